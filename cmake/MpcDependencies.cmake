@@ -1,0 +1,27 @@
+# Third-party packages. tools/setup.sh lists the Debian packages that provide them.
+
+find_package(absl REQUIRED)
+find_package(dnnl REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(ZLIB REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Threads REQUIRED)
+
+set(MPC_LLVM_ROOT "/usr/lib/llvm-22" CACHE PATH "Where LLVM and MLIR 22 are installed")
+find_package(MLIR 22 REQUIRED CONFIG HINTS "${MPC_LLVM_ROOT}/lib/cmake/mlir")
+find_package(LLVM 22 REQUIRED CONFIG HINTS "${MPC_LLVM_ROOT}/lib/cmake/llvm")
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+# CUDA is found or not; the CPU backend needs none of it.
+set(MPC_HAVE_CUDA FALSE)
+if(NOT MPC_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit QUIET)
+  set(MPC_HAVE_CUDA ${CUDAToolkit_FOUND})
+  if(MPC_CUDA STREQUAL "ON" AND NOT MPC_HAVE_CUDA)
+    message(FATAL_ERROR "MPC_CUDA=ON, but no CUDA toolkit was found. Install one or use -DMPC_CUDA=AUTO or OFF.")
+  endif()
+endif()
+message(STATUS "CUDA toolkit: ${MPC_HAVE_CUDA} (MPC_CUDA=${MPC_CUDA})")

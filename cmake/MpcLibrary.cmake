@@ -1,0 +1,44 @@
+# mpc_add_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [MLIR])
+#
+# One library a folder. The repository root is the include path. MLIR adds LLVM's and MLIR's headers, the shared
+# libraries and a precompiled header; such code is compiled without RTTI, as LLVM is.
+
+function(mpc_add_library name)
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  add_library(mpc::${name} ALIAS ${name})
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/mpc>)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:mpc_options>)
+  if(ARG_MLIR)
+    mpc_use_mlir(${name})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY MPC_LIBRARIES ${name})
+endfunction()
+
+# Lets a target include MLIR headers. The first such target owns the precompiled header, the others reuse it.
+function(mpc_use_mlir target)
+  target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+  target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS_LIST})
+  target_compile_options(${target} PRIVATE -fno-rtti)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:mpc_mlir>)
+  if(TARGET mpc_mlir_headers)
+    target_precompile_headers(${target} REUSE_FROM mpc_mlir_headers)
+  endif()
+endfunction()
+
+separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+add_library(mpc_mlir INTERFACE)
+target_link_libraries(mpc_mlir INTERFACE MLIR LLVM)
+
+file(WRITE "${PROJECT_BINARY_DIR}/mpc_mlir_headers.cc" "// Owns the precompiled MLIR headers.\n")
+add_library(mpc_mlir_headers OBJECT "${PROJECT_BINARY_DIR}/mpc_mlir_headers.cc")
+target_include_directories(mpc_mlir_headers SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_compile_definitions(mpc_mlir_headers PRIVATE ${LLVM_DEFINITIONS_LIST})
+target_compile_options(mpc_mlir_headers PRIVATE -fno-rtti)
+target_link_libraries(mpc_mlir_headers PRIVATE mpc_options)
+target_precompile_headers(mpc_mlir_headers PRIVATE
+  <mlir/Dialect/Func/IR/FuncOps.h> <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/DialectImplementation.h>
+  <mlir/IR/PatternMatch.h> <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Pass/Pass.h>
+  <llvm/ADT/TypeSwitch.h> <absl/status/statusor.h> <absl/strings/str_cat.h>)

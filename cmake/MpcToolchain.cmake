@@ -1,0 +1,42 @@
+# Compiler flags, sanitizers, ccache and lld.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# The CPU kernels are compiled for this level; binaries check it when they start (runtime/cpu/cpu_features.h).
+set(MPC_CPU_BASELINE "x86-64-v3" CACHE STRING "-march level of the CPU kernels")
+
+find_program(MPC_CCACHE ccache)
+if(MPC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers need the sloppiness; see "Precompiled headers" in ccache's manual.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${MPC_CCACHE})
+endif()
+
+find_program(MPC_LLD NAMES ld.lld-22 ld.lld PATHS /usr/lib/llvm-22/bin)
+if(MPC_LLD)
+  get_filename_component(lld_folder "${MPC_LLD}" DIRECTORY)
+  # GCC knows the linker by the name ld.lld in a -B folder.
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/linker")
+  file(CREATE_LINK "${MPC_LLD}" "${CMAKE_BINARY_DIR}/linker/ld.lld" SYMBOLIC)
+  add_link_options(-fuse-ld=lld "-B${CMAKE_BINARY_DIR}/linker")
+endif()
+
+add_library(mpc_options INTERFACE)
+target_compile_features(mpc_options INTERFACE cxx_std_20)
+target_compile_options(mpc_options INTERFACE -Wall -Wextra -Wno-unused-parameter)
+if(MPC_WERROR)
+  target_compile_options(mpc_options INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # False positives of GCC 12 in inlined standard and LLVM containers.
+  target_compile_options(mpc_options INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
+                         -Wno-stringop-overread -Wno-restrict -Wno-dangling-pointer -Wno-free-nonheap-object
+                         -Wno-missing-field-initializers -Wno-psabi)
+endif()
+if(MPC_SANITIZE)
+  target_compile_options(mpc_options INTERFACE -fsanitize=${MPC_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=undefined)
+  target_link_options(mpc_options INTERFACE -fsanitize=${MPC_SANITIZE})
+endif()

@@ -1,0 +1,112 @@
+// The dialect, its attributes, type constraints and the base class of operations.
+#ifndef MPC_BASE_TD
+#define MPC_BASE_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "compiler/dialect/mpc_interfaces.td"
+
+def Mpc_Dialect : Dialect {
+  let name = "mpc";
+  let cppNamespace = "::mpc";
+  let summary = "Neural-network training steps with explicit precision.";
+  let description = [{
+    Tensors are builtin `tensor<...>` of f32, f16, bf16, f64 (reference only), i32, i64 and i1, with static shapes.
+    Every operation has *storage types*, those of its operands and results, and computes in f32: a low-precision
+    operation reads f16 or bf16, computes and accumulates in f32 and rounds once, to nearest even, to its result.
+
+    Discardable attributes of the dialect:
+
+    | attribute | on | meaning |
+    |---|---|---|
+    | `mpc.scope` | operations | `#mpc.scope`: Cell path, network, pinned type |
+    | `mpc.amp_reason` | operations | why the AMP pass chose the operation's precision |
+    | `mpc.role`, `mpc.name` | function arguments and results | what state or data a value is |
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasConstantMaterializer = 1;
+}
+
+def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
+  let mnemonic = "scope";
+  let summary = "Where in the user's program an operation was traced.";
+  let description = [{
+    `path` is the Cell path ("lenet5/conv1"). `network` is true inside a network that an AMP level acts on; losses,
+    training steps and optimizers are outside. `pin` is the type that the innermost `Cell::ToFloat` asked for.
+
+    ```mlir
+    #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"Cell path">:$path,
+                        DefaultValuedParameter<"bool", "false">:$network,
+                        OptionalParameter<"::mlir::Type">:$pin);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Mpc_FloatTensor : StaticShapeTensorOf<[F32, F16, BF16, F64]>;
+def Mpc_F32Tensor : StaticShapeTensorOf<[F32, F64]>;
+def Mpc_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
+def Mpc_I32Tensor : StaticShapeTensorOf<[I32]>;
+def Mpc_I64Tensor : StaticShapeTensorOf<[I64]>;
+def Mpc_BoolTensor : StaticShapeTensorOf<[I1]>;
+def Mpc_NumberTensor : StaticShapeTensorOf<[F32, F16, BF16, F64, I32, I64]>;
+def Mpc_Tensor : StaticShapeTensorOf<[F32, F16, BF16, F64, I32, I64, I1]>;
+
+class Mpc_OneOf<list<string> words>
+    : ConfinedAttr<StrAttr, [AttrConstraint<
+        CPred<"::llvm::is_contained(::llvm::ArrayRef<::llvm::StringRef>{" #
+              !interleave(!foreach(word, words, "\"" # word # "\""), ", ") #
+              "}, ::llvm::cast<::mlir::StringAttr>($_self).getValue())">,
+        "one of " # !interleave(words, ", ")>]>;
+
+def Mpc_DataFormat : DefaultValuedAttr<Mpc_OneOf<["NCHW", "NHWC"]>, "\"NCHW\"">;
+def Mpc_PadMode : DefaultValuedAttr<Mpc_OneOf<["valid", "same", "pad"]>, "\"valid\"">;
+def Mpc_Reduction : DefaultValuedAttr<Mpc_OneOf<["none", "mean", "sum"]>, "\"mean\"">;
+def Mpc_Activation : DefaultValuedAttr<Mpc_OneOf<["none", "relu", "sigmoid", "tanh"]>, "\"none\"">;
+def Mpc_Strides : DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">;
+def Mpc_Padding : DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">;
+def Mpc_Flag : DefaultValuedAttr<BoolAttr, "false">;
+class Mpc_Float<string default> : DefaultValuedAttr<F32Attr, default>;
+class Mpc_Int<string default> : DefaultValuedAttr<I64Attr, default>;
+
+// `ampClass` is an enumerator of mpc::AmpClass. Operations whose operands or results partly stay f32 list them.
+class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
+    : Op<Mpc_Dialect, mnemonic, traits # [
+        DeclareOpInterfaceMethods<Mpc_ShapeInferenceInterface>,
+        DeclareOpInterfaceMethods<Mpc_AmpInterface>]> {
+  list<int> f32Operands = [];
+  list<int> f32Results = [];
+  code extraDeclarations = "";
+  let extraClassDeclaration = extraDeclarations;
+  let extraClassDefinition = [{
+    ::mpc::AmpClass $cppClass::getAmpClass() { return ::mpc::AmpClass::}] # ampClass # [{; }
+    ::llvm::ArrayRef<unsigned> $cppClass::getF32Operands() {
+      static const ::llvm::SmallVector<unsigned, 0> kPositions = {}] #
+      !interleave(f32Operands, ", ") # "};" # [{
+      return kPositions;
+    }
+    ::llvm::ArrayRef<unsigned> $cppClass::getF32Results() {
+      static const ::llvm::SmallVector<unsigned, 0> kPositions = {}] #
+      !interleave(f32Results, ", ") # "};" # [{
+      return kPositions;
+    }
+  }];
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+// Marks operations whose first operands are state, in the order of the results (mpc::OpTrait::StateUpdate).
+def Mpc_StateUpdateTrait : NativeOpTrait<"StateUpdate"> { let cppNamespace = "::mpc"; }
+
+// An operation of the forward graph that has a derivative.
+class Mpc_DifferentiableOp<string mnemonic, string ampClass, list<Trait> traits = []>
+    : Mpc_Op<mnemonic, ampClass, [Pure, DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>] # traits>;
+
+// An operation that only autodiff writes.
+class Mpc_GradientOp<string mnemonic, list<Trait> traits = []> : Mpc_Op<mnemonic, "Exempt", [Pure] # traits>;
+
+#endif

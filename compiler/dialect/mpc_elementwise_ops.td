@@ -1,0 +1,197 @@
+// Element-wise operations, casts, data movement and reductions.
+#ifndef MPC_ELEMENTWISE_OPS_TD
+#define MPC_ELEMENTWISE_OPS_TD
+
+include "compiler/dialect/mpc_base.td"
+
+//===-- Constants and random values ------------------------------------------------------------------------------===//
+
+def Mpc_ConstantOp : Mpc_Op<"constant", "Exempt", [Pure, ConstantLike]> {
+  let summary = "A constant tensor.";
+  let description = [{
+    ```mlir
+    %zero = mpc.constant {value = dense<0.0> : tensor<32x10xf32>} : () -> tensor<32x10xf32>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Mpc_Tensor:$output);
+  let hasFolder = 1;
+}
+
+def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure]> {
+  let summary = "Random f32 values that depend on the seed, the stream and the element alone.";
+  let description = [{
+    Philox-4x32-10 with key = seed and counter = (element block, 0, stream). `uniform` draws from [a, b); `normal` has
+    mean `a` and deviation `b`; `truncated_normal` is the same, redrawn until within two deviations of the mean.
+  }];
+  let arguments = (ins Mpc_I64Tensor:$seed, Mpc_OneOf<["uniform", "normal", "truncated_normal"]>:$distribution,
+                       Mpc_Float<"0.0f">:$a, Mpc_Float<"1.0f">:$b, Mpc_Int<"0">:$stream, DenseI64ArrayAttr:$shape);
+  let results = (outs Mpc_F32Tensor:$output);
+}
+
+//===-- Element by element ---------------------------------------------------------------------------------------===//
+
+class Mpc_UnaryOp<string mnemonic, string ampClass, string formula>
+    : Mpc_DifferentiableOp<mnemonic, ampClass> {
+  let summary = "Element-wise " # formula # ".";
+  let description = "y = " # formula # ", computed in f32 and rounded once.";
+  let arguments = (ins Mpc_FloatTensor:$x);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_ReluOp : Mpc_UnaryOp<"relu", "Clear", "max(x, 0)">;
+def Mpc_SigmoidOp : Mpc_UnaryOp<"sigmoid", "Infer", "1 / (1 + exp(-x))">;
+def Mpc_TanhOp : Mpc_UnaryOp<"tanh", "Infer", "tanh(x)">;
+def Mpc_ExpOp : Mpc_UnaryOp<"exp", "Deny", "exp(x)">;
+def Mpc_LogOp : Mpc_UnaryOp<"log", "Deny", "log(x)">;
+def Mpc_SqrtOp : Mpc_UnaryOp<"sqrt", "Infer", "sqrt(x)">;
+def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x">;
+
+class Mpc_UnaryGradOp<string mnemonic, string formula> : Mpc_GradientOp<mnemonic> {
+  let summary = "Derivative of the operation of the same name: " # formula # ".";
+  let description = "dx = " # formula # " from the forward result y, computed in f32 and rounded once.";
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y);
+  let results = (outs Mpc_FloatTensor:$dx);
+}
+
+def Mpc_ReluGradOp : Mpc_UnaryGradOp<"relu_grad", "y > 0 ? dy : 0">;
+def Mpc_SigmoidGradOp : Mpc_UnaryGradOp<"sigmoid_grad", "dy * y * (1 - y)">;
+def Mpc_TanhGradOp : Mpc_UnaryGradOp<"tanh_grad", "dy * (1 - y * y)">;
+def Mpc_SqrtGradOp : Mpc_UnaryGradOp<"sqrt_grad", "dy / (2 * y)">;
+
+class Mpc_BinaryOp<string mnemonic, string ampClass, string formula>
+    : Mpc_DifferentiableOp<mnemonic, ampClass> {
+  let summary = "Element-wise " # formula # ", with broadcasting.";
+  let description = "y = " # formula # [{, computed in f32 and rounded once. Shapes are aligned at the right; an extent of
+    1 stretches.}];
+  let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_AddOp : Mpc_BinaryOp<"add", "Infer", "a + b">;
+def Mpc_SubOp : Mpc_BinaryOp<"sub", "Infer", "a - b">;
+def Mpc_MulOp : Mpc_BinaryOp<"mul", "Infer", "a * b">;
+def Mpc_DivOp : Mpc_BinaryOp<"div", "Infer", "a / b">;
+def Mpc_MaximumOp : Mpc_BinaryOp<"maximum", "Clear", "max(a, b), NaN if either is">;
+
+def Mpc_DivGradOp : Mpc_GradientOp<"div_grad"> {
+  let summary = "Derivative of div by its divisor, before broadcasting is undone.";
+  let description = "db = -dy * y / b, with b broadcast to dy; computed in f32 and rounded once.";
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y, Mpc_FloatTensor:$b);
+  let results = (outs Mpc_FloatTensor:$db);
+}
+
+def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad"> {
+  let summary = "Derivative of maximum, before broadcasting is undone.";
+  let description = "The larger operand receives dy; equal operands receive half of it each.";
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
+  let results = (outs Mpc_FloatTensor:$da, Mpc_FloatTensor:$db);
+}
+
+class Mpc_ScalarOp<string mnemonic, string formula> : Mpc_DifferentiableOp<mnemonic, "Infer"> {
+  let summary = "Element-wise " # formula # " with an f32 constant.";
+  let description = "y = " # formula # ", computed in f32 and rounded once; the constant never becomes low.";
+  let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$value);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_AddScalarOp : Mpc_ScalarOp<"add_scalar", "x + value">;
+def Mpc_MulScalarOp : Mpc_ScalarOp<"mul_scalar", "x * value">;
+
+def Mpc_SumNOp : Mpc_DifferentiableOp<"sum_n", "Infer"> {
+  let summary = "Sum of several tensors of one shape: added in f32, rounded once.";
+  let description = "y = x_0 + x_1 + ... in operand order. Autodiff adds the cotangents of several uses with it.";
+  let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure]> {
+  let summary = "Element-wise a == b, with broadcasting.";
+  let description = "Compares exact values; NaN equals nothing.";
+  let arguments = (ins Mpc_NumberTensor:$a, Mpc_NumberTensor:$b);
+  let results = (outs Mpc_BoolTensor:$y);
+}
+
+def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure]> {
+  let summary = "a where the condition holds, else b.";
+  let description = "The condition is a scalar or has the shape of a and b. Writes the bits of the chosen operand.";
+  let arguments = (ins Mpc_BoolTensor:$condition, Mpc_Tensor:$a, Mpc_Tensor:$b);
+  let results = (outs Mpc_Tensor:$y);
+}
+
+def Mpc_CastOp : Mpc_DifferentiableOp<"cast", "Exempt"> {
+  let summary = "The same values in another element type.";
+  let description = [{
+    Widening is exact, narrowing rounds to nearest even. `user = true` marks a cast that the user wrote: its rounding is
+    never removed. The derivative of a cast is a cast.
+
+    Folds: a cast to the type it has; trunc(ext(x)) of one type. ext(trunc(x)) is never folded.
+  }];
+  let arguments = (ins Mpc_Tensor:$x, Mpc_Flag:$user);
+  let results = (outs Mpc_Tensor:$y);
+  let hasFolder = 1;
+}
+
+def Mpc_StopGradientOp : Mpc_DifferentiableOp<"stop_gradient", "Clear"> {
+  let summary = "Identity with a zero derivative.";
+  let description = "Autodiff treats the result as a constant.";
+  let arguments = (ins Mpc_FloatTensor:$x);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer"> {
+  let summary = "Zeroes elements with probability `p` and scales the rest by 1 / (1 - p).";
+  let description = [{
+    The mask is Philox: key = seed, counter = (element / 4, step, call_site). It depends on nothing else, so that the
+    derivative (`mpc.dropout` on the cotangent) draws it again instead of saving it.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_I64Tensor:$seed, Mpc_I32Tensor:$step,
+                       F32Attr:$p, Mpc_Int<"0">:$call_site);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+//===-- Data movement --------------------------------------------------------------------------------------------===//
+
+def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear"> {
+  let summary = "The same elements in row-major order under another shape.";
+  let description = "The element counts agree. In the IR every extent of `shape` is explicit.";
+  let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$shape);
+  let results = (outs Mpc_Tensor:$y);
+  let hasFolder = 1;
+}
+
+def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear"> {
+  let summary = "Permutes axes: result axis i is operand axis permutation[i].";
+  let description = "`permutation` names every axis once.";
+  let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$permutation);
+  let results = (outs Mpc_Tensor:$y);
+  let hasFolder = 1;
+}
+
+def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear"> {
+  let summary = "Stretches extents of 1 and missing leading axes to `shape`.";
+  let description = "Shapes are aligned at the right.";
+  let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$shape);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+//===-- Reductions -----------------------------------------------------------------------------------------------===//
+
+class Mpc_ReductionOp<string mnemonic, string what> : Mpc_DifferentiableOp<mnemonic, "Deny"> {
+  let summary = what # " over the given axes.";
+  let description = "Accumulates in f32 and rounds once. Axes are distinct and not negative; none means all.";
+  let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_ReduceSumOp : Mpc_ReductionOp<"reduce_sum", "Sum">;
+def Mpc_ReduceMeanOp : Mpc_ReductionOp<"reduce_mean", "Mean">;
+
+def Mpc_ArgmaxOp : Mpc_Op<"argmax", "Clear", [Pure]> {
+  let summary = "Index of the largest element along an axis; the first of equals.";
+  let description = "The axis disappears from the shape. A NaN counts as the largest value.";
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"-1">:$axis);
+  let results = (outs Mpc_I32Tensor:$y);
+}
+
+#endif

@@ -1,0 +1,56 @@
+// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation.
+#ifndef MPC_INTERFACES_TD
+#define MPC_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Mpc_ShapeInferenceInterface : OpInterface<"ShapeInferenceOpInterface"> {
+  let description = [{
+    Result types from operand types and attributes, before the operation exists. The shapes are binding (the verifier
+    compares them with the operation's own); the element types are those that tracing gives. Element types are explicit
+    in the IR, so that a pass may let an operation read and write different ones.
+
+    The error text is what a user reads, after the Cell path: say what was given and what is accepted.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    StaticInterfaceMethod<[{
+      Infers result types. `operands` lists the types of the operands that are present; `attributes` holds inherent
+      attributes, of which default-valued ones may be missing.
+    }], "::llvm::Expected<::llvm::SmallVector<::mlir::RankedTensorType>>", "inferTypes",
+      (ins "::mlir::TypeRange":$operands, "::mlir::DictionaryAttr":$attributes)>
+  ];
+  let verify = [{ return ::mpc::verifyInferredShapes<ConcreteOp>($_op); }];
+}
+
+def Mpc_AmpInterface : OpInterface<"AmpOpInterface"> {
+  let description = [{
+    How automatic mixed precision treats an operation: its class, and the operands and results that stay f32 whatever
+    the class says (norm parameters, statistics, losses). Integer operands are never touched.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<"The class of the operation.", "::mpc::AmpClass", "getAmpClass", (ins)>,
+    InterfaceMethod<"Operand positions that stay f32.", "::llvm::ArrayRef<unsigned>", "getF32Operands", (ins)>,
+    InterfaceMethod<"Result positions that stay f32.", "::llvm::ArrayRef<unsigned>", "getF32Results", (ins)>
+  ];
+}
+
+def Mpc_DifferentiableInterface : OpInterface<"DifferentiableOpInterface"> {
+  let description = [{
+    The vector-Jacobian product of an operation, as graph operations.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<[{
+      Builds the cotangents of the operands. `cotangents` has one value a result, null where it is zero; at least one
+      is not null. `needed` has one flag an operand. Returns one value an operand, of that operand's type; null means
+      zero, and is allowed where `needed` is false or where the derivative is zero everywhere (stop_gradient,
+      indices). Emits an error on the operation and fails where a needed operand has no derivative rule.
+    }], "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildVjp",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
+           "::llvm::ArrayRef<bool>":$needed)>
+  ];
+}
+
+#endif

@@ -1,0 +1,71 @@
+// Named constants of an operation, in the form every layer shares: the tracer writes them, the IR carries them, a
+// Program stores them, kernels read them.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace mpc {
+
+using AttributeValue =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
+
+/// A small ordered map. Lookups are linear and happen when kernels are created, never inside a step.
+class Attributes {
+ public:
+  using Entry = std::pair<std::string, AttributeValue>;
+
+  Attributes() = default;
+  Attributes(std::initializer_list<Entry> entries) {
+    for (const Entry& entry : entries) Set(entry.first, entry.second);
+  }
+
+  void Set(std::string_view name, AttributeValue value) {
+    for (Entry& entry : entries_) {
+      if (entry.first == name) {
+        entry.second = std::move(value);
+        return;
+      }
+    }
+    entries_.emplace_back(std::string(name), std::move(value));
+  }
+
+  const AttributeValue* Find(std::string_view name) const {
+    for (const Entry& entry : entries_) {
+      if (entry.first == name) return &entry.second;
+    }
+    return nullptr;
+  }
+
+  bool GetBool(std::string_view name, bool fallback = false) const { return Get<bool>(name, fallback); }
+  std::int64_t GetInt(std::string_view name, std::int64_t fallback = 0) const {
+    return Get<std::int64_t>(name, fallback);
+  }
+  double GetDouble(std::string_view name, double fallback = 0) const { return Get<double>(name, fallback); }
+  std::string GetString(std::string_view name, std::string fallback = "") const {
+    return Get<std::string>(name, std::move(fallback));
+  }
+  std::vector<std::int64_t> GetInts(std::string_view name, std::vector<std::int64_t> fallback = {}) const {
+    return Get<std::vector<std::int64_t>>(name, std::move(fallback));
+  }
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  friend bool operator==(const Attributes&, const Attributes&) = default;
+
+ private:
+  template <typename T>
+  T Get(std::string_view name, T fallback) const {
+    const AttributeValue* value = Find(name);
+    const T* typed = value == nullptr ? nullptr : std::get_if<T>(value);
+    return typed == nullptr ? fallback : *typed;
+  }
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace mpc

@@ -1,0 +1,45 @@
+// Philox-4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+// 1, 2, 3" (SC 2011). A draw depends on its key and counter alone, never on threads, layout or fusion.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace mpc {
+
+/// Four independent uniform 32-bit words for one (key, counter).
+inline std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter,
+                                               std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0)};
+    key[0] += 0x9E3779B9u;
+    key[1] += 0xBB67AE85u;
+  }
+  return counter;
+}
+
+/// The words for element block `block` (four elements a block) of call site `call_site` at training step `step`.
+inline std::array<std::uint32_t, 4> PhiloxBlock(std::uint64_t seed, std::uint32_t step, std::uint32_t call_site,
+                                                std::uint64_t block) {
+  return Philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), step, call_site},
+                    {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+}
+
+/// Uniform in [0, 1) with 24 bits.
+inline float UniformFromBits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+
+/// Two standard normals from two words (Box and Muller 1958), computed in f64 so that devices agree after rounding.
+inline std::array<double, 2> NormalsFromBits(std::uint32_t bits0, std::uint32_t bits1) {
+  const double u = (static_cast<double>(bits0) + 1.0) * 0x1p-32;  // (0, 1]
+  const double angle = 6.283185307179586476925 * (static_cast<double>(bits1) * 0x1p-32);
+  const double radius = std::sqrt(-2.0 * std::log(u));
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+}  // namespace mpc

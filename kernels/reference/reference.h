@@ -1,0 +1,46 @@
+// The oracle: one plain function an operation, in f64, with the result rounded once to its storage type.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "kernels/attributes.h"
+#include "kernels/tensor_spec.h"
+
+namespace mpc::reference {
+
+/// A tensor whose elements are held in f64 whatever its storage type. i64 values must fit 53 bits.
+struct Tensor {
+  TensorSpec spec;
+  std::vector<double> values;  ///< row-major
+};
+
+/// Computes `outputs` (specs are set, values are sized) from `inputs`. Outputs are not yet rounded.
+using Function = void (*)(const Attributes& attributes, absl::Span<const Tensor> inputs, absl::Span<Tensor> outputs);
+
+/// The function of operation `name` (the IR's mnemonic without "mpc."), or null.
+Function Find(std::string_view name);
+
+/// Every operation that has a reference function, sorted.
+std::vector<std::string_view> Names();
+
+/// How results are stored after each operation.
+enum class Rounding {
+  kStorage,    ///< to the storage type: f32, f16, bf16 to nearest even; integers truncated
+  kLowOnly,    ///< f16 and bf16 only: f32 tensors keep f64 accuracy, the oracle that tolerances are derived against
+};
+
+/// Runs one operation and rounds its results. Errors: NOT_FOUND for an operation without a reference function.
+absl::Status Run(std::string_view name, const Attributes& attributes, absl::Span<const Tensor> inputs,
+                 absl::Span<Tensor> outputs, Rounding rounding = Rounding::kStorage);
+
+/// `value` as storage type `dtype` represents it.
+double RoundTo(DType dtype, double value);
+
+/// Conversions from and to raw storage (bool takes a byte).
+Tensor FromStorage(const TensorSpec& spec, const void* data);
+void ToStorage(const Tensor& tensor, void* data);
+
+}  // namespace mpc::reference

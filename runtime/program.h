@@ -1,0 +1,85 @@
+// A compiled step as plain data: no pointers, no compiler types, made to be saved.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/attributes.h"
+#include "kernels/tensor_spec.h"
+
+namespace mpc::runtime {
+
+/// Index of a Value in Program::values; kNoValue marks an unused result.
+using ValueId = std::int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+enum class Storage : std::uint8_t {
+  kState,      ///< an entry of the StateStore; `index` into Program::state
+  kInput,      ///< copied in before the step; `index` into Program::inputs, at `offset` in the arena
+  kTemporary,  ///< at `offset` in the arena
+  kConstant,   ///< at `offset` in Program::constants
+};
+
+struct Value {
+  TensorSpec spec;
+  Storage storage = Storage::kTemporary;
+  std::int32_t index = -1;
+  std::size_t offset = 0;
+};
+
+/// One kernel call. `kernel` is the IR mnemonic without "mpc.".
+struct Instruction {
+  std::string kernel;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  Attributes attributes;
+  std::size_t workspace_offset = 0;
+  std::size_t workspace_bytes = 0;
+  std::string scope;  ///< Cell path, for messages and traces
+};
+
+/// A state entry that the Program reads or writes.
+struct StateBinding {
+  std::string name;  ///< "conv1.weight", "optimizer.conv1.weight.velocity", "scaler.scale"
+  std::string role;  ///< "parameter", "statistic", "slot", "scaler", "learning_rate", "step", "rng"
+  TensorSpec spec;
+  bool written = false;
+};
+
+struct NamedValue {
+  std::string name;
+  ValueId value = kNoValue;
+};
+
+/// A state update that could not be made in place: the report names it with the reason.
+struct StateCopy {
+  ValueId from = kNoValue;
+  ValueId to = kNoValue;
+  std::string reason;
+};
+
+struct Program {
+  std::string name;    ///< "train_step", "eval_step", "predict", "init_state"
+  std::string device;  ///< "cpu"
+  std::vector<Value> values;
+  std::vector<Instruction> instructions;
+  std::vector<StateCopy> state_copies;  ///< done after the last instruction
+  std::vector<StateBinding> state;
+  std::vector<NamedValue> inputs;
+  std::vector<NamedValue> outputs;
+  std::vector<std::uint8_t> constants;  ///< offsets are 64-byte aligned
+  std::size_t arena_bytes = 0;          ///< temporaries, inputs and workspaces: the planned peak without state
+  std::vector<std::pair<std::string, std::string>> choices;  ///< the choice table
+  std::vector<std::string> required_cpu_features;
+  /// Bytes of state entries.
+  std::size_t state_bytes() const {
+    std::size_t bytes = 0;
+    for (const StateBinding& binding : state) bytes += binding.spec.bytes();
+    return bytes;
+  }
+};
+
+}  // namespace mpc::runtime
