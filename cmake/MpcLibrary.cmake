@@ -21,7 +21,9 @@ endfunction()
 function(mpc_use_mlir target)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS_LIST})
-  target_compile_options(${target} PRIVATE -fno-rtti)
+  # The precompiled header is made with -fPIC; executables must not ask for -fPIE instead.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fno-rtti -fPIC)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:mpc_mlir>)
   if(TARGET mpc_mlir_headers)
     target_precompile_headers(${target} REUSE_FROM mpc_mlir_headers)
@@ -36,9 +38,15 @@ file(WRITE "${PROJECT_BINARY_DIR}/mpc_mlir_headers.cc" "// Owns the precompiled 
 add_library(mpc_mlir_headers OBJECT "${PROJECT_BINARY_DIR}/mpc_mlir_headers.cc")
 target_include_directories(mpc_mlir_headers SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_compile_definitions(mpc_mlir_headers PRIVATE ${LLVM_DEFINITIONS_LIST})
-target_compile_options(mpc_mlir_headers PRIVATE -fno-rtti)
+set_target_properties(mpc_mlir_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(mpc_mlir_headers PRIVATE -fno-rtti -fPIC)
 target_link_libraries(mpc_mlir_headers PRIVATE mpc_options)
 target_precompile_headers(mpc_mlir_headers PRIVATE
   <mlir/Dialect/Func/IR/FuncOps.h> <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/DialectImplementation.h>
   <mlir/IR/PatternMatch.h> <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Pass/Pass.h>
   <llvm/ADT/TypeSwitch.h> <absl/status/statusor.h> <absl/strings/str_cat.h>)
+
+# TableGen with the repository root and MLIR on the include path; the output lies beside its source in the build tree.
+macro(mpc_tablegen output)
+  mlir_tablegen(${output} ${ARGN} EXTRA_INCLUDES ${PROJECT_SOURCE_DIR} ${MLIR_INCLUDE_DIRS})
+endmacro()

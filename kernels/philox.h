@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace mpc {
@@ -41,5 +42,45 @@ inline std::array<double, 2> NormalsFromBits(std::uint32_t bits0, std::uint32_t 
   const double radius = std::sqrt(-2.0 * std::log(u));
   return {radius * std::cos(angle), radius * std::sin(angle)};
 }
+
+// Element e of a random tensor takes word e % 4 of block e / 4. The functions below are the one definition of what a
+// draw is; the reference and every device use them (or, on a GPU, their transcription).
+
+/// Element `element` of mpc.random "uniform": a + (b - a) * u in f32, u in [0, 1). Rounding may return `b` itself.
+inline float RandomUniform(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a, float b) {
+  const std::array<std::uint32_t, 4> words = PhiloxBlock(seed, 0, stream, element / 4);
+  return a + (b - a) * UniformFromBits(words[element % 4]);
+}
+
+/// Element `element` of mpc.random "normal": a + b * z in f64, rounded once to f32. Words (0, 1) give the normals of
+/// elements 0 and 1 of the block, words (2, 3) those of elements 2 and 3.
+inline float RandomNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a, float b) {
+  const std::array<std::uint32_t, 4> words = PhiloxBlock(seed, 0, stream, element / 4);
+  const std::size_t pair = element % 4 / 2 * 2;
+  const double normal = NormalsFromBits(words[pair], words[pair + 1])[element % 2];
+  return static_cast<float>(static_cast<double>(a) + static_cast<double>(b) * normal);
+}
+
+/// Element `element` of mpc.random "truncated_normal": as "normal", redrawn until within two deviations. Each element
+/// has a counter of its own (the element itself is the block) and the attempt takes the place of the step.
+inline float RandomTruncatedNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a,
+                                   float b) {
+  for (std::uint32_t attempt = 0;; ++attempt) {
+    const std::array<std::uint32_t, 4> words = PhiloxBlock(seed, attempt, stream, element);
+    const double normal = NormalsFromBits(words[0], words[1])[0];
+    if (std::abs(normal) <= 2.0) {
+      return static_cast<float>(static_cast<double>(a) + static_cast<double>(b) * normal);
+    }
+  }
+}
+
+/// Whether mpc.dropout with probability `p` keeps element `element`.
+inline bool DropoutKeeps(std::uint64_t seed, std::uint32_t step, std::uint32_t call_site, std::uint64_t element,
+                         float p) {
+  return UniformFromBits(PhiloxBlock(seed, step, call_site, element / 4)[element % 4]) >= p;
+}
+
+/// What mpc.dropout multiplies a kept element by.
+inline float DropoutScale(float p) { return 1.0f / (1.0f - p); }
 
 }  // namespace mpc

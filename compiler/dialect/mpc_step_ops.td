@@ -70,21 +70,21 @@ def Mpc_YieldOp : Op<Mpc_Dialect, "yield", [Pure, Terminator, ReturnLike, HasPar
   let description = "One operand for each result of the enclosing operation.";
   let arguments = (ins Variadic<Mpc_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
 def Mpc_UpdateLossScaleOp : Mpc_Op<"update_loss_scale", "Exempt", [Pure]> {
   let summary = "One step of the loss-scale state machine.";
   let description = [{
     ```
-    overflow (first_bad >= 0):  good = 0;  if dynamic and ++bad == bad_limit { scale = max(min, scale * backoff); bad = 0 }
-    finite (first_bad == -1):   bad = 0;   if dynamic and ++good == interval { s = scale * growth;
+    overflow (first_bad >= 0):  good = 0;  if dynamic and ++bad >= bad_limit { scale = max(min, scale * backoff); bad = 0 }
+    finite (first_bad == -1):   bad = 0;   if dynamic and ++good >= interval { s = scale * growth;
                                            if isfinite(s) scale = min(max, s);  good = 0 }
     loss alone (first_bad == -2): nothing moves: no scale cures the forward pass
     skipped += not finite;  consecutive = finite ? 0 : consecutive + 1
     ```
     The scale stays in [2^-126, 2^126]. Every field is state, configuration too, so that it can change between steps
-    without a recompile. `dynamic` is 0 or 1. `skip` is 1 where a non-finite step is skipped; the counters `skipped` and
+    without a recompile (a limit may be lowered below its counter, hence `>=`). `dynamic` is 0 or 1. `skip` is 1 where a non-finite step is skipped; the counters `skipped` and
     `consecutive` count nothing otherwise.
   }];
   let arguments = (ins Mpc_I32Tensor:$first_bad, Mpc_F32Tensor:$scale, Mpc_I32Tensor:$good, Mpc_I32Tensor:$bad,

@@ -1,0 +1,48 @@
+#include "compiler/dialect/dialect.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "compiler/dialect/mpc_dialect.cc.inc"
+
+#include "compiler/dialect/mpc_interfaces.cc.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/mpc_attributes.cc.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/mpc_ops.cc.inc"
+
+using namespace mlir;
+
+namespace mpc {
+
+void MpcDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/dialect/mpc_attributes.cc.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/dialect/mpc_ops.cc.inc"
+      >();
+}
+
+Operation *MpcDialect::materializeConstant(OpBuilder &Builder, Attribute Value, Type Type, Location Loc) {
+  auto Elements = dyn_cast<ElementsAttr>(Value);
+  if (!Elements || Elements.getType() != Type)
+    return nullptr;
+  return ConstantOp::create(Builder, Loc, Type, Elements);
+}
+
+LogicalResult MpcDialect::verifyOperationAttribute(Operation *Op, NamedAttribute Attribute) {
+  if (Attribute.getName() == ScopeAttrName && !isa<ScopeAttr>(Attribute.getValue()))
+    return Op->emitOpError() << "attribute '" << ScopeAttrName << "' must be a #mpc.scope, got "
+                             << Attribute.getValue();
+  if (Attribute.getName() == AmpReasonAttrName && !isa<StringAttr>(Attribute.getValue()))
+    return Op->emitOpError() << "attribute '" << AmpReasonAttrName << "' must be a string, got "
+                             << Attribute.getValue();
+  return success();
+}
+
+} // namespace mpc

@@ -1,0 +1,58 @@
+// The mpc dialect: operations, attributes, interfaces.
+#pragma once
+
+#include "compiler/dialect/amp_class.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/Error.h"
+
+namespace mpc {
+
+/// Names of the dialect's discardable attributes.
+inline constexpr llvm::StringLiteral ScopeAttrName = "mpc.scope";
+inline constexpr llvm::StringLiteral AmpReasonAttrName = "mpc.amp_reason";
+inline constexpr llvm::StringLiteral RoleAttrName = "mpc.role";
+inline constexpr llvm::StringLiteral NameAttrName = "mpc.name";
+
+/// Compares inferred shapes with the result shapes of \p Op; emits what differs.
+llvm::LogicalResult verifyShapes(mlir::Operation *Op,
+                                 llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> Inferred);
+
+/// The verifier of every operation that infers its shapes.
+template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Operation *Op) {
+  return verifyShapes(Op, ConcreteOp::inferTypes(Op->getOperandTypes(), Op->getAttrDictionary()));
+}
+
+/// Operations whose first operands are state, in the order of the results, and whose optional last operand is a
+/// predicate: where it is false every result equals its state operand.
+template <typename ConcreteOp> class StateUpdate : public mlir::OpTrait::TraitBase<ConcreteOp, StateUpdate> {
+public:
+  static llvm::LogicalResult verifyTrait(mlir::Operation *Op) {
+    for (mlir::OpResult Result : Op->getResults()) {
+      unsigned Index = Result.getResultNumber();
+      if (Index >= Op->getNumOperands() || Op->getOperand(Index).getType() != Result.getType())
+        return Op->emitOpError() << "result " << Index << " must have the type of state operand " << Index;
+    }
+    return llvm::success();
+  }
+};
+
+} // namespace mpc
+
+#include "compiler/dialect/mpc_dialect.h.inc"
+
+#include "compiler/dialect/mpc_interfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/mpc_attributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/mpc_ops.h.inc"

@@ -1,0 +1,280 @@
+// Shape inference of convolution, matrix product, pooling, normalisation, softmax and losses.
+#include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/inference_support.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+// absl::StatusOr as llvm::Expected, with the operation's name in front.
+template <typename T> static llvm::Expected<T> toExpected(StringRef Op, absl::StatusOr<T> Result) {
+  if (Result.ok())
+    return *std::move(Result);
+  return inferenceError("{0}: {1}", Op, std::string(Result.status().message()));
+}
+
+static llvm::Error expectRank(StringRef Op, StringRef Name, RankedTensorType Type, int64_t Rank) {
+  if (Type.getRank() == Rank)
+    return llvm::Error::success();
+  return inferenceError("{0} expects {1} of rank {2}, got {3}", Op, Name, Rank, typeText(Type));
+}
+
+static RankedTensorType withShape(RankedTensorType Like, ArrayRef<int64_t> Extents) {
+  return RankedTensorType::get(Extents, Like.getElementType());
+}
+
+static RankedTensorType f32Tensor(MLIRContext *Context, ArrayRef<int64_t> Extents) {
+  return RankedTensorType::get(Extents, Float32Type::get(Context));
+}
+
+//===-- Matrix work ----------------------------------------------------------------------------------------------===//
+
+InferredTypes MatmulOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "matmul", {"a", "b", "bias?"}));
+  MPC_RETURN_IF_ERROR(expectRank("matmul", "a", Types[0], 2));
+  MPC_RETURN_IF_ERROR(expectRank("matmul", "b", Types[1], 2));
+  Attributes Values = toAttributes(Dictionary);
+  bool TransposeA = Values.GetBool("transpose_a"), TransposeB = Values.GetBool("transpose_b");
+  int64_t M = Types[0].getDimSize(TransposeA), InnerA = Types[0].getDimSize(!TransposeA);
+  int64_t InnerB = Types[1].getDimSize(TransposeB), N = Types[1].getDimSize(!TransposeB);
+  if (InnerA != InnerB)
+    return inferenceError("matmul of {0}{1} and {2}{3}: the inner extents {4} and {5} differ", typeText(Types[0]),
+                          TransposeA ? " (transposed)" : "", typeText(Types[1]), TransposeB ? " (transposed)" : "",
+                          InnerA, InnerB);
+  if (Types.size() == 3)
+    MPC_RETURN_IF_ERROR(expectShape("matmul", "a bias", Types[2], {N}));
+  return SmallVector<RankedTensorType>{RankedTensorType::get({M, N}, promotedType({Types[0], Types[1]}))};
+}
+
+// The result shape of a convolution of `input` (in data_format) with a weight of shape OIHW.
+static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef Op, ArrayRef<int64_t> Input,
+                                                             ArrayRef<int64_t> Weight, const Attributes &Values) {
+  if (Input.size() != 4 || Weight.size() != 4)
+    return inferenceError("{0} takes a rank-4 image and a rank-4 weight, got shapes {1} and {2}", Op, shapeText(Input),
+                          shapeText(Weight));
+  std::string Format = Values.GetString("data_format", "NCHW");
+  ImageAxes Axes = AxesOf(Format);
+  int64_t Groups = Values.GetInt("groups", 1), Channels = Input[Axes.channel];
+  if (Groups < 1 || Channels % Groups != 0 || Weight[0] % Groups != 0)
+    return inferenceError("{0}: groups = {1} must divide the {2} input and {3} output channels", Op, Groups, Channels,
+                          Weight[0]);
+  if (Weight[1] * Groups != Channels)
+    return inferenceError("{0} expects {1} input channels, got {2} (input {3}, {4})", Op, Weight[1] * Groups, Channels,
+                          shapeText(Input), Format);
+  MPC_ASSIGN_OR_RETURN(Geometry, toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]},
+                                                              {Weight[2], Weight[3]})));
+  SmallVector<int64_t> Result(4);
+  Result[Axes.batch] = Input[Axes.batch];
+  Result[Axes.channel] = Weight[0];
+  Result[Axes.height] = Geometry.output[0];
+  Result[Axes.width] = Geometry.output[1];
+  return Result;
+}
+
+InferredTypes Conv2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d", {"x", "weight", "bias?"}));
+  MPC_ASSIGN_OR_RETURN(Result, convolutionShape("conv2d", Types[0].getShape(), Types[1].getShape(),
+                                                toAttributes(Dictionary)));
+  if (Types.size() == 3)
+    MPC_RETURN_IF_ERROR(expectShape("conv2d", "a bias", Types[2], {Types[1].getDimSize(0)}));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]}))};
+}
+
+InferredTypes Conv2dGradInputOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d_grad_input", {"dy", "weight"}));
+  Attributes Values = toAttributes(Dictionary);
+  std::vector<int64_t> Input = Values.GetInts("input_shape");
+  MPC_ASSIGN_OR_RETURN(Result, convolutionShape("conv2d_grad_input", Input, Types[1].getShape(), Values));
+  MPC_RETURN_IF_ERROR(expectShape("conv2d_grad_input", "dy", Types[0], Result));
+  return SmallVector<RankedTensorType>{withShape(Types[0], Input)};
+}
+
+InferredTypes Conv2dGradWeightOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d_grad_weight", {"x", "dy"}));
+  Attributes Values = toAttributes(Dictionary);
+  std::vector<int64_t> Weight = Values.GetInts("weight_shape");
+  MPC_ASSIGN_OR_RETURN(Result, convolutionShape("conv2d_grad_weight", Types[0].getShape(), Weight, Values));
+  MPC_RETURN_IF_ERROR(expectShape("conv2d_grad_weight", "dy", Types[1], Result));
+  return SmallVector<RankedTensorType>{withShape(Types[0], Weight)};
+}
+
+//===-- Pooling --------------------------------------------------------------------------------------------------===//
+
+static llvm::Expected<SmallVector<int64_t>> poolingShape(StringRef Op, ArrayRef<int64_t> Input,
+                                                         const Attributes &Values) {
+  std::vector<int64_t> Kernel = Values.GetInts("kernel_size");
+  if (Input.size() != 4 || Kernel.size() != 2)
+    return inferenceError("{0} takes a rank-4 image and kernel_size [height, width], got shape {1} and {2} extents", Op,
+                          shapeText(Input), Kernel.size());
+  ImageAxes Axes = AxesOf(Values.GetString("data_format", "NCHW"));
+  MPC_ASSIGN_OR_RETURN(Geometry, toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]},
+                                                              {Kernel[0], Kernel[1]})));
+  for (int Axis : {0, 1})
+    if (Geometry.pad_begin[Axis] >= Kernel[Axis] || Geometry.pad_end[Axis] >= Kernel[Axis])
+      return inferenceError("{0}: padding must be smaller than the window of {1}x{2}", Op, Kernel[0], Kernel[1]);
+  SmallVector<int64_t> Result(Input);
+  Result[Axes.height] = Geometry.output[0];
+  Result[Axes.width] = Geometry.output[1];
+  return Result;
+}
+
+InferredTypes MaxPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "max_pool2d", {"x"}));
+  MPC_ASSIGN_OR_RETURN(Result, poolingShape("max_pool2d", Types[0].getShape(), toAttributes(Dictionary)));
+  return SmallVector<RankedTensorType>{
+      withShape(Types[0], Result), RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 32))};
+}
+
+InferredTypes AvgPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "avg_pool2d", {"x"}));
+  MPC_ASSIGN_OR_RETURN(Result, poolingShape("avg_pool2d", Types[0].getShape(), toAttributes(Dictionary)));
+  return SmallVector<RankedTensorType>{withShape(Types[0], Result)};
+}
+
+static InferredTypes inferPoolingGrad(ArrayRef<RankedTensorType> Types, StringRef Op, const Attributes &Values) {
+  std::vector<int64_t> Input = Values.GetInts("input_shape");
+  MPC_ASSIGN_OR_RETURN(Result, poolingShape(Op, Input, Values));
+  for (RankedTensorType Type : Types)
+    MPC_RETURN_IF_ERROR(expectShape(Op, "every operand", Type, Result));
+  return SmallVector<RankedTensorType>{withShape(Types[0], Input)};
+}
+
+InferredTypes MaxPool2dGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "max_pool2d_grad", {"dy", "indices"}));
+  return inferPoolingGrad(Types, "max_pool2d_grad", toAttributes(Dictionary));
+}
+
+InferredTypes AvgPool2dGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "avg_pool2d_grad", {"dy"}));
+  return inferPoolingGrad(Types, "avg_pool2d_grad", toAttributes(Dictionary));
+}
+
+//===-- Batch normalisation --------------------------------------------------------------------------------------===//
+
+// Checks an image or [N, C] matrix and its per-channel operands; returns the shape of a per-channel tensor.
+static llvm::Expected<SmallVector<int64_t>> channelShape(StringRef Op, RankedTensorType X, DictionaryAttr Dictionary,
+                                                         ArrayRef<RankedTensorType> PerChannel) {
+  if (X.getRank() != 2 && X.getRank() != 4)
+    return inferenceError("{0} expects x of rank 2 or 4, got {1}", Op, typeText(X));
+  int Axis = X.getRank() == 2 ? 1 : AxesOf(toAttributes(Dictionary).GetString("data_format", "NCHW")).channel;
+  SmallVector<int64_t> Channels{X.getDimSize(Axis)};
+  for (RankedTensorType Type : PerChannel)
+    MPC_RETURN_IF_ERROR(expectShape(Op, "parameters and statistics", Type, Channels));
+  return Channels;
+}
+
+InferredTypes BatchNormTrainOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "batch_norm_train", {"x", "gamma", "beta"}));
+  ArrayRef<RankedTensorType> All(Types);
+  MPC_ASSIGN_OR_RETURN(Channels, channelShape("batch_norm_train", Types[0], Dictionary, All.drop_front()));
+  RankedTensorType Statistic = f32Tensor(Types[0].getContext(), Channels);
+  return SmallVector<RankedTensorType>{Types[0], Statistic, Statistic, Statistic};
+}
+
+InferredTypes BatchNormTrainGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "batch_norm_train_grad", {"dy", "x", "gamma", "mean", "inv_std"}));
+  ArrayRef<RankedTensorType> All(Types);
+  MPC_ASSIGN_OR_RETURN(Channels, channelShape("batch_norm_train_grad", Types[1], Dictionary, All.drop_front(2)));
+  MPC_RETURN_IF_ERROR(expectShape("batch_norm_train_grad", "dy", Types[0], Types[1].getShape()));
+  RankedTensorType Parameter = f32Tensor(Types[0].getContext(), Channels);
+  return SmallVector<RankedTensorType>{Types[1], Parameter, Parameter};
+}
+
+InferredTypes BatchNormInferOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "batch_norm_infer", {"x", "gamma", "beta", "mean", "variance"}));
+  ArrayRef<RankedTensorType> All(Types);
+  MPC_ASSIGN_OR_RETURN(Channels, channelShape("batch_norm_infer", Types[0], Dictionary, All.drop_front()));
+  return SmallVector<RankedTensorType>{Types[0]};
+}
+
+InferredTypes BatchNormInferGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types,
+                       operandTypes(Operands, "batch_norm_infer_grad", {"dy", "x", "gamma", "mean", "variance"}));
+  ArrayRef<RankedTensorType> All(Types);
+  MPC_ASSIGN_OR_RETURN(Channels, channelShape("batch_norm_infer_grad", Types[1], Dictionary, All.drop_front(2)));
+  MPC_RETURN_IF_ERROR(expectShape("batch_norm_infer_grad", "dy", Types[0], Types[1].getShape()));
+  RankedTensorType Parameter = f32Tensor(Types[0].getContext(), Channels);
+  return SmallVector<RankedTensorType>{Types[1], Parameter, Parameter};
+}
+
+//===-- Softmax and losses ---------------------------------------------------------------------------------------===//
+
+static InferredTypes inferSoftmax(ArrayRef<RankedTensorType> Types, StringRef Op, DictionaryAttr Dictionary) {
+  for (RankedTensorType Type : Types)
+    MPC_RETURN_IF_ERROR(expectShape(Op, "every operand", Type, Types[0].getShape()));
+  MPC_ASSIGN_OR_RETURN(Axis, normalAxis(Op, toAttributes(Dictionary).GetInt("axis", -1), Types[0].getRank()));
+  (void)Axis;
+  return SmallVector<RankedTensorType>{Types[0]};
+}
+
+InferredTypes SoftmaxOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "softmax", {"x"}));
+  return inferSoftmax(Types, "softmax", Dictionary);
+}
+
+InferredTypes LogSoftmaxOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "log_softmax", {"x"}));
+  return inferSoftmax(Types, "log_softmax", Dictionary);
+}
+
+InferredTypes SoftmaxGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "softmax_grad", {"dy", "y"}));
+  return inferSoftmax(Types, "softmax_grad", Dictionary);
+}
+
+InferredTypes LogSoftmaxGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "log_softmax_grad", {"dy", "y"}));
+  return inferSoftmax(Types, "log_softmax_grad", Dictionary);
+}
+
+// The shape of a loss over `Elements` under the operation's reduction.
+static SmallVector<int64_t> lossShape(DictionaryAttr Dictionary, ArrayRef<int64_t> Elements) {
+  bool Keep = toAttributes(Dictionary).GetString("reduction", "mean") == "none";
+  return Keep ? SmallVector<int64_t>(Elements) : SmallVector<int64_t>();
+}
+
+static llvm::Error checkLabels(StringRef Op, RankedTensorType Logits, RankedTensorType Labels) {
+  MPC_RETURN_IF_ERROR(expectRank(Op, "logits [N, C]", Logits, 2));
+  ArrayRef<int64_t> Expected = Logits.getShape();
+  bool Sparse = !isa<FloatType>(Labels.getElementType());
+  if (Labels.getShape() == (Sparse ? Expected.take_front(1) : Expected))
+    return llvm::Error::success();
+  return inferenceError("{0}: logits {1} need {2} labels of shape {3}, got {4}{5}", Op, typeText(Logits),
+                        Sparse ? "integer" : "floating one-hot",
+                        shapeText(Sparse ? Expected.take_front(1) : Expected), typeText(Labels),
+                        Sparse ? "" : " (integer class labels need sparse = true)");
+}
+
+InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "softmax_cross_entropy", {"logits", "labels"}));
+  MPC_RETURN_IF_ERROR(checkLabels("softmax_cross_entropy", Types[0], Types[1]));
+  ArrayRef<int64_t> Rows = Types[0].getShape().take_front(1);
+  MLIRContext *Context = Types[0].getContext();
+  return SmallVector<RankedTensorType>{f32Tensor(Context, lossShape(Dictionary, Rows)), f32Tensor(Context, Rows)};
+}
+
+InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  StringRef Name = "softmax_cross_entropy_grad";
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name, {"dloss", "logits", "labels", "log_sum_exp"}));
+  MPC_RETURN_IF_ERROR(checkLabels(Name, Types[1], Types[2]));
+  ArrayRef<int64_t> Rows = Types[1].getShape().take_front(1);
+  MPC_RETURN_IF_ERROR(expectShape(Name, "dloss", Types[0], lossShape(Dictionary, Rows)));
+  MPC_RETURN_IF_ERROR(expectShape(Name, "log_sum_exp", Types[3], Rows));
+  return SmallVector<RankedTensorType>{Types[1]};
+}
+
+InferredTypes MseOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "mse", {"prediction", "target"}));
+  MPC_RETURN_IF_ERROR(expectShape("mse", "a target", Types[1], Types[0].getShape()));
+  return SmallVector<RankedTensorType>{
+      f32Tensor(Types[0].getContext(), lossShape(Dictionary, Types[0].getShape()))};
+}
+
+InferredTypes MseGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "mse_grad", {"dloss", "prediction", "target"}));
+  MPC_RETURN_IF_ERROR(expectShape("mse_grad", "a target", Types[2], Types[1].getShape()));
+  MPC_RETURN_IF_ERROR(expectShape("mse_grad", "dloss", Types[0], lossShape(Dictionary, Types[1].getShape())));
+  return SmallVector<RankedTensorType>{Types[1]};
+}
+
+} // namespace mpc

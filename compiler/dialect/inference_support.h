@@ -1,0 +1,52 @@
+// Shared by the shape-inference files.
+#pragma once
+
+#include "compiler/dialect/dialect.h"
+#include "kernels/attributes.h"
+#include "kernels/window.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace mpc {
+
+using InferredTypes = llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>>;
+
+template <typename... Args> llvm::Error inferenceError(const char *Format, Args &&...Arguments) {
+  return llvm::createStringError(llvm::formatv(Format, std::forward<Args>(Arguments)...).str());
+}
+
+/// "tensor<2x3xf32>".
+std::string typeText(mlir::Type Type);
+/// "2x3"; "scalar" for rank 0.
+std::string shapeText(llvm::ArrayRef<int64_t> Shape);
+
+/// The operands as tensor types; an error names a wrong count. \p Names lists the operands, "bias?" being optional and
+/// "inputs..." any number.
+llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange Operands, llvm::StringRef Op,
+                                                                      llvm::ArrayRef<llvm::StringRef> Names);
+
+/// What tracing gives for mixed floating operands: equal types stay, else f32 (f64 if any is).
+mlir::Type promotedType(llvm::ArrayRef<mlir::RankedTensorType> Types);
+
+/// NumPy broadcasting of two shapes.
+llvm::Expected<llvm::SmallVector<int64_t>> broadcastShapes(llvm::StringRef Op, mlir::RankedTensorType A,
+                                                           mlir::RankedTensorType B);
+
+/// Requires \p Type to have shape \p Expected.
+llvm::Error expectShape(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTensorType Type,
+                        llvm::ArrayRef<int64_t> Expected);
+
+/// An axis in [-rank, rank) as one in [0, rank).
+llvm::Expected<int64_t> normalAxis(llvm::StringRef Op, int64_t Axis, int64_t Rank);
+
+} // namespace mpc
+
+// Returns the error of a failed Expected, else defines the value.
+#define MPC_ASSIGN_OR_RETURN(Value, Expression)                                                                       \
+  auto Value##OrError = (Expression);                                                                                 \
+  if (!Value##OrError)                                                                                                \
+    return Value##OrError.takeError();                                                                                \
+  auto Value = std::move(*Value##OrError)
+
+#define MPC_RETURN_IF_ERROR(Expression)                                                                               \
+  if (llvm::Error Err = (Expression))                                                                                 \
+  return Err

@@ -1,0 +1,88 @@
+// Verifiers beyond shapes and element types.
+#include "compiler/dialect/inference_support.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTensorType>> Inferred) {
+  if (!Inferred)
+    return Op->emitOpError() << llvm::toString(Inferred.takeError());
+  if (Inferred->size() != Op->getNumResults())
+    return Op->emitOpError() << "has " << Op->getNumResults() << " results, expected " << Inferred->size();
+  for (auto [Result, Expected] : llvm::zip_equal(Op->getResults(), *Inferred)) {
+    auto Actual = dyn_cast<RankedTensorType>(Result.getType());
+    if (!Actual || Actual.getShape() != Expected.getShape())
+      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
+                               << ", its shape must be " << shapeText(Expected.getShape());
+  }
+  return success();
+}
+
+LogicalResult ValueAndGradOp::verifySymbolUses(SymbolTableCollection &Symbols) {
+  auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+  if (!Callee)
+    return emitOpError() << "calls '" << getCallee() << "', which is not a function of this module";
+  FunctionType Type = Callee.getFunctionType();
+  if (Type.getInputs() != ArrayRef<mlir::Type>(llvm::to_vector(getInputs().getTypes())))
+    return emitOpError() << "passes operands (" << getInputs().getTypes() << ") to '" << getCallee()
+                         << "', which takes (" << Type.getInputs() << ")";
+  if (Type.getNumResults() == 0)
+    return emitOpError() << "needs a function that returns a loss; '" << getCallee() << "' returns nothing";
+  size_t Forward = Type.getNumResults();
+  if (getNumResults() != Forward + getWrt().size())
+    return emitOpError() << "has " << getNumResults() << " results, expected " << Forward << " of '" << getCallee()
+                         << "' and " << getWrt().size() << " gradients";
+  for (auto [Index, Expected] : llvm::enumerate(Type.getResults()))
+    if (getResult(Index).getType() != Expected)
+      return emitOpError() << "result " << Index << " is " << getResult(Index).getType() << ", '" << getCallee()
+                           << "' returns " << Expected;
+  for (auto [Index, Position] : llvm::enumerate(getWrt()))
+    if (getResult(Forward + Index).getType() != getInputs()[Position].getType())
+      return emitOpError() << "gradient " << Index << " is " << getResult(Forward + Index).getType()
+                           << ", operand " << Position << " is " << getInputs()[Position].getType();
+  return success();
+}
+
+LogicalResult ValueAndGradOp::verify() {
+  for (int64_t Position : getWrt()) {
+    if (Position < 0 || Position >= int64_t(getInputs().size()))
+      return emitOpError() << "wrt names operand " << Position << " of " << getInputs().size();
+    if (!isa<FloatType>(getElementTypeOrSelf(getInputs()[Position].getType())))
+      return emitOpError() << "wrt names operand " << Position << " of type " << getInputs()[Position].getType()
+                           << "; only floating operands have gradients";
+  }
+  if (getNumResults() == 0)
+    return emitOpError() << "has no loss";
+  auto Loss = dyn_cast<RankedTensorType>(getResult(0).getType());
+  auto Seed = cast<RankedTensorType>(getSeed().getType());
+  if (!Loss || !isa<FloatType>(Loss.getElementType()))
+    return emitOpError() << "differentiates the first result, which must be floating, got " << getResult(0).getType();
+  if (Seed.getRank() != 0 && Seed.getShape() != Loss.getShape())
+    return emitOpError() << "seed is " << Seed << "; it must be a scalar or have the loss's shape "
+                         << shapeText(Loss.getShape());
+  return success();
+}
+
+LogicalResult GuardedUpdateOp::verify() {
+  if (cast<RankedTensorType>(getCondition().getType()).getRank() != 0)
+    return emitOpError() << "condition must be a scalar, got " << getCondition().getType();
+  auto Yield = cast<YieldOp>(getBody().front().getTerminator());
+  if (Yield.getValues().size() != getNumResults() || getOld().size() != getNumResults())
+    return emitOpError() << "has " << getNumResults() << " results, " << Yield.getValues().size()
+                         << " yielded values and " << getOld().size() << " old values; the counts must agree";
+  for (auto [Result, New, Old] : llvm::zip_equal(getResults(), Yield.getValues(), getOld()))
+    if (Result.getType() != New.getType() || Result.getType() != Old.getType())
+      return emitOpError() << "result " << cast<OpResult>(Result).getResultNumber() << " is " << Result.getType()
+                           << ", yielded " << New.getType() << ", old " << Old.getType();
+  for (Operation &Op : getBody().front().without_terminator()) {
+    bool Allowed = Op.hasTrait<StateUpdate>() || isa<UnscaleOp, ConstantOp, CastOp>(Op);
+    if (!Allowed)
+      return (emitOpError() << "may hold only unscale, optimizer, running-statistics and counter operations")
+                 .attachNote(Op.getLoc())
+             << "'" << Op.getName() << "' is none of these";
+  }
+  return success();
+}
+
+} // namespace mpc

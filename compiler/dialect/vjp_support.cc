@@ -1,0 +1,62 @@
+#include "compiler/dialect/vjp_support.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+RankedTensorType tensorTypeOf(Value V) { return cast<RankedTensorType>(V.getType()); }
+
+RankedTensorType withElementType(RankedTensorType Like, Type Element) {
+  return RankedTensorType::get(Like.getShape(), Element);
+}
+
+Type accumulatorType(Type Element) {
+  return Element.isF16() || Element.isBF16() ? Float32Type::get(Element.getContext()) : Element;
+}
+
+Value castTo(OpBuilder &Builder, Location Loc, Value V, Type Element) {
+  RankedTensorType Type = tensorTypeOf(V);
+  if (Type.getElementType() == Element)
+    return V;
+  return CastOp::create(Builder, Loc, withElementType(Type, Element), V);
+}
+
+Value sumTo(OpBuilder &Builder, Location Loc, Value V, RankedTensorType Target) {
+  RankedTensorType Type = tensorTypeOf(V);
+  if (Type.getShape() == Target.getShape())
+    return castTo(Builder, Loc, V, Target.getElementType());
+
+  int64_t Missing = Type.getRank() - Target.getRank();
+  SmallVector<int64_t> Axes;
+  for (int64_t Axis = 0; Axis < Type.getRank(); ++Axis)
+    if (Axis < Missing || Type.getDimSize(Axis) != Target.getDimSize(Axis - Missing))
+      Axes.push_back(Axis);
+
+  // Only leading axes disappear, or only extents of 1 stay: the reduction gives the target's shape by itself.
+  if (int64_t(Axes.size()) == Missing)
+    return ReduceSumOp::create(Builder, Loc, Target, V, Axes, /*keep_dims=*/false);
+  if (Missing == 0)
+    return ReduceSumOp::create(Builder, Loc, Target, V, Axes, /*keep_dims=*/true);
+
+  SmallVector<int64_t> Kept;
+  for (int64_t Axis = 0; Axis < Type.getRank(); ++Axis)
+    if (!llvm::is_contained(Axes, Axis))
+      Kept.push_back(Type.getDimSize(Axis));
+  auto Sum = ReduceSumOp::create(Builder, Loc, RankedTensorType::get(Kept, Target.getElementType()), V, Axes,
+                                 /*keep_dims=*/false);
+  return ReshapeOp::create(Builder, Loc, Target, Sum, Target.getShape());
+}
+
+RankedTensorType termType(RankedTensorType Operand, ArrayRef<int64_t> Full) {
+  if (Operand.getShape() == Full)
+    return Operand;
+  return RankedTensorType::get(Full, accumulatorType(Operand.getElementType()));
+}
+
+Value scalarConstant(OpBuilder &Builder, Location Loc, Type Element, double Number) {
+  auto Type = RankedTensorType::get({}, Element);
+  auto Elements = DenseElementsAttr::get(Type, Builder.getFloatAttr(Element, Number).getValue());
+  return ConstantOp::create(Builder, Loc, Type, Elements);
+}
+
+} // namespace mpc

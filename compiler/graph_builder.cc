@@ -1,0 +1,235 @@
+#include "compiler/graph_builder.h"
+
+#include "compiler/diagnostics.h"
+#include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/dialect.h"
+#include "compiler/module_impl.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace mpc::compiler {
+
+//===-- Module ---------------------------------------------------------------------------------------------------===//
+
+Module::Module() : impl_(std::make_unique<Impl>()) {}
+Module::~Module() = default;
+Module::Module(Module &&) noexcept = default;
+Module &Module::operator=(Module &&Other) noexcept = default;
+
+std::string Module::Print() const {
+  std::string Text;
+  llvm::raw_string_ostream Stream(Text);
+  impl_->module.get().print(Stream);
+  return Text;
+}
+
+Module Module::Clone() const {
+  Module Copy;
+  Copy.impl_->context = impl_->context;
+  Copy.impl_->module = OwningOpRef<ModuleOp>(cast<ModuleOp>(impl_->module.get()->clone()));
+  return Copy;
+}
+
+std::shared_ptr<MLIRContext> makeContext() {
+  DialectRegistry Registry;
+  Registry.insert<MpcDialect, func::FuncDialect>();
+  auto Context = std::make_shared<MLIRContext>(Registry, MLIRContext::Threading::DISABLED);
+  Context->loadAllAvailableDialects();
+  return Context;
+}
+
+//===-- GraphBuilder ---------------------------------------------------------------------------------------------===//
+
+struct GraphBuilder::State {
+  Module Result;
+  MLIRContext *Context = nullptr;
+  ModuleOp Root;
+  llvm::SmallVector<func::FuncOp> Open;
+
+  OpBuilder builder() { return OpBuilder::atBlockEnd(&Open.back().getBody().front()); }
+
+  // Messages name the Cell; the attribute carries the meaning, because locations are lost when IR is printed.
+  Location location(const Scope &Where) {
+    Location Unknown = UnknownLoc::get(Context);
+    return Where.path.empty() ? Unknown : Location(NameLoc::get(StringAttr::get(Context, Where.path)));
+  }
+
+  ScopeAttr scope(const Scope &Where) {
+    return ScopeAttr::get(Context, Where.path, Where.network, Where.pin ? toType(Context, *Where.pin) : Type());
+  }
+};
+
+static Value toMlir(ValueHandle Handle) { return Value::getFromOpaquePointer(Handle); }
+
+static TypedValue toTyped(Value V) {
+  return {V.getAsOpaquePointer(), toTensorSpec(cast<RankedTensorType>(V.getType()))};
+}
+
+static std::vector<TypedValue> toTyped(Operation *Op) {
+  std::vector<TypedValue> Results;
+  for (Value Result : Op->getResults())
+    Results.push_back(toTyped(Result));
+  return Results;
+}
+
+GraphBuilder::GraphBuilder() : state_(std::make_unique<State>()) {
+  Module::Impl &Impl = state_->Result.impl();
+  Impl.context = makeContext();
+  state_->Context = Impl.context.get();
+  Impl.module = ModuleOp::create(UnknownLoc::get(state_->Context));
+  state_->Root = Impl.module.get();
+}
+
+GraphBuilder::~GraphBuilder() = default;
+
+std::string GraphBuilder::BeginFunction(std::string_view Name, bool IsPrivate) {
+  std::string Unique(Name);
+  for (int Suffix = 1; state_->Root.lookupSymbol(Unique); ++Suffix)
+    Unique = absl::StrCat(std::string(Name), "_", Suffix);
+  OpBuilder B = OpBuilder::atBlockEnd(state_->Root.getBody());
+  auto Function = func::FuncOp::create(B, UnknownLoc::get(state_->Context), Unique,
+                                       FunctionType::get(state_->Context, {}, {}));
+  if (IsPrivate)
+    Function.setPrivate();
+  Function.addEntryBlock();
+  state_->Open.push_back(Function);
+  return Unique;
+}
+
+ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, std::string_view Name, std::string_view Role,
+                                      std::size_t Depth) {
+  func::FuncOp Function = state_->Open[Depth - 1];
+  Builder B(state_->Context);
+  SmallVector<NamedAttribute> Attributes{B.getNamedAttr(NameAttrName, B.getStringAttr(Name)),
+                                         B.getNamedAttr(RoleAttrName, B.getStringAttr(Role))};
+  unsigned Index = Function.getNumArguments();
+  if (failed(Function.insertArgument(Index, toTensorType(state_->Context, Spec), B.getDictionaryAttr(Attributes),
+                                     UnknownLoc::get(state_->Context))))
+    return nullptr;
+  return Function.getArgument(Index).getAsOpaquePointer();
+}
+
+std::size_t GraphBuilder::depth() const { return state_->Open.size(); }
+
+absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view Name,
+                                                           absl::Span<const ValueHandle> Operands,
+                                                           const Attributes &Values, const Scope &Where,
+                                                           std::optional<DType> ResultDType) {
+  MLIRContext *Context = state_->Context;
+  std::optional<RegisteredOperationName> Registered =
+      RegisteredOperationName::lookup(absl::StrCat("mpc.", std::string(Name)), Context);
+  auto *Inference = Registered ? Registered->getInterface<ShapeInferenceOpInterface>() : nullptr;
+  if (!Inference)
+    return absl::InternalError(absl::StrCat("the dialect has no operation 'mpc.", std::string(Name), "'"));
+
+  SmallVector<Value> Inputs = llvm::map_to_vector(Operands, toMlir);
+  NamedAttrList List(toNamedAttributes(Context, Values));
+  llvm::Expected<SmallVector<RankedTensorType>> Types =
+      Inference->inferTypes(ValueRange(Inputs).getTypes(), List.getDictionary(Context));
+  if (!Types)
+    return absl::InvalidArgumentError(llvm::toString(Types.takeError()));
+  if (ResultDType)
+    (*Types)[0] = RankedTensorType::get((*Types)[0].getShape(), toType(Context, *ResultDType));
+
+  DiagnosticCollector Diagnostics(Context);
+  OperationState State(state_->location(Where), *Registered);
+  State.addOperands(Inputs);
+  State.addTypes(llvm::to_vector_of<Type>(*Types));
+  List.append(ScopeAttrName, state_->scope(Where));
+  State.addAttributes(List);
+  OpBuilder B = state_->builder();
+  Operation *Op = B.create(State);
+  if (failed(verify(Op, /*verifyRecursively=*/false))) {
+    Op->erase();
+    return Diagnostics.status("the operation is malformed");
+  }
+  return toTyped(Op);
+}
+
+TypedValue GraphBuilder::Splat(const TensorSpec &Spec, double Value, const Scope &Where) {
+  RankedTensorType Type = toTensorType(state_->Context, Spec);
+  Attribute Element = IsFloating(Spec.dtype)
+                          ? Attribute(FloatAttr::get(Type.getElementType(), Value))
+                          : Attribute(IntegerAttr::get(Type.getElementType(), static_cast<int64_t>(Value)));
+  OpBuilder B = state_->builder();
+  auto Op = ConstantOp::create(B, state_->location(Where), Type, DenseElementsAttr::get(Type, Element));
+  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  return toTyped(Op.getOutput());
+}
+
+TypedValue GraphBuilder::Constant(const TensorSpec &Spec, absl::Span<const std::uint8_t> Bytes, const Scope &Where) {
+  RankedTensorType Type = toTensorType(state_->Context, Spec);
+  DenseElementsAttr Elements;
+  if (Spec.dtype == DType::kBool) {
+    SmallVector<bool> Bits(Bytes.begin(), Bytes.end());
+    Elements = DenseElementsAttr::get(Type, ArrayRef<bool>(Bits));
+  } else {
+    Elements = DenseElementsAttr::getFromRawBuffer(
+        Type, ArrayRef<char>(reinterpret_cast<const char *>(Bytes.data()), Bytes.size()));
+  }
+  OpBuilder B = state_->builder();
+  auto Op = ConstantOp::create(B, state_->location(Where), Type, Elements);
+  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  return toTyped(Op.getOutput());
+}
+
+void GraphBuilder::EndFunction(absl::Span<const NamedResult> Results) {
+  func::FuncOp Function = state_->Open.back();
+  OpBuilder B = state_->builder();
+  SmallVector<Value> Values;
+  for (const NamedResult &Result : Results)
+    Values.push_back(toMlir(Result.value));
+  func::ReturnOp::create(B, UnknownLoc::get(state_->Context), Values);
+  Function.setFunctionType(
+      FunctionType::get(state_->Context, Function.getArgumentTypes(), ValueRange(Values).getTypes()));
+  for (auto [Index, Result] : llvm::enumerate(Results)) {
+    if (!Result.name.empty())
+      Function.setResultAttr(Index, NameAttrName, B.getStringAttr(Result.name));
+    if (!Result.role.empty())
+      Function.setResultAttr(Index, RoleAttrName, B.getStringAttr(Result.role));
+  }
+  state_->Open.pop_back();
+}
+
+absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_view Callee,
+                                                                   absl::Span<const ValueHandle> Operands,
+                                                                   ValueHandle Seed, absl::Span<const std::int64_t> Wrt,
+                                                                   const Scope &Where) {
+  auto Function = state_->Root.lookupSymbol<func::FuncOp>(Callee);
+  SmallVector<Value> Inputs = llvm::map_to_vector(Operands, toMlir);
+  SmallVector<Type> Types(Function.getResultTypes());
+  for (std::int64_t Position : Wrt)
+    Types.push_back(Inputs[Position].getType());
+  OpBuilder B = state_->builder();
+  DiagnosticCollector Diagnostics(state_->Context);
+  auto Op = ValueAndGradOp::create(B, state_->location(Where), Types, FlatSymbolRefAttr::get(Function), Inputs,
+                                   toMlir(Seed), B.getDenseI64ArrayAttr(ArrayRef<int64_t>(Wrt.data(), Wrt.size())));
+  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  if (failed(verify(Op, /*verifyRecursively=*/false))) {
+    Op->erase();
+    return Diagnostics.status("the gradient call is malformed");
+  }
+  return toTyped(Op);
+}
+
+bool GraphBuilder::ReplaceUses(ValueHandle From, ValueHandle To) {
+  Value Old = toMlir(From), New = toMlir(To);
+  Operation *Definition = New.getDefiningOp();
+  if (Old.getType() != New.getType() || !Definition)
+    return false;
+  for (Operation *User : Old.getUsers())
+    if (User->getBlock() != Definition->getBlock() || !Definition->isBeforeInBlock(User))
+      return false;
+  Old.replaceAllUsesWith(New);
+  return true;
+}
+
+absl::StatusOr<Module> GraphBuilder::Finish() {
+  DiagnosticCollector Diagnostics(state_->Context);
+  if (failed(verify(state_->Root)))
+    return Diagnostics.status("the traced module is malformed");
+  return std::move(state_->Result);
+}
+
+} // namespace mpc::compiler

@@ -1,0 +1,25 @@
+// Runs IR with the reference functions: the oracle that every pass is compared against.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/reference/reference.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <vector>
+
+namespace mpc {
+
+/// Runs \p Function on \p Inputs, operation by operation, and returns its results.
+///
+/// Any function of mpc operations and calls can be run, after any pass; guarded updates evaluate their region where the
+/// condition holds. Results are stored as \p Rounding says: kLowOnly keeps f32 tensors at f64 accuracy.
+///
+/// Errors: INVALID_ARGUMENT where the inputs do not match the arguments, FAILED_PRECONDITION for an operation that a
+/// pass must expand first (mpc.value_and_grad) and for functions without a body or with control flow, NOT_FOUND for an
+/// operation without a reference function.
+absl::StatusOr<std::vector<reference::Tensor>> interpret(mlir::func::FuncOp Function,
+                                                         absl::Span<const reference::Tensor> Inputs,
+                                                         reference::Rounding Rounding = reference::Rounding::kStorage);
+
+} // namespace mpc

@@ -1,0 +1,235 @@
+#include "compiler/lowering/lowering.h"
+
+#include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/dialect.h"
+#include "compiler/lowering/storage_assignment.h"
+#include "runtime/aligned_buffer.h"
+#include "runtime/memory_planner.h"
+
+using namespace mlir;
+
+namespace mpc::compiler {
+
+namespace {
+
+class Lowering {
+public:
+  Lowering(func::FuncOp Function, const runtime::Device &Target)
+      : Function(Function), Target(Target), Storage(Function, Target) {}
+
+  absl::StatusOr<runtime::Program> run() {
+    Result.name = Function.getSymName().str();
+    Result.device = std::string(Target.name());
+    Result.required_cpu_features = {"avx2", "fma", "f16c"};
+    if (absl::Status Status = addArguments(); !Status.ok())
+      return Status;
+    addConstants();
+    for (Operation *Op : Storage.instructions())
+      if (absl::Status Status = addInstruction(Op); !Status.ok())
+        return Status;
+    if (absl::Status Status = addResults(); !Status.ok())
+      return Status;
+    plan();
+    return std::move(Result);
+  }
+
+private:
+  func::FuncOp Function;
+  const runtime::Device &Target;
+  StorageAssignment Storage;
+  runtime::Program Result;
+  llvm::DenseMap<Value, runtime::ValueId> Ids;
+  /// Temporary roots (and inputs) in the order of their first appearance, with the values that live in them.
+  llvm::MapVector<Value, SmallVector<runtime::ValueId>> ArenaValues;
+  llvm::StringMap<runtime::ValueId> StateByName;
+
+  StringRef argumentAttr(unsigned Index, StringRef Name) {
+    auto Attr = Function.getArgAttrOfType<StringAttr>(Index, Name);
+    return Attr ? Attr.getValue() : StringRef();
+  }
+  StringRef resultAttr(unsigned Index, StringRef Name) {
+    auto Attr = Function.getResultAttrOfType<StringAttr>(Index, Name);
+    return Attr ? Attr.getValue() : StringRef();
+  }
+
+  // The record of a value: its own shape, the storage of its root.
+  runtime::ValueId valueId(Value V) {
+    if (auto It = Ids.find(V); It != Ids.end())
+      return It->second;
+    Value Root = Storage.root(V);
+    runtime::Value Record;
+    if (Root != V && (isa<BlockArgument>(Root) || Root.getDefiningOp<ConstantOp>()))
+      Record = Result.values[valueId(Root)];
+    Record.spec = toTensorSpec(cast<RankedTensorType>(V.getType()));
+    runtime::ValueId Id = Result.values.size();
+    Result.values.push_back(Record);
+    Ids[V] = Id;
+    if (Record.storage == runtime::Storage::kTemporary || Record.storage == runtime::Storage::kInput)
+      ArenaValues[Root].push_back(Id);
+    return Id;
+  }
+
+  absl::Status addArguments() {
+    for (BlockArgument Argument : Function.getArguments()) {
+      unsigned Index = Argument.getArgNumber();
+      StringRef Role = argumentAttr(Index, RoleAttrName);
+      std::string Name = argumentAttr(Index, NameAttrName).str();
+      if (Name.empty())
+        Name = ("argument" + llvm::Twine(Index)).str();
+      runtime::Value Record;
+      Record.spec = toTensorSpec(cast<RankedTensorType>(Argument.getType()));
+      runtime::ValueId Id = Result.values.size();
+      if (Role.empty() || Role == InputRole) {
+        Record.storage = runtime::Storage::kInput;
+        Record.index = Result.inputs.size();
+        Result.inputs.push_back({Name, Id});
+        ArenaValues[Argument].push_back(Id);
+      } else {
+        Record.storage = runtime::Storage::kState;
+        Record.index = Result.state.size();
+        Result.state.push_back({Name, Role.str(), Record.spec, false});
+        if (!StateByName.try_emplace(Name, Id).second)
+          return absl::InvalidArgumentError(absl::StrCat("two state arguments are called '", Name, "'"));
+      }
+      Result.values.push_back(Record);
+      Ids[Argument] = Id;
+    }
+    return absl::OkStatus();
+  }
+
+  void addConstants() {
+    for (ConstantOp Op : Function.getOps<ConstantOp>()) {
+      runtime::Value Record;
+      Record.spec = toTensorSpec(cast<RankedTensorType>(Op.getType()));
+      Record.storage = runtime::Storage::kConstant;
+      Record.offset = Result.constants.size();
+      appendConstant(cast<DenseElementsAttr>(Op.getValue()), Record.spec);
+      Ids[Op.getOutput()] = Result.values.size();
+      Result.values.push_back(Record);
+    }
+  }
+
+  void appendConstant(DenseElementsAttr Elements, const TensorSpec &Spec) {
+    size_t Offset = Result.constants.size(), Width = ElementSize(Spec.dtype);
+    Result.constants.resize(Offset + runtime::AlignedBuffer::Padded(Spec.bytes()));
+    std::uint8_t *Out = Result.constants.data() + Offset;
+    if (Spec.dtype == DType::kBool) {
+      for (bool Bit : Elements.getValues<bool>())
+        *Out++ = Bit;
+      return;
+    }
+    ArrayRef<char> Raw = Elements.getRawData();
+    for (int64_t Index = 0, End = Spec.num_elements(); Index < End; ++Index)
+      std::memcpy(Out + Index * Width, Raw.data() + (Elements.isSplat() ? 0 : Index * Width), Width);
+  }
+
+  absl::Status addInstruction(Operation *Op) {
+    runtime::Instruction Instruction;
+    Instruction.kernel = Op->getName().stripDialect().str();
+    Instruction.attributes = kernelAttributes(Op);
+    if (auto Where = Op->getAttrOfType<ScopeAttr>(ScopeAttrName))
+      Instruction.scope = Where.getPath().str();
+    for (Value Operand : Op->getOperands())
+      Instruction.inputs.push_back(valueId(Operand));
+    for (Value Output : Op->getResults())
+      Instruction.outputs.push_back(Output.use_empty() ? runtime::kNoValue : valueId(Output));
+    absl::StatusOr<size_t> Bytes = Target.WorkspaceBytes(Result, Instruction);
+    if (!Bytes.ok())
+      return absl::Status(Bytes.status().code(),
+                          absl::StrCat(Instruction.scope, Instruction.scope.empty() ? "" : ": ", "mpc.",
+                                       Instruction.kernel, ": ", Bytes.status().message()));
+    Instruction.workspace_bytes = *Bytes;
+    Result.instructions.push_back(std::move(Instruction));
+    return absl::OkStatus();
+  }
+
+  absl::Status addResults() {
+    Operation *Return = Function.getBody().front().getTerminator();
+    for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
+      StringRef Role = resultAttr(Index, RoleAttrName);
+      std::string Name = resultAttr(Index, NameAttrName).str();
+      if (Role.empty() || !StorageAssignment::isState(Role)) {
+        Result.outputs.push_back(
+            {Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, outputId(Operand)});
+        continue;
+      }
+      auto State = StateByName.find(Name);
+      if (State == StateByName.end())
+        return absl::InvalidArgumentError(absl::StrCat("result '", Name, "' updates a state that is no argument"));
+      runtime::StateBinding &Binding = Result.state[Result.values[State->second].index];
+      Binding.written |= valueId(Operand) != State->second;
+    }
+    for (const StorageAssignment::Copy &Copy : Storage.copies())
+      Result.state_copies.push_back({valueId(Return->getOperand(Copy.Result)),
+                                     StateByName.lookup(resultAttr(Copy.Result, NameAttrName)), Copy.Reason});
+    return absl::OkStatus();
+  }
+
+  // An output must not change when state is updated in place: a state argument is copied out first.
+  runtime::ValueId outputId(Value Operand) {
+    runtime::ValueId Id = valueId(Operand);
+    if (Result.values[Id].storage != runtime::Storage::kState || !isa<BlockArgument>(Operand))
+      return Id;
+    runtime::Value Copy;
+    Copy.spec = Result.values[Id].spec;
+    runtime::ValueId CopyId = Result.values.size();
+    Result.values.push_back(Copy);
+    runtime::Instruction Instruction;
+    Instruction.kernel = "reshape";
+    Instruction.attributes.Set("shape", std::vector<std::int64_t>(Copy.spec.shape));
+    Instruction.inputs = {Id};
+    Instruction.outputs = {CopyId};
+    Prologue.push_back(std::move(Instruction));
+    PinnedValues.push_back(CopyId);
+    return CopyId;
+  }
+
+  void plan() {
+    std::vector<runtime::LiveInterval> Intervals;
+    size_t End = Result.instructions.size();
+    for (auto &[Root, Values] : ArenaValues) {
+      size_t Bytes = 0;
+      for (runtime::ValueId Id : Values)
+        Bytes = std::max(Bytes, Result.values[Id].spec.bytes());
+      auto [First, Last] = Storage.life(Root);
+      Intervals.push_back({Bytes, First, Last});
+    }
+    for (runtime::ValueId Id : PinnedValues)
+      Intervals.push_back({Result.values[Id].spec.bytes(), 0, End});
+    std::vector<runtime::Instruction *> WithWorkspace;
+    for (auto [Index, Instruction] : llvm::enumerate(Result.instructions)) {
+      if (Instruction.workspace_bytes == 0)
+        continue;
+      Intervals.push_back({Instruction.workspace_bytes, Index, Index});
+      WithWorkspace.push_back(&Instruction);
+    }
+    runtime::MemoryPlan Plan = runtime::PlanMemory(Intervals);
+    size_t Next = 0;
+    for (auto &[Root, Values] : ArenaValues) {
+      for (runtime::ValueId Id : Values)
+        Result.values[Id].offset = Plan.offsets[Next];
+      ++Next;
+    }
+    for (runtime::ValueId Id : PinnedValues)
+      Result.values[Id].offset = Plan.offsets[Next++];
+    for (runtime::Instruction *Instruction : WithWorkspace)
+      Instruction->workspace_offset = Plan.offsets[Next++];
+    Result.arena_bytes = Plan.arena_bytes;
+    Result.instructions.insert(Result.instructions.begin(), Prologue.begin(), Prologue.end());
+  }
+
+  /// Copies of state that is also an output: done before the first instruction, kept to the end.
+  std::vector<runtime::Instruction> Prologue;
+  std::vector<runtime::ValueId> PinnedValues;
+};
+
+} // namespace
+
+absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const runtime::Device &Target) {
+  if (!Function.getBody().hasOneBlock())
+    return absl::InvalidArgumentError(
+        absl::StrCat("@", Function.getSymName().str(), " must be one block to become a Program"));
+  return Lowering(Function, Target).run();
+}
+
+} // namespace mpc::compiler

@@ -1,0 +1,21 @@
+// From one function of final IR to a Program: instructions, storage, an arena.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/executable.h"
+#include "runtime/program.h"
+
+namespace mpc::compiler {
+
+/// Roles of function arguments and results that are data, not state.
+inline constexpr llvm::StringLiteral InputRole = "input";
+inline constexpr llvm::StringLiteral OutputRole = "output";
+inline constexpr llvm::StringLiteral RecordRole = "record";
+
+/// Lowers \p Function, which must be one block of operations that \p Target has kernels for. State results update their
+/// argument in place where every other reader comes first; otherwise the Program copies and says why.
+/// Errors: UNIMPLEMENTED or INVALID_ARGUMENT naming the operation and its Cell path.
+absl::StatusOr<runtime::Program> lowerToProgram(mlir::func::FuncOp Function, const runtime::Device &Target);
+
+} // namespace mpc::compiler

@@ -1,0 +1,149 @@
+#include "compiler/lowering/storage_assignment.h"
+
+#include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/dialect.h"
+#include "compiler/lowering/lowering.h"
+
+using namespace mlir;
+
+namespace mpc::compiler {
+
+bool StorageAssignment::isState(llvm::StringRef Role) {
+  return Role != InputRole && Role != OutputRole && Role != RecordRole;
+}
+
+static StringRef resultAttr(func::FuncOp Function, unsigned Index, StringRef Name) {
+  auto Attr = Function.getResultAttrOfType<StringAttr>(Index, Name);
+  return Attr ? Attr.getValue() : StringRef();
+}
+
+static std::string describe(Operation *Op) {
+  std::string Text = Op->getName().getStringRef().str();
+  if (auto Where = Op->getAttrOfType<ScopeAttr>(ScopeAttrName))
+    Text += " in " + Where.getPath().str();
+  return Text;
+}
+
+StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Device &Target) {
+  for (Operation &Op : Function.getBody().front().without_terminator()) {
+    if (isa<ConstantOp>(Op))
+      continue;
+    if (auto View = dyn_cast<ReshapeOp>(Op)) {
+      Parent[View.getY()] = root(View.getX());
+      continue;
+    }
+    Position[&Op] = Instructions.size();
+    Instructions.push_back(&Op);
+  }
+  placeStateInPlace(Function);
+
+  size_t End = Instructions.size();
+  auto Extend = [&](Value Root, size_t At) {
+    auto [It, New] = Lives.try_emplace(Root, At, At);
+    if (!New) {
+      It->second.first = std::min(It->second.first, At);
+      It->second.second = std::max(It->second.second, At);
+    }
+  };
+  // Inputs are copied in before the first instruction.
+  for (BlockArgument Argument : Function.getArguments())
+    Extend(root(Argument), 0);
+  for (auto [Index, Op] : llvm::enumerate(Instructions)) {
+    for (Value Operand : Op->getOperands())
+      Extend(root(Operand), Index);
+    for (Value Result : Op->getResults())
+      Extend(root(Result), Index);
+  }
+  for (Value Result : Function.getBody().front().getTerminator()->getOperands())
+    Extend(root(Result), End);
+  reuseDyingOperands(Target);
+}
+
+Value StorageAssignment::root(Value V) const {
+  for (auto It = Parent.find(V); It != Parent.end(); It = Parent.find(V))
+    V = It->second;
+  return V;
+}
+
+std::pair<size_t, size_t> StorageAssignment::life(Value Root) const {
+  auto It = Lives.find(Root);
+  return It == Lives.end() ? std::pair<size_t, size_t>(0, 0) : It->second;
+}
+
+std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const {
+  Operation *Writer = Update.getOwner();
+  unsigned Index = Update.getResultNumber();
+  if (!Writer->hasTrait<StateUpdate>())
+    return describe(Writer) + " is no in-place update";
+  if (root(Writer->getOperand(Index)) != Old)
+    return describe(Writer) + " does not update this state";
+  size_t WriterPosition = Position.lookup(Writer);
+  for (Operation *Reader : Instructions) {
+    if (Reader == Writer || Position.lookup(Reader) < WriterPosition)
+      continue;
+    for (Value Operand : Reader->getOperands())
+      if (root(Operand) == Old)
+        return describe(Reader) + " reads the old value after the update";
+  }
+  for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
+    if (Other != Index && root(Operand) == Old)
+      return describe(Writer) + " reads the old value twice";
+  return "";
+}
+
+void StorageAssignment::placeStateInPlace(func::FuncOp Function) {
+  llvm::StringMap<Value> Arguments;
+  for (BlockArgument Argument : Function.getArguments()) {
+    auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
+    auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
+    if (Name && Role && isState(Role.getValue()))
+      Arguments[Name.getValue()] = Argument;
+  }
+  Operation *Return = Function.getBody().front().getTerminator();
+  llvm::DenseSet<Value> Returned;
+  for (auto [Index, Value] : llvm::enumerate(Return->getOperands())) {
+    if (!isState(resultAttr(Function, Index, RoleAttrName)))
+      continue;
+    mlir::Value Old = Arguments.lookup(resultAttr(Function, Index, NameAttrName));
+    if (!Old || root(Value) == Old)
+      continue;
+    auto Update = dyn_cast<OpResult>(Value);
+    std::string Obstacle = !Update               ? "the new value is another state or an input"
+                           : Parent.contains(Value) || isa<ConstantOp>(Update.getOwner())
+                               ? "the new value is a view or a constant"
+                           : !Returned.insert(Value).second ? "the new value becomes several states"
+                                                            : inPlaceObstacle(Update, Old);
+    if (Obstacle.empty())
+      Parent[Value] = Old;
+    else
+      Copies.push_back({static_cast<unsigned>(Index), Obstacle});
+  }
+}
+
+void StorageAssignment::reuseDyingOperands(const runtime::Device &Target) {
+  for (auto [Index, Op] : llvm::enumerate(Instructions)) {
+    StringRef Kernel = Op->getName().stripDialect();
+    for (OpResult Result : Op->getResults()) {
+      if (root(Result) != Result || Result.use_empty())
+        continue;
+      for (OpOperand &Operand : Op->getOpOperands()) {
+        Value Candidate = root(Operand.get());
+        auto Life = Lives.find(Candidate);
+        bool Temporary = !isa<BlockArgument>(Candidate) && !Candidate.getDefiningOp<ConstantOp>();
+        bool Dies = Life != Lives.end() && Life->second.second == Index && Life->second.first < Index;
+        bool Once = llvm::count_if(Op->getOperands(), [&](Value V) { return root(V) == Candidate; }) == 1;
+        bool SameSpec = Operand.get().getType() == Result.getType() && Candidate.getType() == Result.getType();
+        if (!Temporary || !Dies || !Once || !SameSpec ||
+            !Target.MayAlias(std::string_view(Kernel.data(), Kernel.size()), Result.getResultNumber(),
+                             Operand.getOperandNumber()))
+          continue;
+        Life->second.second = Lives.lookup(Result).second;
+        Lives.erase(Result);
+        Parent[Result] = Candidate;
+        break;
+      }
+    }
+  }
+}
+
+} // namespace mpc::compiler

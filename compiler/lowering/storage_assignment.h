@@ -1,0 +1,48 @@
+// Which values share storage, and how long each storage lives.
+#pragma once
+
+#include "llvm/ADT/DenseMap.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/executable.h"
+
+#include <string>
+#include <vector>
+
+namespace mpc::compiler {
+
+/// Storage of the values of one straight-line function. Values are grouped by their *root*: reshapes are views, state
+/// results live in their argument, and a kernel may write over an operand that dies with it.
+class StorageAssignment {
+public:
+  /// A state result that could not be updated in place.
+  struct Copy {
+    unsigned Result;
+    std::string Reason;
+  };
+
+  StorageAssignment(mlir::func::FuncOp Function, const runtime::Device &Target);
+
+  mlir::Value root(mlir::Value V) const;
+  /// Position of an operation among the function's instructions; views and constants have none.
+  const std::vector<mlir::Operation *> &instructions() const { return Instructions; }
+  /// First and last instruction of a root's life. Function results live to the end.
+  std::pair<size_t, size_t> life(mlir::Value Root) const;
+  const std::vector<Copy> &copies() const { return Copies; }
+
+  /// True if a function result with this role and name is state.
+  static bool isState(llvm::StringRef Role);
+
+private:
+  void placeStateInPlace(mlir::func::FuncOp Function);
+  void reuseDyingOperands(const runtime::Device &Target);
+  /// Empty if result `Index` of `Update` may overwrite state argument `Old`, else the reason why not.
+  std::string inPlaceObstacle(mlir::OpResult Update, mlir::Value Old) const;
+
+  std::vector<mlir::Operation *> Instructions;
+  llvm::DenseMap<mlir::Operation *, size_t> Position;
+  llvm::DenseMap<mlir::Value, mlir::Value> Parent;
+  llvm::DenseMap<mlir::Value, std::pair<size_t, size_t>> Lives;
+  std::vector<Copy> Copies;
+};
+
+} // namespace mpc::compiler

@@ -1,0 +1,104 @@
+// Loss-scale managers and the state machine's configuration and state.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "frontend/parameter.h"
+
+namespace mpc {
+
+/// What the loss-scale wrap of a training step does. One state machine serves every front; see docs/amp.md.
+struct LossScaleConfig {
+  enum class Mode { kNone, kStatic, kDynamic };
+  Mode mode = Mode::kNone;
+  double init = 1.0;
+  double growth = 2.0;
+  double backoff = 0.5;
+  double minimum = 1.0;
+  double maximum = 0x1p126;
+  std::int64_t growth_interval = 2000;  ///< finite steps before the scale grows
+  std::int64_t backoff_interval = 1;    ///< consecutive overflows before it shrinks
+  bool skip = true;                     ///< skip the update of a step that is not finite
+  bool unscale = true;                  ///< false: the optimizer's own loss_scale divides
+
+  std::string_view mode_name() const;
+  /// Errors: the field, its value, its range.
+  absl::Status Validate() const;
+};
+
+/// The scaler's fields as state: "scaler.scale", "scaler.good", ... Configuration is state too, so that it can change
+/// between steps without a recompile.
+class LossScaler {
+ public:
+  explicit LossScaler(const LossScaleConfig& config);
+  const LossScaleConfig& config() const { return config_; }
+  const std::vector<Parameter>& state() const { return state_; }
+  double scale() const { return Field("scaler.scale"); }
+  std::int64_t skipped_steps() const { return static_cast<std::int64_t>(Field("scaler.skipped")); }
+  std::int64_t consecutive_skips() const { return static_cast<std::int64_t>(Field("scaler.consecutive")); }
+
+ private:
+  double Field(std::string_view name) const;
+  LossScaleConfig config_;
+  std::vector<Parameter> state_;
+};
+
+/// Base of MindSpore's managers.
+class LossScaleManager {
+ public:
+  virtual ~LossScaleManager() = default;
+  virtual LossScaleConfig config() const = 0;
+};
+
+struct FixedLossScaleOptions {
+  double loss_scale = 128.0;
+  bool drop_overflow_update = true;  ///< false: update anyway, and the optimizer's `loss_scale` must divide
+};
+
+class FixedLossScaleManager : public LossScaleManager {
+ public:
+  explicit FixedLossScaleManager(const FixedLossScaleOptions& options = {}) : options_(options) {}
+  LossScaleConfig config() const override;
+
+ private:
+  FixedLossScaleOptions options_;
+};
+
+struct DynamicLossScaleOptions {
+  double init_loss_scale = 0x1p24;
+  double scale_factor = 2.0;         ///< growth; the backoff is its reciprocal
+  std::int64_t scale_window = 2000;  ///< finite steps before the scale grows
+};
+
+/// Arguments are named because their order misleads: growth > 16 or init < 2^8 is warned about on std::cerr.
+class DynamicLossScaleManager : public LossScaleManager {
+ public:
+  explicit DynamicLossScaleManager(const DynamicLossScaleOptions& options = {});
+  LossScaleConfig config() const override;
+
+ private:
+  DynamicLossScaleOptions options_;
+};
+
+/// `loss_scale_manager` of a Model: left out (the level's default), nullptr (no scaling), or a manager.
+class LossScaleChoice {
+ public:
+  LossScaleChoice() = default;
+  LossScaleChoice(std::nullptr_t) : config_(LossScaleConfig{}) {}                            // NOLINT
+  LossScaleChoice(const LossScaleManager& manager) : config_(manager.config()) {}            // NOLINT
+  LossScaleChoice(const std::shared_ptr<LossScaleManager>& manager)                          // NOLINT
+      : config_(manager == nullptr ? LossScaleConfig{} : manager->config()) {}
+  LossScaleChoice(const LossScaleConfig& config) : config_(config) {}                        // NOLINT
+  /// Empty: the level's default.
+  const std::optional<LossScaleConfig>& config() const { return config_; }
+
+ private:
+  std::optional<LossScaleConfig> config_;
+};
+
+}  // namespace mpc

@@ -1,0 +1,161 @@
+// What a user hooks into training: the base class, its view of the run, and the ready-made callbacks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "frontend/shared_or_borrowed.h"
+
+namespace mpc {
+
+/// Where a run of `Model::Train` stands. Fields describe the step that has just begun or ended.
+class RunContext {
+ public:
+  std::int64_t epochs = 0;           ///< epochs asked for in this call of Train
+  std::int64_t epoch = 0;            ///< current epoch, from 1; restarts at 1 with every call of Train
+  std::int64_t step_in_epoch = 0;    ///< current step of the epoch, from 1
+  std::int64_t steps_per_epoch = 0;  ///< 0 where the data set cannot tell
+  std::int64_t global_step = 0;      ///< steps since the Model was made, from 1, skipped ones included
+  bool overflow = false;             ///< this step's gradients were not finite
+  float loss_scale = 1.0f;           ///< after this step
+  std::int64_t skipped_steps = 0;    ///< steps skipped for overflow since the Model was made
+
+  /// Unscaled loss of the last finished step. Reading it may wait for the device. NaN before the first step.
+  float loss() const;
+  void set_loss(float loss);
+  /// `read` is called at most once, when someone asks.
+  void set_loss(std::function<float()> read);
+
+  /// Ends the run after this step: the hooks OnEpochEnd and OnTrainEnd still run.
+  void RequestStop() { stop_requested_ = true; }
+  bool stop_requested() const { return stop_requested_; }
+
+ private:
+  mutable std::function<float()> read_loss_;
+  mutable std::optional<float> loss_;
+  bool stop_requested_ = false;
+};
+
+/// Hooks of a run. Each does nothing unless overridden.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  virtual void OnTrainBegin(RunContext& context) {}
+  virtual void OnEpochBegin(RunContext& context) {}
+  virtual void OnStepBegin(RunContext& context) {}
+  virtual void OnStepEnd(RunContext& context) {}
+  virtual void OnEpochEnd(RunContext& context) {}
+  virtual void OnTrainEnd(RunContext& context) {}
+};
+
+/// One element of a CallbackList: `LossMonitor()` (moved in), a named callback (borrowed: it must outlive the run), or
+/// a shared pointer.
+class CallbackRef {
+ public:
+  template <internal::DerivesFrom<Callback> Object>
+  CallbackRef(Object&& callback)  // NOLINT(google-explicit-constructor): an argument list of callbacks
+      : callback_(internal::ShareOrBorrow<Callback>(std::forward<Object>(callback))) {}
+  template <std::derived_from<Callback> Object>
+  CallbackRef(std::shared_ptr<Object> callback) : callback_(std::move(callback)) {}  // NOLINT
+
+  const std::shared_ptr<Callback>& get() const { return callback_; }
+
+ private:
+  std::shared_ptr<Callback> callback_;
+};
+
+/// The callbacks of a run, in order: `model.Train(10, data, {LossMonitor(), my_callback})`. Null pointers are left out.
+class CallbackList {
+ public:
+  CallbackList() = default;
+  CallbackList(std::initializer_list<CallbackRef> callbacks);      // NOLINT(google-explicit-constructor)
+  CallbackList(std::vector<std::shared_ptr<Callback>> callbacks);  // NOLINT(google-explicit-constructor)
+
+  bool empty() const { return callbacks_.empty(); }
+  std::size_t size() const { return callbacks_.size(); }
+
+  void OnTrainBegin(RunContext& context) const;
+  void OnEpochBegin(RunContext& context) const;
+  void OnStepBegin(RunContext& context) const;
+  void OnStepEnd(RunContext& context) const;
+  void OnEpochEnd(RunContext& context) const;
+  void OnTrainEnd(RunContext& context) const;
+
+ private:
+  std::vector<std::shared_ptr<Callback>> callbacks_;
+};
+
+struct LossMonitorOptions {
+  /// Print after every step whose global number is a multiple of this. 0: once an epoch, after its last step.
+  std::int64_t per_print_times = 0;
+  std::ostream* stream = nullptr;  ///< std::cout if null
+};
+
+/// Prints "epoch: 1 step: 32, loss is 2.3012": epoch and step number from 1, loss with four decimals (four significant
+/// digits below 0.001).
+class LossMonitor : public Callback {
+ public:
+  /// Once an epoch, what MindSpore prints when a whole epoch runs on the device.
+  explicit LossMonitor(LossMonitorOptions options = {});
+  /// Every `per_print_times` steps.
+  explicit LossMonitor(std::int64_t per_print_times);
+
+  void OnStepEnd(RunContext& context) override;
+  void OnEpochEnd(RunContext& context) override;
+
+ private:
+  void Print(const RunContext& context) const;
+
+  LossMonitorOptions options_;
+};
+
+/// Prints "Train epoch time: 123.456 ms, per step time: 3.858 ms" after every epoch.
+class TimeMonitor : public Callback {
+ public:
+  /// Writes to std::cout if `stream` is null.
+  explicit TimeMonitor(std::ostream* stream = nullptr);
+
+  void OnEpochBegin(RunContext& context) override;
+  void OnEpochEnd(RunContext& context) override;
+
+ private:
+  std::ostream* stream_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+struct ProgressBarOptions {
+  std::ostream* stream = nullptr;  ///< std::cout if null
+  /// Whether the stream is a terminal. Not given: std::cout and std::cerr are asked, other streams are not.
+  std::optional<bool> terminal;
+  std::chrono::milliseconds refresh = std::chrono::milliseconds(100);  ///< shortest time between two drawings
+};
+
+/// On a terminal one line that is drawn again: "epoch 1/10 [=====>    ] 23/45 loss 0.4321, 812 steps/s". Elsewhere one
+/// line after every epoch: "epoch 1/10: 45 steps, loss 0.4321, 812 steps/s".
+class ProgressBar : public Callback {
+ public:
+  explicit ProgressBar(ProgressBarOptions options = {});
+
+  void OnEpochBegin(RunContext& context) override;
+  void OnStepEnd(RunContext& context) override;
+  void OnEpochEnd(RunContext& context) override;
+
+ private:
+  void Draw(const RunContext& context);
+
+  std::ostream* stream_;
+  bool terminal_;
+  std::chrono::milliseconds refresh_;
+  std::chrono::steady_clock::time_point epoch_begin_;
+  std::chrono::steady_clock::time_point last_drawn_;
+  std::size_t drawn_width_ = 0;
+};
+
+}  // namespace mpc

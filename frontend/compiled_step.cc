@@ -1,0 +1,128 @@
+#include "frontend/compiled_step.h"
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/context.h"
+
+namespace mpc::internal {
+namespace {
+
+std::string NameAt(const std::vector<std::string>& names, std::size_t index, const char* prefix) {
+  return index < names.size() ? names[index] : absl::StrCat(prefix, index);
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction& function,
+                                           const std::vector<TensorSpec>& inputs, const StepOptions& options,
+                                           std::vector<Parameter>* used) {
+  std::vector<Parameter> parameters;
+  if (root != nullptr) {
+    for (auto& [name, parameter] : root->ParametersAndNames()) parameters.push_back(parameter);
+  }
+  Trace trace(options.networks, options.rng);
+  trace.set_training(options.training);
+  if (!parameters.empty()) trace.AddInitState(parameters);
+  trace.BeginStep(options.name);
+  std::vector<Tensor> arguments;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    arguments.push_back(trace.AddInput(inputs[i], NameAt(options.input_names, i, "input")));
+  }
+  const std::vector<Tensor> outputs = function(arguments);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < outputs.size(); ++i) names.push_back(NameAt(options.output_names, i, "output"));
+  for (const Parameter& parameter : trace.used()) {
+    if (parameter.name().empty()) {
+      trace.Fail(absl::StrCat("a Parameter of shape ", ShapeToString(parameter.shape()),
+                              " is used but not registered; name its member in MPC_CELL"));
+    }
+  }
+  trace.EndStep(outputs, names);
+  if (used != nullptr) *used = trace.used();
+  return trace.Finish();
+}
+
+absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const TensorFunction& function,
+                                                          const std::vector<TensorSpec>& inputs,
+                                                          const StepOptions& options) {
+  auto step = std::make_unique<CompiledStep>();
+  auto start = std::chrono::steady_clock::now();
+  std::vector<Parameter> state;
+  absl::StatusOr<compiler::Module> module = TraceStep(root, function, inputs, options, &state);
+  if (!module.ok()) return module.status();
+  const double trace_seconds = SecondsSince(start);
+
+  compiler::CompileOptions compile = options.compile;
+  compile.function = options.name;
+  absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(*module, compile);
+  if (!compiled.ok()) return compiled.status();
+  step->compiled_ = *std::move(compiled);
+  step->compiled_.phases.insert(step->compiled_.phases.begin(), {"trace", trace_seconds, 0});
+
+  state.insert(state.end(), options.scaler.begin(), options.scaler.end());
+  start = std::chrono::steady_clock::now();
+  if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
+  step->compiled_.phases.push_back({"initial values", SecondsSince(start), 0});
+  runtime::StateStore store;
+  for (const Parameter& parameter : state) {
+    if (absl::Status status = store.Add(parameter.entry()); !status.ok()) return status;
+  }
+  start = std::chrono::steady_clock::now();
+  absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(compile.device);
+  if (!device.ok()) return device.status();
+  absl::StatusOr<std::unique_ptr<runtime::Executable>> executable =
+      (*device)->Load(std::make_shared<const runtime::Program>(step->compiled_.program), store);
+  if (!executable.ok()) return executable.status();
+  step->executable_ = *std::move(executable);
+  step->compiled_.phases.push_back({"load", SecondsSince(start), 0});
+  step->input_bytes_.resize(step->program().inputs.size());
+  for (const runtime::NamedValue& output : step->program().outputs) {
+    step->num_outputs_ += output.name != "finite" && output.name != "first_bad" && output.name != "loss_scale";
+  }
+  return step;
+}
+
+absl::Status CompiledStep::Run(const std::vector<Tensor>& inputs) {
+  if (inputs.size() != input_bytes_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the step takes ", input_bytes_.size(), " inputs, got ", inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) input_bytes_[i] = inputs[i].bytes();
+  return executable_->Run(input_bytes_);
+}
+
+Tensor CompiledStep::Output(std::size_t index) const {
+  const runtime::NamedValue& output = program().outputs[index];
+  const absl::Span<const std::uint8_t> bytes = executable_->output(index);
+  return Tensor::FromBytes(program().values[output.value].spec, bytes.data(), bytes.size());
+}
+
+std::optional<double> CompiledStep::Record(std::string_view name) const {
+  for (std::size_t i = 0; i < program().outputs.size(); ++i) {
+    if (program().outputs[i].name != name) continue;
+    const absl::StatusOr<double> value = Output(i).TryItem<double>();
+    return value.ok() ? std::optional<double>(*value) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options) {
+  std::string key = options.name;
+  for (const Tensor& input : inputs) absl::StrAppend(&key, "|", input.spec().ToString());
+  const compiler::CompileOptions& compile = options.compile;
+  absl::StrAppend(&key, "|", compile.level, "|", compile.dtype, "|", compile.keep_batchnorm_fp32, "|",
+                  compile.loss_scale, "|", compile.skip, compile.unscale, "|", compile.device);
+  if (root != nullptr) {
+    for (const auto& [name, parameter] : root->ParametersAndNames()) {
+      absl::StrAppend(&key, "|", name, parameter.requires_grad() ? "+" : "-");
+    }
+  }
+  return key;
+}
+
+}  // namespace mpc::internal

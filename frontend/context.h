@@ -1,0 +1,30 @@
+// Settings of the process: seed and device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace mpc {
+
+/// Sets the seed of initial values, dropout and shuffling of everything created from now on, and restarts the streams:
+/// the same program after the same seed gives the same bits.
+void SetSeed(std::uint64_t seed);
+std::uint64_t GetSeed();
+
+struct ContextOptions {
+  std::string device = "cpu";  ///< "cpu"
+  int num_threads = 0;         ///< of the CPU backend; 0: OMP_NUM_THREADS, else one a core
+};
+
+/// Errors: an unknown device (what exists), a negative thread count.
+absl::Status SetContext(const ContextOptions& options);
+const ContextOptions& GetContext();
+
+namespace internal {
+/// The next random stream: one a Parameter, in order of creation.
+std::int64_t NextStream();
+}  // namespace internal
+
+}  // namespace mpc

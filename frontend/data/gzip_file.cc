@@ -1,0 +1,60 @@
+#include "frontend/data/gzip_file.h"
+
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace mpc::data::internal {
+namespace {
+
+struct CloseGzip {
+  void operator()(gzFile file) const { gzclose_r(file); }
+};
+
+/// OK unless the last read failed or the file ended inside its compressed stream.
+absl::Status ReadStatus(gzFile file, const std::string& path) {
+  int code = Z_OK;
+  const char* message = gzerror(file, &code);
+  switch (code) {
+    case Z_OK:
+    case Z_STREAM_END:
+      return absl::OkStatus();
+    case Z_ERRNO:
+      return absl::UnavailableError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+    case Z_BUF_ERROR:
+      return absl::InvalidArgumentError(absl::StrCat(path, " is truncated: it ends inside its gzip stream"));
+    default:
+      return absl::InvalidArgumentError(absl::StrCat(path, " is a damaged gzip file: ", message));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::uint8_t>> ReadMaybeGzipped(const std::string& path, std::size_t max_bytes) {
+  errno = 0;
+  const std::unique_ptr<gzFile_s, CloseGzip> file(gzopen(path.c_str(), "rb"));
+  if (file == nullptr) {
+    const std::string message = absl::StrCat("cannot open ", path, ": ", std::strerror(errno));
+    return errno == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
+  }
+  std::vector<std::uint8_t> content;
+  constexpr std::size_t kChunk = std::size_t{1} << 18;
+  for (;;) {
+    const std::size_t filled = content.size();
+    content.resize(filled + kChunk);
+    const int count = gzread(file.get(), content.data() + filled, static_cast<unsigned>(kChunk));
+    content.resize(filled + static_cast<std::size_t>(count > 0 ? count : 0));
+    if (absl::Status status = ReadStatus(file.get(), path); !status.ok()) return status;
+    if (count <= 0) return content;
+    if (content.size() > max_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " holds more than ", max_bytes, " bytes"));
+    }
+  }
+}
+
+}  // namespace mpc::data::internal

@@ -1,0 +1,18 @@
+// Whole files that may be gzip-compressed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace mpc::data::internal {
+
+/// The content of the file at `path`, decompressed if it begins as a gzip file. Errors: NOT_FOUND where there is none;
+/// INVALID_ARGUMENT for a gzip file that is cut short or damaged, or for more than `max_bytes` of content; UNAVAILABLE
+/// with the system's reason.
+absl::StatusOr<std::vector<std::uint8_t>> ReadMaybeGzipped(const std::string& path,
+                                                           std::size_t max_bytes = std::size_t{1} << 31);
+
+}  // namespace mpc::data::internal

@@ -1,0 +1,38 @@
+// MNIST (Y. LeCun, C. Cortes, C. Burges) from its original IDX files, plain or gzip-compressed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/data/dataset.h"
+#include "frontend/data/labelled_images.h"
+
+namespace mpc::data {
+
+struct MnistOptions {
+  std::string directory;         ///< holds the IDX files; empty: DataFolders() and `mnist` in them
+  std::int64_t image_size = 32;  ///< images get equal borders of pixel 0 up to this; at least the file's extent (28)
+  bool one_hot = false;          ///< labels as f32 [10] in place of i32
+  bool normalise = true;         ///< (pixel / 255 - 0.1307) / 0.3081: zero mean, unit deviation; else pixel / 255
+};
+
+/// Columns "image" (f32 [1, 32, 32]) and "label" (i32 [], or f32 [10]), in file order; 4 KiB a row in memory.
+///
+/// Files `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`, `t10k-images-idx3-ubyte`, `t10k-labels-idx1-ubyte`, each
+/// also with `.gz`. Training rows are those of train-*, test rows those of t10k-*. Where there are no train-* files the
+/// first four fifths of t10k-* (rows 0..7,999 of 10,000) are for training and the rest for testing.
+///
+/// Errors (in the data set's status): a file is missing (every place tried), truncated or damaged; a wrong magic number
+/// (read and expected); a size that differs from the header's; a label beyond 0..9 (its row); counts that differ.
+Dataset Mnist(Split split, const MnistOptions& options = {});
+
+namespace internal {
+
+/// The images and labels of two IDX files. `origin`s name the sources in errors.
+absl::StatusOr<LabelledImages> ParseIdx(absl::Span<const std::uint8_t> images, const std::string& images_origin,
+                                        absl::Span<const std::uint8_t> labels, const std::string& labels_origin);
+
+}  // namespace internal
+}  // namespace mpc::data

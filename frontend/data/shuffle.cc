@@ -1,0 +1,49 @@
+#include <utility>
+#include <vector>
+
+#include "frontend/data/permutation.h"
+#include "frontend/data/stages.h"
+
+namespace mpc::data::internal {
+namespace {
+
+/// Rows that are held in memory, in a given order.
+class HeldRowsIterator : public DatasetIterator {
+ public:
+  HeldRowsIterator(std::vector<Row> rows, std::vector<std::int64_t> order)
+      : rows_(std::move(rows)), order_(std::move(order)) {}
+
+  absl::StatusOr<bool> Next(Row* row) override {
+    if (position_ == order_.size()) return false;
+    *row = std::move(rows_[static_cast<std::size_t>(order_[position_++])]);
+    return true;
+  }
+
+ private:
+  std::vector<Row> rows_;
+  std::vector<std::int64_t> order_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> ShuffleNode::NewIterator(std::int64_t epoch) const {
+  if (input_->random_access()) {
+    absl::StatusOr<std::int64_t> size = input_->size();
+    if (!size.ok()) return size.status();
+    return std::make_unique<IndexedIterator>(input_, *size, Permutation(*size, seed_, epoch));
+  }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
+  if (!input.ok()) return input.status();
+  std::vector<Row> rows;
+  for (Row row;;) {
+    absl::StatusOr<bool> more = (*input)->Next(&row);
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    rows.push_back(std::move(row));
+  }
+  std::vector<std::int64_t> order = Permutation(static_cast<std::int64_t>(rows.size()), seed_, epoch);
+  return std::make_unique<HeldRowsIterator>(std::move(rows), std::move(order));
+}
+
+}  // namespace mpc::data::internal

@@ -1,0 +1,140 @@
+// The stages behind Dataset's methods. Not part of the public API.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "frontend/data/dataset.h"
+#include "frontend/data/dataset_node.h"
+
+namespace mpc::data::internal {
+
+/// Reads node.Get(order(0)), node.Get(order(1)), ...
+class IndexedIterator : public DatasetIterator {
+ public:
+  /// The identity order if `order` is not given.
+  IndexedIterator(NodePointer node, std::int64_t size, std::optional<std::vector<std::int64_t>> order = std::nullopt)
+      : node_(std::move(node)), size_(size), order_(std::move(order)) {}
+  absl::StatusOr<bool> Next(Row* row) override;
+
+ private:
+  NodePointer node_;
+  std::int64_t size_;
+  std::optional<std::vector<std::int64_t>> order_;
+  std::int64_t position_ = 0;
+};
+
+/// A source with random access.
+class RandomAccessNode : public DatasetNode, public std::enable_shared_from_this<RandomAccessNode> {
+ public:
+  RandomAccessNode(std::int64_t size, std::function<absl::StatusOr<Row>(std::int64_t)> get, ColumnNames column_names)
+      : DatasetNode(std::move(column_names)), size_(size), get_(std::move(get)) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override { return size_; }
+  bool size_is_known() const override { return true; }
+  bool random_access() const override { return true; }
+  absl::StatusOr<Row> Get(std::int64_t index) const override;
+
+ private:
+  std::int64_t size_;
+  std::function<absl::StatusOr<Row>(std::int64_t)> get_;
+};
+
+/// A source that is read from front to back; counted by the first call of size().
+class GeneratorNode : public DatasetNode {
+ public:
+  GeneratorNode(std::function<Generator()> begin_epoch, ColumnNames column_names)
+      : DatasetNode(std::move(column_names)), begin_epoch_(std::move(begin_epoch)) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override;
+  bool size_is_known() const override;
+
+ private:
+  std::function<Generator()> begin_epoch_;
+  mutable std::mutex mutex_;
+  mutable std::optional<std::int64_t> size_;  ///< guarded by mutex_
+};
+
+class MapNode : public DatasetNode, public std::enable_shared_from_this<MapNode> {
+ public:
+  MapNode(NodePointer input, MapFunction function, std::size_t column)
+      : DatasetNode(input->column_names()), input_(std::move(input)), function_(std::move(function)), column_(column) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override { return input_->size(); }
+  bool size_is_known() const override { return input_->size_is_known(); }
+  bool random_access() const override { return input_->random_access(); }
+  absl::StatusOr<Row> Get(std::int64_t index) const override;
+
+  /// Maps row number `index` in place.
+  absl::Status Apply(std::int64_t index, Row* row) const;
+
+ private:
+  NodePointer input_;
+  MapFunction function_;
+  std::size_t column_;
+};
+
+class ShuffleNode : public DatasetNode {
+ public:
+  ShuffleNode(NodePointer input, std::uint64_t seed)
+      : DatasetNode(input->column_names()), input_(std::move(input)), seed_(seed) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override { return input_->size(); }
+  bool size_is_known() const override { return input_->size_is_known(); }
+
+ private:
+  NodePointer input_;
+  std::uint64_t seed_;
+};
+
+class BatchNode : public DatasetNode {
+ public:
+  BatchNode(NodePointer input, std::int64_t batch_size, bool drop_remainder)
+      : DatasetNode(input->column_names()),
+        input_(std::move(input)),
+        batch_size_(batch_size),
+        drop_remainder_(drop_remainder) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override;
+  bool size_is_known() const override { return input_->size_is_known(); }
+
+ private:
+  NodePointer input_;
+  std::int64_t batch_size_;
+  bool drop_remainder_;
+};
+
+class RepeatNode : public DatasetNode {
+ public:
+  RepeatNode(NodePointer input, std::int64_t count)
+      : DatasetNode(input->column_names()), input_(std::move(input)), count_(count) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override;
+  bool size_is_known() const override { return input_->size_is_known(); }
+
+ private:
+  NodePointer input_;
+  std::int64_t count_;
+};
+
+class PrefetchNode : public DatasetNode {
+ public:
+  PrefetchNode(NodePointer input, std::int64_t depth)
+      : DatasetNode(input->column_names()), input_(std::move(input)), depth_(static_cast<std::size_t>(depth)) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override { return input_->size(); }
+  bool size_is_known() const override { return input_->size_is_known(); }
+
+ private:
+  NodePointer input_;
+  std::size_t depth_;
+};
+
+/// The error of a batch that no batch can be made of.
+absl::Status BatchTooLarge(std::int64_t batch_size, std::int64_t rows);
+
+}  // namespace mpc::data::internal

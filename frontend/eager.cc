@@ -1,0 +1,109 @@
+#include "frontend/eager.h"
+
+#include <map>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/cell.h"
+#include "frontend/compiled_step.h"
+#include "frontend/context.h"
+#include "frontend/tensor_node.h"
+
+namespace mpc {
+namespace internal {
+
+Tensor ErrorTensor(absl::Status status) {
+  auto node = std::make_shared<TensorNode>();
+  node->status = std::move(status);
+  return Tensor(std::move(node));
+}
+
+namespace {
+
+std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {
+  std::vector<TensorSpec> specs;
+  for (const Tensor& tensor : tensors) specs.push_back(tensor.spec());
+  return specs;
+}
+
+absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) return absl::InvalidArgumentError(absl::StrCat("input ", i, " is an undefined tensor"));
+    if (!inputs[i].status().ok()) return inputs[i].status();
+    if (!inputs[i].concrete()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("input ", i, " is a symbolic tensor, and its trace has ended"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Tensor> OutputsOf(const CompiledStep& step) {
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < step.num_outputs(); ++i) outputs.push_back(step.Output(i));
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>& operands,
+                                 const Attributes& attributes, std::optional<DType> result_dtype) {
+  absl::Status status = CheckConcrete(operands);
+  if (status.ok()) {
+    StepOptions options;
+    auto function = [&](const std::vector<Tensor>& inputs) {
+      return Trace::Current()->Emit(op, inputs, attributes, result_dtype);
+    };
+    absl::StatusOr<std::unique_ptr<CompiledStep>> step = CompileStep(nullptr, function, SpecsOf(operands), options);
+    status = step.ok() ? (*step)->Run(operands) : step.status();
+    if (status.ok()) return OutputsOf(**step);
+  }
+  return std::vector<Tensor>(4, ErrorTensor(status));
+}
+
+}  // namespace internal
+
+namespace nn::internal {
+namespace {
+
+using mpc::internal::CompiledStep;
+
+/// Programs of directly called Cells, by object and key. An entry lives as long as its Cell.
+struct EagerPrograms {
+  mpc::internal::RngState rng = mpc::internal::MakeRngState(GetSeed());
+  std::map<std::string, std::unique_ptr<CompiledStep>> steps;
+};
+
+}  // namespace
+
+std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& function,
+                               const std::vector<Tensor>& inputs) {
+  absl::Status status = mpc::internal::CheckConcrete(inputs);
+  if (status.ok()) {
+    std::shared_ptr<void>& slot = cell.eager_programs_;
+    if (slot == nullptr) slot = std::make_shared<EagerPrograms>();
+    auto& programs = *static_cast<EagerPrograms*>(slot.get());
+    mpc::internal::StepOptions options;
+    options.training = cell.training() || cell.is_training_step();
+    options.rng = programs.rng;
+    options.compile.device = GetContext().device;
+    cell.ConfigureStep(options);
+    const std::string key = absl::StrCat(mpc::internal::StepKey(&cell, inputs, options), cell.training());
+    std::unique_ptr<CompiledStep>& step = programs.steps[key];
+    if (step == nullptr) {
+      auto compiled = mpc::internal::CompileStep(&cell, function, mpc::internal::SpecsOf(inputs), options);
+      if (compiled.ok()) {
+        step = *std::move(compiled);
+      } else {
+        status = compiled.status();
+      }
+    }
+    if (status.ok()) status = step->Run(inputs);
+    if (status.ok()) return mpc::internal::OutputsOf(*step);
+    programs.steps.erase(key);
+  }
+  return {mpc::internal::ErrorTensor(status)};
+}
+
+}  // namespace nn::internal
+}  // namespace mpc

@@ -1,0 +1,34 @@
+#include "frontend/file_content.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace mpc::internal {
+
+absl::StatusOr<std::vector<std::uint8_t>> ReadFileContent(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (file == nullptr) {
+    const std::string message = absl::StrCat("cannot open ", path, ": ", std::strerror(errno));
+    return errno == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
+  }
+  std::vector<std::uint8_t> content;
+  constexpr std::size_t kChunk = std::size_t{1} << 20;
+  for (;;) {
+    const std::size_t filled = content.size();
+    content.resize(filled + kChunk);
+    const std::size_t count = std::fread(content.data() + filled, 1, kChunk, file.get());
+    content.resize(filled + count);
+    if (count < kChunk) break;
+  }
+  if (std::ferror(file.get()) != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  }
+  return content;
+}
+
+}  // namespace mpc::internal

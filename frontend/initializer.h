@@ -1,0 +1,57 @@
+// How a Parameter gets its first value.
+#pragma once
+
+#include <string>
+
+#include "kernels/attributes.h"
+#include "kernels/tensor_spec.h"
+
+namespace mpc {
+
+/// A rule for initial values, drawn from Philox with the seed of `SetSeed` and the Parameter's own stream.
+///
+/// For a shape [out, in, ...] the fans are fan_in = in * receptive and fan_out = out * receptive, receptive being the
+/// product of the remaining extents. Gains and bounds follow He et al. 2015 and Glorot and Bengio 2010.
+class Initializer {
+ public:
+  enum class Kind { kConstant, kUniform, kNormal, kTruncatedNormal, kHeUniform, kHeNormal, kXavierUniform };
+
+  Initializer(Kind kind, double a, double b) : kind_(kind), a_(a), b_(b) {}
+
+  /// What to draw for `shape`: a constant {"value"} or the attributes of `mpc.random` without shape and stream.
+  struct Draw {
+    bool constant = false;
+    double value = 0;
+    std::string distribution;
+    double a = 0;
+    double b = 0;
+  };
+  Draw For(const Shape& shape) const;
+  /// "HeUniform(negative_slope=2.236)".
+  std::string ToString() const;
+
+ private:
+  Kind kind_;
+  double a_;
+  double b_;
+};
+
+/// N(mean, sigma^2). MindSpore's defaults.
+Initializer Normal(double sigma = 0.01, double mean = 0.0);
+/// U[-scale, scale).
+Initializer Uniform(double scale = 0.07);
+/// U[low, high).
+Initializer UniformRange(double low, double high);
+/// N(mean, sigma^2), redrawn beyond two deviations.
+Initializer TruncatedNormal(double sigma = 0.01, double mean = 0.0);
+/// U[-b, b), b = gain * sqrt(3 / fan_in), gain = sqrt(2 / (1 + negative_slope^2)).
+Initializer HeUniform(double negative_slope = 0.0);
+/// N(0, s^2), s = gain / sqrt(fan_in).
+Initializer HeNormal(double negative_slope = 0.0);
+/// U[-b, b), b = gain * sqrt(6 / (fan_in + fan_out)).
+Initializer XavierUniform(double gain = 1.0);
+Initializer Zeros();
+Initializer Ones();
+Initializer Constant(double value);
+
+}  // namespace mpc

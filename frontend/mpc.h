@@ -1,0 +1,22 @@
+// The public API in one header.
+#pragma once
+
+#include "frontend/amp/level.h"
+#include "frontend/amp/loss_scale.h"
+#include "frontend/callback.h"
+#include "frontend/cell.h"
+#include "frontend/checkpoint.h"
+#include "frontend/context.h"
+#include "frontend/data/dataset.h"
+#include "frontend/data/digits.h"
+#include "frontend/data/mnist.h"
+#include "frontend/initializer.h"
+#include "frontend/metric.h"
+#include "frontend/model.h"
+#include "frontend/nn/layers.h"
+#include "frontend/nn/loss.h"
+#include "frontend/nn/optimizer.h"
+#include "frontend/nn/train_step.h"
+#include "frontend/ops.h"
+#include "frontend/parameter.h"
+#include "frontend/tensor.h"

@@ -1,0 +1,214 @@
+#include "frontend/ops.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/eager.h"
+#include "frontend/trace.h"
+
+namespace mpc {
+namespace {
+
+using internal::Trace;
+
+std::vector<Tensor> EmitAll(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes,
+                            std::optional<DType> result_dtype = std::nullopt) {
+  if (Trace* trace = Trace::Current()) return trace->Emit(op, operands, attributes, result_dtype);
+  return internal::RunOperation(op, operands, attributes, result_dtype);
+}
+
+Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {}) {
+  return EmitAll(op, operands, attributes)[0];
+}
+
+// Operands with an optional last one.
+std::vector<Tensor> WithOptional(const Tensor& a, const Tensor& b, const Tensor& optional) {
+  if (optional.defined()) return {a, b, optional};
+  return {a, b};
+}
+
+// An error of a front-end function: in the trace if there is one, else in the tensor.
+Tensor FailWith(const std::string& message, const Shape& shape) {
+  if (Trace* trace = Trace::Current()) {
+    trace->Fail(message);
+    return trace->Poison(shape);
+  }
+  return internal::ErrorTensor(absl::InvalidArgumentError(message));
+}
+
+std::int64_t NormalAxis(std::int64_t axis, std::int64_t rank) { return axis < 0 ? axis + rank : axis; }
+
+Tensor Reduce(std::string_view op, const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  for (std::int64_t& axis : axes) axis = NormalAxis(axis, x.rank());
+  return Emit(op, {x}, {{"axes", axes}, {"keep_dims", keep_dims}});
+}
+
+Attributes PoolAttributes(const Pool2dOpOptions& options) {
+  return {{"kernel_size", options.kernel_size},
+          {"strides", options.stride.empty() ? options.kernel_size : options.stride},
+          {"pad_mode", options.pad_mode},
+          {"padding", options.padding}};
+}
+
+}  // namespace
+
+Tensor relu(const Tensor& x) { return Emit("relu", {x}); }
+Tensor sigmoid(const Tensor& x) { return Emit("sigmoid", {x}); }
+Tensor tanh(const Tensor& x) { return Emit("tanh", {x}); }
+Tensor exp(const Tensor& x) { return Emit("exp", {x}); }
+Tensor log(const Tensor& x) { return Emit("log", {x}); }
+Tensor sqrt(const Tensor& x) { return Emit("sqrt", {x}); }
+Tensor neg(const Tensor& x) { return Emit("neg", {x}); }
+Tensor square(const Tensor& x) { return Emit("mul", {x, x}); }
+Tensor add(const Tensor& a, const Tensor& b) { return Emit("add", {a, b}); }
+Tensor sub(const Tensor& a, const Tensor& b) { return Emit("sub", {a, b}); }
+Tensor mul(const Tensor& a, const Tensor& b) { return Emit("mul", {a, b}); }
+Tensor div(const Tensor& a, const Tensor& b) { return Emit("div", {a, b}); }
+Tensor maximum(const Tensor& a, const Tensor& b) { return Emit("maximum", {a, b}); }
+Tensor equal(const Tensor& a, const Tensor& b) { return Emit("equal", {a, b}); }
+
+Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+Tensor operator-(const Tensor& x) { return neg(x); }
+Tensor operator+(const Tensor& x, double value) { return Emit("add_scalar", {x}, {{"value", value}}); }
+Tensor operator+(double value, const Tensor& x) { return x + value; }
+Tensor operator-(const Tensor& x, double value) { return x + -value; }
+Tensor operator-(double value, const Tensor& x) { return neg(x) + value; }
+Tensor operator*(const Tensor& x, double value) { return Emit("mul_scalar", {x}, {{"value", value}}); }
+Tensor operator*(double value, const Tensor& x) { return x * value; }
+Tensor operator/(const Tensor& x, double value) { return x * (1.0 / value); }
+
+Tensor matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const MatmulOptions& options) {
+  return Emit("matmul", WithOptional(a, b, bias),
+              {{"transpose_a", options.transpose_a},
+               {"transpose_b", options.transpose_b},
+               {"activation", options.activation}});
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOpOptions& options) {
+  return Emit("conv2d", WithOptional(x, weight, bias),
+              {{"strides", options.stride},
+               {"dilations", options.dilation},
+               {"pad_mode", options.pad_mode},
+               {"padding", options.padding},
+               {"groups", options.group},
+               {"activation", options.activation}});
+}
+
+Tensor max_pool2d(const Tensor& x, const Pool2dOpOptions& options) {
+  return Emit("max_pool2d", {x}, PoolAttributes(options));
+}
+
+Tensor avg_pool2d(const Tensor& x, const Pool2dOpOptions& options) {
+  Attributes attributes = PoolAttributes(options);
+  attributes.Set("count_include_pad", options.count_include_pad);
+  return Emit("avg_pool2d", {x}, attributes);
+}
+
+Tensor softmax(const Tensor& x, std::int64_t axis) { return Emit("softmax", {x}, {{"axis", axis}}); }
+Tensor log_softmax(const Tensor& x, std::int64_t axis) { return Emit("log_softmax", {x}, {{"axis", axis}}); }
+
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, const std::string& reduction) {
+  return Emit("softmax_cross_entropy", {logits, labels}, {{"reduction", reduction}});
+}
+
+Tensor mse(const Tensor& prediction, const Tensor& target, const std::string& reduction) {
+  return Emit("mse", {prediction, target}, {{"reduction", reduction}});
+}
+
+Tensor dropout(const Tensor& x, double p) {
+  Trace* trace = Trace::Current();
+  if (trace == nullptr || !trace->training()) return x;
+  const Trace::RandomUse random = trace->UseRandom();
+  return Emit("dropout", {x, random.seed, random.step}, {{"p", p}, {"call_site", random.call_site}});
+}
+
+Tensor reshape(const Tensor& x, std::vector<std::int64_t> shape) {
+  std::int64_t known = 1;
+  std::int64_t* inferred = nullptr;
+  for (std::int64_t& extent : shape) {
+    if (extent != -1) {
+      known *= extent;
+    } else if (inferred == nullptr) {
+      inferred = &extent;
+    } else {
+      return FailWith("reshape takes at most one extent of -1", shape);
+    }
+  }
+  if (inferred != nullptr) {
+    if (known <= 0 || x.size() % known != 0) {
+      return FailWith(absl::StrCat("reshape cannot infer -1: ", x.spec().ToString(), " has ", x.size(),
+                                   " elements, the other extents multiply to ", known),
+                      shape);
+    }
+    *inferred = x.size() / known;
+  }
+  return Emit("reshape", {x}, {{"shape", shape}});
+}
+
+Tensor flatten(const Tensor& x) {
+  if (x.rank() < 1) return FailWith("flatten takes a tensor of rank 1 or more", {});
+  return reshape(x, {x.dim(0), x.size() / std::max<std::int64_t>(1, x.dim(0))});
+}
+
+Tensor transpose(const Tensor& x, std::vector<std::int64_t> permutation) {
+  return Emit("transpose", {x}, {{"permutation", std::move(permutation)}});
+}
+
+Tensor broadcast_to(const Tensor& x, std::vector<std::int64_t> shape) {
+  return Emit("broadcast_to", {x}, {{"shape", std::move(shape)}});
+}
+
+Tensor reduce_sum(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return Reduce("reduce_sum", x, std::move(axes), keep_dims);
+}
+
+Tensor reduce_mean(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return Reduce("reduce_mean", x, std::move(axes), keep_dims);
+}
+
+Tensor sum_n(const std::vector<Tensor>& tensors) {
+  if (tensors.empty()) return FailWith("sum_n takes at least one tensor", {});
+  return Emit("sum_n", tensors);
+}
+
+Tensor argmax(const Tensor& x, std::int64_t axis) { return Emit("argmax", {x}, {{"axis", axis}}); }
+Tensor stop_gradient(const Tensor& x) { return Emit("stop_gradient", {x}); }
+
+Tensor cast(const Tensor& x, DType dtype) { return EmitAll("cast", {x}, {{"user", true}}, dtype)[0]; }
+
+namespace ops {
+
+Tensor Cast(const Tensor& x, DType dtype) { return cast(x, dtype); }
+
+Tensor Fill(DType dtype, const Shape& shape, double value) {
+  if (Trace* trace = Trace::Current()) return trace->Splat({dtype, shape}, value);
+  return Tensor::Full(shape, value, dtype);
+}
+
+Tensor FullLike(const Tensor& like, double value) { return Fill(like.dtype(), like.shape(), value); }
+
+Tensor Depend(const Tensor& value, bool) { return value; }
+
+ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vector<Parameter>& parameters,
+                                const std::vector<Tensor>& inputs, const Tensor& seed) {
+  Trace* trace = Trace::Current();
+  if (trace == nullptr) {
+    const Tensor error = internal::ErrorTensor(
+        absl::FailedPreconditionError("ValueAndGrad belongs into a training step's Construct; no trace is running"));
+    return {error, {}, std::vector<Tensor>(parameters.size(), error)};
+  }
+  Trace::Gradients result = trace->ValueAndGrad(
+      network.cell(), [&](const std::vector<Tensor>& arguments) { return network.Flat(arguments); }, inputs, parameters,
+      seed);
+  ValueAndGradResult value_and_grad;
+  value_and_grad.value = result.outputs.front();
+  value_and_grad.aux.assign(result.outputs.begin() + 1, result.outputs.end());
+  value_and_grad.gradients = std::move(result.gradients);
+  return value_and_grad;
+}
+
+}  // namespace ops
+}  // namespace mpc

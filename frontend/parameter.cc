@@ -1,0 +1,123 @@
+#include "frontend/parameter.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/compiler.h"
+#include "frontend/context.h"
+#include "frontend/trace.h"
+#include "runtime/executable.h"
+
+namespace mpc {
+
+struct Parameter::Data {
+  std::shared_ptr<runtime::StateEntry> entry;
+  Initializer initializer = Zeros();
+  bool requires_grad = true;
+  std::uint64_t seed = 0;
+  std::int64_t stream = 0;
+};
+
+Parameter::Parameter(Shape shape, Initializer initializer, ParameterOptions options)
+    : data_(std::make_shared<Data>()) {
+  data_->entry =
+      std::make_shared<runtime::StateEntry>("", options.role, TensorSpec{DType::kF32, std::move(shape)});
+  data_->initializer = std::move(initializer);
+  data_->requires_grad = options.requires_grad;
+  data_->seed = GetSeed();
+  data_->stream = internal::NextStream();
+}
+
+Parameter::Parameter(const Tensor& data, ParameterOptions options) : data_(std::make_shared<Data>()) {
+  data_->entry = std::make_shared<runtime::StateEntry>("", options.role, data.spec());
+  data_->requires_grad = options.requires_grad;
+  if (data.concrete()) data_->entry->Write(data.bytes()).IgnoreError();
+}
+
+const std::string& Parameter::name() const { return data_->entry->name(); }
+const Shape& Parameter::shape() const { return data_->entry->spec().shape; }
+DType Parameter::dtype() const { return data_->entry->spec().dtype; }
+bool Parameter::requires_grad() const { return data_->requires_grad; }
+void Parameter::set_requires_grad(bool requires_grad) { data_->requires_grad = requires_grad; }
+const Initializer& Parameter::initializer() const { return data_->initializer; }
+const std::shared_ptr<runtime::StateEntry>& Parameter::entry() const { return data_->entry; }
+void Parameter::set_name(const std::string& name) { data_->entry->set_name(name); }
+std::uint64_t Parameter::seed() const { return data_->seed; }
+std::int64_t Parameter::stream() const { return data_->stream; }
+
+absl::StatusOr<Tensor> Parameter::Value() const {
+  if (!defined()) return absl::FailedPreconditionError("an undefined Parameter has no value");
+  if (absl::Status status = InitialiseParameters({*this}); !status.ok()) return status;
+  const TensorSpec& spec = data_->entry->spec();
+  return Tensor::FromBytes(spec, data_->entry->data(), spec.bytes());
+}
+
+absl::Status Parameter::SetData(const Tensor& data) {
+  if (!defined()) return absl::FailedPreconditionError("an undefined Parameter cannot be set");
+  if (!data.concrete()) return absl::InvalidArgumentError("a Parameter is set from a concrete tensor");
+  if (!data.status().ok()) return data.status();
+  if (data.spec() != data_->entry->spec()) {
+    return absl::InvalidArgumentError(absl::StrCat("parameter '", name(), "' is ", data_->entry->spec().ToString(),
+                                                   ", got ", data.spec().ToString()));
+  }
+  return data_->entry->Write(data.bytes());
+}
+
+Tensor Parameter::Read() const {
+  if (internal::Trace* trace = internal::Trace::Current()) return trace->Read(*this);
+  absl::StatusOr<Tensor> value = Value();
+  return value.ok() ? *value : Tensor();
+}
+
+void Parameter::Assign(const Tensor& value) {
+  if (internal::Trace* trace = internal::Trace::Current()) {
+    trace->Assign(*this, value);
+  } else {
+    SetData(value).IgnoreError();
+  }
+}
+
+namespace {
+
+// One seed's parameters through `@init_state`.
+absl::Status DrawInitialValues(std::uint64_t seed, const std::vector<Parameter>& parameters) {
+  internal::Trace trace({}, {});
+  trace.AddInitState(parameters);
+  absl::StatusOr<compiler::Module> module = trace.Finish();
+  if (!module.ok()) return module.status();
+  compiler::CompileOptions options;
+  options.function = "init_state";
+  absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(*module, options);
+  if (!compiled.ok()) return compiled.status();
+  absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(options.device);
+  if (!device.ok()) return device.status();
+  absl::StatusOr<std::unique_ptr<runtime::Executable>> executable = (*device)->Load(
+      std::make_shared<const runtime::Program>(std::move(compiled->program)), runtime::StateStore());
+  if (!executable.ok()) return executable.status();
+  std::vector<absl::Span<const std::uint8_t>> inputs;
+  // The seed is the only input, and absent where every value is a constant.
+  if (!(*executable)->program().inputs.empty()) {
+    inputs.emplace_back(reinterpret_cast<const std::uint8_t*>(&seed), sizeof(seed));
+  }
+  if (absl::Status status = (*executable)->Run(inputs); !status.ok()) return status;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (absl::Status status = parameters[i].entry()->Write((*executable)->output(i)); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status InitialiseParameters(absl::Span<const Parameter> parameters) {
+  std::map<std::uint64_t, std::vector<Parameter>> by_seed;
+  for (const Parameter& parameter : parameters) {
+    if (!parameter.entry()->initialised()) by_seed[parameter.seed()].push_back(parameter);
+  }
+  for (const auto& [seed, group] : by_seed) {
+    if (absl::Status status = DrawInitialValues(seed, group); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mpc

@@ -1,0 +1,66 @@
+// A named tensor of state that training changes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/initializer.h"
+#include "frontend/tensor.h"
+#include "runtime/state_store.h"
+
+namespace mpc {
+
+struct ParameterOptions {
+  bool requires_grad = true;       ///< trained by optimizers
+  std::string role = "parameter";  ///< "statistic" for running statistics
+};
+
+/// A handle: copies share one value. Inside `Construct` it converts to the Tensor of its current value in the traced
+/// graph, and assigning to it makes a new one; outside it is read and written with `Value` and `SetData`.
+class Parameter {
+ public:
+  /// An undefined parameter.
+  Parameter() = default;
+  Parameter(Shape shape, Initializer initializer, ParameterOptions options = {});
+  /// Starts from `data`.
+  explicit Parameter(const Tensor& data, ParameterOptions options = {});
+
+  bool defined() const { return data_ != nullptr; }
+  /// Dotted path from the outermost Cell: "conv1.weight"; empty before a Cell with it was asked for its parameters.
+  const std::string& name() const;
+  const Shape& shape() const;
+  DType dtype() const;
+  bool requires_grad() const;
+  void set_requires_grad(bool requires_grad);
+  const Initializer& initializer() const;
+
+  /// The current value as a concrete tensor; draws the initial value if there is none yet.
+  absl::StatusOr<Tensor> Value() const;
+  /// Replaces the value; the next step sees it. Errors: another shape or element type.
+  absl::Status SetData(const Tensor& data);
+
+  /// While tracing: the current value in the graph.
+  Tensor Read() const;
+  operator Tensor() const { return Read(); }  // NOLINT: parameters stand where tensors do
+  /// While tracing: the value that the step leaves behind.
+  void Assign(const Tensor& value);
+
+  // For the front end.
+  const std::shared_ptr<runtime::StateEntry>& entry() const;
+  void set_name(const std::string& name);
+  std::uint64_t seed() const;
+  std::int64_t stream() const;
+  friend bool operator==(const Parameter& a, const Parameter& b) { return a.data_ == b.data_; }
+
+ private:
+  struct Data;
+  std::shared_ptr<Data> data_;
+};
+
+/// Draws the initial value of every parameter that has none: traces, compiles and runs `@init_state`.
+absl::Status InitialiseParameters(absl::Span<const Parameter> parameters);
+
+}  // namespace mpc

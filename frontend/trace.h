@@ -1,0 +1,165 @@
+// The trace of one step: what `Construct` records. Not part of the public API.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "compiler/graph_builder.h"
+#include "frontend/parameter.h"
+#include "frontend/tensor.h"
+
+namespace mpc::nn {
+class Cell;
+}  // namespace mpc::nn
+
+namespace mpc::internal {
+
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+/// State of the random generator of one network: seed (i64) and step (i32).
+struct RngState {
+  Parameter seed;
+  Parameter step;
+};
+RngState MakeRngState(std::uint64_t seed);
+
+/// Records operations, Cells and state while it is the current trace of its thread. The first error is kept with the
+/// Cell path; after it operations return poisoned tensors.
+class Trace {
+ public:
+  /// `networks` are the Cells that an AMP level acts in.
+  Trace(std::vector<const nn::Cell*> networks, RngState rng);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  /// The innermost live trace of this thread, or null.
+  static Trace* Current();
+
+  // Functions.
+  void BeginStep(std::string_view name);
+  Tensor AddInput(const TensorSpec& spec, std::string_view name);
+  /// Returns `outputs` (named) and every assigned state; closes the step.
+  void EndStep(absl::Span<const Tensor> outputs, absl::Span<const std::string> names);
+  /// Traces `@init_state`, whose outputs are the initial values of `parameters` in order.
+  void AddInitState(absl::Span<const Parameter> parameters);
+  /// The module, or the first error.
+  absl::StatusOr<compiler::Module> Finish();
+
+  // Operations.
+  std::vector<Tensor> Emit(std::string_view op, absl::Span<const Tensor> operands, const Attributes& attributes,
+                           std::optional<DType> result_dtype = std::nullopt);
+  Tensor Splat(const TensorSpec& spec, double value);
+  /// The first result is the loss; then the other results of `function`, then one gradient a parameter. `cell` is the
+  /// Cell that `function` calls, or null: an earlier plain call of it on the same inputs becomes this one.
+  struct Gradients {
+    std::vector<Tensor> outputs;
+    std::vector<Tensor> gradients;
+  };
+  Gradients ValueAndGrad(const nn::Cell* cell, const TensorFunction& function, const std::vector<Tensor>& inputs,
+                         absl::Span<const Parameter> parameters, const Tensor& seed);
+
+  // State.
+  Tensor Read(const Parameter& parameter);
+  void Assign(const Parameter& parameter, const Tensor& value);
+  /// Emits a state update once the step is back in its outermost function: state operands are the current values of
+  /// `states`, then come `operands`.
+  void DeferUpdate(std::string_view op, std::vector<Parameter> states, std::vector<Tensor> operands,
+                   Attributes attributes);
+  /// False if an optimizer has already updated `parameter` in this step.
+  bool ClaimUpdate(const Parameter& parameter);
+  /// Seed and step of the generator, and the id of this use.
+  struct RandomUse {
+    Tensor seed;
+    Tensor step;
+    std::int64_t call_site;
+  };
+  RandomUse UseRandom();
+  /// Parameters the trace has read or assigned, in order of first use.
+  const std::vector<Parameter>& used() const { return used_; }
+
+  // Cells.
+  void EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs);
+  void LeaveCell(const std::vector<Tensor>& outputs);
+  /// Path of the innermost Cell.
+  std::string path() const;
+  bool training() const { return training_; }
+  void set_training(bool training) { training_ = training; }
+
+  /// Keeps the first error, with the Cell path in front.
+  void Fail(const std::string& message);
+  bool failed() const { return !status_.ok(); }
+  const absl::Status& status() const { return status_; }
+  Tensor Poison(const Shape& shape, DType dtype = DType::kF32);
+
+ private:
+  struct StateValue {
+    Parameter parameter;
+    Tensor current;
+    bool assigned = false;
+  };
+  struct Deferred {
+    std::string op;
+    std::vector<Parameter> states;
+    std::vector<Tensor> operands;
+    Attributes attributes;
+    compiler::Scope scope;
+    std::size_t call = 0;  ///< 1 + index into calls_ of the innermost Cell call that made it, 0 if none
+  };
+  /// One open function.
+  struct Frame {
+    std::vector<Tensor> operands;  ///< the outer value of each argument
+    std::map<const void*, Tensor> captured;
+    std::vector<StateValue> states;
+    std::vector<Deferred> deferred;
+  };
+  struct CellFrame {
+    nn::Cell* cell;
+    compiler::Scope scope;
+    std::vector<Tensor> inputs;
+    std::size_t call = 0;
+  };
+  /// A Cell call in the outermost function.
+  struct CellCall {
+    const nn::Cell* cell;
+    std::vector<Tensor> inputs;
+    std::vector<Tensor> outputs;
+    std::size_t last = 0;  ///< calls_[own index .. last - 1] are this call and those inside it
+    bool replaced = false;
+  };
+
+  std::size_t depth() const { return frames_.size(); }
+  compiler::Scope scope() const;
+  Tensor Symbolic(const compiler::TypedValue& value, std::size_t depth) const;
+  /// `tensor` as a value of the function at `depth`: constants are made, outer values become arguments.
+  Tensor Import(const Tensor& tensor, std::size_t depth);
+  StateValue& StateAt(const Parameter& parameter, std::size_t depth);
+  void FlushDeferred(const Parameter* reader);
+  void EmitUpdate(const Deferred& update);
+  void ReplaceEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
+
+  compiler::GraphBuilder graph_;
+  std::vector<const nn::Cell*> networks_;
+  RngState rng_;
+  std::vector<Frame> frames_;
+  std::vector<CellFrame> cells_;
+  std::vector<CellCall> calls_;
+  std::vector<Parameter> used_;
+  std::vector<Parameter> updated_;
+  std::int64_t next_call_site_ = 0;
+  bool uses_random_ = false;
+  bool training_ = false;
+  absl::Status status_;
+  Trace* previous_;
+};
+
+}  // namespace mpc::internal

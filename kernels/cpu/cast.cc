@@ -1,0 +1,133 @@
+// cast between every pair of f32, f16, bf16, i32, i64 and i1. Floating to floating goes through f32 blocks (exact or
+// one rounding to nearest even). Floating to integer truncates towards zero and saturates, NaN gives 0; integers to
+// smaller integers keep the low bits; anything to i1 asks whether it differs from 0.
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+
+namespace mpc::cpu {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateFloatingCast(const KernelSpec& spec) {
+  return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
+                     count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+    const Source x{in, operands.inputs[0]};
+    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      if (out == DType::kF32) {
+        LoadFloats(in, x.data, offset, size, static_cast<float*>(operands.outputs[0]) + offset);
+        return;
+      }
+      BlockBuffer buffer;
+      StoreFloats(out, x.Load(offset, size, buffer.values), operands.outputs[0], offset, size);
+    });
+  });
+}
+
+// An f32 that later rounding to 16 bits cannot tell from `value`: rounded to odd (Boldo and Melquiond 2005), so that
+// two roundings give what one would.
+float RoundToOdd(std::int64_t value) {
+  const double wide = static_cast<double>(value);
+  const float nearest = static_cast<float>(wide);
+  if (static_cast<double>(nearest) == wide) return nearest;
+  const bool away = std::fabs(static_cast<double>(nearest)) > std::fabs(wide);
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(nearest) - (away ? 1u : 0u)) | 1u);
+}
+
+template <typename Integer>
+Integer Saturate(float value) {
+  if (value != value) return 0;
+  // Both bounds are powers of two: exact in f32.
+  if (value >= -static_cast<float>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::max();
+  if (value <= static_cast<float>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::min();
+  return static_cast<Integer>(value);
+}
+
+struct Bool {
+  std::uint8_t byte;
+};
+
+template <typename To, typename From>
+To ConvertElement(From value) {
+  if constexpr (std::is_same_v<From, Bool>) {
+    return ConvertElement<To>(std::int32_t{value.byte != 0});
+  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    return ConvertElement<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, Bool>) {
+    return Bool{static_cast<std::uint8_t>(value != 0)};
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    if constexpr (std::is_integral_v<From>) {
+      return To(RoundToOdd(value));
+    } else {
+      return To(value);
+    }
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    return Saturate<To>(value);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <typename To, typename From>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateElementCast(const KernelSpec& spec) {
+  return MakeKernel([count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+    const From* x = static_cast<const From*>(operands.inputs[0]);
+    To* y = static_cast<To*>(operands.outputs[0]);
+    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      for (std::int64_t i = offset; i < offset + size; ++i) y[i] = ConvertElement<To>(x[i]);
+    });
+  });
+}
+
+template <typename To>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateCastTo(const KernelSpec& spec) {
+  switch (spec.inputs[0].dtype) {
+    case DType::kF32:
+      return CreateElementCast<To, float>(spec);
+    case DType::kF16:
+      return CreateElementCast<To, Half>(spec);
+    case DType::kBF16:
+      return CreateElementCast<To, BFloat16>(spec);
+    case DType::kI32:
+      return CreateElementCast<To, std::int32_t>(spec);
+    case DType::kI64:
+      return CreateElementCast<To, std::int64_t>(spec);
+    case DType::kBool:
+      return CreateElementCast<To, Bool>(spec);
+    case DType::kF64:
+      break;
+  }
+  return UnsupportedTypes(spec);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec) {
+  const DType out = spec.outputs[0].dtype;
+  if (IsFloating(spec.inputs[0].dtype) && IsFloating(out)) return CreateFloatingCast(spec);
+  switch (out) {
+    case DType::kF32:
+      return CreateCastTo<float>(spec);
+    case DType::kF16:
+      return CreateCastTo<Half>(spec);
+    case DType::kBF16:
+      return CreateCastTo<BFloat16>(spec);
+    case DType::kI32:
+      return CreateCastTo<std::int32_t>(spec);
+    case DType::kI64:
+      return CreateCastTo<std::int64_t>(spec);
+    case DType::kBool:
+      return CreateCastTo<Bool>(spec);
+    case DType::kF64:
+      break;
+  }
+  return UnsupportedTypes(spec);
+}
+
+}  // namespace
+
+void RegisterCast(Registry& registry) { registry.Add("cast", CreateCast, {{0, 0}}); }
+
+}  // namespace mpc::cpu

@@ -1,0 +1,110 @@
+// equal (with broadcasting, over floating types and integers) and select (a scalar condition or one of the operands'
+// shape; any element type).
+#include <cstring>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/broadcast.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+
+namespace mpc::cpu {
+namespace {
+
+std::int64_t IntegerAt(DType dtype, const void* data, std::int64_t index) {
+  return dtype == DType::kI32 ? static_cast<const std::int32_t*>(data)[index]
+                              : static_cast<const std::int64_t*>(data)[index];
+}
+
+// Exact whatever the pair of types: integers are compared as integers, and the rest in f64, whose 53 bits hold every
+// floating operand.
+struct ExactEqual {
+  DType a_type, b_type;
+  bool operator()(const void* a, std::int64_t a_index, const void* b, std::int64_t b_index) const {
+    if (!IsFloating(a_type) && !IsFloating(b_type)) {
+      return IntegerAt(a_type, a, a_index) == IntegerAt(b_type, b, b_index);
+    }
+    return AsDouble(a_type, a, a_index) == AsDouble(b_type, b, b_index);
+  }
+  static double AsDouble(DType dtype, const void* data, std::int64_t index) {
+    return IsFloating(dtype) ? static_cast<double>(Source{dtype, data}.At(index))
+                             : static_cast<double>(IntegerAt(dtype, data, index));
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateEqual(const KernelSpec& spec) {
+  const Shape& shape = spec.outputs[0].shape;
+  absl::StatusOr<BroadcastMap> a_map = BroadcastMap::Create(spec.inputs[0].shape, shape);
+  if (!a_map.ok()) return a_map.status();
+  absl::StatusOr<BroadcastMap> b_map = BroadcastMap::Create(spec.inputs[1].shape, shape);
+  if (!b_map.ok()) return b_map.status();
+  const ExactEqual equal{spec.inputs[0].dtype, spec.inputs[1].dtype};
+  if (equal.a_type == DType::kBool || equal.b_type == DType::kBool) return UnsupportedTypes(spec);
+  return MakeKernel(
+      [equal, a_map = *a_map, b_map = *b_map, count = NumElements(shape)](const KernelOperands& operands) {
+        std::uint8_t* y = static_cast<std::uint8_t*>(operands.outputs[0]);
+        ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+          std::int64_t a_index[kBlock], b_index[kBlock];
+          const auto expand = [&](const BroadcastMap& map, std::int64_t* indices) {
+            map.ForEachSegment(offset, size,
+                               [&](std::int64_t position, std::int64_t from, std::int64_t stride, std::int64_t length) {
+                                 for (std::int64_t i = 0; i < length; ++i) indices[position + i] = from + i * stride;
+                               });
+          };
+          expand(a_map, a_index);
+          expand(b_map, b_index);
+          for (std::int64_t i = 0; i < size; ++i) {
+            y[offset + i] = equal(operands.inputs[0], a_index[i], operands.inputs[1], b_index[i]);
+          }
+        });
+      });
+}
+
+// Bits of `Word` size are chosen, never interpreted.
+template <typename Word>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateSelectOf(const KernelSpec& spec) {
+  const bool scalar = spec.inputs[0].num_elements() == 1;
+  return MakeKernel([scalar, count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+    const std::uint8_t* condition = static_cast<const std::uint8_t*>(operands.inputs[0]);
+    const Word* a = static_cast<const Word*>(operands.inputs[1]);
+    const Word* b = static_cast<const Word*>(operands.inputs[2]);
+    Word* y = static_cast<Word*>(operands.outputs[0]);
+    if (scalar) {
+      const Word* chosen = *condition != 0 ? a : b;
+      if (chosen == y) return;
+      ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+        std::memcpy(y + offset, chosen + offset, static_cast<std::size_t>(size) * sizeof(Word));
+      });
+      return;
+    }
+    ParallelBlocks(count, kBlock, [=](std::int64_t offset, std::int64_t size) {
+      const Word* a_block = a + offset;
+      const Word* b_block = b + offset;
+#pragma omp simd
+      for (std::int64_t i = 0; i < size; ++i) y[offset + i] = condition[offset + i] != 0 ? a_block[i] : b_block[i];
+    });
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateSelect(const KernelSpec& spec) {
+  const DType dtype = spec.outputs[0].dtype;
+  if (spec.inputs[1].dtype != dtype || spec.inputs[2].dtype != dtype) return UnsupportedTypes(spec);
+  switch (ElementSize(dtype)) {
+    case 1:
+      return CreateSelectOf<std::uint8_t>(spec);
+    case 2:
+      return CreateSelectOf<std::uint16_t>(spec);
+    case 4:
+      return CreateSelectOf<std::uint32_t>(spec);
+    default:
+      return CreateSelectOf<std::uint64_t>(spec);
+  }
+}
+
+}  // namespace
+
+void RegisterCompare(Registry& registry) {
+  registry.Add("equal", CreateEqual);
+  registry.Add("select", CreateSelect, {{0, 1}, {0, 2}});
+}
+
+}  // namespace mpc::cpu

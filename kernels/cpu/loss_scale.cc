@@ -1,0 +1,149 @@
+// all_finite over gradients of any floating storage type, and the loss-scale state machine of update_loss_scale.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+
+namespace mpc::cpu {
+namespace {
+
+// Whether values[i] * factor is finite for every i. Exponent bits are tested as integers, without branches.
+bool BlockIsFinite(const float* values, std::int64_t size, float factor) {
+  std::uint32_t bad = 0;
+#pragma omp simd reduction(| : bad)
+  for (std::int64_t i = 0; i < size; ++i) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(values[i] * factor) & 0x7f800000u;
+    bad |= bits == 0x7f800000u ? 1u : 0u;
+  }
+  return bad == 0;
+}
+
+// The gradients laid end to end in blocks of one or a few thousand elements.
+struct GradientBlocks {
+  static constexpr std::int64_t kElements = 4 * kBlock;
+  std::vector<DType> dtypes;
+  std::vector<std::int64_t> counts;
+  std::vector<std::int64_t> first_block;  // of each gradient, then the number of blocks
+  std::int64_t total = 0;
+
+  // The position of the gradient if the block holds a non-finite value, else `none`.
+  std::int32_t FirstBad(std::int64_t block, const void* const* gradients, float inverse, std::int32_t none) const {
+    const auto after = std::upper_bound(first_block.begin(), first_block.end(), block);
+    const std::size_t position = static_cast<std::size_t>(after - first_block.begin()) - 1;
+    const Source gradient{dtypes[position], gradients[position]};
+    const std::int64_t begin = (block - first_block[position]) * kElements;
+    const std::int64_t end = std::min(counts[position], begin + kElements);
+    BlockBuffer buffer;
+    for (std::int64_t offset = begin; offset < end; offset += kBlock) {
+      const std::int64_t size = std::min(kBlock, end - offset);
+      if (!BlockIsFinite(gradient.Load(offset, size, buffer.values), size, inverse)) {
+        return static_cast<std::int32_t>(position);
+      }
+    }
+    return none;
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) {
+  GradientBlocks blocks;
+  blocks.first_block.push_back(0);
+  for (std::size_t i = 2; i < spec.inputs.size(); ++i) {
+    const std::int64_t count = spec.inputs[i].num_elements();
+    blocks.dtypes.push_back(spec.inputs[i].dtype);
+    blocks.counts.push_back(count);
+    blocks.total += count;
+    blocks.first_block.push_back(blocks.first_block.back() +
+                                 (count + GradientBlocks::kElements - 1) / GradientBlocks::kElements);
+  }
+  return MakeKernel([blocks, loss_type = spec.inputs[1].dtype, loss_count = spec.inputs[1].num_elements(),
+                     used = std::array<bool, 2>{spec.uses(0), spec.uses(1)}](const KernelOperands& operands) {
+    const float inverse = 1.0f / *static_cast<const float*>(operands.inputs[0]);
+    const void* const* gradients = operands.inputs + 2;
+    constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t count = blocks.first_block.back();
+    const int threads = blocks.total < kSerialWork ? 1 : NumThreads();
+    std::int32_t first_bad = kNone;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first_bad) if (threads > 1)
+    for (std::int64_t block = 0; block < count; ++block) {
+      first_bad = std::min(first_bad, blocks.FirstBad(block, gradients, inverse, kNone));
+    }
+    if (first_bad == kNone) {
+      const Source loss{loss_type, operands.inputs[1]};
+      first_bad = -1;
+      for (std::int64_t i = 0; i < loss_count; ++i) {
+        if (!std::isfinite(loss.At(i))) first_bad = -2;
+      }
+    }
+    if (used[0]) *static_cast<std::uint8_t*>(operands.outputs[0]) = first_bad == -1;
+    if (used[1]) *static_cast<std::int32_t*>(operands.outputs[1]) = first_bad;
+  });
+}
+
+struct LossScaleState {
+  float scale;
+  std::int32_t good, bad, skipped, consecutive;
+};
+
+struct LossScaleOptions {
+  float growth, backoff, minimum, maximum;
+  std::int32_t interval, bad_limit;
+  bool dynamic, skip;
+};
+
+LossScaleState NextState(std::int32_t first_bad, LossScaleState state, const LossScaleOptions& options) {
+  const float minimum = std::max(options.minimum, 0x1p-126f);
+  const float maximum = std::min(options.maximum, 0x1p126f);
+  // "At least": the limits are state, and one may have been lowered below the count.
+  if (first_bad >= 0) {
+    state.good = 0;
+    if (options.dynamic && ++state.bad >= options.bad_limit) {
+      state.scale = std::max(minimum, state.scale * options.backoff);
+      state.bad = 0;
+    }
+  } else if (first_bad == -1) {
+    state.bad = 0;
+    if (options.dynamic && ++state.good >= options.interval) {
+      const float grown = state.scale * options.growth;
+      if (std::isfinite(grown)) state.scale = std::min(maximum, grown);
+      state.good = 0;
+    }
+  }
+  if (options.skip) {
+    const bool finite = first_bad == -1;
+    state.skipped += finite ? 0 : 1;
+    state.consecutive = finite ? 0 : state.consecutive + 1;
+  }
+  return state;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateUpdateLossScale(const KernelSpec& spec) {
+  std::array<bool, 5> used;
+  for (std::size_t i = 0; i < used.size(); ++i) used[i] = spec.uses(i);
+  return MakeKernel([used](const KernelOperands& operands) {
+    const auto real = [&](std::size_t i) { return *static_cast<const float*>(operands.inputs[i]); };
+    const auto integer = [&](std::size_t i) { return *static_cast<const std::int32_t*>(operands.inputs[i]); };
+    const LossScaleOptions options{real(6),     real(7),     real(8),          real(9),
+                                   integer(10), integer(11), integer(12) != 0, integer(13) != 0};
+    const LossScaleState next =
+        NextState(integer(0), {real(1), integer(2), integer(3), integer(4), integer(5)}, options);
+    if (used[0]) *static_cast<float*>(operands.outputs[0]) = next.scale;
+    const std::int32_t counters[] = {next.good, next.bad, next.skipped, next.consecutive};
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (used[i + 1]) *static_cast<std::int32_t*>(operands.outputs[i + 1]) = counters[i];
+    }
+  });
+}
+
+}  // namespace
+
+void RegisterLossScale(Registry& registry) {
+  registry.Add("all_finite", CreateAllFinite);
+  registry.Add("update_loss_scale", CreateUpdateLossScale, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}});
+}
+
+}  // namespace mpc::cpu

@@ -1,0 +1,81 @@
+// How oneDNN primitives become kernels: operands are widened and reordered into the workspace where the primitive wants
+// another type or layout, the primitive runs, the result is reordered, activated and rounded once.
+#pragma once
+
+#include <cstddef>
+#include <dnnl.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/cpu/kernel.h"
+#include "kernels/dtype.h"
+
+namespace mpc::cpu {
+
+/// The one engine of the process.
+const dnnl::engine& OnednnEngine();
+
+/// True if oneDNN multiplies bf16 with the processor's own instructions (AVX512_BF16 or AMX), not by emulation.
+bool HasNativeBf16();
+
+/// Strict f32 arithmetic whatever the environment says, and scratch memory given by the caller.
+dnnl::primitive_attr StrictAttributes();
+
+/// f32 or bf16; f16 has no oneDNN arithmetic and is widened to f32.
+dnnl::memory::data_type OnednnType(DType dtype);
+
+/// Applied by our own code after the primitive: oneDNN's relu turns NaN into 0, which would hide an overflow.
+enum class Activation { kNone, kRelu, kSigmoid, kTanh };
+
+/// Errors (INVALID_ARGUMENT): an unknown name.
+absl::StatusOr<Activation> ParseActivation(const std::string& name);
+
+/// The type that a primitive's result is computed in. relu commutes with rounding, sigmoid and tanh do not: they need
+/// the f32 result. `computed` is the type of the primitive's operands.
+dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation);
+
+/// One operand or result on its way between storage and primitive.
+struct Port {
+  int argument = 0;             ///< DNNL_ARG_...
+  DType storage = DType::kF32;  ///< as it lies in the kernel's operand
+  dnnl::memory::desc stored;    ///< layout of the operand, in the type that the primitive takes
+  dnnl::memory::desc wanted;    ///< layout that the primitive takes
+};
+
+/// A primitive with its operands (in the order of the kernel's inputs) and its result.
+struct StagedPrimitive {
+  dnnl::primitive primitive;
+  dnnl::memory::desc scratchpad;
+  std::vector<Port> inputs;
+  Port output;
+  Activation activation = Activation::kNone;
+};
+
+std::unique_ptr<Kernel> MakePrimitiveKernel(const StagedPrimitive& staged);
+
+/// One way to ask oneDNN for an operation. Throws dnnl::error where oneDNN has no such primitive.
+struct Candidate {
+  dnnl::memory::data_type type;     ///< of the operands
+  dnnl::memory::format_tag layout;  ///< of the activations
+};
+
+/// The outcome of a candidate.
+struct Attempt {
+  std::string implementation;  ///< oneDNN's name for it, "brgconv:avx512_core"
+  std::string defect;          ///< why it must not be used although it is fast; empty if nothing is known
+  StagedPrimitive staged;
+};
+
+/// Takes the first candidate whose implementation is neither oneDNN's reference loop nor defective. Errors (INTERNAL):
+/// there is none; the message names `spec`'s types and shapes and every implementation that was offered.
+absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spec,
+                                                           const std::vector<Candidate>& candidates,
+                                                           const std::function<Attempt(const Candidate&)>& attempt);
+
+/// The operand types to try, best first: bf16 where every operand is stored so and the processor has it, then f32.
+std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& operands);
+
+}  // namespace mpc::cpu

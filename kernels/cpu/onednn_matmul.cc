@@ -1,0 +1,102 @@
+// matmul on oneDNN. Transposed operands are the same memory with swapped strides.
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/registry.h"
+
+namespace mpc::cpu {
+namespace {
+
+using dnnl::memory;
+
+/// y[m, n] = op(a)[m, k] op(b)[k, n] + bias[n].
+struct MatmulShape {
+  std::int64_t m, k, n;
+  bool transpose_a, transpose_b;
+  bool has_bias;
+
+  memory::desc A(memory::data_type type) const {
+    return {{m, k}, type, transpose_a ? memory::dims{1, m} : memory::dims{k, 1}};
+  }
+  memory::desc B(memory::data_type type) const {
+    return {{k, n}, type, transpose_b ? memory::dims{1, k} : memory::dims{n, 1}};
+  }
+  memory::desc Bias(memory::data_type type) const { return {{1, n}, type, memory::format_tag::ab}; }
+  memory::desc Y(memory::data_type type) const { return {{m, n}, type, memory::format_tag::ab}; }
+};
+
+absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
+  const auto invalid = [&] {
+    std::string given;
+    for (const TensorSpec& input : spec.inputs) absl::StrAppend(&given, given.empty() ? "" : ", ", input.ToString());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "matmul takes a [M, K], b [K, N] and an optional bias [N] to y [M, N], every extent at least 1; got ", given,
+        " to ", spec.outputs.empty() ? "nothing" : spec.outputs[0].ToString()));
+  };
+  if (spec.inputs.size() < 2 || spec.inputs.size() > 3 || spec.outputs.size() != 1) return invalid();
+  const Shape& a = spec.inputs[0].shape;
+  const Shape& b = spec.inputs[1].shape;
+  if (a.size() != 2 || b.size() != 2) return invalid();
+  MatmulShape shape;
+  shape.transpose_a = spec.attributes.GetBool("transpose_a");
+  shape.transpose_b = spec.attributes.GetBool("transpose_b");
+  shape.has_bias = spec.inputs.size() == 3;
+  shape.m = a[shape.transpose_a ? 1 : 0];
+  shape.k = a[shape.transpose_a ? 0 : 1];
+  shape.n = b[shape.transpose_b ? 0 : 1];
+  if (shape.m < 1 || shape.k < 1 || shape.n < 1 || b[shape.transpose_b ? 1 : 0] != shape.k) return invalid();
+  if (spec.outputs[0].shape != Shape{shape.m, shape.n}) return invalid();
+  if (shape.has_bias && spec.inputs[2].shape != Shape{shape.n}) return invalid();
+  return shape;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec) {
+  absl::StatusOr<MatmulShape> shape = ShapeOf(spec);
+  if (!shape.ok()) return shape.status();
+  absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
+  if (!activation.ok()) return activation.status();
+
+  // `ab` takes the operands as they lie, `any` lets oneDNN choose.
+  std::vector<Candidate> candidates;
+  for (memory::data_type type : OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype})) {
+    candidates.push_back({type, memory::format_tag::ab});
+    candidates.push_back({type, memory::format_tag::any});
+  }
+  return FirstFastCandidate(spec, candidates, [&](const Candidate& candidate) {
+    const memory::data_type result_type = ResultType(candidate.type, spec.outputs[0].dtype, *activation);
+    const memory::data_type bias_type = shape->has_bias && candidate.type == memory::data_type::bf16
+                                            ? OnednnType(spec.inputs[2].dtype)
+                                            : memory::data_type::f32;
+    const auto layout = [&](const memory::desc& stored) {
+      return candidate.layout == memory::format_tag::any
+                 ? memory::desc(stored.dims(), stored.data_type(), memory::format_tag::any)
+                 : stored;
+    };
+    const memory::desc a = layout(shape->A(candidate.type));
+    const memory::desc b = layout(shape->B(candidate.type));
+    const memory::desc y = layout(shape->Y(result_type));
+    const dnnl::matmul::desc operation =
+        shape->has_bias ? dnnl::matmul::desc(a, b, shape->Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
+    const dnnl::matmul::primitive_desc description(operation, StrictAttributes(), OnednnEngine());
+    Attempt attempt;
+    attempt.implementation = description.impl_info_str();
+    attempt.staged.primitive = dnnl::matmul(description);
+    attempt.staged.scratchpad = description.scratchpad_desc();
+    attempt.staged.inputs = {
+        {DNNL_ARG_SRC, spec.inputs[0].dtype, shape->A(candidate.type), description.src_desc()},
+        {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape->B(candidate.type), description.weights_desc()}};
+    if (shape->has_bias) {
+      attempt.staged.inputs.push_back(
+          {DNNL_ARG_BIAS, spec.inputs[2].dtype, shape->Bias(bias_type), description.bias_desc()});
+    }
+    attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape->Y(result_type), description.dst_desc()};
+    attempt.staged.activation = *activation;
+    return attempt;
+  });
+}
+
+}  // namespace
+
+void RegisterMatmul(Registry& registry) { registry.Add("matmul", CreateMatmul); }
+
+}  // namespace mpc::cpu

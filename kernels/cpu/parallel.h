@@ -1,0 +1,57 @@
+// Parallel loops over independent tasks, and kernels made from a function.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "kernels/cpu/kernel.h"
+
+namespace mpc::cpu {
+
+/// Work (about one element each) below which starting threads costs more than it saves.
+inline constexpr std::int64_t kSerialWork = 32 * 1024;
+
+/// Calls body(0) .. body(count - 1) in an order that depends on nothing; tasks must not write what others touch. A
+/// task's result may not depend on which thread runs it: that is what makes results independent of the thread count.
+template <typename Body>
+void ParallelFor(std::int64_t count, std::int64_t work, const Body& body) {
+  const int threads = NumThreads();
+  if (count < 2 || threads < 2 || work < kSerialWork) {
+    for (std::int64_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (std::int64_t i = 0; i < count; ++i) body(i);
+}
+
+/// Splits `total` elements into blocks of `block` and calls body(begin, size) for each.
+template <typename Body>
+void ParallelBlocks(std::int64_t total, std::int64_t block, const Body& body) {
+  ParallelFor((total + block - 1) / block, total, [&](std::int64_t i) {
+    const std::int64_t begin = i * block;
+    body(begin, begin + block < total ? block : total - begin);
+  });
+}
+
+/// A kernel whose `Run` is `function(const KernelOperands&)`; what it captured is its configuration.
+template <typename Function>
+class FunctionKernel final : public Kernel {
+ public:
+  FunctionKernel(Function function, std::size_t workspace) : function_(std::move(function)), workspace_(workspace) {}
+  std::size_t workspace_bytes() const override { return workspace_; }
+  void Run(const KernelOperands& operands) override { function_(operands); }
+
+ private:
+  Function function_;
+  std::size_t workspace_;
+};
+
+template <typename Function>
+absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(Function function, std::size_t workspace = 0) {
+  return std::unique_ptr<Kernel>(std::make_unique<FunctionKernel<Function>>(std::move(function), workspace));
+}
+
+}  // namespace mpc::cpu

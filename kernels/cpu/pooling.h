@@ -1,0 +1,151 @@
+// Pooling in NCHW and NHWC as one form: `outer` images of height x width pixels with `inner` contiguous values a pixel
+// (NCHW: N * C images of 1 value; NHWC: N images of C values).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/kernel.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/window.h"
+
+namespace mpc::cpu {
+
+struct PoolGeometry {
+  Window window;
+  std::int64_t outer = 1, inner = 1;
+
+  /// `image` is the shape of the tensor that the windows slide over.
+  static absl::StatusOr<PoolGeometry> Create(const Attributes& attributes, const Shape& image) {
+    const std::string format = attributes.GetString("data_format", "NCHW");
+    const ImageAxes axes = AxesOf(format);
+    const std::vector<std::int64_t> size = attributes.GetInts("kernel_size", {1, 1});
+    const auto extent = [&](int axis) { return image[static_cast<std::size_t>(axis)]; };
+    absl::StatusOr<Window> window =
+        ResolveWindow(attributes, {extent(axes.height), extent(axes.width)}, {size[0], size.back()});
+    if (!window.ok()) return window.status();
+    PoolGeometry geometry;
+    geometry.window = *window;
+    const bool channels_last = format == "NHWC";
+    geometry.outer = channels_last ? extent(axes.batch) : extent(axes.batch) * extent(axes.channel);
+    geometry.inner = channels_last ? extent(axes.channel) : 1;
+    return geometry;
+  }
+
+  std::int64_t input_image() const { return window.input[0] * window.input[1] * inner; }
+  std::int64_t output_image() const { return window.output[0] * window.output[1] * inner; }
+  /// No input pixel lies in two windows.
+  bool disjoint() const { return window.kernel[0] <= window.stride[0] && window.kernel[1] <= window.stride[1]; }
+};
+
+/// Output columns [begin, end) whose window column `v` lies inside the image.
+struct ColumnRange {
+  std::int64_t begin, end;
+
+  static ColumnRange Inside(const Window& window, std::int64_t v, std::int64_t first, std::int64_t last) {
+    const std::int64_t shift = v * window.dilation[1] - window.pad_begin[1];  // column = j * stride + shift
+    const std::int64_t stride = window.stride[1];
+    const std::int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+    const std::int64_t room = window.input[1] - 1 - shift;
+    const std::int64_t end = room < 0 ? 0 : room / stride + 1;
+    return {std::max(first, begin), std::min(last, end)};
+  }
+};
+
+/// Values of a pixel that a narrow tile sets apart, so that each pixel fills one vector.
+inline constexpr std::int64_t kNarrowPitch = 8;
+
+template <std::int64_t value>
+using Constant = std::integral_constant<std::int64_t, value>;
+
+/// Moves `columns` runs of `run` values that lie `pitch` apart together.
+template <typename T>
+void CompactRuns(T* values, std::int64_t columns, std::int64_t pitch, std::int64_t run) {
+  if (pitch == run) return;
+  for (std::int64_t j = 1; j < columns; ++j) std::copy_n(values + j * pitch, run, values + j * run);
+}
+
+/// Where a tile's results lie: `columns` pixels of the output row `row` from `column` on, `run` values each, which are
+/// `pitch` apart in the tile.
+struct PoolTileShape {
+  std::int64_t row, column, columns, run, pitch;
+  std::int64_t padded_size() const { return columns * pitch; }
+  std::int64_t size() const { return columns * run; }
+};
+
+/// Reduces each window. tile(shape) makes the state of at most kBlock neighbouring results;
+/// state.Add(position, length, values, stride, pixel, pixel_step) takes the values values[i * stride] of the input
+/// pixels pixel + i * pixel_step (row * width + column) into results position + i, in row-major order of the window
+/// (`length` and `stride` may be constants); state.Finish(offset) stores the results from element `offset` on.
+template <typename Tile>
+void ForEachPoolTile(const PoolGeometry& geometry, Source x, const Tile& tile) {
+  const Window& window = geometry.window;
+  const std::int64_t inner = geometry.inner;
+  const std::int64_t stride = window.stride[1];
+  const bool narrow = inner > 1 && inner < kNarrowPitch;
+  // A tile's input columns fit a block too, so that low precision is widened once for each window position. A narrow
+  // tile reads a whole vector at its last pixel.
+  const std::int64_t fitting =
+      narrow ? std::min((kBlock - kNarrowPitch) / (inner * stride), kBlock / kNarrowPitch) : kBlock / (inner * stride);
+  const std::int64_t tile_columns = std::max<std::int64_t>(1, fitting);
+  const std::int64_t channels = std::min(inner, kBlock);
+  const std::int64_t work = geometry.outer * geometry.output_image() * window.kernel[0] * window.kernel[1];
+  // The columns [range.begin, range.end) of one window position.
+  const auto add_row = [&](auto& state, const PoolTileShape& shape, ColumnRange range, const float* values,
+                           std::int64_t pixel) {
+    const std::int64_t position = range.begin - shape.column;
+    const std::int64_t count = range.end - range.begin;
+    if (inner == 1 && stride == 1) return state.Add(position, count, values, Constant<1>{}, pixel, 1);
+    if (inner == 1 && stride == 2) return state.Add(position, count, values, Constant<2>{}, pixel, 2);
+    if (inner == 1) return state.Add(position, count, values, stride, pixel, stride);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const float* from = values + j * stride * inner;
+      const std::int64_t at = (position + j) * shape.pitch;
+      if (narrow) {
+        state.Add(at, Constant<kNarrowPitch>{}, from, Constant<1>{}, pixel + j * stride, 0);
+      } else {
+        state.Add(at, shape.run, from, Constant<1>{}, pixel + j * stride, 0);
+      }
+    }
+  };
+  ParallelFor(geometry.outer * window.output[0], work, [&](std::int64_t task) {
+    const std::int64_t image = task / window.output[0];
+    const std::int64_t row = task % window.output[0];
+    BlockBuffer buffer{};
+    for (std::int64_t first = 0; first < window.output[1]; first += tile_columns) {
+      const std::int64_t last = std::min(window.output[1], first + tile_columns);
+      for (std::int64_t channel = 0; channel < inner; channel += channels) {
+        const std::int64_t run = std::min(channels, inner - channel);
+        const PoolTileShape shape{row, first, last - first, run, narrow ? kNarrowPitch : run};
+        auto state = tile(shape);
+        for (std::int64_t u = 0; u < window.kernel[0]; ++u) {
+          const std::int64_t input_row = row * window.stride[0] - window.pad_begin[0] + u * window.dilation[0];
+          if (input_row < 0 || input_row >= window.input[0]) continue;
+          for (std::int64_t v = 0; v < window.kernel[1]; ++v) {
+            const ColumnRange range = ColumnRange::Inside(window, v, first, last);
+            if (range.begin >= range.end) continue;
+            const std::int64_t column = range.begin * stride - window.pad_begin[1] + v * window.dilation[1];
+            const std::int64_t pixel = input_row * window.input[1] + column;
+            const std::int64_t span = (range.end - range.begin - 1) * stride * inner + run;
+            const std::int64_t offset = image * geometry.input_image() + pixel * inner + channel;
+            const float* values = buffer.values;
+            if (narrow) {
+              LoadFloats(x.dtype, x.data, offset, span, buffer.values);
+            } else {
+              values = x.Load(offset, span, buffer.values);
+            }
+            add_row(state, shape, range, values, pixel);
+          }
+        }
+        state.Finish((task * window.output[1] + first) * inner + channel);
+      }
+    }
+  });
+}
+
+}  // namespace mpc::cpu

@@ -1,0 +1,106 @@
+#include "kernels/cpu/registry.h"
+
+#include <omp.h>
+
+#include <atomic>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace mpc::cpu {
+namespace {
+
+Registry BuildRegistry() {
+  Registry registry;
+  RegisterUnary(registry);
+  RegisterBinary(registry);
+  RegisterCompare(registry);
+  RegisterCast(registry);
+  RegisterRandom(registry);
+  RegisterDataMovement(registry);
+  RegisterReduce(registry);
+  RegisterMaxPool(registry);
+  RegisterAvgPool(registry);
+  RegisterBatchNorm(registry);
+  RegisterBatchNormGrad(registry);
+  RegisterSoftmax(registry);
+  RegisterLosses(registry);
+  RegisterLossScale(registry);
+  RegisterOptimizers(registry);
+  RegisterConv2d(registry);
+  RegisterMatmul(registry);
+  return registry;
+}
+
+const Registry& TheRegistry() {
+  static const Registry registry = BuildRegistry();
+  return registry;
+}
+
+const Registry::Entry* FindEntry(std::string_view name) {
+  const auto& entries = TheRegistry().entries();
+  const auto found = entries.find(name);
+  return found == entries.end() ? nullptr : &found->second;
+}
+
+/// 0 until the first use: the OpenMP default, which is the processor's cores or OMP_NUM_THREADS.
+std::atomic<int> g_threads{0};
+
+std::string TypesOf(const std::vector<TensorSpec>& specs) {
+  std::string text;
+  for (const TensorSpec& spec : specs) absl::StrAppend(&text, text.empty() ? "" : ", ", spec.ToString());
+  return text;
+}
+
+}  // namespace
+
+absl::Status UnsupportedTypes(const KernelSpec& spec) {
+  return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CPU kernel for (", TypesOf(spec.inputs),
+                                               ") -> (", TypesOf(spec.outputs), ")"));
+}
+
+absl::Status CheckStorageTypes(const KernelSpec& spec) {
+  for (const std::vector<TensorSpec>* specs : {&spec.inputs, &spec.outputs}) {
+    for (const TensorSpec& tensor : *specs) {
+      if (tensor.dtype == DType::kF64) return UnsupportedTypes(spec);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec) {
+  const Registry::Entry* entry = FindEntry(spec.name);
+  if (entry == nullptr) return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CPU kernel"));
+  if (absl::Status status = CheckStorageTypes(spec); !status.ok()) return status;
+  return entry->factory(spec);
+}
+
+std::vector<std::string_view> KernelNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, entry] : TheRegistry().entries()) names.push_back(name);
+  return names;
+}
+
+bool MayAlias(std::string_view name, std::size_t output, std::size_t input) {
+  const Registry::Entry* entry = FindEntry(name);
+  if (entry == nullptr) return false;
+  for (const AliasRule& rule : entry->aliases) {
+    if (rule.output == output && rule.input == input) return true;
+  }
+  return false;
+}
+
+void SetNumThreads(int threads) {
+  const int count = threads < 1 ? 1 : threads;
+  g_threads.store(count, std::memory_order_relaxed);
+  omp_set_num_threads(count);  // oneDNN reads it
+}
+
+int NumThreads() {
+  const int threads = g_threads.load(std::memory_order_relaxed);
+  if (threads != 0) return threads;
+  g_threads.store(omp_get_max_threads(), std::memory_order_relaxed);
+  return g_threads.load(std::memory_order_relaxed);
+}
+
+}  // namespace mpc::cpu

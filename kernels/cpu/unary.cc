@@ -1,0 +1,161 @@
+// Element-wise operations of one shape, for any floating storage type and layout: relu, sigmoid, tanh, exp, log, sqrt,
+// neg, add_scalar, mul_scalar, unscale, stop_gradient; relu_grad, sigmoid_grad, tanh_grad, sqrt_grad; sum_n.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/vector_math.h"
+
+namespace mpc::cpu {
+namespace {
+
+// NaN passes: it is not smaller than 0.
+struct Relu {
+  static float Apply(float x) { return x < 0.0f ? 0.0f : x; }
+};
+struct SigmoidOp {
+  static float Apply(float x) { return Sigmoid(x); }
+};
+struct TanhOp {
+  static float Apply(float x) { return Tanh(x); }
+};
+struct ExpOp {
+  static float Apply(float x) { return Exp(x); }
+};
+struct LogOp {
+  static float Apply(float x) { return Log(x); }
+};
+struct Sqrt {
+  static float Apply(float x) { return std::sqrt(x); }
+};
+struct Neg {
+  static float Apply(float x) { return -x; }
+};
+
+struct ReluGrad {
+  static float Apply(float dy, float y) { return y > 0.0f ? dy : 0.0f; }
+};
+struct SigmoidGrad {
+  static float Apply(float dy, float y) { return dy * y * (1.0f - y); }
+};
+struct TanhGrad {
+  static float Apply(float dy, float y) { return dy * (1.0f - y * y); }
+};
+struct SqrtGrad {
+  static float Apply(float dy, float y) { return dy / (2.0f * y); }
+};
+
+struct AddScalar {
+  static float Apply(float x, float value) { return x + value; }
+};
+struct MulScalar {
+  static float Apply(float x, float value) { return x * value; }
+};
+
+// y = apply(x) for every element; `apply` is inlined into the loop.
+template <typename Apply>
+void Map(Source x, Sink y, std::int64_t count, const Apply& apply) {
+  ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+    BlockBuffer x_buffer, y_buffer;
+    const float* in = x.Load(offset, size, x_buffer.values);
+    float* out = y.Target(offset, y_buffer.values);
+#pragma omp simd
+    for (std::int64_t i = 0; i < size; ++i) out[i] = apply(in[i]);
+    y.Commit(offset, size, out);
+  });
+}
+
+template <typename Op>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateUnary(const KernelSpec& spec) {
+  return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
+                     count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+    Map({in, operands.inputs[0]}, {out, operands.outputs[0]}, count, [](float x) { return Op::Apply(x); });
+  });
+}
+
+template <typename Op>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateScalar(const KernelSpec& spec) {
+  return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements(),
+                     value = static_cast<float>(spec.attributes.GetDouble("value"))](const KernelOperands& operands) {
+    Map({in, operands.inputs[0]}, {out, operands.outputs[0]}, count, [value](float x) { return Op::Apply(x, value); });
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateUnscale(const KernelSpec& spec) {
+  return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
+                     count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+    const float inverse = 1.0f / *static_cast<const float*>(operands.inputs[1]);
+    Map({in, operands.inputs[0]}, {out, operands.outputs[0]}, count, [inverse](float g) { return g * inverse; });
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateIdentity(const KernelSpec& spec) {
+  return MakeKernel([bytes = spec.outputs[0].bytes()](const KernelOperands& operands) {
+    if (operands.outputs[0] != operands.inputs[0]) std::memcpy(operands.outputs[0], operands.inputs[0], bytes);
+  });
+}
+
+template <typename Op>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateUnaryGrad(const KernelSpec& spec) {
+  return MakeKernel([dy_type = spec.inputs[0].dtype, y_type = spec.inputs[1].dtype, out = spec.outputs[0].dtype,
+                     count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+    const Source dy{dy_type, operands.inputs[0]};
+    const Source y{y_type, operands.inputs[1]};
+    const Sink dx{out, operands.outputs[0]};
+    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      BlockBuffer dy_buffer, y_buffer, dx_buffer;
+      const float* dy_values = dy.Load(offset, size, dy_buffer.values);
+      const float* y_values = y.Load(offset, size, y_buffer.values);
+      float* target = dx.Target(offset, dx_buffer.values);
+#pragma omp simd
+      for (std::int64_t i = 0; i < size; ++i) target[i] = Op::Apply(dy_values[i], y_values[i]);
+      dx.Commit(offset, size, target);
+    });
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateSumN(const KernelSpec& spec) {
+  std::vector<DType> types;
+  for (const TensorSpec& input : spec.inputs) types.push_back(input.dtype);
+  return MakeKernel(
+      [types, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+        const Sink y{out, operands.outputs[0]};
+        ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+          // The sum stays in a buffer until every operand is read: the result may be the storage of any of them.
+          BlockBuffer sum, buffer;
+          LoadFloats(types[0], operands.inputs[0], offset, size, sum.values);
+          for (std::size_t operand = 1; operand < types.size(); ++operand) {
+            const float* x = Source{types[operand], operands.inputs[operand]}.Load(offset, size, buffer.values);
+#pragma omp simd
+            for (std::int64_t i = 0; i < size; ++i) sum.values[i] += x[i];
+          }
+          StoreFloats(y.dtype, sum.values, y.data, offset, size);
+        });
+      });
+}
+
+}  // namespace
+
+void RegisterUnary(Registry& registry) {
+  registry.Add("relu", CreateUnary<Relu>, {{0, 0}});
+  registry.Add("sigmoid", CreateUnary<SigmoidOp>, {{0, 0}});
+  registry.Add("tanh", CreateUnary<TanhOp>, {{0, 0}});
+  registry.Add("exp", CreateUnary<ExpOp>, {{0, 0}});
+  registry.Add("log", CreateUnary<LogOp>, {{0, 0}});
+  registry.Add("sqrt", CreateUnary<Sqrt>, {{0, 0}});
+  registry.Add("neg", CreateUnary<Neg>, {{0, 0}});
+  registry.Add("add_scalar", CreateScalar<AddScalar>, {{0, 0}});
+  registry.Add("mul_scalar", CreateScalar<MulScalar>, {{0, 0}});
+  registry.Add("unscale", CreateUnscale, {{0, 0}});
+  registry.Add("stop_gradient", CreateIdentity, {{0, 0}});
+  registry.Add("relu_grad", CreateUnaryGrad<ReluGrad>, {{0, 0}, {0, 1}});
+  registry.Add("sigmoid_grad", CreateUnaryGrad<SigmoidGrad>, {{0, 0}, {0, 1}});
+  registry.Add("tanh_grad", CreateUnaryGrad<TanhGrad>, {{0, 0}, {0, 1}});
+  registry.Add("sqrt_grad", CreateUnaryGrad<SqrtGrad>, {{0, 0}, {0, 1}});
+  registry.Add("sum_n", CreateSumN, {{0, 0}, {0, 1}});
+}
+
+}  // namespace mpc::cpu

@@ -1,0 +1,147 @@
+// Element-wise operations, their gradients, casts, comparison, selection and dropout.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/philox.h"
+#include "kernels/reference/functions.h"
+
+namespace mpc::reference {
+namespace {
+
+// NaN passes: it is not below zero.
+double Relu(double x) { return x < 0 ? 0 : x; }
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double Tanh(double x) { return std::tanh(x); }
+double Exp(double x) { return std::exp(x); }
+double Log(double x) { return std::log(x); }
+double Sqrt(double x) { return std::sqrt(x); }
+double Neg(double x) { return -x; }
+double Identity(double x) { return x; }
+
+double ReluGrad(double dy, double y) { return y > 0 ? dy : 0; }
+double SigmoidGrad(double dy, double y) { return dy * y * (1 - y); }
+double TanhGrad(double dy, double y) { return dy * (1 - y * y); }
+double SqrtGrad(double dy, double y) { return dy / (2 * y); }
+
+double Add(double a, double b) { return a + b; }
+double Sub(double a, double b) { return a - b; }
+double Mul(double a, double b) { return a * b; }
+double Div(double a, double b) { return a / b; }
+double Equal(double a, double b) { return a == b ? 1 : 0; }
+double Maximum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+  return std::max(a, b);
+}
+
+template <double (*formula)(double)>
+void Unary(const Attributes&, Inputs inputs, Outputs outputs) {
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) outputs[0].values[i] = formula(inputs[0].values[i]);
+}
+
+template <double (*formula)(double, double)>
+void Binary(const Attributes&, Inputs inputs, Outputs outputs) {
+  const std::vector<std::size_t> a = BroadcastIndices(inputs[0].spec.shape, outputs[0].spec.shape);
+  const std::vector<std::size_t> b = BroadcastIndices(inputs[1].spec.shape, outputs[0].spec.shape);
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    outputs[0].values[i] = formula(inputs[0].values[a[i]], inputs[1].values[b[i]]);
+  }
+}
+
+// The constant is f32 at every level.
+template <double (*formula)(double, double)>
+void WithScalar(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const double value = FloatAttribute(attributes, "value", 0);
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    outputs[0].values[i] = formula(inputs[0].values[i], value);
+  }
+}
+
+void DivGrad(const Attributes&, Inputs inputs, Outputs outputs) {
+  const std::vector<double>& dy = inputs[0].values;
+  const std::vector<double>& y = inputs[1].values;
+  const std::vector<std::size_t> b = BroadcastIndices(inputs[2].spec.shape, outputs[0].spec.shape);
+  for (std::size_t i = 0; i < dy.size(); ++i) outputs[0].values[i] = -dy[i] * y[i] / inputs[2].values[b[i]];
+}
+
+void MaximumGrad(const Attributes&, Inputs inputs, Outputs outputs) {
+  const std::vector<double>& dy = inputs[0].values;
+  const std::vector<std::size_t> a_index = BroadcastIndices(inputs[1].spec.shape, inputs[0].spec.shape);
+  const std::vector<std::size_t> b_index = BroadcastIndices(inputs[2].spec.shape, inputs[0].spec.shape);
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    const double a = inputs[1].values[a_index[i]];
+    const double b = inputs[2].values[b_index[i]];
+    const double share = a == b ? 0.5 : 1;
+    outputs[0].values[i] = a >= b ? share * dy[i] : 0;
+    outputs[1].values[i] = b >= a ? share * dy[i] : 0;
+  }
+}
+
+void SumN(const Attributes&, Inputs inputs, Outputs outputs) {
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    double sum = 0;
+    for (const Tensor& input : inputs) sum += input.values[i];
+    outputs[0].values[i] = sum;
+  }
+}
+
+void Select(const Attributes&, Inputs inputs, Outputs outputs) {
+  const std::vector<double>& condition = inputs[0].values;
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    const bool holds = condition[condition.size() == 1 ? 0 : i] != 0;
+    outputs[0].values[i] = inputs[holds ? 1 : 2].values[i];
+  }
+}
+
+void Dropout(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const auto seed = static_cast<std::uint64_t>(static_cast<std::int64_t>(Scalar(inputs[1])));
+  const auto step = static_cast<std::uint32_t>(static_cast<std::int64_t>(Scalar(inputs[2])));
+  const auto call_site = static_cast<std::uint32_t>(attributes.GetInt("call_site", 0));
+  const auto p = static_cast<float>(attributes.GetDouble("p", 0));
+  const double scale = static_cast<double>(DropoutScale(p));
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    outputs[0].values[i] = DropoutKeeps(seed, step, call_site, i, p) ? inputs[0].values[i] * scale : 0;
+  }
+}
+
+constexpr NamedFunction kTable[] = {
+    {"relu", Unary<Relu>},
+    {"sigmoid", Unary<Sigmoid>},
+    {"tanh", Unary<Tanh>},
+    {"exp", Unary<Exp>},
+    {"log", Unary<Log>},
+    {"sqrt", Unary<Sqrt>},
+    {"neg", Unary<Neg>},
+    {"stop_gradient", Unary<Identity>},
+    {"cast", Unary<Identity>},  // the rounding to the result's type is the operation
+    {"relu_grad", Binary<ReluGrad>},
+    {"sigmoid_grad", Binary<SigmoidGrad>},
+    {"tanh_grad", Binary<TanhGrad>},
+    {"sqrt_grad", Binary<SqrtGrad>},
+    {"add", Binary<Add>},
+    {"sub", Binary<Sub>},
+    {"mul", Binary<Mul>},
+    {"div", Binary<Div>},
+    {"maximum", Binary<Maximum>},
+    {"equal", Binary<Equal>},
+    {"add_scalar", WithScalar<Add>},
+    {"mul_scalar", WithScalar<Mul>},
+    {"div_grad", DivGrad},
+    {"maximum_grad", MaximumGrad},
+    {"sum_n", SumN},
+    {"select", Select},
+    {"dropout", Dropout},
+};
+
+}  // namespace
+
+double Activate(std::string_view activation, double value) {
+  if (activation == "relu") return Relu(value);
+  if (activation == "sigmoid") return Sigmoid(value);
+  if (activation == "tanh") return Tanh(value);
+  return value;
+}
+
+FunctionTable ElementwiseFunctions() { return kTable; }
+
+}  // namespace mpc::reference

@@ -1,0 +1,58 @@
+// What the files of the reference share: the tables they contribute and the conventions of reading operands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kernels/reference/reference.h"
+
+namespace mpc::reference {
+
+using Inputs = absl::Span<const Tensor>;
+using Outputs = absl::Span<Tensor>;
+
+struct NamedFunction {
+  std::string_view name;
+  Function function;
+};
+using FunctionTable = absl::Span<const NamedFunction>;
+
+FunctionTable BatchNormFunctions();
+FunctionTable Conv2dFunctions();
+FunctionTable DataMovementFunctions();
+FunctionTable ElementwiseFunctions();
+FunctionTable LossFunctions();
+FunctionTable LossScaleFunctions();
+FunctionTable MatmulFunctions();
+FunctionTable OptimizerFunctions();
+FunctionTable PoolingFunctions();
+FunctionTable RandomFunctions();
+FunctionTable ReductionFunctions();
+FunctionTable SoftmaxFunctions();
+
+/// An f32 attribute: the value that kernels see, whatever precision the caller wrote it in.
+inline double FloatAttribute(const Attributes& attributes, std::string_view name, float fallback) {
+  return static_cast<double>(static_cast<float>(attributes.GetDouble(name, static_cast<double>(fallback))));
+}
+
+/// The single element of a scalar operand.
+inline double Scalar(const Tensor& tensor) { return tensor.values[0]; }
+
+/// Optional trailing operands are absent from `inputs`.
+inline bool HasOperand(Inputs inputs, std::size_t position) { return inputs.size() > position; }
+
+/// An axis counted from the front; negative ones count from the end.
+inline std::size_t NormalizeAxis(std::int64_t axis, std::size_t rank) {
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
+/// For each element of `to`, in row-major order, the flat index of the element of `from` that it reads under
+/// broadcasting: shapes are aligned at the right, an extent of 1 stretches.
+std::vector<std::size_t> BroadcastIndices(const Shape& from, const Shape& to);
+
+/// `activation` "none", "relu", "sigmoid" or "tanh" of one value.
+double Activate(std::string_view activation, double value);
+
+}  // namespace mpc::reference

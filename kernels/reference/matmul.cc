@@ -1,0 +1,34 @@
+// Matrix product with optional bias and activation.
+#include "kernels/reference/functions.h"
+
+namespace mpc::reference {
+namespace {
+
+void Matmul(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const bool transpose_a = attributes.GetBool("transpose_a");
+  const bool transpose_b = attributes.GetBool("transpose_b");
+  const std::string activation = attributes.GetString("activation", "none");
+  const Shape& a_shape = inputs[0].spec.shape;
+  const auto rows = static_cast<std::size_t>(outputs[0].spec.shape[0]);
+  const auto columns = static_cast<std::size_t>(outputs[0].spec.shape[1]);
+  const auto depth = static_cast<std::size_t>(a_shape[transpose_a ? 0 : 1]);
+  const std::vector<double>& a = inputs[0].values;
+  const std::vector<double>& b = inputs[1].values;
+  for (std::size_t m = 0; m < rows; ++m) {
+    for (std::size_t n = 0; n < columns; ++n) {
+      double sum = HasOperand(inputs, 2) ? inputs[2].values[n] : 0;
+      for (std::size_t k = 0; k < depth; ++k) {
+        sum += a[transpose_a ? k * rows + m : m * depth + k] * b[transpose_b ? n * depth + k : k * columns + n];
+      }
+      outputs[0].values[m * columns + n] = Activate(activation, sum);
+    }
+  }
+}
+
+constexpr NamedFunction kTable[] = {{"matmul", Matmul}};
+
+}  // namespace
+
+FunctionTable MatmulFunctions() { return kTable; }
+
+}  // namespace mpc::reference

@@ -1,0 +1,111 @@
+// Optimizers and counters. Operand i becomes result i; a false predicate keeps it.
+#include <cmath>
+
+#include "kernels/reference/functions.h"
+
+namespace mpc::reference {
+namespace {
+
+// True if the update is skipped, in which case the results are the state operands.
+bool KeptOldState(Inputs inputs, std::size_t predicate_position, Outputs outputs) {
+  if (!HasOperand(inputs, predicate_position) || Scalar(inputs[predicate_position]) != 0) return false;
+  for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].values = inputs[i].values;
+  return true;
+}
+
+void Increment(const Attributes&, Inputs inputs, Outputs outputs) {
+  if (KeptOldState(inputs, 1, outputs)) return;
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) outputs[0].values[i] = inputs[0].values[i] + 1;
+}
+
+void Sgd(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  if (KeptOldState(inputs, 5, outputs)) return;
+  const double momentum = FloatAttribute(attributes, "momentum", 0);
+  const double dampening = FloatAttribute(attributes, "dampening", 0);
+  const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
+  const double loss_scale = FloatAttribute(attributes, "loss_scale", 1);
+  const bool nesterov = attributes.GetBool("nesterov");
+  const double learning_rate = Scalar(inputs[3]);
+  const bool first_step = Scalar(inputs[4]) == 0;
+  for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
+    const double parameter = inputs[0].values[i];
+    const double gradient = inputs[2].values[i] / loss_scale + weight_decay * parameter;
+    double velocity = inputs[1].values[i];
+    double direction = gradient;
+    if (momentum != 0) {
+      velocity = first_step ? gradient : momentum * velocity + (1 - dampening) * gradient;
+      direction = nesterov ? gradient + momentum * velocity : velocity;
+    }
+    outputs[0].values[i] = parameter - learning_rate * direction;
+    outputs[1].values[i] = velocity;
+  }
+}
+
+void Momentum(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  if (KeptOldState(inputs, 4, outputs)) return;
+  const double momentum = FloatAttribute(attributes, "momentum", 0.9f);
+  const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
+  const double loss_scale = FloatAttribute(attributes, "loss_scale", 1);
+  const bool nesterov = attributes.GetBool("nesterov");
+  const double learning_rate = Scalar(inputs[3]);
+  for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
+    const double parameter = inputs[0].values[i];
+    const double gradient = inputs[2].values[i] / loss_scale + weight_decay * parameter;
+    const double velocity = momentum * inputs[1].values[i] + gradient;
+    outputs[0].values[i] = parameter - learning_rate * (nesterov ? gradient + momentum * velocity : velocity);
+    outputs[1].values[i] = velocity;
+  }
+}
+
+void Adam(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  if (KeptOldState(inputs, 6, outputs)) return;
+  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
+  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
+  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-8f);
+  const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
+  const double loss_scale = FloatAttribute(attributes, "loss_scale", 1);
+  const double t = Scalar(inputs[5]) + 1;
+  const double learning_rate = Scalar(inputs[4]) * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
+  for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
+    const double parameter = inputs[0].values[i];
+    const double gradient = inputs[3].values[i] / loss_scale + weight_decay * parameter;
+    const double moment1 = beta1 * inputs[1].values[i] + (1 - beta1) * gradient;
+    const double moment2 = beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient;
+    outputs[0].values[i] = parameter - learning_rate * moment1 / (std::sqrt(moment2) + epsilon);
+    outputs[1].values[i] = moment1;
+    outputs[2].values[i] = moment2;
+  }
+}
+
+void AdamWeightDecay(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  if (KeptOldState(inputs, 5, outputs)) return;
+  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
+  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
+  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-6f);
+  const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
+  const double learning_rate = Scalar(inputs[4]);
+  for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
+    const double parameter = inputs[0].values[i];
+    const double gradient = inputs[3].values[i];
+    const double moment1 = beta1 * inputs[1].values[i] + (1 - beta1) * gradient;
+    const double moment2 = beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient;
+    outputs[0].values[i] =
+        parameter - learning_rate * (moment1 / (std::sqrt(moment2) + epsilon) + weight_decay * parameter);
+    outputs[1].values[i] = moment1;
+    outputs[2].values[i] = moment2;
+  }
+}
+
+constexpr NamedFunction kTable[] = {
+    {"increment", Increment},
+    {"sgd", Sgd},
+    {"momentum", Momentum},
+    {"adam", Adam},
+    {"adam_weight_decay", AdamWeightDecay},
+};
+
+}  // namespace
+
+FunctionTable OptimizerFunctions() { return kTable; }
+
+}  // namespace mpc::reference

@@ -1,0 +1,28 @@
+// Random tensors: the draws of kernels/philox.h, which every device shares.
+#include "kernels/philox.h"
+#include "kernels/reference/functions.h"
+
+namespace mpc::reference {
+namespace {
+
+void Random(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const auto seed = static_cast<std::uint64_t>(static_cast<std::int64_t>(Scalar(inputs[0])));
+  const auto stream = static_cast<std::uint32_t>(attributes.GetInt("stream", 0));
+  const auto a = static_cast<float>(attributes.GetDouble("a", 0));
+  const auto b = static_cast<float>(attributes.GetDouble("b", 1));
+  const std::string distribution = attributes.GetString("distribution");
+  const auto draw = distribution == "uniform"  ? RandomUniform
+                    : distribution == "normal" ? RandomNormal
+                                               : RandomTruncatedNormal;
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    outputs[0].values[i] = static_cast<double>(draw(seed, stream, i, a, b));
+  }
+}
+
+constexpr NamedFunction kTable[] = {{"random", Random}};
+
+}  // namespace
+
+FunctionTable RandomFunctions() { return kTable; }
+
+}  // namespace mpc::reference

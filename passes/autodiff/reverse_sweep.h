@@ -1,0 +1,50 @@
+// Reverse-mode differentiation of a straight-line block.
+#pragma once
+
+#include "compiler/dialect/dialect.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <string>
+
+namespace mpc {
+
+/// Walks a block from its loss back to the values to differentiate by, asks each operation between them for its
+/// derivative rule and appends the cotangents to the block.
+///
+/// An operation is on the gradient path if it depends on one of those values through floating tensors and the loss
+/// depends on it. Operations off the path need no rule.
+class ReverseSweep {
+public:
+  /// A block argument to differentiate by, and what messages call it.
+  struct Input {
+    mlir::BlockArgument Value;
+    std::string Name;
+  };
+
+  ReverseSweep(mlir::Block &Body, llvm::ArrayRef<Input> Inputs);
+
+  /// The gradients in the order of the inputs, of their types; null where the loss does not depend on an input.
+  /// \p LossCotangent has the type of \p Loss. Emits an error and fails at an operation on the path without a rule.
+  llvm::FailureOr<llvm::SmallVector<mlir::Value>> run(mlir::Value Loss, mlir::Value LossCotangent);
+
+private:
+  /// Marks what depends on the inputs.
+  void markActive();
+  bool dependsOnInputs(mlir::Operation &Op) const;
+  llvm::LogicalResult differentiate(mlir::Operation &Op, mlir::OpBuilder &Builder);
+  /// The sum of what the uses of \p V contributed; null if there was none.
+  mlir::Value cotangentOf(mlir::Value V, mlir::OpBuilder &Builder);
+  llvm::LogicalResult reportMissingRule(mlir::Operation &Op) const;
+  llvm::SmallVector<mlir::Operation *> pathFromLoss(mlir::Operation &Op) const;
+  llvm::SmallVector<mlir::Operation *> pathToInput(mlir::Operation &Op, mlir::Value &Reached) const;
+
+  mlir::Block &Body;
+  llvm::SmallVector<Input> Inputs;
+  mlir::Value Loss;
+  llvm::DenseSet<mlir::Value> Active;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> Contributions;
+  /// The operation whose rule first contributed to a value's cotangent.
+  llvm::DenseMap<mlir::Value, mlir::Operation *> ReachedThrough;
+};
+
+} // namespace mpc

@@ -1,0 +1,78 @@
+#include "passes/layout/image_ops.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+static int64_t rankOf(Value V) { return cast<RankedTensorType>(V.getType()).getRank(); }
+
+std::optional<ImageValues> channelsFirstImages(Operation *Op) {
+  using Found = std::optional<ImageValues>;
+  auto Images =
+      llvm::TypeSwitch<Operation *, Found>(Op)
+          .Case<Conv2dOp, AvgPool2dOp, AvgPool2dGradOp, Conv2dGradInputOp, BatchNormTrainOp, BatchNormInferOp>(
+              [](auto) {
+                return ImageValues{{0}, {0}};
+              })
+          .Case([](MaxPool2dOp) {
+            return ImageValues{{0}, {0, 1}};
+          })
+          .Case([](Conv2dGradWeightOp) {
+            return ImageValues{{0, 1}, {}};
+          })
+          .Case<MaxPool2dGradOp, BatchNormTrainGradOp, BatchNormInferGradOp>([](auto) {
+            return ImageValues{{0, 1}, {0}};
+          })
+          .Default([](Operation *) { return Found(); });
+  if (!Images || rankOf(Op->getOperand(0)) != 4)
+    return std::nullopt;
+  auto Format = Op->getAttrOfType<StringAttr>("data_format");
+  if (Format && Format != "NCHW")
+    return std::nullopt;
+  return Images;
+}
+
+bool isElementwise(Operation *Op) {
+  return isa<ReluOp, SigmoidOp, TanhOp, ExpOp, LogOp, SqrtOp, NegOp, ReluGradOp, SigmoidGradOp, TanhGradOp, SqrtGradOp,
+             AddOp, SubOp, MulOp, DivOp, MaximumOp, DivGradOp, MaximumGradOp, AddScalarOp, MulScalarOp, SumNOp, EqualOp,
+             SelectOp, CastOp, StopGradientOp>(Op);
+}
+
+bool reducesChannelsLast(Operation *Op, SmallVectorImpl<int64_t> &Axes) {
+  if (!isa<ReduceSumOp, ReduceMeanOp>(Op) || rankOf(Op->getOperand(0)) != 4)
+    return false;
+  auto Original = Op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
+  auto KeepDims = Op->getAttrOfType<BoolAttr>("keep_dims");
+  Axes.clear();
+  for (int64_t Axis : Original)
+    Axes.push_back(ToChannelsFirst[Axis]);
+  llvm::sort(Axes);
+  if (Axes.empty() || (KeepDims && KeepDims.getValue()))
+    return true;
+  SmallVector<int64_t> Kept;
+  for (int64_t Axis = 0; Axis < 4; ++Axis)
+    if (!llvm::is_contained(Original, Axis))
+      Kept.push_back(ToChannelsFirst[Axis]);
+  return llvm::is_sorted(Kept);
+}
+
+SmallVector<int64_t> permuted(ArrayRef<int64_t> Extents, ArrayRef<int64_t> Permutation) {
+  return llvm::map_to_vector(Permutation, [&](int64_t Axis) { return Extents[Axis]; });
+}
+
+RankedTensorType permuted(Type Type, ArrayRef<int64_t> Permutation) {
+  auto Tensor = cast<RankedTensorType>(Type);
+  return Tensor.clone(permuted(Tensor.getShape(), Permutation));
+}
+
+bool isFreePermutation(ArrayRef<int64_t> Extents, ArrayRef<int64_t> Permutation) {
+  SmallVector<int64_t> Moved;
+  for (int64_t Axis : Permutation)
+    if (Extents[Axis] != 1)
+      Moved.push_back(Axis);
+  return llvm::is_sorted(Moved);
+}
+
+} // namespace mpc

@@ -1,0 +1,182 @@
+// Channels-last images: wrap image operations in transposes, sink those through element-wise work, cancel them.
+#include "passes/layout/image_ops.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_LAYOUTPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+// The channels-last value behind a transpose to channels-first, else null.
+Value behindToChannelsFirst(Value V) {
+  auto Transpose = V.getDefiningOp<TransposeOp>();
+  return Transpose && Transpose.getPermutation() == ArrayRef<int64_t>(ToChannelsFirst) ? Transpose.getX() : Value();
+}
+
+bool isRank4(Value V) { return cast<RankedTensorType>(V.getType()).getRank() == 4; }
+
+class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
+public:
+  using LayoutPassBase::LayoutPassBase;
+
+  void runOnOperation() override {
+    ChannelsLast.clear();
+    for (Block &Block : getOperation().getBody()) {
+      // Program order: the transposes behind every operand have sunk as far as they go before their users are seen.
+      for (Operation &Op : llvm::make_early_inc_range(Block))
+        rewrite(&Op);
+      eraseDead(Block);
+      for (auto Transpose : llvm::make_early_inc_range(Block.getOps<TransposeOp>()))
+        reshapeIfFree(Transpose);
+      for (auto Reshape : llvm::make_early_inc_range(Block.getOps<ReshapeOp>()))
+        mergeReshapes(Reshape);
+      eraseDead(Block);
+    }
+  }
+
+private:
+  void rewrite(Operation *Op) {
+    SmallVector<int64_t> Axes;
+    if (std::optional<ImageValues> Images = channelsFirstImages(Op))
+      return makeChannelsLast(Op, *Images);
+    if (reducesChannelsLast(Op, Axes) && behindToChannelsFirst(Op->getOperand(0)))
+      return sinkThroughReduction(Op, Axes);
+    if (isElementwise(Op) && worthSinking(Op))
+      return sinkThroughElementwise(Op);
+  }
+
+  void makeChannelsLast(Operation *Op, const ImageValues &Images) {
+    for (unsigned Index : Images.Operands)
+      Op->setOperand(Index, channelsLast(Op->getOperand(Index)));
+    Op->setAttr("data_format", StringAttr::get(Op->getContext(), "NHWC"));
+    if (auto Shape = Op->getAttrOfType<DenseI64ArrayAttr>("input_shape"))
+      Op->setAttr("input_shape",
+                  DenseI64ArrayAttr::get(Op->getContext(), permuted(Shape.asArrayRef(), ToChannelsLast)));
+    for (unsigned Index : Images.Results)
+      restoreAfter(Op->getResult(Index));
+  }
+
+  // Sinking pays where no more transposes stand above the operation afterwards than before.
+  static bool worthSinking(Operation *Op) {
+    llvm::SmallDenseSet<Value> Transposed, Plain;
+    for (Value Operand : Op->getOperands()) {
+      if (!isRank4(Operand))
+        continue;
+      if (behindToChannelsFirst(Operand))
+        Transposed.insert(Operand);
+      else if (!isFreeToTranspose(Operand))
+        Plain.insert(Operand);
+    }
+    bool ImageResults = llvm::all_of(Op->getResults(), isRank4);
+    return ImageResults && !Transposed.empty() && Transposed.size() >= Plain.size();
+  }
+
+  static bool isFreeToTranspose(Value V) {
+    auto Constant = V.getDefiningOp<ConstantOp>();
+    if (Constant && isa<SplatElementsAttr>(Constant.getValue()))
+      return true;
+    if (auto Broadcast = V.getDefiningOp<BroadcastToOp>())
+      return isFreeToTranspose(Broadcast.getX()) || behindToChannelsFirst(Broadcast.getX());
+    ArrayRef<int64_t> Shape = cast<RankedTensorType>(V.getType()).getShape();
+    SmallVector<int64_t> Extents(4 - std::min<size_t>(Shape.size(), 4), 1);
+    llvm::append_range(Extents, Shape);
+    return isFreePermutation(Extents, ToChannelsLast);
+  }
+
+  void sinkThroughElementwise(Operation *Op) {
+    for (OpOperand &Use : Op->getOpOperands())
+      if (cast<RankedTensorType>(Use.get().getType()).getRank() > 0)
+        Use.set(channelsLast(Use.get()));
+    for (Value Result : Op->getResults())
+      restoreAfter(Result);
+  }
+
+  void sinkThroughReduction(Operation *Op, ArrayRef<int64_t> Axes) {
+    Op->setOperand(0, behindToChannelsFirst(Op->getOperand(0)));
+    Op->setAttr("axes", DenseI64ArrayAttr::get(Op->getContext(), Axes));
+    if (isRank4(Op->getResult(0)))
+      restoreAfter(Op->getResult(0));
+  }
+
+  // Gives a result its channels-last type and its users the channels-first view.
+  void restoreAfter(Value Result) {
+    Type Original = Result.getType();
+    Result.setType(permuted(Original, ToChannelsLast));
+    OpBuilder Builder(Result.getContext());
+    Builder.setInsertionPointAfterValue(Result);
+    auto Restored = TransposeOp::create(Builder, Result.getLoc(), Original, Result, ToChannelsFirst);
+    Result.replaceAllUsesExcept(Restored.getY(), Restored);
+    ChannelsLast[Restored.getY()] = Result;
+  }
+
+  // The value with its axes channels-last, made once. Lower ranks are aligned at the right, as broadcasting does.
+  Value channelsLast(Value V) {
+    if (Value Behind = behindToChannelsFirst(V))
+      return Behind;
+    Value &Made = ChannelsLast[V];
+    if (!Made) {
+      Value Created = createChannelsLast(V);
+      return ChannelsLast[V] = Created;
+    }
+    return Made;
+  }
+
+  Value createChannelsLast(Value V) {
+    OpBuilder Builder(V.getContext());
+    Builder.setInsertionPointAfterValue(V);
+    auto Type = cast<RankedTensorType>(V.getType());
+    SmallVector<int64_t> Extents(4 - Type.getRank(), 1);
+    llvm::append_range(Extents, Type.getShape());
+    SmallVector<int64_t> Target = permuted(Extents, ToChannelsLast);
+    RankedTensorType TargetType = Type.clone(Target);
+    if (auto Constant = V.getDefiningOp<ConstantOp>())
+      if (auto Splat = dyn_cast<SplatElementsAttr>(Constant.getValue()))
+        return ConstantOp::create(Builder, V.getLoc(), TargetType,
+                                  cast<ElementsAttr>(Attribute(Splat.resizeSplat(TargetType))));
+    if (auto Broadcast = V.getDefiningOp<BroadcastToOp>(); Broadcast && isFreeToTranspose(V))
+      return BroadcastToOp::create(Builder, V.getLoc(), TargetType, channelsLast(Broadcast.getX()), Target);
+    if (isFreePermutation(Extents, ToChannelsLast))
+      return ReshapeOp::create(Builder, V.getLoc(), TargetType, V, Target);
+    if (Type.getRank() < 4)
+      V = ReshapeOp::create(Builder, V.getLoc(), Type.clone(Extents), V, Extents);
+    return TransposeOp::create(Builder, V.getLoc(), TargetType, V, ToChannelsLast);
+  }
+
+  // A transpose that moves only extents of 1 moves no bytes.
+  static void reshapeIfFree(TransposeOp Transpose) {
+    auto Source = cast<RankedTensorType>(Transpose.getX().getType());
+    if (!isFreePermutation(Source.getShape(), Transpose.getPermutation()))
+      return;
+    OpBuilder Builder(Transpose);
+    auto Type = cast<RankedTensorType>(Transpose.getY().getType());
+    Value Reshaped = ReshapeOp::create(Builder, Transpose.getLoc(), Type, Transpose.getX(), Type.getShape());
+    Transpose.getY().replaceAllUsesWith(Reshaped);
+    Transpose.erase();
+  }
+
+  static void mergeReshapes(ReshapeOp Reshape) {
+    if (auto Inner = Reshape.getX().getDefiningOp<ReshapeOp>())
+      Reshape.getXMutable().assign(Inner.getX());
+    if (Reshape.getX().getType() != Reshape.getY().getType())
+      return;
+    Reshape.getY().replaceAllUsesWith(Reshape.getX());
+    Reshape.erase();
+  }
+
+  static void eraseDead(Block &Block) {
+    for (Operation &Op : llvm::make_early_inc_range(llvm::reverse(Block)))
+      if (isOpTriviallyDead(&Op))
+        Op.erase();
+  }
+
+  // The channels-last form of a value that has one.
+  llvm::DenseMap<Value, Value> ChannelsLast;
+};
+
+} // namespace
+
+} // namespace mpc

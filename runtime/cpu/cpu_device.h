@@ -1,0 +1,24 @@
+// The CPU as a device.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "runtime/executable.h"
+
+namespace mpc::runtime {
+
+class CpuDevice : public Device {
+ public:
+  std::string_view name() const override { return "cpu"; }
+
+  /// Creates the kernel to ask it: the answer holds for the thread count at the time of the call.
+  absl::StatusOr<std::size_t> WorkspaceBytes(const Program& program, const Instruction& instruction) const override;
+  bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override;
+  absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program,
+                                                   const StateStore& state) const override;
+};
+
+}  // namespace mpc::runtime

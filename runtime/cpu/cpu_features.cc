@@ -1,0 +1,49 @@
+#include "runtime/cpu/cpu_features.h"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mpc::runtime {
+
+absl::Status CheckCpuBaseline() {
+  // __builtin_cpu_supports takes literals only. On Linux it also asks whether the kernel saves the wide registers.
+  const std::array<std::pair<const char*, bool>, 9> baseline = {{
+      {"sse4.2", __builtin_cpu_supports("sse4.2") != 0},
+      {"popcnt", __builtin_cpu_supports("popcnt") != 0},
+      {"avx", __builtin_cpu_supports("avx") != 0},
+      {"avx2", __builtin_cpu_supports("avx2") != 0},
+      {"fma", __builtin_cpu_supports("fma") != 0},
+      {"f16c", __builtin_cpu_supports("f16c") != 0},
+      {"bmi", __builtin_cpu_supports("bmi") != 0},
+      {"bmi2", __builtin_cpu_supports("bmi2") != 0},
+      {"lzcnt", __builtin_cpu_supports("lzcnt") != 0},
+  }};
+  std::vector<std::string> missing;
+  for (const auto& [name, present] : baseline) {
+    if (!present) missing.emplace_back(name);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "device \"cpu\" needs a processor of level x86-64-v3 (Intel Haswell, AMD Excavator or later); this one lacks ",
+      absl::StrJoin(missing, ", ")));
+}
+
+bool HasAvx512Bf16() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+bool HasCpuFeature(std::string_view name) {
+  if (name == "avx2") return __builtin_cpu_supports("avx2") != 0;
+  if (name == "fma") return __builtin_cpu_supports("fma") != 0;
+  if (name == "f16c") return __builtin_cpu_supports("f16c") != 0;
+  if (name == "avx512f") return __builtin_cpu_supports("avx512f") != 0;
+  if (name == "avx512bw") return __builtin_cpu_supports("avx512bw") != 0;
+  if (name == "avx512vl") return __builtin_cpu_supports("avx512vl") != 0;
+  if (name == "avx512_bf16") return HasAvx512Bf16();
+  return false;
+}
+
+}  // namespace mpc::runtime

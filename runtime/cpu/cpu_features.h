@@ -1,0 +1,20 @@
+// What this processor can do, asked once.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace mpc::runtime {
+
+/// The CPU kernels are compiled for x86-64-v3. Errors (UNAVAILABLE): the features of it that the processor lacks.
+absl::Status CheckCpuBaseline();
+
+/// True if the processor multiplies bf16 natively (AVX512_BF16).
+bool HasAvx512Bf16();
+
+/// Whether a feature that a Program requires is there. Known names: "avx2", "fma", "f16c", "avx512f", "avx512bw",
+/// "avx512vl", "avx512_bf16"; an unknown name is absent.
+bool HasCpuFeature(std::string_view name);
+
+}  // namespace mpc::runtime

@@ -1,0 +1,196 @@
+#include "runtime/program_check.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/aligned_buffer.h"
+
+namespace mpc::runtime {
+namespace {
+
+/// More than any address space in use, and small enough that sums of two sizes do not overflow.
+constexpr std::size_t kMaxBytes = std::size_t{1} << 48;
+
+/// Bytes of `spec`, or nothing if an extent is negative, the type unknown or the size absurd.
+std::optional<std::size_t> CheckedBytes(const TensorSpec& spec) {
+  std::size_t bytes = ElementSize(spec.dtype);
+  if (bytes == 0) return std::nullopt;
+  bool empty = false;
+  for (std::int64_t extent : spec.shape) {
+    if (extent < 0) return std::nullopt;
+    if (extent == 0) {
+      empty = true;
+      continue;
+    }
+    if (static_cast<std::uint64_t>(extent) > kMaxBytes / bytes) return std::nullopt;
+    bytes *= static_cast<std::size_t>(extent);
+  }
+  return empty ? 0 : bytes;
+}
+
+class ProgramChecker {
+ public:
+  explicit ProgramChecker(const Program& program) : program_(program) {}
+
+  absl::Status Check() {
+    if (program_.arena_bytes > kMaxBytes) {
+      Report("the arena of ", program_.arena_bytes, " bytes is larger than any address space");
+    }
+    CheckState();
+    for (std::size_t i = 0; i < program_.values.size(); ++i) CheckValue(i);
+    for (std::size_t i = 0; i < program_.instructions.size(); ++i) CheckInstruction(i);
+    for (std::size_t i = 0; i < program_.state_copies.size(); ++i) CheckStateCopy(i);
+    CheckInputsAndOutputs();
+    if (problems_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("program \"", program_.name, "\" is malformed:\n  ", absl::StrJoin(problems_, "\n  ")));
+  }
+
+ private:
+  template <typename... Parts>
+  void Report(const Parts&... parts) {
+    problems_.push_back(absl::StrCat(parts...));
+  }
+
+  void CheckState() {
+    absl::flat_hash_set<std::string> names;
+    for (const StateBinding& binding : program_.state) {
+      if (binding.name.empty()) Report("a state binding has no name");
+      if (!names.insert(binding.name).second) Report("state \"", binding.name, "\" is bound twice");
+      if (!CheckedBytes(binding.spec)) Report("state \"", binding.name, "\" has no valid type");
+    }
+  }
+
+  void CheckRange(const std::string& what, std::size_t offset, std::size_t bytes, std::size_t limit,
+                  const char* region) {
+    if (offset % AlignedBuffer::kAlignment != 0) Report(what, ": offset ", offset, " is not a multiple of 64");
+    if (offset > limit || bytes > limit - offset) {
+      Report(what, ": ", bytes, " bytes at offset ", offset, " end outside the ", region, " of ", limit, " bytes");
+    }
+  }
+
+  void CheckValue(std::size_t id) {
+    const Value& value = program_.values[id];
+    const std::string what = absl::StrCat("value ", id);
+    const std::optional<std::size_t> bytes = CheckedBytes(value.spec);
+    if (!bytes) return Report(what, " has no valid type");
+    const auto index = static_cast<std::size_t>(value.index);
+    switch (value.storage) {
+      case Storage::kState:
+        if (value.index < 0 || index >= program_.state.size()) {
+          return Report(what, " is state ", value.index, " of ", program_.state.size());
+        }
+        if (value.spec != program_.state[index].spec) {
+          Report(what, " is ", value.spec.ToString(), ", its state \"", program_.state[index].name, "\" is ",
+                 program_.state[index].spec.ToString());
+        }
+        return;
+      case Storage::kInput:
+        if (value.index < 0 || index >= program_.inputs.size()) {
+          Report(what, " is input ", value.index, " of ", program_.inputs.size());
+        }
+        return CheckRange(what, value.offset, *bytes, program_.arena_bytes, "arena");
+      case Storage::kTemporary:
+        return CheckRange(what, value.offset, *bytes, program_.arena_bytes, "arena");
+      case Storage::kConstant:
+        return CheckRange(what, value.offset, *bytes, program_.constants.size(), "constants");
+    }
+    Report(what, " has no valid storage");
+  }
+
+  bool InRange(ValueId id) const { return id >= 0 && static_cast<std::size_t>(id) < program_.values.size(); }
+
+  void CheckReadable(const std::string& what, ValueId id) {
+    if (!InRange(id)) Report(what, " is value ", id, " of ", program_.values.size());
+  }
+
+  void CheckWritable(const std::string& what, ValueId id) {
+    if (!InRange(id)) return Report(what, " is value ", id, " of ", program_.values.size());
+    const Value& value = program_.values[id];
+    if (value.storage == Storage::kConstant) Report(what, " writes a constant, value ", id);
+    if (value.storage == Storage::kInput) Report(what, " writes an input, value ", id);
+    if (value.storage != Storage::kState) return;
+    const auto index = static_cast<std::size_t>(value.index);
+    if (index < program_.state.size() && !program_.state[index].written) {
+      Report(what, " writes state \"", program_.state[index].name, "\", which is bound as read only");
+    }
+  }
+
+  void CheckInstruction(std::size_t position) {
+    const Instruction& instruction = program_.instructions[position];
+    const std::string what = absl::StrCat("instruction ", position, " (", instruction.kernel,
+                                          instruction.scope.empty() ? "" : " in ", instruction.scope, ")");
+    for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
+      CheckReadable(absl::StrCat(what, ", input ", i), instruction.inputs[i]);
+    }
+    for (std::size_t i = 0; i < instruction.outputs.size(); ++i) {
+      if (instruction.outputs[i] == kNoValue) continue;
+      CheckWritable(absl::StrCat(what, ", output ", i), instruction.outputs[i]);
+    }
+    CheckRange(what + ", workspace", instruction.workspace_offset, instruction.workspace_bytes, program_.arena_bytes,
+               "arena");
+  }
+
+  void CheckStateCopy(std::size_t position) {
+    const StateCopy& copy = program_.state_copies[position];
+    const std::string what = absl::StrCat("state copy ", position);
+    CheckReadable(what + ", source", copy.from);
+    CheckWritable(what + ", target", copy.to);
+    if (!InRange(copy.from) || !InRange(copy.to)) return;
+    const Value& from = program_.values[copy.from];
+    const Value& to = program_.values[copy.to];
+    if (to.storage != Storage::kState) Report(what, " does not write state, but value ", copy.to);
+    if (from.spec != to.spec) Report(what, " copies ", from.spec.ToString(), " to ", to.spec.ToString());
+  }
+
+  void CheckInputsAndOutputs() {
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const NamedValue& input = program_.inputs[i];
+      const std::string what = absl::StrCat("input ", i, " \"", input.name, "\"");
+      CheckReadable(what, input.value);
+      if (!InRange(input.value)) continue;
+      const Value& value = program_.values[input.value];
+      if (value.storage != Storage::kInput || value.index != static_cast<std::int32_t>(i)) {
+        Report(what, " is value ", input.value, ", which is not stored as that input");
+      }
+    }
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+      CheckReadable(absl::StrCat("output ", i, " \"", program_.outputs[i].name, "\""), program_.outputs[i].value);
+    }
+  }
+
+  const Program& program_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+absl::Status CheckProgram(const Program& program) { return ProgramChecker(program).Check(); }
+
+std::vector<StateUse> FindStateUses(const Program& program) {
+  std::vector<StateUse> uses(program.state.size());
+  const auto read = [&](ValueId id) {
+    if (id == kNoValue || program.values[id].storage != Storage::kState) return;
+    StateUse& use = uses[program.values[id].index];
+    if (!use.written) use.read_before_written = true;
+  };
+  const auto write = [&](ValueId id) {
+    if (id == kNoValue || program.values[id].storage != Storage::kState) return;
+    uses[program.values[id].index].written = true;
+  };
+  for (const Instruction& instruction : program.instructions) {
+    for (ValueId id : instruction.inputs) read(id);
+    for (ValueId id : instruction.outputs) write(id);
+  }
+  for (const StateCopy& copy : program.state_copies) {
+    read(copy.from);
+    write(copy.to);
+  }
+  for (const NamedValue& output : program.outputs) read(output.value);
+  return uses;
+}
+
+}  // namespace mpc::runtime

@@ -1,0 +1,26 @@
+// Validation of a Program before it is bound: a malformed one is an error, never undefined behaviour.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/program.h"
+
+namespace mpc::runtime {
+
+/// Checks that indices are in range, tensors and workspaces lie inside the arena or the constants on 64-byte
+/// boundaries, state values match their bindings, only what may be written is written, inputs and outputs are
+/// declared, and state names are unique. That temporaries which are live together do not overlap is the planner's
+/// contract and not checked. Errors (INVALID_ARGUMENT): everything that is wrong, listed.
+absl::Status CheckProgram(const Program& program);
+
+/// How a Program uses each of its state bindings.
+struct StateUse {
+  bool read_before_written = false;  ///< the first use, in execution order, is a read
+  bool written = false;
+};
+
+/// One StateUse a binding. `program` has passed CheckProgram.
+std::vector<StateUse> FindStateUses(const Program& program);
+
+}  // namespace mpc::runtime

@@ -1,0 +1,58 @@
+#include "runtime/state_store.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace mpc::runtime {
+
+StateEntry::StateEntry(std::string name, std::string role, TensorSpec spec)
+    : name_(std::move(name)), role_(std::move(role)), spec_(std::move(spec)), buffer_(spec_.bytes()) {}
+
+absl::Status StateEntry::Read(absl::Span<std::uint8_t> destination) const {
+  if (destination.size() != spec_.bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat("reading state \"", name_, "\" (", spec_.ToString(), ") takes ",
+                                                   spec_.bytes(), " bytes, got room for ", destination.size()));
+  }
+  if (!destination.empty()) std::memcpy(destination.data(), buffer_.data(), destination.size());
+  return absl::OkStatus();
+}
+
+absl::Status StateEntry::Write(absl::Span<const std::uint8_t> source) {
+  if (source.size() != spec_.bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat("writing state \"", name_, "\" (", spec_.ToString(), ") takes ",
+                                                   spec_.bytes(), " bytes, got ", source.size()));
+  }
+  if (!source.empty()) std::memcpy(buffer_.data(), source.data(), source.size());
+  initialised_ = true;
+  ++host_version_;
+  return absl::OkStatus();
+}
+
+absl::Status StateStore::Add(std::shared_ptr<StateEntry> entry) {
+  const std::shared_ptr<StateEntry> existing = Find(entry->name());
+  if (existing == entry) return absl::OkStatus();
+  if (existing != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat("two state entries are named \"", entry->name(),
+                                                 "\": ", existing->role(), " ", existing->spec().ToString(), " and ",
+                                                 entry->role(), " ", entry->spec().ToString()));
+  }
+  entries_.push_back(std::move(entry));
+  return absl::OkStatus();
+}
+
+std::shared_ptr<StateEntry> StateStore::Find(std::string_view name) const {
+  for (const std::shared_ptr<StateEntry>& entry : entries_) {
+    if (entry->name() == name) return entry;
+  }
+  return nullptr;
+}
+
+std::size_t StateStore::bytes() const {
+  std::size_t bytes = 0;
+  for (const std::shared_ptr<StateEntry>& entry : entries_) bytes += entry->spec().bytes();
+  return bytes;
+}
+
+}  // namespace mpc::runtime

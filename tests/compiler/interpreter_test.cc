@@ -1,0 +1,143 @@
+#include "compiler/interpreter/interpreter.h"
+
+#include "tests/compiler/op_case_module.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mpc {
+namespace {
+
+using reference::Tensor;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Interpreter : public testing::Test {
+protected:
+  absl::StatusOr<std::vector<Tensor>> run(const char *Text, const std::vector<Tensor> &Inputs,
+                                          reference::Rounding Rounding = reference::Rounding::kStorage) {
+    Module = parseModule(*Context, Text);
+    if (!Module)
+      return absl::InternalError("the test's module does not parse");
+    return interpret(Module->lookupSymbol<mlir::func::FuncOp>("main"), Inputs, Rounding);
+  }
+
+  std::unique_ptr<mlir::MLIRContext> Context = makeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> Module;
+};
+
+Tensor vector(std::vector<double> Values, DType Dtype = DType::kF32) {
+  return {{Dtype, {int64_t(Values.size())}}, std::move(Values)};
+}
+Tensor scalar(double Value, DType Dtype) { return {{Dtype, {}}, {Value}}; }
+
+TEST_F(Interpreter, ReadsConstantsOfEveryElementType) {
+  auto Results = run(R"(
+    func.func @main() -> (tensor<2xf32>, tensor<f16>, tensor<3xi32>, tensor<2xi64>, tensor<2xi1>, tensor<bf16>) {
+      %0 = mpc.constant {value = dense<[1.5, -2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+      %1 = mpc.constant {value = dense<65504.0> : tensor<f16>} : () -> tensor<f16>
+      %2 = mpc.constant {value = dense<-7> : tensor<3xi32>} : () -> tensor<3xi32>
+      %3 = mpc.constant {value = dense<[4294967296, -1]> : tensor<2xi64>} : () -> tensor<2xi64>
+      %4 = mpc.constant {value = dense<[true, false]> : tensor<2xi1>} : () -> tensor<2xi1>
+      %5 = mpc.constant {value = dense<0.5> : tensor<bf16>} : () -> tensor<bf16>
+      return %0, %1, %2, %3, %4, %5
+          : tensor<2xf32>, tensor<f16>, tensor<3xi32>, tensor<2xi64>, tensor<2xi1>, tensor<bf16>
+    })",
+                     {});
+  ASSERT_TRUE(Results.ok()) << Results.status();
+  EXPECT_THAT((*Results)[0].values, ElementsAre(1.5, -2.0));
+  EXPECT_THAT((*Results)[1].values, ElementsAre(65504.0));
+  EXPECT_THAT((*Results)[2].values, ElementsAre(-7, -7, -7));
+  EXPECT_THAT((*Results)[3].values, ElementsAre(4294967296.0, -1));
+  EXPECT_THAT((*Results)[4].values, ElementsAre(1, 0));
+  EXPECT_THAT((*Results)[5].values, ElementsAre(0.5));
+}
+
+TEST_F(Interpreter, RoundsEachOperationOnce) {
+  const char *Text = R"(
+    func.func @main(%x: tensor<1xf16>) -> tensor<1xf16> {
+      %y = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<1xf16>) -> tensor<1xf16>
+      return %y : tensor<1xf16>
+    })";
+  // f16 has steps of 2 between 2048 and 4096: the tie 2049 goes to the even 2048.
+  auto Results = run(Text, {vector({2048}, DType::kF16)});
+  ASSERT_TRUE(Results.ok()) << Results.status();
+  EXPECT_THAT(Results->front().values, ElementsAre(2048));
+}
+
+TEST_F(Interpreter, LowOnlyRoundingKeepsF32TensorsInF64) {
+  const char *Text = R"(
+    func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {
+      %y = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<1xf32>) -> tensor<1xf32>
+      return %y : tensor<1xf32>
+    })";
+  EXPECT_THAT(run(Text, {vector({0x1p-40})})->front().values, ElementsAre(1));
+  EXPECT_THAT(run(Text, {vector({0x1p-40})}, reference::Rounding::kLowOnly)->front().values,
+              ElementsAre(1 + 0x1p-40));
+}
+
+TEST_F(Interpreter, FollowsCalls) {
+  auto Results = run(R"(
+    func.func private @double(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %y = mpc.add %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      return %y : tensor<2xf32>
+    }
+    func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = call @double(%x) : (tensor<2xf32>) -> tensor<2xf32>
+      %1 = call @double(%0) : (tensor<2xf32>) -> tensor<2xf32>
+      return %1 : tensor<2xf32>
+    })",
+                     {vector({1, 3})});
+  ASSERT_TRUE(Results.ok()) << Results.status();
+  EXPECT_THAT(Results->front().values, ElementsAre(4, 12));
+}
+
+TEST_F(Interpreter, GuardedUpdateKeepsTheOldStateWhereTheConditionFails) {
+  const char *Text = R"(
+    func.func @main(%finite: tensor<i1>, %step: tensor<i32>) -> tensor<i32> {
+      %new = mpc.guarded_update %finite else(%step) {
+        %next = mpc.increment %step : (tensor<i32>) -> tensor<i32>
+        mpc.yield %next : tensor<i32>
+      } : (tensor<i1>, tensor<i32>) -> tensor<i32>
+      return %new : tensor<i32>
+    })";
+  for (double Finite : {0.0, 1.0}) {
+    auto Results = run(Text, {scalar(Finite, DType::kBool), scalar(41, DType::kI32)});
+    ASSERT_TRUE(Results.ok()) << Results.status();
+    EXPECT_THAT(Results->front().values, ElementsAre(41 + Finite));
+  }
+}
+
+TEST_F(Interpreter, RefusesValueAndGrad) {
+  auto Results = run(R"(
+    func.func private @loss(%x: tensor<f32>) -> tensor<f32> {
+      return %x : tensor<f32>
+    }
+    func.func @main(%x: tensor<f32>) -> tensor<f32> {
+      %loss, %dx = mpc.value_and_grad @loss(%x) seed(%x) {wrt = array<i64: 0>}
+          : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+      return %dx : tensor<f32>
+    })",
+                     {scalar(1, DType::kF32)});
+  EXPECT_EQ(Results.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Results.status().message()), HasSubstr("run mpc-autodiff first"));
+}
+
+TEST_F(Interpreter, RefusesInputsThatDoNotMatchTheArguments) {
+  const char *Text = R"(
+    func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      return %x : tensor<2xf32>
+    })";
+  EXPECT_THAT(std::string(run(Text, {}).status().message()), HasSubstr("takes 1 arguments, got 0"));
+  EXPECT_THAT(std::string(run(Text, {vector({1, 2, 3})}).status().message()),
+              HasSubstr("argument 0 is tensor<2xf32>, got tensor<3xf32>"));
+  EXPECT_THAT(std::string(run(Text, {{{DType::kF32, {2}}, {1}}}).status().message()), HasSubstr("has 1 values"));
+}
+
+TEST_F(Interpreter, RefusesFunctionsWithoutABody) {
+  EXPECT_EQ(run("func.func private @main(tensor<f32>) -> tensor<f32>", {scalar(1, DType::kF32)}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+} // namespace
+} // namespace mpc

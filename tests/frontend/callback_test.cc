@@ -1,0 +1,136 @@
+#include "frontend/callback.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+namespace mpc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+/// Runs the hooks as Model::Train does; every step's loss is its global number plus 0.25.
+void Train(const CallbackList& callbacks, std::int64_t epochs, std::int64_t steps) {
+  RunContext context;
+  context.epochs = epochs;
+  context.steps_per_epoch = steps;
+  callbacks.OnTrainBegin(context);
+  for (context.epoch = 1; context.epoch <= epochs && !context.stop_requested(); ++context.epoch) {
+    callbacks.OnEpochBegin(context);
+    for (context.step_in_epoch = 1; context.step_in_epoch <= steps; ++context.step_in_epoch) {
+      ++context.global_step;
+      callbacks.OnStepBegin(context);
+      context.set_loss([step = context.global_step] { return static_cast<float>(step) + 0.25f; });
+      callbacks.OnStepEnd(context);
+      if (context.stop_requested()) break;
+    }
+    context.step_in_epoch = std::min(context.step_in_epoch, steps);
+    callbacks.OnEpochEnd(context);
+  }
+  callbacks.OnTrainEnd(context);
+}
+
+class Recorder : public Callback {
+ public:
+  void OnTrainBegin(RunContext&) override { events.push_back("train"); }
+  void OnEpochBegin(RunContext&) override { events.push_back("epoch"); }
+  void OnStepEnd(RunContext& context) override {
+    events.push_back("step");
+    if (context.global_step == stop_at) context.RequestStop();
+  }
+  void OnTrainEnd(RunContext&) override { events.push_back("end"); }
+
+  std::vector<std::string> events;
+  std::int64_t stop_at = -1;
+};
+
+TEST(CallbackList, TakesTemporariesNamedObjectsAndPointers) {
+  Recorder named;
+  auto shared = std::make_shared<Recorder>();
+  std::shared_ptr<Callback> null;
+  std::ostringstream output;
+  const CallbackList callbacks = {LossMonitor({.stream = &output}), named, shared, null};
+  EXPECT_EQ(callbacks.size(), 3u);
+  Train(callbacks, 1, 1);
+  EXPECT_THAT(named.events, ElementsAre("train", "epoch", "step", "end"));
+  EXPECT_EQ(named.events, shared->events);
+  EXPECT_FALSE(output.str().empty());
+  const CallbackList one = {named};
+  EXPECT_EQ(one.size(), 1u);
+  EXPECT_TRUE(CallbackList({}).empty());
+}
+
+TEST(CallbackList, StopEndsTheRunAfterTheStep) {
+  Recorder recorder;
+  recorder.stop_at = 2;
+  Train({recorder}, 3, 5);
+  EXPECT_THAT(recorder.events, ElementsAre("train", "epoch", "step", "step", "end"));
+}
+
+TEST(RunContext, ReadsTheLossOnceAndOnlyIfAsked) {
+  RunContext context;
+  EXPECT_TRUE(std::isnan(context.loss()));
+  int reads = 0;
+  context.set_loss([&] { return static_cast<float>(++reads); });
+  EXPECT_EQ(reads, 0);
+  EXPECT_EQ(context.loss(), 1.0f);
+  EXPECT_EQ(context.loss(), 1.0f);
+  EXPECT_EQ(reads, 1);
+  context.set_loss(7.0f);
+  EXPECT_EQ(context.loss(), 7.0f);
+}
+
+TEST(LossMonitor, PrintsOnceAnEpochByDefault) {
+  std::ostringstream output;
+  Train({LossMonitor({.stream = &output})}, 2, 32);
+  EXPECT_EQ(output.str(), "epoch: 1 step: 32, loss is 32.2500\nepoch: 2 step: 32, loss is 64.2500\n");
+}
+
+TEST(LossMonitor, PrintsEveryNthStep) {
+  std::ostringstream output;
+  Train({LossMonitor({.per_print_times = 2, .stream = &output})}, 2, 3);
+  EXPECT_EQ(output.str(),
+            "epoch: 1 step: 2, loss is 2.2500\nepoch: 2 step: 1, loss is 4.2500\nepoch: 2 step: 3, loss is 6.2500\n");
+}
+
+TEST(LossMonitor, KeepsSmallAndNonFiniteLossesReadable) {
+  std::ostringstream output;
+  LossMonitor monitor({.stream = &output});
+  RunContext context;
+  for (float loss : {2.30118966f, 3.21e-5f, 0.0f, HUGE_VALF, NAN}) {
+    context.set_loss(loss);
+    monitor.OnEpochEnd(context);
+  }
+  EXPECT_THAT(output.str(), HasSubstr("loss is 2.3012\n"));
+  EXPECT_THAT(output.str(), HasSubstr("loss is 3.21e-05\n"));
+  EXPECT_THAT(output.str(), HasSubstr("loss is 0.0000\n"));
+  EXPECT_THAT(output.str(), HasSubstr("loss is inf\n"));
+  EXPECT_THAT(output.str(), HasSubstr("loss is nan\n"));
+}
+
+TEST(TimeMonitor, PrintsEpochAndStepTime) {
+  std::ostringstream output;
+  Train({TimeMonitor(&output)}, 1, 4);
+  EXPECT_THAT(output.str(), MatchesRegex("Train epoch time: [0-9.]+ ms, per step time: [0-9.]+ ms\n"));
+}
+
+TEST(ProgressBar, PrintsOneLineAnEpochWhereThereIsNoTerminal) {
+  std::ostringstream output;
+  Train({ProgressBar({.stream = &output})}, 1, 3);
+  EXPECT_THAT(output.str(), MatchesRegex("epoch 1/1: 3 steps, loss 3.2500, [0-9]+ steps/s\n"));
+}
+
+TEST(ProgressBar, RedrawsItsLineOnATerminal) {
+  std::ostringstream output;
+  Train({ProgressBar({.stream = &output, .terminal = true, .refresh = std::chrono::milliseconds(0)})}, 1, 2);
+  EXPECT_THAT(output.str(), HasSubstr("\repoch 1/1 [===============>              ] 1/2 loss 1.2500, "));
+  EXPECT_THAT(output.str(), HasSubstr("\repoch 1/1 [==============================] 2/2 loss 2.2500, "));
+  EXPECT_EQ(output.str().back(), '\n');
+}
+
+}  // namespace
+}  // namespace mpc

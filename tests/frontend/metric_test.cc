@@ -1,0 +1,106 @@
+#include "frontend/metric.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace mpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Tensor kNoLoss = Tensor::Scalar(0.0f);
+
+TEST(Accuracy, CountsRightRowsOverBatches) {
+  Accuracy accuracy;
+  const Tensor logits = Tensor::From<float>({1, 2, 0, 5, 4, 3}, {2, 3});
+  ASSERT_TRUE(accuracy.Update(kNoLoss, logits, Tensor::From<std::int32_t>({1, 2}, {2})).ok());
+  ASSERT_TRUE(accuracy.Update(kNoLoss, logits, Tensor::From<std::int64_t>({1, 0}, {2, 1})).ok());
+  EXPECT_EQ(*accuracy.Eval(), 0.75);
+  accuracy.Clear();
+  EXPECT_EQ(accuracy.Eval().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Accuracy, TakesOneHotLabels) {
+  Accuracy accuracy;
+  const Tensor logits = Tensor::From<float>({1, 2, 0, 5, 4, 3}, {2, 3});
+  ASSERT_TRUE(accuracy.Update(kNoLoss, logits, Tensor::From<float>({0, 1, 0, 0, 1, 0}, {2, 3})).ok());
+  EXPECT_EQ(*accuracy.Eval(), 0.5);
+  ASSERT_TRUE(
+      accuracy.Update(kNoLoss, logits.To(DType::kF16), Tensor::From<std::int32_t>({0, 1, 0, 1, 0, 0}, {2, 3})).ok());
+  EXPECT_EQ(*accuracy.Eval(), 0.75);
+}
+
+TEST(Accuracy, NanLogitsAreWrong) {
+  Accuracy accuracy;
+  const Tensor logits = Tensor::From<float>({NAN, 1, 1, NAN, NAN, NAN}, {3, 2});
+  ASSERT_TRUE(accuracy.Update(kNoLoss, logits, Tensor::From<std::int32_t>({0, 0, 0}, {3})).ok());
+  EXPECT_EQ(*accuracy.Eval(), 0.0);
+}
+
+TEST(Accuracy, ErrorsNameBothSpecsAndTheRow) {
+  Accuracy accuracy;
+  const Tensor logits = Tensor::Zeros({2, 3});
+  absl::Status status = accuracy.Update(kNoLoss, logits, Tensor::Zeros({3}, DType::kI32));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tensor<3xi32> do not match predictions tensor<2x3xf32>"));
+  status = accuracy.Update(kNoLoss, logits, Tensor::Zeros({2}));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tensor<2xf32>"));
+  status = accuracy.Update(kNoLoss, logits, Tensor::From<std::int32_t>({0, 3}, {2}));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("label 3 in row 1 is out of range"));
+  status = accuracy.Update(kNoLoss, Tensor::Zeros({2, 3, 1}), Tensor::Zeros({2}, DType::kI32));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tensor<2x3x1xf32>"));
+  EXPECT_FALSE(accuracy.Update(kNoLoss, Tensor(), Tensor()).ok());
+  EXPECT_FALSE(accuracy.Eval().ok()) << "a refused batch leaves no trace";
+}
+
+TEST(TopK, LooksAtTheLargestK) {
+  const Tensor logits = Tensor::From<float>({4, 3, 2, 1, 4, 3, 2, 1, 0, 0, 0, 0}, {3, 4});
+  const Tensor labels = Tensor::From<std::int32_t>({1, 2, 1}, {3});
+  TopK two(2);
+  ASSERT_TRUE(two.Update(kNoLoss, logits, labels).ok());
+  EXPECT_DOUBLE_EQ(*two.Eval(), 2.0 / 3.0);
+  TopK five(5);
+  EXPECT_THAT(std::string(five.Update(kNoLoss, logits, labels).message()), HasSubstr("k is 5"));
+}
+
+TEST(Loss, WeighsBatchesByTheirRows) {
+  Loss loss;
+  ASSERT_TRUE(loss.Update(Tensor::Scalar(1.0f), Tensor::Zeros({3, 2}), Tensor()).ok());
+  ASSERT_TRUE(loss.Update(Tensor::Scalar(5.0f), Tensor::Zeros({1, 2}), Tensor()).ok());
+  EXPECT_EQ(*loss.Eval(), 2.0);
+  ASSERT_TRUE(loss.Update(Tensor::From<float>({1, 3}, {2}), Tensor::Zeros({2, 2}), Tensor()).ok());
+  EXPECT_EQ(*loss.Eval(), 2.0);
+}
+
+TEST(MakeMetric, KnowsItsNamesAndListsThem) {
+  for (const char* name :
+       {"accuracy", "Accuracy", "acc", "loss", "Loss", "top_1_accuracy", "top_5_accuracy", "top_3"}) {
+    EXPECT_TRUE(MakeMetric(name).ok()) << name;
+  }
+  for (const char* name : {"precision", "", "top_", "top_0", "top_x_accuracy"}) {
+    EXPECT_THAT(std::string(MakeMetric(name).status().message()), HasSubstr("known are accuracy")) << name;
+  }
+}
+
+TEST(MetricList, TakesNamesAndObjects) {
+  Loss named;
+  const MetricList metrics = {"accuracy", {"mine", TopK(2)}, {"validation loss", named}};
+  ASSERT_TRUE(metrics.status().ok());
+  ASSERT_TRUE(metrics.Update(Tensor::Scalar(3.0f), Tensor::Zeros({1, 2}), Tensor::Zeros({1}, DType::kI32)).ok());
+  const auto values = metrics.Eval();
+  ASSERT_TRUE(values.ok());
+  EXPECT_THAT(*values, ::testing::ElementsAre(std::pair<std::string, double>("accuracy", 1.0), ::testing::_,
+                                              std::pair<std::string, double>("validation loss", 3.0)));
+  EXPECT_EQ(*named.Eval(), 3.0);
+  metrics.Clear();
+  EXPECT_THAT(std::string(metrics.Eval().status().message()), HasSubstr("metric 'accuracy'"));
+}
+
+TEST(MetricList, KeepsTheFirstError) {
+  EXPECT_THAT(std::string(MetricList({"acuracy", "loss"}).status().message()), HasSubstr("unknown metric 'acuracy'"));
+  EXPECT_THAT(std::string(MetricList({"loss", "loss"}).status().message()), HasSubstr("given twice"));
+}
+
+}  // namespace
+}  // namespace mpc

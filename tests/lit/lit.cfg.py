@@ -1,0 +1,14 @@
+"""The lit suite: IR tests with mpc-opt and FileCheck."""
+import os
+
+import lit.formats
+
+config.name = "mpc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = config.mpc_lit_output
+
+config.environment["PATH"] = os.pathsep.join([config.mpc_tools, config.llvm_tools, config.environment["PATH"]])
+config.substitutions.append(("%mpc-opt", os.path.join(config.mpc_tools, "mpc-opt")))

@@ -1,0 +1,63 @@
+// RUN: mpc-opt %s --mpc-train-pipeline="stage=traced level=O2" > %t.traced && mpc-opt %s | diff %t.traced -
+// RUN: mpc-opt %s --mpc-train-pipeline="stage=amp level=O2" | FileCheck %s --check-prefix=AMP
+// RUN: mpc-opt %s --mpc-train-pipeline="stage=grad level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=GRAD
+// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=FINAL
+// RUN: mpc-opt %s --mpc-train-pipeline="level=O0" | FileCheck %s --check-prefix=O0
+// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" > %t.once && mpc-opt %t.once --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup | diff %t.once -
+// RUN: not mpc-opt %s --mpc-train-pipeline="stage=last" 2>&1 | FileCheck %s --check-prefix=STAGE
+// RUN: not mpc-opt %s --mpc-train-pipeline="level=O1" 2>&1 | FileCheck %s --check-prefix=LEVEL
+
+// STAGE: Cannot find option named 'last'
+// LEVEL: error: level 'O1' is not in this version; choose O0, O2 or O3
+
+#network = #mpc.scope<path = "net/fc", network = true>
+#loss = #mpc.scope<path = "loss">
+
+// AMP: func.func private @loss_fn
+// AMP: mpc.matmul {{.*}} -> tensor<2x3xf16>
+// AMP: func.func @train_step
+// AMP: mpc.value_and_grad @loss_fn
+
+// The widening of the weight's gradient is read inside the check and the unscale.
+// GRAD: func.func @train_step
+// GRAD-NOT: mpc.value_and_grad
+// GRAD: %[[DW:.*]] = mpc.matmul {{.*}} -> tensor<4x3xf16>
+// GRAD-NOT: mpc.cast %[[DW]]
+// GRAD: mpc.all_finite %{{.*}}, %{{.*}}, %[[DW]] :
+// GRAD: mpc.guarded_update
+// GRAD: mpc.unscale %[[DW]],
+// GRAD: mpc.update_loss_scale
+
+// FINAL: func.func @train_step
+// FINAL-NOT: mpc.guarded_update
+// FINAL: mpc.all_finite
+// FINAL: mpc.momentum
+
+// O0: func.func @train_step
+// O0-NOT: mpc.cast
+// O0: mpc.momentum
+// O0-NOT: mpc.update_loss_scale
+// O0: return
+func.func private @loss_fn(%w: tensor<4x3xf32>, %x: tensor<2x4xf32>, %labels: tensor<2xi32>) -> tensor<f32> {
+  %y = mpc.matmul %x, %w {mpc.scope = #network} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %loss, %lse = mpc.softmax_cross_entropy %y, %labels {mpc.scope = #loss}
+      : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
+  return %loss : tensor<f32>
+}
+
+func.func @train_step(
+    %w: tensor<4x3xf32> {mpc.role = "parameter", mpc.name = "w"},
+    %v: tensor<4x3xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
+    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "learning_rate"},
+    %x: tensor<2x4xf32> {mpc.role = "input", mpc.name = "x"},
+    %labels: tensor<2xi32> {mpc.role = "input", mpc.name = "labels"})
+    -> (tensor<f32> {mpc.role = "record", mpc.name = "loss"},
+        tensor<4x3xf32> {mpc.role = "parameter", mpc.name = "w"},
+        tensor<4x3xf32> {mpc.role = "slot", mpc.name = "w.velocity"}) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss, %dw = mpc.value_and_grad @loss_fn(%w, %x, %labels) seed(%one) {wrt = array<i64: 0>}
+      : (tensor<4x3xf32>, tensor<2x4xf32>, tensor<2xi32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf32>)
+  %w2, %v2 = mpc.momentum %w, %v, %dw, %lr
+      : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+  return %loss, %w2, %v2 : tensor<f32>, tensor<4x3xf32>, tensor<4x3xf32>
+}

@@ -1,0 +1,263 @@
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "tests/op_cases/families.h"
+
+namespace mpc::op_cases {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// One element, less than a vector, a scalar, more than a vector with a remainder, enough for every thread.
+const std::vector<Shape>& UnaryShapes() {
+  static const auto* const shapes = new std::vector<Shape>{{1}, {7}, {}, {3, 5}, {2, 3, 4, 5}, {1027}, {3, 40961}};
+  return *shapes;
+}
+
+void AddUnary(std::vector<OpCase>& cases, const std::string& op, const Values& values,
+              const std::vector<double>& special, bool differentiable = true) {
+  for (const Shape& shape : UnaryShapes()) {
+    cases.push_back(
+        {absl::StrCat(op, "/", ShapeToString(shape)), op, {}, {{F32(shape), values, differentiable}}, {F32(shape)}});
+  }
+  const Shape shape = {static_cast<std::int64_t>(special.size())};
+  cases.push_back({op + "/special_values", op, {}, {Fixed(shape, List(special))}, {F32(shape)}});
+}
+
+void AddUnaryGrad(std::vector<OpCase>& cases, const std::string& forward, const Values& x) {
+  for (const Shape& shape : UnaryShapes()) {
+    OpCase op_case{absl::StrCat(forward, "_grad/", ShapeToString(shape)),
+                   forward + "_grad",
+                   {},
+                   {Fixed(shape), Fixed(shape, Computed(forward, 0, {2}))},
+                   {F32(shape)}};
+    op_case.auxiliary = {Fixed(shape, x)};
+    cases.push_back(op_case);
+  }
+}
+
+struct BroadcastShapes {
+  Shape a, b, y;
+};
+const std::vector<BroadcastShapes>& BinaryShapes() {
+  static const auto* const shapes = new std::vector<BroadcastShapes>{
+      {{1}, {1}, {1}},
+      {{}, {}, {}},
+      {{3, 5}, {3, 5}, {3, 5}},
+      {{1027}, {1}, {1027}},
+      {{}, {2, 3}, {2, 3}},
+      {{64, 33}, {33}, {64, 33}},
+      {{33, 64}, {33, 1}, {33, 64}},
+      {{4, 1, 5}, {3, 1}, {4, 3, 5}},
+      {{2, 3, 4, 5}, {1, 3, 1, 1}, {2, 3, 4, 5}},
+      {{3, 40961}, {3, 40961}, {3, 40961}},
+  };
+  return *shapes;
+}
+
+std::string NameOf(const std::string& op, const BroadcastShapes& shapes) {
+  return absl::StrCat(op, "/", ShapeToString(shapes.a), "_with_", ShapeToString(shapes.b));
+}
+
+void AddBinary(std::vector<OpCase>& cases, const std::string& op, const Values& b) {
+  for (const BroadcastShapes& shapes : BinaryShapes()) {
+    cases.push_back({NameOf(op, shapes), op, {}, {Variable(shapes.a), Variable(shapes.b, b)}, {F32(shapes.y)}});
+  }
+}
+
+void AddBinaryGrads(std::vector<OpCase>& cases) {
+  for (const BroadcastShapes& shapes : BinaryShapes()) {
+    OpCase div{NameOf("div_grad", shapes),
+               "div_grad",
+               {},
+               {Fixed(shapes.y), Fixed(shapes.y, Computed("div", 0, {3, 2})), Fixed(shapes.b, Uniform(0.5, 2))},
+               {F32(shapes.y)}};
+    div.auxiliary = {Fixed(shapes.y)};
+    cases.push_back(div);
+    // Few distinct values, so that many operands are equal.
+    cases.push_back({NameOf("maximum_grad", shapes),
+                     "maximum_grad",
+                     {},
+                     {Fixed(shapes.y), Fixed(shapes.a, Integers(-2, 3)), Fixed(shapes.b, Integers(-2, 3))},
+                     {F32(shapes.y), F32(shapes.y)}});
+  }
+}
+
+void AddScalar(std::vector<OpCase>& cases) {
+  for (const char* op : {"add_scalar", "mul_scalar"}) {
+    // 1e-8 would vanish in f16: the constant stays f32.
+    for (double value : {0.0, -1.5, 0.1, 1e-8, 3.0}) {
+      cases.push_back({absl::StrCat(op, "/", value), op, {{"value", value}}, {Variable({3, 41})}, {F32({3, 41})}});
+    }
+    cases.push_back({absl::StrCat(op, "/large"), op, {{"value", 0.3}}, {Variable({123457})}, {F32({123457})}});
+  }
+}
+
+void AddSumN(std::vector<OpCase>& cases) {
+  for (std::size_t count : {1, 2, 3, 5}) {
+    for (const Shape& shape : UnaryShapes()) {
+      OpCase op_case{absl::StrCat("sum_n/", count, "_of_", ShapeToString(shape)), "sum_n", {}, {}, {F32(shape)}};
+      op_case.operands.assign(count, Variable(shape));
+      cases.push_back(op_case);
+    }
+  }
+  // A sum that would overflow f16 if it were rounded after each addition (AMP-9).
+  cases.push_back({"sum_n/partial_sum_beyond_f16",
+                   "sum_n",
+                   {},
+                   {Fixed({5}, List({60000})), Fixed({5}, List({10000})), Fixed({5}, List({-20000}))},
+                   {F32({5})}});
+}
+
+void AddSelection(std::vector<OpCase>& cases) {
+  for (const BroadcastShapes& shapes : BinaryShapes()) {
+    cases.push_back({NameOf("equal", shapes),
+                     "equal",
+                     {},
+                     {Fixed(shapes.a, Integers(0, 3)), Fixed(shapes.b, Integers(0, 3))},
+                     {Bool(shapes.y)}});
+  }
+  for (DType dtype : {DType::kI32, DType::kI64}) {
+    const TensorSpec spec{dtype, {29}};
+    cases.push_back({absl::StrCat("equal/", dtype == DType::kI32 ? "i32" : "i64"),
+                     "equal",
+                     {},
+                     {{spec, Integers(0, 4)}, {spec, Integers(0, 4)}},
+                     {Bool({29})}});
+  }
+  cases.push_back({"equal/special_values",
+                   "equal",
+                   {},
+                   {Fixed({4}, List({kNaN, kInfinity, 0.0, 1})), Fixed({4}, List({kNaN, kInfinity, -0.0, 2}))},
+                   {Bool({4})}});
+  for (const Shape& shape : UnaryShapes()) {
+    const OperandCase mask{Bool(shape), Integers(0, 2)};
+    cases.push_back({absl::StrCat("select/mask_", ShapeToString(shape)),
+                     "select",
+                     {},
+                     {mask, Fixed(shape), Fixed(shape)},
+                     {F32(shape)}});
+  }
+  for (double condition : {0.0, 1.0}) {
+    for (DType dtype : {DType::kF32, DType::kI32, DType::kI64, DType::kBool}) {
+      const TensorSpec spec{dtype, {3, 7}};
+      const Values a = dtype == DType::kF32 ? Normal() : Integers(0, 2);
+      cases.push_back({absl::StrCat("select/scalar_", condition, "_", std::string(DTypeName(dtype))),
+                       "select",
+                       {},
+                       {{Bool({}), List({condition})}, {spec, a}, {spec, a}},
+                       {spec}});
+    }
+  }
+}
+
+void AddCasts(std::vector<OpCase>& cases) {
+  const std::vector<DType> floating = {DType::kF32, DType::kF16, DType::kBF16};
+  // Ties of f16 and bf16, their largest values and beyond, their subnormals.
+  const std::vector<double> special = {0,       1,         -1,           65504,  65519,     65520,      -65536,
+                                       2049,    2051,      1.0009765625, 257,    259,       0x1p-14,    0x1p-24,
+                                       0x1p-25, 0x1.8p-25, 0x1p-126,     3.3e38, kInfinity, -kInfinity, kNaN};
+  for (DType from : floating) {
+    for (DType to : floating) {
+      const std::string name = absl::StrCat("cast/", std::string(DTypeName(from)), "_to_", std::string(DTypeName(to)));
+      for (const Shape& shape : {Shape{}, Shape{1}, Shape{3, 5}, Shape{1027}, Shape{123457}}) {
+        OpCase op_case{absl::StrCat(name, "_", ShapeToString(shape)),
+                       "cast",
+                       {},
+                       {{{from, shape}, Normal(0, 100), from == DType::kF32 && to == DType::kF32}},
+                       {{to, shape}}};
+        op_case.low = false;
+        cases.push_back(op_case);
+      }
+      const Shape shape = {static_cast<std::int64_t>(special.size())};
+      OpCase op_case{name + "_special_values", "cast", {}, {{{from, shape}, List(special)}}, {{to, shape}}};
+      op_case.low = false;
+      cases.push_back(op_case);
+    }
+  }
+  const std::vector<std::pair<DType, DType>> integral = {
+      {DType::kF32, DType::kI32}, {DType::kI32, DType::kF32},  {DType::kI64, DType::kF32}, {DType::kI32, DType::kI64},
+      {DType::kI64, DType::kI32}, {DType::kBool, DType::kF32}, {DType::kBool, DType::kI32}};
+  for (const auto& [from, to] : integral) {
+    const Values values = from == DType::kF32    ? Uniform(-50, 50)
+                          : from == DType::kBool ? Integers(0, 2)
+                                                 : Integers(-1000, 1000);
+    OpCase op_case{absl::StrCat("cast/", std::string(DTypeName(from)), "_to_", std::string(DTypeName(to))),
+                   "cast",
+                   {},
+                   {{{from, {37}}, values}},
+                   {{to, {37}}}};
+    op_case.low = false;
+    cases.push_back(op_case);
+  }
+}
+
+void AddRandom(std::vector<OpCase>& cases) {
+  for (double p : {0.0, 0.1, 0.5, 0.9}) {
+    for (const Shape& shape : UnaryShapes()) {
+      cases.push_back({absl::StrCat("dropout/", p, "_of_", ShapeToString(shape)),
+                       "dropout",
+                       {{"p", p}, {"call_site", std::int64_t{3}}},
+                       {Variable(shape), {I64({}), List({1234567890123})}, {I32({}), List({17})}},
+                       {F32(shape)}});
+    }
+  }
+  for (const char* distribution : {"uniform", "normal", "truncated_normal"}) {
+    for (const Shape& shape : {Shape{}, Shape{1}, Shape{5}, Shape{3, 7}, Shape{6, 1, 5, 5}, Shape{20011}}) {
+      OpCase op_case{absl::StrCat("random/", distribution, "_", ShapeToString(shape)),
+                     "random",
+                     {{"distribution", std::string(distribution)},
+                      {"a", -0.3},
+                      {"b", 0.7},
+                      {"stream", std::int64_t{5}},
+                      {"shape", shape}},
+                     {{I64({}), List({-42})}},
+                     {F32(shape)}};
+      op_case.low = false;
+      cases.push_back(op_case);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<OpCase> ElementwiseCases() {
+  std::vector<OpCase> cases;
+  AddUnary(cases, "relu", Normal(), {-0.0, 0, -1, 1, 65504, -65504, kInfinity, -kInfinity, kNaN});
+  AddUnary(cases, "neg", Normal(), {-0.0, 0, -1, 1, 65504, kInfinity, -kInfinity, kNaN});
+  AddUnary(cases, "stop_gradient", Normal(), {-0.0, 1, kInfinity, kNaN}, /*differentiable=*/false);
+  AddUnary(cases, "sigmoid", Normal(0, 3),
+           {-200, -100, -87, -30, -16, -1e-3, 0, 1e-3, 16, 30, 87, 100, kInfinity, -kInfinity, kNaN});
+  AddUnary(cases, "tanh", Normal(0, 2),
+           {-100, -20, -9, -0.6, -1e-3, -1e-6, 0, 1e-6, 1e-3, 0.6, 9, 20, 100, kInfinity, -kInfinity, kNaN});
+  AddUnary(cases, "exp", Normal(0, 3),
+           {-200, -100, -80, -1e-4, 0, 1e-4, 1, 11, 88, 89, 200, kInfinity, -kInfinity, kNaN});
+  AddUnary(cases, "log", Uniform(0.05, 20), {0, 6e-8, 0.5, 0.9995, 1, 1.001, 2, 60000, kInfinity, -1, kNaN});
+  AddUnary(cases, "sqrt", Uniform(0.05, 20), {0, 6e-8, 0.25, 1, 2, 60000, kInfinity, -1, kNaN});
+  AddUnaryGrad(cases, "relu", Normal());
+  AddUnaryGrad(cases, "sigmoid", Normal(0, 3));
+  AddUnaryGrad(cases, "tanh", Normal(0, 2));
+  AddUnaryGrad(cases, "sqrt", Uniform(0.05, 20));
+  AddBinary(cases, "add", Normal());
+  AddBinary(cases, "sub", Normal());
+  AddBinary(cases, "mul", Normal());
+  AddBinary(cases, "div", Uniform(0.5, 2));
+  AddBinary(cases, "maximum", Normal());
+  cases.push_back(
+      {"maximum/special_values",
+       "maximum",
+       {},
+       {Fixed({5}, List({kNaN, 1, -kInfinity, 2, kInfinity})), Fixed({5}, List({1, kNaN, -kInfinity, 2, -kInfinity}))},
+       {F32({5})}});
+  AddBinaryGrads(cases);
+  AddScalar(cases);
+  AddSumN(cases);
+  AddSelection(cases);
+  AddCasts(cases);
+  AddRandom(cases);
+  return cases;
+}
+
+}  // namespace mpc::op_cases

@@ -1,0 +1,44 @@
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "tests/op_cases/families.h"
+
+namespace mpc::op_cases {
+
+std::vector<OpCase> MatmulCases() {
+  struct Size {
+    std::int64_t m, k, n;
+  };
+  std::vector<OpCase> cases;
+  const auto add = [&](const Size& size, bool transpose_a, bool transpose_b, bool bias, const char* activation) {
+    const Shape a = transpose_a ? Shape{size.k, size.m} : Shape{size.m, size.k};
+    const Shape b = transpose_b ? Shape{size.n, size.k} : Shape{size.k, size.n};
+    // Products of deviation 1, whatever the length of the sums.
+    const Values weights = Normal(0, 1 / std::sqrt(static_cast<double>(size.k)));
+    OpCase op_case{
+        absl::StrCat("matmul/", size.m, "x", size.k, "x", size.n, transpose_a ? "_ta" : "", transpose_b ? "_tb" : "",
+                     bias ? "_bias" : "", "_", activation),
+        "matmul",
+        {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"activation", std::string(activation)}},
+        {Variable(a), Variable(b, weights)},
+        {F32({size.m, size.n})}};
+    if (bias) op_case.operands.push_back(Variable({size.n}));
+    cases.push_back(std::move(op_case));
+  };
+  const Size shapes[] = {{1, 1, 1}, {3, 5, 7}, {17, 1, 9}, {1, 33, 1}, {29, 84, 10}, {32, 400, 120}, {64, 64, 64}};
+  for (const Size& size : shapes) {
+    for (bool transpose_a : {false, true}) {
+      for (bool transpose_b : {false, true}) {
+        for (bool bias : {false, true}) add(size, transpose_a, transpose_b, bias, "none");
+      }
+    }
+  }
+  for (const Size& size : {Size{3, 5, 7}, Size{29, 84, 10}}) {
+    for (const char* activation : {"relu", "sigmoid", "tanh"}) {
+      for (bool bias : {false, true}) add(size, false, true, bias, activation);
+    }
+  }
+  return cases;
+}
+
+}  // namespace mpc::op_cases

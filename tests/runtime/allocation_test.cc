@@ -1,0 +1,105 @@
+// Counts what is allocated during a step through operator new. oneDNN keeps a small table of arguments per call; its
+// count must not grow with the tensors.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/runtime/program_builder.h"
+
+namespace {
+
+std::atomic<bool> g_counting{false};
+std::atomic<long> g_allocations{0};
+std::atomic<long> g_bytes{0};
+
+void* Allocate(std::size_t bytes, std::size_t alignment) {
+  if (g_counting) {
+    ++g_allocations;
+    g_bytes += static_cast<long>(bytes);
+  }
+  void* data = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (data == nullptr) throw std::bad_alloc();
+  return data;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return Allocate(bytes == 0 ? 1 : bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return Allocate(bytes == 0 ? 1 : bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* data) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
+
+namespace mpc::runtime {
+namespace {
+
+const Device& Cpu() { return **GetDevice("cpu"); }
+
+/// Allocations of one step, after a first one that may set up threads.
+long AllocationsOfAStep(Executable& executable, absl::Span<const absl::Span<const std::uint8_t>> inputs) {
+  EXPECT_TRUE(executable.Run(inputs).ok());
+  g_allocations = 0;
+  g_bytes = 0;
+  g_counting = true;
+  const absl::Status status = executable.Run(inputs);
+  g_counting = false;
+  EXPECT_TRUE(status.ok());
+  return g_allocations;
+}
+
+TEST(Allocation, AStepOfOwnKernelsAllocatesNothing) {
+  const TensorSpec matrix{DType::kBF16, {300, 300}};
+  const TensorSpec parameter{DType::kF32, {300, 300}};
+  StateStore store;
+  ProgramBuilder builder("train_step");
+  for (const char* name : {"weight", "velocity"}) {
+    auto entry = std::make_shared<StateEntry>(name, "parameter", parameter);
+    entry->MarkInitialised();
+    ASSERT_TRUE(store.Add(entry).ok());
+  }
+  const ValueId weight = builder.State("weight", parameter, true);
+  const ValueId velocity = builder.State("velocity", parameter, true);
+  const ValueId x = builder.Input("x", matrix);
+  const float rate_value = 0.1f;
+  const ValueId rate = builder.Constant({DType::kF32, {}}, &rate_value);
+  const ValueId sum = builder.Temporary(matrix);
+  const ValueId activated = builder.Temporary(matrix);
+  const ValueId total = builder.Temporary({DType::kF32, {300}});
+  builder.Call("add", {x, x}, {sum}, {}, &Cpu());
+  builder.Call("relu", {sum}, {activated}, {}, &Cpu());
+  builder.Call("reduce_sum", {activated}, {total}, {{"axes", std::vector<std::int64_t>{0}}}, &Cpu());
+  builder.Call("momentum", {weight, velocity, activated, rate}, {weight, velocity}, {}, &Cpu());
+  builder.Output("total", total);
+  auto executable = Cpu().Load(builder.Build(), store);
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  const std::vector<std::uint8_t> input(matrix.bytes());
+  EXPECT_EQ(AllocationsOfAStep(**executable, {BytesOf(input)}), 0);
+}
+
+TEST(Allocation, OneDnnAllocatesOnlyItsArgumentTables) {
+  for (const std::int64_t channels : {8, 64}) {
+    ProgramBuilder builder("predict");
+    const ValueId x = builder.Input("x", {DType::kF32, {4, 16, 16, channels}});
+    const ValueId weight = builder.Input("weight", {DType::kF32, {channels, channels, 3, 3}});
+    const ValueId y = builder.Temporary({DType::kF32, {4, 14, 14, channels}});
+    builder.Call("conv2d", {x, weight}, {y}, {{"data_format", std::string("NHWC")}}, &Cpu());
+    auto executable = Cpu().Load(builder.Build(), StateStore());
+    ASSERT_TRUE(executable.ok()) << executable.status();
+    const std::vector<std::uint8_t> x_bytes(builder.program.values[x].spec.bytes());
+    const std::vector<std::uint8_t> weight_bytes(builder.program.values[weight].spec.bytes());
+    const long allocations = AllocationsOfAStep(**executable, {BytesOf(x_bytes), BytesOf(weight_bytes)});
+    RecordProperty("conv2d_allocations_" + std::to_string(channels), static_cast<int>(allocations));
+    RecordProperty("conv2d_bytes_" + std::to_string(channels), static_cast<int>(g_bytes));
+    // Two primitives: the packing of the weight and the convolution.
+    EXPECT_LE(allocations, 24);
+    EXPECT_LE(g_bytes.load(), 4096);
+  }
+}
+
+}  // namespace
+}  // namespace mpc::runtime

@@ -1,0 +1,237 @@
+#include "runtime/executable.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/program_builder.h"
+
+namespace mpc::runtime {
+namespace {
+
+const TensorSpec kVector{DType::kF32, {4}};
+const TensorSpec kScalar{DType::kF32, {}};
+
+const Device& Cpu() { return **GetDevice("cpu"); }
+
+/// gradient = x + bias; momentum on weight and velocity, in place, where `apply` holds.
+ProgramBuilder MomentumStep() {
+  ProgramBuilder builder("train_step");
+  const ValueId weight = builder.State("weight", kVector, true);
+  const ValueId velocity = builder.State("velocity", kVector, true);
+  const ValueId x = builder.Input("x", kVector);
+  const ValueId apply = builder.Input("apply", {DType::kBool, {}});
+  const std::vector<float> bias_values = {1, 1, 1, 1};
+  const float rate_value = 0.5f;
+  const ValueId bias = builder.Constant(kVector, bias_values.data());
+  const ValueId rate = builder.Constant(kScalar, &rate_value);
+  const ValueId gradient = builder.Temporary(kVector);
+  builder.Call("add", {x, bias}, {gradient});
+  builder.Call("momentum", {weight, velocity, gradient, rate, apply}, {weight, velocity}, {{"momentum", 0.5}});
+  builder.Output("gradient", gradient);
+  builder.Output("weight", weight);
+  return builder;
+}
+
+TEST(GetDevice, CpuIsOneObject) {
+  ASSERT_TRUE(GetDevice("cpu").ok());
+  EXPECT_EQ(*GetDevice("cpu"), *GetDevice("cpu"));
+  EXPECT_EQ(Cpu().name(), "cpu");
+}
+
+TEST(GetDevice, SaysWhatExistsAndWhatIsMissing) {
+  EXPECT_EQ(GetDevice("cuda").status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(GetDevice("cuda").status().message().find("this build has no CUDA backend"), absl::string_view::npos);
+  EXPECT_EQ(GetDevice("gpu").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(GetDevice("gpu").status().message(), "there is no device \"gpu\"; this build has \"cpu\"");
+}
+
+TEST(Executable, RunsInstructionsAndUpdatesStateInPlace) {
+  StateStore store;
+  const auto weight = AddEntry(store, "weight", {1, 2, 3, 4});
+  const auto velocity = AddEntry(store, "velocity", {2, 2, 2, 2});
+  auto executable = Cpu().Load(MomentumStep().Build(), store);
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  const std::vector<float> x = {0, 1, 2, 3};
+  ASSERT_TRUE((*executable)->Run({BytesOf(x), BytesOf(std::vector<std::uint8_t>{1})}).ok());
+  EXPECT_EQ(ValuesOf<float>((*executable)->output(0)), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(FloatsOf(*velocity), (std::vector<float>{2, 3, 4, 5}));
+  EXPECT_EQ(FloatsOf(*weight), (std::vector<float>{0, 0.5, 1, 1.5}));
+  EXPECT_EQ(ValuesOf<float>((*executable)->output(1)), FloatsOf(*weight));
+  EXPECT_EQ(weight->host_version(), 1u) << "a step is no host write";
+}
+
+TEST(Executable, AFalsePredicateLeavesStateUntouched) {
+  StateStore store;
+  const auto weight = AddEntry(store, "weight", {1, 2, 3, 4});
+  const auto velocity = AddEntry(store, "velocity", {2, 2, 2, 2});
+  auto executable = Cpu().Load(MomentumStep().Build(), store);
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  const std::vector<float> x = {0, 1, 2, 3};
+  ASSERT_TRUE((*executable)->Run({BytesOf(x), BytesOf(std::vector<std::uint8_t>{0})}).ok());
+  EXPECT_EQ(FloatsOf(*weight), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(FloatsOf(*velocity), (std::vector<float>{2, 2, 2, 2}));
+}
+
+TEST(Executable, TwoProgramsShareOneState) {
+  StateStore store;
+  AddEntry(store, "weight", {1, 2, 3, 4});
+  AddEntry(store, "velocity", {0, 0, 0, 0});
+  ProgramBuilder reader("predict");
+  const ValueId read = reader.State("weight", kVector, false);
+  const ValueId y = reader.Temporary(kVector);
+  reader.Call("neg", {read}, {y});
+  reader.Output("y", y);
+  auto train = Cpu().Load(MomentumStep().Build(), store);
+  auto predict = Cpu().Load(reader.Build(), store);
+  ASSERT_TRUE(train.ok() && predict.ok());
+  const std::vector<float> x = {0, 1, 2, 3};
+  ASSERT_TRUE((*train)->Run({BytesOf(x), BytesOf(std::vector<std::uint8_t>{1})}).ok());
+  ASSERT_TRUE((*predict)->Run({}).ok());
+  EXPECT_EQ(ValuesOf<float>((*predict)->output(0)), (std::vector<float>{-0.5, -1, -1.5, -2}));
+}
+
+TEST(Executable, CopiesStateThatCouldNotBeUpdatedInPlace) {
+  StateStore store;
+  const auto weight = AddEntry(store, "weight", {1, 2, 3, 4});
+  ProgramBuilder builder("step");
+  const ValueId state = builder.State("weight", kVector, true);
+  const ValueId updated = builder.Temporary(kVector);
+  builder.Call("neg", {state}, {updated});
+  builder.program.state_copies.push_back({updated, state, "test"});
+  auto executable = Cpu().Load(builder.Build(), store);
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  ASSERT_TRUE((*executable)->Run({}).ok());
+  EXPECT_EQ(FloatsOf(*weight), (std::vector<float>{-1, -2, -3, -4}));
+}
+
+TEST(Executable, InitialisesEntriesThatItWritesBeforeReading) {
+  StateStore store;
+  const auto weight = std::make_shared<StateEntry>("weight", "parameter", kVector);
+  ASSERT_TRUE(store.Add(weight).ok());
+  ProgramBuilder builder("init_state");
+  const std::vector<float> values = {1, 2, 3, 4};
+  const ValueId constant = builder.Constant(kVector, values.data());
+  builder.Call("neg", {constant}, {builder.State("weight", kVector, true)});
+  auto executable = Cpu().Load(builder.Build(), store);
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  EXPECT_FALSE(weight->initialised());
+  ASSERT_TRUE((*executable)->Run({}).ok());
+  EXPECT_TRUE(weight->initialised());
+  EXPECT_EQ(FloatsOf(*weight), (std::vector<float>{-1, -2, -3, -4}));
+}
+
+TEST(Executable, HoldsItsStateAlive) {
+  auto store = std::make_unique<StateStore>();
+  AddEntry(*store, "weight", {1, 2, 3, 4});
+  AddEntry(*store, "velocity", {2, 2, 2, 2});
+  auto executable = Cpu().Load(MomentumStep().Build(), *store);
+  ASSERT_TRUE(executable.ok());
+  store.reset();
+  const std::vector<float> x = {0, 1, 2, 3};
+  EXPECT_TRUE((*executable)->Run({BytesOf(x), BytesOf(std::vector<std::uint8_t>{1})}).ok());
+}
+
+TEST(Binding, ListsMissingMisshapenAndUninitialisedEntries) {
+  StateStore store;
+  ProgramBuilder builder("train_step");
+  const ValueId a = builder.State("a", kVector, false);
+  const ValueId b = builder.State("b", kVector, false);
+  const ValueId c = builder.State("c", kVector, false);
+  const ValueId y = builder.Temporary(kVector);
+  builder.Call("add", {a, b}, {y});
+  builder.Call("add", {b, c}, {y});
+  AddEntry(store, "b", {1, 2, 3});
+  ASSERT_TRUE(store.Add(std::make_shared<StateEntry>("c", "parameter", kVector)).ok());
+  const absl::Status status = Cpu().Load(builder.Build(), store).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.message(),
+            "program \"train_step\" cannot be bound to this state:\n"
+            "  \"a\" (parameter, tensor<4xf32>) is missing\n"
+            "  \"b\" is tensor<3xf32>, expected tensor<4xf32>\n"
+            "  \"c\" is read but was never initialised");
+  AddEntry(store, "a", {1, 2, 3, 4});
+  EXPECT_EQ(Cpu().Load(builder.Build(), store).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Loading, RefusesOtherDevicesFeaturesKernelsAndShortWorkspaces) {
+  StateStore store;
+  ProgramBuilder builder("step");
+  const ValueId x = builder.Input("x", kVector);
+  const ValueId y = builder.Temporary(kVector);
+  builder.Call("neg", {x}, {y});
+  ASSERT_TRUE(Cpu().Load(builder.Build(), store).ok());
+
+  ProgramBuilder other = builder;
+  other.program.device = "cuda";
+  EXPECT_EQ(Cpu().Load(other.Build(), store).status().code(), absl::StatusCode::kInvalidArgument);
+
+  other = builder;
+  other.program.required_cpu_features = {"avx2", "quantum"};
+  const absl::Status feature = Cpu().Load(other.Build(), store).status();
+  EXPECT_EQ(feature.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(feature.message().find("lacks: quantum"), absl::string_view::npos) << feature;
+
+  other = builder;
+  other.program.instructions[0].kernel = "no_such_kernel";
+  const absl::Status kernel = Cpu().Load(other.Build(), store).status();
+  EXPECT_EQ(kernel.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(kernel.message().find("step, instruction 0 (no_such_kernel in test)"), absl::string_view::npos) << kernel;
+
+  other = builder;
+  other.program.arena_bytes = std::size_t{1} << 47;
+  EXPECT_EQ(Cpu().Load(other.Build(), store).status().code(), absl::StatusCode::kResourceExhausted);
+
+  ProgramBuilder matmul("step");
+  const TensorSpec low{DType::kF16, {4, 4}};
+  const ValueId a = matmul.Input("a", low);
+  const ValueId product = matmul.Temporary(low);
+  matmul.Call("matmul", {a, a}, {product});
+  const absl::Status workspace = Cpu().Load(matmul.Build(), store).status();
+  EXPECT_EQ(workspace.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(workspace.message().find("bytes of workspace"), absl::string_view::npos) << workspace;
+}
+
+TEST(Loading, RefusesAnOutputOverAnInputThatIsStillRead) {
+  StateStore store;
+  ProgramBuilder builder("step");
+  const TensorSpec matrix{DType::kF32, {4, 4}};
+  const ValueId x = builder.Input("x", matrix);
+  const ValueId y = builder.Temporary(matrix);
+  builder.Call("matmul", {x, x}, {y}, {}, &Cpu());
+  builder.program.values[y].offset = builder.program.values[x].offset;
+  const absl::Status status = Cpu().Load(builder.Build(), store).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("output 0 overwrites input 0"), absl::string_view::npos) << status;
+
+  builder.program.instructions[0].kernel = "neg";
+  builder.program.instructions[0].inputs = {x};
+  EXPECT_TRUE(Cpu().Load(builder.Build(), store).ok());
+}
+
+TEST(Loading, RefusesOutputsThatOverlap) {
+  StateStore store;
+  AddEntry(store, "weight", {1, 2, 3, 4});
+  AddEntry(store, "velocity", {2, 2, 2, 2});
+  ProgramBuilder builder = MomentumStep();
+  std::vector<ValueId>& outputs = builder.program.instructions[1].outputs;
+  outputs[1] = outputs[0];
+  const absl::Status status = Cpu().Load(builder.Build(), store).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Running, RefusesAWrongNumberOrSizeOfInputs) {
+  StateStore store;
+  AddEntry(store, "weight", {1, 2, 3, 4});
+  AddEntry(store, "velocity", {2, 2, 2, 2});
+  auto executable = Cpu().Load(MomentumStep().Build(), store);
+  ASSERT_TRUE(executable.ok());
+  const std::vector<float> x = {0, 1, 2};
+  const absl::Status size = (*executable)->Run({BytesOf(x), BytesOf(std::vector<std::uint8_t>{1})});
+  EXPECT_EQ(size.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(size.message(),
+            "program \"train_step\" takes 2 inputs [\"x\" tensor<4xf32> (16 bytes), \"apply\" tensor<i1> (1 bytes)], "
+            "got 2 [12 bytes, 1 bytes]");
+  EXPECT_EQ((*executable)->Run({BytesOf(x)}).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace mpc::runtime

@@ -1,0 +1,103 @@
+#include "runtime/program_check.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "tests/runtime/program_builder.h"
+
+namespace mpc::runtime {
+namespace {
+
+const TensorSpec kVector{DType::kF32, {4}};
+
+/// sum = weight + x, weight = sum through a copy.
+Program GoodProgram() {
+  ProgramBuilder builder("good");
+  const ValueId weight = builder.State("weight", kVector, true);
+  const ValueId x = builder.Input("x", kVector);
+  const ValueId sum = builder.Temporary(kVector);
+  builder.Call("add", {weight, x}, {sum});
+  builder.program.state_copies.push_back({sum, weight, "test"});
+  builder.Output("sum", sum);
+  return builder.program;
+}
+
+TEST(ProgramCheck, AcceptsAWellFormedProgram) { EXPECT_TRUE(CheckProgram(GoodProgram()).ok()); }
+
+struct Defect {
+  const char* message;
+  std::function<void(Program&)> damage;
+};
+
+TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
+  const std::vector<Defect> defects = {
+      {"value 0 is state 5 of 1", [](Program& p) { p.values[0].index = 5; }},
+      {"value 0 is state -1 of 1", [](Program& p) { p.values[0].index = -1; }},
+      {"value 0 is tensor<5xf32>, its state \"weight\" is tensor<4xf32>",
+       [](Program& p) { p.values[0].spec.shape = {5}; }},
+      {"value 1 is input 3 of 1", [](Program& p) { p.values[1].index = 3; }},
+      {"end outside the arena", [](Program& p) { p.values[2].offset = 128; }},
+      {"end outside the arena",
+       [](Program& p) { p.values[2].offset = std::numeric_limits<std::size_t>::max() / 64 * 64; }},
+      {"offset 4 is not a multiple of 64", [](Program& p) { p.values[2].offset = 4; }},
+      {"end outside the constants", [](Program& p) { p.values[2].storage = Storage::kConstant; }},
+      {"writes a constant", [](Program& p) { p.values[2].storage = Storage::kConstant; }},
+      {"value 2 has no valid type", [](Program& p) { p.values[2].spec.shape = {-4}; }},
+      {"value 2 has no valid type",
+       [](Program& p) {
+         p.values[2].spec.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+       }},
+      {"value 2 has no valid type", [](Program& p) { p.values[2].spec.dtype = static_cast<DType>(99); }},
+      {"value 2 has no valid storage", [](Program& p) { p.values[2].storage = static_cast<Storage>(9); }},
+      {"instruction 0 (add in test), input 1 is value 17 of 3", [](Program& p) { p.instructions[0].inputs[1] = 17; }},
+      {"input 0 is value -1 of 3", [](Program& p) { p.instructions[0].inputs[0] = kNoValue; }},
+      {"output 0 is value -2 of 3", [](Program& p) { p.instructions[0].outputs[0] = -2; }},
+      {"writes an input", [](Program& p) { p.instructions[0].outputs[0] = 1; }},
+      {"writes state \"weight\", which is bound as read only", [](Program& p) { p.state[0].written = false; }},
+      {"workspace: 1024 bytes", [](Program& p) { p.instructions[0].workspace_bytes = 1024; }},
+      {"state copy 0 does not write state", [](Program& p) { p.state_copies[0].to = 2; }},
+      {"state copy 0, source is value 3 of 3", [](Program& p) { p.state_copies[0].from = 3; }},
+      {"state \"weight\" is bound twice", [](Program& p) { p.state.push_back(p.state[0]); }},
+      {"a state binding has no name", [](Program& p) { p.state[0].name.clear(); }},
+      {"input 0 \"x\" is value 2, which is not stored as that input", [](Program& p) { p.inputs[0].value = 2; }},
+      {"output 0 \"sum\" is value -1 of 3", [](Program& p) { p.outputs[0].value = kNoValue; }},
+      {"larger than any address space",
+       [](Program& p) { p.arena_bytes = std::numeric_limits<std::size_t>::max() - 10; }},
+  };
+  for (const Defect& defect : defects) {
+    Program program = GoodProgram();
+    defect.damage(program);
+    const absl::Status status = CheckProgram(program);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << defect.message;
+    EXPECT_NE(status.message().find(defect.message), absl::string_view::npos)
+        << "expected \"" << defect.message << "\" in\n"
+        << status.message();
+  }
+}
+
+TEST(ProgramCheck, ListsEveryProblem) {
+  Program program = GoodProgram();
+  program.values[0].index = 5;
+  program.outputs[0].value = 99;
+  const absl::Status status = CheckProgram(program);
+  EXPECT_NE(status.message().find("value 0 is state 5 of 1"), absl::string_view::npos);
+  EXPECT_NE(status.message().find("output 0 \"sum\" is value 99 of 3"), absl::string_view::npos);
+}
+
+TEST(StateUses, AnEntryThatIsWrittenFirstIsNotRead) {
+  ProgramBuilder builder("init_state");
+  const ValueId weight = builder.State("weight", kVector, true);
+  const ValueId bias = builder.State("bias", kVector, false);
+  builder.Call("neg", {bias}, {weight});
+  builder.Call("neg", {weight}, {weight});
+  const std::vector<StateUse> uses = FindStateUses(builder.program);
+  EXPECT_FALSE(uses[0].read_before_written);
+  EXPECT_TRUE(uses[0].written);
+  EXPECT_TRUE(uses[1].read_before_written);
+  EXPECT_FALSE(uses[1].written);
+}
+
+}  // namespace
+}  // namespace mpc::runtime
