@@ -19,6 +19,8 @@ list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
+# libMLIR lies outside the loader's default folders; installed tools must find it too.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 # CUDA is found or not; the CPU backend needs none of it.
 set(MPC_HAVE_CUDA FALSE)

@@ -24,7 +24,8 @@ function(mpc_use_mlir target)
   # The precompiled header is made with -fPIC; executables must not ask for -fPIE instead.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fno-rtti -fPIC)
-  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:mpc_mlir>)
+  target_link_libraries(${target} PRIVATE
+    $<BUILD_INTERFACE:mpc_mlir> $<INSTALL_INTERFACE:mpc::mlir_library> $<INSTALL_INTERFACE:mpc::llvm_library>)
   if(TARGET mpc_mlir_headers)
     target_precompile_headers(${target} REUSE_FROM mpc_mlir_headers)
   endif()

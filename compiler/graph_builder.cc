@@ -218,9 +218,27 @@ bool GraphBuilder::ReplaceUses(ValueHandle From, ValueHandle To) {
   Operation *Definition = New.getDefiningOp();
   if (Old.getType() != New.getType() || !Definition)
     return false;
-  for (Operation *User : Old.getUsers())
-    if (User->getBlock() != Definition->getBlock() || !Definition->isBeforeInBlock(User))
-      return false;
+  Block *Body = Definition->getBlock();
+  if (llvm::any_of(Old.getUsers(), [&](Operation *User) { return User->getBlock() != Body; }))
+    return false;
+  // What reads the old value before the new one exists moves behind it, with everything that follows from it.
+  llvm::DenseSet<Value> Following{Old};
+  SmallVector<Operation *> Moved;
+  auto Follows = [&](Operation &Op) {
+    return llvm::any_of(Op.getOperands(), [&](Value V) { return Following.contains(V); });
+  };
+  for (Operation &Op : llvm::make_range(Body->begin(), Definition->getIterator()))
+    if (Follows(Op)) {
+      Moved.push_back(&Op);
+      Following.insert(Op.result_begin(), Op.result_end());
+    }
+  if (Follows(*Definition))
+    return false;
+  Operation *Last = Definition;
+  for (Operation *Op : Moved) {
+    Op->moveAfter(Last);
+    Last = Op;
+  }
   Old.replaceAllUsesWith(New);
   return true;
 }

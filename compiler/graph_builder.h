@@ -91,7 +91,8 @@ class GraphBuilder {
                                                        ValueHandle seed, absl::Span<const std::int64_t> wrt,
                                                        const Scope& scope);
 
-  /// Uses of `from` become uses of `to`, if every user comes after the definition of `to`; returns whether they did.
+  /// Uses of `from` become uses of `to`. Operations that read `from` before `to` is defined move behind it. False, and
+  /// nothing changes, where `to` itself follows from `from`.
   bool ReplaceUses(ValueHandle from, ValueHandle to);
 
   /// The finished module. Every function must be closed.

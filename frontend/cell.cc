@@ -86,6 +86,17 @@ internal::MemberRegistrar::MemberRegistrar(Cell* cell, MemberLister lister) { ce
 
 Cell::Cell() = default;
 
+Cell::Cell(const Cell& other)
+    : listers_(other.listers_), training_(other.training_), to_float_(other.to_float_) {}
+
+Cell& Cell::operator=(const Cell& other) {
+  listers_ = other.listers_;
+  training_ = other.training_;
+  to_float_ = other.to_float_;
+  eager_programs_ = nullptr;
+  return *this;
+}
+
 std::string Cell::TypeName() const { return "Cell"; }
 
 void Cell::VisitMembers(internal::MemberVisitor& visitor) {
@@ -123,6 +134,7 @@ absl::Status Cell::SetParameter(std::string_view path, const Tensor& value) {
 
 Cell& Cell::SetTrain(bool train) {
   ForEachCell(*this, [train](Cell& cell) { cell.training_ = train; });
+  mpc::internal::StructureChanged();
   return *this;
 }
 
@@ -141,6 +153,7 @@ absl::Status Cell::SetRequiresGrad(std::string_view prefix, bool requires_grad) 
 
 Cell& Cell::ToFloat(DType dtype) {
   ForEachCell(*this, [dtype](Cell& cell) { cell.to_float_ = dtype; });
+  mpc::internal::StructureChanged();
   return *this;
 }
 

@@ -70,6 +70,9 @@ struct MemberRegistrar {
 class Cell {
  public:
   Cell();
+  /// Shares the Parameters; Programs of direct calls stay with their Cell.
+  Cell(const Cell& other);
+  Cell& operator=(const Cell& other);
   virtual ~Cell() = default;
 
   /// The class's name: "LeNet5".

@@ -8,6 +8,25 @@
 namespace mpc::internal {
 namespace {
 
+/// Writes what tracing reads of the Cells: a change of it asks for another Program.
+class StructureWriter : public nn::internal::MemberVisitor {
+ public:
+  explicit StructureWriter(std::string& out) : out_(out) {}
+  void Visit(const std::string& name, nn::Cell& cell) override {
+    absl::StrAppend(&out_, "|", name, ":", cell.TypeName(), cell.training() ? "+" : "-");
+    if (cell.to_float().has_value()) absl::StrAppend(&out_, std::string(DTypeName(*cell.to_float())));
+    absl::StrAppend(&out_, "{");
+    cell.VisitMembers(*this);
+    absl::StrAppend(&out_, "}");
+  }
+  void Visit(const std::string& name, Parameter& parameter) override {
+    if (parameter.defined()) absl::StrAppend(&out_, "|", name, parameter.requires_grad() ? "+" : "-");
+  }
+
+ private:
+  std::string& out_;
+};
+
 std::string NameAt(const std::vector<std::string>& names, std::size_t index, const char* prefix) {
   return index < names.size() ? names[index] : absl::StrCat(prefix, index);
 }
@@ -27,6 +46,7 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   }
   Trace trace(options.networks, options.rng);
   trace.set_training(options.training);
+  if (root != nullptr) trace.SetRegistered(parameters);
   if (!parameters.empty()) trace.AddInitState(parameters);
   trace.BeginStep(options.name);
   std::vector<Tensor> arguments;
@@ -36,12 +56,6 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   const std::vector<Tensor> outputs = function(arguments);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < outputs.size(); ++i) names.push_back(NameAt(options.output_names, i, "output"));
-  for (const Parameter& parameter : trace.used()) {
-    if (parameter.name().empty()) {
-      trace.Fail(absl::StrCat("a Parameter of shape ", ShapeToString(parameter.shape()),
-                              " is used but not registered; name its member in MPC_CELL"));
-    }
-  }
   trace.EndStep(outputs, names);
   if (used != nullptr) *used = trace.used();
   return trace.Finish();
@@ -65,6 +79,7 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
   step->compiled_.phases.insert(step->compiled_.phases.begin(), {"trace", trace_seconds, 0});
 
   state.insert(state.end(), options.scaler.begin(), options.scaler.end());
+  step->state_ = state;
   start = std::chrono::steady_clock::now();
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
   step->compiled_.phases.push_back({"initial values", SecondsSince(start), 0});
@@ -117,11 +132,7 @@ std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const Ste
   const compiler::CompileOptions& compile = options.compile;
   absl::StrAppend(&key, "|", compile.level, "|", compile.dtype, "|", compile.keep_batchnorm_fp32, "|",
                   compile.loss_scale, "|", compile.skip, compile.unscale, "|", compile.device);
-  if (root != nullptr) {
-    for (const auto& [name, parameter] : root->ParametersAndNames()) {
-      absl::StrAppend(&key, "|", name, parameter.requires_grad() ? "+" : "-");
-    }
-  }
+  if (root != nullptr) StructureWriter(key).Visit("", *root);
   return key;
 }
 

@@ -46,6 +46,8 @@ class CompiledStep {
   /// An output by name, or null: records of the loss-scale wrap ("finite", "first_bad", "loss_scale").
   std::optional<double> Record(std::string_view name) const;
 
+  /// The state that the step reads or writes.
+  const std::vector<Parameter>& state() const { return state_; }
   const compiler::CompileResult& compiled() const { return compiled_; }
   const runtime::Program& program() const { return executable_->program(); }
 
@@ -53,6 +55,7 @@ class CompiledStep {
   friend absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell*, const TensorFunction&,
                                                                    const std::vector<TensorSpec>&, const StepOptions&);
   compiler::CompileResult compiled_;
+  std::vector<Parameter> state_;
   std::unique_ptr<runtime::Executable> executable_;
   std::vector<absl::Span<const std::uint8_t>> input_bytes_;
   std::size_t num_outputs_ = 0;
@@ -63,7 +66,8 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
                                                           const std::vector<TensorSpec>& inputs,
                                                           const StepOptions& options);
 
-/// A text that two steps share only if they compile to the same Program: types, options, Parameter structure.
+/// A text that two steps share only if they compile to the same Program: types, options, the tree of Cells with their
+/// modes, pins and Parameters.
 std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options);
 
 }  // namespace mpc::internal

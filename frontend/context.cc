@@ -10,6 +10,7 @@ namespace {
 struct Settings {
   std::uint64_t seed = 0;
   std::int64_t next_stream = 0;
+  std::uint64_t structure_version = 0;
   ContextOptions options;
 };
 
@@ -42,6 +43,12 @@ absl::Status SetContext(const ContextOptions& options) {
 
 const ContextOptions& GetContext() { return Global().options; }
 
-std::int64_t internal::NextStream() { return Global().next_stream++; }
+namespace internal {
+
+std::int64_t NextStream() { return Global().next_stream++; }
+std::uint64_t StructureVersion() { return Global().structure_version; }
+void StructureChanged() { ++Global().structure_version; }
+
+}  // namespace internal
 
 }  // namespace mpc

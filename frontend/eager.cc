@@ -88,7 +88,7 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     options.rng = programs.rng;
     options.compile.device = GetContext().device;
     cell.ConfigureStep(options);
-    const std::string key = absl::StrCat(mpc::internal::StepKey(&cell, inputs, options), cell.training());
+    const std::string key = mpc::internal::StepKey(&cell, inputs, options);
     std::unique_ptr<CompiledStep>& step = programs.steps[key];
     if (step == nullptr) {
       auto compiled = mpc::internal::CompileStep(&cell, function, mpc::internal::SpecsOf(inputs), options);

@@ -21,6 +21,11 @@ std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {
   return specs;
 }
 
+bool Match(const std::vector<Tensor>& tensors, const std::vector<TensorSpec>& specs) {
+  return std::equal(tensors.begin(), tensors.end(), specs.begin(), specs.end(),
+                    [](const Tensor& tensor, const TensorSpec& spec) { return tensor.spec() == spec; });
+}
+
 /// Mean of a loss of any shape: what monitors and records show.
 float MeanOf(const Tensor& loss) {
   double sum = 0;
@@ -49,6 +54,7 @@ struct Model::Impl {
   nn::CellFunction network;
   nn::CellFunction loss;
   nn::CellFunction step;  ///< the training step; undefined: this Model cannot train
+  nn::TrainOneStepCell* user_step = nullptr;  ///< `step`, where the user gave it
   nn::Optimizer* optimizer = nullptr;
   ModelOptions options;
   amp::Precision precision;
@@ -92,7 +98,7 @@ struct Model::Impl {
     train.compile.skip = scale_config.skip;
     train.compile.unscale = scale_config.unscale;
     if (scaler != nullptr) train.scaler = scaler->state();
-    if (own_step == nullptr && step.defined()) {
+    if (user_step != nullptr) {
       // A step of the user's own brings its own wrap, if any.
       StepOptions own = train;
       step.cell()->ConfigureStep(own);
@@ -131,13 +137,23 @@ struct Model::Impl {
   internal::TensorFunction EvalFunction() const {
     return [this](const std::vector<Tensor>& columns) {
       const std::vector<Tensor> data(columns.begin(), columns.end() - 1);
-      std::vector<Tensor> predictions = network.Flat(data);
-      Tensor value = loss.Flat({predictions.front(), columns.back()}).at(0);
-      return std::vector<Tensor>{value, predictions.front()};
+      const std::vector<Tensor> predictions = network.Flat(data);
+      std::vector<Tensor> for_loss = predictions;
+      for_loss.push_back(columns.back());
+      return std::vector<Tensor>{loss.Flat(for_loss).at(0), predictions.front()};
     };
   }
 
-  absl::Status CheckTrainable();
+  /// The Cell whose paths name the Parameters.
+  nn::Cell* root() const { return user_step != nullptr ? user_step : network.cell(); }
+
+  /// The scaler that acts: the Model's, or that of a step of the user's own. Null: none.
+  const LossScaler* ActiveScaler() const {
+    const auto* own = dynamic_cast<const nn::TrainOneStepWithLossScaleCell*>(user_step);
+    return own != nullptr ? &own->scaler() : scaler.get();
+  }
+
+  absl::Status CheckTrainable() const;
   absl::Status CheckColumns(const data::Dataset& dataset, int arity, const char* what) const;
   absl::Status AfterStep(const CompiledStep& step_run, RunContext& context);
   std::string GradientName(std::int64_t index) const;
@@ -178,15 +194,19 @@ void Model::BuildStep() {
   impl_->step = nn::CellFunction(*impl_->own_step);
 }
 
-void Model::UseStep(nn::CellFunction step, const nn::TrainOneStepCell& cell) {
+void Model::UseStep(nn::CellFunction step, nn::TrainOneStepCell& cell) {
   impl_->step = std::move(step);
+  impl_->user_step = &cell;
+  // Prediction runs what the step trains, without the loss where that is a Cell of its own.
+  const auto* with_loss = dynamic_cast<nn::WithLossCell*>(cell.trained_network().cell());
+  impl_->network = with_loss != nullptr ? with_loss->network() : cell.trained_network();
   StepOptions options;
-  impl_->step.cell()->ConfigureStep(options);
+  cell.ConfigureStep(options);
   impl_->networks = options.networks;
   if (impl_->status.ok()) impl_->status = cell.trained_by().status();
 }
 
-absl::Status Model::Impl::CheckTrainable() {
+absl::Status Model::Impl::CheckTrainable() const {
   if (!optimizer->status().ok()) return optimizer->status();
   std::vector<std::string> unowned;
   const std::vector<Parameter>& owned = optimizer->parameters();
@@ -220,12 +240,13 @@ absl::Status Model::Impl::CheckColumns(const data::Dataset& dataset, int arity, 
 }
 
 std::string Model::Impl::GradientName(std::int64_t index) const {
-  const nn::Optimizer* owner = optimizer;
-  if (owner == nullptr && step.defined()) {
-    if (auto* cell = dynamic_cast<nn::TrainOneStepCell*>(step.cell())) owner = &cell->trained_by();
+  const nn::Optimizer* owner = user_step != nullptr ? &user_step->trained_by() : optimizer;
+  if (owner == nullptr) return "";
+  // Frozen parameters have no gradient in the step.
+  for (const Parameter& parameter : owner->parameters()) {
+    if (parameter.requires_grad() && index-- == 0) return parameter.name();
   }
-  if (owner == nullptr || index < 0 || index >= static_cast<std::int64_t>(owner->parameters().size())) return "";
-  return owner->parameters()[static_cast<std::size_t>(index)].name();
+  return "";
 }
 
 absl::Status Model::Impl::AfterStep(const CompiledStep& run, RunContext& context) {
@@ -242,9 +263,7 @@ absl::Status Model::Impl::AfterStep(const CompiledStep& run, RunContext& context
     }
     return absl::OkStatus();
   }
-  const LossScaler* state = scaler.get();
-  const auto* own = dynamic_cast<nn::TrainOneStepWithLossScaleCell*>(step.cell());
-  if (own != nullptr) state = &own->scaler();
+  const LossScaler* state = ActiveScaler();
   context.overflow = *finite == 0;
   context.loss_scale = static_cast<float>(state->scale());
   context.skipped_steps = state->skipped_steps();
@@ -283,6 +302,10 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
   }
   if (epochs < 1) return absl::InvalidArgumentError(absl::StrCat("epochs must be at least 1, got ", epochs));
   const bool own = self.own_step != nullptr;
+  if (own) {
+    // Freezing and unfreezing may have changed what is trainable.
+    if (absl::Status status = self.CheckTrainable(); !status.ok()) return status;
+  }
   const int arity = own && self.network.arity() >= 0 ? self.network.arity() + 1 : self.step.arity();
   if (absl::Status status = self.CheckColumns(dataset, arity, own ? "training (the network's inputs and a label)" : "the training step");
       !status.ok()) {
@@ -299,6 +322,10 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
   context.global_step = self.global_step;
   callbacks.OnTrainBegin(context);
   absl::Status failure;
+  // The Program of the last step serves the next one while input types and structure stand still.
+  CompiledStep* program = nullptr;
+  std::vector<TensorSpec> program_inputs;
+  std::uint64_t program_structure = 0;
   for (std::int64_t epoch = 1; epoch <= epochs && failure.ok() && !context.stop_requested(); ++epoch) {
     context.epoch = epoch;
     context.step_in_epoch = 0;
@@ -317,10 +344,19 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
       }
       ++context.step_in_epoch;
       callbacks.OnStepBegin(context);
-      absl::StatusOr<CompiledStep*> program = self.Program(
-          self.step.cell(), [&](const std::vector<Tensor>& columns) { return self.step.Flat(columns); }, row, options);
-      failure = program.ok() ? (*program)->Run(row) : program.status();
-      if (failure.ok()) failure = self.AfterStep(**program, context);
+      if (program == nullptr || program_structure != internal::StructureVersion() || !Match(row, program_inputs)) {
+        absl::StatusOr<CompiledStep*> found = self.Program(
+            self.step.cell(), [&](const std::vector<Tensor>& columns) { return self.step.Flat(columns); }, row, options);
+        if (!found.ok()) {
+          failure = found.status();
+          break;
+        }
+        program = *found;
+        program_inputs = SpecsOf(row);
+        program_structure = internal::StructureVersion();
+      }
+      failure = program->Run(row);
+      if (failure.ok()) failure = self.AfterStep(*program, context);
       if (failure.ok()) callbacks.OnStepEnd(context);
     }
     if (failure.ok()) callbacks.OnEpochEnd(context);
@@ -375,8 +411,17 @@ absl::StatusOr<std::vector<Tensor>> Model::PredictAll(const std::vector<Tensor>&
 }
 
 std::int64_t Model::global_step() const { return impl_->global_step; }
-std::int64_t Model::skipped_steps() const { return impl_->scaler == nullptr ? 0 : impl_->scaler->skipped_steps(); }
-double Model::loss_scale() const { return impl_->scaler == nullptr ? 1.0 : impl_->scaler->scale(); }
+
+std::int64_t Model::skipped_steps() const {
+  const LossScaler* scaler = impl_->ActiveScaler();
+  return scaler == nullptr ? 0 : scaler->skipped_steps();
+}
+
+double Model::loss_scale() const {
+  const LossScaler* scaler = impl_->ActiveScaler();
+  return scaler == nullptr ? 1.0 : scaler->scale();
+}
+
 const LossScaleConfig& Model::loss_scale_config() const { return impl_->scale_config; }
 const amp::Precision& Model::precision() const { return impl_->precision; }
 std::vector<const compiler::CompileResult*> Model::compiled() const { return impl_->compiled; }
@@ -391,11 +436,20 @@ std::size_t Model::peak_bytes() const {
 
 std::vector<Parameter> Model::AllState() const {
   std::vector<Parameter> state;
-  for (auto& [name, parameter] : impl_->network.cell()->ParametersAndNames()) state.push_back(parameter);
-  const auto append = [&](const std::vector<Parameter>& more) { state.insert(state.end(), more.begin(), more.end()); };
+  for (auto& [name, parameter] : impl_->root()->ParametersAndNames()) state.push_back(parameter);
+  const auto append = [&](const std::vector<Parameter>& more) {
+    for (const Parameter& entry : more) {
+      if (std::find(state.begin(), state.end(), entry) == state.end()) state.push_back(entry);
+    }
+  };
   if (impl_->optimizer != nullptr) append(impl_->optimizer->State());
-  if (impl_->scaler != nullptr) append(impl_->scaler->state());
+  if (impl_->user_step != nullptr) append(impl_->user_step->trained_by().State());
+  if (impl_->ActiveScaler() != nullptr) append(impl_->ActiveScaler()->state());
   append({impl_->rng.seed, impl_->rng.step});
+  // What else a step of the user's own holds: further optimizers.
+  for (const auto& [key, program] : impl_->programs) {
+    if (program != nullptr) append(program->state());
+  }
   return state;
 }
 

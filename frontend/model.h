@@ -54,7 +54,7 @@ class Model {
   Model(Network& network, Loss& loss, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(loss), nullptr, std::move(options)) {}
   /// A training step of its own (see nn::TrainOneStepCell), which every column of the data set is an input of; or a
-  /// network without a loss, to predict.
+  /// network without a loss, to predict. Predict runs the network that the step trains.
   template <typename Network>
   explicit Model(Network& network, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(), nullptr, std::move(options)) {
@@ -109,7 +109,7 @@ class Model {
   struct Impl;
   Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* optimizer, ModelOptions options);
   void BuildStep();
-  void UseStep(nn::CellFunction step, const nn::TrainOneStepCell& cell);
+  void UseStep(nn::CellFunction step, nn::TrainOneStepCell& cell);
 
   std::unique_ptr<Impl> impl_;
 };

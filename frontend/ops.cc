@@ -200,13 +200,22 @@ ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vect
         absl::FailedPreconditionError("ValueAndGrad belongs into a training step's Construct; no trace is running"));
     return {error, {}, std::vector<Tensor>(parameters.size(), error)};
   }
+  std::vector<Parameter> trained;
+  for (const Parameter& parameter : parameters) {
+    if (parameter.requires_grad()) trained.push_back(parameter);
+  }
   Trace::Gradients result = trace->ValueAndGrad(
-      network.cell(), [&](const std::vector<Tensor>& arguments) { return network.Flat(arguments); }, inputs, parameters,
+      network.cell(), [&](const std::vector<Tensor>& arguments) { return network.Flat(arguments); }, inputs, trained,
       seed);
   ValueAndGradResult value_and_grad;
   value_and_grad.value = result.outputs.front();
   value_and_grad.aux.assign(result.outputs.begin() + 1, result.outputs.end());
-  value_and_grad.gradients = std::move(result.gradients);
+  auto gradient = result.gradients.begin();
+  for (const Parameter& parameter : parameters) {
+    value_and_grad.gradients.push_back(parameter.requires_grad()
+                                           ? *gradient++
+                                           : trace->Splat({parameter.dtype(), parameter.shape()}, 0.0));
+  }
   return value_and_grad;
 }
 

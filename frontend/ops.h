@@ -131,7 +131,7 @@ struct ValueAndGradResult {
   std::vector<Tensor> gradients;  ///< one a parameter
 };
 /// The loss of `network` on `inputs` and its gradients by `parameters`, inside a training step. `seed` is the cotangent of
-/// the loss, f32, of the loss's shape or scalar; undefined means 1. A plain call of the same network on the same inputs
+/// the loss, f32, of the loss's shape or scalar; undefined means 1. Frozen parameters get zeros. A plain call of the same network on the same inputs
 /// earlier in the step is the same forward pass.
 ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vector<Parameter>& parameters,
                                 const std::vector<Tensor>& inputs, const Tensor& seed = {});

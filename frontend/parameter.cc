@@ -39,7 +39,10 @@ const std::string& Parameter::name() const { return data_->entry->name(); }
 const Shape& Parameter::shape() const { return data_->entry->spec().shape; }
 DType Parameter::dtype() const { return data_->entry->spec().dtype; }
 bool Parameter::requires_grad() const { return data_->requires_grad; }
-void Parameter::set_requires_grad(bool requires_grad) { data_->requires_grad = requires_grad; }
+void Parameter::set_requires_grad(bool requires_grad) {
+  data_->requires_grad = requires_grad;
+  internal::StructureChanged();
+}
 const Initializer& Parameter::initializer() const { return data_->initializer; }
 const std::shared_ptr<runtime::StateEntry>& Parameter::entry() const { return data_->entry; }
 void Parameter::set_name(const std::string& name) { data_->entry->set_name(name); }

@@ -31,18 +31,27 @@ std::string Lower(std::string text) {
   return text;
 }
 
-/// Finds the name under which a Cell is a member.
+/// Finds the path of a Cell below another one: "conv1", or "blocks/0" for the elements of a list.
 class NameFinder : public nn::internal::MemberVisitor {
  public:
   explicit NameFinder(const nn::Cell* wanted) : wanted_(wanted) {}
   void Visit(const std::string& name, nn::Cell& cell) override {
-    if (&cell == wanted_) name_ = name;
+    if (name_.has_value()) return;
+    const std::string path = absl::StrCat(prefix_, name);
+    if (&cell == wanted_) {
+      name_ = path;
+      return;
+    }
+    const std::string outer = std::exchange(prefix_, absl::StrCat(path, "/"));
+    cell.VisitMembers(*this);
+    prefix_ = outer;
   }
   void Visit(const std::string&, Parameter&) override {}
   const std::optional<std::string>& name() const { return name_; }
 
  private:
   const nn::Cell* wanted_;
+  std::string prefix_;
   std::optional<std::string> name_;
 };
 
@@ -174,7 +183,11 @@ Trace::Gradients Trace::ValueAndGrad(const nn::Cell* cell, const TensorFunction&
     arguments.push_back(failed() ? Poison({}) : Import(input, depth()));
   }
   for (const Parameter& parameter : parameters) StateAt(parameter, depth());
+  // A repeated forward pass draws what the first one drew.
+  const std::int64_t fresh_call_site = next_call_site_;
+  if (const CellCall* earlier = FindEarlierCall(cell, inputs)) next_call_site_ = earlier->first_call_site;
   std::vector<Tensor> outputs = function(arguments);
+  next_call_site_ = std::max(next_call_site_, fresh_call_site);
   if (outputs.empty()) Fail("a function without outputs has no gradient");
 
   Frame& frame = frames_.back();
@@ -233,6 +246,13 @@ Trace::Gradients Trace::ValueAndGrad(const nn::Cell* cell, const TensorFunction&
   return result;
 }
 
+Trace::CellCall* Trace::FindEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs) {
+  for (CellCall& call : calls_) {
+    if (cell != nullptr && call.cell == cell && !call.replaced && SameValues(call.inputs, inputs)) return &call;
+  }
+  return nullptr;
+}
+
 // A step that calls its network and then asks for its gradient on the same inputs means one forward pass.
 void Trace::ReplaceEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs,
                                const std::vector<Tensor>& outputs) {
@@ -276,6 +296,15 @@ Tensor Trace::Read(const Parameter& parameter) {
   if (!parameter.defined()) {
     Fail("an undefined Parameter was read");
     return Poison({});
+  }
+  const std::string& role = parameter.entry()->role();
+  if (registered_.has_value() && (role == "parameter" || role == "statistic") &&
+      std::find(registered_->begin(), registered_->end(), parameter) == registered_->end()) {
+    const nn::Cell* reader = cells_.empty() ? nullptr : cells_.back().cell;
+    Fail(absl::StrCat("a Parameter ", parameter.entry()->spec().ToString(),
+                      " is used but not registered; name its member in MPC_CELL(",
+                      reader == nullptr ? "Cell" : reader->TypeName(), ", ...)"));
+    return Poison(parameter.shape());
   }
   if (depth() == 1) FlushDeferred(&parameter);
   return StateAt(parameter, depth()).current;
@@ -331,6 +360,13 @@ bool Trace::ClaimUpdate(const Parameter& parameter) {
   if (std::find(updated_.begin(), updated_.end(), parameter) != updated_.end()) return false;
   updated_.push_back(parameter);
   return true;
+}
+
+std::string Trace::OptimizerPrefix(const Parameter& step) {
+  const auto known = std::find(optimizer_steps_.begin(), optimizer_steps_.end(), step);
+  const auto index = known - optimizer_steps_.begin();
+  if (known == optimizer_steps_.end()) optimizer_steps_.push_back(step);
+  return index == 0 ? "optimizer" : absl::StrCat("optimizer", index + 1);
 }
 
 Trace::RandomUse Trace::UseRandom() {
@@ -404,7 +440,7 @@ void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
   if (cell.is_loss()) frame.scope.network = false;
   if (cell.to_float().has_value()) frame.scope.pin = cell.to_float();
   if (depth() == 1) {
-    calls_.push_back({&cell, inputs, {}, 0, false});
+    calls_.push_back({&cell, inputs, {}, next_call_site_, 0, false});
     frame.call = calls_.size();
   }
   cells_.push_back(std::move(frame));

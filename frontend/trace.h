@@ -42,6 +42,9 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
+  /// The Parameters that the root Cell registers: reading another one is an error.
+  void SetRegistered(std::vector<Parameter> parameters) { registered_ = std::move(parameters); }
+
   /// The innermost live trace of this thread, or null.
   static Trace* Current();
 
@@ -77,6 +80,9 @@ class Trace {
                    Attributes attributes);
   /// False if an optimizer has already updated `parameter` in this step.
   bool ClaimUpdate(const Parameter& parameter);
+  /// The state prefix of the optimizer that counts its updates in `step`: "optimizer" for the first one of the trace,
+  /// then "optimizer2", ...
+  std::string OptimizerPrefix(const Parameter& step);
   /// Seed and step of the generator, and the id of this use.
   struct RandomUse {
     Tensor seed;
@@ -133,6 +139,7 @@ class Trace {
     const nn::Cell* cell;
     std::vector<Tensor> inputs;
     std::vector<Tensor> outputs;
+    std::int64_t first_call_site = 0;  ///< of the random uses inside
     std::size_t last = 0;  ///< calls_[own index .. last - 1] are this call and those inside it
     bool replaced = false;
   };
@@ -145,6 +152,8 @@ class Trace {
   StateValue& StateAt(const Parameter& parameter, std::size_t depth);
   void FlushDeferred(const Parameter* reader);
   void EmitUpdate(const Deferred& update);
+  /// The plain call of `cell` on `inputs` that has not been replaced yet, or null.
+  CellCall* FindEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs);
   void ReplaceEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
 
   compiler::GraphBuilder graph_;
@@ -155,6 +164,8 @@ class Trace {
   std::vector<CellCall> calls_;
   std::vector<Parameter> used_;
   std::vector<Parameter> updated_;
+  std::vector<Parameter> optimizer_steps_;
+  std::optional<std::vector<Parameter>> registered_;
   std::int64_t next_call_site_ = 0;
   bool uses_random_ = false;
   bool training_ = false;

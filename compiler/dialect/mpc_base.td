@@ -45,6 +45,7 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
   let parameters = (ins StringRefParameter<"Cell path">:$path,
                         DefaultValuedParameter<"bool", "false">:$network,
                         OptionalParameter<"::mlir::Type">:$pin);
+  let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

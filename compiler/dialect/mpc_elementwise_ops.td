@@ -16,6 +16,7 @@ def Mpc_ConstantOp : Mpc_Op<"constant", "Exempt", [Pure, ConstantLike]> {
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Mpc_Tensor:$output);
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure]> {

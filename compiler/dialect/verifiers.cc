@@ -19,6 +19,21 @@ LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTenso
   return success();
 }
 
+LogicalResult ScopeAttr::verify(llvm::function_ref<InFlightDiagnostic()> EmitError, StringRef Path, bool Network,
+                                Type Pin) {
+  if (Pin && !Pin.isF32() && !Pin.isF16() && !Pin.isBF16())
+    return EmitError() << "scope '" << Path << "' pins " << Pin << "; choose f32, f16 or bf16";
+  return success();
+}
+
+LogicalResult ConstantOp::verify() {
+  if (!isa<DenseElementsAttr>(getValue()))
+    return emitOpError() << "takes a dense value, got " << getValue();
+  if (getValue().getShapedType() != getType())
+    return emitOpError() << "result is " << getType() << ", its value is " << getValue().getShapedType();
+  return success();
+}
+
 LogicalResult ValueAndGradOp::verifySymbolUses(SymbolTableCollection &Symbols) {
   auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
   if (!Callee)

@@ -93,9 +93,10 @@ Cotangents AvgPool2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<boo
 Cotangents BatchNormTrainOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   for (unsigned Index : {1u, 2u, 3u})
     if (Dy[Index])
-      return emitOpError() << "has no derivative by its batch statistics, but the loss depends on result " << Index
-                           << " (" << (Index == 1 ? "mean" : Index == 2 ? "variance" : "inv_std")
-                           << "); use mpc.stop_gradient, or compute the statistic with reduce_mean";
+      return emitError() << describeWithCell(*this)
+                         << " has no derivative by its batch statistics, but the loss depends on result "
+                         << Index << " (" << (Index == 1 ? "mean" : Index == 2 ? "variance" : "inv_std")
+                         << "); use mpc.stop_gradient, or compute the statistic with reduce_mean";
   SmallVector<Value> Result(3);
   if (!llvm::is_contained(Needed, true))
     return Result;
@@ -111,8 +112,9 @@ Cotangents BatchNormTrainOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRe
 Cotangents BatchNormInferOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   for (unsigned Index : {3u, 4u})
     if (Needed[Index])
-      return emitOpError() << "has no derivative by its statistics, but the gradient of operand " << Index << " ("
-                           << (Index == 3 ? "mean" : "variance") << ") is needed";
+      return emitError() << describeWithCell(*this)
+                         << " has no derivative by its statistics, but the gradient of operand " << Index
+                         << " (" << (Index == 3 ? "mean" : "variance") << ") is needed";
   SmallVector<Value> Result(5);
   if (!llvm::is_contained(Needed, true))
     return Result;
@@ -143,11 +145,13 @@ Cotangents LogSoftmaxOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bo
 
 Cotangents SoftmaxCrossEntropyOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   if (Dy[1])
-    return emitOpError() << "has no derivative by log_sum_exp, which is saved for its own derivative, but the loss "
-                            "depends on it";
+    return emitError() << describeWithCell(*this)
+                       << " has no derivative by log_sum_exp, which is saved for its own derivative, but the loss "
+                          "depends on it";
   if (Needed[1])
-    return emitOpError() << "has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use "
-                            "mpc.stop_gradient on labels that depend on parameters";
+    return emitError() << describeWithCell(*this)
+                       << " has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use "
+                          "mpc.stop_gradient on labels that depend on parameters";
   SmallVector<Value> Result(2);
   if (Needed[0])
     Result[0] = SoftmaxCrossEntropyGradOp::create(Builder, getLoc(), getLogits().getType(), Dy[0], getLogits(),

@@ -53,6 +53,13 @@ RankedTensorType termType(RankedTensorType Operand, ArrayRef<int64_t> Full) {
   return RankedTensorType::get(Full, accumulatorType(Operand.getElementType()));
 }
 
+std::string describeWithCell(Operation *Op) {
+  std::string Text = "'" + Op->getName().getStringRef().str() + "'";
+  if (auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName); Scope && !Scope.getPath().empty())
+    Text += " in '" + Scope.getPath().str() + "'";
+  return Text;
+}
+
 Value scalarConstant(OpBuilder &Builder, Location Loc, Type Element, double Number) {
   auto Type = RankedTensorType::get({}, Element);
   auto Elements = DenseElementsAttr::get(Type, Builder.getFloatAttr(Element, Number).getValue());

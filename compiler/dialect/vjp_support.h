@@ -3,6 +3,8 @@
 
 #include "compiler/dialect/dialect.h"
 
+#include <string>
+
 namespace mpc {
 
 /// One cotangent an operand, null where it is zero or not needed.
@@ -26,6 +28,9 @@ mlir::Value sumTo(mlir::OpBuilder &Builder, mlir::Location Loc, mlir::Value V, m
 /// The type that the element-wise term of a cotangent needs: \p Operand itself where its shape is \p Full, else the
 /// accumulator's element type in shape \p Full, since sumTo rounds it afterwards.
 mlir::RankedTensorType termType(mlir::RankedTensorType Operand, llvm::ArrayRef<int64_t> Full);
+
+/// What messages call an operation: "'mpc.relu' in 'lenet5/fc1'", or its name alone where it has no Cell path.
+std::string describeWithCell(mlir::Operation *Op);
 
 /// A floating scalar constant.
 mlir::Value scalarConstant(mlir::OpBuilder &Builder, mlir::Location Loc, mlir::Type Element, double Value);

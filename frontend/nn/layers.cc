@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/context.h"
 
 namespace mpc::nn {
 namespace {
@@ -116,6 +117,7 @@ AvgPool2d::AvgPool2d(const Pool2dOptions& options) : options_(PoolOptions(option
 
 CellList& CellList::Append(AnyCell cell) {
   cells_.push_back(std::move(cell));
+  mpc::internal::StructureChanged();
   return *this;
 }
 

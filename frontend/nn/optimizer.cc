@@ -78,12 +78,12 @@ absl::StatusOr<std::int64_t> Optimizer::step() const {
 }
 
 std::vector<Parameter> Optimizer::State() {
-  learning_rate_.set_name("optimizer.learning_rate");
-  step_.set_name("optimizer.step");
+  learning_rate_.set_name(absl::StrCat(prefix_, ".learning_rate"));
+  step_.set_name(absl::StrCat(prefix_, ".step"));
   std::vector<Parameter> state{learning_rate_, step_};
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     for (std::size_t slot = 0; slot < slot_names_.size(); ++slot) {
-      slots_[i][slot].set_name(absl::StrCat("optimizer.", parameters_[i].name(), ".", slot_names_[slot]));
+      slots_[i][slot].set_name(absl::StrCat(prefix_, ".", parameters_[i].name(), ".", slot_names_[slot]));
       state.push_back(slots_[i][slot]);
     }
   }
@@ -99,6 +99,7 @@ bool Optimizer::operator()(const std::vector<Tensor>& gradients) {
                              " parameters"));
   }
   if (trace->failed()) return false;
+  prefix_ = trace->OptimizerPrefix(step_);
   State();
   const Tensor learning_rate = learning_rate_.Read();
   const Tensor step = step_.Read();

@@ -49,6 +49,7 @@ class Optimizer {
 
  private:
   std::vector<Parameter> parameters_;
+  std::string prefix_ = "optimizer";  ///< of state names; the second optimizer of a step is "optimizer2"
   Parameter learning_rate_;
   Parameter step_;
   std::vector<std::string> slot_names_;

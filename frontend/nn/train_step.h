@@ -50,7 +50,7 @@ class TrainOneStepCell : public Cell {
   void ConfigureStep(mpc::internal::StepOptions& options) override;
   /// What a Model asks: where the levels act.
   const CellFunction& trained_network() const { return network; }
-  const Optimizer& trained_by() const { return optimizer; }
+  Optimizer& trained_by() const { return optimizer; }
 
  protected:
   /// The gradients of `network` by `weights`: `grad(inputs..., sens)`; the last tensor is the cotangent.

@@ -24,8 +24,10 @@ public:
       return Cast;
     if (Operation *Definition = V.getDefiningOp())
       Builder.setInsertionPointAfter(Definition);
+    else if (Operation *InBlock = V.getParentBlock()->findAncestorOpInBlock(*User))
+      Builder.setInsertionPoint(InBlock);
     else
-      Builder.setInsertionPoint(V.getParentBlock()->findAncestorOpInBlock(*User));
+      Builder.setInsertionPointToStart(V.getParentBlock());
     Cast = CastOp::create(Builder, V.getLoc(), Source.clone(Element), V);
     return Cast;
   }

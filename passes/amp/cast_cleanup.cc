@@ -72,14 +72,15 @@ public:
   using CastCleanupPassBase::CastCleanupPassBase;
 
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    // Other blocks are unreachable: nothing branches. There, definitions may form cycles that never stop folding.
+    Block &Body = getOperation().getBody().front();
     bool Changed = true;
     while (Changed) {
-      Changed = false;
-      for (Block &Block : getOperation().getBody()) {
-        Changed |= rewriteCasts(Block);
-        Changed |= mergeEqual(Block);
-        Changed |= eraseDead(Block);
-      }
+      Changed = rewriteCasts(Body);
+      Changed |= mergeEqual(Body);
+      Changed |= eraseDead(Body);
     }
   }
 

@@ -16,9 +16,11 @@ public:
   using FlattenGuardsPassBase::FlattenGuardsPassBase;
 
   void runOnOperation() override {
-    SmallVector<GuardedUpdateOp> Guards;
-    getOperation().walk([&](GuardedUpdateOp Guard) { Guards.push_back(Guard); });
-    for (GuardedUpdateOp Guard : Guards)
+    if (getOperation().isExternal())
+      return;
+    // Other blocks are unreachable: nothing branches. There, updates may form cycles.
+    Block &Body = getOperation().getBody().front();
+    for (auto Guard : llvm::make_early_inc_range(Body.getOps<GuardedUpdateOp>()))
       flatten(Guard);
   }
 

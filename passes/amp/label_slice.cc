@@ -6,26 +6,27 @@ using namespace mlir;
 
 namespace mpc {
 
-static bool collect(Value V, llvm::SetVector<Operation *> &Slice) {
-  Operation *Op = V.getDefiningOp();
-  if (!Op || isa<ConstantOp>(Op))
-    return true;
+// Arithmetic and movement, which a slice follows; matrix work, norms and losses end it.
+static bool isPointwise(Operation *Op) {
   auto Amp = dyn_cast<AmpOpInterface>(Op);
   if (!Amp)
     return false;
   AmpClass Class = Amp.getAmpClass();
-  bool Pointwise = Class == AmpClass::Clear || Class == AmpClass::Infer || Class == AmpClass::Deny;
-  if (!Pointwise && !isa<CastOp>(Op))
-    return false;
-  if (!Slice.insert(Op))
-    return true;
-  return llvm::all_of(Op->getOperands(), [&](Value Operand) { return collect(Operand, Slice); });
+  return Class == AmpClass::Clear || Class == AmpClass::Infer || Class == AmpClass::Deny || isa<CastOp>(Op);
 }
 
 llvm::SetVector<Operation *> labelSlice(Value Labels) {
   llvm::SetVector<Operation *> Slice;
-  if (!collect(Labels, Slice))
-    Slice.clear();
+  SmallVector<Value> Worklist{Labels};
+  while (!Worklist.empty()) {
+    Operation *Op = Worklist.pop_back_val().getDefiningOp();
+    if (!Op || isa<ConstantOp>(Op))
+      continue;
+    if (!isPointwise(Op))
+      return {};
+    if (Slice.insert(Op))
+      llvm::append_range(Worklist, llvm::reverse(Op->getOperands()));
+  }
   return Slice;
 }
 

@@ -258,8 +258,11 @@ public:
 
 private:
   LogicalResult wrap(func::FuncOp Function) {
-    SmallVector<ValueAndGradOp> Steps;
-    Function.walk([&](ValueAndGradOp Step) { Steps.push_back(Step); });
+    // Other blocks are unreachable: nothing branches.
+    Block &Body = Function.getBody().front();
+    auto Steps = llvm::to_vector(Body.getOps<ValueAndGradOp>());
+    if (!isa<func::ReturnOp>(Body.getTerminator()))
+      return success();
     bool Wrapped = false;
     for (unsigned Index = 0; Index < Function.getNumArguments(); ++Index)
       Wrapped |= isScaler(Function, Index);

@@ -76,9 +76,9 @@ void PrecisionAssignment::collectDifferentiated(ModuleOp Module) {
     auto Callee = Module.lookupSymbol<func::FuncOp>(Step.getCallee());
     if (!Callee || Callee.isExternal())
       return;
-    auto Return = cast<func::ReturnOp>(Callee.getBody().front().getTerminator());
+    auto Return = dyn_cast<func::ReturnOp>(Callee.getBody().front().getTerminator());
     SmallVector<std::pair<Operation *, bool>> Worklist;
-    if (Return.getNumOperands() > 0)
+    if (Return && Return.getNumOperands() > 0)
       Worklist.push_back({Return.getOperand(0).getDefiningOp(), true});
     while (!Worklist.empty()) {
       auto [Op, GivesValue] = Worklist.pop_back_val();

@@ -31,7 +31,7 @@ FailureOr<SmallVector<Value>> Flattener::append(func::FuncOp Function, Operation
     return User->emitOpError() << "cannot be differentiated: function '" << Function.getName() << "' calls itself";
   if (Function.isExternal())
     return User->emitOpError() << "cannot be differentiated: function '" << Function.getName() << "' has no body";
-  if (!Function.getBody().hasOneBlock())
+  if (!Function.getBody().hasOneBlock() || !isa<func::ReturnOp>(Function.getBody().front().getTerminator()))
     return User->emitOpError() << "cannot be differentiated: function '" << Function.getName() << "' has control flow";
 
   Stack.push_back(Function);

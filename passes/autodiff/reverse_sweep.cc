@@ -1,5 +1,7 @@
 #include "passes/autodiff/reverse_sweep.h"
 
+#include "compiler/dialect/vjp_support.h"
+
 using namespace mlir;
 
 namespace mpc {
@@ -8,14 +10,6 @@ namespace mpc {
 static constexpr size_t MaxPathNotes = 8;
 
 static bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
-
-/// "'mpc.relu' in 'lenet5/fc1'".
-static std::string describe(Operation *Op) {
-  std::string Text = "'" + Op->getName().getStringRef().str() + "'";
-  if (auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName); Scope && !Scope.getPath().empty())
-    Text += " in '" + Scope.getPath().str() + "'";
-  return Text;
-}
 
 ReverseSweep::ReverseSweep(Block &Body, ArrayRef<Input> Inputs) : Body(Body), Inputs(Inputs) { markActive(); }
 
@@ -176,7 +170,7 @@ static void attachPath(InFlightDiagnostic &Error, ArrayRef<Operation *> Path, St
         Error.attachNote(Op->getLoc()) << "(" << Hidden << " more operations)";
       continue;
     }
-    Error.attachNote(Op->getLoc()) << (Index == 0 ? First : StringRef("which is computed by ")) << describe(Op);
+    Error.attachNote(Op->getLoc()) << (Index == 0 ? First : StringRef("which is computed by ")) << describeWithCell(Op);
   }
 }
 
@@ -185,7 +179,7 @@ LogicalResult ReverseSweep::reportMissingRule(Operation &Op) const {
   SmallVector<Operation *> ToInput = pathToInput(Op, Reached);
   auto Named = llvm::find_if(Inputs, [&](const Input &In) { return In.Value == Reached; });
   InFlightDiagnostic Error = Op.emitError();
-  Error << describe(&Op) << " has no derivative rule (VJP), but the gradient of " << Named->Name
+  Error << describeWithCell(&Op) << " has no derivative rule (VJP), but the gradient of " << Named->Name
         << " passes through it; mpc.stop_gradient on its operands makes it a constant";
   attachPath(Error, pathFromLoss(Op), "from the loss: computed by ");
   attachPath(Error, ToInput, "its operand is computed by ");

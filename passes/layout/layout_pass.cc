@@ -25,17 +25,19 @@ public:
 
   void runOnOperation() override {
     ChannelsLast.clear();
-    for (Block &Block : getOperation().getBody()) {
-      // Program order: the transposes behind every operand have sunk as far as they go before their users are seen.
-      for (Operation &Op : llvm::make_early_inc_range(Block))
-        rewrite(&Op);
-      eraseDead(Block);
-      for (auto Transpose : llvm::make_early_inc_range(Block.getOps<TransposeOp>()))
-        reshapeIfFree(Transpose);
-      for (auto Reshape : llvm::make_early_inc_range(Block.getOps<ReshapeOp>()))
-        mergeReshapes(Reshape);
-      eraseDead(Block);
-    }
+    if (getOperation().isExternal())
+      return;
+    // Other blocks are unreachable: nothing branches.
+    Block &Body = getOperation().getBody().front();
+    // Program order: the transposes behind every operand have sunk as far as they go before their users are seen.
+    for (Operation &Op : llvm::make_early_inc_range(Body))
+      rewrite(&Op);
+    eraseDead(Body);
+    for (auto Transpose : llvm::make_early_inc_range(Body.getOps<TransposeOp>()))
+      reshapeIfFree(Transpose);
+    for (auto Reshape : llvm::make_early_inc_range(Body.getOps<ReshapeOp>()))
+      mergeReshapes(Reshape);
+    eraseDead(Body);
   }
 
 private:

@@ -25,7 +25,7 @@ func.func @random(%0: tensor<i64>) {
 // -----
 
 func.func @random(%0: tensor<i64>) {
-  // expected-error @+1 {{'mpc.random' op attribute 'distribution' failed to satisfy constraint: one of uniform, normal, truncated_normal}}
+  // expected-error @+1 {{'mpc.random' op attribute 'distribution' failed to satisfy constraint: string attribute one of uniform, normal, truncated_normal}}
   %r0 = mpc.random %0 {distribution = "cauchy", shape = array<i64: 1>} : (tensor<i64>) -> tensor<1xf32>
   return
 }
@@ -113,7 +113,7 @@ func.func @relu(%0: tensor<?xf32>) {
 // -----
 
 func.func @relu(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
-  // expected-error @+1 {{'mpc.relu' op }}
+  // expected-error @+1 {{'mpc.relu' op requires a single operand}}
   %r0 = mpc.relu %0, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }

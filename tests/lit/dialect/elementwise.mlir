@@ -160,9 +160,9 @@ func.func @maximum_grad(%0: tensor<4x3xf32>, %1: tensor<4x3xf32>, %2: tensor<3xf
 }
 
 // CHECK-LABEL: func @add_scalar(
-// CHECK: mpc.add_scalar %{{.*}} {value = 1.000000e-08 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.add_scalar %{{.*}} {value = 3.906250e-03 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
 func.func @add_scalar(%0: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.add_scalar %0 {value = 1.000000e-08 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.add_scalar %0 {value = 3.906250e-03 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 

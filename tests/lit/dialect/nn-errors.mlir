@@ -41,7 +41,7 @@ func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>, %2: tensor<4xf32>) {
 // -----
 
 func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>) {
-  // expected-error @+1 {{'mpc.matmul' op attribute 'activation' failed to satisfy constraint: one of none, relu, sigmoid, tanh}}
+  // expected-error @+1 {{'mpc.matmul' op attribute 'activation' failed to satisfy constraint: string attribute one of none, relu, sigmoid, tanh}}
   %r0 = mpc.matmul %0, %1 {activation = "gelu"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return
 }
@@ -89,7 +89,7 @@ func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>, %2: tensor<3
 // -----
 
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x9x9xf32>) {
-  // expected-error @+1 {{'mpc.conv2d' op conv2d: }}
+  // expected-error @+1 {{'mpc.conv2d' op conv2d: a window of 9 does not fit the padded height of 8}}
   %r0 = mpc.conv2d %0, %1 : (tensor<2x3x8x8xf32>, tensor<6x3x9x9xf32>) -> tensor<2x6x6x6xf32>
   return
 }
@@ -97,7 +97,7 @@ func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x9x9xf32>) {
 // -----
 
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
-  // expected-error @+1 {{'mpc.conv2d' op attribute 'pad_mode' failed to satisfy constraint: one of valid, same, pad}}
+  // expected-error @+1 {{'mpc.conv2d' op attribute 'pad_mode' failed to satisfy constraint: string attribute one of valid, same, pad}}
   %r0 = mpc.conv2d %0, %1 {pad_mode = "full"} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
   return
 }
@@ -105,7 +105,7 @@ func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
 // -----
 
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
-  // expected-error @+1 {{'mpc.conv2d' op attribute 'data_format' failed to satisfy constraint: one of NCHW, NHWC}}
+  // expected-error @+1 {{'mpc.conv2d' op attribute 'data_format' failed to satisfy constraint: string attribute one of NCHW, NHWC}}
   %r0 = mpc.conv2d %0, %1 {data_format = "CHWN"} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
   return
 }
@@ -113,7 +113,7 @@ func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
 // -----
 
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
-  // expected-error @+1 {{'mpc.conv2d' op conv2d: }}
+  // expected-error @+1 {{'mpc.conv2d' op conv2d: input, kernel, stride and dilation must be at least 1; got input 8, kernel 3, stride 0, dilation 1 along height}}
   %r0 = mpc.conv2d %0, %1 {strides = array<i64: 0, 1>} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
   return
 }
@@ -209,7 +209,7 @@ func.func @avg_pool2d(%0: tensor<6x8x8xf32>) {
 // -----
 
 func.func @avg_pool2d(%0: tensor<2x3x8x8xf32>) {
-  // expected-error @+1 {{'mpc.avg_pool2d' op avg_pool2d: }}
+  // expected-error @+1 {{'mpc.avg_pool2d' op avg_pool2d: a window of 9 does not fit the padded height of 8}}
   %r0 = mpc.avg_pool2d %0 {kernel_size = array<i64: 9, 9>} : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xf32>
   return
 }
@@ -353,7 +353,7 @@ func.func @softmax_cross_entropy(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 // -----
 
 func.func @softmax_cross_entropy(%0: tensor<2x3xf32>, %1: tensor<2xi32>) {
-  // expected-error @+1 {{'mpc.softmax_cross_entropy' op attribute 'reduction' failed to satisfy constraint: one of none, mean, sum}}
+  // expected-error @+1 {{'mpc.softmax_cross_entropy' op attribute 'reduction' failed to satisfy constraint: string attribute one of none, mean, sum}}
   %r0, %r1 = mpc.softmax_cross_entropy %0, %1 {reduction = "max"} : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
   return
 }

@@ -82,7 +82,7 @@ func.func @sgd(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tens
 
 func.func @momentum(%0: tensor<4xf32>, %1: tensor<3xf32>, %2: tensor<4xf32>, %3: tensor<f32>) {
   // expected-error @+1 {{'mpc.momentum' op momentum expects velocity of shape 4, got tensor<3xf32>}}
-  %r0, %r1 = mpc.momentum %0, %1, %2, %3 : (tensor<4xf32>, tensor<3xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %r0, %r1 = mpc.momentum %0, %1, %2, %3 : (tensor<4xf32>, tensor<3xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<3xf32>)
   return
 }
 
@@ -98,7 +98,7 @@ func.func @momentum(%0: tensor<4xf16>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3:
 
 func.func @adam(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<3xf32>, %3: tensor<4xf32>, %4: tensor<f32>, %5: tensor<i32>) {
   // expected-error @+1 {{'mpc.adam' op adam expects moment2 of shape 4, got tensor<3xf32>}}
-  %r0, %r1, %r2 = mpc.adam %0, %1, %2, %3, %4, %5 : (tensor<4xf32>, tensor<4xf32>, tensor<3xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %r0, %r1, %r2 = mpc.adam %0, %1, %2, %3, %4, %5 : (tensor<4xf32>, tensor<4xf32>, tensor<3xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<3xf32>)
   return
 }
 
@@ -114,7 +114,7 @@ func.func @adam(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: ten
 
 func.func @adam_weight_decay(%0: tensor<4xf32>, %1: tensor<3xf32>, %2: tensor<4xf32>, %3: tensor<4xf32>, %4: tensor<f32>) {
   // expected-error @+1 {{'mpc.adam_weight_decay' op adam_weight_decay expects moment1 of shape 4, got tensor<3xf32>}}
-  %r0, %r1, %r2 = mpc.adam_weight_decay %0, %1, %2, %3, %4 : (tensor<4xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %r0, %r1, %r2 = mpc.adam_weight_decay %0, %1, %2, %3, %4 : (tensor<4xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<3xf32>, tensor<4xf32>)
   return
 }
 

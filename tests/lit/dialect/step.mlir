@@ -65,9 +65,9 @@ func.func @momentum(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3:
 }
 
 // CHECK-LABEL: func @adam(
-// CHECK: mpc.adam %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {weight_decay = 1.000000e-02 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+// CHECK: mpc.adam %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {weight_decay = 7.812500e-03 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
 func.func @adam(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<4xf32>, %4: tensor<f32>, %5: tensor<i32>, %6: tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
-  %r0, %r1, %r2 = mpc.adam %0, %1, %2, %3, %4, %5, %6 {weight_decay = 1.000000e-02 : f32}
+  %r0, %r1, %r2 = mpc.adam %0, %1, %2, %3, %4, %5, %6 {weight_decay = 7.812500e-03 : f32}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return %r0, %r1, %r2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

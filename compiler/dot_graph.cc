@@ -1,0 +1,133 @@
+#include "compiler/dot_graph.h"
+
+#include "compiler/dialect/dialect.h"
+#include "compiler/module_impl.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace mpc::compiler {
+
+namespace {
+
+struct DTypeColour {
+  llvm::StringLiteral Type, Colour;
+};
+
+constexpr DTypeColour Colours[] = {{"f32", "#cfe2f3"}, {"f16", "#f9cb9c"}, {"bf16", "#d9ead3"}, {"f64", "#d9d2e9"},
+                                   {"i32", "#eeeeee"}, {"i64", "#eeeeee"}, {"i1", "#eeeeee"}};
+
+std::string text(Type Type) {
+  std::string Text;
+  llvm::raw_string_ostream(Text) << Type;
+  return Text;
+}
+
+std::string quoted(StringRef Text) {
+  std::string Result = "\"";
+  for (char C : Text) {
+    if (C == '"' || C == '\\')
+      Result += '\\';
+    Result += C;
+  }
+  return Result + "\"";
+}
+
+std::string colourOf(Type Type) {
+  std::string Name = text(getElementTypeOrSelf(Type));
+  for (const DTypeColour &Known : Colours)
+    if (Known.Type == Name)
+      return Known.Colour.str();
+  return "#ffffff";
+}
+
+class DotWriter {
+public:
+  explicit DotWriter(func::FuncOp Function) : Function(Function), Out(Result) {}
+
+  std::string run() {
+    Out << "digraph " << quoted(Function.getSymName()) << " {\n"
+        << "  rankdir=TB;\n  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\"];\n"
+        << "  edge [fontname=\"Helvetica\", fontsize=9];\n";
+    writeLegend();
+    writeArguments();
+    Function.getBody().walk<WalkOrder::PreOrder>([&](Operation *Op) { collect(Op); });
+    unsigned Cluster = 0;
+    for (auto &[Path, Nodes] : NodesByPath)
+      writeCluster(Path, Nodes, Cluster++);
+    for (const std::string &Edge : Edges)
+      Out << Edge;
+    Out << "}\n";
+    return std::move(Result);
+  }
+
+private:
+  void writeLegend() {
+    Out << "  subgraph cluster_legend {\n    label=\"written type\";\n";
+    for (const DTypeColour &Known : llvm::ArrayRef(Colours).take_front(3))
+      Out << "    legend_" << Known.Type << " [label=" << quoted(Known.Type) << ", fillcolor=" << quoted(Known.Colour)
+          << "];\n";
+    Out << "  }\n";
+  }
+
+  void writeArguments() {
+    for (BlockArgument Argument : Function.getArguments()) {
+      auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
+      std::string Label = Name ? Name.getValue().str() : "argument " + std::to_string(Argument.getArgNumber());
+      std::string Node = "argument" + std::to_string(Argument.getArgNumber());
+      Names[Argument] = Node;
+      Out << "  " << Node << " [shape=ellipse, label=" << quoted(Label)
+          << ", fillcolor=" << quoted(colourOf(Argument.getType())) << "];\n";
+    }
+  }
+
+  void collect(Operation *Op) {
+    std::string Node = "node" + std::to_string(NextNode++);
+    for (Value V : Op->getResults())
+      Names[V] = Node;
+    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+    std::string Colour = Op->getNumResults() == 0 ? "#ffffff" : colourOf(Op->getResult(0).getType());
+    NodesByPath[Scope ? Scope.getPath().str() : ""].push_back(Node + " [label=" + quoted(label(Op)) +
+                                                              ", fillcolor=" + quoted(Colour) + "];\n");
+    for (Value Operand : Op->getOperands())
+      if (auto Source = Names.find(Operand); Source != Names.end())
+        Edges.push_back("  " + Source->second + " -> " + Node + " [label=" + quoted(text(Operand.getType())) + "];\n");
+  }
+
+  static std::string label(Operation *Op) {
+    std::string Label = Op->getName().stripDialect().str();
+    if (auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName))
+      Label += " (" + Reason.getValue().str() + ")";
+    return Label;
+  }
+
+  void writeCluster(StringRef Path, llvm::ArrayRef<std::string> Nodes, unsigned Cluster) {
+    bool Named = !Path.empty();
+    if (Named)
+      Out << "  subgraph cluster_" << Cluster << " {\n    label=" << quoted(Path) << ";\n";
+    for (const std::string &Node : Nodes)
+      Out << (Named ? "    " : "  ") << Node;
+    if (Named)
+      Out << "  }\n";
+  }
+
+  func::FuncOp Function;
+  std::string Result;
+  llvm::raw_string_ostream Out;
+  llvm::DenseMap<Value, std::string> Names;
+  llvm::MapVector<std::string, SmallVector<std::string>, std::map<std::string, unsigned>> NodesByPath;
+  SmallVector<std::string> Edges;
+  unsigned NextNode = 0;
+};
+
+} // namespace
+
+absl::StatusOr<std::string> DotGraph(const Module &Target, const std::string &Name) {
+  ModuleOp Root = Target.impl().module.get();
+  auto Function = Root.lookupSymbol<func::FuncOp>(Name);
+  if (!Function || Function.isExternal())
+    return absl::NotFoundError(absl::StrCat("the module has no function @", Name, " with a body"));
+  return DotWriter(Function).run();
+}
+
+} // namespace mpc::compiler

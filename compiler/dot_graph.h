@@ -1,0 +1,16 @@
+// The graph of a function for Graphviz. Free of MLIR headers.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph_builder.h"
+
+namespace mpc::compiler {
+
+/// `function` as a directed graph: a node for each operation, filled by the element type it writes (see the legend), an
+/// edge for each use labelled with the tensor's type, operations of one Cell in a cluster. `dot -Tsvg` draws it.
+/// Errors: NOT_FOUND where the module has no such function with a body.
+absl::StatusOr<std::string> DotGraph(const Module &module, const std::string &function);
+
+} // namespace mpc::compiler

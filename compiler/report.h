@@ -1,0 +1,21 @@
+// The precision report: what runs in which type and why, what is cast, what is stored. Free of MLIR headers.
+#pragma once
+
+#include <string>
+
+#include "compiler/compiler.h"
+
+namespace mpc::compiler {
+
+/// The whole report of a compiled step: a row for each operation (Cell, storage types read and written, compute type,
+/// reason), casts by kind with counts and bytes, parameters and state, planned arena, state copies with their reasons,
+/// remarks of the passes.
+std::string PrecisionReport(const CompileResult &result);
+
+/// A few lines of the same, for the end of a training run.
+std::string PrecisionSummary(const CompileResult &result);
+
+/// Operations, casts and arguments of every function of a module at any stage.
+std::string ModuleReport(const Module &module);
+
+} // namespace mpc::compiler

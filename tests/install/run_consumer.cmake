@@ -1,0 +1,42 @@
+# Installs the build, moves the tree, then configures, builds, installs and runs the consumer project against it.
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nexit status ${result}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+function(require pattern)
+  if(NOT output MATCHES "${pattern}")
+    message(FATAL_ERROR "expected ${pattern} in:\n${output}")
+  endif()
+endfunction()
+
+set(prefix "${WORK_FOLDER}/moved")
+file(REMOVE_RECURSE "${WORK_FOLDER}")
+run("${CMAKE_COMMAND}" --install "${BUILD_FOLDER}" --prefix "${WORK_FOLDER}/installed")
+file(RENAME "${WORK_FOLDER}/installed" "${prefix}")
+
+set(flags "")
+if(SANITIZE)
+  set(flags "-fsanitize=${SANITIZE}")
+endif()
+run("${CMAKE_COMMAND}" -S "${SOURCE_FOLDER}" -B "${WORK_FOLDER}/build" -G "${GENERATOR}"
+  "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
+  "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_INSTALL_PREFIX=${prefix}" "-DCMAKE_CXX_FLAGS=${flags}"
+  -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
+run("${CMAKE_COMMAND}" --build "${WORK_FOLDER}/build")
+run("${CMAKE_COMMAND}" --install "${WORK_FOLDER}/build")
+
+set(ENV{MPC_DATA_DIR} "")
+run("${prefix}/bin/consumer")
+message("${output}")
+require("step 1, loss [0-9.]+\nstep 2, loss [0-9.]+\n")
+# Data beside the executable come before those of the source tree.
+require("digits: ${prefix}/share/mpc/data/digits.csv.gz")
+
+run("${prefix}/bin/mpc-opt" --help)
+require("mpc-train-pipeline")

@@ -1,0 +1,118 @@
+// RUN: mpc-opt %s --mpc-autodiff --verify-diagnostics --split-input-file
+
+// An operation without a rule on the path, with the way from the loss to the parameter.
+// expected-note @+1 {{from operand 0 ('fc1.weight')}}
+func.func private @forward(%w: tensor<2x2xf32>, %c: tensor<i1>) -> tensor<f32> {
+  // expected-note @+1 {{its operand is computed by 'mpc.tanh'}}
+  %t = mpc.tanh %w : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // expected-error @+1 {{'mpc.select' in 'mlp/gate' has no derivative rule (VJP), but the gradient of operand 0 ('fc1.weight') passes through it; mpc.stop_gradient on its operands makes it a constant}}
+  %s = mpc.select %c, %t, %t {mpc.scope = #mpc.scope<path = "mlp/gate">}
+      : (tensor<i1>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  // expected-note @+1 {{which is computed by 'mpc.relu' in 'mlp/fc2'}}
+  %r = mpc.relu %s {mpc.scope = #mpc.scope<path = "mlp/fc2">} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // expected-note @+1 {{from the loss: computed by 'mpc.reduce_sum'}}
+  %loss = mpc.reduce_sum %r {axes = array<i64>} : (tensor<2x2xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @train_step(%w: tensor<2x2xf32> {mpc.name = "fc1.weight"}, %c: tensor<i1>, %seed: tensor<f32>)
+    -> tensor<2x2xf32> {
+  %loss, %dw = mpc.value_and_grad @forward(%w, %c) seed(%seed) {wrt = array<i64: 0>}
+      : (tensor<2x2xf32>, tensor<i1>, tensor<f32>) -> (tensor<f32>, tensor<2x2xf32>)
+  return %dw : tensor<2x2xf32>
+}
+
+// -----
+
+// The same operation behind stop_gradient is a constant: no error, but no gradient either.
+func.func private @forward(%w: tensor<f32> {mpc.name = "gate"}, %c: tensor<i1>, %v: tensor<f32>) -> tensor<f32> {
+  %s = mpc.select %c, %w, %w : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  %k = mpc.stop_gradient %s : (tensor<f32>) -> tensor<f32>
+  %loss = mpc.mul %k, %v : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @train_step(%w: tensor<f32>, %c: tensor<i1>, %v: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  // expected-warning @+1 {{the loss of 'forward' does not depend on operand 0 ('gate'); its gradient is zero}}
+  %loss, %dw, %dv = mpc.value_and_grad @forward(%w, %c, %v) seed(%v) {wrt = array<i64: 0, 2>}
+      : (tensor<f32>, tensor<i1>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>)
+  return %dw, %dv : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+func.func private @forward(%x: tensor<4x3xf32>, %gamma: tensor<3xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'mpc.batch_norm_train' in 'net/bn1' has no derivative by its batch statistics, but the loss depends on result 1 (mean)}}
+  %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %gamma {mpc.scope = #mpc.scope<path = "net/bn1">}
+      : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+  %loss = mpc.reduce_sum %mean {axes = array<i64>} : (tensor<3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @train_step(%x: tensor<4x3xf32>, %gamma: tensor<3xf32>, %seed: tensor<f32>) -> tensor<4x3xf32> {
+  %loss, %dx = mpc.value_and_grad @forward(%x, %gamma) seed(%seed) {wrt = array<i64: 0>}
+      : (tensor<4x3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf32>)
+  return %dx : tensor<4x3xf32>
+}
+
+// -----
+
+func.func private @scaled(%x: tensor<4x3xf32>, %c: tensor<3xf32>, %v: tensor<3xf32>) -> tensor<4x3xf32> {
+  // expected-error @+1 {{'mpc.batch_norm_infer' has no derivative by its statistics, but the gradient of operand 4 (variance) is needed}}
+  %y = mpc.batch_norm_infer %x, %c, %c, %c, %v
+      : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+func.func @train_step(%x: tensor<4x3xf32>, %c: tensor<3xf32>, %v: tensor<3xf32>, %seed: tensor<f32>) -> tensor<3xf32> {
+  %loss, %dv = mpc.value_and_grad @scaled(%x, %c, %v) seed(%seed) {wrt = array<i64: 2>}
+      : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<3xf32>)
+  return %dv : tensor<3xf32>
+}
+
+// -----
+
+func.func private @forward(%logits: tensor<2x3xf32>, %labels: tensor<2x3xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'mpc.softmax_cross_entropy' has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use mpc.stop_gradient on labels that depend on parameters}}
+  %loss, %lse = mpc.softmax_cross_entropy %logits, %labels
+      : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<f32>, tensor<2xf32>)
+  return %loss : tensor<f32>
+}
+func.func @train_step(%logits: tensor<2x3xf32>, %seed: tensor<f32>) -> tensor<2x3xf32> {
+  %loss, %d = mpc.value_and_grad @forward(%logits, %logits) seed(%seed) {wrt = array<i64: 1>}
+      : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>) -> (tensor<f32>, tensor<2x3xf32>)
+  return %d : tensor<2x3xf32>
+}
+
+// -----
+
+func.func private @forward(%logits: tensor<2x3xf32>, %labels: tensor<2xi32>) -> tensor<2xf32> {
+  // expected-error @+1 {{'mpc.softmax_cross_entropy' has no derivative by log_sum_exp, which is saved for its own derivative, but the loss depends on it}}
+  %loss, %lse = mpc.softmax_cross_entropy %logits, %labels
+      : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
+  return %lse : tensor<2xf32>
+}
+func.func @train_step(%logits: tensor<2x3xf32>, %labels: tensor<2xi32>, %seed: tensor<f32>) -> tensor<2x3xf32> {
+  %loss, %d = mpc.value_and_grad @forward(%logits, %labels) seed(%seed) {wrt = array<i64: 0>}
+      : (tensor<2x3xf32>, tensor<2xi32>, tensor<f32>) -> (tensor<2xf32>, tensor<2x3xf32>)
+  return %d : tensor<2x3xf32>
+}
+
+// -----
+
+func.func private @forward(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{'func.call' op cannot be differentiated: function 'forward' calls itself}}
+  %y = call @forward(%x) : (tensor<f32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+func.func @train_step(%x: tensor<f32>) -> tensor<f32> {
+  %loss, %dx = mpc.value_and_grad @forward(%x) seed(%x) {wrt = array<i64: 0>}
+      : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %dx : tensor<f32>
+}
+
+// -----
+
+func.func private @forward(tensor<f32>) -> tensor<f32>
+func.func @train_step(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{'mpc.value_and_grad' op cannot be differentiated: function 'forward' has no body}}
+  %loss, %dx = mpc.value_and_grad @forward(%x) seed(%x) {wrt = array<i64: 0>}
+      : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %dx : tensor<f32>
+}

@@ -1,0 +1,108 @@
+#include "tools/mpc-opt/program_listing.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mpc::opt {
+namespace {
+
+std::string Name(runtime::ValueId id) { return id == runtime::kNoValue ? "_" : absl::StrCat("%", id); }
+
+std::string Names(const std::vector<runtime::ValueId>& ids) {
+  return absl::StrJoin(ids, ", ", [](std::string* out, runtime::ValueId id) { absl::StrAppend(out, Name(id)); });
+}
+
+struct ValueText {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::int64_t value) const { return absl::StrCat(value); }
+  std::string operator()(double value) const { return absl::StrCat(value); }
+  std::string operator()(const std::string& value) const { return absl::StrCat("\"", value, "\""); }
+  template <typename T>
+  std::string operator()(const std::vector<T>& values) const {
+    return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
+  }
+};
+
+std::string AttributeList(const Attributes& attributes) {
+  if (attributes.entries().empty()) return "";
+  return absl::StrCat(" {",
+                      absl::StrJoin(attributes.entries(), ", ",
+                                    [](std::string* out, const Attributes::Entry& entry) {
+                                      absl::StrAppend(out, entry.first, " = ", std::visit(ValueText(), entry.second));
+                                    }),
+                      "}");
+}
+
+/// Where the storage of a value is: "state conv1.weight", "arena 4096", "constants 64".
+std::string Place(const runtime::Program& program, const runtime::Value& value) {
+  switch (value.storage) {
+    case runtime::Storage::kState:
+      return absl::StrCat("state ", program.state[value.index].name);
+    case runtime::Storage::kInput:
+    case runtime::Storage::kTemporary:
+      return absl::StrCat("arena ", value.offset);
+    case runtime::Storage::kConstant:
+      return absl::StrCat("constants ", value.offset);
+  }
+  return "";
+}
+
+std::string StateList(const runtime::Program& program) {
+  std::string text = absl::StrCat("state (", program.state.size(), ", ", program.state_bytes(), " bytes)\n");
+  for (const runtime::StateBinding& state : program.state) {
+    absl::StrAppend(&text, "  ", state.name, ": ", state.role, " ", state.spec.ToString(),
+                    state.written ? ", written" : "", "\n");
+  }
+  return text;
+}
+
+std::string ValueList(const runtime::Program& program) {
+  std::string text = absl::StrCat("values (", program.values.size(), ")\n");
+  for (std::size_t id = 0; id < program.values.size(); ++id) {
+    const runtime::Value& value = program.values[id];
+    absl::StrAppend(&text, "  %", id, ": ", value.spec.ToString(), " in ", Place(program, value), "\n");
+  }
+  return text;
+}
+
+std::string InstructionList(const runtime::Program& program) {
+  std::string text = absl::StrCat("instructions (", program.instructions.size(), ")\n");
+  for (const runtime::Instruction& instruction : program.instructions) {
+    absl::StrAppend(&text, "  ", Names(instruction.outputs), " = ", instruction.kernel, " ", Names(instruction.inputs),
+                    AttributeList(instruction.attributes));
+    if (instruction.workspace_bytes > 0) {
+      absl::StrAppend(&text, " workspace ", instruction.workspace_bytes, " at ", instruction.workspace_offset);
+    }
+    if (!instruction.scope.empty()) absl::StrAppend(&text, "  // ", instruction.scope);
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+std::string NamedList(const char* title, const std::vector<runtime::NamedValue>& values) {
+  std::string text = absl::StrCat(title, " (", values.size(), ")\n");
+  for (const runtime::NamedValue& named : values) {
+    absl::StrAppend(&text, "  ", named.name, ": ", Name(named.value), "\n");
+  }
+  return text;
+}
+
+std::string CopyList(const runtime::Program& program) {
+  std::string text = absl::StrCat("state copies (", program.state_copies.size(), ")\n");
+  for (const runtime::StateCopy& copy : program.state_copies) {
+    absl::StrAppend(&text, "  ", Name(copy.from), " to ", Name(copy.to), ": ", copy.reason, "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ListProgram(const runtime::Program& program) {
+  return absl::StrCat("program @", program.name, " for ", program.device, ", arena ", program.arena_bytes,
+                      " bytes, constants ", program.constants.size(), " bytes\n", "requires ",
+                      absl::StrJoin(program.required_cpu_features, ", "), "\n", StateList(program),
+                      NamedList("inputs", program.inputs), ValueList(program), InstructionList(program),
+                      CopyList(program), NamedList("outputs", program.outputs));
+}
+
+}  // namespace mpc::opt

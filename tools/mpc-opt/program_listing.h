@@ -1,0 +1,14 @@
+// A Program as text.
+#pragma once
+
+#include <string>
+
+#include "runtime/program.h"
+
+namespace mpc::opt {
+
+/// State, inputs, constants, temporaries with their arena offsets, instructions with operands, attributes, workspace
+/// and Cell path, state copies with their reasons, outputs. `%n` is the index of a Value.
+std::string ListProgram(const runtime::Program& program);
+
+}  // namespace mpc::opt

@@ -1,0 +1,68 @@
+// mpc-train: trains a network of models/ and says how well it does.
+#include <cmath>
+#include <iostream>
+
+#include "absl/strings/str_format.h"
+#include "compiler/report.h"
+#include "tools/mpc-train/summary.h"
+#include "tools/mpc-train/timing_tree.h"
+#include "tools/mpc-train/training.h"
+#include "tools/support/exit_code.h"
+
+namespace mpc::tools {
+namespace {
+
+constexpr char kProgram[] = "mpc-train";
+
+void PrintResults(const Training& training) {
+  const Model& model = training.model();
+  const auto right = std::llround(training.test().accuracy * static_cast<double>(training.test_rows()));
+  std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d), test loss %.4f\n", 100 * training.test().accuracy,
+                               right, training.test_rows(), training.test().loss);
+  if (training.steps() > 0) {
+    std::cout << absl::StrFormat("%d steps in %.2f s, %.0f steps/s; %d skipped, loss scale %g\n", training.steps(),
+                                 training.seconds(), static_cast<double>(training.steps()) / training.seconds(),
+                                 model.skipped_steps(), model.loss_scale());
+  }
+  double compile_seconds = 0;
+  for (const compiler::CompileResult* program : model.compiled()) compile_seconds += TotalSeconds(*program);
+  std::cout << absl::StrFormat("%d programs compiled in %.2f s; peak %.1f MiB of state and temporaries\n",
+                               model.compiled().size(), compile_seconds,
+                               static_cast<double>(model.peak_bytes()) / (1 << 20));
+}
+
+/// Of the training step on a full batch, which is compiled first; of the test where nothing was trained.
+void PrintReport(const Training& training) {
+  const std::vector<const compiler::CompileResult*> programs = training.model().compiled();
+  if (!programs.empty()) std::cout << compiler::PrecisionReport(*programs.front());
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
+  if (!line.ok()) return Fail(kProgram, line.status(), kBadUsage);
+  if (!line->help.empty()) {
+    std::cout << line->help;
+    return kSuccess;
+  }
+  const TrainOptions& options = line->options;
+  absl::StatusOr<std::unique_ptr<Training>> created = Training::Create(options);
+  if (!created.ok()) return Fail(kProgram, created.status(), kFailure);
+  Training& training = **created;
+  if (absl::Status status = training.Run(options.quiet ? nullptr : &std::cout); !status.ok()) {
+    return Fail(kProgram, status, kFailure);
+  }
+  PrintResults(training);
+  if (options.timing) std::cout << FormatTimingTree(training.model().compiled());
+  if (options.report) PrintReport(training);
+  if (!options.summary_path.empty()) {
+    if (absl::Status status = WriteJsonFile(options.summary_path, MakeSummary(options, training)); !status.ok()) {
+      return Fail(kProgram, status, kFailure);
+    }
+  }
+  return kSuccess;
+}
+
+}  // namespace
+}  // namespace mpc::tools
+
+int main(int argc, char** argv) { return mpc::tools::Main(argc, argv); }

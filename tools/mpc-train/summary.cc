@@ -1,0 +1,75 @@
+#include "tools/mpc-train/summary.h"
+
+#include <limits>
+#include <string>
+
+#include "kernels/cpu/kernel.h"
+#include "tools/mpc-train/timing_tree.h"
+
+namespace mpc::tools {
+namespace {
+
+std::string LossScaleName(const LossScaleConfig& config) {
+  if (config.mode != LossScaleConfig::Mode::kStatic) return std::string(config.mode_name());
+  std::string number = std::to_string(config.init);
+  number.erase(number.find_last_not_of('0') + 1);
+  if (number.back() == '.') number.pop_back();
+  return number;
+}
+
+Json OptionsJson(const TrainOptions& options, const Model& model) {
+  const amp::Precision& precision = model.precision();
+  Json json;
+  json["model"] = options.model;
+  json["amp_level"] = precision.level;
+  json["dtype"] = precision.level == "O0" ? "f32" : std::string(DTypeName(precision.dtype));
+  json["keep_batchnorm_fp32"] = precision.keep_batchnorm_fp32.value_or(precision.level != "O3");
+  json["loss_scale"] = LossScaleName(model.loss_scale_config());
+  json["data"] = options.data;
+  json["data_dir"] = options.data_directory;
+  json["epochs"] = options.epochs;
+  json["batch_size"] = options.batch_size;
+  json["shift"] = options.shift;
+  json["optimizer"] = options.optimizer;
+  json["lr"] = options.learning_rate;
+  json["lr_schedule"] = options.schedule;
+  json["momentum"] = options.momentum;
+  json["weight_decay"] = options.weight_decay;
+  json["seed"] = options.seed;
+  json["threads"] = cpu::NumThreads();
+  json["device"] = options.device;
+  return json;
+}
+
+}  // namespace
+
+Json MakeSummary(const TrainOptions& options, const Training& training) {
+  const Model& model = training.model();
+  Json summary;
+  summary["test_accuracy"] = training.test().accuracy;
+  summary["test_loss"] = training.test().loss;
+  summary["train_loss"] = Json::array();
+  summary["epochs"] = Json::array();
+  for (const EpochResult& epoch : training.epochs()) {
+    summary["train_loss"].push_back(epoch.train_loss);
+    summary["epochs"].push_back({{"train_loss", epoch.train_loss},
+                                 {"test_loss", epoch.test.loss},
+                                 {"test_accuracy", epoch.test.accuracy},
+                                 {"steps", epoch.steps},
+                                 {"seconds", epoch.seconds}});
+  }
+  summary["steps"] = training.steps();
+  summary["steps_per_second"] = training.steps() > 0 ? static_cast<double>(training.steps()) / training.seconds()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+  summary["skipped_steps"] = model.skipped_steps();
+  summary["loss_scale"] = model.loss_scale();
+  double total = 0;
+  for (const compiler::CompileResult* program : model.compiled()) total += TotalSeconds(*program);
+  summary["compile_seconds"]["total"] = total;
+  for (const auto& [phase, seconds] : SecondsByPhase(model.compiled())) summary["compile_seconds"][phase] = seconds;
+  summary["peak_bytes"] = model.peak_bytes();
+  summary["options"] = OptionsJson(options, model);
+  return summary;
+}
+
+}  // namespace mpc::tools

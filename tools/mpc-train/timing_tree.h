@@ -1,0 +1,29 @@
+// Where compiling spent its time.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/compiler.h"
+
+namespace mpc::tools {
+
+/// Seconds by phase over all Programs, in the order of first appearance; a pass is "passes/<name>".
+std::vector<std::pair<std::string, double>> SecondsByPhase(const std::vector<const compiler::CompileResult*>& programs);
+
+/// Sum over the phases (passes are inside theirs).
+double TotalSeconds(const compiler::CompileResult& program);
+
+/// The Programs, their phases and passes as a tree of seconds and shares of the total, a number of children in brackets,
+/// then the sums by phase with their count:
+///
+///     TotalTime = 0.0812, [2]
+///     [train_step 32x1x32x32]: 0.0641 (78.94%), [5]
+///         [trace]: 0.0021 (2.59%)
+///     ...
+///     Sums
+///       3.45% :     0.002801s :      2: passes/mpc-amp
+std::string FormatTimingTree(const std::vector<const compiler::CompileResult*>& programs);
+
+}  // namespace mpc::tools

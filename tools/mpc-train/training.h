@@ -1,0 +1,63 @@
+// One run: train, test, save.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/registry.h"
+#include "tools/mpc-train/options.h"
+
+namespace mpc::tools {
+
+struct TestResult {
+  double accuracy = 0;
+  double loss = 0;
+};
+
+struct EpochResult {
+  double train_loss = 0;  ///< mean over the steps whose loss is finite; NaN if none is
+  std::int64_t steps = 0;
+  double seconds = 0;  ///< of its steps, without compiling and testing
+  TestResult test;
+};
+
+/// A network with all that trains it. Members refer to each other: it stays where it is made.
+class Training {
+ public:
+  /// Checks the files to be read and written, loads the data and the checkpoint. Errors: what is wrong with them.
+  static absl::StatusOr<std::unique_ptr<Training>> Create(const TrainOptions& options);
+
+  /// Trains with progress on `progress` (null: none), tests after each epoch and saves.
+  absl::Status Run(std::ostream* progress);
+
+  const Model& model() const { return *model_; }
+  const std::vector<EpochResult>& epochs() const { return epochs_; }
+  /// After the last epoch.
+  const TestResult& test() const { return test_; }
+  std::int64_t test_rows() const { return test_rows_; }
+  std::int64_t steps() const;
+  double seconds() const;
+
+ private:
+  class EpochRecorder;
+  explicit Training(const TrainOptions& options) : options_(options) {}
+  absl::Status LoadData();
+  absl::StatusOr<TestResult> Test();
+
+  TrainOptions options_;
+  std::unique_ptr<models::Classifier> classifier_;
+  nn::SoftmaxCrossEntropyWithLogits loss_{{.sparse = true, .reduction = "mean"}};
+  std::unique_ptr<nn::Optimizer> optimizer_;
+  std::unique_ptr<Model> model_;
+  data::Dataset train_data_{absl::OkStatus()};
+  data::Dataset test_data_{absl::OkStatus()};
+  std::int64_t test_rows_ = 0;
+  std::vector<EpochResult> epochs_;
+  TestResult test_;
+};
+
+}  // namespace mpc::tools

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Installs what is needed to build and test mpc, from Debian 12's own archives, and only what is missing.
+set -euo pipefail
+
+# LLVM and MLIR 22 come from bookworm-security. llvm-22-dev brings the headers that LLVM's CMake files ask for (libffi,
+# libxml2); llvm-22-tools brings lit and FileCheck; mlir-22-tools brings mlir-tblgen.
+packages=(
+  g++ cmake ninja-build ccache lld-22 python3
+  llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
+  libabsl-dev libdnnl-dev nlohmann-json3-dev zlib1g-dev libgtest-dev libgmock-dev
+)
+
+if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
+  cat >&2 << 'LIST'
+setup: this system has no apt. Building mpc needs:
+  a C++20 compiler (GCC 12 or later), CMake 3.25 or later, Ninja, Python 3
+  LLVM and MLIR 22.1 with headers, CMake files, shared libraries, mlir-tblgen, lit and FileCheck
+  Abseil 20220623, oneDNN 2.6, nlohmann-json 3.11, zlib, GoogleTest 1.12, an OpenMP runtime
+  optional: ccache, lld 22
+Where LLVM is not in /usr/lib/llvm-22, say so with -DMPC_LLVM_ROOT=<folder>.
+LIST
+  exit 1
+fi
+
+is_installed() {
+  [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2> /dev/null)" == installed ]]
+}
+
+missing=()
+for package in "${packages[@]}"; do
+  is_installed "$package" || missing+=("$package")
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+  echo "setup: everything needed is installed"
+  exit 0
+fi
+
+as_root=()
+if [[ "$(id -u)" -ne 0 ]]; then
+  if ! command -v sudo > /dev/null; then
+    echo "setup: these packages are missing; install them as root: ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "setup: installing ${missing[*]}"
+"${as_root[@]}" apt-get update < /dev/null || echo "setup: apt-get update failed; trying the package lists that are here"
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" < /dev/null
+echo "setup: done"

@@ -1,0 +1,22 @@
+// How the tools end.
+#pragma once
+
+#include <iostream>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace mpc::tools {
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kFailure = 1;   ///< something went wrong while running
+inline constexpr int kBadUsage = 2;  ///< the command line alone is wrong; nothing was begun
+
+/// Prints "program: message" to std::cerr and returns `exit_code`.
+inline int Fail(std::string_view program, const absl::Status& status, int exit_code) {
+  std::cerr << program << ": " << status.message() << "\n";
+  if (exit_code == kBadUsage) std::cerr << "try '" << program << " --help'\n";
+  return exit_code;
+}
+
+}  // namespace mpc::tools

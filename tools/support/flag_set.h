@@ -1,0 +1,64 @@
+// Command lines of the tools: `--name=value` or `--name value`, `--switch`, `--switch=false`, and positional arguments.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace mpc::tools {
+
+/// Declares flags, parses a command line, prints the help. The last of several values of a flag wins; `_` in a name is
+/// read as `-`. After `--` everything is positional. Targets must outlive the set; their values when a flag is declared
+/// are the defaults that the help shows.
+class FlagSet {
+ public:
+  /// `usage` is what follows the program's name, `description` a paragraph.
+  FlagSet(std::string program, std::string usage, std::string description);
+
+  void Text(std::string name, std::string placeholder, std::string help, std::string* target);
+  /// One of `choices`.
+  void Choice(std::string name, std::vector<std::string> choices, std::string help, std::string* target);
+  /// A whole number in [minimum, maximum].
+  void Integer(std::string name, std::int64_t minimum, std::int64_t maximum, std::string help, std::int64_t* target);
+  /// As above, where a default depends on other flags: the help has to tell it.
+  void Integer(std::string name, std::int64_t minimum, std::int64_t maximum, std::string help,
+               std::optional<std::int64_t>* target);
+  /// A finite number of at least `minimum`.
+  void Number(std::string name, double minimum, std::string help, std::optional<double>* target);
+  void Switch(std::string name, std::string help, bool* target);
+  void Switch(std::string name, std::string help, std::optional<bool>* target);
+
+  /// The positional arguments. Errors (INVALID_ARGUMENT): an unknown flag, with the accepted ones; a value that is
+  /// missing or not accepted, with what is.
+  absl::StatusOr<std::vector<std::string>> Parse(int argc, const char* const* argv);
+
+  /// True if the command line asked for `--help`; nothing after it was read.
+  bool help_requested() const { return help_requested_; }
+  std::string Help() const;
+
+ private:
+  struct Flag {
+    std::string name;
+    std::string placeholder;    ///< "N", "O0|O2|O3"
+    std::string help;
+    std::string default_value;  ///< empty: none to show
+    bool is_switch = false;     ///< may stand without a value
+    std::function<absl::Status(const std::string& value)> set;
+  };
+
+  const Flag* Find(std::string_view name) const;
+
+  std::string program_;
+  std::string usage_;
+  std::string description_;
+  std::vector<Flag> flags_;
+  bool help_requested_ = false;
+};
+
+}  // namespace mpc::tools
