@@ -126,6 +126,12 @@ std::optional<double> CompiledStep::Record(std::string_view name) const {
   return std::nullopt;
 }
 
+std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {
+  std::vector<TensorSpec> specs;
+  for (const Tensor& tensor : tensors) specs.push_back(tensor.spec());
+  return specs;
+}
+
 std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options) {
   std::string key = options.name;
   for (const Tensor& input : inputs) absl::StrAppend(&key, "|", input.spec().ToString());

@@ -66,6 +66,9 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
                                                           const std::vector<TensorSpec>& inputs,
                                                           const StepOptions& options);
 
+/// The types of `tensors`.
+std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors);
+
 /// A text that two steps share only if they compile to the same Program: types, options, the tree of Cells with their
 /// modes, pins and Parameters.
 std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options);

@@ -20,12 +20,6 @@ Tensor ErrorTensor(absl::Status status) {
 
 namespace {
 
-std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {
-  std::vector<TensorSpec> specs;
-  for (const Tensor& tensor : tensors) specs.push_back(tensor.spec());
-  return specs;
-}
-
 absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) return absl::InvalidArgumentError(absl::StrCat("input ", i, " is an undefined tensor"));

@@ -1,6 +1,7 @@
 #include "frontend/trace.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,11 @@ namespace mpc::internal {
 namespace {
 
 thread_local Trace* current_trace = nullptr;
+
+const void* NewTraceId() {
+  static std::atomic<std::uintptr_t> last{0};
+  return reinterpret_cast<const void*>(++last);
+}
 
 bool SameValue(const Tensor& a, const Tensor& b) {
   if (a.node() == b.node()) return true;
@@ -68,7 +74,7 @@ RngState MakeRngState(std::uint64_t seed) {
 }
 
 Trace::Trace(std::vector<const nn::Cell*> networks, RngState rng)
-    : networks_(std::move(networks)), rng_(std::move(rng)), previous_(current_trace) {
+    : id_(NewTraceId()), networks_(std::move(networks)), rng_(std::move(rng)), previous_(current_trace) {
   current_trace = this;
 }
 
@@ -217,6 +223,10 @@ Trace::Gradients Trace::ValueAndGrad(const nn::Cell* cell, const TensorFunction&
     }
   }
   if (!failed()) graph_.EndFunction(results);
+  for (const StateValue& state : frame.states) {
+    if (state.read) read_by_losses_.push_back(state.parameter);
+  }
+  differentiated_.insert(differentiated_.end(), parameters.begin(), parameters.end());
   const Frame closed = std::move(frames_.back());
   frames_.pop_back();
 
@@ -288,7 +298,7 @@ Trace::StateValue& Trace::StateAt(const Parameter& parameter, std::size_t depth)
     const Tensor outer = StateAt(parameter, depth - 1).current;
     value = failed() ? Poison(parameter.shape()) : Import(outer, depth);
   }
-  frames_[depth - 1].states.push_back({parameter, value, false});
+  frames_[depth - 1].states.push_back({parameter, value, false, false});
   return frames_[depth - 1].states.back();
 }
 
@@ -307,7 +317,9 @@ Tensor Trace::Read(const Parameter& parameter) {
     return Poison(parameter.shape());
   }
   if (depth() == 1) FlushDeferred(&parameter);
-  return StateAt(parameter, depth()).current;
+  StateValue& state = StateAt(parameter, depth());
+  state.read = true;
+  return state.current;
 }
 
 void Trace::Assign(const Parameter& parameter, const Tensor& value) {
@@ -362,6 +374,13 @@ bool Trace::ClaimUpdate(const Parameter& parameter) {
   return true;
 }
 
+bool Trace::IsUnused(const Parameter& parameter) const {
+  const auto holds = [&](const std::vector<Parameter>& list) {
+    return std::find(list.begin(), list.end(), parameter) != list.end();
+  };
+  return holds(differentiated_) && !holds(read_by_losses_);
+}
+
 std::string Trace::OptimizerPrefix(const Parameter& step) {
   const auto known = std::find(optimizer_steps_.begin(), optimizer_steps_.end(), step);
   const auto index = known - optimizer_steps_.begin();
@@ -379,7 +398,7 @@ Trace::RandomUse Trace::UseRandom() {
 Tensor Trace::Symbolic(const compiler::TypedValue& value, std::size_t depth) const {
   auto node = std::make_shared<TensorNode>();
   node->spec = value.spec;
-  node->graph = this;
+  node->graph = id_;
   node->value = value.value;
   node->depth = depth;
   return Tensor(std::move(node));
@@ -388,7 +407,7 @@ Tensor Trace::Symbolic(const compiler::TypedValue& value, std::size_t depth) con
 Tensor Trace::Poison(const Shape& shape, DType dtype) {
   auto node = std::make_shared<TensorNode>();
   node->spec = {dtype, Shape(shape.size(), 1)};
-  node->graph = this;
+  node->graph = id_;
   return Tensor(std::move(node));
 }
 
@@ -398,7 +417,7 @@ Tensor Trace::Import(const Tensor& tensor, std::size_t depth) {
     if (failed()) return Poison(tensor.shape(), tensor.dtype());
     return Symbolic(graph_.Constant(tensor.spec(), tensor.bytes(), scope()), depth);
   }
-  if (node.graph != this || node.value == nullptr || node.depth > depth) {
+  if (node.graph != id_ || node.value == nullptr || node.depth > depth) {
     if (!failed()) Fail("a tensor of another trace, or of an inner function that has ended, was used");
     return Poison(tensor.shape(), tensor.dtype());
   }

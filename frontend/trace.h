@@ -80,6 +80,8 @@ class Trace {
                    Attributes attributes);
   /// False if an optimizer has already updated `parameter` in this step.
   bool ClaimUpdate(const Parameter& parameter);
+  /// True if gradients by `parameter` were asked for and no differentiated function reads it: nothing trains it.
+  bool IsUnused(const Parameter& parameter) const;
   /// The state prefix of the optimizer that counts its updates in `step`: "optimizer" for the first one of the trace,
   /// then "optimizer2", ...
   std::string OptimizerPrefix(const Parameter& step);
@@ -112,6 +114,7 @@ class Trace {
     Parameter parameter;
     Tensor current;
     bool assigned = false;
+    bool read = false;
   };
   struct Deferred {
     std::string op;
@@ -156,6 +159,7 @@ class Trace {
   CellCall* FindEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs);
   void ReplaceEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
 
+  const void* id_;  ///< of the values of this trace; never used again, as addresses are
   compiler::GraphBuilder graph_;
   std::vector<const nn::Cell*> networks_;
   RngState rng_;
@@ -164,6 +168,8 @@ class Trace {
   std::vector<CellCall> calls_;
   std::vector<Parameter> used_;
   std::vector<Parameter> updated_;
+  std::vector<Parameter> differentiated_;  ///< asked for in a gradient
+  std::vector<Parameter> read_by_losses_;
   std::vector<Parameter> optimizer_steps_;
   std::optional<std::vector<Parameter>> registered_;
   std::int64_t next_call_site_ = 0;

@@ -1,5 +1,7 @@
 #include "kernels/tensor_spec.h"
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -7,7 +9,9 @@ namespace mpc {
 
 std::int64_t NumElements(const Shape& shape) {
   std::int64_t count = 1;
-  for (std::int64_t extent : shape) count *= extent;
+  for (std::int64_t extent : shape) {
+    if (__builtin_mul_overflow(count, extent, &count)) return std::numeric_limits<std::int64_t>::max();
+  }
   return count;
 }
 

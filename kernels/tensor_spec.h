@@ -13,7 +13,7 @@ namespace mpc {
 /// Extents, outermost first. A scalar has no extents.
 using Shape = std::vector<std::int64_t>;
 
-std::int64_t NumElements(const Shape& shape);
+std::int64_t NumElements(const Shape& shape);  ///< the largest value where the product does not fit
 
 /// Row-major strides in elements.
 Shape RowMajorStrides(const Shape& shape);

@@ -55,7 +55,7 @@ static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef Op, Array
   std::string Format = Values.GetString("data_format", "NCHW");
   ImageAxes Axes = AxesOf(Format);
   int64_t Groups = Values.GetInt("groups", 1), Channels = Input[Axes.channel];
-  if (Groups < 1 || Channels % Groups != 0 || Weight[0] % Groups != 0)
+  if (Groups < 1 || Groups > std::numeric_limits<int32_t>::max() || Channels % Groups != 0 || Weight[0] % Groups != 0)
     return inferenceError("{0}: groups = {1} must divide the {2} input and {3} output channels", Op, Groups, Channels,
                           Weight[0]);
   if (Weight[1] * Groups != Channels)

@@ -15,6 +15,11 @@ std::string typeText(Type Type) {
 
 std::string shapeText(ArrayRef<int64_t> Dims) { return ShapeToString(Shape(Dims.begin(), Dims.end())); }
 
+bool isTooLarge(ArrayRef<int64_t> Dims) {
+  constexpr int64_t MaxElements = int64_t(1) << 47;
+  return NumElements(Shape(Dims.begin(), Dims.end())) > MaxElements;
+}
+
 llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange Operands, StringRef Op,
                                                            ArrayRef<StringRef> Names) {
   size_t Required = llvm::count_if(Names, [](StringRef Name) { return !Name.ends_with("?") && !Name.ends_with("..."); });
@@ -27,6 +32,8 @@ llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange Operands, S
     auto Tensor = dyn_cast<RankedTensorType>(Operand);
     if (!Tensor || !Tensor.hasStaticShape())
       return inferenceError("{0} takes statically shaped tensors, got {1}", Op, typeText(Operand));
+    if (isTooLarge(Tensor.getShape()))
+      return inferenceError("{0}: {1} is too large: a tensor has at most 2^47 elements", Op, typeText(Operand));
     Types.push_back(Tensor);
   }
   return Types;

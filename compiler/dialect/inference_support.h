@@ -19,6 +19,9 @@ std::string typeText(mlir::Type Type);
 /// "2x3"; "scalar" for rank 0.
 std::string shapeText(llvm::ArrayRef<int64_t> Shape);
 
+/// Whether the bytes of a tensor of this shape could overflow 64-bit arithmetic on sizes and offsets.
+bool isTooLarge(llvm::ArrayRef<int64_t> Shape);
+
 /// The operands as tensor types; an error names a wrong count. \p Names lists the operands, "bias?" being optional and
 /// "inputs..." any number.
 llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange Operands, llvm::StringRef Op,

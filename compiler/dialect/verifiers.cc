@@ -15,6 +15,9 @@ LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTenso
     if (!Actual || Actual.getShape() != Expected.getShape())
       return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
                                << ", its shape must be " << shapeText(Expected.getShape());
+    if (isTooLarge(Actual.getShape()))
+      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
+                               << ", which is too large: a tensor has at most 2^47 elements";
   }
   return success();
 }
@@ -54,8 +57,8 @@ LogicalResult ValueAndGradOp::verifySymbolUses(SymbolTableCollection &Symbols) {
                            << "' returns " << Expected;
   for (auto [Index, Position] : llvm::enumerate(getWrt()))
     if (getResult(Forward + Index).getType() != getInputs()[Position].getType())
-      return emitOpError() << "gradient " << Index << " is " << getResult(Forward + Index).getType()
-                           << ", operand " << Position << " is " << getInputs()[Position].getType();
+      return emitOpError() << "gradient " << Index << " is " << getResult(Forward + Index).getType() << ", operand "
+                           << Position << " is " << getInputs()[Position].getType();
   return success();
 }
 

@@ -106,6 +106,8 @@ bool Optimizer::operator()(const std::vector<Tensor>& gradients) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     // Frozen parameters keep their slots and stay as they are.
     if (!parameters_[i].requires_grad()) continue;
+    // Nor does weight decay touch what the loss does not use; the autodiff pass remarks on it.
+    if (trace->IsUnused(parameters_[i])) continue;
     if (!trace->ClaimUpdate(parameters_[i])) {
       trace->Fail(absl::StrCat("parameter '", NameOf(parameters_[i]), "' is updated by two optimizers"));
       return false;

@@ -207,6 +207,41 @@ struct Statistics {
   Tensor mean;
   Tensor sum;
 };
+class KeepsSymbolicTensor : public nn::Cell {
+ public:
+  MPC_CELL(KeepsSymbolicTensor)
+  Tensor Construct(Tensor x) {
+    if (!kept.defined()) kept = x * 2.0;
+    return x + kept;
+  }
+  Tensor kept;
+};
+
+TEST(Cell, ATensorOfAnEarlierTraceIsAnError) {
+  KeepsSymbolicTensor net;
+  EXPECT_TRUE(net(Values({2})).status().ok());
+  EXPECT_THAT(std::string(net(Values({3})).status().message()),
+              HasSubstr("keepssymbolictensor: a tensor of another trace"));
+}
+
+class ReturnsInput : public nn::Cell {
+ public:
+  MPC_CELL(ReturnsInput, state)
+  std::tuple<Tensor, Tensor, Tensor, Tensor> Construct(Tensor x) {
+    return {x, state, ops::Fill(DType::kF32, {2}, 3.0), x};
+  }
+  Parameter state{{1}, Ones()};
+};
+
+TEST(Cell, InputsParametersAndConstantsMayBeReturned) {
+  ReturnsInput net;
+  const auto [input, parameter, constant, again] = net(Tensor::From({1.0f, 2.0f}, {2}));
+  EXPECT_THAT(input.ToFloats(), ElementsAre(1, 2));
+  EXPECT_THAT(parameter.ToFloats(), ElementsAre(1));
+  EXPECT_THAT(constant.ToFloats(), ElementsAre(3, 3));
+  EXPECT_THAT(again.ToFloats(), ElementsAre(1, 2));
+}
+
 class ReturnsTuple : public nn::Cell {
  public:
   MPC_CELL(ReturnsTuple)

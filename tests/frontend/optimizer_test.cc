@@ -192,6 +192,36 @@ TEST(Optimizer, OverflowInAFrozenParameterIsNone) {
   EXPECT_EQ(training.model.skipped_steps(), 0);
 }
 
+/// A parameter that the loss does not use.
+class WithUnused : public nn::Cell {
+ public:
+  MPC_CELL(WithUnused, fc, unused)
+  Tensor Construct(Tensor x) { return fc(x); }
+  nn::Dense fc{6, 3};
+  Parameter unused{{4}, Ones()};
+};
+
+TEST(Optimizer, DecayDoesNotTouchWhatTheLossDoesNotUse) {
+  WithUnused network;
+  nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
+  nn::SGD optimizer(network.TrainableParams(), {.weight_decay = 0.1});
+  Model model(network, loss, optimizer);
+  ::testing::internal::CaptureStderr();
+  MPC_ASSERT_OK(model.Train(1, testing::GoodBatches({6}, 2)));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("does not depend on operand 4 ('unused')"));
+  EXPECT_THAT(network.unused.Value()->ToFloats(), ::testing::Each(1.0f));
+}
+
+TEST(Optimizer, ParametersOfAnotherNetworkAreAnError) {
+  Probe network;
+  Probe other(2);
+  SumLoss loss;
+  nn::SGD optimizer({network.weight, other.weight});
+  Model model(network, loss, optimizer);
+  EXPECT_THAT(std::string(model.Train(1, testing::GoodBatches({1}, 1)).message()),
+              HasSubstr("the optimizer holds a parameter tensor<2xf32> that Probe does not have"));
+}
+
 /// Two optimizers, each with its half of the network.
 class TwoOptimizerStep : public nn::TrainOneStepCell {
  public:

@@ -30,10 +30,10 @@ def clang_format(root):
     else:
         print(f"skipped: clang-format {CLANG_FORMAT_MAJOR} is not installed")
         sys.exit(SKIPPED)
-    for path in files(root, SOURCES):
-        result = subprocess.run([program, "--dry-run", "-Werror", str(path)], capture_output=True, text=True)
-        if result.returncode != 0:
-            yield path, "clang-format would change it"
+    command = [program, "--dry-run", "-Werror", *map(str, files(root, SOURCES))]
+    complaints = subprocess.run(command, capture_output=True, text=True).stderr
+    for path in sorted(set(re.findall(r"^(.+?):\d+:\d+: error:", complaints, re.MULTILINE))):
+        yield path, f"{program} would change it"
 
 
 def layers(root):

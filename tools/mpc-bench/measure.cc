@@ -65,8 +65,8 @@ absl::StatusOr<RunResult> MeasureSteps(const BenchOptions& options) {
   if (!classifier.ok()) return classifier.status();
   nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
   nn::Momentum optimizer((*classifier)->network().TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
-  const Model model = (*classifier)->MakeModel(loss, optimizer,
-                                               {.amp_level = options.amp_level, .amp_dtype = options.low_type()});
+  const Model model =
+      (*classifier)->MakeModel(loss, optimizer, {.amp_level = options.amp_level, .amp_dtype = options.low_type()});
   if (!model.status().ok()) return model.status();
   const std::vector<Batch> batches = MakeBatches(options.batch);
   absl::StatusOr<std::unique_ptr<runtime::Executable>> step = LoadStep(model, batches[0]);

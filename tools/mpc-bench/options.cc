@@ -14,9 +14,10 @@ namespace {
 constexpr std::int64_t kMaxSteps = 10'000'000;
 
 FlagSet MakeFlags(BenchOptions& options) {
-  FlagSet flags("mpc-bench", absl::StrJoin(models::ClassifierNames(), "|") + " [flags]",
-                "Times the compiled training step of a network on made-up images: forward, backward, loss scaling, optimizer\n"
-                "and the copy of the inputs. Each run is a process of its own; a peer's runs alternate with mpc's.");
+  FlagSet flags(
+      "mpc-bench", absl::StrJoin(models::ClassifierNames(), "|") + " [flags]",
+      "Times the compiled training step of a network on made-up images: forward, backward, loss scaling, optimizer\n"
+      "and the copy of the inputs. Each run is a process of its own; a peer's runs alternate with mpc's.");
   flags.Integer("batch", 1, 1 << 20, "Rows a step.", &options.batch);
   flags.Text("amp-level", "O0|O2|O3", "Precision of the step.", &options.amp_level);
   flags.Text("dtype", "f16|bf16", "The low type of O2 and O3. Default f16.", &options.dtype);
@@ -27,7 +28,8 @@ FlagSet MakeFlags(BenchOptions& options) {
   flags.Text("json", "FILE", "Writes runs, percentiles and ratios as JSON.", &options.json_path);
   flags.Choice("peer", {"torch"}, "Runs PyTorch's eager step of the same network beside it (lenet5).", &options.peer);
   flags.Text("python", "PROGRAM", "The interpreter that has PyTorch.", &options.python);
-  flags.Text("peer-script", "FILE", "The peer's program. Default: torch_lenet5.py of mpc's tools.", &options.peer_script);
+  flags.Text("peer-script", "FILE", "The peer's program. Default: torch_lenet5.py of mpc's tools.",
+             &options.peer_script);
   flags.Switch("single", "Measures one run in this process and prints its samples as JSON.", &options.single);
   return flags;
 }
@@ -45,9 +47,8 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
     return line;
   }
   if (arguments->size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("which model? choose one of ",
-                                                   absl::StrJoin(models::ClassifierNames(), ", "), "; got ",
-                                                   arguments->size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "which model? choose one of ", absl::StrJoin(models::ClassifierNames(), ", "), "; got ", arguments->size()));
   }
   options.model = arguments->front();
   if (absl::Status status = models::MakeClassifier(options.model).status(); !status.ok()) return status;

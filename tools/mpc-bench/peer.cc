@@ -39,8 +39,9 @@ absl::Status CheckTorch(const BenchOptions& options) {
   if (found.ok() && *found == "ok\n") return absl::OkStatus();
   std::string reason(found.ok() ? *found : std::string(found.status().message()));
   reason = reason.substr(0, reason.find('\n'));
-  return absl::NotFoundError(absl::StrCat("no PyTorch for '", options.python, "' (", reason,
-                                          "); name an interpreter that has it with --python=PROGRAM, or leave --peer out"));
+  return absl::NotFoundError(
+      absl::StrCat("no PyTorch for '", options.python, "' (", reason,
+                   "); name an interpreter that has it with --python=PROGRAM, or leave --peer out"));
 }
 
 absl::StatusOr<RunResult> MeasureTorch(const BenchOptions& options) {

@@ -67,16 +67,17 @@ std::vector<double> RatiosByRun(const Contestant& mpc, const Contestant& peer) {
 
 std::string Title(const BenchOptions& options) {
   return absl::StrCat(options.model, ", batch ", options.batch, ", ", PrecisionName(options), ", ", options.threads,
-                      options.threads == 1 ? " thread, " : " threads, ", options.runs, options.runs == 1 ? " run" : " runs",
-                      " of ", options.steps, " steps after ", options.warmup, " to warm up; ", ProcessorName(), ", ",
-                      std::thread::hardware_concurrency(), " processors");
+                      options.threads == 1 ? " thread, " : " threads, ", options.runs,
+                      options.runs == 1 ? " run" : " runs", " of ", options.steps, " steps after ", options.warmup,
+                      " to warm up; ", ProcessorName(), ", ", std::thread::hardware_concurrency(), " processors");
 }
 
 std::string FormatTable(const BenchOptions& options, const std::vector<Contestant>& contestants) {
   std::string text = Title(options) + "\n";
   for (const Contestant& contestant : contestants) {
     const RunResult& last = contestant.runs.back();
-    absl::StrAppendFormat(&text, "%s: %s, loss of the last step %.4f\n", contestant.name, last.version, last.final_loss);
+    absl::StrAppendFormat(&text, "%s: %s, loss of the last step %.4f\n", contestant.name, last.version,
+                          last.final_loss);
   }
   absl::StrAppendFormat(&text, "%-6s %-6s %10s %10s %10s   ms a step\n", "run", "", "median", "p5", "p95");
   for (std::size_t run = 0; run < contestants[0].runs.size(); ++run) {
@@ -90,7 +91,8 @@ std::string FormatTable(const BenchOptions& options, const std::vector<Contestan
   if (contestants.size() == 2) {
     const std::vector<double> ratios = RatiosByRun(contestants[0], contestants[1]);
     const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
-    absl::StrAppendFormat(&text, "ratio %s / mpc: %.2f (median of the runs' ratios, %.2f .. %.2f; above 1 mpc is faster)\n",
+    absl::StrAppendFormat(&text,
+                          "ratio %s / mpc: %.2f (median of the runs' ratios, %.2f .. %.2f; above 1 mpc is faster)\n",
                           contestants[1].name, PercentilesOf(ratios).median, *lowest, *highest);
   }
   return text;

@@ -28,24 +28,27 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   FlagSet flags("mpc-train", absl::StrJoin(models::ClassifierNames(), "|") + " [flags]",
                 "Trains a network on handwritten digits and tests it. The compiled step holds forward, backward, loss\n"
                 "scaling and optimizer; --amp-level chooses its precision.");
-  flags.Text("amp-level", "O0|O2|O3", "O0: f32. O2: low precision, f32 norms, loss scaling. O3: low precision throughout.",
-             &options.amp_level);
+  flags.Text("amp-level", "O0|O2|O3",
+             "O0: f32. O2: low precision, f32 norms, loss scaling. O3: low precision throughout.", &options.amp_level);
   flags.Text("dtype", "f16|bf16", "The low type of O2 and O3. Default f16.", &given.dtype);
   flags.Switch("keep-batchnorm-fp32", "Batch normalisation in f32. Default: true at O0 and O2, false at O3.",
                &options.keep_batchnorm_fp32);
-  flags.Text("loss-scale", "dynamic|none|NUMBER", "Default: dynamic at O2 with f16, 1 with skipping at O2 with bf16, else none.",
-             &options.loss_scale);
+  flags.Text("loss-scale", "dynamic|none|NUMBER",
+             "Default: dynamic at O2 with f16, 1 with skipping at O2 with bf16, else none.", &options.loss_scale);
   flags.Choice("data", {"digits", "mnist"}, "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir.",
                &options.data);
-  flags.Text("data-dir", "FOLDER", "Holds digits.csv.gz, or MNIST's IDX files. Default: MPC_DATA_DIR, then mpc's own data.",
+  flags.Text("data-dir", "FOLDER",
+             "Holds digits.csv.gz, or MNIST's IDX files. Default: MPC_DATA_DIR, then mpc's own data.",
              &options.data_directory);
-  flags.Integer("epochs", 0, kNoLimit, "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist.",
-                &given.epochs);
-  flags.Integer("batch-size", 1, kNoLimit, "Rows a step; the last batch of an epoch may be smaller.", &options.batch_size);
-  flags.Integer("shift", 0, 16, "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.",
-                &given.shift);
+  flags.Integer("epochs", 0, kNoLimit,
+                "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist.", &given.epochs);
+  flags.Integer("batch-size", 1, kNoLimit, "Rows a step; the last batch of an epoch may be smaller.",
+                &options.batch_size);
+  flags.Integer("shift", 0, 16,
+                "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.", &given.shift);
   flags.Choice("optimizer", {"momentum", "sgd", "adam", "adamw"}, "adamw is AdamWeightDecay.", &options.optimizer);
-  flags.Number("lr", 0, "Learning rate at the start. Default: 0.03 for momentum, 0.1 for sgd, 0.001 for adam and adamw.",
+  flags.Number("lr", 0,
+               "Learning rate at the start. Default: 0.03 for momentum, 0.1 for sgd, 0.001 for adam and adamw.",
                &given.learning_rate);
   flags.Choice("lr-schedule", {"cosine", "constant"}, "cosine: falls to 0 over the epochs, changed after each.",
                &options.schedule);
@@ -53,7 +56,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Number("weight-decay", 0, "Default 0.", &given.weight_decay);
   flags.Integer("seed", 0, kNoLimit, "Of initial values and row order: equal seeds and threads give equal bits.",
                 &options.seed);
-  flags.Integer("threads", 0, 4096, "0: OMP_NUM_THREADS, else one a core.", &options.threads);
+  flags.Integer("threads", 0, 4096, "0: OMP_NUM_THREADS, else one a core. Results depend on it in their last bits.",
+                &options.threads);
   flags.Text("device", "cpu", "Where to run.", &options.device);
   flags.Text("load", "FILE", "A checkpoint to begin from.", &options.load_path);
   flags.Text("save", "FILE", "Writes the trained network as safetensors.", &options.save_path);
@@ -92,8 +96,8 @@ absl::Status CheckModel(const std::vector<std::string>& arguments, TrainOptions&
   const std::string choices = absl::StrJoin(models::ClassifierNames(), ", ");
   if (arguments.empty()) return absl::InvalidArgumentError(absl::StrCat("which model? choose ", choices));
   if (arguments.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat("one model, not ", arguments.size(), ": '",
-                                                   absl::StrJoin(arguments, "', '"), "'"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("one model, not ", arguments.size(), ": '", absl::StrJoin(arguments, "', '"), "'"));
   }
   options.model = arguments[0];
   return models::MakeClassifier(options.model).status();
@@ -102,7 +106,8 @@ absl::Status CheckModel(const std::vector<std::string>& arguments, TrainOptions&
 absl::Status CheckOptimizer(const Given& given, TrainOptions& options) {
   const bool has_momentum = options.optimizer == "momentum" || options.optimizer == "sgd";
   if (given.momentum.has_value() && !has_momentum) {
-    return absl::InvalidArgumentError(absl::StrCat("--momentum: ", options.optimizer, " has none; choose momentum or sgd"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--momentum: ", options.optimizer, " has none; choose momentum or sgd"));
   }
   options.learning_rate = given.learning_rate.value_or(DefaultLearningRate(options.optimizer));
   options.momentum = given.momentum.value_or(options.optimizer == "momentum" ? 0.9 : 0.0);

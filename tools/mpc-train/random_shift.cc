@@ -13,8 +13,8 @@ namespace {
 
 absl::StatusOr<Tensor> Shift(const Tensor& image, std::int64_t down, std::int64_t right) {
   if (image.dtype() != DType::kF32 || image.rank() != 3) {
-    return absl::InvalidArgumentError(absl::StrCat("a shift takes f32 images [channels, height, width], got ",
-                                                   image.spec().ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a shift takes f32 images [channels, height, width], got ", image.spec().ToString()));
   }
   const std::int64_t height = image.dim(1);
   const std::int64_t width = image.dim(2);

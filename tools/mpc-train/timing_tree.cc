@@ -44,8 +44,8 @@ std::vector<std::string> PhasePaths(const std::vector<PhaseTime>& phases) {
 }
 
 std::string Line(int depth, const std::string& name, double seconds, double total, std::size_t children) {
-  std::string line = absl::StrFormat("%s[%s]: %.6g (%.2f%%)", std::string(4 * static_cast<std::size_t>(depth), ' '), name,
-                                     seconds, 100 * seconds / std::max(total, 1e-12));
+  std::string line = absl::StrFormat("%s[%s]: %.6g (%.2f%%)", std::string(4 * static_cast<std::size_t>(depth), ' '),
+                                     name, seconds, 100 * seconds / std::max(total, 1e-12));
   if (children > 0) absl::StrAppend(&line, ", [", children, "]");
   return line + "\n";
 }
@@ -91,7 +91,8 @@ std::string FormatTimingTree(const std::vector<const CompileResult*>& programs) 
   std::string text = absl::StrFormat("TotalTime = %.6g, [%d]\n", total, programs.size());
   for (const CompileResult* program : programs) {
     const std::vector<PhaseTime>& phases = program->phases;
-    const auto top = std::count_if(phases.begin(), phases.end(), [](const PhaseTime& phase) { return phase.depth == 0; });
+    const auto top =
+        std::count_if(phases.begin(), phases.end(), [](const PhaseTime& phase) { return phase.depth == 0; });
     text += Line(0, ProgramTitle(program->program), TotalSeconds(*program), total, static_cast<std::size_t>(top));
     for (std::size_t i = 0; i < phases.size(); ++i) {
       text += Line(phases[i].depth + 1, phases[i].name, phases[i].seconds, total, NumChildren(phases, i));
@@ -99,8 +100,8 @@ std::string FormatTimingTree(const std::vector<const CompileResult*>& programs) 
   }
   text += "Sums\n";
   for (const auto& [path, sum] : SumsByPhase(programs)) {
-    absl::StrAppendFormat(&text, "%6.2f%% : %12.6fs : %6d: %s\n", 100 * sum.seconds / std::max(total, 1e-12), sum.seconds,
-                          sum.count, path);
+    absl::StrAppendFormat(&text, "%6.2f%% : %12.6fs : %6d: %s\n", 100 * sum.seconds / std::max(total, 1e-12),
+                          sum.seconds, sum.count, path);
   }
   return text;
 }

@@ -24,16 +24,28 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kTestBatch = 32;
 
-absl::StatusOr<data::Dataset> LoadSplit(const TrainOptions& options, data::Split split) {
-  if (options.data == "mnist") return data::Mnist(split, {.directory = options.data_directory});
+absl::StatusOr<data::Dataset> LoadMnist(const TrainOptions& options, data::Split split) {
+  data::Dataset dataset = data::Mnist(split, {.directory = options.data_directory});
+  if (dataset.status().code() == absl::StatusCode::kNotFound) {
+    return absl::NotFoundError(
+        absl::StrCat(dataset.status().message(), "; name the folder that holds MNIST's files with --data-dir=FOLDER"));
+  }
+  if (!dataset.status().ok()) return dataset.status();
+  return dataset;
+}
+
+absl::StatusOr<data::Dataset> LoadDigits(const TrainOptions& options, data::Split split) {
   data::DigitsOptions digits;
   if (!options.data_directory.empty()) {
-    absl::StatusOr<std::string> path =
-        data::FindDataFile({"digits.csv.gz", "digits.csv"}, {options.data_directory});
+    absl::StatusOr<std::string> path = data::FindDataFile({"digits.csv.gz", "digits.csv"}, {options.data_directory});
     if (!path.ok()) return path.status();
     digits.path = *std::move(path);
   }
   return data::Digits(split, digits);
+}
+
+absl::StatusOr<data::Dataset> LoadSplit(const TrainOptions& options, data::Split split) {
+  return options.data == "mnist" ? LoadMnist(options, split) : LoadDigits(options, split);
 }
 
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::vector<Parameter> parameters) {
@@ -41,7 +53,8 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::v
   const double decay = options.weight_decay;
   if (options.optimizer == "sgd") {
     return std::make_unique<nn::SGD>(
-        std::move(parameters), nn::SGDOptions{.learning_rate = rate, .momentum = options.momentum, .weight_decay = decay});
+        std::move(parameters),
+        nn::SGDOptions{.learning_rate = rate, .momentum = options.momentum, .weight_decay = decay});
   }
   if (options.optimizer == "adam") {
     return std::make_unique<nn::Adam>(std::move(parameters),
@@ -97,8 +110,8 @@ class Training::EpochRecorder : public Callback {
     const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
     result.seconds = elapsed - (CompileSeconds(*training_.model_) - compiled_before_);
     result.steps = context.step_in_epoch;
-    result.train_loss = finite_losses_ > 0 ? loss_sum_ / static_cast<double>(finite_losses_)
-                                           : std::numeric_limits<double>::quiet_NaN();
+    result.train_loss =
+        finite_losses_ > 0 ? loss_sum_ / static_cast<double>(finite_losses_) : std::numeric_limits<double>::quiet_NaN();
     absl::StatusOr<TestResult> test = training_.Test();
     Check(test.status(), context);
     if (!test.ok()) return;

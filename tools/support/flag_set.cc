@@ -43,12 +43,12 @@ FlagSet::FlagSet(std::string program, std::string usage, std::string description
     : program_(std::move(program)), usage_(std::move(usage)), description_(std::move(description)) {}
 
 void FlagSet::Text(std::string name, std::string placeholder, std::string help, std::string* target) {
-  flags_.push_back({std::move(name), std::move(placeholder), std::move(help), *target, false,
-                    [target](const std::string& value) {
-                      if (value.empty()) return absl::InvalidArgumentError("the value is empty");
-                      *target = value;
-                      return absl::OkStatus();
-                    }});
+  flags_.push_back(
+      {std::move(name), std::move(placeholder), std::move(help), *target, false, [target](const std::string& value) {
+         if (value.empty()) return absl::InvalidArgumentError("the value is empty");
+         *target = value;
+         return absl::OkStatus();
+       }});
 }
 
 void FlagSet::Choice(std::string name, std::vector<std::string> choices, std::string help, std::string* target) {
@@ -65,8 +65,7 @@ void FlagSet::Choice(std::string name, std::vector<std::string> choices, std::st
 
 void FlagSet::Integer(std::string name, std::int64_t minimum, std::int64_t maximum, std::string help,
                       std::int64_t* target) {
-  flags_.push_back({std::move(name), "N", std::move(help), absl::StrCat(*target), false,
-                    [=](const std::string& value) {
+  flags_.push_back({std::move(name), "N", std::move(help), absl::StrCat(*target), false, [=](const std::string& value) {
                       const absl::StatusOr<std::int64_t> number = ParseInteger(value, minimum, maximum);
                       if (number.ok()) *target = *number;
                       return number.status();
@@ -159,8 +158,9 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(int argc, const char* co
 std::string FlagSet::Help() const {
   std::string text = absl::StrCat("usage: ", program_, " ", usage_, "\n\n", description_, "\n\n");
   for (const Flag& flag : flags_) {
-    absl::StrAppend(&text, "  --", flag.name, flag.placeholder.empty() ? "" : "=", flag.placeholder, "\n      ", flag.help,
-                    flag.default_value.empty() ? "" : absl::StrCat(" (default ", flag.default_value, ")"), "\n");
+    absl::StrAppend(&text, "  --", flag.name, flag.placeholder.empty() ? "" : "=", flag.placeholder, "\n      ",
+                    flag.help, flag.default_value.empty() ? "" : absl::StrCat(" (default ", flag.default_value, ")"),
+                    "\n");
   }
   absl::StrAppend(&text, "  --help\n      Prints this.\n");
   return text;

@@ -45,7 +45,7 @@ class FlagSet {
  private:
   struct Flag {
     std::string name;
-    std::string placeholder;    ///< "N", "O0|O2|O3"
+    std::string placeholder;  ///< "N", "O0|O2|O3"
     std::string help;
     std::string default_value;  ///< empty: none to show
     bool is_switch = false;     ///< may stand without a value

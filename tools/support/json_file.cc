@@ -27,7 +27,8 @@ absl::Status CheckWritable(const std::string& path) {
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
   if (!std::filesystem::is_directory(folder, error)) {
-    return absl::NotFoundError(absl::StrCat("'", path, "' cannot be written: there is no folder '", folder.string(), "'"));
+    return absl::NotFoundError(
+        absl::StrCat("'", path, "' cannot be written: there is no folder '", folder.string(), "'"));
   }
   if (::access(folder.c_str(), W_OK) != 0) {
     return absl::PermissionDeniedError(absl::StrCat("'", path, "' cannot be written: ", std::strerror(errno)));

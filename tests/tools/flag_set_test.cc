@@ -1,0 +1,80 @@
+// The command-line parser of the tools.
+#include "tools/support/flag_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mpc::tools {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Values {
+  std::string text = "one";
+  std::int64_t number = 3;
+  std::optional<double> rate;
+  bool on = false;
+};
+
+absl::StatusOr<std::vector<std::string>> Parse(Values& values, std::vector<const char*> arguments) {
+  FlagSet flags("tool", "NAME [flags]", "Does something.");
+  flags.Text("some-text", "TEXT", "A text.", &values.text);
+  flags.Integer("number", 1, 9, "A number.", &values.number);
+  flags.Number("rate", 0, "A rate.", &values.rate);
+  flags.Switch("on", "A switch.", &values.on);
+  arguments.insert(arguments.begin(), "tool");
+  return flags.Parse(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(FlagSet, TakesValuesAfterAnEqualsSignOrASpace) {
+  Values values;
+  ASSERT_TRUE(Parse(values, {"--some-text=a=b", "--number", "7", "--rate=1e-3"}).ok());
+  EXPECT_EQ(values.text, "a=b");
+  EXPECT_EQ(values.number, 7);
+  EXPECT_EQ(values.rate, 1e-3);
+}
+
+TEST(FlagSet, ReadsUnderscoresAsDashes) {
+  Values values;
+  ASSERT_TRUE(Parse(values, {"--some_text=x"}).ok());
+  EXPECT_EQ(values.text, "x");
+}
+
+TEST(FlagSet, SwitchesTakeNoFollowingArgument) {
+  Values values;
+  absl::StatusOr<std::vector<std::string>> positional = Parse(values, {"--on", "name"});
+  ASSERT_TRUE(positional.ok());
+  EXPECT_THAT(*positional, ElementsAre("name"));
+  EXPECT_TRUE(values.on);
+  ASSERT_TRUE(Parse(values, {"--on=false"}).ok());
+  EXPECT_FALSE(values.on);
+}
+
+TEST(FlagSet, EverythingIsPositionalAfterTwoDashes) {
+  Values values;
+  absl::StatusOr<std::vector<std::string>> positional = Parse(values, {"a", "--", "--on"});
+  ASSERT_TRUE(positional.ok());
+  EXPECT_THAT(*positional, ElementsAre("a", "--on"));
+}
+
+TEST(FlagSet, ErrorsNameTheFlagAndWhatItTakes) {
+  Values values;
+  EXPECT_THAT(std::string(Parse(values, {"--nmber=3"}).status().message()),
+              HasSubstr("unknown flag '--nmber'; accepted: --some-text, --number, --rate, --on"));
+  EXPECT_THAT(std::string(Parse(values, {"--number=10"}).status().message()),
+              HasSubstr("--number: '10' is not a whole number from 1 to 9"));
+  EXPECT_THAT(std::string(Parse(values, {"--rate=inf"}).status().message()), HasSubstr("--rate: 'inf'"));
+  EXPECT_THAT(std::string(Parse(values, {"--rate"}).status().message()), HasSubstr("--rate needs a value"));
+  EXPECT_EQ(values.number, 3);
+}
+
+TEST(FlagSet, HelpShowsDefaults) {
+  std::int64_t number = 3;
+  FlagSet flags("tool", "[flags]", "Does something.");
+  flags.Integer("number", 1, 9, "A number.", &number);
+  EXPECT_THAT(flags.Help(), HasSubstr("--number=N\n      A number. (default 3)"));
+}
+
+}  // namespace
+}  // namespace mpc::tools

@@ -1,0 +1,157 @@
+// Bad input of mpc-train: a clear error, a non-zero exit, nothing half-written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/tools/tool_runner.h"
+
+namespace mpc::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+
+struct BadUsage {
+  std::vector<std::string> arguments;
+  std::vector<std::string> message;  ///< parts of it
+};
+
+class BadCommandLine : public testing::TestWithParam<BadUsage> {};
+
+TEST_P(BadCommandLine, IsRefusedBeforeAnythingBegins) {
+  const ToolResult result = RunTool(MPC_TRAIN, GetParam().arguments);
+  EXPECT_EQ(result.exit_code, kBadUsage);
+  for (const std::string& part : GetParam().message) EXPECT_THAT(result.error, HasSubstr(part));
+  EXPECT_LE(std::count(result.error.begin(), result.error.end(), '\n'), 2) << result.error;
+  EXPECT_EQ(result.output, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    MpcTrain, BadCommandLine,
+    testing::Values(
+        BadUsage{{}, {"which model? choose bnnet, lenet5, mlp"}},
+        BadUsage{{"lenet"}, {"unknown model 'lenet'", "lenet5"}}, BadUsage{{"lenet5", "mlp"}, {"one model", "'mlp'"}},
+        BadUsage{{"lenet5", "--amp-level=02"}, {"unknown amp_level '02'", "O0, O2 or O3", "letter O"}},
+        BadUsage{{"lenet5", "--amp-level=O4"}, {"unknown amp_level 'O4'", "O0, O2 or O3"}},
+        BadUsage{{"lenet5", "--amp-level=O1"}, {"'O1' is not in this version"}},
+        BadUsage{{"lenet5", "--amp-level=O2", "--dtype=fp8"}, {"--dtype", "'fp8'", "f16 or bf16"}},
+        BadUsage{{"lenet5", "--amp-level=O2", "--dtype=f64"}, {"f16 or bf16", "f64"}},
+        BadUsage{{"lenet5", "--dtype=f16"}, {"O0 is full f32", "O2 or O3"}},
+        BadUsage{{"lenet5", "--loss-scale=big"}, {"'big'", "dynamic", "none", "number"}},
+        BadUsage{{"lenet5", "--loss-scale=0"}, {"'0'", "number >= 1"}},
+        BadUsage{{"lenet5", "--data=cifar"}, {"--data", "'cifar'", "digits, mnist"}},
+        BadUsage{{"lenet5", "--optimizer=lamb"}, {"--optimizer", "'lamb'", "momentum, sgd, adam, adamw"}},
+        BadUsage{{"lenet5", "--optimizer=adam", "--momentum=0.9"}, {"--momentum", "adam has none"}},
+        BadUsage{{"lenet5", "--epoch=3"}, {"unknown flag '--epoch'", "--epochs", "--amp-level", "--help"}},
+        BadUsage{{"lenet5", "-e"}, {"unknown flag '-e'"}}, BadUsage{{"lenet5", "--epochs"}, {"--epochs needs a value"}},
+        BadUsage{{"lenet5", "--epochs=many"}, {"--epochs", "'many'", "whole number of at least 0"}},
+        BadUsage{{"lenet5", "--epochs=-1"}, {"--epochs", "'-1'"}},
+        BadUsage{{"lenet5", "--batch-size=0"}, {"--batch-size", "'0'", "at least 1"}},
+        BadUsage{{"lenet5", "--lr=nan"}, {"--lr", "'nan'", "number of at least 0"}},
+        BadUsage{{"lenet5", "--keep-batchnorm-fp32=yes"}, {"--keep-batchnorm-fp32", "'yes'", "true or false"}},
+        BadUsage{{"lenet5", "--device=cuda"}, {"\"cuda\"", "\"cpu\""}},
+        BadUsage{{"lenet5", "--device=tpu"}, {"\"tpu\"", "\"cpu\""}}));
+
+/// What a run that must fail for a reason in a file leaves behind.
+class BadFile : public testing::Test {
+ protected:
+  /// Runs with --save and --summary and expects the failure to have touched neither.
+  void ExpectFailure(std::vector<std::string> arguments, const std::vector<std::string>& message) {
+    WriteFile(results_.File("net"), "kept");
+    arguments.insert(arguments.end(), {"--threads=1", "--epochs=1", "--save=" + results_.File("net"),
+                                       "--summary=" + results_.File("summary.json")});
+    const ToolResult result = RunTool(MPC_TRAIN, arguments);
+    EXPECT_EQ(result.exit_code, kFailure);
+    for (const std::string& part : message) EXPECT_THAT(result.error, HasSubstr(part));
+    EXPECT_LE(std::count(result.error.begin(), result.error.end(), '\n'), 10) << result.error;
+    EXPECT_EQ(ReadFile(results_.File("net")), "kept");
+    EXPECT_EQ(results_.Content(), std::vector<std::string>{"net"});
+  }
+
+  /// Ten images of MNIST's shape, 8 for training and 2 for testing.
+  void WriteMnist(std::uint8_t magic = 3, std::uint8_t label = 9, std::size_t cut = 0) {
+    std::string images = {0, 0, 8, static_cast<char>(magic), 0, 0, 0, 10, 0, 0, 0, 28, 0, 0, 0, 28};
+    for (int i = 0; i < 10 * 28 * 28; ++i) images.push_back(static_cast<char>(i * 37 % 256));
+    std::string labels = {0, 0, 8, 1, 0, 0, 0, 10};
+    for (int i = 0; i < 9; ++i) labels.push_back(static_cast<char>(i));
+    labels.push_back(static_cast<char>(label));
+    WriteFile(data_.File("t10k-images-idx3-ubyte"), images.substr(0, images.size() - cut));
+    WriteFile(data_.File("t10k-labels-idx1-ubyte"), labels);
+  }
+  std::vector<std::string> OnMnist() const {
+    return {"mlp", "--data=mnist", "--data-dir=" + data_.path(), "--batch-size=4"};
+  }
+
+  TemporaryFolder data_;
+  TemporaryFolder results_;
+};
+
+TEST_F(BadFile, GoodDataPass) {
+  WriteMnist();
+  std::vector<std::string> arguments = OnMnist();
+  arguments.push_back("--epochs=1");
+  const ToolResult result = RunTool(MPC_TRAIN, arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("of 2)"));
+}
+
+TEST_F(BadFile, MissingData) {
+  ExpectFailure(OnMnist(), {"t10k-images-idx3-ubyte", data_.path(), "--data-dir=FOLDER"});
+  ExpectFailure({"lenet5", "--data-dir=" + data_.path()}, {"digits.csv", data_.path()});
+}
+
+TEST_F(BadFile, TruncatedData) {
+  WriteMnist(3, 9, 100);
+  ExpectFailure(OnMnist(), {"t10k-images-idx3-ubyte"});
+  WriteFile(data_.File("digits.csv.gz"), ReadFile(MPC_DIGITS).substr(0, 5000));
+  ExpectFailure({"lenet5", "--data-dir=" + data_.path()}, {"digits.csv.gz"});
+}
+
+TEST_F(BadFile, WrongMagic) {
+  WriteMnist(1);
+  ExpectFailure(OnMnist(), {"magic", "t10k-images-idx3-ubyte"});
+}
+
+TEST_F(BadFile, LabelOutOfRange) {
+  WriteMnist(3, 11);
+  ExpectFailure(OnMnist(), {"label", "11"});
+}
+
+TEST_F(BadFile, BatchLargerThanTheDataSet) {
+  WriteMnist();
+  std::vector<std::string> arguments = OnMnist();
+  arguments.push_back("--batch-size=9");
+  ExpectFailure(arguments, {"batch size 9 is larger than the training set (8 rows)"});
+}
+
+TEST_F(BadFile, DamagedCheckpoint) {
+  const std::string path = data_.File("checkpoint");
+  ExpectFailure({"mlp", "--load=" + path}, {path});
+  WriteFile(path, "this is no checkpoint");
+  ExpectFailure({"mlp", "--load=" + path}, {path});
+  ASSERT_EQ(RunTool(MPC_TRAIN, {"mlp", "--epochs=1", "--threads=1", "--save=" + path}).exit_code, 0);
+  const std::string saved = ReadFile(path);
+  WriteFile(path, saved.substr(0, saved.size() - 1));
+  ExpectFailure({"mlp", "--load=" + path}, {path});
+  WriteFile(path, saved);
+  ExpectFailure({"lenet5", "--load=" + path}, {"conv1.weight"});
+}
+
+TEST_F(BadFile, PlacesThatCannotBeWrittenAreFoundBeforeTraining) {
+  for (const char* flag : {"--save=", "--summary="}) {
+    const ToolResult nowhere = RunTool(MPC_TRAIN, {"mlp", flag + data_.File("missing/file")});
+    EXPECT_EQ(nowhere.exit_code, kFailure);
+    EXPECT_THAT(nowhere.error, AllOf(HasSubstr("missing/file"), HasSubstr("no folder")));
+    EXPECT_EQ(nowhere.output, "");
+    const ToolResult folder = RunTool(MPC_TRAIN, {"mlp", flag + data_.path()});
+    EXPECT_EQ(folder.exit_code, kFailure);
+    EXPECT_THAT(folder.error, HasSubstr("is a folder"));
+  }
+}
+
+}  // namespace
+}  // namespace mpc::tools
