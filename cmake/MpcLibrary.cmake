@@ -35,7 +35,7 @@ separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 add_library(mpc_mlir INTERFACE)
 target_link_libraries(mpc_mlir INTERFACE MLIR LLVM)
 
-file(WRITE "${PROJECT_BINARY_DIR}/mpc_mlir_headers.cc" "// Owns the precompiled MLIR headers.\n")
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/mpc_mlir_headers.cc" CONTENT "// Owns the precompiled MLIR headers.\n")
 add_library(mpc_mlir_headers OBJECT "${PROJECT_BINARY_DIR}/mpc_mlir_headers.cc")
 target_include_directories(mpc_mlir_headers SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_compile_definitions(mpc_mlir_headers PRIVATE ${LLVM_DEFINITIONS_LIST})

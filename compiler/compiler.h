@@ -12,13 +12,13 @@ namespace mpc::compiler {
 
 /// What the pipelines need to know; see passes/pipelines.h.
 struct CompileOptions {
-  std::string function;             ///< the public function to compile; the others are left out
-  std::string level = "O0";         ///< O0, O2, O3
-  std::string dtype = "f16";        ///< f16, bf16
-  std::string keep_batchnorm_fp32;  ///< "true", "false"; empty: the level's default
-  std::string loss_scale = "none";  ///< none, static, dynamic
-  bool skip = true;                 ///< skip the update of a step that is not finite
-  bool unscale = true;              ///< divide gradients by the scale; false where the optimizer does
+  std::string function;            ///< the public function to compile; the others are left out
+  std::string level = "O0";        ///< O0, O2, O3
+  std::string dtype = "f16";       ///< f16, bf16
+  std::string keep_batchnorm_fp32; ///< "true", "false"; empty: the level's default
+  std::string loss_scale = "none"; ///< none, static, dynamic
+  bool skip = true;                ///< skip the update of a step that is not finite
+  bool unscale = true;             ///< divide gradients by the scale; false where the optimizer does
   std::string device = "cpu";
 };
 
@@ -33,15 +33,15 @@ struct CompileResult {
   runtime::Program program;
   Module final_ir;
   std::vector<PhaseTime> phases;
-  std::vector<std::string> remarks;  ///< what the passes want the user to know
+  std::vector<std::string> remarks; ///< what the passes want the user to know
 };
 
 /// Where a pipeline stops: "traced", "amp", "grad", "final".
 /// Runs the passes on `module` in place. Errors: INVALID_ARGUMENT with the passes' diagnostics and notes.
-absl::Status RunPasses(Module& module, const CompileOptions& options, const std::string& stage,
-                       std::vector<PhaseTime>* phases, std::vector<std::string>* remarks);
+absl::Status RunPasses(Module &module, const CompileOptions &options, const std::string &stage,
+                       std::vector<PhaseTime> *phases, std::vector<std::string> *remarks);
 
 /// Runs the passes on a copy of `module` and lowers `options.function` for the device.
-absl::StatusOr<CompileResult> Compile(const Module& module, const CompileOptions& options);
+absl::StatusOr<CompileResult> Compile(const Module &module, const CompileOptions &options);
 
-}  // namespace mpc::compiler
+} // namespace mpc::compiler

@@ -88,8 +88,8 @@ std::string GraphBuilder::BeginFunction(std::string_view Name, bool IsPrivate) {
   for (int Suffix = 1; state_->Root.lookupSymbol(Unique); ++Suffix)
     Unique = absl::StrCat(std::string(Name), "_", Suffix);
   OpBuilder B = OpBuilder::atBlockEnd(state_->Root.getBody());
-  auto Function = func::FuncOp::create(B, UnknownLoc::get(state_->Context), Unique,
-                                       FunctionType::get(state_->Context, {}, {}));
+  auto Function =
+      func::FuncOp::create(B, UnknownLoc::get(state_->Context), Unique, FunctionType::get(state_->Context, {}, {}));
   if (IsPrivate)
     Function.setPrivate();
   Function.addEntryBlock();

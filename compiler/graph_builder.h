@@ -18,26 +18,26 @@ namespace mpc::compiler {
 
 /// A module under construction or finished: owns its MLIR context.
 class Module {
- public:
+public:
   struct Impl;
   Module();
   ~Module();
-  Module(Module&&) noexcept;
-  Module& operator=(Module&&) noexcept;
+  Module(Module &&) noexcept;
+  Module &operator=(Module &&) noexcept;
 
   /// The IR as text.
   std::string Print() const;
   /// A deep copy in the same context.
   Module Clone() const;
-  Impl& impl() { return *impl_; }
-  const Impl& impl() const { return *impl_; }
+  Impl &impl() { return *impl_; }
+  const Impl &impl() const { return *impl_; }
 
- private:
+private:
   std::unique_ptr<Impl> impl_;
 };
 
 /// An SSA value, opaque. Null: none.
-using ValueHandle = void*;
+using ValueHandle = void *;
 
 struct TypedValue {
   ValueHandle value = nullptr;
@@ -46,9 +46,9 @@ struct TypedValue {
 
 /// Where in the user's program an operation is traced; becomes `mpc.scope`.
 struct Scope {
-  std::string path;          ///< "lenet5/conv1"
-  bool network = false;      ///< inside a network that an AMP level acts on
-  std::optional<DType> pin;  ///< innermost Cell::ToFloat
+  std::string path;         ///< "lenet5/conv1"
+  bool network = false;     ///< inside a network that an AMP level acts on
+  std::optional<DType> pin; ///< innermost Cell::ToFloat
 };
 
 /// A function result with its `mpc.name` and `mpc.role`.
@@ -61,35 +61,35 @@ struct NamedResult {
 /// Functions are built as a stack: the innermost open one receives operations. Errors carry the operation's own words,
 /// without the Cell path.
 class GraphBuilder {
- public:
+public:
   GraphBuilder();
   ~GraphBuilder();
 
   /// Opens a function. A name that is taken gets a number; the name used is returned.
   std::string BeginFunction(std::string_view name, bool is_private);
   /// Appends an argument to the open function at `depth` (1: the outermost).
-  ValueHandle AddArgument(const TensorSpec& spec, std::string_view name, std::string_view role, std::size_t depth);
+  ValueHandle AddArgument(const TensorSpec &spec, std::string_view name, std::string_view role, std::size_t depth);
   /// Number of open functions; a value belongs to the depth it was made at.
   std::size_t depth() const;
 
   /// Emits operation `op` ("conv2d"). Result element types are those of type promotion unless `result_dtype` names the
   /// one of result 0. Errors: INVALID_ARGUMENT with what was given and what is accepted.
   absl::StatusOr<std::vector<TypedValue>> Emit(std::string_view op, absl::Span<const ValueHandle> operands,
-                                               const Attributes& attributes, const Scope& scope,
+                                               const Attributes &attributes, const Scope &scope,
                                                std::optional<DType> result_dtype = std::nullopt);
   /// A constant with every element equal to `value`.
-  TypedValue Splat(const TensorSpec& spec, double value, const Scope& scope);
+  TypedValue Splat(const TensorSpec &spec, double value, const Scope &scope);
   /// A constant from row-major storage.
-  TypedValue Constant(const TensorSpec& spec, absl::Span<const std::uint8_t> bytes, const Scope& scope);
+  TypedValue Constant(const TensorSpec &spec, absl::Span<const std::uint8_t> bytes, const Scope &scope);
 
   /// Returns `results` from the innermost open function and closes it.
   void EndFunction(absl::Span<const NamedResult> results);
 
-  /// Calls closed function `callee` and differentiates its first result: returns its results, then one gradient for each
-  /// position of `wrt`.
+  /// Calls closed function `callee` and differentiates its first result: returns its results, then one gradient for
+  /// each position of `wrt`.
   absl::StatusOr<std::vector<TypedValue>> ValueAndGrad(std::string_view callee, absl::Span<const ValueHandle> operands,
                                                        ValueHandle seed, absl::Span<const std::int64_t> wrt,
-                                                       const Scope& scope);
+                                                       const Scope &scope);
 
   /// Uses of `from` become uses of `to`. Operations that read `from` before `to` is defined move behind it. False, and
   /// nothing changes, where `to` itself follows from `from`.
@@ -98,9 +98,9 @@ class GraphBuilder {
   /// The finished module. Every function must be closed.
   absl::StatusOr<Module> Finish();
 
- private:
+private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-}  // namespace mpc::compiler
+} // namespace mpc::compiler

@@ -86,8 +86,7 @@ internal::MemberRegistrar::MemberRegistrar(Cell* cell, MemberLister lister) { ce
 
 Cell::Cell() = default;
 
-Cell::Cell(const Cell& other)
-    : listers_(other.listers_), training_(other.training_), to_float_(other.to_float_) {}
+Cell::Cell(const Cell& other) : listers_(other.listers_), training_(other.training_), to_float_(other.to_float_) {}
 
 Cell& Cell::operator=(const Cell& other) {
   listers_ = other.listers_;
@@ -147,8 +146,8 @@ absl::Status Cell::SetRequiresGrad(std::string_view prefix, bool requires_grad) 
     found = true;
   }
   if (found) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat(TypeName(), " has no parameter below '", std::string(prefix), "'; it has ",
-                                          ListNames(parameters)));
+  return absl::NotFoundError(
+      absl::StrCat(TypeName(), " has no parameter below '", std::string(prefix), "'; it has ", ListNames(parameters)));
 }
 
 Cell& Cell::ToFloat(DType dtype) {

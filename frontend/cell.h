@@ -52,9 +52,9 @@ struct MemberRegistrar {
 
 /// Base of networks, layers, losses and training steps.
 ///
-/// A Cell class has a method `Construct` that takes a fixed list of Tensors (or one `std::vector<Tensor>`) and returns a
-/// Tensor, a tuple, a pair, a vector or a struct of them, and one line that names its sub-cells and Parameters and makes
-/// it callable:
+/// A Cell class has a method `Construct` that takes a fixed list of Tensors (or one `std::vector<Tensor>`) and returns
+/// a Tensor, a tuple, a pair, a vector or a struct of them, and one line that names its sub-cells and Parameters and
+/// makes it callable:
 ///
 ///     class Block : public mpc::nn::Cell {
 ///      public:
@@ -94,7 +94,8 @@ class Cell {
   bool training() const { return training_; }
   /// Freezes or unfreezes the Parameters whose path begins with `prefix` ("" for all). Errors: no such path.
   absl::Status SetRequiresGrad(std::string_view prefix, bool requires_grad);
-  /// Computes this Cell and its sub-cells in `dtype` whatever the AMP level says; a later call on a sub-cell wins there.
+  /// Computes this Cell and its sub-cells in `dtype` whatever the AMP level says; a later call on a sub-cell wins
+  /// there.
   Cell& ToFloat(DType dtype);
   std::optional<DType> to_float() const { return to_float_; }
 
@@ -161,9 +162,9 @@ class CellFunction {
  public:
   CellFunction() = default;
   template <typename C>
-    requires std::is_base_of_v<Cell, C>
-  CellFunction(C& cell)  // NOLINT: a Cell stands where a function of tensors does
-      : cell_(&cell), function_([&cell](const std::vector<Tensor>& inputs) {
+  requires std::is_base_of_v<Cell, C> CellFunction(C& cell)  // NOLINT: a Cell stands where a function of tensors does
+      : cell_(&cell),
+        function_([&cell](const std::vector<Tensor>& inputs) {
           using Result = std::decay_t<decltype(internal::CallFlat(cell, inputs))>;
           std::vector<Tensor> outputs;
           internal::TensorTree<Result>::Flatten(internal::CallFlat(cell, inputs), outputs);
@@ -199,26 +200,25 @@ class CellFunction {
 #define MPC_EXPAND2(...) MPC_EXPAND1(MPC_EXPAND1(MPC_EXPAND1(__VA_ARGS__)))
 #define MPC_EXPAND1(...) __VA_ARGS__
 #define MPC_FOR_EACH(macro, ...) __VA_OPT__(MPC_EXPAND(MPC_FOR_EACH_STEP(macro, __VA_ARGS__)))
-#define MPC_FOR_EACH_STEP(macro, first, ...) \
-  macro(first) __VA_OPT__(MPC_FOR_EACH_AGAIN MPC_PARENS(macro, __VA_ARGS__))
+#define MPC_FOR_EACH_STEP(macro, first, ...) macro(first) __VA_OPT__(MPC_FOR_EACH_AGAIN MPC_PARENS(macro, __VA_ARGS__))
 #define MPC_FOR_EACH_AGAIN() MPC_FOR_EACH_STEP
 #define MPC_VISIT_MEMBER(member) mpc_visitor.Visit(#member, mpc_self.member);
 
 /// Names the sub-cells and Parameters of a Cell class (paths are the members' names) and makes its objects callable.
 /// Stands in the public section; the members may be private.
-#define MPC_CELL(Type, ...)                                                                                          \
-  template <typename... MpcArgs>                                                                                     \
-  auto operator()(const MpcArgs&... args) {                                                                          \
-    return ::mpc::nn::internal::Call(*this, args...);                                                                \
-  }                                                                                                                  \
-  std::string TypeName() const override { return #Type; }                                                            \
-                                                                                                                     \
- private:                                                                                                            \
-  static void MpcListMembers(::mpc::nn::Cell& mpc_cell,                                                              \
-                             [[maybe_unused]] ::mpc::nn::internal::MemberVisitor& mpc_visitor) {                     \
-    [[maybe_unused]] Type& mpc_self = static_cast<Type&>(mpc_cell);                                                  \
-    MPC_FOR_EACH(MPC_VISIT_MEMBER, __VA_ARGS__)                                                                      \
-  }                                                                                                                  \
-  [[no_unique_address]] ::mpc::nn::internal::MemberRegistrar mpc_registrar_{this, &MpcListMembers};                  \
-                                                                                                                     \
+#define MPC_CELL(Type, ...)                                                                         \
+  template <typename... MpcArgs>                                                                    \
+  auto operator()(const MpcArgs&... args) {                                                         \
+    return ::mpc::nn::internal::Call(*this, args...);                                               \
+  }                                                                                                 \
+  std::string TypeName() const override { return #Type; }                                           \
+                                                                                                    \
+ private:                                                                                           \
+  static void MpcListMembers(::mpc::nn::Cell& mpc_cell,                                             \
+                             [[maybe_unused]] ::mpc::nn::internal::MemberVisitor& mpc_visitor) {    \
+    [[maybe_unused]] Type& mpc_self = static_cast<Type&>(mpc_cell);                                 \
+    MPC_FOR_EACH(MPC_VISIT_MEMBER, __VA_ARGS__)                                                     \
+  }                                                                                                 \
+  [[no_unique_address]] ::mpc::nn::internal::MemberRegistrar mpc_registrar_{this, &MpcListMembers}; \
+                                                                                                    \
  public:

@@ -15,8 +15,8 @@ namespace mpc {
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path);
 
 struct LoadOptions {
-  /// Strict: every Parameter must be in the file and every entry must fit one; otherwise nothing is loaded. Partial: what
-  /// fits is loaded and the report names the rest; a misshapen entry is an error in both.
+  /// Strict: every Parameter must be in the file and every entry must fit one; otherwise nothing is loaded. Partial:
+  /// what fits is loaded and the report names the rest; a misshapen entry is an error in both.
   bool strict = true;
 };
 
@@ -26,8 +26,8 @@ struct LoadReport {
   std::vector<std::string> unexpected;  ///< entries that the network does not have
 };
 
-/// Loads a checkpoint into `net`. Everything is checked first: on an error, which lists every problem, the network is as it
-/// was. Floating entries of another type are converted to f32.
+/// Loads a checkpoint into `net`. Everything is checked first: on an error, which lists every problem, the network is
+/// as it was. Floating entries of another type are converted to f32.
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, const LoadOptions& options = {});
 
 }  // namespace mpc

@@ -22,10 +22,10 @@ struct StepOptions {
   bool training = false;      ///< counts random uses
   std::vector<const nn::Cell*> networks;
   RngState rng;
-  std::vector<Parameter> scaler;             ///< loss-scale state, bound by name
-  std::vector<std::string> input_names;      ///< "input0", ... where absent
-  std::vector<std::string> output_names;     ///< "output0", ... where absent
-  compiler::CompileOptions compile;          ///< `function` is set to `name`
+  std::vector<Parameter> scaler;          ///< loss-scale state, bound by name
+  std::vector<std::string> input_names;   ///< "input0", ... where absent
+  std::vector<std::string> output_names;  ///< "output0", ... where absent
+  compiler::CompileOptions compile;       ///< `function` is set to `name`
 };
 
 /// Traces `function` on inputs of the given types. `root` names the Parameters. `used` receives the state of the step.

@@ -33,8 +33,8 @@ absl::Status SetContext(const ContextOptions& options) {
     return device.status();
   }
   if (options.num_threads < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("num_threads must be 0 (automatic) or more, got ",
-                                                   options.num_threads));
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_threads must be 0 (automatic) or more, got ", options.num_threads));
   }
   if (options.num_threads > 0) cpu::SetNumThreads(options.num_threads);
   Global().options = options;

@@ -26,8 +26,8 @@ namespace internal {
 /// The next random stream: one a Parameter, in order of creation.
 std::int64_t NextStream();
 
-/// Counts changes of what a network compiles to (freezing, training mode, pinned types, added Cells): as long as it stands
-/// still, a Program that was found for some input types is the right one.
+/// Counts changes of what a network compiles to (freezing, training mode, pinned types, added Cells): as long as it
+/// stands still, a Program that was found for some input types is the right one.
 std::uint64_t StructureVersion();
 void StructureChanged();
 }  // namespace internal

@@ -25,8 +25,7 @@ absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
     if (!inputs[i].defined()) return absl::InvalidArgumentError(absl::StrCat("input ", i, " is an undefined tensor"));
     if (!inputs[i].status().ok()) return inputs[i].status();
     if (!inputs[i].concrete()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("input ", i, " is a symbolic tensor, and its trace has ended"));
+      return absl::FailedPreconditionError(absl::StrCat("input ", i, " is a symbolic tensor, and its trace has ended"));
     }
   }
   return absl::OkStatus();
@@ -40,8 +39,8 @@ std::vector<Tensor> OutputsOf(const CompiledStep& step) {
 
 }  // namespace
 
-std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>& operands,
-                                 const Attributes& attributes, std::optional<DType> result_dtype) {
+std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes,
+                                 std::optional<DType> result_dtype) {
   absl::Status status = CheckConcrete(operands);
   if (status.ok()) {
     StepOptions options;

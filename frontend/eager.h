@@ -10,8 +10,8 @@
 namespace mpc::internal {
 
 /// One operation on concrete tensors. On an error every result carries it.
-std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>& operands,
-                                 const Attributes& attributes, std::optional<DType> result_dtype);
+std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes,
+                                 std::optional<DType> result_dtype);
 
 /// A tensor that only carries an error.
 Tensor ErrorTensor(absl::Status status);

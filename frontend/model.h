@@ -24,34 +24,33 @@
 namespace mpc {
 
 struct ModelOptions {
-  MetricList metrics;                      ///< what Eval measures
-  std::string amp_level = "O0";            ///< O0, O2, O3
+  MetricList metrics;                       ///< what Eval measures
+  std::string amp_level = "O0";             ///< O0, O2, O3
   std::optional<bool> keep_batchnorm_fp32;  ///< left out: the level's default
-  LossScaleChoice loss_scale_manager;      ///< left out: the level's default; nullptr: none; or a manager
-  std::optional<DType> amp_dtype;          ///< the low type: f16 (default) or bf16
-  std::string device;                      ///< empty: the context's
+  LossScaleChoice loss_scale_manager;       ///< left out: the level's default; nullptr: none; or a manager
+  std::optional<DType> amp_dtype;           ///< the low type: f16 (default) or bf16
+  std::string device;                       ///< empty: the context's
   /// Errors out after so many skipped steps in a row where the scale cannot shrink any more; 0: never.
   std::int64_t max_consecutive_skips = 20;
 };
 
-/// Owns the state of training and the Programs compiled for it. Network, loss and optimizer are not owned and must outlive
-/// the Model. Errors of construction are returned by `status()` and by every method.
+/// Owns the state of training and the Programs compiled for it. Network, loss and optimizer are not owned and must
+/// outlive the Model. Errors of construction are returned by `status()` and by every method.
 ///
-/// Programs are compiled on first use for each batch shape; all share one state, so that the last partial batch, Eval and
-/// Predict see what training left.
+/// Programs are compiled on first use for each batch shape; all share one state, so that the last partial batch, Eval
+/// and Predict see what training left.
 class Model {
  public:
   /// Training and evaluation. The data set's last column is the label, the others are the network's inputs.
   template <typename Network, typename Loss>
-    requires std::is_base_of_v<nn::Cell, Loss>
-  Model(Network& network, Loss& loss, nn::Optimizer& optimizer, ModelOptions options = {})
+  requires std::is_base_of_v<nn::Cell, Loss> Model(Network& network, Loss& loss, nn::Optimizer& optimizer,
+                                                   ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(loss), &optimizer, std::move(options)) {
     BuildStep();
   }
   /// Evaluation and prediction.
   template <typename Network, typename Loss>
-    requires std::is_base_of_v<nn::Cell, Loss>
-  Model(Network& network, Loss& loss, ModelOptions options = {})
+  requires std::is_base_of_v<nn::Cell, Loss> Model(Network& network, Loss& loss, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(loss), nullptr, std::move(options)) {}
   /// A training step of its own (see nn::TrainOneStepCell), which every column of the data set is an input of; or a
   /// network without a loss, to predict. Predict runs the network that the step trains.
@@ -66,9 +65,9 @@ class Model {
 
   const absl::Status& status() const;
 
-  /// Trains `epochs` >= 1 epochs. Called again it continues; epoch numbers restart at 1. Errors: no optimizer; a data set
-  /// whose columns do not fit; what compiling reports; too many skipped steps in a row. State is that of the last complete
-  /// step.
+  /// Trains `epochs` >= 1 epochs. Called again it continues; epoch numbers restart at 1. Errors: no optimizer; a data
+  /// set whose columns do not fit; what compiling reports; too many skipped steps in a row. State is that of the last
+  /// complete step.
   absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
 
   /// The metrics over one pass of `dataset`, by name.

@@ -81,10 +81,9 @@ Tensor operator*(double value, const Tensor& x) { return x * value; }
 Tensor operator/(const Tensor& x, double value) { return x * (1.0 / value); }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const MatmulOptions& options) {
-  return Emit("matmul", WithOptional(a, b, bias),
-              {{"transpose_a", options.transpose_a},
-               {"transpose_b", options.transpose_b},
-               {"activation", options.activation}});
+  return Emit(
+      "matmul", WithOptional(a, b, bias),
+      {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"activation", options.activation}});
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOpOptions& options) {
@@ -212,9 +211,8 @@ ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vect
   value_and_grad.aux.assign(result.outputs.begin() + 1, result.outputs.end());
   auto gradient = result.gradients.begin();
   for (const Parameter& parameter : parameters) {
-    value_and_grad.gradients.push_back(parameter.requires_grad()
-                                           ? *gradient++
-                                           : trace->Splat({parameter.dtype(), parameter.shape()}, 0.0));
+    value_and_grad.gradients.push_back(
+        parameter.requires_grad() ? *gradient++ : trace->Splat({parameter.dtype(), parameter.shape()}, 0.0));
   }
   return value_and_grad;
 }

@@ -1,7 +1,7 @@
 // Operations on tensors: functions found by argument-dependent lookup, operators, and namespace `ops`.
 //
-// Inside `Construct` they record into the graph; on concrete tensors they compile and run at once. Errors are kept in the
-// trace (with the Cell path) or in the returned tensor (`status()`). Formulas, shapes and types: docs/dialect.md.
+// Inside `Construct` they record into the graph; on concrete tensors they compile and run at once. Errors are kept in
+// the trace (with the Cell path) or in the returned tensor (`status()`). Formulas, shapes and types: docs/dialect.md.
 #pragma once
 
 #include <functional>
@@ -113,8 +113,8 @@ Tensor Cast(const Tensor& x, DType dtype);
 /// A tensor of one value. While tracing a constant of the graph.
 Tensor Fill(DType dtype, const Shape& shape, double value);
 Tensor FullLike(const Tensor& like, double value);
-/// `value`, once `effects` (the results of an optimizer) have happened: state updates belong to the step anyway, so this
-/// returns `value`. It lets steps read as MindSpore's do.
+/// `value`, once `effects` (the results of an optimizer) have happened: state updates belong to the step anyway, so
+/// this returns `value`. It lets steps read as MindSpore's do.
 Tensor Depend(const Tensor& value, bool effects);
 /// Applies `function` to every tensor.
 template <typename Function>
@@ -130,9 +130,9 @@ struct ValueAndGradResult {
   std::vector<Tensor> aux;        ///< the network's other outputs
   std::vector<Tensor> gradients;  ///< one a parameter
 };
-/// The loss of `network` on `inputs` and its gradients by `parameters`, inside a training step. `seed` is the cotangent of
-/// the loss, f32, of the loss's shape or scalar; undefined means 1. Frozen parameters get zeros. A plain call of the same network on the same inputs
-/// earlier in the step is the same forward pass.
+/// The loss of `network` on `inputs` and its gradients by `parameters`, inside a training step. `seed` is the cotangent
+/// of the loss, f32, of the loss's shape or scalar; undefined means 1. Frozen parameters get zeros. A plain call of the
+/// same network on the same inputs earlier in the step is the same forward pass.
 ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vector<Parameter>& parameters,
                                 const std::vector<Tensor>& inputs, const Tensor& seed = {});
 

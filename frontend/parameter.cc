@@ -19,10 +19,8 @@ struct Parameter::Data {
   std::int64_t stream = 0;
 };
 
-Parameter::Parameter(Shape shape, Initializer initializer, ParameterOptions options)
-    : data_(std::make_shared<Data>()) {
-  data_->entry =
-      std::make_shared<runtime::StateEntry>("", options.role, TensorSpec{DType::kF32, std::move(shape)});
+Parameter::Parameter(Shape shape, Initializer initializer, ParameterOptions options) : data_(std::make_shared<Data>()) {
+  data_->entry = std::make_shared<runtime::StateEntry>("", options.role, TensorSpec{DType::kF32, std::move(shape)});
   data_->initializer = std::move(initializer);
   data_->requires_grad = options.requires_grad;
   data_->seed = GetSeed();
@@ -95,8 +93,8 @@ absl::Status DrawInitialValues(std::uint64_t seed, const std::vector<Parameter>&
   if (!compiled.ok()) return compiled.status();
   absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(options.device);
   if (!device.ok()) return device.status();
-  absl::StatusOr<std::unique_ptr<runtime::Executable>> executable = (*device)->Load(
-      std::make_shared<const runtime::Program>(std::move(compiled->program)), runtime::StateStore());
+  absl::StatusOr<std::unique_ptr<runtime::Executable>> executable =
+      (*device)->Load(std::make_shared<const runtime::Program>(std::move(compiled->program)), runtime::StateStore());
   if (!executable.ok()) return executable.status();
   std::vector<absl::Span<const std::uint8_t>> inputs;
   // The seed is the only input, and absent where every value is a constant.

@@ -25,19 +25,40 @@ struct TensorNode;
 /// The DType of a C++ element type: float, double, Half, BFloat16, int32_t, int64_t, bool.
 template <typename T>
 constexpr DType DTypeOf();
-template <> constexpr DType DTypeOf<float>() { return DType::kF32; }
-template <> constexpr DType DTypeOf<double>() { return DType::kF64; }
-template <> constexpr DType DTypeOf<Half>() { return DType::kF16; }
-template <> constexpr DType DTypeOf<BFloat16>() { return DType::kBF16; }
-template <> constexpr DType DTypeOf<std::int32_t>() { return DType::kI32; }
-template <> constexpr DType DTypeOf<std::int64_t>() { return DType::kI64; }
-template <> constexpr DType DTypeOf<bool>() { return DType::kBool; }
+template <>
+constexpr DType DTypeOf<float>() {
+  return DType::kF32;
+}
+template <>
+constexpr DType DTypeOf<double>() {
+  return DType::kF64;
+}
+template <>
+constexpr DType DTypeOf<Half>() {
+  return DType::kF16;
+}
+template <>
+constexpr DType DTypeOf<BFloat16>() {
+  return DType::kBF16;
+}
+template <>
+constexpr DType DTypeOf<std::int32_t>() {
+  return DType::kI32;
+}
+template <>
+constexpr DType DTypeOf<std::int64_t>() {
+  return DType::kI64;
+}
+template <>
+constexpr DType DTypeOf<bool>() {
+  return DType::kBool;
+}
 
 /// A cheap handle: copies share one immutable value.
 ///
-/// *Concrete* tensors own data (row-major). *Symbolic* tensors stand for a value of the graph that is being traced; they
-/// exist inside `Construct` only. After the first error of a trace operations return *poisoned* symbolic tensors, whose
-/// rank is kept where it is known and whose extents are 1: the error reaches the user when the trace is compiled.
+/// *Concrete* tensors own data (row-major). *Symbolic* tensors stand for a value of the graph that is being traced;
+/// they exist inside `Construct` only. After the first error of a trace operations return *poisoned* symbolic tensors,
+/// whose rank is kept where it is known and whose extents are 1: the error reaches the user when the trace is compiled.
 class Tensor {
  public:
   /// An empty tensor: `defined()` is false, everything else is an error or a zero.
@@ -66,8 +87,8 @@ class Tensor {
   static Tensor Zeros(Shape shape, DType dtype = DType::kF32);
   static Tensor Full(Shape shape, double value, DType dtype = DType::kF32);
 
-  /// NumPy's .npy, version 1 or 2: little-endian f2, f4, f8, i4, i8, b1, C order. bf16 has no NumPy type and is refused.
-  /// `Save` writes beside the target, syncs and renames.
+  /// NumPy's .npy, version 1 or 2: little-endian f2, f4, f8, i4, i8, b1, C order. bf16 has no NumPy type and is
+  /// refused. `Save` writes beside the target, syncs and renames.
   static absl::StatusOr<Tensor> Load(const std::string& path);
   absl::Status Save(const std::string& path) const;
 

@@ -143,7 +143,7 @@ class Trace {
     std::vector<Tensor> inputs;
     std::vector<Tensor> outputs;
     std::int64_t first_call_site = 0;  ///< of the random uses inside
-    std::size_t last = 0;  ///< calls_[own index .. last - 1] are this call and those inside it
+    std::size_t last = 0;              ///< calls_[own index .. last - 1] are this call and those inside it
     bool replaced = false;
   };
 

@@ -18,7 +18,7 @@ struct Half {
     const std::uint32_t x = std::bit_cast<std::uint32_t>(value);
     const std::uint16_t sign = static_cast<std::uint16_t>((x >> 16) & 0x8000u);
     const std::uint32_t magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);  // NaN, made quiet
+    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);   // NaN, made quiet
     if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // >= 65520 rounds to inf
     if (magnitude < 0x38800000u) {
       // Below the smallest normal (2^-14): adding 0.5 aligns the fraction so that the adder rounds to even.

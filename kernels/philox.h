@@ -10,15 +10,12 @@
 namespace mpc {
 
 /// Four independent uniform 32-bit words for one (key, counter).
-inline std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter,
-                                               std::array<std::uint32_t, 2> key) {
+inline std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
     const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<std::uint32_t>(product0)};
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(product0)};
     key[0] += 0x9E3779B9u;
     key[1] += 0xBB67AE85u;
   }
@@ -63,8 +60,7 @@ inline float RandomNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_
 
 /// Element `element` of mpc.random "truncated_normal": as "normal", redrawn until within two deviations. Each element
 /// has a counter of its own (the element itself is the block) and the attempt takes the place of the step.
-inline float RandomTruncatedNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a,
-                                   float b) {
+inline float RandomTruncatedNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a, float b) {
   for (std::uint32_t attempt = 0;; ++attempt) {
     const std::array<std::uint32_t, 4> words = PhiloxBlock(seed, attempt, stream, element);
     const double normal = NormalsFromBits(words[0], words[1])[0];

@@ -5,12 +5,18 @@
 
 namespace mpc::models {
 
-/// [N, channels, 32, 32] -> [N, classes]: two convolution + batch norm + relu + pool stages, a third with average pooling.
+/// [N, channels, 32, 32] -> [N, classes]: two convolution + batch norm + relu + pool stages, a third with average
+/// pooling.
 class BnNet : public nn::Cell {
  public:
   MPC_CELL(BnNet, conv1, bn1, conv2, bn2, conv3, bn3, fc)
   explicit BnNet(int num_classes = 10, int num_channels = 1)
-      : conv1(num_channels, 16, 3), bn1(16), conv2(16, 32, 3), bn2(32), conv3(32, 32, 3), bn3(32),
+      : conv1(num_channels, 16, 3),
+        bn1(16),
+        conv2(16, 32, 3),
+        bn2(32),
+        conv3(32, 32, 3),
+        bn3(32),
         fc(32 * 4 * 4, num_classes) {}
 
   Tensor Construct(Tensor x) {

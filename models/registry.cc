@@ -31,8 +31,8 @@ absl::StatusOr<std::unique_ptr<Classifier>> MakeClassifier(std::string_view name
   if (name == "lenet5") return std::make_unique<ClassifierOf<LeNet5>>(num_classes);
   if (name == "mlp") return std::make_unique<ClassifierOf<Mlp>>(num_classes);
   if (name == "bnnet") return std::make_unique<ClassifierOf<BnNet>>(num_classes);
-  return absl::NotFoundError(absl::StrCat("unknown model '", std::string(name), "'; choose ",
-                                          absl::StrJoin(ClassifierNames(), ", ")));
+  return absl::NotFoundError(
+      absl::StrCat("unknown model '", std::string(name), "'; choose ", absl::StrJoin(ClassifierNames(), ", ")));
 }
 
 }  // namespace mpc::models

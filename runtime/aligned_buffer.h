@@ -15,7 +15,7 @@ class AlignedBuffer {
 
   AlignedBuffer() = default;
   explicit AlignedBuffer(std::size_t bytes)
-      : data_(static_cast<std::byte*>(::operator new(Padded(bytes), std::align_val_t{kAlignment}))), bytes_(bytes) {
+      : data_(static_cast<std::byte*>(::operator new (Padded(bytes), std::align_val_t{kAlignment}))), bytes_(bytes) {
     std::memset(data_.get(), 0, Padded(bytes));
   }
 
@@ -30,7 +30,7 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(std::byte* data) const { ::operator delete(data, std::align_val_t{kAlignment}); }
+    void operator()(std::byte* data) const { ::operator delete (data, std::align_val_t{kAlignment}); }
   };
   std::unique_ptr<std::byte, Free> data_;
   std::size_t bytes_ = 0;

@@ -46,7 +46,7 @@ static InferredTypes inferReduction(TypeRange Operands, DictionaryAttr Dictionar
   return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[0].getElementType())};
 }
 
-#define MPC_INFER_UNARY(Class, Name)                                                                                  \
+#define MPC_INFER_UNARY(Class, Name)                                                                                   \
   InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferSame(Operands, Name, {"x"}); }
 MPC_INFER_UNARY(ReluOp, "relu")
 MPC_INFER_UNARY(SigmoidOp, "sigmoid")
@@ -60,9 +60,9 @@ MPC_INFER_UNARY(MulScalarOp, "mul_scalar")
 MPC_INFER_UNARY(StopGradientOp, "stop_gradient")
 #undef MPC_INFER_UNARY
 
-#define MPC_INFER_UNARY_GRAD(Class, Name)                                                                             \
-  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) {                                               \
-    return inferAllSameShape(Operands, Name, {"dy", "y"});                                                            \
+#define MPC_INFER_UNARY_GRAD(Class, Name)                                                                              \
+  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) {                                                \
+    return inferAllSameShape(Operands, Name, {"dy", "y"});                                                             \
   }
 MPC_INFER_UNARY_GRAD(ReluGradOp, "relu_grad")
 MPC_INFER_UNARY_GRAD(SigmoidGradOp, "sigmoid_grad")
@@ -70,7 +70,7 @@ MPC_INFER_UNARY_GRAD(TanhGradOp, "tanh_grad")
 MPC_INFER_UNARY_GRAD(SqrtGradOp, "sqrt_grad")
 #undef MPC_INFER_UNARY_GRAD
 
-#define MPC_INFER_BINARY(Class, Name)                                                                                 \
+#define MPC_INFER_BINARY(Class, Name)                                                                                  \
   InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferBinary(Operands, Name); }
 MPC_INFER_BINARY(AddOp, "add")
 MPC_INFER_BINARY(SubOp, "sub")
@@ -113,8 +113,7 @@ InferredTypes SumNOp::inferTypes(TypeRange Operands, DictionaryAttr) {
 InferredTypes EqualOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "equal", {"a", "b"}));
   MPC_ASSIGN_OR_RETURN(Result, broadcastShapes("equal", Types[0], Types[1]));
-  return SmallVector<RankedTensorType>{
-      RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 1))};
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 1))};
 }
 
 InferredTypes SelectOp::inferTypes(TypeRange Operands, DictionaryAttr) {
@@ -153,8 +152,7 @@ InferredTypes RandomOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary
   std::vector<int64_t> Extents = toAttributes(Dictionary).GetInts("shape");
   if (llvm::any_of(Extents, [](int64_t Extent) { return Extent < 1; }))
     return inferenceError("random takes a shape of extents >= 1, got {0}", shapeText(Extents));
-  return SmallVector<RankedTensorType>{
-      RankedTensorType::get(Extents, Float32Type::get(Types[0].getContext()))};
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Extents, Float32Type::get(Types[0].getContext()))};
 }
 
 InferredTypes ReshapeOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
@@ -201,8 +199,7 @@ InferredTypes ArgmaxOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary
   MPC_ASSIGN_OR_RETURN(Axis, normalAxis("argmax", toAttributes(Dictionary).GetInt("axis", -1), Types[0].getRank()));
   SmallVector<int64_t> Result(Types[0].getShape());
   Result.erase(Result.begin() + Axis);
-  return SmallVector<RankedTensorType>{
-      RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 32))};
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 32))};
 }
 
 } // namespace mpc

@@ -61,8 +61,8 @@ static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef Op, Array
   if (Weight[1] * Groups != Channels)
     return inferenceError("{0} expects {1} input channels, got {2} (input {3}, {4})", Op, Weight[1] * Groups, Channels,
                           shapeText(Input), Format);
-  MPC_ASSIGN_OR_RETURN(Geometry, toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]},
-                                                              {Weight[2], Weight[3]})));
+  MPC_ASSIGN_OR_RETURN(
+      Geometry, toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]}, {Weight[2], Weight[3]})));
   SmallVector<int64_t> Result(4);
   Result[Axes.batch] = Input[Axes.batch];
   Result[Axes.channel] = Weight[0];
@@ -73,8 +73,8 @@ static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef Op, Array
 
 InferredTypes Conv2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d", {"x", "weight", "bias?"}));
-  MPC_ASSIGN_OR_RETURN(Result, convolutionShape("conv2d", Types[0].getShape(), Types[1].getShape(),
-                                                toAttributes(Dictionary)));
+  MPC_ASSIGN_OR_RETURN(Result,
+                       convolutionShape("conv2d", Types[0].getShape(), Types[1].getShape(), toAttributes(Dictionary)));
   if (Types.size() == 3)
     MPC_RETURN_IF_ERROR(expectShape("conv2d", "a bias", Types[2], {Types[1].getDimSize(0)}));
   return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]}))};
@@ -107,8 +107,8 @@ static llvm::Expected<SmallVector<int64_t>> poolingShape(StringRef Op, ArrayRef<
     return inferenceError("{0} takes a rank-4 image and kernel_size [height, width], got shape {1} and {2} extents", Op,
                           shapeText(Input), Kernel.size());
   ImageAxes Axes = AxesOf(Values.GetString("data_format", "NCHW"));
-  MPC_ASSIGN_OR_RETURN(Geometry, toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]},
-                                                              {Kernel[0], Kernel[1]})));
+  MPC_ASSIGN_OR_RETURN(
+      Geometry, toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]}, {Kernel[0], Kernel[1]})));
   for (int Axis : {0, 1})
     if (Geometry.pad_begin[Axis] >= Kernel[Axis] || Geometry.pad_end[Axis] >= Kernel[Axis])
       return inferenceError("{0}: padding must be smaller than the window of {1}x{2}", Op, Kernel[0], Kernel[1]);
@@ -121,8 +121,8 @@ static llvm::Expected<SmallVector<int64_t>> poolingShape(StringRef Op, ArrayRef<
 InferredTypes MaxPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "max_pool2d", {"x"}));
   MPC_ASSIGN_OR_RETURN(Result, poolingShape("max_pool2d", Types[0].getShape(), toAttributes(Dictionary)));
-  return SmallVector<RankedTensorType>{
-      withShape(Types[0], Result), RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 32))};
+  return SmallVector<RankedTensorType>{withShape(Types[0], Result),
+                                       RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 32))};
 }
 
 InferredTypes AvgPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
@@ -240,9 +240,8 @@ static llvm::Error checkLabels(StringRef Op, RankedTensorType Logits, RankedTens
   if (Labels.getShape() == (Sparse ? Expected.take_front(1) : Expected))
     return llvm::Error::success();
   return inferenceError("{0}: logits {1} need {2} labels of shape {3}, got {4}{5}", Op, typeText(Logits),
-                        Sparse ? "integer" : "floating one-hot",
-                        shapeText(Sparse ? Expected.take_front(1) : Expected), typeText(Labels),
-                        Sparse ? "" : " (integer class labels need sparse = true)");
+                        Sparse ? "integer" : "floating one-hot", shapeText(Sparse ? Expected.take_front(1) : Expected),
+                        typeText(Labels), Sparse ? "" : " (integer class labels need sparse = true)");
 }
 
 InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
@@ -266,8 +265,7 @@ InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange Operands, Dictiona
 InferredTypes MseOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "mse", {"prediction", "target"}));
   MPC_RETURN_IF_ERROR(expectShape("mse", "a target", Types[1], Types[0].getShape()));
-  return SmallVector<RankedTensorType>{
-      f32Tensor(Types[0].getContext(), lossShape(Dictionary, Types[0].getShape()))};
+  return SmallVector<RankedTensorType>{f32Tensor(Types[0].getContext(), lossShape(Dictionary, Types[0].getShape()))};
 }
 
 InferredTypes MseGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {

@@ -49,8 +49,8 @@ InferredTypes IncrementOp::inferTypes(TypeRange Operands, DictionaryAttr) {
 
 InferredTypes BatchNormRunningUpdateOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   StringRef Name = "batch_norm_running_update";
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name,
-                                           {"running_mean", "running_variance", "mean", "variance", "predicate?"}));
+  MPC_ASSIGN_OR_RETURN(
+      Types, operandTypes(Operands, Name, {"running_mean", "running_variance", "mean", "variance", "predicate?"}));
   for (size_t Index = 1; Index < 4; ++Index)
     MPC_RETURN_IF_ERROR(expectShape(Name, "every statistic", Types[Index], Types[0].getShape()));
   return SmallVector<RankedTensorType>{Types[0], Types[1]};
@@ -72,10 +72,10 @@ InferredTypes AllFiniteOp::inferTypes(TypeRange Operands, DictionaryAttr) {
 }
 
 InferredTypes UpdateLossScaleOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "update_loss_scale",
-                                           {"first_bad", "scale", "good", "bad", "skipped", "consecutive", "growth",
-                                            "backoff", "minimum", "maximum", "interval", "bad_limit", "dynamic",
-                                            "skip"}));
+  MPC_ASSIGN_OR_RETURN(Types,
+                       operandTypes(Operands, "update_loss_scale",
+                                    {"first_bad", "scale", "good", "bad", "skipped", "consecutive", "growth", "backoff",
+                                     "minimum", "maximum", "interval", "bad_limit", "dynamic", "skip"}));
   MPC_RETURN_IF_ERROR(expectScalars("update_loss_scale", Types));
   return SmallVector<RankedTensorType>{Types[1], Types[2], Types[3], Types[4], Types[5]};
 }

@@ -22,7 +22,8 @@ bool isTooLarge(ArrayRef<int64_t> Dims) {
 
 llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange Operands, StringRef Op,
                                                            ArrayRef<StringRef> Names) {
-  size_t Required = llvm::count_if(Names, [](StringRef Name) { return !Name.ends_with("?") && !Name.ends_with("..."); });
+  size_t Required =
+      llvm::count_if(Names, [](StringRef Name) { return !Name.ends_with("?") && !Name.ends_with("..."); });
   bool Variadic = !Names.empty() && Names.back().ends_with("...");
   if (Operands.size() < Required || (!Variadic && Operands.size() > Names.size()))
     return inferenceError("{0} takes the operands ({1}), got {2} operands", Op, llvm::join(Names, ", "),

@@ -25,7 +25,7 @@ bool isTooLarge(llvm::ArrayRef<int64_t> Shape);
 /// The operands as tensor types; an error names a wrong count. \p Names lists the operands, "bias?" being optional and
 /// "inputs..." any number.
 llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange Operands, llvm::StringRef Op,
-                                                                      llvm::ArrayRef<llvm::StringRef> Names);
+                                                                       llvm::ArrayRef<llvm::StringRef> Names);
 
 /// What tracing gives for mixed floating operands: equal types stay, else f32 (f64 if any is).
 mlir::Type promotedType(llvm::ArrayRef<mlir::RankedTensorType> Types);
@@ -44,12 +44,12 @@ llvm::Expected<int64_t> normalAxis(llvm::StringRef Op, int64_t Axis, int64_t Ran
 } // namespace mpc
 
 // Returns the error of a failed Expected, else defines the value.
-#define MPC_ASSIGN_OR_RETURN(Value, Expression)                                                                       \
-  auto Value##OrError = (Expression);                                                                                 \
-  if (!Value##OrError)                                                                                                \
-    return Value##OrError.takeError();                                                                                \
+#define MPC_ASSIGN_OR_RETURN(Value, Expression)                                                                        \
+  auto Value##OrError = (Expression);                                                                                  \
+  if (!Value##OrError)                                                                                                 \
+    return Value##OrError.takeError();                                                                                 \
   auto Value = std::move(*Value##OrError)
 
-#define MPC_RETURN_IF_ERROR(Expression)                                                                               \
-  if (llvm::Error Err = (Expression))                                                                                 \
+#define MPC_RETURN_IF_ERROR(Expression)                                                                                \
+  if (llvm::Error Err = (Expression))                                                                                  \
   return Err

@@ -9,11 +9,11 @@ static SmallVector<Value> single(Value Cotangent) { return {Cotangent}; }
 
 //===-- Element by element ---------------------------------------------------------------------------------------===//
 
-#define MPC_VJP_FROM_RESULT(Class, GradClass)                                                                         \
-  Cotangents Class::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {                              \
-    if (!Needed[0])                                                                                                   \
-      return single(nullptr);                                                                                         \
-    return single(GradClass::create(Builder, getLoc(), getX().getType(), Dy[0], getY()));                             \
+#define MPC_VJP_FROM_RESULT(Class, GradClass)                                                                          \
+  Cotangents Class::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {                               \
+    if (!Needed[0])                                                                                                    \
+      return single(nullptr);                                                                                          \
+    return single(GradClass::create(Builder, getLoc(), getX().getType(), Dy[0], getY()));                              \
   }
 MPC_VJP_FROM_RESULT(ReluOp, ReluGradOp)
 MPC_VJP_FROM_RESULT(SigmoidOp, SigmoidGradOp)
@@ -88,8 +88,8 @@ Cotangents MaximumOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool>
   if (!Needed[0] && !Needed[1])
     return Result;
   RankedTensorType TypeA = tensorTypeOf(getA()), TypeB = tensorTypeOf(getB());
-  auto Terms = MaximumGradOp::create(Builder, getLoc(), termType(TypeA, Full), termType(TypeB, Full), Dy[0], getA(),
-                                     getB());
+  auto Terms =
+      MaximumGradOp::create(Builder, getLoc(), termType(TypeA, Full), termType(TypeB, Full), Dy[0], getA(), getB());
   if (Needed[0])
     Result[0] = sumTo(Builder, getLoc(), Terms.getDa(), TypeA);
   if (Needed[1])

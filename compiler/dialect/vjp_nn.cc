@@ -40,11 +40,11 @@ Cotangents MatmulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> 
   };
   // With A = op(a) and B = op(b): dA = dz B^T and dB = A^T dz; a transposed operand takes the transpose of the whole.
   if (Needed[0])
-    Result[0] = TransposeA ? Product(getA(), getB(), TransposeB, Dz, true)
-                           : Product(getA(), Dz, false, getB(), !TransposeB);
+    Result[0] =
+        TransposeA ? Product(getA(), getB(), TransposeB, Dz, true) : Product(getA(), Dz, false, getB(), !TransposeB);
   if (Needed[1])
-    Result[1] = TransposeB ? Product(getB(), Dz, true, getA(), TransposeA)
-                           : Product(getB(), getA(), !TransposeA, Dz, false);
+    Result[1] =
+        TransposeB ? Product(getB(), Dz, true, getA(), TransposeA) : Product(getB(), getA(), !TransposeA, Dz, false);
   if (getBias() && Needed[2])
     Result[2] = biasCotangent(Builder, getLoc(), Dz, /*ChannelAxis=*/1, getBias());
   return Result;
@@ -83,8 +83,8 @@ Cotangents AvgPool2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<boo
   SmallVector<Value> Result(1);
   if (Needed[0])
     Result[0] = AvgPool2dGradOp::create(Builder, getLoc(), getX().getType(), Dy[0], tensorTypeOf(getX()).getShape(),
-                                        getKernelSize(), getStrides(), getPadMode(), getPadding(),
-                                        getCountIncludePad(), getDataFormat());
+                                        getKernelSize(), getStrides(), getPadMode(), getPadding(), getCountIncludePad(),
+                                        getDataFormat());
   return Result;
 }
 
@@ -94,15 +94,18 @@ Cotangents BatchNormTrainOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRe
   for (unsigned Index : {1u, 2u, 3u})
     if (Dy[Index])
       return emitError() << describeWithCell(*this)
-                         << " has no derivative by its batch statistics, but the loss depends on result "
-                         << Index << " (" << (Index == 1 ? "mean" : Index == 2 ? "variance" : "inv_std")
+                         << " has no derivative by its batch statistics, but the loss depends on result " << Index
+                         << " ("
+                         << (Index == 1   ? "mean"
+                             : Index == 2 ? "variance"
+                                          : "inv_std")
                          << "); use mpc.stop_gradient, or compute the statistic with reduce_mean";
   SmallVector<Value> Result(3);
   if (!llvm::is_contained(Needed, true))
     return Result;
-  auto Gradient = BatchNormTrainGradOp::create(Builder, getLoc(), getX().getType(), getGamma().getType(),
-                                               getBeta().getType(), Dy[0], getX(), getGamma(), getMean(), getInvStd(),
-                                               getDataFormat());
+  auto Gradient =
+      BatchNormTrainGradOp::create(Builder, getLoc(), getX().getType(), getGamma().getType(), getBeta().getType(),
+                                   Dy[0], getX(), getGamma(), getMean(), getInvStd(), getDataFormat());
   for (unsigned Index : {0u, 1u, 2u})
     if (Needed[Index])
       Result[Index] = Gradient.getResult(Index);
@@ -113,14 +116,14 @@ Cotangents BatchNormInferOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRe
   for (unsigned Index : {3u, 4u})
     if (Needed[Index])
       return emitError() << describeWithCell(*this)
-                         << " has no derivative by its statistics, but the gradient of operand " << Index
-                         << " (" << (Index == 3 ? "mean" : "variance") << ") is needed";
+                         << " has no derivative by its statistics, but the gradient of operand " << Index << " ("
+                         << (Index == 3 ? "mean" : "variance") << ") is needed";
   SmallVector<Value> Result(5);
   if (!llvm::is_contained(Needed, true))
     return Result;
   auto Gradient = BatchNormInferGradOp::create(Builder, getLoc(), getX().getType(), getGamma().getType(),
-                                               getBeta().getType(), Dy[0], getX(), getGamma(), getMean(),
-                                               getVariance(), getEpsilonAttr(), getDataFormatAttr());
+                                               getBeta().getType(), Dy[0], getX(), getGamma(), getMean(), getVariance(),
+                                               getEpsilonAttr(), getDataFormatAttr());
   for (unsigned Index : {0u, 1u, 2u})
     if (Needed[Index])
       Result[Index] = Gradient.getResult(Index);

@@ -67,8 +67,8 @@ absl::StatusOr<std::vector<Tensor>> FunctionInterpreter::run(absl::Span<const Te
     if (!isKnownTensor(Argument.getType()) || !(specOf(Argument) == Input.spec)) {
       std::string Expected;
       llvm::raw_string_ostream(Expected) << Argument.getType();
-      return absl::InvalidArgumentError(absl::StrCat(Name, " argument ", Argument.getArgNumber(), " is ", Expected,
-                                                     ", got ", Input.spec.ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(Name, " argument ", Argument.getArgNumber(), " is ", Expected, ", got ", Input.spec.ToString()));
     }
     if (int64_t(Input.values.size()) != Input.spec.num_elements())
       return absl::InvalidArgumentError(absl::StrCat(Name, " argument ", Argument.getArgNumber(), " has ",
@@ -120,8 +120,7 @@ absl::Status FunctionInterpreter::runCall(func::CallOp Op) {
   if (!Callee)
     return absl::FailedPreconditionError(
         absl::StrCat(describe(*Op, Function), " names no function of the module: ", Op.getCallee().str()));
-  absl::StatusOr<std::vector<Tensor>> Results =
-      FunctionInterpreter(Callee, Rounding).run(valuesOf(Op.getOperands()));
+  absl::StatusOr<std::vector<Tensor>> Results = FunctionInterpreter(Callee, Rounding).run(valuesOf(Op.getOperands()));
   if (!Results.ok())
     return Results.status();
   for (auto [Result, Computed] : llvm::zip_equal(Op.getResults(), *Results))

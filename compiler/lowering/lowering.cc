@@ -149,8 +149,7 @@ private:
       StringRef Role = resultAttr(Index, RoleAttrName);
       std::string Name = resultAttr(Index, NameAttrName).str();
       if (Role.empty() || !StorageAssignment::isState(Role)) {
-        Result.outputs.push_back(
-            {Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, outputId(Operand)});
+        Result.outputs.push_back({Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, outputId(Operand)});
         continue;
       }
       auto State = StateByName.find(Name);

@@ -108,7 +108,7 @@ void StorageAssignment::placeStateInPlace(func::FuncOp Function) {
     if (!Old || root(Value) == Old)
       continue;
     auto Update = dyn_cast<OpResult>(Value);
-    std::string Obstacle = !Update               ? "the new value is another state or an input"
+    std::string Obstacle = !Update ? "the new value is another state or an input"
                            : Parent.contains(Value) || isa<ConstantOp>(Update.getOwner())
                                ? "the new value is a view or a constant"
                            : !Returned.insert(Value).second ? "the new value becomes several states"

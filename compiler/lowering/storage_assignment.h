@@ -1,9 +1,9 @@
 // Which values share storage, and how long each storage lives.
 #pragma once
 
-#include "llvm/ADT/DenseMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/executable.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include <string>
 #include <vector>

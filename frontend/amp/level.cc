@@ -9,7 +9,8 @@ absl::StatusOr<Precision> ParsePrecision(std::string_view level, std::optional<D
                                          std::optional<bool> keep_batchnorm_fp32) {
   const std::string given(level);
   if (level == "O1" || level == "auto") {
-    return absl::UnimplementedError(absl::StrCat("amp_level '", given, "' is not in this version; choose O0, O2 or O3"));
+    return absl::UnimplementedError(
+        absl::StrCat("amp_level '", given, "' is not in this version; choose O0, O2 or O3"));
   }
   if (level != "O0" && level != "O2" && level != "O3") {
     const bool zero = level.size() == 2 && level[0] == '0';

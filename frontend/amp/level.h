@@ -24,8 +24,8 @@ struct Precision {
 absl::StatusOr<Precision> ParsePrecision(std::string_view level, std::optional<DType> dtype,
                                          std::optional<bool> keep_batchnorm_fp32);
 
-/// The scaler a Model uses where the user chose none: dynamic 2^24 at O2 with f16; scale 1 with check and skip at O2 with
-/// bf16; none at O0 and O3.
+/// The scaler a Model uses where the user chose none: dynamic 2^24 at O2 with f16; scale 1 with check and skip at O2
+/// with bf16; none at O0 and O3.
 LossScaleConfig DefaultLossScale(const Precision& precision);
 
 /// "dynamic", "none", or a number ("128", "128.0"). Errors: the accepted forms.

@@ -89,11 +89,11 @@ class DynamicLossScaleManager : public LossScaleManager {
 class LossScaleChoice {
  public:
   LossScaleChoice() = default;
-  LossScaleChoice(std::nullptr_t) : config_(LossScaleConfig{}) {}                            // NOLINT
-  LossScaleChoice(const LossScaleManager& manager) : config_(manager.config()) {}            // NOLINT
-  LossScaleChoice(const std::shared_ptr<LossScaleManager>& manager)                          // NOLINT
+  LossScaleChoice(std::nullptr_t) : config_(LossScaleConfig{}) {}                  // NOLINT
+  LossScaleChoice(const LossScaleManager& manager) : config_(manager.config()) {}  // NOLINT
+  LossScaleChoice(const std::shared_ptr<LossScaleManager>& manager)                // NOLINT
       : config_(manager == nullptr ? LossScaleConfig{} : manager->config()) {}
-  LossScaleChoice(const LossScaleConfig& config) : config_(config) {}                        // NOLINT
+  LossScaleChoice(const LossScaleConfig& config) : config_(config) {}  // NOLINT
   /// Empty: the level's default.
   const std::optional<LossScaleConfig>& config() const { return config_; }
 

@@ -76,8 +76,7 @@ Tensor Dense::Construct(const Tensor& x) {
                                " (input ", x.spec().ToString(), ")"),
                   x);
   }
-  return matmul(x, weight, bias.defined() ? bias.Read() : Tensor(),
-                {.transpose_b = true, .activation = activation_});
+  return matmul(x, weight, bias.defined() ? bias.Read() : Tensor(), {.transpose_b = true, .activation = activation_});
 }
 
 BatchNorm::BatchNorm(std::int64_t num_features, int rank, const BatchNormOptions& options)
@@ -102,9 +101,8 @@ Tensor BatchNorm::Construct(const Tensor& x) {
   }
   const std::int64_t count = x.size() / num_features_;
   if (count < 2) {
-    return Reject(absl::StrCat(TypeName(), " needs more than one value a channel while training, got ",
-                               x.spec().ToString()),
-                  x);
+    return Reject(
+        absl::StrCat(TypeName(), " needs more than one value a channel while training, got ", x.spec().ToString()), x);
   }
   const std::vector<Tensor> results = trace->Emit("batch_norm_train", {x, gamma, beta}, {{"epsilon", eps_}});
   trace->DeferUpdate("batch_norm_running_update", {moving_mean, moving_variance}, {results[1], results[2]},

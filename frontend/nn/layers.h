@@ -18,7 +18,7 @@ namespace mpc::nn {
 
 /// One extent for both axes, or (height, width).
 struct Size2d {
-  Size2d(std::int64_t both) : height(both), width(both) {}                         // NOLINT
+  Size2d(std::int64_t both) : height(both), width(both) {}  // NOLINT
   Size2d(std::int64_t height, std::int64_t width) : height(height), width(width) {}
   std::vector<std::int64_t> values() const { return {height, width}; }
   std::int64_t height;
@@ -27,13 +27,13 @@ struct Size2d {
 
 struct Conv2dOptions {
   Size2d stride = 1;
-  std::string pad_mode = "same";                     ///< same, valid, pad
-  std::vector<std::int64_t> padding = {0};           ///< for "pad": one value, or top, bottom, left, right
+  std::string pad_mode = "same";            ///< same, valid, pad
+  std::vector<std::int64_t> padding = {0};  ///< for "pad": one value, or top, bottom, left, right
   Size2d dilation = 1;
   std::int64_t group = 1;
   bool has_bias = false;
-  std::optional<Initializer> weight_init;            ///< HeUniform(sqrt(5))
-  std::optional<Initializer> bias_init;              ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in))
+  std::optional<Initializer> weight_init;  ///< HeUniform(sqrt(5))
+  std::optional<Initializer> bias_init;    ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in))
 };
 
 /// 2-D convolution: [N, in, H, W] -> [N, out, H', W']. weight [out, in / group, kh, kw], bias [out].
@@ -199,8 +199,7 @@ class AvgPool2d : public Cell {
 class AnyCell {
  public:
   template <typename C>
-    requires std::is_base_of_v<Cell, std::decay_t<C>>
-  AnyCell(C&& cell) {  // NOLINT: lists of cells are written as cells
+  requires std::is_base_of_v<Cell, std::decay_t<C>> AnyCell(C&& cell) {  // NOLINT: lists of cells are written as cells
     auto owned = std::make_shared<std::decay_t<C>>(std::forward<C>(cell));
     call_ = [raw = owned.get()](const Tensor& x) { return Tensor((*raw)(x)); };
     cell_ = std::move(owned);
@@ -238,8 +237,9 @@ class SequentialCell : public CellList {
   MPC_CELL(SequentialCell)
   explicit SequentialCell(std::vector<AnyCell> cells) : CellList(std::move(cells)) {}
   template <typename... Cells>
-    requires(sizeof...(Cells) > 1 && (std::is_base_of_v<Cell, std::decay_t<Cells>> && ...))
-  explicit SequentialCell(Cells&&... cells) : CellList({AnyCell(std::forward<Cells>(cells))...}) {}
+  requires(sizeof...(Cells) > 1 &&
+           (std::is_base_of_v<Cell, std::decay_t<Cells>> && ...)) explicit SequentialCell(Cells&&... cells)
+      : CellList({AnyCell(std::forward<Cells>(cells))...}) {}
   Tensor Construct(const Tensor& x);
 };
 

@@ -8,10 +8,11 @@ Tensor SoftmaxCrossEntropyWithLogits::Construct(const Tensor& logits, const Tens
   auto* trace = mpc::internal::Trace::Current();
   const bool integers = labels.dtype() == DType::kI32 || labels.dtype() == DType::kI64;
   if (options_.sparse != integers && !trace->failed()) {
-    trace->Fail(absl::StrCat("SoftmaxCrossEntropyWithLogits with sparse = ", options_.sparse ? "true" : "false",
-                             options_.sparse ? " expects integer class labels [N]" : " expects floating one-hot labels [N, C]",
-                             ", got labels ", labels.spec().ToString(), " for logits ", logits.spec().ToString(),
-                             options_.sparse ? "" : "; class indices need {.sparse = true}"));
+    trace->Fail(
+        absl::StrCat("SoftmaxCrossEntropyWithLogits with sparse = ", options_.sparse ? "true" : "false",
+                     options_.sparse ? " expects integer class labels [N]" : " expects floating one-hot labels [N, C]",
+                     ", got labels ", labels.spec().ToString(), " for logits ", logits.spec().ToString(),
+                     options_.sparse ? "" : "; class indices need {.sparse = true}"));
   }
   return softmax_cross_entropy(logits, labels, options_.reduction);
 }

@@ -15,7 +15,7 @@ class LossBase : public Cell {
 };
 
 struct SoftmaxCrossEntropyOptions {
-  bool sparse = false;              ///< labels are class indices [N] instead of floating one-hot rows [N, C]
+  bool sparse = false;             ///< labels are class indices [N] instead of floating one-hot rows [N, C]
   std::string reduction = "none";  ///< none, mean, sum
 };
 

@@ -61,8 +61,7 @@ void Optimizer::Reject(const std::string& message) {
 
 absl::Status Optimizer::SetLearningRate(double learning_rate) {
   if (!(learning_rate >= 0) || std::isinf(learning_rate)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("learning_rate must be a finite number >= 0, got ", learning_rate));
+    return absl::InvalidArgumentError(absl::StrCat("learning_rate must be a finite number >= 0, got ", learning_rate));
   }
   return learning_rate_.SetData(Tensor::Scalar(static_cast<float>(learning_rate)));
 }
@@ -95,8 +94,8 @@ bool Optimizer::operator()(const std::vector<Tensor>& gradients) {
   if (trace == nullptr) return false;
   if (!status_.ok()) trace->Fail(std::string(status_.message()));
   if (gradients.size() != parameters_.size()) {
-    trace->Fail(absl::StrCat("optimizer: got ", gradients.size(), " gradients for ", parameters_.size(),
-                             " parameters"));
+    trace->Fail(
+        absl::StrCat("optimizer: got ", gradients.size(), " gradients for ", parameters_.size(), " parameters"));
   }
   if (trace->failed()) return false;
   prefix_ = trace->OptimizerPrefix(step_);

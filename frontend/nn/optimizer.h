@@ -11,8 +11,8 @@
 
 namespace mpc::nn {
 
-/// Base of optimizers. Owns its state: learning rate, step counter and slots; copies share it. Errors of construction (no
-/// parameters, a parameter given twice, a value out of range) are kept and returned by the first use.
+/// Base of optimizers. Owns its state: learning rate, step counter and slots; copies share it. Errors of construction
+/// (no parameters, a parameter given twice, a value out of range) are kept and returned by the first use.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

@@ -18,8 +18,8 @@ class WithLossCell : public Cell {
  public:
   MPC_CELL(WithLossCell)
   template <typename Network, typename Loss>
-    requires std::is_base_of_v<Cell, Network>
-  WithLossCell(Network& network, Loss& loss) : network_(network), loss_(loss) {}
+  requires std::is_base_of_v<Cell, Network> WithLossCell(Network& network, Loss& loss)
+      : network_(network), loss_(loss) {}
   WithLossCell(CellFunction network, CellFunction loss) : network_(std::move(network)), loss_(std::move(loss)) {}
 
   Tensor Construct(const std::vector<Tensor>& inputs);
@@ -72,7 +72,8 @@ class TrainOneStepCell : public Cell {
   std::vector<Tensor> GradWithSens(std::vector<Tensor> tensors);
 };
 
-/// A training step with loss scale: the seed is the scale, gradients are unscaled, a step that is not finite is skipped.
+/// A training step with loss scale: the seed is the scale, gradients are unscaled, a step that is not finite is
+/// skipped.
 class TrainOneStepWithLossScaleCell : public TrainOneStepCell {
  public:
   MPC_CELL(TrainOneStepWithLossScaleCell)

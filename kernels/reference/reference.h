@@ -28,8 +28,8 @@ std::vector<std::string_view> Names();
 
 /// How results are stored after each operation.
 enum class Rounding {
-  kStorage,    ///< to the storage type: f32, f16, bf16 to nearest even; integers truncated
-  kLowOnly,    ///< f16 and bf16 only: f32 tensors keep f64 accuracy, the oracle that tolerances are derived against
+  kStorage,  ///< to the storage type: f32, f16, bf16 to nearest even; integers truncated
+  kLowOnly,  ///< f16 and bf16 only: f32 tensors keep f64 accuracy, the oracle that tolerances are derived against
 };
 
 /// Runs one operation and rounds its results. Errors: NOT_FOUND for an operation without a reference function.

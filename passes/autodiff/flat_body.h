@@ -12,8 +12,8 @@ namespace mpc {
 /// A copy of a function's operations in a block of its own. Nothing in the module changes until the block is spliced
 /// into it, so a derivative that fails leaves the module as it was.
 struct FlatBody {
-  std::unique_ptr<mlir::Block> Body;          ///< one argument for each argument of the function
-  llvm::SmallVector<mlir::Value> Results;     ///< what the function returns
+  std::unique_ptr<mlir::Block> Body;           ///< one argument for each argument of the function
+  llvm::SmallVector<mlir::Value> Results;      ///< what the function returns
   llvm::SetVector<mlir::func::FuncOp> Inlined; ///< the function and every function it calls
 };
 

@@ -1,11 +1,11 @@
 // What mpc-autodiff computes, run by the interpreter; tests/lit/autodiff shows what it writes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "compiler/dialect/dialect.h"
 #include "compiler/interpreter/interpreter.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tests/compiler/op_case_module.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace mpc {
 namespace {
@@ -16,31 +16,30 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 class Autodiff : public testing::Test {
-protected:
+ protected:
   /// The module after the pass; null if it fails. Messages are kept.
   mlir::ModuleOp differentiate(std::string_view Text) {
-    mlir::ScopedDiagnosticHandler Handler(Context.get(), [&](mlir::Diagnostic &Message) {
+    mlir::ScopedDiagnosticHandler Handler(Context.get(), [&](mlir::Diagnostic& Message) {
       Messages.push_back(Message.str());
       return mlir::success();
     });
     Module = parseModule(*Context, Text);
-    if (!Module || llvm::failed(runAutodiff(*Module)))
-      return nullptr;
+    if (!Module || llvm::failed(runAutodiff(*Module))) return nullptr;
     return *Module;
   }
 
   /// Results of `@main` after the pass.
-  std::vector<Tensor> run(std::string_view Text, const std::vector<Tensor> &Inputs) {
+  std::vector<Tensor> run(std::string_view Text, const std::vector<Tensor>& Inputs) {
     mlir::ModuleOp Differentiated = differentiate(Text);
     EXPECT_TRUE(Differentiated);
-    if (!Differentiated)
-      return {};
+    if (!Differentiated) return {};
     auto Results = interpret(Differentiated.lookupSymbol<mlir::func::FuncOp>("main"), Inputs);
     EXPECT_TRUE(Results.ok()) << Results.status();
     return Results.ok() ? *std::move(Results) : std::vector<Tensor>();
   }
 
-  template <typename OpTy> int count() {
+  template <typename OpTy>
+  int count() {
     int Number = 0;
     Module->walk([&](OpTy) { ++Number; });
     return Number;
@@ -205,7 +204,7 @@ TEST_F(Autodiff, DerivativeOfADerivative) {
 }
 
 TEST_F(Autodiff, FailureLeavesTheModuleAsItWas) {
-  const char *Text = R"(
+  const char* Text = R"(
     func.func private @loss(%c: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
       %y = mpc.select %c, %x, %x : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
       return %y : tensor<f32>
@@ -221,5 +220,5 @@ TEST_F(Autodiff, FailureLeavesTheModuleAsItWas) {
   EXPECT_EQ(printed(*Module), printed(*parseModule(*Context, Text)));
 }
 
-} // namespace
-} // namespace mpc
+}  // namespace
+}  // namespace mpc

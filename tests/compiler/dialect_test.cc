@@ -1,12 +1,13 @@
 // Every operation, from the table of cases: it builds, verifies, prints, and reads back as it was.
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/attribute_conversion.h"
-#include "mlir/IR/Verifier.h"
-#include "tests/compiler/op_case_module.h"
+
+#include <gtest/gtest.h>
 
 #include <set>
 
-#include <gtest/gtest.h>
+#include "compiler/dialect/attribute_conversion.h"
+#include "mlir/IR/Verifier.h"
+#include "tests/compiler/op_case_module.h"
 
 namespace mpc {
 namespace {
@@ -15,20 +16,19 @@ using op_cases::AllOpCases;
 using op_cases::OpCase;
 
 class Dialect : public testing::Test {
-protected:
+ protected:
   std::unique_ptr<mlir::MLIRContext> Context = makeContext();
 };
 
-mlir::Operation &operationOf(mlir::ModuleOp Module) {
+mlir::Operation& operationOf(mlir::ModuleOp Module) {
   return Module.lookupSymbol<mlir::func::FuncOp>("forward").getBody().front().front();
 }
 
 TEST_F(Dialect, EveryCaseBuildsPrintsParsesAndVerifies) {
-  for (const OpCase &Case : AllOpCases()) {
+  for (const OpCase& Case : AllOpCases()) {
     SCOPED_TRACE(Case.name);
     for (DType Dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-      if (Dtype != DType::kF32 && !Case.low)
-        continue;
+      if (Dtype != DType::kF32 && !Case.low) continue;
       auto Module = forwardModule(*Context, Case, Dtype);
       ASSERT_TRUE(llvm::succeeded(mlir::verify(*Module)));
       std::string Text = printed(*Module);
@@ -40,10 +40,10 @@ TEST_F(Dialect, EveryCaseBuildsPrintsParsesAndVerifies) {
 }
 
 TEST_F(Dialect, InferredShapesAreThoseOfTheCases) {
-  for (const OpCase &Case : AllOpCases()) {
+  for (const OpCase& Case : AllOpCases()) {
     SCOPED_TRACE(Case.name);
     auto Module = forwardModule(*Context, Case, DType::kF32);
-    mlir::Operation &Op = operationOf(*Module);
+    mlir::Operation& Op = operationOf(*Module);
     auto Inferring = llvm::cast<ShapeInferenceOpInterface>(Op);
     auto Types = Inferring.inferTypes(Op.getOperandTypes(), Op.getAttrDictionary());
     ASSERT_TRUE(bool(Types)) << llvm::toString(Types.takeError());
@@ -54,15 +54,15 @@ TEST_F(Dialect, InferredShapesAreThoseOfTheCases) {
 }
 
 TEST_F(Dialect, AttributesReachKernelsAsTheCasesGaveThem) {
-  for (const OpCase &Case : AllOpCases()) {
+  for (const OpCase& Case : AllOpCases()) {
     SCOPED_TRACE(Case.name);
     auto Module = forwardModule(*Context, Case, DType::kF32);
     Attributes Seen = kernelAttributes(&operationOf(*Module));
-    for (const auto &[Name, Value] : Case.attributes.entries()) {
-      const AttributeValue *Found = Seen.Find(Name);
+    for (const auto& [Name, Value] : Case.attributes.entries()) {
+      const AttributeValue* Found = Seen.Find(Name);
       ASSERT_NE(Found, nullptr) << Name;
-      if (const double *Number = std::get_if<double>(&Value))
-        EXPECT_EQ(std::get<double>(*Found), double(float(*Number))) << Name; // scalar attributes are f32
+      if (const double* Number = std::get_if<double>(&Value))
+        EXPECT_EQ(std::get<double>(*Found), double(float(*Number))) << Name;  // scalar attributes are f32
       else
         EXPECT_TRUE(*Found == Value) << Name;
     }
@@ -72,14 +72,13 @@ TEST_F(Dialect, AttributesReachKernelsAsTheCasesGaveThem) {
 TEST_F(Dialect, TableCoversEveryOperation) {
   // Checked in tests/lit/dialect: they have regions, symbols or an attribute for a value.
   std::set<std::string> Seen{"mpc.constant", "mpc.guarded_update", "mpc.value_and_grad", "mpc.yield"};
-  for (const OpCase &Case : AllOpCases())
-    Seen.insert("mpc." + Case.op);
+  for (const OpCase& Case : AllOpCases()) Seen.insert("mpc." + Case.op);
   for (mlir::RegisteredOperationName Name : Context->getRegisteredOperationsByDialect("mpc"))
     EXPECT_TRUE(Seen.count(Name.getStringRef().str())) << Name.getStringRef().str() << " has no case";
 }
 
 TEST_F(Dialect, ScopeRoundTrips) {
-  const char *Text = R"(
+  const char* Text = R"(
     func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
       %y = mpc.relu %x {mpc.scope = #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>}
           : (tensor<2xf32>) -> tensor<2xf32>
@@ -97,5 +96,5 @@ TEST_F(Dialect, ScopeRoundTrips) {
   EXPECT_EQ(printed(*Read), printed(*Module));
 }
 
-} // namespace
-} // namespace mpc
+}  // namespace
+}  // namespace mpc

@@ -1,9 +1,9 @@
 #include "compiler/interpreter/interpreter.h"
 
-#include "tests/compiler/op_case_module.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/compiler/op_case_module.h"
 
 namespace mpc {
 namespace {
@@ -13,12 +13,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 class Interpreter : public testing::Test {
-protected:
-  absl::StatusOr<std::vector<Tensor>> run(const char *Text, const std::vector<Tensor> &Inputs,
+ protected:
+  absl::StatusOr<std::vector<Tensor>> run(const char* Text, const std::vector<Tensor>& Inputs,
                                           reference::Rounding Rounding = reference::Rounding::kStorage) {
     Module = parseModule(*Context, Text);
-    if (!Module)
-      return absl::InternalError("the test's module does not parse");
+    if (!Module) return absl::InternalError("the test's module does not parse");
     return interpret(Module->lookupSymbol<mlir::func::FuncOp>("main"), Inputs, Rounding);
   }
 
@@ -54,7 +53,7 @@ TEST_F(Interpreter, ReadsConstantsOfEveryElementType) {
 }
 
 TEST_F(Interpreter, RoundsEachOperationOnce) {
-  const char *Text = R"(
+  const char* Text = R"(
     func.func @main(%x: tensor<1xf16>) -> tensor<1xf16> {
       %y = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<1xf16>) -> tensor<1xf16>
       return %y : tensor<1xf16>
@@ -66,14 +65,13 @@ TEST_F(Interpreter, RoundsEachOperationOnce) {
 }
 
 TEST_F(Interpreter, LowOnlyRoundingKeepsF32TensorsInF64) {
-  const char *Text = R"(
+  const char* Text = R"(
     func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {
       %y = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<1xf32>) -> tensor<1xf32>
       return %y : tensor<1xf32>
     })";
   EXPECT_THAT(run(Text, {vector({0x1p-40})})->front().values, ElementsAre(1));
-  EXPECT_THAT(run(Text, {vector({0x1p-40})}, reference::Rounding::kLowOnly)->front().values,
-              ElementsAre(1 + 0x1p-40));
+  EXPECT_THAT(run(Text, {vector({0x1p-40})}, reference::Rounding::kLowOnly)->front().values, ElementsAre(1 + 0x1p-40));
 }
 
 TEST_F(Interpreter, FollowsCalls) {
@@ -93,7 +91,7 @@ TEST_F(Interpreter, FollowsCalls) {
 }
 
 TEST_F(Interpreter, GuardedUpdateKeepsTheOldStateWhereTheConditionFails) {
-  const char *Text = R"(
+  const char* Text = R"(
     func.func @main(%finite: tensor<i1>, %step: tensor<i32>) -> tensor<i32> {
       %new = mpc.guarded_update %finite else(%step) {
         %next = mpc.increment %step : (tensor<i32>) -> tensor<i32>
@@ -124,7 +122,7 @@ TEST_F(Interpreter, RefusesValueAndGrad) {
 }
 
 TEST_F(Interpreter, RefusesInputsThatDoNotMatchTheArguments) {
-  const char *Text = R"(
+  const char* Text = R"(
     func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
       return %x : tensor<2xf32>
     })";
@@ -139,5 +137,5 @@ TEST_F(Interpreter, RefusesFunctionsWithoutABody) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-} // namespace
-} // namespace mpc
+}  // namespace
+}  // namespace mpc

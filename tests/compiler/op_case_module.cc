@@ -12,23 +12,22 @@ namespace mpc {
 
 using op_cases::OpCase;
 
-static SmallVector<Type> tensorTypes(MLIRContext &Context, const std::vector<TensorSpec> &Specs) {
+static SmallVector<Type> tensorTypes(MLIRContext& Context, const std::vector<TensorSpec>& Specs) {
   SmallVector<Type> Types;
-  for (const TensorSpec &Spec : Specs)
-    Types.push_back(toTensorType(&Context, Spec));
+  for (const TensorSpec& Spec : Specs) Types.push_back(toTensorType(&Context, Spec));
   return Types;
 }
 
 // A function with an empty body.
 static func::FuncOp addFunction(ModuleOp Module, StringRef Name, ArrayRef<Type> Arguments, ArrayRef<Type> Results) {
   OpBuilder Builder = OpBuilder::atBlockEnd(Module.getBody());
-  auto Function = func::FuncOp::create(Builder, Builder.getUnknownLoc(), Name,
-                                       Builder.getFunctionType(Arguments, Results));
+  auto Function =
+      func::FuncOp::create(Builder, Builder.getUnknownLoc(), Name, Builder.getFunctionType(Arguments, Results));
   Function.addEntryBlock();
   return Function;
 }
 
-static Operation *addOperation(OpBuilder &Builder, const OpCase &Case, ValueRange Operands, ArrayRef<Type> Results) {
+static Operation* addOperation(OpBuilder& Builder, const OpCase& Case, ValueRange Operands, ArrayRef<Type> Results) {
   OperationState State(Builder.getUnknownLoc(), "mpc." + Case.op);
   State.addOperands(Operands);
   State.addTypes(Results);
@@ -42,21 +41,21 @@ std::unique_ptr<MLIRContext> makeContext() {
   return Context;
 }
 
-OwningOpRef<ModuleOp> parseModule(MLIRContext &Context, std::string_view Text) {
+OwningOpRef<ModuleOp> parseModule(MLIRContext& Context, std::string_view Text) {
   return parseSourceString<ModuleOp>(StringRef(Text.data(), Text.size()), ParserConfig(&Context));
 }
 
-OwningOpRef<ModuleOp> forwardModule(MLIRContext &Context, const OpCase &Case, DType Dtype) {
+OwningOpRef<ModuleOp> forwardModule(MLIRContext& Context, const OpCase& Case, DType Dtype) {
   OwningOpRef<ModuleOp> Module = ModuleOp::create(UnknownLoc::get(&Context));
   SmallVector<Type> Results = tensorTypes(Context, ResultSpecs(Case, Dtype));
   func::FuncOp Forward = addFunction(*Module, "forward", tensorTypes(Context, OperandSpecs(Case, Dtype)), Results);
   OpBuilder Builder = OpBuilder::atBlockEnd(&Forward.getBody().front());
-  Operation *Op = addOperation(Builder, Case, Forward.getArguments(), Results);
+  Operation* Op = addOperation(Builder, Case, Forward.getArguments(), Results);
   func::ReturnOp::create(Builder, Builder.getUnknownLoc(), Op->getResults());
   return Module;
 }
 
-OwningOpRef<ModuleOp> gradientModule(MLIRContext &Context, const OpCase &Case, DType Dtype) {
+OwningOpRef<ModuleOp> gradientModule(MLIRContext& Context, const OpCase& Case, DType Dtype) {
   OwningOpRef<ModuleOp> Module = ModuleOp::create(UnknownLoc::get(&Context));
   Location Loc = UnknownLoc::get(&Context);
   Type F32 = Float32Type::get(&Context), Scalar = RankedTensorType::get({}, F32);
@@ -68,7 +67,7 @@ OwningOpRef<ModuleOp> gradientModule(MLIRContext &Context, const OpCase &Case, D
   func::FuncOp Loss = addFunction(*Module, "loss", Arguments, {Scalar});
   Loss.setPrivate();
   OpBuilder Builder = OpBuilder::atBlockEnd(&Loss.getBody().front());
-  Operation *Op = addOperation(Builder, Case, Loss.getArguments().drop_back(), Results);
+  Operation* Op = addOperation(Builder, Case, Loss.getArguments().drop_back(), Results);
   Value Product = MulOp::create(Builder, Loc, Weighted, Op->getResult(0), Loss.getArguments().back());
   Value Sum = ReduceSumOp::create(Builder, Loc, Scalar, Product, ArrayRef<int64_t>());
   func::ReturnOp::create(Builder, Loc, Sum);
@@ -76,15 +75,13 @@ OwningOpRef<ModuleOp> gradientModule(MLIRContext &Context, const OpCase &Case, D
   SmallVector<int64_t> Wrt;
   SmallVector<Type> Gradients;
   for (auto [Index, Operand] : llvm::enumerate(Case.operands)) {
-    if (!Operand.differentiable)
-      continue;
+    if (!Operand.differentiable) continue;
     Wrt.push_back(int64_t(Index));
     Gradients.push_back(Arguments[Index]);
   }
   func::FuncOp Gradient = addFunction(*Module, "gradients", Arguments, Gradients);
   Builder.setInsertionPointToEnd(&Gradient.getBody().front());
-  Value Seed = ConstantOp::create(Builder, Loc, Scalar,
-                                  DenseElementsAttr::get(cast<RankedTensorType>(Scalar), 1.0f));
+  Value Seed = ConstantOp::create(Builder, Loc, Scalar, DenseElementsAttr::get(cast<RankedTensorType>(Scalar), 1.0f));
   SmallVector<Type> Outputs{Scalar};
   llvm::append_range(Outputs, Gradients);
   auto Request = ValueAndGradOp::create(Builder, Loc, Outputs, "loss", Gradient.getArguments(), Seed, Wrt);
@@ -104,4 +101,4 @@ std::string printed(ModuleOp Module) {
   return Text;
 }
 
-} // namespace mpc
+}  // namespace mpc

@@ -38,10 +38,9 @@ TEST(Safetensors, WritesTheBytesOfThePythonLibrary) {
                                 {"c", Tensor::Scalar<std::int64_t>(7)}},
                                {{"format", "pt"}}};
   ASSERT_TRUE(SaveSafetensors(folder / "x", content).ok());
-  std::string header =
-      R"({"__metadata__":{"format":"pt"},"c":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
-      R"("b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]},)"
-      R"("a":{"dtype":"F16","shape":[1],"data_offsets":[16,18]}})";
+  std::string header = R"({"__metadata__":{"format":"pt"},"c":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+                       R"("b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]},)"
+                       R"("a":{"dtype":"F16","shape":[1],"data_offsets":[16,18]}})";
   header.resize((header.size() + 7) / 8 * 8, ' ');
   EXPECT_EQ(ReadAll(folder / "x"), File(header, std::string("\7\0\0\0\0\0\0\0"
                                                             "\0\0\x80\x3f\0\0\0\x40"
