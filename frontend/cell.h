@@ -157,12 +157,16 @@ ConstructResult<C> Call(C& cell, const Args&... args) {
 
 }  // namespace internal
 
+/// A class derived from Cell, or a reference to one.
+template <typename T>
+concept CellType = std::is_base_of_v<Cell, std::decay_t<T>>;
+
 /// A Cell as a function of flat tensors, for those that hold Cells of any type. Does not own it.
 class CellFunction {
  public:
   CellFunction() = default;
-  template <typename C>
-  requires std::is_base_of_v<Cell, C> CellFunction(C& cell)  // NOLINT: a Cell stands where a function of tensors does
+  template <CellType C>
+  CellFunction(C& cell)  // NOLINT: a Cell stands where a function of tensors does
       : cell_(&cell),
         function_([&cell](const std::vector<Tensor>& inputs) {
           using Result = std::decay_t<decltype(internal::CallFlat(cell, inputs))>;

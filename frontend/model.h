@@ -42,15 +42,14 @@ struct ModelOptions {
 class Model {
  public:
   /// Training and evaluation. The data set's last column is the label, the others are the network's inputs.
-  template <typename Network, typename Loss>
-  requires std::is_base_of_v<nn::Cell, Loss> Model(Network& network, Loss& loss, nn::Optimizer& optimizer,
-                                                   ModelOptions options = {})
+  template <nn::CellType Network, nn::CellType Loss>
+  Model(Network& network, Loss& loss, nn::Optimizer& optimizer, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(loss), &optimizer, std::move(options)) {
     BuildStep();
   }
   /// Evaluation and prediction.
-  template <typename Network, typename Loss>
-  requires std::is_base_of_v<nn::Cell, Loss> Model(Network& network, Loss& loss, ModelOptions options = {})
+  template <nn::CellType Network, nn::CellType Loss>
+  Model(Network& network, Loss& loss, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(loss), nullptr, std::move(options)) {}
   /// A training step of its own (see nn::TrainOneStepCell), which every column of the data set is an input of; or a
   /// network without a loss, to predict. Predict runs the network that the step trains.

@@ -198,8 +198,8 @@ class AvgPool2d : public Cell {
 /// A Cell of any type from Tensor to Tensor, owned.
 class AnyCell {
  public:
-  template <typename C>
-  requires std::is_base_of_v<Cell, std::decay_t<C>> AnyCell(C&& cell) {  // NOLINT: lists of cells are written as cells
+  template <CellType C>
+  AnyCell(C&& cell) {  // NOLINT: lists of cells are written as cells
     auto owned = std::make_shared<std::decay_t<C>>(std::forward<C>(cell));
     call_ = [raw = owned.get()](const Tensor& x) { return Tensor((*raw)(x)); };
     cell_ = std::move(owned);
@@ -236,10 +236,10 @@ class SequentialCell : public CellList {
  public:
   MPC_CELL(SequentialCell)
   explicit SequentialCell(std::vector<AnyCell> cells) : CellList(std::move(cells)) {}
-  template <typename... Cells>
-  requires(sizeof...(Cells) > 1 &&
-           (std::is_base_of_v<Cell, std::decay_t<Cells>> && ...)) explicit SequentialCell(Cells&&... cells)
-      : CellList({AnyCell(std::forward<Cells>(cells))...}) {}
+  template <CellType First, CellType Second, CellType... Rest>
+  SequentialCell(First&& first, Second&& second, Rest&&... rest)
+      : CellList({AnyCell(std::forward<First>(first)), AnyCell(std::forward<Second>(second)),
+                  AnyCell(std::forward<Rest>(rest))...}) {}
   Tensor Construct(const Tensor& x);
 };
 

@@ -17,9 +17,8 @@ namespace mpc::nn {
 class WithLossCell : public Cell {
  public:
   MPC_CELL(WithLossCell)
-  template <typename Network, typename Loss>
-  requires std::is_base_of_v<Cell, Network> WithLossCell(Network& network, Loss& loss)
-      : network_(network), loss_(loss) {}
+  template <CellType Network, CellType Loss>
+  WithLossCell(Network& network, Loss& loss) : network_(network), loss_(loss) {}
   WithLossCell(CellFunction network, CellFunction loss) : network_(std::move(network)), loss_(std::move(loss)) {}
 
   Tensor Construct(const std::vector<Tensor>& inputs);

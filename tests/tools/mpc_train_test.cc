@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
 #include "tests/tools/tool_runner.h"
 
 namespace mpc::tools {
@@ -67,6 +70,20 @@ TEST_P(EveryLevel, ReadsAtLeast351Of360TestDigitsWithTheDefaults) {
   ASSERT_EQ(result.exit_code, 0) << result.error;
   // Over seeds 0..9 the worst of all levels was 0.9806.
   EXPECT_GE(ReadJson(folder.File("summary.json"))["test_accuracy"], 0.975);
+}
+
+TEST_P(EveryLevel, ReadsAtLeast965Of1000MnistDigitsInFiveEpochs) {
+  const char* directory = std::getenv("MPC_MNIST_DIR");
+  if (directory == nullptr) {
+    GTEST_SKIP() << "MNIST does not come with mpc; set MPC_MNIST_DIR to the folder of its IDX files";
+  }
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments = {"lenet5",     "--data=mnist", absl::StrCat("--data-dir=", directory),
+                                        "--epochs=5", "--quiet",      "--summary=" + folder.File("summary.json")};
+  arguments.insert(arguments.end(), GetParam().begin(), GetParam().end());
+  const ToolResult result = Train(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_GE(ReadJson(folder.File("summary.json"))["test_accuracy"], 0.965);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lenet5, EveryLevel,
