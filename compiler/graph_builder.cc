@@ -110,6 +110,15 @@ ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, std::string_view N
   return Function.getArgument(Index).getAsOpaquePointer();
 }
 
+std::string GraphBuilder::ArgumentName(ValueHandle Handle) const {
+  auto Argument = dyn_cast<BlockArgument>(toMlir(Handle));
+  auto Function = Argument ? dyn_cast<func::FuncOp>(Argument.getOwner()->getParentOp()) : func::FuncOp();
+  if (!Function)
+    return "";
+  auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
+  return Name ? Name.getValue().str() : "";
+}
+
 std::size_t GraphBuilder::depth() const { return state_->Open.size(); }
 
 absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view Name,

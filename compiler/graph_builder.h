@@ -69,6 +69,8 @@ public:
   std::string BeginFunction(std::string_view name, bool is_private);
   /// Appends an argument to the open function at `depth` (1: the outermost).
   ValueHandle AddArgument(const TensorSpec &spec, std::string_view name, std::string_view role, std::size_t depth);
+  /// The name of a function argument; empty for any other value.
+  std::string ArgumentName(ValueHandle value) const;
   /// Number of open functions; a value belongs to the depth it was made at.
   std::size_t depth() const;
 

@@ -426,7 +426,8 @@ Tensor Trace::Import(const Tensor& tensor, std::size_t depth) {
   Frame& frame = frames_[depth - 1];
   const auto found = frame.captured.find(outer.node()->value);
   if (found != frame.captured.end()) return found->second;
-  const std::string name = absl::StrCat("capture", frame.operands.size());
+  std::string name = graph_.ArgumentName(outer.node()->value);
+  if (name.empty()) name = absl::StrCat("capture", frame.operands.size());
   const Tensor inner = Symbolic({graph_.AddArgument(tensor.spec(), name, "capture", depth), tensor.spec()}, depth);
   frame.operands.push_back(outer);
   frame.captured.emplace(outer.node()->value, inner);
