@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/model_impl.h"
 
@@ -103,8 +104,9 @@ absl::Status Model::Impl::AfterStep(const CompiledStep& run, RunContext& context
                                   ? "the loss is not finite"
                                   : absl::StrCat("the gradient of ", GradientName(first_bad), " is not finite");
   if (!in_overflow_run) {
-    std::cerr << "overflow at " << where << ": " << culprit << "; loss scale " << run.Record("loss_scale").value_or(1)
-              << " -> " << state->scale() << (skips ? "; step skipped\n" : "\n");
+    // Ten digits: every power of two up to 2^33 in full.
+    std::cerr << absl::StrFormat("overflow at %s: %s; loss scale %.10g -> %.10g%s\n", where, culprit,
+                                 run.Record("loss_scale").value_or(1), state->scale(), skips ? "; step skipped" : "");
   }
   in_overflow_run = true;
   const bool stuck = state->config().mode != LossScaleConfig::Mode::kDynamic ||
