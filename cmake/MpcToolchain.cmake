@@ -36,7 +36,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                          -Wno-missing-field-initializers -Wno-psabi)
 endif()
 if(MPC_SANITIZE)
+  # vptr needs the run-time type information that MLIR's side is compiled without.
   target_compile_options(mpc_options INTERFACE -fsanitize=${MPC_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=undefined)
+                         -fno-sanitize-recover=undefined -fno-sanitize=vptr)
   target_link_options(mpc_options INTERFACE -fsanitize=${MPC_SANITIZE})
 endif()
