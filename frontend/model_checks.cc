@@ -81,10 +81,10 @@ absl::Status Model::Impl::AfterStep(const CompiledStep& run, RunContext& context
   context.global_step = global_step;
   context.set_loss([&run] { return MeanOf(run.Output(0)); });
   const std::optional<double> finite = run.Record("finite");
-  const std::string where = absl::StrCat("epoch ", context.epoch, " step ", context.step_in_epoch);
+  const auto where = [&] { return absl::StrCat("epoch ", context.epoch, " step ", context.step_in_epoch); };
   if (!finite.has_value()) {
     if (!std::isfinite(context.loss()) && !warned_about_nan) {
-      std::cerr << "warning: " << where << ": the loss is " << context.loss()
+      std::cerr << "warning: " << where() << ": the loss is " << context.loss()
                 << " and no scaler skips the step; parameters may be lost\n";
       warned_about_nan = true;
     }
@@ -105,7 +105,7 @@ absl::Status Model::Impl::AfterStep(const CompiledStep& run, RunContext& context
                                   : absl::StrCat("the gradient of ", GradientName(first_bad), " is not finite");
   if (!in_overflow_run) {
     // Ten digits: every power of two up to 2^33 in full.
-    std::cerr << absl::StrFormat("overflow at %s: %s; loss scale %.10g -> %.10g%s\n", where, culprit,
+    std::cerr << absl::StrFormat("overflow at %s: %s; loss scale %.10g -> %.10g%s\n", where(), culprit,
                                  run.Record("loss_scale").value_or(1), state->scale(), skips ? "; step skipped" : "");
   }
   in_overflow_run = true;
@@ -113,7 +113,7 @@ absl::Status Model::Impl::AfterStep(const CompiledStep& run, RunContext& context
                      state->scale() <= std::max(1.0, state->config().minimum);
   if (skips && stuck && options.max_consecutive_skips > 0 &&
       state->consecutive_skips() >= options.max_consecutive_skips) {
-    return absl::FailedPreconditionError(absl::StrCat(where, ": ", state->consecutive_skips(),
+    return absl::FailedPreconditionError(absl::StrCat(where(), ": ", state->consecutive_skips(),
                                                       " steps in a row were not finite at loss scale ", state->scale(),
                                                       ", which cannot shrink any more: ", culprit));
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/map.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vector_math.h"
@@ -138,19 +139,6 @@ void Widen(Source source, float* target, std::int64_t count) {
   });
 }
 
-/// y = apply(x), rounded to y's type; x may lie where y does.
-template <typename Apply>
-void Finish(Source x, Sink y, std::int64_t count, const Apply& apply) {
-  ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-    BlockBuffer x_buffer, y_buffer;
-    const float* in = x.Load(offset, size, x_buffer.values);
-    float* out = y.Target(offset, y_buffer.values);
-#pragma omp simd
-    for (std::int64_t i = 0; i < size; ++i) out[i] = apply(in[i]);
-    y.Commit(offset, size, out);
-  });
-}
-
 class PrimitiveKernel final : public Kernel {
  public:
   explicit PrimitiveKernel(const StagedPrimitive& staged)
@@ -206,14 +194,14 @@ class PrimitiveKernel final : public Kernel {
     const Sink y{output_.storage, result};
     switch (activation_) {
       case Activation::kNone:
-        if (computed != result) Finish(x, y, output_.elements, [](float v) { return v; });
+        if (computed != result) Map(x, y, output_.elements, [](float v) { return v; });
         return;
       case Activation::kRelu:
-        return Finish(x, y, output_.elements, [](float v) { return v < 0.0f ? 0.0f : v; });
+        return Map(x, y, output_.elements, [](float v) { return v < 0.0f ? 0.0f : v; });
       case Activation::kSigmoid:
-        return Finish(x, y, output_.elements, [](float v) { return Sigmoid(v); });
+        return Map(x, y, output_.elements, [](float v) { return Sigmoid(v); });
       case Activation::kTanh:
-        return Finish(x, y, output_.elements, [](float v) { return Tanh(v); });
+        return Map(x, y, output_.elements, [](float v) { return Tanh(v); });
     }
   }
 

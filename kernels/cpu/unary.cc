@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/map.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/vector_math.h"
@@ -54,19 +55,6 @@ struct AddScalar {
 struct MulScalar {
   static float Apply(float x, float value) { return x * value; }
 };
-
-// y = apply(x) for every element; `apply` is inlined into the loop.
-template <typename Apply>
-void Map(Source x, Sink y, std::int64_t count, const Apply& apply) {
-  ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-    BlockBuffer x_buffer, y_buffer;
-    const float* in = x.Load(offset, size, x_buffer.values);
-    float* out = y.Target(offset, y_buffer.values);
-#pragma omp simd
-    for (std::int64_t i = 0; i < size; ++i) out[i] = apply(in[i]);
-    y.Commit(offset, size, out);
-  });
-}
 
 template <typename Op>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateUnary(const KernelSpec& spec) {
