@@ -19,6 +19,8 @@ namespace mpc {
 /// Names of the dialect's discardable attributes.
 inline constexpr llvm::StringLiteral ScopeAttrName = "mpc.scope";
 inline constexpr llvm::StringLiteral AmpReasonAttrName = "mpc.amp_reason";
+inline constexpr llvm::StringLiteral BackwardAttrName = "mpc.backward";
+inline constexpr llvm::StringLiteral AssignmentAttrName = "mpc.assignment";
 inline constexpr llvm::StringLiteral RoleAttrName = "mpc.role";
 inline constexpr llvm::StringLiteral NameAttrName = "mpc.name";
 
@@ -31,12 +33,17 @@ template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Op
   return verifyShapes(Op, ConcreteOp::inferTypes(Op->getOperandTypes(), Op->getAttrDictionary()));
 }
 
-/// Operations whose first operands are state, in the order of the results, and whose optional last operand is a
-/// predicate: where it is false every result equals its state operand.
+/// Whether \p Result is the shadow that an optimizer writes beside its parameter: it has no state operand.
+bool isShadow(mlir::OpResult Result);
+
+/// Operations whose first operands are state, in the order of the results (a shadow, the last result, aside), and whose
+/// optional last operand is a predicate: where it is false every result equals its state operand.
 template <typename ConcreteOp> class StateUpdate : public mlir::OpTrait::TraitBase<ConcreteOp, StateUpdate> {
 public:
   static llvm::LogicalResult verifyTrait(mlir::Operation *Op) {
     for (mlir::OpResult Result : Op->getResults()) {
+      if (isShadow(Result))
+        continue;
       unsigned Index = Result.getResultNumber();
       if (Index >= Op->getNumOperands() || Op->getOperand(Index).getType() != Result.getType())
         return Op->emitOpError() << "result " << Index << " must have the type of state operand " << Index;

@@ -6,46 +6,6 @@ using namespace mlir;
 
 namespace mpc {
 
-static InferredTypes inferSame(TypeRange Operands, StringRef Op, ArrayRef<StringRef> Names) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
-  return SmallVector<RankedTensorType>{Types.front()};
-}
-
-// A gradient operation whose operands all have the shape of the cotangent.
-static InferredTypes inferAllSameShape(TypeRange Operands, StringRef Op, ArrayRef<StringRef> Names) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
-  for (size_t Index = 1; Index < Types.size(); ++Index)
-    MPC_RETURN_IF_ERROR(expectShape(Op, Names[Index], Types[Index], Types.front().getShape()));
-  return SmallVector<RankedTensorType>{Types.front()};
-}
-
-static InferredTypes inferBinary(TypeRange Operands, StringRef Op) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"a", "b"}));
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes(Op, Types[0], Types[1]));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType(Types))};
-}
-
-static InferredTypes inferReduction(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"x"}));
-  Attributes Values = toAttributes(Dictionary);
-  ArrayRef<int64_t> Extents = Types[0].getShape();
-  std::vector<int64_t> Axes = Values.GetInts("axes");
-  SmallVector<bool> Reduced(Extents.size(), Axes.empty());
-  for (int64_t Axis : Axes) {
-    if (Axis < 0 || Axis >= int64_t(Extents.size()) || Reduced[Axis])
-      return inferenceError("{0} axes must be distinct and in [0, {1}), got {2}", Op, Extents.size(), Axis);
-    Reduced[Axis] = true;
-  }
-  SmallVector<int64_t> Result;
-  for (size_t Axis = 0; Axis < Extents.size(); ++Axis) {
-    if (!Reduced[Axis])
-      Result.push_back(Extents[Axis]);
-    else if (Values.GetBool("keep_dims"))
-      Result.push_back(1);
-  }
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[0].getElementType())};
-}
-
 #define MPC_INFER_UNARY(Class, Name)                                                                                   \
   InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferSame(Operands, Name, {"x"}); }
 MPC_INFER_UNARY(ReluOp, "relu")
@@ -71,7 +31,7 @@ MPC_INFER_UNARY_GRAD(SqrtGradOp, "sqrt_grad")
 #undef MPC_INFER_UNARY_GRAD
 
 #define MPC_INFER_BINARY(Class, Name)                                                                                  \
-  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferBinary(Operands, Name); }
+  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferBroadcast(Operands, Name); }
 MPC_INFER_BINARY(AddOp, "add")
 MPC_INFER_BINARY(SubOp, "sub")
 MPC_INFER_BINARY(MulOp, "mul")

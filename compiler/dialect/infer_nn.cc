@@ -6,27 +6,6 @@ using namespace mlir;
 
 namespace mpc {
 
-// absl::StatusOr as llvm::Expected, with the operation's name in front.
-template <typename T> static llvm::Expected<T> toExpected(StringRef Op, absl::StatusOr<T> Result) {
-  if (Result.ok())
-    return *std::move(Result);
-  return inferenceError("{0}: {1}", Op, std::string(Result.status().message()));
-}
-
-static llvm::Error expectRank(StringRef Op, StringRef Name, RankedTensorType Type, int64_t Rank) {
-  if (Type.getRank() == Rank)
-    return llvm::Error::success();
-  return inferenceError("{0} expects {1} of rank {2}, got {3}", Op, Name, Rank, typeText(Type));
-}
-
-static RankedTensorType withShape(RankedTensorType Like, ArrayRef<int64_t> Extents) {
-  return RankedTensorType::get(Extents, Like.getElementType());
-}
-
-static RankedTensorType f32Tensor(MLIRContext *Context, ArrayRef<int64_t> Extents) {
-  return RankedTensorType::get(Extents, Float32Type::get(Context));
-}
-
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
 InferredTypes MatmulOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
@@ -225,12 +204,6 @@ InferredTypes SoftmaxGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dicti
 InferredTypes LogSoftmaxGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "log_softmax_grad", {"dy", "y"}));
   return inferSoftmax(Types, "log_softmax_grad", Dictionary);
-}
-
-// The shape of a loss over `Elements` under the operation's reduction.
-static SmallVector<int64_t> lossShape(DictionaryAttr Dictionary, ArrayRef<int64_t> Elements) {
-  bool Keep = toAttributes(Dictionary).GetString("reduction", "mean") == "none";
-  return Keep ? SmallVector<int64_t>(Elements) : SmallVector<int64_t>();
 }
 
 static llvm::Error checkLabels(StringRef Op, RankedTensorType Logits, RankedTensorType Labels) {

@@ -1,4 +1,5 @@
 // Shape inference of loss scaling, counters and optimizers.
+#include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 
 using namespace mlir;
@@ -12,33 +13,72 @@ static llvm::Error expectScalars(StringRef Op, ArrayRef<RankedTensorType> Types)
   return llvm::Error::success();
 }
 
-// `StateCount` state operands and a gradient of one shape, then scalars.
-static InferredTypes inferOptimizer(TypeRange Operands, StringRef Op, size_t StateCount, ArrayRef<StringRef> Names) {
+static llvm::Error expectCount(StringRef Op, DictionaryAttr Dictionary) {
+  int64_t Count = toAttributes(Dictionary).GetInt("count", 0);
+  if (Count < 1)
+    return inferenceError("{0} expects a count of at least 1 micro-step, got {1}", Op, Count);
+  return llvm::Error::success();
+}
+
+// `StateCount` state operands and a gradient of one shape, then scalars. A shadow is one more result.
+static InferredTypes inferOptimizer(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op, size_t StateCount,
+                                    ArrayRef<StringRef> Names) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
   ArrayRef<RankedTensorType> All(Types);
   for (size_t Index = 1; Index <= StateCount; ++Index)
     MPC_RETURN_IF_ERROR(expectShape(Op, Names[Index], Types[Index], Types[0].getShape()));
   MPC_RETURN_IF_ERROR(expectScalars(Op, All.drop_front(StateCount + 1)));
-  return SmallVector<RankedTensorType>(All.take_front(StateCount));
+  SmallVector<RankedTensorType> Results(All.take_front(StateCount));
+  std::string Shadow = toAttributes(Dictionary).GetString("shadow", "none");
+  Builder B(Types[0].getContext());
+  if (Shadow != "none")
+    Results.push_back(Types[0].clone(Shadow == "f16" ? Type(B.getF16Type()) : Type(B.getBF16Type())));
+  return Results;
 }
 
-InferredTypes SgdOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  return inferOptimizer(Operands, "sgd", 2,
+InferredTypes SgdOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  return inferOptimizer(Operands, Dictionary, "sgd", 2,
                         {"parameter", "velocity", "gradient", "learning_rate", "step", "predicate?"});
 }
 
-InferredTypes MomentumOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  return inferOptimizer(Operands, "momentum", 2, {"parameter", "velocity", "gradient", "learning_rate", "predicate?"});
+InferredTypes MomentumOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  return inferOptimizer(Operands, Dictionary, "momentum", 2, {"parameter", "velocity", "gradient", "learning_rate", "predicate?"});
 }
 
-InferredTypes AdamOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  return inferOptimizer(Operands, "adam", 3,
+InferredTypes AdamOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  return inferOptimizer(Operands, Dictionary, "adam", 3,
                         {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step", "predicate?"});
 }
 
-InferredTypes AdamWeightDecayOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  return inferOptimizer(Operands, "adam_weight_decay", 3,
+InferredTypes AdamWeightDecayOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  return inferOptimizer(Operands, Dictionary, "adam_weight_decay", 3,
                         {"parameter", "moment1", "moment2", "gradient", "learning_rate", "predicate?"});
+}
+
+InferredTypes AdamWOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  return inferOptimizer(Operands, Dictionary, "adamw", 3,
+                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step", "predicate?"});
+}
+
+InferredTypes LambOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  return inferOptimizer(Operands, Dictionary, "lamb", 3,
+                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step", "predicate?"});
+}
+
+InferredTypes AccumulateGradientOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  StringRef Name = "accumulate_gradient";
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name, {"accumulator", "gradient", "micro_step", "predicate?"}));
+  MPC_RETURN_IF_ERROR(expectShape(Name, "a gradient", Types[1], Types[0].getShape()));
+  MPC_RETURN_IF_ERROR(expectScalars(Name, ArrayRef<RankedTensorType>(Types).drop_front(2)));
+  MPC_RETURN_IF_ERROR(expectCount(Name, Dictionary));
+  return SmallVector<RankedTensorType>{Types[0]};
+}
+
+InferredTypes NextMicroStepOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "next_micro_step", {"micro_step", "predicate?"}));
+  MPC_RETURN_IF_ERROR(expectScalars("next_micro_step", Types));
+  MPC_RETURN_IF_ERROR(expectCount("next_micro_step", Dictionary));
+  return SmallVector<RankedTensorType>{Types[0]};
 }
 
 InferredTypes IncrementOp::inferTypes(TypeRange Operands, DictionaryAttr) {
@@ -56,11 +96,64 @@ InferredTypes BatchNormRunningUpdateOp::inferTypes(TypeRange Operands, Dictionar
   return SmallVector<RankedTensorType>{Types[0], Types[1]};
 }
 
+static RankedTensorType f32Like(RankedTensorType Type) {
+  return RankedTensorType::get(Type.getShape(), Float32Type::get(Type.getContext()));
+}
+
+InferredTypes ScaleLossOp::inferTypes(TypeRange Operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "scale_loss", {"loss", "scale"}));
+  MPC_RETURN_IF_ERROR(expectScalars("scale_loss", {Types[1]}));
+  return SmallVector<RankedTensorType>{Types[0]};
+}
+
+InferredTypes MergeChecksOp::inferTypes(TypeRange Operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "merge_checks", {"checks..."}));
+  if (Types.empty())
+    return inferenceError("merge_checks expects at least one check");
+  MPC_RETURN_IF_ERROR(expectScalars("merge_checks", Types));
+  return SmallVector<RankedTensorType>{Types[0]};
+}
+
+static InferredTypes inferFlagReduction(TypeRange Operands, StringRef Op) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"flags..."}));
+  if (Types.empty())
+    return inferenceError("{0} expects at least one flag", Op);
+  MPC_RETURN_IF_ERROR(expectScalars(Op, Types));
+  return SmallVector<RankedTensorType>{Types[0]};
+}
+
+InferredTypes AllOfOp::inferTypes(TypeRange Operands, DictionaryAttr) { return inferFlagReduction(Operands, "all_of"); }
+
+InferredTypes AnyOfOp::inferTypes(TypeRange Operands, DictionaryAttr) { return inferFlagReduction(Operands, "any_of"); }
+
+InferredTypes GlobalNormOp::inferTypes(TypeRange Operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "global_norm", {"gradients..."}));
+  if (Types.empty())
+    return inferenceError("global_norm expects at least one gradient");
+  return SmallVector<RankedTensorType>{RankedTensorType::get({}, Float32Type::get(Types[0].getContext()))};
+}
+
+InferredTypes ClipByNormOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "clip_by_norm", {"gradient", "norm"}));
+  MPC_RETURN_IF_ERROR(expectScalars("clip_by_norm", {Types[1]}));
+  double Limit = toAttributes(Dictionary).GetDouble("max_norm", 0);
+  if (!(Limit > 0))
+    return inferenceError("clip_by_norm expects max_norm > 0, got {0}", Limit);
+  return SmallVector<RankedTensorType>{f32Like(Types[0])};
+}
+
+InferredTypes TensorStatisticsOp::inferTypes(TypeRange Operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "tensor_statistics", {"x"}));
+  Builder B(Types[0].getContext());
+  return SmallVector<RankedTensorType>{RankedTensorType::get({256}, B.getI32Type()),
+                                       RankedTensorType::get({}, B.getI32Type()),
+                                       RankedTensorType::get({}, B.getF32Type())};
+}
+
 InferredTypes UnscaleOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "unscale", {"gradient", "scale"}));
   MPC_RETURN_IF_ERROR(expectScalars("unscale", {Types[1]}));
-  return SmallVector<RankedTensorType>{
-      RankedTensorType::get(Types[0].getShape(), Float32Type::get(Types[0].getContext()))};
+  return SmallVector<RankedTensorType>{f32Like(Types[0])};
 }
 
 InferredTypes AllFiniteOp::inferTypes(TypeRange Operands, DictionaryAttr) {

@@ -1,5 +1,6 @@
 #include "compiler/dialect/inference_support.h"
 
+#include "compiler/dialect/attribute_conversion.h"
 #include "kernels/tensor_spec.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -76,10 +77,68 @@ llvm::Error expectShape(StringRef Op, StringRef Name, RankedTensorType Type, Arr
   return inferenceError("{0} expects {1} of shape {2}, got {3}", Op, Name, shapeText(Expected), typeText(Type));
 }
 
+llvm::Error expectRank(StringRef Op, StringRef Name, RankedTensorType Type, int64_t Rank) {
+  if (Type.getRank() == Rank)
+    return llvm::Error::success();
+  return inferenceError("{0} expects {1} of rank {2}, got {3}", Op, Name, Rank, typeText(Type));
+}
+
+RankedTensorType withShape(RankedTensorType Like, ArrayRef<int64_t> Extents) {
+  return RankedTensorType::get(Extents, Like.getElementType());
+}
+
+RankedTensorType f32Tensor(MLIRContext *Context, ArrayRef<int64_t> Extents) {
+  return RankedTensorType::get(Extents, Float32Type::get(Context));
+}
+
+SmallVector<int64_t> lossShape(DictionaryAttr Dictionary, ArrayRef<int64_t> Elements) {
+  bool Keep = toAttributes(Dictionary).GetString("reduction", "mean") == "none";
+  return Keep ? SmallVector<int64_t>(Elements) : SmallVector<int64_t>();
+}
+
 llvm::Expected<int64_t> normalAxis(StringRef Op, int64_t Axis, int64_t Rank) {
   if (Axis < -Rank || Axis >= Rank)
     return inferenceError("{0} axis {1} is outside [{2}, {3}) of a rank-{3} tensor", Op, Axis, -Rank, Rank);
   return Axis < 0 ? Axis + Rank : Axis;
+}
+
+InferredTypes inferSame(TypeRange Operands, StringRef Op, ArrayRef<StringRef> Names) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
+  return SmallVector<RankedTensorType>{Types.front()};
+}
+
+InferredTypes inferAllSameShape(TypeRange Operands, StringRef Op, ArrayRef<StringRef> Names) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
+  for (size_t Index = 1; Index < Types.size(); ++Index)
+    MPC_RETURN_IF_ERROR(expectShape(Op, Names[Index], Types[Index], Types.front().getShape()));
+  return SmallVector<RankedTensorType>{Types.front()};
+}
+
+InferredTypes inferBroadcast(TypeRange Operands, StringRef Op) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"a", "b"}));
+  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes(Op, Types[0], Types[1]));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType(Types))};
+}
+
+InferredTypes inferReduction(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"x"}));
+  Attributes Values = toAttributes(Dictionary);
+  ArrayRef<int64_t> Extents = Types[0].getShape();
+  std::vector<int64_t> Axes = Values.GetInts("axes");
+  SmallVector<bool> Reduced(Extents.size(), Axes.empty());
+  for (int64_t Axis : Axes) {
+    if (Axis < 0 || Axis >= int64_t(Extents.size()) || Reduced[Axis])
+      return inferenceError("{0} axes must be distinct and in [0, {1}), got {2}", Op, Extents.size(), Axis);
+    Reduced[Axis] = true;
+  }
+  SmallVector<int64_t> Result;
+  for (size_t Axis = 0; Axis < Extents.size(); ++Axis) {
+    if (!Reduced[Axis])
+      Result.push_back(Extents[Axis]);
+    else if (Values.GetBool("keep_dims"))
+      Result.push_back(1);
+  }
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[0].getElementType())};
 }
 
 } // namespace mpc

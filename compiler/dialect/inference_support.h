@@ -38,8 +38,35 @@ llvm::Expected<llvm::SmallVector<int64_t>> broadcastShapes(llvm::StringRef Op, m
 llvm::Error expectShape(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTensorType Type,
                         llvm::ArrayRef<int64_t> Expected);
 
+llvm::Error expectRank(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTensorType Type, int64_t Rank);
+
+/// The type of \p Like with another shape.
+mlir::RankedTensorType withShape(mlir::RankedTensorType Like, llvm::ArrayRef<int64_t> Extents);
+mlir::RankedTensorType f32Tensor(mlir::MLIRContext *Context, llvm::ArrayRef<int64_t> Extents);
+
+/// The shape of a loss over \p Elements under the operation's `reduction`.
+llvm::SmallVector<int64_t> lossShape(mlir::DictionaryAttr Dictionary, llvm::ArrayRef<int64_t> Elements);
+
+/// absl::StatusOr as llvm::Expected, with the operation's name in front.
+template <typename T> llvm::Expected<T> toExpected(llvm::StringRef Op, absl::StatusOr<T> Result) {
+  if (Result.ok())
+    return *std::move(Result);
+  return inferenceError("{0}: {1}", Op, std::string(Result.status().message()));
+}
+
 /// An axis in [-rank, rank) as one in [0, rank).
 llvm::Expected<int64_t> normalAxis(llvm::StringRef Op, int64_t Axis, int64_t Rank);
+
+// Rules that several operations share; \p Names are those of the operands.
+
+/// One result of the first operand's type.
+InferredTypes inferSame(mlir::TypeRange Operands, llvm::StringRef Op, llvm::ArrayRef<llvm::StringRef> Names);
+/// The same, where every operand must have that shape: gradient operations of element-wise ones.
+InferredTypes inferAllSameShape(mlir::TypeRange Operands, llvm::StringRef Op, llvm::ArrayRef<llvm::StringRef> Names);
+/// Two operands under broadcasting.
+InferredTypes inferBroadcast(mlir::TypeRange Operands, llvm::StringRef Op);
+/// Operand x reduced over the attribute `axes`, which stay with extent 1 where `keep_dims` holds.
+InferredTypes inferReduction(mlir::TypeRange Operands, mlir::DictionaryAttr Dictionary, llvm::StringRef Op);
 
 } // namespace mpc
 

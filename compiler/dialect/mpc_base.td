@@ -24,6 +24,8 @@ def Mpc_Dialect : Dialect {
     |---|---|---|
     | `mpc.scope` | operations | `#mpc.scope`: Cell path, network, pinned type |
     | `mpc.amp_reason` | operations | why the AMP pass chose the operation's precision |
+    | `mpc.backward` | operations | the operation computes a cotangent; its scope is that of the forward operation |
+    | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
     | `mpc.role`, `mpc.name` | function arguments and results | what state or data a value is |
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -36,15 +38,19 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
   let summary = "Where in the user's program an operation was traced.";
   let description = [{
     `path` is the Cell path ("lenet5/conv1"). `network` is true inside a network that an AMP level acts on; losses,
-    training steps and optimizers are outside. `pin` is the type that the innermost `Cell::ToFloat` asked for.
+    training steps and optimizers are outside. `pin` is the type that the innermost `Cell::ToFloat` asked for. `level`
+    and `low` are those of the innermost `amp::AutoCast` scope, which beat the level that the module is compiled at.
 
     ```mlir
     #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>
+    #mpc.scope<path = "block/matmul", network = true, level = "O1", low = bf16>
     ```
   }];
   let parameters = (ins StringRefParameter<"Cell path">:$path,
                         DefaultValuedParameter<"bool", "false">:$network,
-                        OptionalParameter<"::mlir::Type">:$pin);
+                        OptionalParameter<"::mlir::Type">:$pin,
+                        StringRefParameter<"AMP level", [{""}]>:$level,
+                        OptionalParameter<"::mlir::Type">:$low);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
 }

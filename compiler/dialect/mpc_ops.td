@@ -3,7 +3,11 @@
 #define MPC_OPS_TD
 
 include "compiler/dialect/mpc_elementwise_ops.td"
+include "compiler/dialect/mpc_activation_ops.td"
+include "compiler/dialect/mpc_movement_ops.td"
 include "compiler/dialect/mpc_nn_ops.td"
+include "compiler/dialect/mpc_sequence_ops.td"
 include "compiler/dialect/mpc_step_ops.td"
+include "compiler/dialect/mpc_optimizer_ops.td"
 
 #endif

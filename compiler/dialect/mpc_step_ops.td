@@ -11,7 +11,7 @@ def Mpc_ValueAndGradOp : Op<Mpc_Dialect, "value_and_grad", [DeclareOpInterfaceMe
   let description = [{
     Results: the loss (first result of the callee), the callee's other results, then one gradient for each position of
     `wrt`, of that operand's type. `seed` is the cotangent of the loss: f32, of the loss's shape (a scalar seed is
-    broadcast).
+    broadcast). `loss_id` chooses among several loss scalers; -1: the place of this operation among those of the step.
 
     ```mlir
     %loss, %mean, %dw = mpc.value_and_grad @forward(%w, %x) seed(%one) {wrt = array<i64: 0>}
@@ -19,10 +19,47 @@ def Mpc_ValueAndGradOp : Op<Mpc_Dialect, "value_and_grad", [DeclareOpInterfaceMe
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Mpc_Tensor>:$inputs, Mpc_F32Tensor:$seed,
-                       DenseI64ArrayAttr:$wrt);
+                       DenseI64ArrayAttr:$wrt, Mpc_Int<"-1">:$loss_id);
   let results = (outs Variadic<Mpc_Tensor>:$outputs);
   let assemblyFormat = "$callee `(` $inputs `)` `seed` `(` $seed `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+}
+
+def Mpc_BackwardOp : Op<Mpc_Dialect, "backward"> {
+  let summary = "Differentiates a value of the same function.";
+  let description = [{
+    One gradient for each operand of `wrt`, of its type, from the operations that lead from it to `loss`. `seed` and
+    `loss_id` are those of value_and_grad. Several losses may share forward operations: they run once.
+
+    ```mlir
+    %dw = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$loss, Variadic<Mpc_FloatTensor>:$wrt, Mpc_F32Tensor:$seed,
+                       Mpc_Int<"-1">:$loss_id);
+  let results = (outs Variadic<Mpc_FloatTensor>:$gradients);
+  let assemblyFormat =
+      "$loss `wrt` `(` $wrt `)` `seed` `(` $seed `)` attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Mpc_CustomVjpOp : Op<Mpc_Dialect, "custom_vjp", [
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>, DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>]> {
+  let summary = "Calls a function whose derivative the user wrote.";
+  let description = [{
+    `callee` maps inputs to outputs. `vjp` takes the inputs, the outputs and one cotangent an output, and returns one
+    cotangent a floating input, of its type. Autodiff inlines both; nothing of `callee` is differentiated.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, FlatSymbolRefAttr:$vjp, Variadic<Mpc_Tensor>:$inputs);
+  let results = (outs Variadic<Mpc_Tensor>:$outputs);
+  let assemblyFormat = "$callee `(` $inputs `)` `vjp` $vjp attr-dict `:` functional-type(operands, results)";
+}
+
+def Mpc_ScaleLossOp : Mpc_DifferentiableOp<"scale_loss", "Exempt"> {
+  let summary = "loss * scale, in f32: what a gradient scaler gives to the backward pass.";
+  let description = "The scale is a scalar; it has no derivative.";
+  let arguments = (ins Mpc_F32Tensor:$loss, Mpc_F32Tensor:$scale);
+  let results = (outs Mpc_F32Tensor:$output);
 }
 
 def Mpc_UnscaleOp : Mpc_Op<"unscale", "Exempt", [Pure]> {
@@ -40,6 +77,47 @@ def Mpc_AllFiniteOp : Mpc_Op<"all_finite", "Exempt", [Pure]> {
   }];
   let arguments = (ins Mpc_F32Tensor:$scale, Mpc_FloatTensor:$loss, Variadic<Mpc_FloatTensor>:$gradients);
   let results = (outs Mpc_BoolTensor:$finite, Mpc_I32Tensor:$first_bad);
+}
+
+def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure]> {
+  let summary = "The `first_bad` of several finite checks together.";
+  let description = "The largest position if any is >= 0; else -2 if any is -2; else -1.";
+  let arguments = (ins Variadic<Mpc_I32Tensor>:$checks);
+  let results = (outs Mpc_I32Tensor:$first_bad);
+}
+
+class Mpc_FlagReductionOp<string mnemonic, string what> : Mpc_Op<mnemonic, "Exempt", [Pure]> {
+  let summary = "Whether " # what # " scalar flags hold.";
+  let description = "At least one operand.";
+  let arguments = (ins Variadic<Mpc_BoolTensor>:$flags);
+  let results = (outs Mpc_BoolTensor:$output);
+}
+def Mpc_AllOfOp : Mpc_FlagReductionOp<"all_of", "all">;
+def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the">;
+
+def Mpc_GlobalNormOp : Mpc_Op<"global_norm", "Exempt", [Pure]> {
+  let summary = "sqrt of the sum of squares of every element of every gradient.";
+  let description = "Accumulated in f32, in operand order.";
+  let arguments = (ins Variadic<Mpc_FloatTensor>:$gradients);
+  let results = (outs Mpc_F32Tensor:$norm);
+}
+
+def Mpc_ClipByNormOp : Mpc_Op<"clip_by_norm", "Exempt", [Pure]> {
+  let summary = "gradient * min(1, max_norm / (norm + 1e-6)).";
+  let description = "`norm` is that of mpc.global_norm. f32; a norm that is not finite gives NaN.";
+  let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$norm, F32Attr:$max_norm);
+  let results = (outs Mpc_F32Tensor:$output);
+}
+
+def Mpc_TensorStatisticsOp : Mpc_Op<"tensor_statistics", "Exempt", [Pure]> {
+  let summary = "Exponents and magnitude of a tensor: what diagnosis and the precision profile read.";
+  let description = [{
+    `exponents`: i32 [256], the number of elements by the biased exponent of their f32 value: bin 0 holds zeros and f32
+    subnormals, bin 127 values in [1, 2), bin 255 infinities and NaN. `zeros`: how many are exactly zero. `largest`: the
+    largest finite magnitude, 0 if there is none.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x);
+  let results = (outs Mpc_I32Tensor:$exponents, Mpc_I32Tensor:$zeros, Mpc_F32Tensor:$largest);
 }
 
 def Mpc_GuardedUpdateOp : Op<Mpc_Dialect, "guarded_update", [
@@ -109,6 +187,21 @@ def Mpc_IncrementOp : Mpc_UpdateOp<"increment"> {
   let results = (outs Mpc_I32Tensor:$updated);
 }
 
+def Mpc_AccumulateGradientOp : Mpc_UpdateOp<"accumulate_gradient"> {
+  let summary = "Adds one micro-step's gradient to the sum of the step.";
+  let description = "a' = (micro_step == 0 ? 0 : a) + gradient / count.";
+  let arguments = (ins Mpc_F32Tensor:$accumulator, Mpc_FloatTensor:$gradient, Mpc_I32Tensor:$micro_step,
+                       Optional<Mpc_BoolTensor>:$predicate, I64Attr:$count);
+  let results = (outs Mpc_F32Tensor:$updated);
+}
+
+def Mpc_NextMicroStepOp : Mpc_UpdateOp<"next_micro_step"> {
+  let summary = "(micro_step + 1) mod count.";
+  let description = "The place inside a step of `count` accumulated micro-steps.";
+  let arguments = (ins Mpc_I32Tensor:$micro_step, Optional<Mpc_BoolTensor>:$predicate, I64Attr:$count);
+  let results = (outs Mpc_I32Tensor:$updated);
+}
+
 def Mpc_BatchNormRunningUpdateOp : Mpc_UpdateOp<"batch_norm_running_update"> {
   let summary = "Moves running statistics towards those of the batch.";
   let description = [{
@@ -119,58 +212,6 @@ def Mpc_BatchNormRunningUpdateOp : Mpc_UpdateOp<"batch_norm_running_update"> {
                        Mpc_F32Tensor:$variance, Optional<Mpc_BoolTensor>:$predicate,
                        Mpc_Float<"0.9f">:$momentum, I64Attr:$count);
   let results = (outs Mpc_F32Tensor:$new_mean, Mpc_F32Tensor:$new_variance);
-}
-
-def Mpc_SgdOp : Mpc_UpdateOp<"sgd"> {
-  let summary = "Stochastic gradient descent with optional momentum (PyTorch's definition).";
-  let description = [{
-    g = gradient / loss_scale + weight_decay * p. Without momentum p -= lr * g. With it v = g at step 0, then
-    v = momentum * v + (1 - dampening) * g; p -= lr * v, or lr * (g + momentum * v) for nesterov.
-  }];
-  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
-                       Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step, Optional<Mpc_BoolTensor>:$predicate,
-                       Mpc_Float<"0.0f">:$momentum, Mpc_Float<"0.0f">:$dampening, Mpc_Flag:$nesterov,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale);
-  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity);
-}
-
-def Mpc_MomentumOp : Mpc_UpdateOp<"momentum"> {
-  let summary = "Gradient descent with momentum (MindSpore's definition).";
-  let description = [{
-    g = gradient / loss_scale + weight_decay * p; v = momentum * v + g; p -= lr * v, or for nesterov
-    p -= lr * (g + momentum * v).
-  }];
-  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
-                       Mpc_F32Tensor:$learning_rate, Optional<Mpc_BoolTensor>:$predicate,
-                       Mpc_Float<"0.9f">:$momentum, Mpc_Flag:$nesterov,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale);
-  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity);
-}
-
-def Mpc_AdamOp : Mpc_UpdateOp<"adam"> {
-  let summary = "Adam with coupled weight decay (Kingma and Ba 2015; MindSpore's placement of epsilon).";
-  let description = [{
-    g = gradient / loss_scale + weight_decay * p; t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
-    p -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon).
-  }];
-  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
-                       Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
-                       Optional<Mpc_BoolTensor>:$predicate,
-                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale);
-  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2);
-}
-
-def Mpc_AdamWeightDecayOp : Mpc_UpdateOp<"adam_weight_decay"> {
-  let summary = "Adam with decoupled weight decay and no bias correction (MindSpore's AdamWeightDecay).";
-  let description = [{
-    m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr * (m / (sqrt(v) + epsilon) + weight_decay * p).
-  }];
-  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
-                       Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Optional<Mpc_BoolTensor>:$predicate,
-                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
-                       Mpc_Float<"0.0f">:$weight_decay);
-  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2);
 }
 
 #endif

@@ -12,6 +12,8 @@ LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTenso
     return Op->emitOpError() << "has " << Op->getNumResults() << " results, expected " << Inferred->size();
   for (auto [Result, Expected] : llvm::zip_equal(Op->getResults(), *Inferred)) {
     auto Actual = dyn_cast<RankedTensorType>(Result.getType());
+    if (isShadow(Result) && Result.getType() != Expected)
+      return Op->emitOpError() << "shadow is " << Result.getType() << ", expected " << Expected;
     if (!Actual || Actual.getShape() != Expected.getShape())
       return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
                                << ", its shape must be " << shapeText(Expected.getShape());
@@ -22,10 +24,20 @@ LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTenso
   return success();
 }
 
+bool isShadow(OpResult Result) {
+  Operation *Op = Result.getOwner();
+  auto Shadow = Op->getAttrOfType<StringAttr>("shadow");
+  return Shadow && Shadow != "none" && Result.getResultNumber() + 1 == Op->getNumResults();
+}
+
 LogicalResult ScopeAttr::verify(llvm::function_ref<InFlightDiagnostic()> EmitError, StringRef Path, bool Network,
-                                Type Pin) {
+                                Type Pin, StringRef Level, Type Low) {
   if (Pin && !Pin.isF32() && !Pin.isF16() && !Pin.isBF16())
     return EmitError() << "scope '" << Path << "' pins " << Pin << "; choose f32, f16 or bf16";
+  if (!llvm::is_contained({"", "O0", "O1", "O2", "O3", "auto"}, Level))
+    return EmitError() << "scope '" << Path << "' has level '" << Level << "'; choose O0, O1, O2, O3 or auto";
+  if (Low && !Low.isF16() && !Low.isBF16())
+    return EmitError() << "scope '" << Path << "' has low type " << Low << "; choose f16 or bf16";
   return success();
 }
 
@@ -80,6 +92,52 @@ LogicalResult ValueAndGradOp::verify() {
     return emitOpError() << "seed is " << Seed << "; it must be a scalar or have the loss's shape "
                          << shapeText(Loss.getShape());
   return success();
+}
+
+LogicalResult BackwardOp::verify() {
+  auto Loss = cast<RankedTensorType>(getLoss().getType());
+  auto Seed = cast<RankedTensorType>(getSeed().getType());
+  if (Seed.getRank() != 0 && Seed.getShape() != Loss.getShape())
+    return emitOpError() << "seed is " << Seed << "; it must be a scalar or have the loss's shape "
+                         << shapeText(Loss.getShape());
+  if (getWrt().size() != getGradients().size())
+    return emitOpError() << "has " << getGradients().size() << " results for " << getWrt().size()
+                         << " operands to differentiate by; the counts must agree";
+  for (auto [Index, Operand, Gradient] : llvm::enumerate(getWrt(), getGradients()))
+    if (Operand.getType() != Gradient.getType())
+      return emitOpError() << "gradient " << Index << " is " << Gradient.getType() << ", its operand is "
+                           << Operand.getType();
+  return success();
+}
+
+LogicalResult CustomVjpOp::verifySymbolUses(SymbolTableCollection &Symbols) {
+  auto Lookup = [&](FlatSymbolRefAttr Name) { return Symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, Name); };
+  func::FuncOp Callee = Lookup(getCalleeAttr()), Rule = Lookup(getVjpAttr());
+  if (!Callee || !Rule)
+    return emitOpError() << "names '" << (Callee ? getVjp() : getCallee())
+                         << "', which is not a function of this module";
+  if (!llvm::equal(Callee.getArgumentTypes(), getInputs().getTypes()) ||
+      !llvm::equal(Callee.getResultTypes(), getResultTypes()))
+    return emitOpError() << "maps (" << getInputs().getTypes() << ") to (" << getResultTypes() << "), but '"
+                         << getCallee() << "' is " << Callee.getFunctionType();
+  SmallVector<Type> Taken(getInputs().getTypes()), Returned;
+  llvm::append_range(Taken, getResultTypes());
+  llvm::append_range(Taken, getResultTypes());
+  for (Type Input : getInputs().getTypes())
+    if (isa<FloatType>(getElementTypeOrSelf(Input)))
+      Returned.push_back(Input);
+  if (!llvm::equal(Rule.getArgumentTypes(), Taken) || !llvm::equal(Rule.getResultTypes(), Returned))
+    return emitOpError() << "needs a rule '" << getVjp() << "' from inputs, outputs and cotangents (" << Taken
+                         << ") to one cotangent a floating input (" << Returned << "), got "
+                         << Rule.getFunctionType();
+  return success();
+}
+
+LogicalResult ClampOp::verify() {
+  double Minimum = getMinimum().convertToDouble(), Maximum = getMaximum().convertToDouble();
+  if (Minimum <= Maximum)
+    return success();
+  return emitOpError() << "limits x to [" << Minimum << ", " << Maximum << "]; the minimum must not exceed the maximum";
 }
 
 LogicalResult GuardedUpdateOp::verify() {

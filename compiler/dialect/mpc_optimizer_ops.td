@@ -1,0 +1,98 @@
+// Optimizers: one update of one parameter and its slots.
+#ifndef MPC_OPTIMIZER_OPS_TD
+#define MPC_OPTIMIZER_OPS_TD
+
+include "compiler/dialect/mpc_step_ops.td"
+
+// A parameter that the network reads in a low type has a shadow: its low copy, written with it. `shadow` names the type
+// and `new_shadow` is the last result: the new parameter rounded to that type (the old one where the predicate is false).
+def Mpc_Shadow : DefaultValuedAttr<Mpc_OneOf<["none", "f16", "bf16"]>, "\"none\"">;
+
+def Mpc_SgdOp : Mpc_UpdateOp<"sgd"> {
+  let summary = "Stochastic gradient descent with optional momentum (PyTorch's definition).";
+  let description = [{
+    g = gradient / loss_scale + weight_decay * p. Without momentum p -= lr * g. With it v = g at step 0, then
+    v = momentum * v + (1 - dampening) * g; p -= lr * v, or lr * (g + momentum * v) for nesterov.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
+                       Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step, Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_Float<"0.0f">:$momentum, Mpc_Float<"0.0f">:$dampening, Mpc_Flag:$nesterov,
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity,
+                      Optional<Mpc_FloatTensor>:$new_shadow);
+}
+
+def Mpc_MomentumOp : Mpc_UpdateOp<"momentum"> {
+  let summary = "Gradient descent with momentum (MindSpore's definition).";
+  let description = [{
+    g = gradient / loss_scale + weight_decay * p; v = momentum * v + g; p -= lr * v, or for nesterov
+    p -= lr * (g + momentum * v).
+  }];
+  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
+                       Mpc_F32Tensor:$learning_rate, Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_Float<"0.9f">:$momentum, Mpc_Flag:$nesterov,
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity,
+                      Optional<Mpc_FloatTensor>:$new_shadow);
+}
+
+def Mpc_AdamOp : Mpc_UpdateOp<"adam"> {
+  let summary = "Adam with coupled weight decay (Kingma and Ba 2015; MindSpore's placement of epsilon).";
+  let description = [{
+    g = gradient / loss_scale + weight_decay * p; t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
+    p -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon).
+  }];
+  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
+                       Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
+                       Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
+                      Optional<Mpc_FloatTensor>:$new_shadow);
+}
+
+def Mpc_AdamWeightDecayOp : Mpc_UpdateOp<"adam_weight_decay"> {
+  let summary = "Adam with decoupled weight decay and no bias correction (MindSpore's AdamWeightDecay).";
+  let description = [{
+    m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr * (m / (sqrt(v) + epsilon) + weight_decay * p).
+  }];
+  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
+                       Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Shadow:$shadow);
+  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
+                      Optional<Mpc_FloatTensor>:$new_shadow);
+}
+
+def Mpc_AdamWOp : Mpc_UpdateOp<"adamw"> {
+  let summary = "Adam with decoupled weight decay (Loshchilov and Hutter 2019; PyTorch's placement of epsilon).";
+  let description = [{
+    t = step + 1; p -= lr * weight_decay * p; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
+    p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon), with g = gradient / loss_scale.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
+                       Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
+                       Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
+                       Mpc_Float<"0.01f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
+                      Optional<Mpc_FloatTensor>:$new_shadow);
+}
+
+def Mpc_LambOp : Mpc_UpdateOp<"lamb"> {
+  let summary = "Layer-wise adaptive moments (You et al. 2020).";
+  let description = [{
+    t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
+    u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + weight_decay * p;
+    r = |p| / |u|, limited to [0, 10], 1 where either norm is 0; p -= lr * r * u. Norms accumulate in f32.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
+                       Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
+                       Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+  let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
+                      Optional<Mpc_FloatTensor>:$new_shadow);
+}
+
+#endif

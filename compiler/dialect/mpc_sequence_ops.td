@@ -1,0 +1,150 @@
+// Batched matrix work, attention, recurrent cells, transposed convolution, layer and group normalisation.
+#ifndef MPC_SEQUENCE_OPS_TD
+#define MPC_SEQUENCE_OPS_TD
+
+include "compiler/dialect/mpc_base.td"
+
+def Mpc_BatchMatmulOp : Mpc_DifferentiableOp<"batch_matmul", "Allow"> {
+  let summary = "One matrix product for each index of the leading axes.";
+  let description = [{
+    y = op(a) op(b) on the last two axes; a: [..., M, K] ([..., K, M] if transpose_a), b: [..., K, N] ([..., N, K] if
+    transpose_b), with equal leading axes, at least one. Accumulates in f32, rounds once.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b, Mpc_Flag:$transpose_a, Mpc_Flag:$transpose_b);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow"> {
+  let summary = "Scaled-dot-product attention (Vaswani et al. 2017).";
+  let description = [{
+    query: [B, H, T, D], key: [B, H, S, D], value: [B, H, S, E]; mask: i1, broadcast to [B, H, T, S], true where a
+    position may be read. `causal` lets row t read columns s <= t + S - T only.
+
+    scores = scale * query key^T (f32); log_sum_exp = log sum over allowed s of exp(scores) (f32);
+    p = exp(scores - log_sum_exp), 0 where not allowed, rounded to the type of value; y = p value, accumulated in f32 and
+    rounded once. A row that may read nothing has log_sum_exp = -inf and y = 0, without NaN, in the derivative too.
+  }];
+  let f32Results = [1];
+  let arguments = (ins Mpc_FloatTensor:$query, Mpc_FloatTensor:$key, Mpc_FloatTensor:$value,
+                       Optional<Mpc_BoolTensor>:$mask, F32Attr:$scale, Mpc_Flag:$causal);
+  let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$log_sum_exp);
+}
+
+def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad"> {
+  let summary = "Derivatives of attention by query, key and value.";
+  let description = [{
+    p = exp(scores - log_sum_exp) again, P = p rounded to the type of value. dvalue = P^T dy; dp = dy value^T (f32);
+    delta = sum over s of dp * p (f32); ds = scale * p * (dp - delta), rounded to the type of query;
+    dquery = ds key; dkey = ds^T query. Products accumulate in f32 and round once.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$query, Mpc_FloatTensor:$key, Mpc_FloatTensor:$value,
+                       Mpc_F32Tensor:$log_sum_exp, Optional<Mpc_BoolTensor>:$mask, F32Attr:$scale, Mpc_Flag:$causal);
+  let results = (outs Mpc_FloatTensor:$dquery, Mpc_FloatTensor:$dkey, Mpc_FloatTensor:$dvalue);
+}
+
+def Mpc_LstmCellOp : Mpc_DifferentiableOp<"lstm_cell", "Allow"> {
+  let summary = "The gates of a long short-term memory cell (Hochreiter and Schmidhuber 1997).";
+  let description = [{
+    gates: [N, 4H], the sums of the input's and the state's matrix products in the order input i, forget f, cell g,
+    output o; cell_state c: [N, H].
+    c' = sigmoid(f) * c + sigmoid(i) * tanh(g); h' = sigmoid(o) * tanh(c'). Computed in f32, each result rounded once;
+    cell states are f32. `activations` holds the four activated gates for the derivative.
+  }];
+  let f32Operands = [1];
+  let f32Results = [1, 2];
+  let arguments = (ins Mpc_FloatTensor:$gates, Mpc_FloatTensor:$cell_state);
+  let results = (outs Mpc_FloatTensor:$hidden, Mpc_FloatTensor:$new_cell_state, Mpc_FloatTensor:$activations);
+}
+
+def Mpc_LstmCellGradOp : Mpc_GradientOp<"lstm_cell_grad"> {
+  let summary = "Derivatives of lstm_cell by the gates and the cell state.";
+  let description = [{
+    With a = activations, t = tanh(c'): dc' = dnew_cell_state + dhidden * o * (1 - t^2); di = dc' g i (1 - i);
+    df = dc' c f (1 - f); dg = dc' i (1 - g^2); do = dhidden t o (1 - o); dc = dc' f. Computed in f32, rounded once.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$dhidden, Mpc_FloatTensor:$dnew_cell_state, Mpc_FloatTensor:$activations,
+                       Mpc_FloatTensor:$cell_state, Mpc_FloatTensor:$new_cell_state);
+  let results = (outs Mpc_FloatTensor:$dgates, Mpc_FloatTensor:$dcell_state);
+}
+
+def Mpc_ConvTranspose2dOp : Mpc_DifferentiableOp<"conv_transpose2d", "Allow"> {
+  let summary = "2-D transposed convolution with optional bias, rounded once.";
+  let description = [{
+    The derivative of conv2d by its input, as a layer: x: [N, C, H, W] (or [N, H, W, C]), weight: [C, O / groups, kh,
+    kw], bias: [O]. Result extent: (in - 1) * stride - low - high + dilation * (kernel - 1) + 1 + output_padding with
+    `pad_mode` `pad` and `padding` = [top, bottom, left, right]; in * stride with `same`; `valid` has no padding.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Optional<Mpc_FloatTensor>:$bias,
+                       Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$output_padding, Mpc_Int<"1">:$groups,
+                       Mpc_DataFormat:$data_format);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm"> {
+  let summary = "Normalises over the trailing axes (Ba et al. 2016).";
+  let description = [{
+    gamma and beta have the shape of the trailing axes that are normalised together.
+    y = (x - mean) * inv_std * gamma + beta, inv_std = 1 / sqrt(variance + epsilon) with the biased variance of the
+    stored x, computed as the mean of (x - mean)^2. mean and inv_std have the shape of the leading axes. Arithmetic,
+    parameters and statistics are f32; only x and y may be low.
+  }];
+  let f32Operands = [1, 2];
+  let f32Results = [1, 2];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, Mpc_Float<"1e-5f">:$epsilon);
+  let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
+}
+
+def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad"> {
+  let summary = "Derivatives of layer_norm's y by x, gamma and beta.";
+  let description = [{
+    With x_hat = (x - mean) * inv_std, g = dy * gamma and n elements a row: dx = inv_std * (g - mean(g) - x_hat *
+    mean(g * x_hat)); dgamma = sum over rows of dy * x_hat; dbeta = sum over rows of dy.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
+                       Mpc_F32Tensor:$inv_std);
+  let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
+}
+
+def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm"> {
+  let summary = "Normalises groups of channels of each sample (Wu and He 2018).";
+  let description = [{
+    x: [N, C, H, W] (or [N, H, W, C]); gamma, beta: [C]; each sample's C / groups channels and all positions share a
+    mean and a biased variance. Results mean and inv_std: [N, groups]. Formula and precision as in layer_norm.
+  }];
+  let f32Operands = [1, 2];
+  let f32Results = [1, 2];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, I64Attr:$groups,
+                       Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
+  let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
+}
+
+def Mpc_GroupNormGradOp : Mpc_GradientOp<"group_norm_grad"> {
+  let summary = "Derivatives of group_norm's y by x, gamma and beta.";
+  let description = "As layer_norm_grad, each group of a sample being a row and gamma varying by channel.";
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
+                       Mpc_F32Tensor:$inv_std, I64Attr:$groups, Mpc_DataFormat:$data_format);
+  let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
+}
+
+def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss"> {
+  let summary = "Binary cross-entropy of sigmoid(logits) against labels.";
+  let description = [{
+    loss = max(x, 0) - x * z + log(1 + exp(-|x|)) with logits x and labels z of one shape, in [0, 1]. `reduction`: `none`
+    keeps the shape; `mean` divides the sum by the element count. Everything is f32; labels have no derivative.
+  }];
+  let f32Operands = [0, 1];
+  let f32Results = [0];
+  let arguments = (ins Mpc_FloatTensor:$logits, Mpc_FloatTensor:$labels, Mpc_Reduction:$reduction);
+  let results = (outs Mpc_F32Tensor:$loss);
+}
+
+def Mpc_BceWithLogitsGradOp : Mpc_GradientOp<"bce_with_logits_grad"> {
+  let summary = "Derivative of bce_with_logits by the logits.";
+  let description = "dlogits = dloss * (sigmoid(logits) - labels), divided by the element count for `mean`.";
+  let arguments = (ins Mpc_F32Tensor:$dloss, Mpc_FloatTensor:$logits, Mpc_FloatTensor:$labels,
+                       Mpc_Reduction:$reduction);
+  let results = (outs Mpc_FloatTensor:$dlogits);
+}
+
+#endif

@@ -1,0 +1,75 @@
+// Derivatives of activation functions and other element-wise operations.
+#include "compiler/dialect/vjp_support.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+static SmallVector<Value> single(Value Cotangent) { return {Cotangent}; }
+
+// From the operand; what follows the operands of the gradient operation are its attributes.
+#define MPC_VJP_FROM_OPERAND(Class, GradClass, ...)                                                                    \
+  Cotangents Class::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {                               \
+    if (!Needed[0])                                                                                                    \
+      return single(nullptr);                                                                                          \
+    return single(GradClass::create(Builder, getLoc(), getX().getType(), Dy[0], getX() __VA_OPT__(, ) __VA_ARGS__));   \
+  }
+MPC_VJP_FROM_OPERAND(AbsOp, AbsGradOp)
+MPC_VJP_FROM_OPERAND(SquareOp, SquareGradOp)
+MPC_VJP_FROM_OPERAND(Log1pOp, Log1pGradOp)
+MPC_VJP_FROM_OPERAND(SinOp, SinGradOp)
+MPC_VJP_FROM_OPERAND(CosOp, CosGradOp)
+MPC_VJP_FROM_OPERAND(SiluOp, SiluGradOp)
+MPC_VJP_FROM_OPERAND(GeluOp, GeluGradOp, getApproximateAttr())
+MPC_VJP_FROM_OPERAND(LeakyReluOp, LeakyReluGradOp, getAlphaAttr())
+MPC_VJP_FROM_OPERAND(PowOp, PowGradOp, getExponentAttr())
+MPC_VJP_FROM_OPERAND(ClampOp, ClampGradOp, getMinimumAttr(), getMaximumAttr())
+#undef MPC_VJP_FROM_OPERAND
+
+// A step function: zero where it has a derivative.
+Cotangents FloorOp::buildVjp(OpBuilder &, ValueRange, ArrayRef<bool>) { return single(nullptr); }
+
+Cotangents PreluOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
+  SmallVector<Value> Result(2);
+  if (!Needed[0] && !Needed[1])
+    return Result;
+  auto Gradient = PreluGradOp::create(Builder, getLoc(), getX().getType(), getAlpha().getType(), Dy[0], getX(),
+                                      getAlpha(), getDataFormatAttr());
+  if (Needed[0])
+    Result[0] = Gradient.getDx();
+  if (Needed[1])
+    Result[1] = Gradient.getDalpha();
+  return Result;
+}
+
+Cotangents MinimumOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
+  SmallVector<Value> Result(2);
+  ArrayRef<int64_t> Full = tensorTypeOf(getY()).getShape();
+  if (!Needed[0] && !Needed[1])
+    return Result;
+  RankedTensorType TypeA = tensorTypeOf(getA()), TypeB = tensorTypeOf(getB());
+  auto Terms =
+      MinimumGradOp::create(Builder, getLoc(), termType(TypeA, Full), termType(TypeB, Full), Dy[0], getA(), getB());
+  if (Needed[0])
+    Result[0] = sumTo(Builder, getLoc(), Terms.getDa(), TypeA);
+  if (Needed[1])
+    Result[1] = sumTo(Builder, getLoc(), Terms.getDb(), TypeB);
+  return Result;
+}
+
+Cotangents WhereOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
+  SmallVector<Value> Result(3);
+  ArrayRef<int64_t> Full = tensorTypeOf(getY()).getShape();
+  for (unsigned Index : {1u, 2u}) {
+    if (!Needed[Index])
+      continue;
+    RankedTensorType Type = tensorTypeOf(getOperand(Index));
+    Value Zero = scalarConstant(Builder, getLoc(), tensorTypeOf(Dy[0]).getElementType(), 0);
+    Value Chosen = Index == 1 ? Dy[0] : Zero, Other = Index == 1 ? Zero : Dy[0];
+    Value Term = WhereOp::create(Builder, getLoc(), termType(Type, Full), getCondition(), Chosen, Other);
+    Result[Index] = sumTo(Builder, getLoc(), Term, Type);
+  }
+  return Result;
+}
+
+} // namespace mpc
