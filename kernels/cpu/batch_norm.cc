@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateRunningUpdate(const KernelSpec& sp
   const double unbias = count > 1 ? count / (count - 1) : 1;
   const auto run =
       [has_predicate = spec.inputs.size() > 4, used = std::array<bool, 2>{spec.uses(0), spec.uses(1)},
-       channels = spec.outputs[0].num_elements(), keep = static_cast<float>(momentum),
+       channels = spec.inputs[0].num_elements(), keep = static_cast<float>(momentum),
        weights = std::array<float, 2>{static_cast<float>(1 - momentum), static_cast<float>((1 - momentum) * unbias)}](
           const KernelOperands& operands) {
         const bool update = !has_predicate || *static_cast<const std::uint8_t*>(operands.inputs[4]) != 0;

@@ -1,12 +1,8 @@
 // Element-wise operations of two operands with broadcasting, for any floating storage type: add, sub, mul, div,
-// maximum, and the gradient operations div_grad (dy, y, b) and maximum_grad (dy, a, b). Operands of the result's shape
-// are read where they lie; scalars, rows (biases), columns and every other stretching are expanded block by block in
-// the cache.
-#include <algorithm>
-
-#include "kernels/cpu/blocks.h"
-#include "kernels/cpu/broadcast.h"
-#include "kernels/cpu/parallel.h"
+// maximum, minimum, and the gradient operations div_grad (dy, y, b), maximum_grad and minimum_grad (dy, a, b). Operands
+// of the result's shape are read where they lie; scalars, rows (biases), columns and every other stretching are
+// expanded block by block in the cache.
+#include "kernels/cpu/elementwise_loops.h"
 #include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
@@ -29,65 +25,10 @@ struct Maximum {
   static float Apply(float a, float b) { return a > b || a != a ? a : b; }
 };
 
-template <typename Op>
-absl::StatusOr<std::unique_ptr<Kernel>> CreateBinary(const KernelSpec& spec) {
-  const Shape& shape = spec.outputs[0].shape;
-  absl::StatusOr<BroadcastMap> a_map = BroadcastMap::Create(spec.inputs[0].shape, shape);
-  if (!a_map.ok()) return a_map.status();
-  absl::StatusOr<BroadcastMap> b_map = BroadcastMap::Create(spec.inputs[1].shape, shape);
-  if (!b_map.ok()) return b_map.status();
-  return MakeKernel([a_map = *a_map, b_map = *b_map, a_type = spec.inputs[0].dtype, b_type = spec.inputs[1].dtype,
-                     y_type = spec.outputs[0].dtype, count = NumElements(shape)](const KernelOperands& operands) {
-    const BroadcastSource a{{a_type, operands.inputs[0]}, &a_map};
-    const BroadcastSource b{{b_type, operands.inputs[1]}, &b_map};
-    const Sink y{y_type, operands.outputs[0]};
-    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-      BlockBuffer a_buffer, b_buffer, y_buffer;
-      const float* a_values = a.Load(offset, size, a_buffer.values);
-      const float* b_values = b.Load(offset, size, b_buffer.values);
-      float* target = y.Target(offset, y_buffer.values);
-#pragma omp simd
-      for (std::int64_t i = 0; i < size; ++i) target[i] = Op::Apply(a_values[i], b_values[i]);
-      y.Commit(offset, size, target);
-    });
-  });
-}
-
-// One function of three operands, each broadcast to the results, of which there are one or two.
-template <typename Op>
-absl::StatusOr<std::unique_ptr<Kernel>> CreateTernaryGrad(const KernelSpec& spec) {
-  const Shape& shape = spec.outputs[0].shape;
-  std::array<BroadcastMap, 3> maps;
-  std::array<DType, 3> types;
-  for (std::size_t i = 0; i < 3; ++i) {
-    absl::StatusOr<BroadcastMap> map = BroadcastMap::Create(spec.inputs[i].shape, shape);
-    if (!map.ok()) return map.status();
-    maps[i] = *map;
-    types[i] = spec.inputs[i].dtype;
-  }
-  std::array<DType, 2> results{spec.outputs[0].dtype, spec.outputs.back().dtype};
-  std::array<bool, 2> used{spec.uses(0), spec.outputs.size() > 1 && spec.uses(1)};
-  return MakeKernel([maps, types, results, used, count = NumElements(shape)](const KernelOperands& operands) {
-    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-      std::array<BlockBuffer, 3> buffers;
-      std::array<const float*, 3> x;
-      for (std::size_t i = 0; i < 3; ++i) {
-        x[i] = BroadcastSource{{types[i], operands.inputs[i]}, &maps[i]}.Load(offset, size, buffers[i].values);
-      }
-      BlockBuffer first, second;
-      const float* x0 = x[0];
-      const float* x1 = x[1];
-      const float* x2 = x[2];
-#pragma omp simd
-      for (std::int64_t i = 0; i < size; ++i) {
-        first.values[i] = Op::First(x0[i], x1[i], x2[i]);
-        second.values[i] = Op::Second(x0[i], x1[i], x2[i]);
-      }
-      if (used[0]) StoreFloats(results[0], first.values, operands.outputs[0], offset, size);
-      if (used[1]) StoreFloats(results[1], second.values, operands.outputs[1], offset, size);
-    });
-  });
-}
+// As Maximum.
+struct Minimum {
+  static float Apply(float a, float b) { return a < b || a != a ? a : b; }
+};
 
 struct DivGrad {
   static float First(float dy, float y, float b) { return -dy * y / b; }
@@ -99,6 +40,11 @@ struct MaximumGrad {
   static float Second(float dy, float a, float b) { return First(dy, b, a); }
 };
 
+struct MinimumGrad {
+  static float First(float dy, float a, float b) { return a < b ? dy : (a == b ? 0.5f * dy : 0.0f); }
+  static float Second(float dy, float a, float b) { return First(dy, b, a); }
+};
+
 }  // namespace
 
 void RegisterBinary(Registry& registry) {
@@ -107,8 +53,10 @@ void RegisterBinary(Registry& registry) {
   registry.Add("mul", CreateBinary<Mul>, {{0, 0}, {0, 1}});
   registry.Add("div", CreateBinary<Div>, {{0, 0}, {0, 1}});
   registry.Add("maximum", CreateBinary<Maximum>, {{0, 0}, {0, 1}});
+  registry.Add("minimum", CreateBinary<Minimum>, {{0, 0}, {0, 1}});
   registry.Add("div_grad", CreateTernaryGrad<DivGrad>, {{0, 0}, {0, 1}, {0, 2}});
   registry.Add("maximum_grad", CreateTernaryGrad<MaximumGrad>, {{0, 0}, {1, 0}});
+  registry.Add("minimum_grad", CreateTernaryGrad<MinimumGrad>, {{0, 0}, {1, 0}});
 }
 
 }  // namespace mpc::cpu

@@ -1,29 +1,28 @@
-// equal (with broadcasting, over floating types and integers) and select (a scalar condition or one of the operands'
-// shape; any element type).
+// equal, greater and less (with broadcasting, over floating types and integers), select (a scalar condition or one of
+// the operands' shape; any element type) and where (floating, with broadcasting).
+#include <array>
 #include <cstring>
+#include <functional>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/broadcast.h"
+#include "kernels/cpu/integers.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
 namespace {
 
-std::int64_t IntegerAt(DType dtype, const void* data, std::int64_t index) {
-  return dtype == DType::kI32 ? static_cast<const std::int32_t*>(data)[index]
-                              : static_cast<const std::int64_t*>(data)[index];
-}
-
 // Exact whatever the pair of types: integers are compared as integers, and the rest in f64, whose 53 bits hold every
 // floating operand.
-struct ExactEqual {
+template <typename Relation>
+struct Comparison {
   DType a_type, b_type;
   bool operator()(const void* a, std::int64_t a_index, const void* b, std::int64_t b_index) const {
     if (!IsFloating(a_type) && !IsFloating(b_type)) {
-      return IntegerAt(a_type, a, a_index) == IntegerAt(b_type, b, b_index);
+      return Relation()(IntegerAt(a_type, a, a_index), IntegerAt(b_type, b, b_index));
     }
-    return AsDouble(a_type, a, a_index) == AsDouble(b_type, b, b_index);
+    return Relation()(AsDouble(a_type, a, a_index), AsDouble(b_type, b, b_index));
   }
   static double AsDouble(DType dtype, const void* data, std::int64_t index) {
     return IsFloating(dtype) ? static_cast<double>(Source{dtype, data}.At(index))
@@ -31,16 +30,17 @@ struct ExactEqual {
   }
 };
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateEqual(const KernelSpec& spec) {
+template <typename Relation>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateComparison(const KernelSpec& spec) {
   const Shape& shape = spec.outputs[0].shape;
   absl::StatusOr<BroadcastMap> a_map = BroadcastMap::Create(spec.inputs[0].shape, shape);
   if (!a_map.ok()) return a_map.status();
   absl::StatusOr<BroadcastMap> b_map = BroadcastMap::Create(spec.inputs[1].shape, shape);
   if (!b_map.ok()) return b_map.status();
-  const ExactEqual equal{spec.inputs[0].dtype, spec.inputs[1].dtype};
-  if (equal.a_type == DType::kBool || equal.b_type == DType::kBool) return UnsupportedTypes(spec);
+  const Comparison<Relation> compare{spec.inputs[0].dtype, spec.inputs[1].dtype};
+  if (compare.a_type == DType::kBool || compare.b_type == DType::kBool) return UnsupportedTypes(spec);
   return MakeKernel(
-      [equal, a_map = *a_map, b_map = *b_map, count = NumElements(shape)](const KernelOperands& operands) {
+      [compare, a_map = *a_map, b_map = *b_map, count = NumElements(shape)](const KernelOperands& operands) {
         std::uint8_t* y = static_cast<std::uint8_t*>(operands.outputs[0]);
         ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
           std::int64_t a_index[kBlock], b_index[kBlock];
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateEqual(const KernelSpec& spec) {
           expand(a_map, a_index);
           expand(b_map, b_index);
           for (std::int64_t i = 0; i < size; ++i) {
-            y[offset + i] = equal(operands.inputs[0], a_index[i], operands.inputs[1], b_index[i]);
+            y[offset + i] = compare(operands.inputs[0], a_index[i], operands.inputs[1], b_index[i]);
           }
         });
       });
@@ -100,10 +100,52 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSelect(const KernelSpec& spec) {
   }
 }
 
+// The condition's elements [offset, offset + size) in the shape of the result, where they lie if that is its own.
+const std::uint8_t* LoadMask(const BroadcastMap& map, const std::uint8_t* condition, std::int64_t offset,
+                             std::int64_t size, std::uint8_t* buffer) {
+  if (map.is_identity()) return condition + offset;
+  map.ForEachSegment(offset, size,
+                     [&](std::int64_t position, std::int64_t from, std::int64_t stride, std::int64_t length) {
+                       for (std::int64_t i = 0; i < length; ++i) buffer[position + i] = condition[from + i * stride];
+                     });
+  return buffer;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateWhere(const KernelSpec& spec) {
+  const Shape& shape = spec.outputs[0].shape;
+  std::array<BroadcastMap, 3> maps;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    absl::StatusOr<BroadcastMap> map = BroadcastMap::Create(spec.inputs[i].shape, shape);
+    if (!map.ok()) return map.status();
+    maps[i] = *map;
+  }
+  return MakeKernel([maps, a_type = spec.inputs[1].dtype, b_type = spec.inputs[2].dtype, y_type = spec.outputs[0].dtype,
+                     count = NumElements(shape)](const KernelOperands& operands) {
+    const BroadcastSource a{{a_type, operands.inputs[1]}, &maps[1]};
+    const BroadcastSource b{{b_type, operands.inputs[2]}, &maps[2]};
+    const Sink y{y_type, operands.outputs[0]};
+    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      BlockBuffer a_buffer, b_buffer, y_buffer;
+      std::uint8_t mask_buffer[kBlock];
+      const std::uint8_t* mask =
+          LoadMask(maps[0], static_cast<const std::uint8_t*>(operands.inputs[0]), offset, size, mask_buffer);
+      const float* a_values = a.Load(offset, size, a_buffer.values);
+      const float* b_values = b.Load(offset, size, b_buffer.values);
+      float* target = y.Target(offset, y_buffer.values);
+#pragma omp simd
+      for (std::int64_t i = 0; i < size; ++i) target[i] = mask[i] != 0 ? a_values[i] : b_values[i];
+      y.Commit(offset, size, target);
+    });
+  });
+}
+
 }  // namespace
 
 void RegisterCompare(Registry& registry) {
-  registry.Add("equal", CreateEqual);
+  registry.Add("equal", CreateComparison<std::equal_to<>>);
+  registry.Add("greater", CreateComparison<std::greater<>>);
+  registry.Add("less", CreateComparison<std::less<>>);
+  registry.Add("where", CreateWhere, {{0, 1}, {0, 2}});
   registry.Add("select", CreateSelect, {{0, 1}, {0, 2}});
 }
 

@@ -14,7 +14,7 @@
 namespace mpc::cpu {
 
 /// What an instruction computes. Mnemonic, operands and attributes are those of the IR operation; a result that nothing
-/// uses has no storage (`output_used` is false) and its pointer is null.
+/// uses has no storage (`output_used` is false): its spec is empty and its pointer null.
 struct KernelSpec {
   std::string name;
   std::vector<TensorSpec> inputs;

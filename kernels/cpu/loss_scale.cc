@@ -3,9 +3,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/gradient_blocks.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 
@@ -23,54 +23,30 @@ bool BlockIsFinite(const float* values, std::int64_t size, float factor) {
   return bad == 0;
 }
 
-// The gradients laid end to end in blocks of one or a few thousand elements.
-struct GradientBlocks {
-  static constexpr std::int64_t kElements = 4 * kBlock;
-  std::vector<DType> dtypes;
-  std::vector<std::int64_t> counts;
-  std::vector<std::int64_t> first_block;  // of each gradient, then the number of blocks
-  std::int64_t total = 0;
-
-  // The position of the gradient if the block holds a non-finite value, else `none`.
-  std::int32_t FirstBad(std::int64_t block, const void* const* gradients, float inverse, std::int32_t none) const {
-    const auto after = std::upper_bound(first_block.begin(), first_block.end(), block);
-    const std::size_t position = static_cast<std::size_t>(after - first_block.begin()) - 1;
-    const Source gradient{dtypes[position], gradients[position]};
-    const std::int64_t begin = (block - first_block[position]) * kElements;
-    const std::int64_t end = std::min(counts[position], begin + kElements);
-    BlockBuffer buffer;
-    for (std::int64_t offset = begin; offset < end; offset += kBlock) {
-      const std::int64_t size = std::min(kBlock, end - offset);
-      if (!BlockIsFinite(gradient.Load(offset, size, buffer.values), size, inverse)) {
-        return static_cast<std::int32_t>(position);
-      }
-    }
-    return none;
-  }
-};
+// The position of the block's gradient if it holds a non-finite value, else `none`.
+std::int32_t FirstBad(const GradientBlocks& blocks, std::int64_t block, const void* const* gradients, float inverse,
+                      std::int32_t none) {
+  bool finite = true;
+  blocks.ForEachPart(block, gradients, [&](const float* values, std::int64_t size) {
+    finite = BlockIsFinite(values, size, inverse);
+    return finite;
+  });
+  return finite ? none : static_cast<std::int32_t>(blocks.GradientOf(block));
+}
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) {
-  GradientBlocks blocks;
-  blocks.first_block.push_back(0);
-  for (std::size_t i = 2; i < spec.inputs.size(); ++i) {
-    const std::int64_t count = spec.inputs[i].num_elements();
-    blocks.dtypes.push_back(spec.inputs[i].dtype);
-    blocks.counts.push_back(count);
-    blocks.total += count;
-    blocks.first_block.push_back(blocks.first_block.back() +
-                                 (count + GradientBlocks::kElements - 1) / GradientBlocks::kElements);
-  }
-  return MakeKernel([blocks, loss_type = spec.inputs[1].dtype, loss_count = spec.inputs[1].num_elements(),
+  return MakeKernel([blocks = GradientBlocks(spec, 2), loss_type = spec.inputs[1].dtype,
+                     loss_count = spec.inputs[1].num_elements(),
                      used = std::array<bool, 2>{spec.uses(0), spec.uses(1)}](const KernelOperands& operands) {
     const float inverse = 1.0f / *static_cast<const float*>(operands.inputs[0]);
     const void* const* gradients = operands.inputs + 2;
     constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::max();
-    const std::int64_t count = blocks.first_block.back();
-    const int threads = blocks.total < kSerialWork ? 1 : NumThreads();
+    const std::int64_t count = blocks.count();
+    const int threads = blocks.total() < kSerialWork ? 1 : NumThreads();
     std::int32_t first_bad = kNone;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first_bad) if (threads > 1)
     for (std::int64_t block = 0; block < count; ++block) {
-      first_bad = std::min(first_bad, blocks.FirstBad(block, gradients, inverse, kNone));
+      first_bad = std::min(first_bad, FirstBad(blocks, block, gradients, inverse, kNone));
     }
     if (first_bad == kNone) {
       const Source loss{loss_type, operands.inputs[1]};

@@ -1,5 +1,7 @@
-// softmax_cross_entropy and mse with their gradients. Logits [N, C] row by row, labels dense (floating) or sparse (i32,
-// i64); predictions of any shape in blocks. Row and block losses lie in the workspace and are added in order.
+// softmax_cross_entropy, mse and bce_with_logits with their gradients. Logits [N, C] row by row, labels dense
+// (floating) or sparse (i32, i64); other operands of any shape in blocks. Row and block losses lie in the workspace and
+// are added in order.
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -131,7 +133,29 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCrossEntropyGrad(const KernelSpec&
   });
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateMse(const KernelSpec& spec) {
+// The loss of one pair of elements, and its derivative by the first one divided by kFactor.
+struct SquaredError {
+  static constexpr float kFactor = 2.0f;
+  static float Loss(float p, float t) { return (p - t) * (p - t); }
+  static float Slope(float p, float t) { return p - t; }
+};
+
+struct BinaryCrossEntropy {
+  static constexpr float kFactor = 1.0f;
+  static float Loss(float x, float z) { return (x > 0.0f ? x : 0.0f) - x * z + Log1pExp(-std::fabs(x)); }
+  static float Slope(float x, float z) { return Sigmoid(x) - z; }
+
+  // log(1 + e), e = exp(x) in (0, 1]. 1 + e loses low digits of e; the quotient by what was really added restores them.
+  static float Log1pExp(float x) {
+    const float e = Exp(x);
+    const float sum = 1.0f + e;
+    const float added = sum - 1.0f;
+    return added == 0.0f ? e : Log(sum) * (e / added);
+  }
+};
+
+template <typename Element>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateElementLoss(const KernelSpec& spec) {
   const std::int64_t count = spec.inputs[0].num_elements();
   const float divisor = DivisorOf(spec, count);
   const auto run = [count, divisor, prediction_type = spec.inputs[0].dtype,
@@ -146,7 +170,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMse(const KernelSpec& spec) {
       const float* t = target.Load(offset, size, target_buffer.values);
       float* result = divisor == 0 ? loss + offset : squares.values;
 #pragma omp simd
-      for (std::int64_t i = 0; i < size; ++i) result[i] = (p[i] - t[i]) * (p[i] - t[i]);
+      for (std::int64_t i = 0; i < size; ++i) result[i] = Element::Loss(p[i], t[i]);
       if (divisor != 0) partial[offset / kBlock] = SumOf(result, size);
     });
     if (divisor != 0) *loss = SumOf(partial, (count + kBlock - 1) / kBlock) / divisor;
@@ -154,7 +178,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMse(const KernelSpec& spec) {
   return MakeKernel(run, static_cast<std::size_t>((count + kBlock - 1) / kBlock) * sizeof(float));
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateMseGrad(const KernelSpec& spec) {
+template <typename Element>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateElementLossGrad(const KernelSpec& spec) {
   const std::int64_t count = spec.inputs[1].num_elements();
   const float divisor = DivisorOf(spec, count);
   return MakeKernel([count, divisor, prediction_type = spec.inputs[1].dtype, target_type = spec.inputs[2].dtype,
@@ -163,15 +188,17 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMseGrad(const KernelSpec& spec) {
     const Source prediction{prediction_type, operands.inputs[1]};
     const Source target{target_type, operands.inputs[2]};
     const Sink result{out, operands.outputs[0]};
-    const float shared = divisor == 0 ? 0.0f : 2.0f * *dloss / divisor;
+    const float shared = divisor == 0 ? 0.0f : Element::kFactor * *dloss / divisor;
     ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
       BlockBuffer prediction_buffer, target_buffer, cotangents, result_buffer;
       const float* p = prediction.Load(offset, size, prediction_buffer.values);
       const float* t = target.Load(offset, size, target_buffer.values);
-      for (std::int64_t i = 0; i < size; ++i) cotangents.values[i] = divisor == 0 ? 2.0f * dloss[offset + i] : shared;
+      for (std::int64_t i = 0; i < size; ++i) {
+        cotangents.values[i] = divisor == 0 ? Element::kFactor * dloss[offset + i] : shared;
+      }
       float* dp = result.Target(offset, result_buffer.values);
 #pragma omp simd
-      for (std::int64_t i = 0; i < size; ++i) dp[i] = cotangents.values[i] * (p[i] - t[i]);
+      for (std::int64_t i = 0; i < size; ++i) dp[i] = cotangents.values[i] * Element::Slope(p[i], t[i]);
       result.Commit(offset, size, dp);
     });
   });
@@ -182,8 +209,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMseGrad(const KernelSpec& spec) {
 void RegisterLosses(Registry& registry) {
   registry.Add("softmax_cross_entropy", CreateCrossEntropy);
   registry.Add("softmax_cross_entropy_grad", CreateCrossEntropyGrad, {{0, 1}});
-  registry.Add("mse", CreateMse, {{0, 0}, {0, 1}});
-  registry.Add("mse_grad", CreateMseGrad, {{0, 1}, {0, 2}});
+  registry.Add("mse", CreateElementLoss<SquaredError>, {{0, 0}, {0, 1}});
+  registry.Add("mse_grad", CreateElementLossGrad<SquaredError>, {{0, 1}, {0, 2}});
+  registry.Add("bce_with_logits", CreateElementLoss<BinaryCrossEntropy>, {{0, 0}, {0, 1}});
+  registry.Add("bce_with_logits_grad", CreateElementLossGrad<BinaryCrossEntropy>, {{0, 1}, {0, 2}});
 }
 
 }  // namespace mpc::cpu

@@ -1,186 +1,146 @@
-// sgd, momentum, adam, adam_weight_decay and increment. Parameters and gradients of any floating storage type,
-// optimizer state f32, all of one shape. Each block of every operand is read before its results are written, so results
-// may lie in their state operands' storage. A false predicate copies the state, or does nothing where it is updated in
-// place.
+// sgd, momentum, adam, adam_weight_decay, adamw, lamb. Parameters and gradients of any floating storage type, optimizer
+// state f32, all of one shape. Each block of every operand is read before its results are written, so results may lie
+// in their state operands' storage. The shadow, an f32 parameter's low copy, is written in the same pass. A false
+// predicate copies the state, or does nothing where it is updated in place.
 #include <array>
 #include <cmath>
 #include <cstring>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/optimizer_rules.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
 namespace {
 
-float FloatAttribute(const KernelSpec& spec, const char* name, float fallback) {
-  return static_cast<float>(spec.attributes.GetDouble(name, static_cast<double>(fallback)));
+// The operands of one update with `kStates` f32 states after the parameter.
+template <std::size_t kStates>
+struct UpdateTensors {
+  DType parameter_type, gradient_type;
+  std::int64_t count;
+
+  struct Block {
+    BlockBuffer parameter, state1, state2, gradient_buffer;
+    const float* gradient;
+  };
+  void Load(const KernelOperands& operands, std::int64_t offset, std::int64_t size, Block& block) const {
+    LoadFloats(parameter_type, operands.inputs[0], offset, size, block.parameter.values);
+    LoadFloats(DType::kF32, operands.inputs[1], offset, size, block.state1.values);
+    if constexpr (kStates > 1) LoadFloats(DType::kF32, operands.inputs[2], offset, size, block.state2.values);
+    const Source source{gradient_type, operands.inputs[kStates + 1]};
+    block.gradient = source.Load(offset, size, block.gradient_buffer.values);
+  }
+};
+
+template <typename Rule>
+constexpr bool kNeedsNorms = requires(const Rule& rule, const KernelOperands& operands) {
+  rule.Direction(operands);
+};
+
+std::int64_t BlocksOf(std::int64_t count) { return (count + kBlock - 1) / kBlock; }
+
+// The element functor of one run. Norms are sums of blocks in f32, added in the order of the blocks.
+template <typename Rule>
+auto BeginStep(const Rule& rule, const UpdateTensors<Rule::kStates>& tensors, const KernelOperands& operands) {
+  if constexpr (kNeedsNorms<Rule>) {
+    const auto direction = rule.Direction(operands);
+    float* sums = static_cast<float*>(operands.workspace);
+    ParallelBlocks(tensors.count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      typename UpdateTensors<Rule::kStates>::Block block;
+      tensors.Load(operands, offset, size, block);
+#pragma omp simd
+      for (std::int64_t i = 0; i < size; ++i) {
+        const float p = block.parameter.values[i];
+        const float u = direction(p, block.state1.values[i], block.state2.values[i], block.gradient[i]);
+        block.parameter.values[i] = p * p;
+        block.state1.values[i] = u * u;
+      }
+      sums[2 * (offset / kBlock)] = SumOf(block.parameter.values, size);
+      sums[2 * (offset / kBlock) + 1] = SumOf(block.state1.values, size);
+    });
+    float parameter = 0, update = 0;
+    for (std::int64_t block = 0; block < BlocksOf(tensors.count); ++block) {
+      parameter += sums[2 * block];
+      update += sums[2 * block + 1];
+    }
+    return rule.Begin(operands, std::sqrt(parameter), std::sqrt(update));
+  } else {
+    return rule.Begin(operands);
+  }
 }
 
-// 1 - value, rounded once.
-float Complement(float value) { return static_cast<float>(1.0 - static_cast<double>(value)); }
+// What a skipped update leaves: the old state, and the old parameter rounded.
+template <std::size_t kStates>
+struct OldState {
+  std::array<bool, kStates + 1> used;
+  std::array<std::size_t, kStates + 1> bytes;
 
-template <typename T>
-T ScalarOperand(const KernelOperands& operands, std::size_t position) {
-  return *static_cast<const T*>(operands.inputs[position]);
-}
-
-// The gradient with the static loss scale divided out and the coupled weight decay added.
-struct Decay {
-  float loss_scale, weight_decay;
-  explicit Decay(const KernelSpec& spec)
-      : loss_scale(FloatAttribute(spec, "loss_scale", 1.0f)), weight_decay(FloatAttribute(spec, "weight_decay", 0)) {}
-  float Apply(float gradient, float parameter) const { return gradient / loss_scale + weight_decay * parameter; }
-};
-
-// An update rule has
-//   kStates     f32 states after the parameter (operands 1 .. kStates; the gradient follows them)
-//   kPredicate  position of the optional predicate
-//   Begin(operands) -> a functor step(parameter&, state1&, state2&, gradient) for one element
-struct Sgd {
-  static constexpr std::size_t kStates = 1, kPredicate = 5;
-  Decay decay;
-  float momentum, gradient_weight;
-  bool nesterov;
-  explicit Sgd(const KernelSpec& spec)
-      : decay(spec),
-        momentum(FloatAttribute(spec, "momentum", 0)),
-        gradient_weight(Complement(FloatAttribute(spec, "dampening", 0))),
-        nesterov(spec.attributes.GetBool("nesterov")) {}
-
-  auto Begin(const KernelOperands& operands) const {
-    const bool first = ScalarOperand<std::int32_t>(operands, 4) == 0;
-    return [*this, first, rate = ScalarOperand<float>(operands, 3)](float& p, float& v, float&, float gradient) {
-      const float g = decay.Apply(gradient, p);
-      const float moved = first ? g : momentum * v + gradient_weight * g;
-      const float velocity = momentum != 0.0f ? moved : v;
-      const float with_momentum = nesterov ? g + momentum * velocity : velocity;
-      p -= rate * (momentum != 0.0f ? with_momentum : g);
-      v = velocity;
-    };
+  void Keep(const KernelOperands& operands) const {
+    for (std::size_t i = 0; i <= kStates; ++i) {
+      if (used[i] && operands.outputs[i] != operands.inputs[i]) {
+        std::memcpy(operands.outputs[i], operands.inputs[i], bytes[i]);
+      }
+    }
   }
 };
 
-struct Momentum {
-  static constexpr std::size_t kStates = 1, kPredicate = 4;
-  Decay decay;
-  float momentum;
-  bool nesterov;
-  explicit Momentum(const KernelSpec& spec)
-      : decay(spec), momentum(FloatAttribute(spec, "momentum", 0.9f)), nesterov(spec.attributes.GetBool("nesterov")) {}
-
-  auto Begin(const KernelOperands& operands) const {
-    return [*this, rate = ScalarOperand<float>(operands, 3)](float& p, float& v, float&, float gradient) {
-      const float g = decay.Apply(gradient, p);
-      v = momentum * v + g;
-      p -= rate * (nesterov ? g + momentum * v : v);
-    };
-  }
-};
-
-struct Moments {
-  float beta1, beta2, epsilon;
-  Moments(const KernelSpec& spec, float default_epsilon)
-      : beta1(FloatAttribute(spec, "beta1", 0.9f)),
-        beta2(FloatAttribute(spec, "beta2", 0.999f)),
-        epsilon(FloatAttribute(spec, "epsilon", default_epsilon)) {}
-
-  // Moves the moments and returns m / (sqrt(v) + epsilon).
-  float Step(float& m, float& v, float g, float weight1, float weight2) const {
-    m = beta1 * m + weight1 * g;
-    v = beta2 * v + weight2 * g * g;
-    return m / (std::sqrt(v) + epsilon);
-  }
-};
-
-struct Adam {
-  static constexpr std::size_t kStates = 2, kPredicate = 6;
-  Decay decay;
-  Moments moments;
-  explicit Adam(const KernelSpec& spec) : decay(spec), moments(spec, 1e-8f) {}
-
-  auto Begin(const KernelOperands& operands) const {
-    const double t = static_cast<double>(ScalarOperand<std::int32_t>(operands, 5)) + 1;
-    const double correction = std::sqrt(1 - std::pow(static_cast<double>(moments.beta2), t)) /
-                              (1 - std::pow(static_cast<double>(moments.beta1), t));
-    const float rate = static_cast<float>(static_cast<double>(ScalarOperand<float>(operands, 4)) * correction);
-    return [*this, rate, weight1 = Complement(moments.beta1), weight2 = Complement(moments.beta2)](
-               float& p, float& m, float& v, float gradient) {
-      p -= rate * moments.Step(m, v, decay.Apply(gradient, p), weight1, weight2);
-    };
-  }
-};
-
-struct AdamWeightDecay {
-  static constexpr std::size_t kStates = 2, kPredicate = 5;
-  Moments moments;
-  float weight_decay;
-  explicit AdamWeightDecay(const KernelSpec& spec)
-      : moments(spec, 1e-6f), weight_decay(FloatAttribute(spec, "weight_decay", 0)) {}
-
-  auto Begin(const KernelOperands& operands) const {
-    return [*this, rate = ScalarOperand<float>(operands, 4), weight1 = Complement(moments.beta1),
-            weight2 = Complement(moments.beta2)](float& p, float& m, float& v, float gradient) {
-      p -= rate * (moments.Step(m, v, gradient, weight1, weight2) + weight_decay * p);
-    };
-  }
-};
-
-bool PredicateHolds(const KernelOperands& operands, bool has_predicate, std::size_t position) {
-  return !has_predicate || ScalarOperand<std::uint8_t>(operands, position) != 0;
+// The type of the shadow, f32 where there is none. Errors: a parameter that is low itself.
+absl::StatusOr<DType> ShadowType(const KernelSpec& spec, std::size_t position) {
+  const std::string name = spec.attributes.GetString("shadow", "none");
+  if (name == "none") return DType::kF32;
+  const DType dtype = name == "f16" ? DType::kF16 : DType::kBF16;
+  if (spec.inputs[0].dtype != DType::kF32 || spec.outputs.size() <= position) return UnsupportedTypes(spec);
+  if (spec.uses(position) && spec.outputs[position].dtype != dtype) return UnsupportedTypes(spec);
+  return spec.uses(position) ? dtype : DType::kF32;
 }
 
 template <typename Rule>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateOptimizer(const KernelSpec& spec) {
-  constexpr std::size_t kStates = Rule::kStates;
-  std::array<std::size_t, kStates + 1> bytes;
-  std::array<bool, kStates + 1> used;
+  constexpr std::size_t kStates = Rule::kStates, kShadow = kStates + 1;
+  OldState<kStates> old;
   for (std::size_t i = 0; i <= kStates; ++i) {
-    bytes[i] = spec.outputs[i].bytes();
-    used[i] = spec.uses(i);
+    old.bytes[i] = spec.inputs[i].bytes();
+    old.used[i] = spec.uses(i);
     const DType wanted = i == 0 ? spec.inputs[0].dtype : DType::kF32;
-    if (spec.outputs[i].dtype != wanted || spec.inputs[i].dtype != wanted) return UnsupportedTypes(spec);
-  }
-  return MakeKernel([rule = Rule(spec), bytes, used, has_predicate = spec.inputs.size() > Rule::kPredicate,
-                     parameter_type = spec.inputs[0].dtype, gradient_type = spec.inputs[kStates + 1].dtype,
-                     count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
-    if (!PredicateHolds(operands, has_predicate, Rule::kPredicate)) {
-      for (std::size_t i = 0; i <= kStates; ++i) {
-        if (used[i] && operands.outputs[i] != operands.inputs[i]) {
-          std::memcpy(operands.outputs[i], operands.inputs[i], bytes[i]);
-        }
-      }
-      return;
+    if (spec.inputs[i].dtype != wanted || (old.used[i] && spec.outputs[i].dtype != wanted)) {
+      return UnsupportedTypes(spec);
     }
-    const auto step = rule.Begin(operands);
-    const Source gradient{gradient_type, operands.inputs[kStates + 1]};
-    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-      BlockBuffer gradient_buffer, parameter, state1, state2;
-      LoadFloats(parameter_type, operands.inputs[0], offset, size, parameter.values);
-      LoadFloats(DType::kF32, operands.inputs[1], offset, size, state1.values);
-      if constexpr (kStates > 1) LoadFloats(DType::kF32, operands.inputs[2], offset, size, state2.values);
-      const float* g = gradient.Load(offset, size, gradient_buffer.values);
-#pragma omp simd
-      for (std::int64_t i = 0; i < size; ++i) {
-        step(parameter.values[i], state1.values[i], state2.values[i], g[i]);
-      }
-      if (used[0]) StoreFloats(parameter_type, parameter.values, operands.outputs[0], offset, size);
-      if (used[1]) StoreFloats(DType::kF32, state1.values, operands.outputs[1], offset, size);
-      if constexpr (kStates > 1) {
-        if (used[2]) StoreFloats(DType::kF32, state2.values, operands.outputs[2], offset, size);
-      }
-    });
-  });
-}
-
-absl::StatusOr<std::unique_ptr<Kernel>> CreateIncrement(const KernelSpec& spec) {
+  }
+  const absl::StatusOr<DType> shadow = ShadowType(spec, kShadow);
+  if (!shadow.ok()) return shadow.status();
+  const UpdateTensors<kStates> tensors{spec.inputs[0].dtype, spec.inputs[kStates + 1].dtype,
+                                       spec.inputs[0].num_elements()};
+  const auto sums = static_cast<std::size_t>(2 * BlocksOf(tensors.count)) * sizeof(float);
   return MakeKernel(
-      [has_predicate = spec.inputs.size() > 1, count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
-        const std::int32_t* counter = static_cast<const std::int32_t*>(operands.inputs[0]);
-        std::int32_t* updated = static_cast<std::int32_t*>(operands.outputs[0]);
-        const std::int32_t step = PredicateHolds(operands, has_predicate, 1) ? 1 : 0;
-        for (std::int64_t i = 0; i < count; ++i) updated[i] = counter[i] + step;
-      });
+      [rule = Rule(spec), old, tensors, predicate = Predicate(spec, Rule::kPredicate),
+       shadow = *shadow](const KernelOperands& operands) {
+        const bool has_shadow = shadow != DType::kF32;
+        if (!predicate.Holds(operands)) {
+          old.Keep(operands);
+          if (!has_shadow) return;
+          ParallelBlocks(tensors.count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+            const float* parameter = static_cast<const float*>(operands.inputs[0]) + offset;
+            StoreFloats(shadow, parameter, operands.outputs[kShadow], offset, size);
+          });
+          return;
+        }
+        const auto step = BeginStep(rule, tensors, operands);
+        ParallelBlocks(tensors.count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+          typename UpdateTensors<kStates>::Block block;
+          tensors.Load(operands, offset, size, block);
+          float *p = block.parameter.values, *state1 = block.state1.values, *state2 = block.state2.values;
+#pragma omp simd
+          for (std::int64_t i = 0; i < size; ++i) step(p[i], state1[i], state2[i], block.gradient[i]);
+          if (old.used[0]) StoreFloats(tensors.parameter_type, p, operands.outputs[0], offset, size);
+          if (old.used[1]) StoreFloats(DType::kF32, state1, operands.outputs[1], offset, size);
+          if constexpr (kStates > 1) {
+            if (old.used[2]) StoreFloats(DType::kF32, state2, operands.outputs[2], offset, size);
+          }
+          if (has_shadow) StoreFloats(shadow, p, operands.outputs[kShadow], offset, size);
+        });
+      },
+      kNeedsNorms<Rule> ? sums : 0);
 }
 
 }  // namespace
@@ -190,7 +150,8 @@ void RegisterOptimizers(Registry& registry) {
   registry.Add("momentum", CreateOptimizer<Momentum>, {{0, 0}, {1, 1}});
   registry.Add("adam", CreateOptimizer<Adam>, {{0, 0}, {1, 1}, {2, 2}});
   registry.Add("adam_weight_decay", CreateOptimizer<AdamWeightDecay>, {{0, 0}, {1, 1}, {2, 2}});
-  registry.Add("increment", CreateIncrement, {{0, 0}});
+  registry.Add("adamw", CreateOptimizer<AdamW>, {{0, 0}, {1, 1}, {2, 2}});
+  registry.Add("lamb", CreateOptimizer<Lamb>, {{0, 0}, {1, 1}, {2, 2}});
 }
 
 }  // namespace mpc::cpu

@@ -1,102 +1,18 @@
 // reduce_sum, reduce_mean and argmax, for any floating storage type. Sums accumulate in f32 in an order that depends on
-// the shape alone. After neighbouring axes that are treated alike are merged, the cases are
+// the shape alone. The cases of a ReducePlan are
 //   inner axis reduced: each result is a sum of contiguous segments (rows, everything, NCHW bias gradients);
 //   [reduced, kept]:    column sums (bias gradients of matrices and of NHWC);
 //   the rest:           columns, one reduced index at a time.
-#include <array>
 #include <cmath>
-#include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/column_sums.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
 namespace {
-
-constexpr int kMaxRank = 8;
-
-// Merged axes of one kind (kept or reduced), outermost first.
-struct AxisList {
-  int rank = 0;
-  std::array<std::int64_t, kMaxRank> extents{};
-  std::array<std::int64_t, kMaxRank> strides{};
-
-  std::int64_t count() const {
-    std::int64_t product = 1;
-    for (int axis = 0; axis < rank; ++axis) product *= extents[axis];
-    return product;
-  }
-  // Offset in the operand of the element `index` of these axes.
-  std::int64_t Offset(std::int64_t index) const {
-    std::int64_t offset = 0;
-    for (int axis = rank - 1; axis >= 0; --axis) {
-      offset += index % extents[axis] * strides[axis];
-      index /= extents[axis];
-    }
-    return offset;
-  }
-  void Push(std::int64_t extent, std::int64_t stride) {
-    extents[rank] = extent;
-    strides[rank] = stride;
-    ++rank;
-  }
-};
-
-struct ReducePlan {
-  AxisList kept, reduced;  // without the inner axis
-  std::int64_t inner = 1;  // extent of the innermost merged axis, contiguous
-  bool inner_reduced = true;
-  float divisor = 1;
-  DType in = DType::kF32, out = DType::kF32;
-};
-
-absl::StatusOr<ReducePlan> PlanReduce(const KernelSpec& spec, bool mean) {
-  const Shape& shape = spec.inputs[0].shape;
-  const std::vector<std::int64_t> axes = spec.attributes.GetInts("axes");
-  if (shape.size() > kMaxRank) {
-    return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " of more than ", kMaxRank, " axes"));
-  }
-  std::vector<bool> is_reduced(shape.size(), axes.empty());
-  for (std::int64_t axis : axes) {
-    if (axis < 0 || axis >= static_cast<std::int64_t>(shape.size())) {
-      return absl::InvalidArgumentError(absl::StrCat("axis ", axis, " of a tensor of shape ", ShapeToString(shape)));
-    }
-    is_reduced[static_cast<std::size_t>(axis)] = true;
-  }
-  ReducePlan plan;
-  plan.in = spec.inputs[0].dtype;
-  plan.out = spec.outputs[0].dtype;
-  // From the innermost axis outwards; `last` is the axis being merged into.
-  std::vector<std::array<std::int64_t, 3>> merged;  // extent, stride, reduced
-  std::int64_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    const std::int64_t extent = shape[axis];
-    if (extent == 1) continue;
-    if (!merged.empty() && merged.back()[2] == std::int64_t{is_reduced[axis]}) {
-      merged.back()[0] *= extent;
-    } else {
-      merged.push_back({extent, stride, std::int64_t{is_reduced[axis]}});
-    }
-    stride *= extent;
-  }
-  std::int64_t reduced_count = 1;
-  for (std::size_t i = merged.size(); i-- > 0;) {
-    const auto& [extent, axis_stride, reduced] = merged[i];
-    if (reduced != 0) reduced_count *= extent;
-    if (i == 0) {
-      plan.inner = extent;
-      plan.inner_reduced = reduced != 0;
-    } else {
-      (reduced != 0 ? plan.reduced : plan.kept).Push(extent, axis_stride);
-    }
-  }
-  if (mean) plan.divisor = static_cast<float>(reduced_count);
-  return plan;
-}
 
 // Inner axis reduced. Segments of at most a block are summed, `units` of them a result, in groups whose partial sums
 // lie in the workspace as [result][group].
@@ -202,8 +118,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateStridedSums(const ReducePlan& plan
 
 template <bool kMean>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateReduce(const KernelSpec& spec) {
-  absl::StatusOr<ReducePlan> plan = PlanReduce(spec, kMean);
+  absl::StatusOr<ReducePlan> plan = PlanReduce(spec, 0);
   if (!plan.ok()) return plan.status();
+  if (!kMean) plan->divisor = 1;
   if (plan->inner_reduced) return CreateRowSums(*plan);
   if (plan->kept.rank == 0 && plan->reduced.rank == 1) return CreateColumnSums(*plan);
   return CreateStridedSums(*plan);

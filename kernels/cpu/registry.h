@@ -44,9 +44,14 @@ void RegisterBinary(Registry& registry);
 void RegisterCompare(Registry& registry);
 void RegisterCast(Registry& registry);
 void RegisterRandom(Registry& registry);
+void RegisterGather(Registry& registry);
+void RegisterMovement(Registry& registry);
+void RegisterPrelu(Registry& registry);
+void RegisterReduceMax(Registry& registry);
 void RegisterDataMovement(Registry& registry);
 void RegisterReduce(Registry& registry);
 void RegisterMaxPool(Registry& registry);
+void RegisterActivation(Registry& registry);
 void RegisterAvgPool(Registry& registry);
 void RegisterBatchNorm(Registry& registry);
 void RegisterBatchNormGrad(Registry& registry);
@@ -54,6 +59,17 @@ void RegisterSoftmax(Registry& registry);
 void RegisterLosses(Registry& registry);
 void RegisterLossScale(Registry& registry);
 void RegisterOptimizers(Registry& registry);
+void RegisterAccumulation(Registry& registry);
+void RegisterGradientNorm(Registry& registry);
+void RegisterStepFlags(Registry& registry);
+void RegisterTensorStatistics(Registry& registry);
+void RegisterAttention(Registry& registry);
+void RegisterAttentionGrad(Registry& registry);
+void RegisterRecurrent(Registry& registry);
+void RegisterLayerNorm(Registry& registry);
+void RegisterGroupNorm(Registry& registry);
+void RegisterConvTranspose2d(Registry& registry);
+void RegisterBatchMatmul(Registry& registry);  ///< onednn_batch_matmul.cc
 void RegisterConv2d(Registry& registry);  ///< onednn_conv2d.cc
 void RegisterMatmul(Registry& registry);  ///< onednn_matmul.cc
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/elementwise_loops.h"
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
@@ -57,14 +58,6 @@ struct MulScalar {
 };
 
 template <typename Op>
-absl::StatusOr<std::unique_ptr<Kernel>> CreateUnary(const KernelSpec& spec) {
-  return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
-                     count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
-    Map({in, operands.inputs[0]}, {out, operands.outputs[0]}, count, [](float x) { return Op::Apply(x); });
-  });
-}
-
-template <typename Op>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateScalar(const KernelSpec& spec) {
   return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements(),
                      value = static_cast<float>(spec.attributes.GetDouble("value"))](const KernelOperands& operands) {
@@ -83,25 +76,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateUnscale(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateIdentity(const KernelSpec& spec) {
   return MakeKernel([bytes = spec.outputs[0].bytes()](const KernelOperands& operands) {
     if (operands.outputs[0] != operands.inputs[0]) std::memcpy(operands.outputs[0], operands.inputs[0], bytes);
-  });
-}
-
-template <typename Op>
-absl::StatusOr<std::unique_ptr<Kernel>> CreateUnaryGrad(const KernelSpec& spec) {
-  return MakeKernel([dy_type = spec.inputs[0].dtype, y_type = spec.inputs[1].dtype, out = spec.outputs[0].dtype,
-                     count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
-    const Source dy{dy_type, operands.inputs[0]};
-    const Source y{y_type, operands.inputs[1]};
-    const Sink dx{out, operands.outputs[0]};
-    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-      BlockBuffer dy_buffer, y_buffer, dx_buffer;
-      const float* dy_values = dy.Load(offset, size, dy_buffer.values);
-      const float* y_values = y.Load(offset, size, y_buffer.values);
-      float* target = dx.Target(offset, dx_buffer.values);
-#pragma omp simd
-      for (std::int64_t i = 0; i < size; ++i) target[i] = Op::Apply(dy_values[i], y_values[i]);
-      dx.Commit(offset, size, target);
-    });
   });
 }
 

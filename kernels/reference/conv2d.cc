@@ -1,4 +1,4 @@
-// 2-D cross-correlation and its derivatives.
+// 2-D cross-correlation, its derivatives, and transposed convolution.
 #include <algorithm>
 
 #include "kernels/reference/functions.h"
@@ -72,10 +72,30 @@ void Conv2dGradWeight(const Attributes& attributes, Inputs inputs, Outputs outpu
              [&](const Term& term) { dweight[term.weight] += inputs[0].values[term.x] * inputs[1].values[term.y]; });
 }
 
+// The derivative of a convolution by its input, as a layer: y stands for that input, x for its result.
+void ConvTranspose2d(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  std::vector<double>& y = outputs[0].values;
+  std::fill(y.begin(), y.end(), 0.0);
+  VisitTerms(attributes, outputs[0].spec.shape, inputs[1].spec.shape, inputs[0].spec.shape,
+             [&](const Term& term) { y[term.x] += inputs[1].values[term.weight] * inputs[0].values[term.y]; });
+  if (!HasOperand(inputs, 2)) return;
+  const Image image(attributes, outputs[0].spec.shape);
+  for (std::int64_t n = 0; n < image.batch; ++n) {
+    for (std::int64_t o = 0; o < image.channels; ++o) {
+      for (std::int64_t i = 0; i < image.height; ++i) {
+        for (std::int64_t j = 0; j < image.width; ++j) {
+          y[image.At(n, o, i, j)] += inputs[2].values[static_cast<std::size_t>(o)];
+        }
+      }
+    }
+  }
+}
+
 constexpr NamedFunction kTable[] = {
     {"conv2d", Conv2d},
     {"conv2d_grad_input", Conv2dGradInput},
     {"conv2d_grad_weight", Conv2dGradWeight},
+    {"conv_transpose2d", ConvTranspose2d},
 };
 
 }  // namespace

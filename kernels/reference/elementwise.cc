@@ -1,4 +1,6 @@
 // Element-wise operations, their gradients, casts, comparison, selection and dropout.
+#include "kernels/reference/elementwise.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,20 +35,9 @@ double Maximum(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
   return std::max(a, b);
 }
-
-template <double (*formula)(double)>
-void Unary(const Attributes&, Inputs inputs, Outputs outputs) {
-  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) outputs[0].values[i] = formula(inputs[0].values[i]);
-}
-
-template <double (*formula)(double, double)>
-void Binary(const Attributes&, Inputs inputs, Outputs outputs) {
-  const std::vector<std::size_t> a = BroadcastIndices(inputs[0].spec.shape, outputs[0].spec.shape);
-  const std::vector<std::size_t> b = BroadcastIndices(inputs[1].spec.shape, outputs[0].spec.shape);
-  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
-    outputs[0].values[i] = formula(inputs[0].values[a[i]], inputs[1].values[b[i]]);
-  }
-}
+double Minimum(double a, double b) { return -Maximum(-a, -b); }
+double Greater(double a, double b) { return a > b ? 1 : 0; }
+double Less(double a, double b) { return a < b ? 1 : 0; }
 
 // The constant is f32 at every level.
 template <double (*formula)(double, double)>
@@ -64,7 +55,9 @@ void DivGrad(const Attributes&, Inputs inputs, Outputs outputs) {
   for (std::size_t i = 0; i < dy.size(); ++i) outputs[0].values[i] = -dy[i] * y[i] / inputs[2].values[b[i]];
 }
 
-void MaximumGrad(const Attributes&, Inputs inputs, Outputs outputs) {
+// The operand that `wins` receives dy; equal ones share it.
+template <bool (*wins)(double, double)>
+void ExtremumGrad(const Attributes&, Inputs inputs, Outputs outputs) {
   const std::vector<double>& dy = inputs[0].values;
   const std::vector<std::size_t> a_index = BroadcastIndices(inputs[1].spec.shape, inputs[0].spec.shape);
   const std::vector<std::size_t> b_index = BroadcastIndices(inputs[2].spec.shape, inputs[0].spec.shape);
@@ -72,10 +65,12 @@ void MaximumGrad(const Attributes&, Inputs inputs, Outputs outputs) {
     const double a = inputs[1].values[a_index[i]];
     const double b = inputs[2].values[b_index[i]];
     const double share = a == b ? 0.5 : 1;
-    outputs[0].values[i] = a >= b ? share * dy[i] : 0;
-    outputs[1].values[i] = b >= a ? share * dy[i] : 0;
+    outputs[0].values[i] = wins(a, b) ? share * dy[i] : 0;
+    outputs[1].values[i] = wins(b, a) ? share * dy[i] : 0;
   }
 }
+bool AtLeast(double a, double b) { return a >= b; }
+bool AtMost(double a, double b) { return a <= b; }
 
 void SumN(const Attributes&, Inputs inputs, Outputs outputs) {
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
@@ -90,6 +85,17 @@ void Select(const Attributes&, Inputs inputs, Outputs outputs) {
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     const bool holds = condition[condition.size() == 1 ? 0 : i] != 0;
     outputs[0].values[i] = inputs[holds ? 1 : 2].values[i];
+  }
+}
+
+void Where(const Attributes&, Inputs inputs, Outputs outputs) {
+  const Shape& shape = outputs[0].spec.shape;
+  const std::vector<std::size_t> condition = BroadcastIndices(inputs[0].spec.shape, shape);
+  const std::vector<std::size_t> a = BroadcastIndices(inputs[1].spec.shape, shape);
+  const std::vector<std::size_t> b = BroadcastIndices(inputs[2].spec.shape, shape);
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    const bool holds = inputs[0].values[condition[i]] != 0;
+    outputs[0].values[i] = holds ? inputs[1].values[a[i]] : inputs[2].values[b[i]];
   }
 }
 
@@ -123,13 +129,18 @@ constexpr NamedFunction kTable[] = {
     {"mul", Binary<Mul>},
     {"div", Binary<Div>},
     {"maximum", Binary<Maximum>},
+    {"minimum", Binary<Minimum>},
     {"equal", Binary<Equal>},
+    {"greater", Binary<Greater>},
+    {"less", Binary<Less>},
     {"add_scalar", WithScalar<Add>},
     {"mul_scalar", WithScalar<Mul>},
     {"div_grad", DivGrad},
-    {"maximum_grad", MaximumGrad},
+    {"maximum_grad", ExtremumGrad<AtLeast>},
+    {"minimum_grad", ExtremumGrad<AtMost>},
     {"sum_n", SumN},
     {"select", Select},
+    {"where", Where},
     {"dropout", Dropout},
 };
 

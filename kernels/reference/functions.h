@@ -19,6 +19,8 @@ struct NamedFunction {
 };
 using FunctionTable = absl::Span<const NamedFunction>;
 
+FunctionTable ActivationFunctions();
+FunctionTable AttentionFunctions();
 FunctionTable BatchNormFunctions();
 FunctionTable Conv2dFunctions();
 FunctionTable DataMovementFunctions();
@@ -26,11 +28,15 @@ FunctionTable ElementwiseFunctions();
 FunctionTable LossFunctions();
 FunctionTable LossScaleFunctions();
 FunctionTable MatmulFunctions();
+FunctionTable MovementFunctions();
+FunctionTable NormFunctions();
 FunctionTable OptimizerFunctions();
 FunctionTable PoolingFunctions();
 FunctionTable RandomFunctions();
+FunctionTable RecurrentFunctions();
 FunctionTable ReductionFunctions();
 FunctionTable SoftmaxFunctions();
+FunctionTable StepFunctions();
 
 /// An f32 attribute: the value that kernels see, whatever precision the caller wrote it in.
 inline double FloatAttribute(const Attributes& attributes, std::string_view name, float fallback) {

@@ -1,4 +1,4 @@
-// Cross-entropy and squared error, with their derivatives.
+// Cross-entropies and squared error, with their derivatives.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -92,11 +92,30 @@ void MseGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   }
 }
 
+void BceWithLogits(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  std::vector<double> losses(inputs[0].values.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const double x = inputs[0].values[i];
+    losses[i] = std::max(x, 0.0) - x * inputs[1].values[i] + std::log1p(std::exp(-std::abs(x)));
+  }
+  Reduce(attributes, losses, outputs[0].values);
+}
+
+void BceWithLogitsGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const std::size_t count = inputs[1].values.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const double difference = Activate("sigmoid", inputs[1].values[i]) - inputs[2].values[i];
+    outputs[0].values[i] = ElementCotangent(attributes, inputs[0], i, count) * difference;
+  }
+}
+
 constexpr NamedFunction kTable[] = {
     {"softmax_cross_entropy", SoftmaxCrossEntropy},
     {"softmax_cross_entropy_grad", SoftmaxCrossEntropyGrad},
     {"mse", Mse},
     {"mse_grad", MseGrad},
+    {"bce_with_logits", BceWithLogits},
+    {"bce_with_logits_grad", BceWithLogitsGrad},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Optimizers and counters. Operand i becomes result i; a false predicate keeps it.
+// Optimizers and counters. Operand i becomes result i; a false predicate keeps it. A shadow follows the parameter.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/reference/functions.h"
@@ -96,12 +97,83 @@ void AdamWeightDecay(const Attributes& attributes, Inputs inputs, Outputs output
   }
 }
 
+// The attributes of adamw and lamb, and what both compute first.
+struct CorrectedMoments {
+  double beta1, beta2, epsilon, weight_decay, loss_scale, learning_rate, correction1, correction2;
+
+  CorrectedMoments(const Attributes& attributes, Inputs inputs, float default_epsilon, float default_decay)
+      : beta1(FloatAttribute(attributes, "beta1", 0.9f)),
+        beta2(FloatAttribute(attributes, "beta2", 0.999f)),
+        epsilon(FloatAttribute(attributes, "epsilon", default_epsilon)),
+        weight_decay(FloatAttribute(attributes, "weight_decay", default_decay)),
+        loss_scale(FloatAttribute(attributes, "loss_scale", 1)),
+        learning_rate(Scalar(inputs[4])),
+        correction1(1 - std::pow(beta1, Scalar(inputs[5]) + 1)),
+        correction2(1 - std::pow(beta2, Scalar(inputs[5]) + 1)) {}
+
+  void Move(Inputs inputs, Outputs outputs) const {
+    for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
+      const double gradient = inputs[3].values[i] / loss_scale;
+      outputs[1].values[i] = beta1 * inputs[1].values[i] + (1 - beta1) * gradient;
+      outputs[2].values[i] = beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient;
+    }
+  }
+};
+
+void AdamW(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  if (KeptOldState(inputs, 6, outputs)) return;
+  const CorrectedMoments moments(attributes, inputs, 1e-8f, 0.01f);
+  moments.Move(inputs, outputs);
+  for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
+    const double root = std::sqrt(outputs[2].values[i]) / std::sqrt(moments.correction2);
+    const double decayed = inputs[0].values[i] * (1 - moments.learning_rate * moments.weight_decay);
+    outputs[0].values[i] =
+        decayed - moments.learning_rate / moments.correction1 * outputs[1].values[i] / (root + moments.epsilon);
+  }
+}
+
+double Norm(const std::vector<double>& values) {
+  double sum = 0;
+  for (double value : values) sum += value * value;
+  return std::sqrt(sum);
+}
+
+void Lamb(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  if (KeptOldState(inputs, 6, outputs)) return;
+  const CorrectedMoments moments(attributes, inputs, 1e-6f, 0);
+  moments.Move(inputs, outputs);
+  const std::vector<double>& parameter = inputs[0].values;
+  std::vector<double> direction(parameter.size());
+  for (std::size_t i = 0; i < parameter.size(); ++i) {
+    direction[i] = outputs[1].values[i] / moments.correction1 /
+                       (std::sqrt(outputs[2].values[i] / moments.correction2) + moments.epsilon) +
+                   moments.weight_decay * parameter[i];
+  }
+  const double parameter_norm = Norm(parameter);
+  const double direction_norm = Norm(direction);
+  const double ratio =
+      parameter_norm == 0 || direction_norm == 0 ? 1.0 : std::min(parameter_norm / direction_norm, 10.0);
+  for (std::size_t i = 0; i < parameter.size(); ++i) {
+    outputs[0].values[i] = parameter[i] - moments.learning_rate * ratio * direction[i];
+  }
+}
+
+// The last result is the new parameter; it is rounded to its own type where it is stored.
+template <Function kUpdate>
+void WithShadow(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  if (attributes.GetString("shadow", "none") == "none") return kUpdate(attributes, inputs, outputs);
+  kUpdate(attributes, inputs, outputs.first(outputs.size() - 1));
+  outputs.back().values = outputs.front().values;
+}
+
 constexpr NamedFunction kTable[] = {
     {"increment", Increment},
-    {"sgd", Sgd},
-    {"momentum", Momentum},
-    {"adam", Adam},
-    {"adam_weight_decay", AdamWeightDecay},
+    {"sgd", WithShadow<Sgd>},
+    {"momentum", WithShadow<Momentum>},
+    {"adam", WithShadow<Adam>},
+    {"adam_weight_decay", WithShadow<AdamWeightDecay>},
+    {"adamw", WithShadow<AdamW>},
+    {"lamb", WithShadow<Lamb>},
 };
 
 }  // namespace

@@ -12,6 +12,9 @@
 
 #include "kernels/reference/functions.h"
 #include "kernels/reference/image.h"
+#include "tests/kernels/activation_error_bounds.h"
+#include "tests/kernels/optimizer_bounds.h"
+#include "tests/kernels/sequence_error_bounds.h"
 
 namespace mpc::test {
 namespace {
@@ -30,9 +33,10 @@ constexpr double kFunction = 2 * kFunctionUlps * kU;
 
 const std::set<std::string>& ExactOps() {
   static const auto* const ops = new std::set<std::string>{
-      "relu",    "neg",          "stop_gradient", "relu_grad",  "maximum",          "maximum_grad", "equal",
-      "select",  "cast",         "reshape",       "argmax",     "transpose",        "random",       "increment",
-      "unscale", "broadcast_to", "max_pool2d",    "all_finite", "update_loss_scale"};
+      "relu",      "neg",          "stop_gradient", "relu_grad",  "maximum",         "maximum_grad",
+      "equal",     "merge_checks", "all_of",        "any_of",     "next_micro_step", "tensor_statistics",
+      "select",    "cast",         "reshape",       "argmax",     "transpose",       "random",
+      "increment", "unscale",      "broadcast_to",  "max_pool2d", "all_finite",      "update_loss_scale"};
   return *ops;
 }
 
@@ -44,6 +48,9 @@ const std::map<std::string, double>& RelativeErrors() {
       {"mul", kU},
       {"div", kU},
       {"sqrt", kU},
+      {"scale_loss", kU},
+      // norm + 1e-6, the quotient and the product.
+      {"clip_by_norm", 4 * kU},
       {"add_scalar", kU},
       {"mul_scalar", kU},
       {"dropout", kU},
@@ -72,6 +79,14 @@ double TermsOf(const OpCase& op_case) {
   if (op == "matmul") {
     return elements(operands[0].spec) / static_cast<double>(op_case.results[0].shape[0]) + 1;  // and the bias
   }
+  if (op == "batch_matmul") {
+    const Shape& a = operands[0].spec.shape;
+    return static_cast<double>(a[a.size() - (op_case.attributes.GetBool("transpose_a") ? 2 : 1)]);
+  }
+  if (op == "conv_transpose2d") {
+    const Shape& weight = operands[1].spec.shape;
+    return static_cast<double>(weight[0] / op_case.attributes.GetInt("groups", 1) * weight[2] * weight[3] + 1);
+  }
   if (op == "conv2d") return elements(operands[1].spec) / static_cast<double>(operands[1].spec.shape[0]) + 1;
   if (op == "conv2d_grad_input") {
     const Shape& weight = operands[1].spec.shape;
@@ -87,6 +102,7 @@ double TermsOf(const OpCase& op_case) {
   // Chains of a few products and sums: gradient scaling, decay, velocity, update.
   if (op == "sgd" || op == "momentum") return 8;
   if (op == "batch_norm_running_update") return 5;
+  if (op == "accumulate_gradient") return 2;
   return 0;
 }
 
@@ -352,33 +368,6 @@ Errors BatchNormInferErrors(const OpCase& op_case, const Tensors& inputs) {
   return {error};
 }
 
-Errors AdamErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
-  const bool coupled = op_case.op == "adam";
-  const Attributes& attributes = op_case.attributes;
-  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
-  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
-  const double decay = FloatAttribute(attributes, "weight_decay", 0);
-  const double learning_rate = std::abs(inputs[4].values[0]);
-  ElementErrors parameter_error, moment1_error, moment2_error;
-  for (std::size_t i = 0; i < exact[0].values.size(); ++i) {
-    const double parameter = std::abs(inputs[0].values[i]);
-    double gradient = std::abs(inputs[3].values[i]);
-    if (coupled) gradient = gradient / FloatAttribute(attributes, "loss_scale", 1) + decay * parameter;
-    const double moment1 = 7 * kU * (beta1 * std::abs(inputs[1].values[i]) + (1 - beta1) * gradient);
-    const double moment2 = 10 * kU * (beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient);
-    // What the moments' errors do to lr * m / (sqrt(v) + eps). The corrections 1 - beta^t are formed in f64: in f32
-    // they would lose their digits to cancellation.
-    const double update = std::abs(exact[0].values[i] - inputs[0].values[i]) + learning_rate * decay * parameter;
-    const double root = std::sqrt(exact[2].values[i]);
-    const double correction = std::abs(exact[1].values[i]) > 0 ? update / std::abs(exact[1].values[i]) : 0;
-    parameter_error.push_back(update * (0.5 * moment2 / (root * root) + 12 * kU) + correction * moment1 +
-                              2 * kU * (parameter + update) + kUnderflow);
-    moment1_error.push_back(moment1 + kUnderflow);
-    moment2_error.push_back(moment2 + kUnderflow);
-  }
-  return {parameter_error, moment1_error, moment2_error};
-}
-
 }  // namespace
 
 Errors ArithmeticErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
@@ -404,7 +393,9 @@ Errors ArithmeticErrors(const OpCase& op_case, const Tensors& inputs, const Tens
   if (op == "batch_norm_train_grad") return BatchNormGradErrors(op_case, inputs, /*training=*/true);
   if (op == "batch_norm_infer_grad") return BatchNormGradErrors(op_case, inputs, /*training=*/false);
   if (op == "batch_norm_infer") return BatchNormInferErrors(op_case, inputs);
-  if (op == "adam" || op == "adam_weight_decay") return AdamErrors(op_case, inputs, exact);
+  if (const auto optimizer = OptimizerErrors(op_case, inputs, exact)) return *optimizer;
+  if (auto errors = ActivationErrors(op_case, inputs, exact)) return *std::move(errors);
+  if (auto errors = SequenceErrors(op_case, inputs, exact)) return *std::move(errors);
   return Errors(exact.size());  // no bound derived: must be exact
 }
 

@@ -41,6 +41,9 @@ absl::StatusOr<std::vector<std::vector<std::uint8_t>>> RunKernel(const op_cases:
                                                                  const RunOptions& options) {
   cpu::KernelSpec spec = SpecOf(op_case, dtype);
   spec.output_used = options.output_used;
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    if (!spec.uses(i)) spec.outputs[i] = TensorSpec{};
+  }
   absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec);
   if (!kernel.ok()) return kernel.status();
 

@@ -73,6 +73,48 @@ TEST(Optimizers, AdamWeightDecayIsDecoupledAndUncorrected) {
   EXPECT_EQ(results[2].values[0], 9);
 }
 
+TEST(Optimizers, AdamWDecaysFirstAndCorrectsBothMoments) {
+  // t = 2, b1 = b2 = 0.5: m = 3, v = 9, corrections 0.75; p decays to 1 - 0.5 * 0.5.
+  const auto results = RunReference(
+      "adamw", {{"beta1", 0.5}, {"beta2", 0.5}, {"epsilon", 1.0}, {"weight_decay", 0.5}, {"loss_scale", 2.0}},
+      {One(1), One(2), One(2), One(8), Rate(0.5), I32({}, {1})}, {kVector, kVector, kVector});
+  EXPECT_NEAR(results[0].values[0], 0.75 - 0.5 / 0.75 * 3 / (3 / std::sqrt(0.75) + 1), 1e-15);
+  EXPECT_EQ(results[1].values[0], 3);
+  EXPECT_EQ(results[2].values[0], 9);
+}
+
+TEST(Optimizers, LambMovesByTheNormOfTheParameter) {
+  // Two equal elements: the direction is u (1, 1), so that r u = |p| / sqrt(2) (1, 1) = (2, 2) for p = (2, 2).
+  const TensorSpec pair{DType::kF32, {2}};
+  const auto run = [&](double parameter, double decay) {
+    return RunReference("lamb", {{"beta1", 0.5}, {"beta2", 0.5}, {"epsilon", 1.0}, {"weight_decay", decay}},
+                        {F32({2}, {parameter, parameter}), F32({2}, {2, 2}), F32({2}, {2, 2}), F32({2}, {4, 4}),
+                         Rate(0.5), I32({}, {1})},
+                        {pair, pair, pair})[0]
+        .values;
+  };
+  ExpectNear(run(2, 0.0), {1, 1});
+  ExpectNear(run(2, 0.5), {1, 1});
+  // The ratio stops at 10, and is 1 where there is no norm to compare: u = 3 / 0.75 / (sqrt(9 / 0.75) + 1).
+  const double direction = 3 / 0.75 / (std::sqrt(9 / 0.75) + 1);
+  ExpectNear(run(100, 0.0), {100 - 0.5 * 10 * direction, 100 - 0.5 * 10 * direction});
+  ExpectNear(run(0, 0.0), {-0.5 * direction, -0.5 * direction});
+}
+
+TEST(Optimizers, TheShadowIsTheNewParameterRoundedAndTheOldOneWhereSkipped) {
+  // p = 1 + 2^-11 - 2^-13 after the update; before it is a tie that rounds to even, 1.
+  const double old = 1 + 0x1p-11;
+  const TensorSpec shadow{DType::kF16, {1}};
+  const auto run = [&](double apply) {
+    return RunReference("momentum", {{"shadow", "f16"}},
+                        {One(old + 0x1p-20), One(0), One(1), Rate(0x1p-13), Bool({}, {apply})},
+                        {kVector, kVector, shadow});
+  };
+  EXPECT_EQ(run(1)[2].values[0], 1);
+  EXPECT_EQ(run(0)[2].values[0], 1 + 0x1p-10);
+  EXPECT_EQ(run(0)[0].values[0], old + 0x1p-20);
+}
+
 TEST(Optimizers, FalsePredicateKeepsState) {
   const reference::Tensor skip = Bool({}, {0});
   const double nan = std::nan("");

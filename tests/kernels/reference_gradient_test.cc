@@ -83,7 +83,8 @@ void ExpectGradients(const std::string& forward_op, const Rule& rule) {
     const Tensors operands = rule.operands(inputs, outputs, {forward.results[0], cotangent});
     Tensors gradients;
     for (std::size_t operand : rule.wrt) {
-      const bool before_broadcast = rule.gradient == "div_grad" || rule.gradient == "maximum_grad";
+      const bool before_broadcast =
+          rule.gradient == "div_grad" || rule.gradient == "maximum_grad" || rule.gradient == "minimum_grad";
       const Shape& shape = before_broadcast ? forward.results[0].shape : inputs[operand].spec.shape;
       gradients.push_back({{DType::kF32, shape}, Values(static_cast<std::size_t>(NumElements(shape)))});
     }
@@ -111,13 +112,49 @@ TEST(ReferenceGradients, Unary) {
   }
 }
 
+TEST(ReferenceGradients, UnaryFromTheOperand) {
+  for (const char* op : {"abs", "square", "log1p", "sin", "cos", "silu", "gelu", "leaky_relu", "pow", "clamp"}) {
+    ExpectGradients(op,
+                    {std::string(op) + "_grad", {0}, [](const Tensors& inputs, const Tensors&, reference::Tensor dy) {
+                       return Tensors{std::move(dy), inputs[0]};
+                     }});
+  }
+}
+
+TEST(ReferenceGradients, Prelu) {
+  ExpectGradients("prelu", {"prelu_grad", {0, 1}, [](const Tensors& inputs, const Tensors&, reference::Tensor dy) {
+                              return Tensors{std::move(dy), inputs[0], inputs[1]};
+                            }});
+}
+
+Attributes WithRows(const OpCase& forward, const Tensors& inputs) {
+  Attributes attributes = forward.attributes;
+  attributes.Set("rows", inputs[0].spec.shape[0]);
+  return attributes;
+}
+
+TEST(ReferenceGradients, GatherAndReduceMax) {
+  ExpectGradients("gather", {"gather_grad",
+                             {0},
+                             [](const Tensors& inputs, const Tensors&, reference::Tensor dy) {
+                               return Tensors{std::move(dy), inputs[1]};
+                             },
+                             WithRows});
+  ExpectGradients("reduce_max",
+                  {"reduce_max_grad", {0}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dy) {
+                     return Tensors{std::move(dy), inputs[0], outputs[0]};
+                   }});
+}
+
 TEST(ReferenceGradients, Binary) {
   ExpectGradients("div", {"div_grad", {1}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dy) {
                             return Tensors{std::move(dy), outputs[0], inputs[1]};
                           }});
-  ExpectGradients("maximum", {"maximum_grad", {0, 1}, [](const Tensors& inputs, const Tensors&, reference::Tensor dy) {
-                                return Tensors{std::move(dy), inputs[0], inputs[1]};
-                              }});
+  for (const std::string op : {"maximum", "minimum"}) {
+    ExpectGradients(op, {op + "_grad", {0, 1}, [](const Tensors& inputs, const Tensors&, reference::Tensor dy) {
+                           return Tensors{std::move(dy), inputs[0], inputs[1]};
+                         }});
+  }
 }
 
 TEST(ReferenceGradients, Convolution) {
@@ -161,7 +198,41 @@ TEST(ReferenceGradients, BatchNorm) {
                    }});
 }
 
+TEST(ReferenceGradients, LayerAndGroupNorm) {
+  for (const char* op : {"layer_norm", "group_norm"}) {
+    ExpectGradients(
+        op,
+        {std::string(op) + "_grad", {0, 1, 2}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dy) {
+           return Tensors{std::move(dy), inputs[0], inputs[1], outputs[1], outputs[2]};
+         }});
+  }
+}
+
+TEST(ReferenceGradients, Attention) {
+  ExpectGradients(
+      "attention",
+      {"attention_grad", {0, 1, 2}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dy) {
+         Tensors operands{std::move(dy), inputs[0], inputs[1], inputs[2], outputs[1]};
+         if (inputs.size() > 3) operands.push_back(inputs[3]);
+         return operands;
+       }});
+}
+
+TEST(ReferenceGradients, LstmCell) {
+  ExpectGradients(
+      "lstm_cell",
+      {"lstm_cell_grad", {0, 1}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dhidden) {
+         reference::Tensor none = outputs[1];
+         std::fill(none.values.begin(), none.values.end(), 0.0);
+         return Tensors{std::move(dhidden), none, outputs[2], inputs[1], outputs[1]};
+       }});
+}
+
 TEST(ReferenceGradients, Losses) {
+  ExpectGradients("bce_with_logits",
+                  {"bce_with_logits_grad", {0}, [](const Tensors& inputs, const Tensors&, reference::Tensor dloss) {
+                     return Tensors{std::move(dloss), inputs[0], inputs[1]};
+                   }});
   ExpectGradients(
       "softmax_cross_entropy",
       {"softmax_cross_entropy_grad", {0}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dloss) {

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "tests/op_cases/elementwise_shapes.h"
 #include "tests/op_cases/families.h"
 
 namespace mpc::op_cases {
@@ -9,22 +10,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// One element, less than a vector, a scalar, more than a vector with a remainder, enough for every thread.
-const std::vector<Shape>& UnaryShapes() {
-  static const auto* const shapes = new std::vector<Shape>{{1}, {7}, {}, {3, 5}, {2, 3, 4, 5}, {1027}, {3, 40961}};
-  return *shapes;
-}
-
-void AddUnary(std::vector<OpCase>& cases, const std::string& op, const Values& values,
-              const std::vector<double>& special, bool differentiable = true) {
-  for (const Shape& shape : UnaryShapes()) {
-    cases.push_back(
-        {absl::StrCat(op, "/", ShapeToString(shape)), op, {}, {{F32(shape), values, differentiable}}, {F32(shape)}});
-  }
-  const Shape shape = {static_cast<std::int64_t>(special.size())};
-  cases.push_back({op + "/special_values", op, {}, {Fixed(shape, List(special))}, {F32(shape)}});
-}
 
 void AddUnaryGrad(std::vector<OpCase>& cases, const std::string& forward, const Values& x) {
   for (const Shape& shape : UnaryShapes()) {
@@ -38,35 +23,6 @@ void AddUnaryGrad(std::vector<OpCase>& cases, const std::string& forward, const 
   }
 }
 
-struct BroadcastShapes {
-  Shape a, b, y;
-};
-const std::vector<BroadcastShapes>& BinaryShapes() {
-  static const auto* const shapes = new std::vector<BroadcastShapes>{
-      {{1}, {1}, {1}},
-      {{}, {}, {}},
-      {{3, 5}, {3, 5}, {3, 5}},
-      {{1027}, {1}, {1027}},
-      {{}, {2, 3}, {2, 3}},
-      {{64, 33}, {33}, {64, 33}},
-      {{33, 64}, {33, 1}, {33, 64}},
-      {{4, 1, 5}, {3, 1}, {4, 3, 5}},
-      {{2, 3, 4, 5}, {1, 3, 1, 1}, {2, 3, 4, 5}},
-      {{3, 40961}, {3, 40961}, {3, 40961}},
-  };
-  return *shapes;
-}
-
-std::string NameOf(const std::string& op, const BroadcastShapes& shapes) {
-  return absl::StrCat(op, "/", ShapeToString(shapes.a), "_with_", ShapeToString(shapes.b));
-}
-
-void AddBinary(std::vector<OpCase>& cases, const std::string& op, const Values& b) {
-  for (const BroadcastShapes& shapes : BinaryShapes()) {
-    cases.push_back({NameOf(op, shapes), op, {}, {Variable(shapes.a), Variable(shapes.b, b)}, {F32(shapes.y)}});
-  }
-}
-
 void AddBinaryGrads(std::vector<OpCase>& cases) {
   for (const BroadcastShapes& shapes : BinaryShapes()) {
     OpCase div{NameOf("div_grad", shapes),
@@ -77,11 +33,13 @@ void AddBinaryGrads(std::vector<OpCase>& cases) {
     div.auxiliary = {Fixed(shapes.y)};
     cases.push_back(div);
     // Few distinct values, so that many operands are equal.
-    cases.push_back({NameOf("maximum_grad", shapes),
-                     "maximum_grad",
-                     {},
-                     {Fixed(shapes.y), Fixed(shapes.a, Integers(-2, 3)), Fixed(shapes.b, Integers(-2, 3))},
-                     {F32(shapes.y), F32(shapes.y)}});
+    for (const char* op : {"maximum_grad", "minimum_grad"}) {
+      cases.push_back({NameOf(op, shapes),
+                       op,
+                       {},
+                       {Fixed(shapes.y), Fixed(shapes.a, Integers(-2, 3)), Fixed(shapes.b, Integers(-2, 3))},
+                       {F32(shapes.y), F32(shapes.y)}});
+    }
   }
 }
 
@@ -111,27 +69,33 @@ void AddSumN(std::vector<OpCase>& cases) {
                    {F32({5})}});
 }
 
+void AddComparisons(std::vector<OpCase>& cases) {
+  for (const std::string op : {"equal", "greater", "less"}) {
+    for (const BroadcastShapes& shapes : BinaryShapes()) {
+      cases.push_back({NameOf(op, shapes),
+                       op,
+                       {},
+                       {Fixed(shapes.a, Integers(0, 3)), Fixed(shapes.b, Integers(0, 3))},
+                       {Bool(shapes.y)}});
+    }
+    for (DType dtype : {DType::kI32, DType::kI64}) {
+      const TensorSpec spec{dtype, {29}};
+      cases.push_back({absl::StrCat(op, dtype == DType::kI32 ? "/i32" : "/i64"),
+                       op,
+                       {},
+                       {{spec, Integers(0, 4)}, {spec, Integers(0, 4)}},
+                       {Bool({29})}});
+    }
+    cases.push_back({op + "/special_values",
+                     op,
+                     {},
+                     {Fixed({6}, List({kNaN, kInfinity, 0.0, 1, kNaN, -kInfinity})),
+                      Fixed({6}, List({kNaN, kInfinity, -0.0, 2, 1, kInfinity}))},
+                     {Bool({6})}});
+  }
+}
+
 void AddSelection(std::vector<OpCase>& cases) {
-  for (const BroadcastShapes& shapes : BinaryShapes()) {
-    cases.push_back({NameOf("equal", shapes),
-                     "equal",
-                     {},
-                     {Fixed(shapes.a, Integers(0, 3)), Fixed(shapes.b, Integers(0, 3))},
-                     {Bool(shapes.y)}});
-  }
-  for (DType dtype : {DType::kI32, DType::kI64}) {
-    const TensorSpec spec{dtype, {29}};
-    cases.push_back({absl::StrCat("equal/", dtype == DType::kI32 ? "i32" : "i64"),
-                     "equal",
-                     {},
-                     {{spec, Integers(0, 4)}, {spec, Integers(0, 4)}},
-                     {Bool({29})}});
-  }
-  cases.push_back({"equal/special_values",
-                   "equal",
-                   {},
-                   {Fixed({4}, List({kNaN, kInfinity, 0.0, 1})), Fixed({4}, List({kNaN, kInfinity, -0.0, 2}))},
-                   {Bool({4})}});
   for (const Shape& shape : UnaryShapes()) {
     const OperandCase mask{Bool(shape), Integers(0, 2)};
     cases.push_back({absl::StrCat("select/mask_", ShapeToString(shape)),
@@ -151,6 +115,28 @@ void AddSelection(std::vector<OpCase>& cases) {
                        {spec}});
     }
   }
+}
+
+void AddWhere(std::vector<OpCase>& cases) {
+  for (const BroadcastShapes& shapes : BinaryShapes()) {
+    // The condition stretches where an operand does, or is one for all.
+    for (const Shape& condition : {shapes.a, shapes.y, Shape{}}) {
+      cases.push_back({absl::StrCat("where/", ShapeToString(condition), "_of_", ShapeToString(shapes.a), "_and_",
+                                    ShapeToString(shapes.b)),
+                       "where",
+                       {},
+                       {{Bool(condition), Integers(0, 2)}, Variable(shapes.a), Variable(shapes.b)},
+                       {F32(shapes.y)}});
+      if (condition == shapes.y || shapes.a == shapes.y) break;
+    }
+  }
+  cases.push_back({"where/special_values",
+                   "where",
+                   {},
+                   {{Bool({4}), List({1, 0, 1, 0})},
+                    Fixed({4}, List({kNaN, kNaN, kInfinity, 1})),
+                    Fixed({4}, List({1, 2, kNaN, -kInfinity}))},
+                   {F32({4})}});
 }
 
 void AddCasts(std::vector<OpCase>& cases) {
@@ -245,16 +231,21 @@ std::vector<OpCase> ElementwiseCases() {
   AddBinary(cases, "mul", Normal());
   AddBinary(cases, "div", Uniform(0.5, 2));
   AddBinary(cases, "maximum", Normal());
-  cases.push_back(
-      {"maximum/special_values",
-       "maximum",
-       {},
-       {Fixed({5}, List({kNaN, 1, -kInfinity, 2, kInfinity})), Fixed({5}, List({1, kNaN, -kInfinity, 2, -kInfinity}))},
-       {F32({5})}});
+  AddBinary(cases, "minimum", Normal());
+  for (const std::string op : {"maximum", "minimum"}) {
+    cases.push_back({op + "/special_values",
+                     op,
+                     {},
+                     {Fixed({5}, List({kNaN, 1, -kInfinity, 2, kInfinity})),
+                      Fixed({5}, List({1, kNaN, -kInfinity, 2, -kInfinity}))},
+                     {F32({5})}});
+  }
   AddBinaryGrads(cases);
   AddScalar(cases);
   AddSumN(cases);
+  AddComparisons(cases);
   AddSelection(cases);
+  AddWhere(cases);
   AddCasts(cases);
   AddRandom(cases);
   return cases;

@@ -8,17 +8,24 @@
 
 namespace mpc::op_cases {
 
+std::vector<OpCase> ActivationCases();
+std::vector<OpCase> AttentionCases();
 std::vector<OpCase> BatchNormCases();
 std::vector<OpCase> Conv2dCases();
+std::vector<OpCase> ConvTransposeCases();
 std::vector<OpCase> DataMovementCases();
 std::vector<OpCase> ElementwiseCases();
 std::vector<OpCase> LossCases();
 std::vector<OpCase> LossScaleCases();
 std::vector<OpCase> MatmulCases();
+std::vector<OpCase> MovementCases();
+std::vector<OpCase> NormCases();
 std::vector<OpCase> OptimizerCases();
 std::vector<OpCase> PoolingCases();
+std::vector<OpCase> RecurrentCases();
 std::vector<OpCase> ReductionCases();
 std::vector<OpCase> SoftmaxCases();
+std::vector<OpCase> StepCases();
 
 /// Result shapes of the forward operations that computed operands come from.
 std::vector<Shape> ForwardShapes(const std::string& op, const Attributes& attributes,

@@ -42,19 +42,21 @@ void AddCrossEntropy(std::vector<OpCase>& cases, std::int64_t rows, std::int64_t
   }
 }
 
-void AddMse(std::vector<OpCase>& cases) {
+// Losses of one element of two operands of one shape.
+void AddElementLoss(std::vector<OpCase>& cases, const std::string& op, const Values& first, const OperandCase& second) {
   for (const char* reduction : {"none", "mean", "sum"}) {
     for (const Shape& shape : {Shape{}, Shape{1}, Shape{8, 10}, Shape{3, 2, 5}, Shape{4, 4099}}) {
       const Attributes attributes = {{"reduction", std::string(reduction)}};
       const Shape loss = std::string(reduction) == "none" ? shape : Shape{};
       const std::string tail = absl::StrCat("/", ShapeToString(shape), "_", reduction);
-      OpCase forward{"mse" + tail, "mse", attributes, {Variable(shape), Variable(shape)}, {F32(loss)}};
+      const OperandCase target{F32(shape), second.values, second.differentiable};
+      OpCase forward{op + tail, op, attributes, {Variable(shape, first), target}, {F32(loss)}};
       forward.low = false;
       cases.push_back(forward);
-      OpCase backward{"mse_grad" + tail,
-                      "mse_grad",
+      OpCase backward{op + "_grad" + tail,
+                      op + "_grad",
                       attributes,
-                      {Fixed(loss, Uniform(0.5, 2)), Fixed(shape), Fixed(shape)},
+                      {Fixed(loss, Uniform(0.5, 2)), Fixed(shape, first), Fixed(shape, second.values)},
                       {F32(shape)}};
       backward.low = false;
       cases.push_back(backward);
@@ -77,7 +79,15 @@ std::vector<OpCase> LossCases() {
                       {F32({4}), F32({4})}};
   out_of_range.low = false;
   cases.push_back(out_of_range);
-  AddMse(cases);
+  AddElementLoss(cases, "mse", Normal(), Variable({}));
+  AddElementLoss(cases, "bce_with_logits", Normal(0, 3), Fixed({}, Uniform(0, 1)));
+  OpCase saturated{"bce_with_logits/saturated",
+                   "bce_with_logits",
+                   {{"reduction", std::string("none")}},
+                   {Fixed({6}, List({100, -100, 30, -30, 1e-6, -1e4})), Fixed({6}, List({1, 0, 0, 1, 0.5, 0}))},
+                   {F32({6})}};
+  saturated.low = false;
+  cases.push_back(saturated);
   return cases;
 }
 

@@ -4,11 +4,39 @@
 #include "tests/op_cases/families.h"
 
 namespace mpc::op_cases {
+namespace {
+
+struct Size {
+  std::int64_t m, k, n;
+};
+
+void AddBatchMatmuls(std::vector<OpCase>& cases) {
+  const auto joined = [](Shape leading, std::int64_t rows, std::int64_t columns) {
+    leading.insert(leading.end(), {rows, columns});
+    return leading;
+  };
+  for (const Shape& leading : {Shape{1}, Shape{3}, Shape{2, 3}}) {
+    for (const Size& size : {Size{1, 1, 1}, Size{3, 5, 7}, Size{17, 1, 9}, Size{1, 33, 1}, Size{16, 24, 32}}) {
+      for (bool transpose_a : {false, true}) {
+        for (bool transpose_b : {false, true}) {
+          const auto& [m, k, n] = size;
+          cases.push_back({absl::StrCat("batch_matmul/", ShapeToString(joined(leading, m, k)), "x", n,
+                                        transpose_a ? "_ta" : "", transpose_b ? "_tb" : ""),
+                           "batch_matmul",
+                           {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
+                           {Variable(transpose_a ? joined(leading, k, m) : joined(leading, m, k)),
+                            Variable(transpose_b ? joined(leading, n, k) : joined(leading, k, n),
+                                     Normal(0, 1 / std::sqrt(static_cast<double>(k))))},
+                           {F32(joined(leading, m, n))}});
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<OpCase> MatmulCases() {
-  struct Size {
-    std::int64_t m, k, n;
-  };
   std::vector<OpCase> cases;
   const auto add = [&](const Size& size, bool transpose_a, bool transpose_b, bool bias, const char* activation) {
     const Shape a = transpose_a ? Shape{size.k, size.m} : Shape{size.m, size.k};
@@ -38,6 +66,7 @@ std::vector<OpCase> MatmulCases() {
       for (bool bias : {false, true}) add(size, false, true, bias, activation);
     }
   }
+  AddBatchMatmuls(cases);
   return cases;
 }
 

@@ -124,8 +124,10 @@ std::vector<reference::Tensor> MakeInputs(const OpCase& op_case, DType dtype) {
 const std::vector<OpCase>& AllOpCases() {
   static const auto* const cases = [] {
     auto* all = new std::vector<OpCase>;
-    for (const auto& family : {ElementwiseCases, DataMovementCases, ReductionCases, MatmulCases, Conv2dCases,
-                               PoolingCases, BatchNormCases, SoftmaxCases, LossCases, OptimizerCases, LossScaleCases}) {
+    for (const auto& family :
+         {ElementwiseCases, ActivationCases, DataMovementCases, MovementCases, ReductionCases, MatmulCases, Conv2dCases,
+          PoolingCases, BatchNormCases, SoftmaxCases, LossCases, AttentionCases, NormCases, RecurrentCases,
+          ConvTransposeCases, OptimizerCases, LossScaleCases, StepCases}) {
       std::vector<OpCase> cases = family();
       all->insert(all->end(), std::make_move_iterator(cases.begin()), std::make_move_iterator(cases.end()));
     }

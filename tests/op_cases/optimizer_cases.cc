@@ -5,6 +5,7 @@ namespace mpc::op_cases {
 namespace {
 
 enum class Guard { kAbsent, kFalse, kTrue };
+enum class Masters { kOnly, kAndWithout };
 
 struct Variant {
   std::string name;
@@ -14,9 +15,11 @@ struct Variant {
 
 // Adds `op_case` with each form of its predicate; in f16 and bf16 with a low gradient only (f32 masters), and with
 // parameter and gradient low (no masters).
-void AddForms(std::vector<OpCase>& cases, const OpCase& base, std::size_t slots, std::size_t gradient) {
+void AddGuardedForms(std::vector<OpCase>& cases, const OpCase& base, std::size_t slots, std::size_t gradient,
+                     Masters which) {
   for (Guard guard : {Guard::kAbsent, Guard::kFalse, Guard::kTrue}) {
     for (bool masters : {true, false}) {
+      if (!masters && which == Masters::kOnly) continue;
       OpCase op_case = base;
       if (guard != Guard::kAbsent) {
         op_case.operands.push_back({Bool({}), List({guard == Guard::kTrue ? 1.0 : 0.0})});
@@ -30,6 +33,19 @@ void AddForms(std::vector<OpCase>& cases, const OpCase& base, std::size_t slots,
       for (std::size_t i = masters ? 0 : 1; i <= slots; ++i) op_case.f32_results.push_back(i);
       cases.push_back(std::move(op_case));
     }
+  }
+}
+
+// The forms of a case, and those that also write a shadow: only masters have one.
+void AddForms(std::vector<OpCase>& cases, const OpCase& base, std::size_t slots, std::size_t gradient) {
+  AddGuardedForms(cases, base, slots, gradient, Masters::kAndWithout);
+  for (DType low : {DType::kF16, DType::kBF16}) {
+    OpCase shadowed = base;
+    const std::string name(DTypeName(low));
+    shadowed.name += "_shadow_" + name;
+    shadowed.attributes.Set("shadow", name);
+    shadowed.results.push_back({low, base.results[0].shape});
+    AddGuardedForms(cases, shadowed, slots, gradient, Masters::kOnly);
   }
 }
 
@@ -80,24 +96,39 @@ void AddMomentum(std::vector<OpCase>& cases) {
   }
 }
 
+// Rules that take moments, a learning rate and a step.
+void AddCorrected(std::vector<OpCase>& cases, const std::string& op, const std::vector<Variant>& variants,
+                  const Values& parameter = Normal()) {
+  for (const Variant& variant : variants) {
+    for (const Shape& shape : ParameterShapes()) {
+      AddForms(cases,
+               {absl::StrCat(op, "/", variant.name, "_", ShapeToString(shape)),
+                op,
+                variant.attributes,
+                {Fixed(shape, parameter),
+                 Fixed(shape),
+                 Fixed(shape, Uniform(0.01, 1)),
+                 Fixed(shape),
+                 LearningRate(),
+                 {I32({}), List({variant.step})}},
+                {F32(shape), F32(shape), F32(shape)}},
+               2, 3);
+    }
+  }
+}
+
 void AddAdams(std::vector<OpCase>& cases) {
   const std::vector<Variant> variants = {
       {"first_step", {}, 0},
       {"later_step", {{"weight_decay", 0.1}, {"loss_scale", 128.0}}, 99},
       {"other_betas", {{"beta1", 0.5}, {"beta2", 0.9}, {"epsilon", 1e-3}}, 3},
   };
-  for (const Variant& variant : variants) {
-    for (const Shape& shape : ParameterShapes()) {
-      const OperandCase moment2 = Fixed(shape, Uniform(0.01, 1));
-      AddForms(cases,
-               {absl::StrCat("adam/", variant.name, "_", ShapeToString(shape)),
-                "adam",
-                variant.attributes,
-                {Fixed(shape), Fixed(shape), moment2, Fixed(shape), LearningRate(), {I32({}), List({variant.step})}},
-                {F32(shape), F32(shape), F32(shape)}},
-               2, 3);
-    }
-  }
+  AddCorrected(cases, "adam", variants);
+  AddCorrected(cases, "adamw", variants);
+  AddCorrected(cases, "lamb", variants);
+  // A trust ratio that meets its limit, and one that has no norm to divide.
+  AddCorrected(cases, "lamb", {{"limited_ratio", {{"weight_decay", 0.01}}, 2}}, Normal(0, 100));
+  AddCorrected(cases, "lamb", {{"zero_parameter", {}, 2}}, List({0}));
   const std::vector<Variant> decoupled = {{"plain", {}},
                                           {"decay", {{"weight_decay", 0.1}, {"beta1", 0.8}, {"epsilon", 1e-4}}}};
   for (const Variant& variant : decoupled) {

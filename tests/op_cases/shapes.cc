@@ -1,4 +1,5 @@
 // Result shapes, for cases only: the dialect's shape inference is what is tested elsewhere.
+#include <algorithm>
 #include <utility>
 
 #include "kernels/window.h"
@@ -31,6 +32,32 @@ std::vector<Shape> ForwardShapes(const std::string& op, const Attributes& attrib
   if (op == "batch_norm_train") {
     const Shape& channels = inputs[1].spec.shape;
     return {x, channels, channels, channels};
+  }
+  if (op == "reduce_max") {
+    const std::vector<std::int64_t> axes = attributes.GetInts("axes");
+    Shape y;
+    for (std::size_t axis = 0; axis < x.size(); ++axis) {
+      const bool reduced =
+          axes.empty() || std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
+      if (!reduced || attributes.GetBool("keep_dims")) y.push_back(reduced ? 1 : x[axis]);
+    }
+    return {y};
+  }
+  if (op == "attention") {
+    const Shape& value = inputs[2].spec.shape;
+    return {{x[0], x[1], x[2], value[3]}, {x[0], x[1], x[2]}};
+  }
+  if (op == "layer_norm") {
+    const Shape rows(x.begin(), x.end() - static_cast<std::ptrdiff_t>(inputs[1].spec.shape.size()));
+    return {x, rows, rows};
+  }
+  if (op == "group_norm") {
+    const Shape statistics = {x[0], attributes.GetInt("groups", 1)};
+    return {x, statistics, statistics};
+  }
+  if (op == "lstm_cell") {
+    const Shape& state = inputs[1].spec.shape;
+    return {state, state, x};
   }
   if (op == "softmax_cross_entropy") {
     const bool kept = attributes.GetString("reduction", "mean") == "none";

@@ -1,0 +1,62 @@
+// accumulate_gradient, next_micro_step, increment: state that counts steps, and the gradients that they gather.
+#include <cstdint>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/state_update.h"
+
+namespace mpc::cpu {
+namespace {
+
+float MicroSteps(const KernelSpec& spec) { return static_cast<float>(spec.attributes.GetInt("count", 1)); }
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAccumulateGradient(const KernelSpec& spec) {
+  if (spec.inputs[0].dtype != DType::kF32 || spec.outputs[0].dtype != DType::kF32) return UnsupportedTypes(spec);
+  return MakeKernel([gradient_type = spec.inputs[1].dtype, predicate = Predicate(spec, 3),
+                     micro_steps = MicroSteps(spec),
+                     count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+    const auto* accumulator = static_cast<const float*>(operands.inputs[0]);
+    auto* updated = static_cast<float*>(operands.outputs[0]);
+    const bool adds = predicate.Holds(operands);
+    if (!adds && updated == accumulator) return;
+    const bool first = ScalarOperand<std::int32_t>(operands, 2) == 0;
+    const Source gradient{gradient_type, operands.inputs[1]};
+    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      BlockBuffer buffer;
+      const float* g = adds ? gradient.Load(offset, size, buffer.values) : nullptr;
+      const float* old = accumulator + offset;
+      float* sum = updated + offset;
+      // A sum of NaN that an earlier step left behind must not live on: the first micro-step does not read it.
+      for (std::int64_t i = 0; i < size; ++i) {
+        sum[i] = !adds ? old[i] : (first ? 0.0f : old[i]) + g[i] / micro_steps;
+      }
+    });
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateNextMicroStep(const KernelSpec& spec) {
+  return MakeKernel([predicate = Predicate(spec, 1), count = static_cast<std::int32_t>(spec.attributes.GetInt(
+                                                         "count", 1))](const KernelOperands& operands) {
+    const auto micro_step = ScalarOperand<std::int32_t>(operands, 0);
+    *static_cast<std::int32_t*>(operands.outputs[0]) =
+        predicate.Holds(operands) ? (micro_step + 1) % count : micro_step;
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateIncrement(const KernelSpec& spec) {
+  return MakeKernel([predicate = Predicate(spec, 1)](const KernelOperands& operands) {
+    *static_cast<std::int32_t*>(operands.outputs[0]) =
+        ScalarOperand<std::int32_t>(operands, 0) + (predicate.Holds(operands) ? 1 : 0);
+  });
+}
+
+}  // namespace
+
+void RegisterAccumulation(Registry& registry) {
+  registry.Add("accumulate_gradient", CreateAccumulateGradient, {{0, 0}});
+  registry.Add("next_micro_step", CreateNextMicroStep, {{0, 0}});
+  registry.Add("increment", CreateIncrement, {{0, 0}});
+}
+
+}  // namespace mpc::cpu

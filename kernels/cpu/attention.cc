@@ -1,0 +1,119 @@
+// attention: blocks of query rows against all keys of their head, with scores, softmax and sums in f32. Probabilities
+// are rounded to the type of value before their product.
+#include "kernels/cpu/attention_rows.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/cpu/softmax_rows.h"
+
+namespace mpc::cpu {
+namespace {
+
+/// The workspace of a task.
+struct Scratch {
+  float *keys, *values, *query, *scores, *y;
+
+  static std::size_t Floats(const AttentionShape& shape) {
+    const std::int64_t rows = AttentionShape::kRows;
+    return static_cast<std::size_t>(
+        shape.padded_columns() * shape.width + shape.padded_value_width() * shape.columns +
+        rows * (PaddedToPanel(shape.width) + shape.padded_columns() + shape.padded_value_width()));
+  }
+  Scratch(const AttentionShape& shape, float* base) {
+    const std::int64_t rows = AttentionShape::kRows;
+    keys = base;
+    values = keys + shape.padded_columns() * shape.width;
+    query = values + shape.padded_value_width() * shape.columns;
+    scores = query + rows * PaddedToPanel(shape.width);
+    y = scores + rows * shape.padded_columns();
+  }
+};
+
+// exp(scores) over their sum in place, and its logarithm. A row of -inf gives zeros and -inf.
+float Normalize(float* scores, std::int64_t count) {
+  const float largest = RowMaximum({DType::kF32, scores}, 0, count);
+  const float shift = largest == -std::numeric_limits<float>::infinity() ? 0.0f : largest;
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t s = 0; s < count; ++s) {
+    scores[s] = Exp(scores[s] - shift);
+    sum += scores[s];
+  }
+  const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+#pragma omp simd
+  for (std::int64_t s = 0; s < count; ++s) scores[s] *= inverse;
+  return shift + Log(sum);
+}
+
+struct Attention {
+  AttentionShape shape;
+  DType query_type, key_type, value_type, y_type;
+  bool uses_y, uses_log_sum_exp;
+
+  void operator()(const KernelOperands& operands) const {
+    const Source key{key_type, operands.inputs[1]};
+    const Source value{value_type, operands.inputs[2]};
+    const std::int64_t blocks = shape.row_blocks();
+    const std::int64_t tasks = shape.heads() * blocks;
+    ForEachSlot(tasks, SlotsOf(tasks), shape.work(), [&](std::int64_t slot, std::int64_t begin, std::int64_t end) {
+      const Scratch scratch(
+          shape, static_cast<float*>(operands.workspace) + slot * static_cast<std::int64_t>(Scratch::Floats(shape)));
+      std::int64_t packed = -1;
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t head = task / blocks;
+        if (head != packed) {
+          PackTransposedPanels(key, head * shape.columns * shape.width, shape.width, shape.columns, scratch.keys);
+          PackPanels(value, head * shape.columns * shape.value_width, shape.columns, shape.value_width, scratch.values);
+          packed = head;
+        }
+        RunBlock(operands, scratch, head, task % blocks * AttentionShape::kRows);
+      }
+    });
+  }
+
+  void RunBlock(const KernelOperands& operands, const Scratch& scratch, std::int64_t head, std::int64_t first) const {
+    const std::int64_t rows = std::min(AttentionShape::kRows, shape.rows - first);
+    const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
+    const std::int64_t stride = shape.padded_columns();
+    const std::int64_t row_base = head * shape.rows + first;
+    const float* query =
+        LoadRows({query_type, operands.inputs[0]}, row_base * shape.width, rows, shape.width, scratch.query);
+    std::fill_n(scratch.scores, rows * stride, 0.0f);
+    AddProduct({query, shape.width, 1}, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores, stride);
+    const auto* mask = shape.has_mask ? static_cast<const std::uint8_t*>(operands.inputs[3]) : nullptr;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      float* const scores = scratch.scores + r * stride;
+      shape.ScaleAndMask(mask, head, first + r, columns, scores);
+      const float log_sum_exp = Normalize(scores, columns);
+      if (uses_log_sum_exp) static_cast<float*>(operands.outputs[1])[row_base + r] = log_sum_exp;
+      RoundThrough(value_type, scores, columns);
+    }
+    if (!uses_y) return;
+    const std::int64_t y_stride = shape.padded_value_width();
+    std::fill_n(scratch.y, rows * y_stride, 0.0f);
+    AddProduct({scratch.scores, stride, 1}, rows, columns, scratch.values, shape.columns, shape.value_width, scratch.y,
+               y_stride);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      StoreFloats(y_type, scratch.y + r * y_stride, operands.outputs[0], (row_base + r) * shape.value_width,
+                  shape.value_width);
+    }
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) {
+  const AttentionShape shape = AttentionShape::Of(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
+                                                  spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
+  const Attention run{shape,
+                      spec.inputs[0].dtype,
+                      spec.inputs[1].dtype,
+                      spec.inputs[2].dtype,
+                      spec.outputs[0].dtype,
+                      spec.uses(0),
+                      spec.outputs.size() > 1 && spec.uses(1)};
+  const std::int64_t slots = SlotsOf(shape.heads() * shape.row_blocks());
+  return MakeKernel(run, static_cast<std::size_t>(slots) * Scratch::Floats(shape) * sizeof(float));
+}
+
+}  // namespace
+
+void RegisterAttention(Registry& registry) { registry.Add("attention", CreateAttention); }
+
+}  // namespace mpc::cpu

@@ -1,0 +1,161 @@
+// attention_grad: a task is a head. Blocks of query rows compute their probabilities again and add to the derivatives
+// by key and value, which stay in f32 in the workspace until the head is done.
+#include "kernels/cpu/attention_rows.h"
+#include "kernels/cpu/registry.h"
+
+namespace mpc::cpu {
+namespace {
+
+/// The workspace of a task. Panels are right operands: keys by column and by row, values by column, and the block's
+/// rows of query and dy.
+struct Scratch {
+  float *keys_by_column, *keys_by_row, *values_by_column;
+  float *query, *query_panels, *dy, *dy_panels;
+  float *p, *ds, *dquery, *dkey, *dvalue;
+  std::int64_t floats = 0;
+
+  Scratch(const AttentionShape& shape, float* base) {
+    const std::int64_t rows = AttentionShape::kRows;
+    const std::int64_t width = shape.padded_width();
+    const std::int64_t value_width = shape.padded_value_width();
+    const std::int64_t columns = shape.padded_columns();
+    const auto take = [&](std::int64_t count) {
+      float* const part = base == nullptr ? nullptr : base + floats;
+      floats += count;
+      return part;
+    };
+    keys_by_column = take(columns * shape.width);
+    keys_by_row = take(width * shape.columns);
+    values_by_column = take(columns * shape.value_width);
+    query = take(rows * width);
+    query_panels = take(rows * width);
+    dy = take(rows * value_width);
+    dy_panels = take(rows * value_width);
+    p = take(rows * columns);
+    ds = take(rows * columns);
+    dquery = take(rows * width);
+    dkey = take(shape.columns * width);
+    dvalue = take(shape.columns * value_width);
+  }
+};
+
+struct AttentionGrad {
+  AttentionShape shape;
+  DType dy_type, query_type, key_type, value_type;
+  std::array<DType, 3> result_types;
+  std::array<bool, 3> used;
+
+  void operator()(const KernelOperands& operands) const {
+    const Source key{key_type, operands.inputs[2]};
+    const Source value{value_type, operands.inputs[3]};
+    const std::int64_t floats = Scratch(shape, nullptr).floats;
+    const std::int64_t slots = std::min(shape.heads(), AttentionShape::kSlots);
+    ForEachSlot(shape.heads(), slots, shape.work() * 3, [&](std::int64_t slot, std::int64_t begin, std::int64_t end) {
+      const Scratch scratch(shape, static_cast<float*>(operands.workspace) + slot * floats);
+      for (std::int64_t head = begin; head < end; ++head) {
+        const std::int64_t key_base = head * shape.columns * shape.width;
+        const std::int64_t value_base = head * shape.columns * shape.value_width;
+        PackTransposedPanels(key, key_base, shape.width, shape.columns, scratch.keys_by_column);
+        PackPanels(key, key_base, shape.columns, shape.width, scratch.keys_by_row);
+        PackTransposedPanels(value, value_base, shape.value_width, shape.columns, scratch.values_by_column);
+        std::fill_n(scratch.dkey, shape.columns * shape.padded_width(), 0.0f);
+        std::fill_n(scratch.dvalue, shape.columns * shape.padded_value_width(), 0.0f);
+        for (std::int64_t first = 0; first < shape.rows; first += AttentionShape::kRows) {
+          RunBlock(operands, scratch, head, first);
+        }
+        Store(1, scratch.dkey, shape.columns, shape.width, key_base, operands);
+        Store(2, scratch.dvalue, shape.columns, shape.value_width, value_base, operands);
+      }
+    });
+  }
+
+  // Rows of a padded f32 matrix to result `index`.
+  void Store(std::size_t index, const float* from, std::int64_t rows, std::int64_t width, std::int64_t base,
+             const KernelOperands& operands) const {
+    if (!used[index]) return;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      StoreFloats(result_types[index], from + r * PaddedToPanel(width), operands.outputs[index], base + r * width,
+                  width);
+    }
+  }
+
+  // p = exp(scores - log_sum_exp), ds = scale * p * (dp - delta), each rounded to what its products read.
+  void DifferentiateRow(float log_sum_exp, std::int64_t columns, float* p, float* ds) const {
+    if (log_sum_exp == -std::numeric_limits<float>::infinity()) {
+      std::fill_n(p, columns, 0.0f);
+      std::fill_n(ds, columns, 0.0f);
+      return;
+    }
+    float delta = 0;
+#pragma omp simd reduction(+ : delta)
+    for (std::int64_t s = 0; s < columns; ++s) {
+      p[s] = Exp(p[s] - log_sum_exp);
+      delta += ds[s] * p[s];
+    }
+    const float scale = shape.scale;
+#pragma omp simd
+    for (std::int64_t s = 0; s < columns; ++s) ds[s] = scale * p[s] * (ds[s] - delta);
+    RoundThrough(value_type, p, columns);
+    RoundThrough(query_type, ds, columns);
+  }
+
+  void RunBlock(const KernelOperands& operands, const Scratch& scratch, std::int64_t head, std::int64_t first) const {
+    const std::int64_t rows = std::min(AttentionShape::kRows, shape.rows - first);
+    const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
+    const std::int64_t stride = shape.padded_columns();
+    const std::int64_t row_base = head * shape.rows + first;
+    const Source dy_source{dy_type, operands.inputs[0]};
+    const Source query_source{query_type, operands.inputs[1]};
+    const float* dy = LoadRows(dy_source, row_base * shape.value_width, rows, shape.value_width, scratch.dy);
+    const float* query = LoadRows(query_source, row_base * shape.width, rows, shape.width, scratch.query);
+    std::fill_n(scratch.p, rows * stride, 0.0f);
+    std::fill_n(scratch.ds, rows * stride, 0.0f);
+    AddProduct({query, shape.width, 1}, rows, shape.width, scratch.keys_by_column, shape.width, columns, scratch.p,
+               stride);
+    AddProduct({dy, shape.value_width, 1}, rows, shape.value_width, scratch.values_by_column, shape.value_width,
+               columns, scratch.ds, stride);
+    const auto* mask = shape.has_mask ? static_cast<const std::uint8_t*>(operands.inputs[5]) : nullptr;
+    const auto* log_sum_exp = static_cast<const float*>(operands.inputs[4]);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      float* const p = scratch.p + r * stride;
+      shape.ScaleAndMask(mask, head, first + r, columns, p);
+      DifferentiateRow(log_sum_exp[row_base + r], columns, p, scratch.ds + r * stride);
+    }
+    if (used[2]) {
+      PackPanels({DType::kF32, dy}, 0, rows, shape.value_width, scratch.dy_panels);
+      AddProduct({scratch.p, 1, stride}, columns, rows, scratch.dy_panels, rows, shape.value_width, scratch.dvalue,
+                 shape.padded_value_width());
+    }
+    if (used[1]) {
+      PackPanels({DType::kF32, query}, 0, rows, shape.width, scratch.query_panels);
+      AddProduct({scratch.ds, 1, stride}, columns, rows, scratch.query_panels, rows, shape.width, scratch.dkey,
+                 shape.padded_width());
+    }
+    if (used[0]) {
+      std::fill_n(scratch.dquery, rows * shape.padded_width(), 0.0f);
+      AddProduct({scratch.ds, stride, 1}, rows, columns, scratch.keys_by_row, shape.columns, shape.width,
+                 scratch.dquery, shape.padded_width());
+      Store(0, scratch.dquery, rows, shape.width, row_base * shape.width, operands);
+    }
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec) {
+  const AttentionShape shape = AttentionShape::Of(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
+                                                  spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
+  const AttentionGrad run{shape,
+                          spec.inputs[0].dtype,
+                          spec.inputs[1].dtype,
+                          spec.inputs[2].dtype,
+                          spec.inputs[3].dtype,
+                          {spec.outputs[0].dtype, spec.outputs[1].dtype, spec.outputs[2].dtype},
+                          {spec.uses(0), spec.uses(1), spec.uses(2)}};
+  const std::int64_t slots = std::min(shape.heads(), AttentionShape::kSlots);
+  return MakeKernel(run, static_cast<std::size_t>(slots * Scratch(shape, nullptr).floats) * sizeof(float));
+}
+
+}  // namespace
+
+void RegisterAttentionGrad(Registry& registry) { registry.Add("attention_grad", CreateAttentionGrad); }
+
+}  // namespace mpc::cpu

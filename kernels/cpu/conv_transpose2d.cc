@@ -1,0 +1,87 @@
+// conv_transpose2d: oneDNN's derivative of a convolution by its input, then the bias. With a bias the derivative stays
+// f32 until the sum is rounded.
+#include <utility>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
+#include "kernels/window.h"
+
+namespace mpc::cpu {
+namespace {
+
+std::size_t Aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// Adds a bias a channel to what another kernel computes in f32.
+class BiasedKernel final : public Kernel {
+ public:
+  BiasedKernel(std::unique_ptr<Kernel> product, const KernelSpec& spec)
+      : product_(std::move(product)), bias_type_(spec.inputs[2].dtype), y_type_(spec.outputs[0].dtype) {
+    const Shape& y = spec.outputs[0].shape;
+    const std::string format = spec.attributes.GetString("data_format", "NCHW");
+    const ImageAxes axes = AxesOf(format);
+    channels_ = y[static_cast<std::size_t>(axes.channel)];
+    // Runs of one channel (NCHW) or of every channel (NHWC).
+    channels_last_ = format == "NHWC";
+    run_ =
+        channels_last_ ? channels_ : y[static_cast<std::size_t>(axes.height)] * y[static_cast<std::size_t>(axes.width)];
+    runs_ = spec.outputs[0].num_elements() / run_;
+    bias_offset_ = Aligned(product_->workspace_bytes());
+    sum_offset_ = bias_offset_ + Aligned(static_cast<std::size_t>(channels_) * sizeof(float));
+    in_place_ = y_type_ == DType::kF32;
+    bytes_ = sum_offset_ + (in_place_ ? 0 : static_cast<std::size_t>(runs_ * run_) * sizeof(float));
+  }
+
+  std::size_t workspace_bytes() const override { return bytes_; }
+
+  void Run(const KernelOperands& operands) override {
+    auto* workspace = static_cast<std::byte*>(operands.workspace);
+    auto* bias = reinterpret_cast<float*>(workspace + bias_offset_);
+    void* sums = in_place_ ? operands.outputs[0] : workspace + sum_offset_;
+    product_->Run({operands.inputs, &sums, workspace});
+    LoadFloats(bias_type_, operands.inputs[2], 0, channels_, bias);
+    const auto* values = static_cast<const float*>(sums);
+    const Sink y{y_type_, operands.outputs[0]};
+    ParallelFor(runs_, runs_ * run_, [&](std::int64_t run) {
+      for (std::int64_t start = 0; start < run_; start += kBlock) {
+        const std::int64_t size = std::min(kBlock, run_ - start);
+        const std::int64_t offset = run * run_ + start;
+        const float* in = values + offset;
+        const float* terms = bias + (channels_last_ ? start : run % channels_);
+        BlockBuffer buffer;
+        float* target = y.Target(offset, buffer.values);
+        if (channels_last_) {
+#pragma omp simd
+          for (std::int64_t i = 0; i < size; ++i) target[i] = in[i] + terms[i];
+        } else {
+#pragma omp simd
+          for (std::int64_t i = 0; i < size; ++i) target[i] = in[i] + *terms;
+        }
+        y.Commit(offset, size, target);
+      }
+    });
+  }
+
+ private:
+  std::unique_ptr<Kernel> product_;
+  DType bias_type_, y_type_;
+  std::int64_t channels_ = 0, run_ = 0, runs_ = 0;
+  bool channels_last_ = false;
+  bool in_place_ = false;
+  std::size_t bias_offset_ = 0, sum_offset_ = 0, bytes_ = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateConvTranspose2d(const KernelSpec& spec) {
+  const bool has_bias = spec.inputs.size() > 2;
+  KernelSpec product{"conv2d_grad_input", {spec.inputs[0], spec.inputs[1]}, spec.outputs, {}, spec.attributes};
+  if (has_bias) product.outputs[0].dtype = DType::kF32;
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = CreateKernel(product);
+  if (!kernel.ok() || !has_bias) return kernel;
+  return std::make_unique<BiasedKernel>(*std::move(kernel), spec);
+}
+
+}  // namespace
+
+void RegisterConvTranspose2d(Registry& registry) { registry.Add("conv_transpose2d", CreateConvTranspose2d); }
+
+}  // namespace mpc::cpu

@@ -1,0 +1,54 @@
+// How a reduction walks its operand: neighbouring axes that are both kept or both reduced are merged, and the innermost
+// merged axis, contiguous, stands alone.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "kernels/cpu/kernel.h"
+
+namespace mpc::cpu {
+
+/// Merged axes of one kind (kept or reduced), outermost first.
+struct AxisList {
+  static constexpr int kMaxRank = 8;
+  int rank = 0;
+  std::array<std::int64_t, kMaxRank> extents{};
+  std::array<std::int64_t, kMaxRank> strides{};
+
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int axis = 0; axis < rank; ++axis) product *= extents[axis];
+    return product;
+  }
+  /// Offset in the operand of the element `index` of these axes.
+  std::int64_t Offset(std::int64_t index) const {
+    std::int64_t offset = 0;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      offset += index % extents[axis] * strides[axis];
+      index /= extents[axis];
+    }
+    return offset;
+  }
+  void Push(std::int64_t extent, std::int64_t stride) {
+    extents[rank] = extent;
+    strides[rank] = stride;
+    ++rank;
+  }
+};
+
+struct ReducePlan {
+  AxisList kept, reduced;  ///< without the inner axis
+  std::int64_t inner = 1;  ///< extent of the innermost merged axis, contiguous
+  bool inner_reduced = true;
+  float divisor = 1;  ///< elements that meet in one result
+  DType in = DType::kF32, out = DType::kF32;
+};
+
+/// The plan of the reduction of operand `position` over the attribute `axes` (none: all). Errors: UNIMPLEMENTED for
+/// more than eight axes, INVALID_ARGUMENT for an axis that the operand lacks.
+absl::StatusOr<ReducePlan> PlanReduce(const KernelSpec& spec, std::size_t position);
+
+}  // namespace mpc::cpu

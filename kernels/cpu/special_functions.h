@@ -1,0 +1,152 @@
+// log1p, sin, cos, the normal distribution and powers, free of branches and calls like those of vector_math.h. Largest
+// errors measured against f64, every seventh f32 bit pattern: Log1p 1.44 ulp, Sine and Cosine 0.53 ulp,
+// NormalDistribution's cdf 6.76 ulp and density 3.55 ulp, Power 0.5002 ulp.
+// What is long is always inlined: a call would keep the loop around it from being vectorised.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "kernels/cpu/vector_math.h"
+
+namespace mpc::cpu {
+
+inline float Log1p(float x) {
+  const float u = 1.0f + x;
+  // What the sum rounded away, as a share of u: log(1 + x) = log(u) + (x - (u - 1)) / u to first order.
+  const bool regular = u > 0.0f && u < __builtin_inff();
+  const float lost = regular ? (x - (u - 1.0f)) / u : 0.0f;
+  return Log(u) + lost;
+}
+
+/// Arguments up to which SineOrCosine reduces exactly enough.
+inline constexpr float kTrigonometricLimit = 0x1p30f;
+
+/// sin(x) or cos(x) for |x| <= kTrigonometricLimit, evaluated in f64. Beyond, NaN and infinities included, only
+/// <cmath> is right.
+template <bool kCosine>
+[[gnu::always_inline]] inline float SineOrCosine(float x) {
+  // n = round(x / (pi / 2)): adding 1.5 * 2^52 leaves the integer in the low fraction bits.
+  const double shifted = static_cast<double>(x) * 0x1.45f306dc9c883p-1 + 0x1.8p52;
+  const double n = shifted - 0x1.8p52;
+  // pi / 2 in two parts of 53 bits each.
+  const double r = std::fma(-n, 0x1.1a62633145c07p-54, std::fma(-n, 0x1.921fb54442d18p0, static_cast<double>(x)));
+  const double z = r * r;
+  // Taylor series on [-pi/4, pi/4]: the first terms left out are 2^-28 and 2^-32 of the values.
+  double sine = 1.0 / 362880;
+  sine = std::fma(sine, z, -1.0 / 5040);
+  sine = std::fma(sine, z, 1.0 / 120);
+  sine = std::fma(sine, z, -1.0 / 6);
+  sine = std::fma(sine * z, r, r);
+  double cosine = -1.0 / 3628800;
+  cosine = std::fma(cosine, z, 1.0 / 40320);
+  cosine = std::fma(cosine, z, -1.0 / 720);
+  cosine = std::fma(cosine, z, 1.0 / 24);
+  cosine = std::fma(cosine, z, -0.5);
+  cosine = std::fma(cosine, z, 1.0);
+  const std::uint64_t quadrant = std::bit_cast<std::uint64_t>(shifted) + (kCosine ? 1 : 0);
+  const double value = (quadrant & 1) != 0 ? cosine : sine;
+  return static_cast<float>((quadrant & 2) != 0 ? -value : value);
+}
+
+/// The standard normal distribution at x: Phi(x) = (1 + erf(x / sqrt 2)) / 2, with its relative accuracy in the lower
+/// tail, and its derivative.
+struct NormalDistribution {
+  float cdf;
+  float density;
+
+  [[gnu::always_inline]] static NormalDistribution At(float x) {
+    // Beyond 20 both are 0 (or 1); a NaN passes the comparison unchanged.
+    float a = std::fabs(x);
+    a = a > 20.0f ? 20.0f : a;
+    // exp(-a^2 / 2) where a^2 = square + error exactly: the exponent would amplify the rounding of the square.
+    const float square = a * a;
+    const float error = std::fma(a, a, -square);
+    const float bell = Exp(-0.5f * square) * (1.0f - 0.5f * error);
+    // Phi(-a) exp(a^2 / 2) = t q(t) with t = 1 / (1 + 0.3 a): q interpolates at the Chebyshev nodes of a in [0, 15],
+    // relative error 4.4e-9.
+    const float t = 1.0f / (1.0f + 0.3f * a);
+    float q = -0.0209846694f;
+    q = std::fma(q, t, 0.114402112f);
+    q = std::fma(q, t, -0.232835483f);
+    q = std::fma(q, t, 0.197921644f);
+    q = std::fma(q, t, -0.0844812823f);
+    q = std::fma(q, t, 0.0988308412f);
+    q = std::fma(q, t, 0.0774857707f);
+    q = std::fma(q, t, 0.110423197f);
+    q = std::fma(q, t, 0.119550118f);
+    q = std::fma(q, t, 0.11968775f);
+    const float tail = bell * (t * q);
+    return {x > 0.0f ? 1.0f - tail : tail, 0.398942280f * bell};
+  }
+};
+
+/// x^exponent for one constant exponent, evaluated in f64. Special values are those of std::pow, but for a fractional
+/// power of -infinity: NaN, as for every negative number.
+class Power {
+ public:
+  explicit Power(double exponent) : exponent_(exponent) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const bool integral = std::floor(exponent) == exponent;
+    negates_ = integral && std::fmod(exponent, 2) != 0;
+    at_zero_ = exponent > 0 ? 0 : (exponent < 0 ? infinity : 1);
+    at_infinity_ = exponent > 0 ? infinity : (exponent < 0 ? 0 : 1);
+    at_nan_ = exponent == 0 ? 1 : std::numeric_limits<double>::quiet_NaN();
+    // What a negative number's power is multiplied by.
+    sign_ = negates_ ? -1 : (integral ? 1 : std::numeric_limits<double>::quiet_NaN());
+  }
+
+  [[gnu::always_inline]] double operator()(float x) const {
+    const float a = std::fabs(x);
+    const bool subnormal = a < 0x1p-126f;
+    const float scaled = subnormal ? a * 0x1p23f : a;
+    // a = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(scaled);
+    const std::int32_t offset = static_cast<std::int32_t>(bits - 0x3f3504f3u) >> 23;
+    const double m = std::bit_cast<float>(bits - (static_cast<std::uint32_t>(offset) << 23));
+    const double e = static_cast<float>(offset) - (subnormal ? 23.0f : 0.0f);
+    // log m = 2 artanh((m - 1) / (m + 1)), relative error 2^-39.
+    const double s = (m - 1) / (m + 1);
+    const double z = s * s;
+    double p = 2.0 / 13;
+    p = std::fma(p, z, 2.0 / 11);
+    p = std::fma(p, z, 2.0 / 9);
+    p = std::fma(p, z, 2.0 / 7);
+    p = std::fma(p, z, 2.0 / 5);
+    p = std::fma(p, z, 2.0 / 3);
+    p = std::fma(p, z, 2.0);
+    double y = exponent_ * std::fma(e, 0x1.62e42fefa39efp-1, p * s);
+    // Beyond these the power is infinite or 0 in f32, times any f32 too.
+    y = y > 300 ? 300 : y;
+    y = y < -300 ? -300 : y;
+    const double shifted = y * 0x1.71547652b82fep0 + 0x1.8p52;
+    const double n = shifted - 0x1.8p52;
+    const double r = std::fma(-n, 0x1.62e42fefa39efp-1, y);
+    double exp = 1.0 / 362880;
+    exp = std::fma(exp, r, 1.0 / 40320);
+    exp = std::fma(exp, r, 1.0 / 5040);
+    exp = std::fma(exp, r, 1.0 / 720);
+    exp = std::fma(exp, r, 1.0 / 120);
+    exp = std::fma(exp, r, 1.0 / 24);
+    exp = std::fma(exp, r, 1.0 / 6);
+    exp = std::fma(exp, r, 0.5);
+    exp = std::fma(exp, r, 1.0);
+    exp = std::fma(exp, r, 1.0);
+    const std::uint64_t scale = (std::bit_cast<std::uint64_t>(shifted) << 52) + 0x3ff0000000000000u;
+    double value = exp * std::bit_cast<double>(scale);
+    value = a == 0.0f ? at_zero_ : value;
+    value = a == __builtin_inff() ? at_infinity_ : value;
+    value = x < 0.0f ? sign_ * value : value;
+    value = x == 0.0f && negates_ ? std::copysign(value, static_cast<double>(x)) : value;
+    return x != x ? at_nan_ : value;
+  }
+
+ private:
+  double exponent_;
+  bool negates_;
+  double at_zero_, at_infinity_, at_nan_, sign_;
+};
+
+}  // namespace mpc::cpu

@@ -1,0 +1,110 @@
+// What surrounds the optimizers of a step: gradient norms, accumulation over micro-steps, flags, statistics.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "kernels/reference/functions.h"
+
+namespace mpc::reference {
+namespace {
+
+// Whether the optional predicate at `position` turns the update off.
+bool Skipped(Inputs inputs, std::size_t position) {
+  return HasOperand(inputs, position) && Scalar(inputs[position]) == 0;
+}
+
+void ScaleLoss(const Attributes&, Inputs inputs, Outputs outputs) {
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    outputs[0].values[i] = inputs[0].values[i] * Scalar(inputs[1]);
+  }
+}
+
+void MergeChecks(const Attributes&, Inputs inputs, Outputs outputs) {
+  double largest = -1;
+  double smallest = -1;
+  for (const Tensor& check : inputs) {
+    largest = std::max(largest, Scalar(check));
+    smallest = std::min(smallest, Scalar(check));
+  }
+  outputs[0].values[0] = largest >= 0 ? largest : smallest;
+}
+
+void AllOf(const Attributes&, Inputs inputs, Outputs outputs) {
+  outputs[0].values[0] =
+      std::all_of(inputs.begin(), inputs.end(), [](const Tensor& flag) { return Scalar(flag) != 0; });
+}
+
+void AnyOf(const Attributes&, Inputs inputs, Outputs outputs) {
+  outputs[0].values[0] =
+      std::any_of(inputs.begin(), inputs.end(), [](const Tensor& flag) { return Scalar(flag) != 0; });
+}
+
+void GlobalNorm(const Attributes&, Inputs inputs, Outputs outputs) {
+  double sum = 0;
+  for (const Tensor& gradient : inputs) {
+    for (double value : gradient.values) sum += value * value;
+  }
+  outputs[0].values[0] = std::sqrt(sum);
+}
+
+void ClipByNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const double norm = Scalar(inputs[1]);
+  const double limit = FloatAttribute(attributes, "max_norm", 1);
+  const double factor = std::isfinite(norm) ? std::min(1.0, limit / (norm + static_cast<double>(1e-6f)))
+                                            : std::numeric_limits<double>::quiet_NaN();
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) outputs[0].values[i] = inputs[0].values[i] * factor;
+}
+
+void AccumulateGradient(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const auto count = static_cast<double>(attributes.GetInt("count", 1));
+  const bool first = Scalar(inputs[2]) == 0;
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    const double sum = first ? 0 : inputs[0].values[i];
+    outputs[0].values[i] = Skipped(inputs, 3) ? inputs[0].values[i] : sum + inputs[1].values[i] / count;
+  }
+}
+
+void NextMicroStep(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const auto micro_step = static_cast<std::int64_t>(Scalar(inputs[0]));
+  const std::int64_t next = (micro_step + 1) % attributes.GetInt("count", 1);
+  outputs[0].values[0] = static_cast<double>(Skipped(inputs, 1) ? micro_step : next);
+}
+
+// The biased exponent of an f32 value.
+std::size_t ExponentBin(double value) {
+  if (!std::isfinite(value)) return 255;
+  if (std::abs(value) < 0x1p-126) return 0;
+  return static_cast<std::size_t>(std::ilogb(value) + 127);
+}
+
+void TensorStatistics(const Attributes&, Inputs inputs, Outputs outputs) {
+  std::fill(outputs[0].values.begin(), outputs[0].values.end(), 0.0);
+  double zeros = 0;
+  double largest = 0;
+  for (double value : inputs[0].values) {
+    outputs[0].values[ExponentBin(value)] += 1;
+    if (value == 0) zeros += 1;
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  }
+  outputs[1].values[0] = zeros;
+  outputs[2].values[0] = largest;
+}
+
+constexpr NamedFunction kTable[] = {
+    {"scale_loss", ScaleLoss},
+    {"merge_checks", MergeChecks},
+    {"all_of", AllOf},
+    {"any_of", AnyOf},
+    {"global_norm", GlobalNorm},
+    {"clip_by_norm", ClipByNorm},
+    {"accumulate_gradient", AccumulateGradient},
+    {"next_micro_step", NextMicroStep},
+    {"tensor_statistics", TensorStatistics},
+};
+
+}  // namespace
+
+FunctionTable StepFunctions() { return kTable; }
+
+}  // namespace mpc::reference

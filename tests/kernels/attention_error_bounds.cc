@@ -1,0 +1,190 @@
+// A score is a sum of D products, off by (D + 2) u times the sum of their magnitudes. What scores are off by becomes a
+// relative error of exp(score); a probability that is then within its error of a tie may round to either low neighbour.
+#include "tests/kernels/attention_error_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/reference/functions.h"
+
+namespace mpc::test {
+namespace {
+
+using reference::Tensor;
+using Errors = std::vector<std::optional<ElementErrors>>;
+
+constexpr double kU = 0x1p-24;
+constexpr double kUnderflow = 0x1p-126;
+constexpr double kFunction = 8 * kU;  // exp and log
+
+/// A computed number with what it may be off by.
+struct Uncertain {
+  double value = 0;
+  double error = 0;
+
+  /// What rounding to `dtype` makes of it: f32 arithmetic is not rounded again.
+  Uncertain Rounded(DType dtype) const {
+    if (!IsLowPrecision(dtype)) return *this;
+    const double rounded = reference::RoundTo(dtype, value);
+    const double low = reference::RoundTo(dtype, value - error);
+    const double high = reference::RoundTo(dtype, value + error);
+    return {rounded, std::max(rounded - low, high - rounded)};
+  }
+};
+
+/// The scores of a case, row by row.
+class Scores {
+ public:
+  Scores(const op_cases::OpCase& op_case, const Tensor& query, const Tensor& key, const Tensor& value,
+         const Tensor* mask)
+      : heads(Extent(query, 0) * Extent(query, 1)),
+        rows(Extent(query, 2)),
+        columns(Extent(key, 2)),
+        width(Extent(query, 3)),
+        value_width(Extent(value, 3)),
+        query_(query.values),
+        key_(key.values),
+        scale(reference::FloatAttribute(op_case.attributes, "scale", 1)),
+        causal_(op_case.attributes.GetBool("causal")) {
+    const Shape& q = query.spec.shape;
+    if (mask == nullptr) return;
+    for (std::size_t index : reference::BroadcastIndices(mask->spec.shape, {q[0], q[1], q[2], key.spec.shape[2]})) {
+      mask_.push_back(mask->values[index] != 0);
+    }
+  }
+
+  bool Allowed(std::size_t head, std::size_t t, std::size_t s) const {
+    if (causal_ && s + rows > t + columns) return false;
+    return mask_.empty() || mask_[(head * rows + t) * columns + s];
+  }
+  Uncertain At(std::size_t head, std::size_t t, std::size_t s) const {
+    double sum = 0;
+    double magnitude = 0;
+    for (std::size_t d = 0; d < width; ++d) {
+      const double term = query_[(head * rows + t) * width + d] * key_[(head * columns + s) * width + d];
+      sum += term;
+      magnitude += std::abs(term);
+    }
+    return {scale * sum, (static_cast<double>(width) + 2) * kU * std::abs(scale) * magnitude};
+  }
+
+  const std::size_t heads, rows, columns, width, value_width;
+
+ private:
+  static std::size_t Extent(const Tensor& tensor, std::size_t axis) {
+    return static_cast<std::size_t>(tensor.spec.shape[axis]);
+  }
+  const std::vector<double>& query_;
+  const std::vector<double>& key_;
+
+ public:
+  const double scale;
+
+ private:
+  bool causal_;
+  std::vector<bool> mask_;
+};
+
+}  // namespace
+
+Errors AttentionErrors(const op_cases::OpCase& op_case, const std::vector<Tensor>& inputs,
+                       const std::vector<Tensor>& exact) {
+  const Tensor& value = inputs[2];
+  const Scores scores(op_case, inputs[0], inputs[1], value, inputs.size() > 3 ? &inputs[3] : nullptr);
+  const auto count = static_cast<double>(scores.columns);
+  ElementErrors y_error(exact[0].values.size()), log_sum_exp_error(exact[1].values.size());
+  for (std::size_t row = 0; row < scores.heads * scores.rows; ++row) {
+    const std::size_t head = row / scores.rows;
+    const std::size_t t = row % scores.rows;
+    const double log_sum_exp = exact[1].values[row];
+    double score_error = 0;
+    double largest = -std::numeric_limits<double>::infinity();
+    for (std::size_t s = 0; s < scores.columns; ++s) {
+      if (!scores.Allowed(head, t, s)) continue;
+      score_error = std::max(score_error, scores.At(head, t, s).error);
+      largest = std::max(largest, scores.At(head, t, s).value);
+    }
+    if (std::isinf(largest)) continue;  // nothing to read: -inf and 0, exactly
+    // Terms of one sign: their relative errors, the additions, and d exp(-d) < 1 for the rounded differences.
+    const double sum_error = score_error + (count + 3) * kU + kFunction;
+    log_sum_exp_error[row] =
+        sum_error + kFunction * (log_sum_exp - largest) + 2 * kU * (std::abs(largest) + std::abs(log_sum_exp));
+    std::vector<double> magnitude(scores.value_width);
+    for (std::size_t s = 0; s < scores.columns; ++s) {
+      if (!scores.Allowed(head, t, s)) continue;
+      const double score = scores.At(head, t, s).value;
+      const double probability = std::exp(score - log_sum_exp);
+      const double relative = score_error + sum_error + kFunction + (largest - score + 4) * kU;
+      const Uncertain p = Uncertain{probability, probability * relative}.Rounded(value.spec.dtype);
+      for (std::size_t e = 0; e < scores.value_width; ++e) {
+        const double v = std::abs(value.values[(head * scores.columns + s) * scores.value_width + e]);
+        y_error[row * scores.value_width + e] += (p.error + (count + 2) * kU * p.value) * v;
+      }
+    }
+    for (std::size_t e = 0; e < scores.value_width; ++e) y_error[row * scores.value_width + e] += kUnderflow;
+  }
+  return {y_error, log_sum_exp_error};
+}
+
+Errors AttentionGradErrors(const op_cases::OpCase& op_case, const std::vector<Tensor>& inputs) {
+  const std::vector<double>& dy = inputs[0].values;
+  const Tensor& query = inputs[1];
+  const Tensor& key = inputs[2];
+  const Tensor& value = inputs[3];
+  const Scores scores(op_case, query, key, value, inputs.size() > 5 ? &inputs[5] : nullptr);
+  const auto columns = static_cast<double>(scores.columns);
+  const auto rows = static_cast<double>(scores.rows);
+  ElementErrors dquery(query.values.size()), dkey(key.values.size()), dvalue(value.values.size());
+  for (std::size_t row = 0; row < scores.heads * scores.rows; ++row) {
+    const std::size_t head = row / scores.rows;
+    const std::size_t t = row % scores.rows;
+    const double log_sum_exp = inputs[4].values[row];
+    std::vector<Uncertain> p(scores.columns), dp(scores.columns);
+    Uncertain delta;
+    double delta_magnitude = 0;
+    for (std::size_t s = 0; s < scores.columns; ++s) {
+      const std::size_t at = (head * scores.columns + s) * scores.value_width;
+      double magnitude = 0;
+      for (std::size_t e = 0; e < scores.value_width; ++e) {
+        const double term = dy[row * scores.value_width + e] * value.values[at + e];
+        dp[s].value += term;
+        magnitude += std::abs(term);
+      }
+      dp[s].error = (static_cast<double>(scores.value_width) + 1) * kU * magnitude;
+      if (!scores.Allowed(head, t, s)) continue;
+      const Uncertain score = scores.At(head, t, s);
+      p[s].value = std::exp(score.value - log_sum_exp);
+      p[s].error = p[s].value * (score.error + kFunction + 2 * kU * (std::abs(score.value) + std::abs(log_sum_exp)));
+      delta.value += dp[s].value * p[s].value;
+      delta.error += dp[s].error * p[s].value + std::abs(dp[s].value) * p[s].error;
+      delta_magnitude += std::abs(dp[s].value * p[s].value);
+    }
+    delta.error += (columns + 2) * kU * delta_magnitude;
+    for (std::size_t s = 0; s < scores.columns; ++s) {
+      if (!scores.Allowed(head, t, s)) continue;
+      const double difference = dp[s].value - delta.value;
+      const double scale = std::abs(scores.scale);
+      const Uncertain ds =
+          Uncertain{scores.scale * p[s].value * difference,
+                    scale * (p[s].error * std::abs(difference) + p[s].value * (dp[s].error + delta.error) +
+                             4 * kU * p[s].value * std::abs(difference)) +
+                        kUnderflow}
+              .Rounded(query.spec.dtype);
+      const Uncertain rounded = p[s].Rounded(value.spec.dtype);
+      for (std::size_t e = 0; e < scores.value_width; ++e) {
+        dvalue[(head * scores.columns + s) * scores.value_width + e] +=
+            std::abs(dy[row * scores.value_width + e]) * (rounded.error + (rows + 2) * kU * rounded.value) + kUnderflow;
+      }
+      for (std::size_t d = 0; d < scores.width; ++d) {
+        const std::size_t q = row * scores.width + d;
+        const std::size_t k = (head * scores.columns + s) * scores.width + d;
+        dquery[q] += std::abs(key.values[k]) * (ds.error + (columns + 2) * kU * std::abs(ds.value)) + kUnderflow;
+        dkey[k] += std::abs(query.values[q]) * (ds.error + (rows + 2) * kU * std::abs(ds.value)) + kUnderflow;
+      }
+    }
+  }
+  return {dquery, dkey, dvalue};
+}
+
+}  // namespace mpc::test

@@ -1,0 +1,119 @@
+#include "tests/kernels/optimizer_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "kernels/reference/functions.h"
+
+namespace mpc::test {
+namespace {
+
+using op_cases::OpCase;
+using reference::FloatAttribute;
+using Tensors = std::vector<reference::Tensor>;
+using Errors = std::vector<std::optional<ElementErrors>>;
+
+// The unit roundoff of f32; kernels may flush what is below the smallest normal number.
+constexpr double kU = 0x1p-24;
+constexpr double kUnderflow = 0x1p-126;
+
+Errors AdamErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
+  const bool coupled = op_case.op == "adam";
+  const Attributes& attributes = op_case.attributes;
+  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
+  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
+  const double decay = FloatAttribute(attributes, "weight_decay", op_case.op == "adamw" ? 0.01f : 0.0f);
+  const double learning_rate = std::abs(inputs[4].values[0]);
+  ElementErrors parameter_error, moment1_error, moment2_error;
+  for (std::size_t i = 0; i < exact[0].values.size(); ++i) {
+    const double parameter = std::abs(inputs[0].values[i]);
+    double gradient = std::abs(inputs[3].values[i]);
+    gradient = gradient / FloatAttribute(attributes, "loss_scale", 1) + (coupled ? decay * parameter : 0);
+    const double moment1 = 7 * kU * (beta1 * std::abs(inputs[1].values[i]) + (1 - beta1) * gradient);
+    const double moment2 = 10 * kU * (beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient);
+    // What the moments' errors do to lr * m / (sqrt(v) + eps). The corrections 1 - beta^t are formed in f64: in f32
+    // they would lose their digits to cancellation.
+    const double update = std::abs(exact[0].values[i] - inputs[0].values[i]) + learning_rate * decay * parameter;
+    const double root = std::sqrt(exact[2].values[i]);
+    const double correction = std::abs(exact[1].values[i]) > 0 ? update / std::abs(exact[1].values[i]) : 0;
+    parameter_error.push_back(update * (0.5 * moment2 / (root * root) + 12 * kU) + correction * moment1 +
+                              2 * kU * (parameter + update) + kUnderflow);
+    moment1_error.push_back(moment1 + kUnderflow);
+    moment2_error.push_back(moment2 + kUnderflow);
+  }
+  return {parameter_error, moment1_error, moment2_error};
+}
+
+// A norm of n values: its sum of squares has terms of one sign, and the root halves a relative error.
+double NormError(std::size_t count) { return (static_cast<double>(count) / 2 + 2) * kU; }
+
+double NormOf(const std::vector<double>& values) {
+  double sum = 0;
+  for (double value : values) sum += value * value;
+  return std::sqrt(sum);
+}
+
+Errors LambErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
+  const Attributes& attributes = op_case.attributes;
+  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
+  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
+  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-6f);
+  const double decay = FloatAttribute(attributes, "weight_decay", 0);
+  const double step = inputs[5].values[0] + 1;
+  const double correction1 = 1 - std::pow(beta1, step);
+  const double correction2 = 1 - std::pow(beta2, step);
+  const std::vector<double>& parameter = inputs[0].values;
+  const std::size_t count = parameter.size();
+  ElementErrors parameter_error(count), moment1_error(count), moment2_error(count), direction_error(count);
+  // The direction, and the magnitudes of its two terms: they may cancel.
+  std::vector<double> direction(count), magnitude(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double gradient = std::abs(inputs[3].values[i]) / FloatAttribute(attributes, "loss_scale", 1);
+    moment1_error[i] = 7 * kU * (beta1 * std::abs(inputs[1].values[i]) + (1 - beta1) * gradient) + kUnderflow;
+    moment2_error[i] = 10 * kU * (beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient) + kUnderflow;
+    const double divisor = correction1 * (std::sqrt(exact[2].values[i] / correction2) + epsilon);
+    const double adaptive = exact[1].values[i] / divisor;
+    direction[i] = adaptive + decay * parameter[i];
+    magnitude[i] = std::abs(adaptive) + decay * std::abs(parameter[i]);
+    direction_error[i] = std::abs(adaptive) * 0.5 * moment2_error[i] / exact[2].values[i] + moment1_error[i] / divisor +
+                         8 * kU * magnitude[i];
+  }
+  const double parameter_norm = NormOf(parameter);
+  const double direction_norm = NormOf(direction);
+  const bool comparable = parameter_norm != 0 && direction_norm != 0;
+  const double ratio = comparable ? std::min(parameter_norm / direction_norm, 10.0) : 1.0;
+  const double ratio_error = comparable ? 2 * NormError(count) + NormOf(direction_error) / direction_norm + 2 * kU : 0;
+  const double rate = std::abs(inputs[4].values[0]) * ratio;
+  for (std::size_t i = 0; i < count; ++i) {
+    parameter_error[i] = rate * (direction_error[i] + magnitude[i] * (ratio_error + 3 * kU)) +
+                         2 * kU * (std::abs(parameter[i]) + rate * magnitude[i]) + kUnderflow;
+  }
+  return {parameter_error, moment1_error, moment2_error};
+}
+
+Errors GlobalNormErrors(const Tensors& inputs, const Tensors& exact) {
+  std::size_t count = 0;
+  for (const reference::Tensor& gradient : inputs) count += gradient.values.size();
+  return {ElementErrors{NormError(count) * std::abs(exact[0].values[0]) + kUnderflow}};
+}
+
+// The shadow is the parameter, rounded once more.
+Errors WithShadow(const OpCase& op_case, Errors errors) {
+  if (op_case.attributes.GetString("shadow", "none") != "none") errors.push_back(errors.front());
+  return errors;
+}
+
+}  // namespace
+
+std::optional<Errors> OptimizerErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
+  const std::string& op = op_case.op;
+  if (op == "adam" || op == "adam_weight_decay" || op == "adamw") {
+    return WithShadow(op_case, AdamErrors(op_case, inputs, exact));
+  }
+  if (op == "lamb") return WithShadow(op_case, LambErrors(op_case, inputs, exact));
+  if (op == "global_norm") return GlobalNormErrors(inputs, exact);
+  return std::nullopt;
+}
+
+}  // namespace mpc::test

@@ -1,0 +1,95 @@
+// RUN: mpc-opt %s --verify-diagnostics --split-input-file
+
+func.func @scale_loss(%0: tensor<4xf32>, %1: tensor<1xf32>) {
+  // expected-error @+1 {{'mpc.scale_loss' op scale_loss expects scalars (rank 0), got tensor<1xf32>}}
+  %r0 = mpc.scale_loss %0, %1 : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @merge_checks(%0: tensor<i32>, %1: tensor<2xi32>) {
+  // expected-error @+1 {{'mpc.merge_checks' op merge_checks expects scalars (rank 0), got tensor<2xi32>}}
+  %r0 = mpc.merge_checks %0, %1 : (tensor<i32>, tensor<2xi32>) -> tensor<i32>
+  return
+}
+
+// -----
+
+func.func @no_checks() {
+  // expected-error @+1 {{'mpc.merge_checks' op merge_checks expects at least one check}}
+  %r0 = mpc.merge_checks : () -> tensor<i32>
+  return
+}
+
+// -----
+
+func.func @all_of() {
+  // expected-error @+1 {{'mpc.all_of' op all_of expects at least one flag}}
+  %r0 = mpc.all_of : () -> tensor<i1>
+  return
+}
+
+// -----
+
+func.func @any_of(%0: tensor<2xi1>) {
+  // expected-error @+1 {{'mpc.any_of' op any_of expects scalars (rank 0), got tensor<2xi1>}}
+  %r0 = mpc.any_of %0 : (tensor<2xi1>) -> tensor<i1>
+  return
+}
+
+// -----
+
+func.func @global_norm() {
+  // expected-error @+1 {{'mpc.global_norm' op global_norm expects at least one gradient}}
+  %r0 = mpc.global_norm : () -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @clip_by_norm(%0: tensor<4xf32>, %1: tensor<f32>) {
+  // expected-error @+1 {{'mpc.clip_by_norm' op clip_by_norm expects max_norm > 0, got 0.00}}
+  %r0 = mpc.clip_by_norm %0, %1 {max_norm = 0.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @clip_by_a_tensor(%0: tensor<4xf32>, %1: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.clip_by_norm' op clip_by_norm expects scalars (rank 0), got tensor<4xf32>}}
+  %r0 = mpc.clip_by_norm %0, %1 {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @accumulate_gradient(%0: tensor<4xf32>, %1: tensor<3xf32>, %2: tensor<i32>) {
+  // expected-error @+1 {{'mpc.accumulate_gradient' op accumulate_gradient expects a gradient of shape 4, got tensor<3xf32>}}
+  %r0 = mpc.accumulate_gradient %0, %1, %2 {count = 2 : i64} : (tensor<4xf32>, tensor<3xf32>, tensor<i32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @no_micro_steps(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<i32>) {
+  // expected-error @+1 {{'mpc.accumulate_gradient' op accumulate_gradient expects a count of at least 1 micro-step, got 0}}
+  %r0 = mpc.accumulate_gradient %0, %1, %2 {count = 0 : i64} : (tensor<4xf32>, tensor<4xf32>, tensor<i32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @next_micro_step(%0: tensor<i32>) {
+  // expected-error @+1 {{'mpc.next_micro_step' op next_micro_step expects a count of at least 1 micro-step, got -1}}
+  %r0 = mpc.next_micro_step %0 {count = -1 : i64} : (tensor<i32>) -> tensor<i32>
+  return
+}
+
+// -----
+
+func.func @tensor_statistics(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.tensor_statistics' op result 0 is 'tensor<255xi32>', its shape must be 256}}
+  %r0, %r1, %r2 = mpc.tensor_statistics %0 : (tensor<4xf32>) -> (tensor<255xi32>, tensor<i32>, tensor<f32>)
+  return
+}

@@ -1,0 +1,231 @@
+// RUN: mpc-opt %s --verify-diagnostics --split-input-file
+
+func.func @concat() {
+  // expected-error @+1 {{'mpc.concat' op concat takes the operands (x, inputs...), got 0 operands}}
+  %r0 = mpc.concat : () -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2x4xf32>) {
+  // expected-error @+1 {{'mpc.concat' op concat along axis 0 needs operands that agree on every other axis, got tensor<2x3xf32> and tensor<2x4xf32>}}
+  %r0 = mpc.concat %0, %1 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
+  // expected-error @+1 {{'mpc.concat' op concat along axis 1 needs operands that agree on every other axis, got tensor<2x3xf32> and tensor<2xf32>}}
+  %r0 = mpc.concat %0, %1 {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.concat' op concat axis 2 is outside [-2, 2) of a rank-2 tensor}}
+  %r0 = mpc.concat %0, %1 {axis = 2 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.concat' op result 0 is 'tensor<2x3xf32>', its shape must be 4x3}}
+  %r0 = mpc.concat %0, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.slice' op slice takes one of starts an axis: tensor<2x3xf32> has 2, got 1}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 2, 3>, starts = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.slice' op slice takes one of sizes an axis: tensor<2x3xf32> has 2, got 3}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 2, 3, 1>, starts = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.slice' op slice of axis 1 takes 3 elements from 1 on, but tensor<2x3xf32> has elements 0 to 2 there}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 2, 3>, starts = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.slice' op slice of axis 0 takes 0 elements from 0 on}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 0, 3>, starts = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.slice' op slice of axis 0 takes 9223372036854775807 elements from 9223372036854775807 on}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 9223372036854775807, 3>, starts = array<i64: 9223372036854775807, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @split(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.split' op split sizes must add up to 2, the extent of axis 0 of tensor<2x3xf32>; got 2x2}}
+  %r0, %r1 = mpc.split %0 {sizes = array<i64: 2, 2>} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  return
+}
+
+// -----
+
+func.func @split(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.split' op split sizes must add up to 2, the extent of axis 0 of tensor<2x3xf32>; got 1}}
+  %r0 = mpc.split %0 {sizes = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<1x3xf32>
+  return
+}
+
+// -----
+
+func.func @split(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.split' op split takes sizes >= 1, got -1}}
+  %r0, %r1 = mpc.split %0 {sizes = array<i64: -1, 3>} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  return
+}
+
+// -----
+
+func.func @split(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.split' op split axis -3 is outside [-2, 2) of a rank-2 tensor}}
+  %r0 = mpc.split %0 {axis = -3 : i64, sizes = array<i64: 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @split(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.split' op has 1 results, expected 2}}
+  %r0 = mpc.split %0 {sizes = array<i64: 1, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @pad(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.pad' op pad takes one of low an axis: tensor<2x3xf32> has 2, got 1}}
+  %r0 = mpc.pad %0 {high = array<i64: 0, 0>, low = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @pad(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.pad' op pad takes one of high an axis: tensor<2x3xf32> has 2, got 0}}
+  %r0 = mpc.pad %0 {high = array<i64>, low = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @pad(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.pad' op pad takes widths in [0, 2^47], got low -1 and high 0; slice cuts}}
+  %r0 = mpc.pad %0 {high = array<i64: 0, 0>, low = array<i64: -1, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @gather(%0: tensor<f32>, %1: tensor<2x3xi32>) {
+  // expected-error @+1 {{'mpc.gather' op gather takes a table of rank 1 or more, got tensor<f32>}}
+  %r0 = mpc.gather %0, %1 : (tensor<f32>, tensor<2x3xi32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @gather(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.gather' op operand #1 must be statically shaped tensor of 32-bit signless integer or 64-bit signless integer values}}
+  %r0 = mpc.gather %0, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @gather(%0: tensor<10x4xf32>, %1: tensor<2x3xi32>) {
+  // expected-error @+1 {{'mpc.gather' op result 0 is 'tensor<2x3xf32>', its shape must be 2x3x4}}
+  %r0 = mpc.gather %0, %1 : (tensor<10x4xf32>, tensor<2x3xi32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @gather_grad(%0: tensor<2x3xf32>, %1: tensor<3xi32>) {
+  // expected-error @+1 {{'mpc.gather_grad' op gather_grad expects dy to begin with the shape of the indices, 3, got tensor<2x3xf32>}}
+  %r0 = mpc.gather_grad %0, %1 {rows = 10 : i64} : (tensor<2x3xf32>, tensor<3xi32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @gather_grad(%0: tensor<2x3xf32>, %1: tensor<2xi32>) {
+  // expected-error @+1 {{'mpc.gather_grad' op gather_grad takes rows >= 1, got 0}}
+  %r0 = mpc.gather_grad %0, %1 {rows = 0 : i64} : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @one_hot(%0: tensor<2x3xi32>) {
+  // expected-error @+1 {{'mpc.one_hot' op one_hot takes a depth >= 1, got 0}}
+  %r0 = mpc.one_hot %0 {depth = 0 : i64} : (tensor<2x3xi32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @one_hot(%0: tensor<2x3xi32>) {
+  // expected-error @+1 {{'mpc.one_hot' op result #0 must be statically shaped tensor of 32-bit float or 64-bit float values}}
+  %r0 = mpc.one_hot %0 {depth = 4 : i64} : (tensor<2x3xi32>) -> tensor<2x3x4xf16>
+  return
+}
+
+// -----
+
+func.func @reduce_max(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.reduce_max' op reduce_max axes must be distinct and in [0, 2), got 2}}
+  %r0 = mpc.reduce_max %0 {axes = array<i64: 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_max(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.reduce_max' op result 0 is 'tensor<2xf32>', its shape must be 2x1}}
+  %r0 = mpc.reduce_max %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<2x3xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_max_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>, %2: tensor<2xf32>) {
+  // expected-error @+1 {{'mpc.reduce_max_grad' op reduce_max_grad expects dy of shape 2, got tensor<2x3xf32>}}
+  %r0 = mpc.reduce_max_grad %0, %1, %2 {axes = array<i64: 1>} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_max_grad(%0: tensor<2xf32>, %1: tensor<2x3xf32>, %2: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.reduce_max_grad' op reduce_max_grad expects y of shape 2, got tensor<2x3xf32>}}
+  %r0 = mpc.reduce_max_grad %0, %1, %2 {axes = array<i64: 1>} : (tensor<2xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
