@@ -4,13 +4,30 @@
 
 include "mlir/Pass/PassBase.td"
 
+// What the AMP pass and the precision verifier both need to know.
+class PrecisionListOptions {
+  list<Option> common = [
+    Option<"level", "level", "std::string", "\"O0\"", "O0, O1, O2, O3 or auto">,
+    ListOption<"allow", "allow", "std::string", "Operations or Cell paths to run low">,
+    ListOption<"deny", "deny", "std::string", "Operations or Cell paths to run in f32">,
+    ListOption<"infer", "infer", "std::string", "Operations or Cell paths that follow their operands">,
+    ListOption<"clear", "clear", "std::string", "Operations or Cell paths that move or compare values">];
+}
+
 def AmpPass : Pass<"mpc-amp", "::mlir::ModuleOp"> {
   let summary = "Assigns f32 or a low type to every operation of a network by level, and inserts the casts";
   let description = [{
-    Levels O0, O2 and O3 pin each operation; `Cell::ToFloat` pins (`mpc.scope`'s `pin`) and the user's own casts beat the
-    level. Norms are matched by class and at O2 read and write the low type directly where every user of y takes it (the
-    norm fold). Losses are f32 at every level, and so is the operation that produces the value that `value_and_grad`
+    Levels O0, O2 and O3 pin each operation. O1 and auto pin by class (matrix work low; reductions, exponentials and norm
+    parameters f32; element-wise arithmetic fed by f32 work f32) and leave the rest to the minimum cut over the values
+    that would be cast; for auto the pins of matrix work are what it saves on the device whose rates are given.
+    Entries of the lists (`softmax`, `lenet5/fc1` with all that is inside), `Cell::ToFloat` pins (`mpc.scope`'s `pin`)
+    and the user's own casts beat the level, in this order; `mpc.scope`'s `level` and `low` replace level and low type.
+
+    Norms are matched by class and read and write the low type directly where their neighbours do (the norm fold).
+    Losses are f32 at every level, and so is the operation that produces the value that `value_and_grad` or `backward`
     differentiates. There is one cast for each (value, type). Every operation it decides receives `mpc.amp_reason`.
+    What O1 and auto decided becomes the module attribute `mpc.assignment`; slots that it names already are not decided
+    again.
 
     An operation belongs to a network if its `mpc.scope` says so; in a module where no operation has a scope, every
     operation outside training steps (functions with `mpc.value_and_grad`) does. A loss written by hand inside the
@@ -26,40 +43,73 @@ def AmpPass : Pass<"mpc-amp", "::mlir::ModuleOp"> {
     %y = mpc.matmul %0, %1 {mpc.amp_reason = "level O2"} : (tensor<2x4xf16>, tensor<4x3xf16>) -> tensor<2x3xf16>
     ```
   }];
-  let options = [
-    Option<"level", "level", "std::string", "\"O0\"", "O0, O2 or O3 (O1 and auto: not in this version)">,
+  let options = PrecisionListOptions<>.common # [
     Option<"dtype", "dtype", "std::string", "\"f16\"", "The low type: f16 or bf16">,
     Option<"keepBatchNormFp32", "keep-batchnorm-fp32", "std::string", "\"\"",
-           "true or false; empty: the level's default (O2 true, O3 false)">];
+           "true or false; empty: the level's default (O2 true, O3 false)">,
+    Option<"bytesPerSecond", "bytes-per-second", "double", "0", "auto: memory rate of the device; 0: the default">,
+    Option<"lowFlops", "low-flops", "double", "0", "auto: matrix work a second in the low type; 0: the default">,
+    Option<"f32Flops", "f32-flops", "double", "0", "auto: matrix work a second in f32; 0: the default">,
+    Option<"secondsPerOperation", "seconds-per-operation", "double", "0",
+           "auto: what an operation costs beyond its work; 0: the default">];
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 
 def LossScalePass : Pass<"mpc-loss-scale", "::mlir::ModuleOp"> {
   let summary = "Wraps a training step in loss scale, finite check, guarded update and scale update";
   let description = [{
-    Works on functions with one `mpc.value_and_grad` whose seed is the constant 1: the seed becomes the scale, the state
-    updates move into `mpc.guarded_update` on unscaled gradients, and the scaler's fields become state arguments and
-    results (`mpc.role = "scaler"`, `mpc.name = "scaler.scale"`, `good`, `bad`, `skipped`, `consecutive`, `growth`,
-    `backoff`, `minimum`, `maximum`, `interval`, `bad_limit`, `dynamic`, `skip`). Three results of role `record` follow:
-    `finite`, `first_bad`, and `loss_scale`, the scale that this step used. State that no update operation computes is
-    chosen by `mpc.select`; arithmetic of the user on gradients sees them unscaled. A step with a seed of its own is left
-    as it is, with a remark; several losses are an error.
+    Works on functions whose requests (`mpc.value_and_grad`, `mpc.backward`) all have the constant 1 as their seed: the
+    seed becomes the scale, each request gets a finite check, the state updates move into `mpc.guarded_update` on unscaled
+    gradients, and the scaler's fields become state arguments and results (`mpc.role = "scaler"`,
+    `mpc.name = "scaler.scale"`, `good`, `bad`, `skipped`, `consecutive`, `growth`, `backoff`, `minimum`, `maximum`,
+    `interval`, `bad_limit`, `dynamic`, `skip`). Three results of role `record` follow: `finite`, `first_bad`, and
+    `loss_scale`, the scale that this step used. State that no update operation computes is chosen by `mpc.select`;
+    arithmetic of the user on gradients sees them unscaled. A step with a seed of its own is left as it is, with a remark.
+    The function attribute `mpc.gradients` names the gradients that `first_bad` counts.
+
+    **Several losses.** With `num-losses=1` one scaler serves them all and moves once a step, by `mpc.merge_checks` (and
+    a record `loss0.first_bad`, ... for each); else request i has scaler `loss_id`, or i: `scaler0.scale`, `finite0`, ...
+    An optimizer (the updates of one scope path) holds where any request whose gradients reach it is not finite;
+    running statistics hold where any request that their forward pass feeds is not finite; the random generator's counter
+    holds where no request is finite. There is one guarded update for each set of requests.
+
+    **Scalers traced by hand** (the function has `mpc.all_finite`) stay as they are; running statistics and generator
+    counters get the predicates that follow from the rules above.
+
+    **Accumulation.** With `accumulation-steps` > 1 the function is one micro-step. State of role `accumulator` gathers
+    the mean of the unscaled gradients (`accumulator.<parameter>`), counts (`accumulator.micro_step`), keeps the first
+    position that was not finite (`accumulator.first_bad`) and what statistics and counters were before the first
+    micro-step (`accumulator.old.<name>`). Optimizers and scalers act in the last micro-step; a micro-step that is not
+    finite makes the whole step one.
   }];
   let options = [
     Option<"mode", "mode", "std::string", "\"none\"", "none, static or dynamic">,
     Option<"skip", "skip", "bool", "true", "Skip the update of a step that is not finite">,
     Option<"unscale", "unscale", "bool", "true",
-           "Divide gradients by the scale; false where the optimizer's own loss_scale does">];
+           "Divide gradients by the scale; false where the optimizer's own loss_scale does">,
+    Option<"numLosses", "num-losses", "int64_t", "1", "Loss scalers; one is shared by every loss">,
+    Option<"accumulationSteps", "accumulation-steps", "int64_t", "1", "Micro-steps before an optimizer acts">];
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def AutodiffPass : Pass<"mpc-autodiff", "::mlir::ModuleOp"> {
-  let summary = "Expands mpc.value_and_grad into the forward graph and its reverse";
+def VerifyLossScalePass : Pass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
+  let summary = "Finds gradients that are unscaled twice, used while they are scaled, or of different scales";
   let description = [{
-    Inlines the callee and walks it backwards, asking each operation on the gradient path for its VJP
-    (DifferentiableOpInterface). Cotangents of several uses are added by one `mpc.sum_n`. An operation on the path
-    without a rule is an error that names it, with notes from the loss to the parameter. Functions that nothing calls
-    any more are removed.
+    Follows the scale of gradients from `mpc.scale_loss` (or a seed that is scaler state) through `mpc.unscale`, casts,
+    data movement and sums. Errors, with notes for the chain: a gradient unscaled twice; the norm or the clipping of
+    gradients that are still scaled; an optimizer's update by them, unless its `loss_scale` divides; the sum of gradients
+    of two scales. Any other arithmetic makes the scale unknown, and unknown is never an error.
+  }];
+}
+
+def AutodiffPass : Pass<"mpc-autodiff", "::mlir::ModuleOp"> {
+  let summary = "Expands mpc.value_and_grad and mpc.backward into the forward graph and its reverse";
+  let description = [{
+    Walks the callee of `value_and_grad`, inlined, or the block before `backward` in reverse, asking each operation on
+    the gradient path for its VJP (DifferentiableOpInterface). Cotangents of several uses are added by one `mpc.sum_n`.
+    What is created carries `mpc.backward` and the scope of its forward operation. An operation on the path without a
+    rule is an error that names it, with notes from the loss to the parameter. `mpc.custom_vjp` is differentiated by the
+    user's rule; both functions are inlined. Functions that nothing calls any more are removed.
   }];
   let dependentDialects = ["::mpc::MpcDialect", "::mlir::func::FuncDialect"];
 }
@@ -83,6 +133,44 @@ def FlattenGuardsPass : Pass<"mpc-flatten-guards", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 
+def ShadowPass : Pass<"mpc-shadows", "::mlir::func::FuncOp"> {
+  let summary = "Keeps the low copies of parameters as state that optimizers write";
+  let description = [{
+    A cast of a state argument with `mpc.role = "parameter"` to f16 or bf16, the user's or not, directly or behind
+    reshapes and transposes, gives way to a new argument: its *shadow*, with `mpc.role = "derived"` and
+    `mpc.name = "<parameter>.f16"`. Where an optimizer writes the parameter, it gets `shadow = "f16"`, and its new result
+    is returned under the same role and name, so that the next step finds the low copy of the new parameter. A parameter
+    that nothing in the function updates has a shadow that is only read. Rows and slices are taken from a shadow that
+    exists for another reason.
+
+    ```mlir
+    // before
+    func.func @step(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"}, ...) {
+      %0 = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
+      ...
+      %w2, %v2 = mpc.momentum %w, %v, %g, %rate : ... -> (tensor<4xf32>, tensor<4xf32>)
+      return %w2, ...
+    // after: %ws stands for %0
+    func.func @step(%w: ..., %ws: tensor<4xf16> {mpc.name = "w.f16", mpc.role = "derived"}) {
+      ...
+      %w2, %v2, %ws2 = mpc.momentum %w, %v, %g, %rate {shadow = "f16"}
+          : ... -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
+      return %w2, ..., %ws2
+    ```
+
+    An optimizer writes one shadow: where a parameter is read in both low types, or something that is no optimizer writes
+    it, the runtime rebuilds the other shadow before the next step.
+
+    With `master-weights=false` a parameter that is used only through casts to one low type is stored in that type: the
+    argument, the optimizer's operand and its result become low, slots stay f32, and there is no shadow. An argument with
+    `mpc.storage` is stored in that type whatever its uses are: uses in f32 read it through a cast.
+  }];
+  let options = [
+    Option<"masterWeights", "master-weights", "bool", "true",
+           "Keep parameters in f32; false: those that are only used low are stored low">];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
 def LayoutPass : Pass<"mpc-layout", "::mlir::func::FuncOp"> {
   let summary = "Makes images channels-last, with explicit transposes that cancel or sink";
   let description = [{
@@ -96,9 +184,23 @@ def VerifyPrecisionPass : Pass<"mpc-verify-precision", "::mlir::ModuleOp"> {
   let summary = "Proves that losses, statistics and kept norms are f32";
   let description = [{
     After AMP: losses compute f32 and return f32; norm parameters and statistics are f32; integer labels were never cast
-    to a floating type and floating labels never passed through a low type; running statistics are f32. At a failure the
-    message names the operation and its `mpc.scope`.
+    to a floating type and floating labels never passed through a low type; running statistics are f32. At O1 and auto no
+    operation of class Deny reads or writes a low type, unless the user's ToFloat or a list entry says so or it is a
+    folded norm. At a failure the message names the operation and its `mpc.scope`.
   }];
+  let options = PrecisionListOptions<>.common;
+}
+
+def InstrumentPass : Pass<"mpc-instrument", "::mlir::func::FuncOp"> {
+  let summary = "Makes a step measure its values instead of updating state";
+  let description = [{
+    After autodiff. Every floating value of the forward and the backward pass, every parameter and input gets a
+    `mpc.tensor_statistics`, whose results become the results of the function, in program order, with role `record` and
+    name `statistics|<Cell path>|<operation>|forward or backward|<result>|<element type>|<field>`; parameters and inputs
+    have their role as the operation. State results go, and with them every update: running the step changes nothing.
+    What happens to gradients after the backward pass is not measured. A function that has been instrumented stays.
+  }];
+  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
 #endif

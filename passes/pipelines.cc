@@ -7,15 +7,34 @@ using namespace mlir;
 
 namespace mpc {
 
-template <typename Options> static void addPrecision(OpPassManager &Manager, const Options &Chosen) {
-  Manager.addPass(createAmpPass({Chosen.level, Chosen.dtype, Chosen.keepBatchNormFp32}));
-  Manager.addPass(createVerifyPrecisionPass());
+template <typename PassOptions, typename Options> static PassOptions withLists(const Options &Chosen) {
+  PassOptions Result;
+  Result.level = Chosen.level;
+  Result.allow.assign(Chosen.allow.begin(), Chosen.allow.end());
+  Result.deny.assign(Chosen.deny.begin(), Chosen.deny.end());
+  Result.infer.assign(Chosen.infer.begin(), Chosen.infer.end());
+  Result.clear.assign(Chosen.clear.begin(), Chosen.clear.end());
+  return Result;
 }
 
-static void addLayout(OpPassManager &Manager, bool Layout) {
-  if (Layout)
+template <typename Options> static void addPrecision(OpPassManager &Manager, const Options &Chosen) {
+  auto Amp = withLists<AmpPassOptions>(Chosen);
+  Amp.dtype = Chosen.dtype;
+  Amp.keepBatchNormFp32 = Chosen.keepBatchNormFp32;
+  Amp.bytesPerSecond = Chosen.bytesPerSecond;
+  Amp.lowFlops = Chosen.lowFlops;
+  Amp.f32Flops = Chosen.f32Flops;
+  Amp.secondsPerOperation = Chosen.secondsPerOperation;
+  Manager.addPass(createAmpPass(Amp));
+  Manager.addPass(createVerifyPrecisionPass(withLists<VerifyPrecisionPassOptions>(Chosen)));
+}
+
+// What is left is what reads parameters low: their shadows come last.
+template <typename Options> static void addLayout(OpPassManager &Manager, const Options &Chosen) {
+  if (Chosen.layout)
     Manager.addNestedPass<func::FuncOp>(createLayoutPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
+  Manager.addNestedPass<func::FuncOp>(createShadowPass({Chosen.masterWeights}));
 }
 
 void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Options) {
@@ -24,13 +43,17 @@ void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Opti
   addPrecision(Manager, Options);
   if (Options.stage == Stage::Amp)
     return;
-  Manager.addPass(createLossScalePass({Options.lossScale, Options.skip, Options.unscale}));
+  Manager.addPass(createVerifyLossScalePass());
+  Manager.addPass(createLossScalePass(
+      {Options.lossScale, Options.skip, Options.unscale, Options.numLosses, Options.accumulationSteps}));
   Manager.addPass(createAutodiffPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
+  if (Options.instrument)
+    Manager.addNestedPass<func::FuncOp>(createInstrumentPass());
   if (Options.stage == Stage::Grad)
     return;
   Manager.addNestedPass<func::FuncOp>(createFlattenGuardsPass());
-  addLayout(Manager, Options.layout);
+  addLayout(Manager, Options);
 }
 
 void buildEvalPipeline(OpPassManager &Manager, const EvalPipelineOptions &Options) {
@@ -39,10 +62,12 @@ void buildEvalPipeline(OpPassManager &Manager, const EvalPipelineOptions &Option
   addPrecision(Manager, Options);
   if (Options.stage == Stage::Amp)
     return;
+  // A rule of the user's own is a call until here, in a forward function too.
+  Manager.addPass(createAutodiffPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
   if (Options.stage == Stage::Grad)
     return;
-  addLayout(Manager, Options.layout);
+  addLayout(Manager, Options);
 }
 
 void registerMpcPasses() {

@@ -20,10 +20,29 @@ enum class Stage {
 template <typename Derived> struct PrecisionPipelineOptions : public mlir::PassPipelineOptions<Derived> {
   template <typename T> using Option = typename mlir::PassPipelineOptions<Derived>::template Option<T>;
 
-  Option<std::string> level{*this, "level", llvm::cl::desc("O0, O2 or O3"), llvm::cl::init("O0")};
+  template <typename T> using ListOption = typename mlir::PassPipelineOptions<Derived>::template ListOption<T>;
+
+  Option<std::string> level{*this, "level", llvm::cl::desc("O0, O1, O2, O3 or auto"), llvm::cl::init("O0")};
   Option<std::string> dtype{*this, "dtype", llvm::cl::desc("The low type: f16 or bf16"), llvm::cl::init("f16")};
   Option<std::string> keepBatchNormFp32{
       *this, "keep-batchnorm-fp32", llvm::cl::desc("true or false; empty: the level's default"), llvm::cl::init("")};
+  ListOption<std::string> allow{*this, "allow", llvm::cl::desc("Operations or Cell paths to run low")};
+  ListOption<std::string> deny{*this, "deny", llvm::cl::desc("Operations or Cell paths to run in f32")};
+  ListOption<std::string> infer{*this, "infer", llvm::cl::desc("Operations or Cell paths to treat as Infer")};
+  ListOption<std::string> clear{*this, "clear", llvm::cl::desc("Operations or Cell paths to treat as Clear")};
+  Option<double> bytesPerSecond{*this, "bytes-per-second", llvm::cl::desc("auto: memory rate; 0: the default"),
+                                llvm::cl::init(0)};
+  Option<double> lowFlops{*this, "low-flops", llvm::cl::desc("auto: low matrix rate; 0: the default"),
+                          llvm::cl::init(0)};
+  Option<double> f32Flops{*this, "f32-flops", llvm::cl::desc("auto: f32 matrix rate; 0: the default"),
+                          llvm::cl::init(0)};
+  Option<double> secondsPerOperation{*this, "seconds-per-operation",
+                                     llvm::cl::desc("auto: overhead of an operation; 0: the default"),
+                                     llvm::cl::init(0)};
+  Option<bool> masterWeights{
+      *this, "master-weights",
+      llvm::cl::desc("Keep parameters in f32; false: those that are only used low are stored low"),
+      llvm::cl::init(true)};
   Option<bool> layout{*this, "layout", llvm::cl::desc("Make images channels-last"), llvm::cl::init(true)};
   Option<Stage> stage{*this, "stage", llvm::cl::desc("Stop after this stage"), llvm::cl::init(Stage::Final),
                       llvm::cl::values(clEnumValN(Stage::Traced, "traced", "As traced"),
@@ -38,15 +57,22 @@ struct TrainPipelineOptions : public PrecisionPipelineOptions<TrainPipelineOptio
   Option<std::string> lossScale{*this, "loss-scale", llvm::cl::desc("none, static or dynamic"), llvm::cl::init("none")};
   Option<bool> skip{*this, "skip", llvm::cl::desc("Skip the update of a step that is not finite"),
                     llvm::cl::init(true)};
+  Option<bool> instrument{*this, "instrument", llvm::cl::desc("Measure values instead of updating state"),
+                          llvm::cl::init(false)};
   Option<bool> unscale{*this, "unscale",
                        llvm::cl::desc("Divide gradients by the scale; false where the optimizer does"),
                        llvm::cl::init(true)};
+  Option<int64_t> numLosses{*this, "num-losses", llvm::cl::desc("Loss scalers; one is shared by every loss"),
+                            llvm::cl::init(1)};
+  Option<int64_t> accumulationSteps{*this, "accumulation-steps", llvm::cl::desc("Micro-steps before an optimizer acts"),
+                                    llvm::cl::init(1)};
 };
 
-/// amp, verify-precision | loss-scale, autodiff, cast-cleanup | flatten-guards, layout, cast-cleanup.
+/// amp, verify-precision | verify-loss-scale, loss-scale, autodiff, cast-cleanup | flatten-guards, layout,
+/// cast-cleanup, shadows.
 void buildTrainPipeline(mlir::OpPassManager &Manager, const TrainPipelineOptions &Options);
 
-/// amp, verify-precision | cast-cleanup | layout, cast-cleanup.
+/// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, shadows.
 void buildEvalPipeline(mlir::OpPassManager &Manager, const EvalPipelineOptions &Options);
 
 /// Every pass of passes.td, and the pipelines `mpc-train-pipeline` and `mpc-eval-pipeline`.

@@ -62,10 +62,14 @@ public:
     std::optional<PrecisionOptions> Options = parseOptions();
     if (!Options)
       return signalPassFailure();
+    for (const std::string &Path : Options->Lists.unmatchedPaths(getOperation()))
+      emitRemark(getOperation().getLoc()) << "list entry '" << Path << "' is no operation and matches no Cell path";
     PrecisionAssignment Assignment(getOperation(), *Options);
     for (const auto &[Op, Text] : Assignment.remarks())
-      Op->emitRemark() << Text;
+      emitRemark(Op->getLoc()) << Text;
     apply(Assignment);
+    if (!Assignment.stored().empty())
+      writeAssignment(getOperation(), Assignment.stored());
   }
 
 private:
@@ -84,7 +88,24 @@ private:
     if (!Keep)
       return fail(Keep.takeError());
     Options.KeepNormsF32 = *Keep;
+    llvm::Expected<PrecisionLists> Lists = PrecisionLists::create(&getContext(), allow, deny, infer, clear);
+    if (!Lists)
+      return fail(Lists.takeError());
+    Options.Lists = std::move(*Lists);
+    Options.Costs = costs();
     return Options;
+  }
+
+  CostModel costs() const {
+    CostModel Costs;
+    const std::pair<double *, double> Given[] = {{&Costs.BytesPerSecond, bytesPerSecond},
+                                                 {&Costs.LowFlops, lowFlops},
+                                                 {&Costs.F32Flops, f32Flops},
+                                                 {&Costs.SecondsPerOperation, secondsPerOperation}};
+    for (const auto &[Field, Rate] : Given)
+      if (Rate > 0)
+        *Field = Rate;
+    return Costs;
   }
 
   std::nullopt_t fail(llvm::Error Error) {
@@ -128,8 +149,8 @@ private:
       SmallString<16> Text;
       Lost->toString(Text, 6);
       auto Scope = Use.getOwner()->getAttrOfType<ScopeAttr>(ScopeAttrName);
-      Use.getOwner()->emitRemark() << (Scope ? "'" + Scope.getPath().str() + "': " : std::string()) << "constant "
-                                   << Text << " becomes zero or infinite in " << Element;
+      emitRemark(Use.getOwner()->getLoc()) << (Scope ? "'" + Scope.getPath().str() + "': " : std::string())
+                                           << "constant " << Text << " becomes zero or infinite in " << Element;
     }
     Use.set(Casts.get(Use.get(), Element, Use.getOwner()));
   }

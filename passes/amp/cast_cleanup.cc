@@ -1,5 +1,5 @@
 // Casts where no value changes: folded, merged, bypassed, moved towards fewer bytes.
-#include "compiler/dialect/dialect.h"
+#include "passes/amp/cast_motion.h"
 #include "passes/passes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
@@ -12,19 +12,6 @@ namespace mpc {
 #include "passes/passes.h.inc"
 
 namespace {
-
-Type elementOf(Value V) { return getElementTypeOrSelf(V.getType()); }
-
-unsigned widthOf(Value V) { return elementOf(V).getIntOrFloatBitWidth(); }
-
-bool isFloatCast(CastOp Cast) {
-  return isa<FloatType>(elementOf(Cast.getX())) && isa<FloatType>(elementOf(Cast.getY()));
-}
-
-// low -> f32: every value of the operand is a value of the result.
-bool isWidening(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) < widthOf(Cast.getY()); }
-
-bool isNarrowing(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) > widthOf(Cast.getY()); }
 
 // Equality of operations up to locations and discardable attributes: scopes and reasons do not change a value.
 struct ComputationInfo : llvm::DenseMapInfo<Operation *> {
@@ -52,21 +39,6 @@ struct ComputationInfo : llvm::DenseMapInfo<Operation *> {
   }
 };
 
-// Operand positions where an operation reads a gradient (or a loss) of any floating type, exactly.
-bool readsAnyFloat(OpOperand &Use) {
-  Operation *Op = Use.getOwner();
-  unsigned Index = Use.getOperandNumber();
-  if (isa<UnscaleOp>(Op))
-    return Index == 0;
-  if (isa<AllFiniteOp>(Op))
-    return Index > 0;
-  if (isa<SgdOp, MomentumOp>(Op))
-    return Index == 2;
-  if (isa<AdamOp, AdamWeightDecayOp>(Op))
-    return Index == 3;
-  return false;
-}
-
 class CastCleanupPass : public impl::CastCleanupPassBase<CastCleanupPass> {
 public:
   using CastCleanupPassBase::CastCleanupPassBase;
@@ -88,7 +60,7 @@ private:
   static bool rewriteCasts(Block &Block) {
     bool Changed = false;
     for (auto Cast : llvm::make_early_inc_range(Block.getOps<CastOp>())) {
-      if (foldCast(Cast) || sinkWidening(Cast) || hoistNarrowing(Cast)) {
+      if (foldCast(Cast) || foldConstant(Cast) || sinkWidening(Cast) || hoistNarrowing(Cast) || foldNarrowing(Cast)) {
         Changed = true;
         continue;
       }
@@ -111,58 +83,38 @@ private:
     return true;
   }
 
+  // The rounding happens here, once, instead of in every step.
+  static bool foldConstant(CastOp Cast) {
+    auto Constant = Cast.getX().getDefiningOp<ConstantOp>();
+    auto Elements = Constant ? dyn_cast<DenseFPElementsAttr>(Constant.getValue()) : DenseFPElementsAttr();
+    auto Element = dyn_cast<FloatType>(getElementTypeOrSelf(Cast.getY().getType()));
+    if (!Elements || !Element)
+      return false;
+    DenseElementsAttr Rounded = Elements.mapValues(Element, [&](const APFloat &Given) {
+      APFloat Number = Given;
+      bool LosesInfo = false;
+      Number.convert(Element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &LosesInfo);
+      return Number.bitcastToAPInt();
+    });
+    OpBuilder Builder(Cast);
+    auto Folded = ConstantOp::create(Builder, Cast.getLoc(), Cast.getY().getType(), Rounded);
+    Folded->setDiscardableAttrs(Cast->getDiscardableAttrDictionary());
+    Cast.getY().replaceAllUsesWith(Folded.getOutput());
+    Cast.erase();
+    return true;
+  }
+
   static bool bypassWidening(CastOp Cast) {
     if (!isWidening(Cast))
       return false;
     bool Changed = false;
     for (OpOperand &Use : llvm::make_early_inc_range(Cast.getY().getUses()))
       if (readsAnyFloat(Use)) {
+        markFolded(Use.getOwner());
         Use.set(Cast.getX());
         Changed = true;
       }
     return Changed;
-  }
-
-  static bool isDataMovement(Operation *Op) { return isa_and_nonnull<ReshapeOp, TransposeOp>(Op); }
-
-  static Value createCast(OpBuilder &Builder, CastOp Like, Value X, Type Element) {
-    Value Y =
-        CastOp::create(Builder, Like.getLoc(), cast<RankedTensorType>(X.getType()).clone(Element), X, Like.getUser());
-    Y.getDefiningOp()->setDiscardableAttrs(Like->getDiscardableAttrDictionary());
-    return Y;
-  }
-
-  // move(ext(x)) becomes ext(move(x)): the low value moves.
-  static bool sinkWidening(CastOp Cast) {
-    if (!isWidening(Cast) || !Cast.getY().hasOneUse())
-      return false;
-    Operation *Move = *Cast.getY().user_begin();
-    if (!isDataMovement(Move))
-      return false;
-    Value Moved = Move->getResult(0);
-    auto Type = cast<RankedTensorType>(Moved.getType());
-    Move->setOperand(0, Cast.getX());
-    Moved.setType(Type.clone(elementOf(Cast.getX())));
-    OpBuilder Builder(Move->getContext());
-    Builder.setInsertionPointAfter(Move);
-    Value Widened = createCast(Builder, Cast, Moved, Type.getElementType());
-    Moved.replaceAllUsesExcept(Widened, Widened.getDefiningOp());
-    Cast.erase();
-    return true;
-  }
-
-  // trunc(move(x)) becomes move(trunc(x)).
-  static bool hoistNarrowing(CastOp Cast) {
-    Operation *Move = Cast.getX().getDefiningOp();
-    if (!isNarrowing(Cast) || !isDataMovement(Move) || !Cast.getX().hasOneUse())
-      return false;
-    OpBuilder Builder(Move);
-    Value Narrowed = createCast(Builder, Cast, Move->getOperand(0), elementOf(Cast.getY()));
-    Move->setOperand(0, Narrowed);
-    Move->getResult(0).setType(cast<RankedTensorType>(Cast.getY().getType()));
-    Cast.getY().replaceAllUsesWith(Move->getResult(0));
-    Cast.erase();
-    return true;
   }
 
   static bool mergeEqual(Block &Block) {

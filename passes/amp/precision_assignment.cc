@@ -1,20 +1,10 @@
 #include "passes/amp/precision_assignment.h"
 
-#include "passes/amp/label_slice.h"
+#include "passes/amp/slot_graph.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-// A type that AMP may change: f64 is for reference graphs, integers are never touched.
-static bool isAssignable(Type Type) {
-  mlir::Type Element = getElementTypeOrSelf(Type);
-  return Element.isF32() || Element.isF16() || Element.isBF16();
-}
-
-static bool isLow(Type Element) { return Element && (Element.isF16() || Element.isBF16()); }
-
-static Type elementOf(Value V) { return getElementTypeOrSelf(V.getType()); }
 
 static ScopeAttr scopeOf(Operation *Op) { return Op->getAttrOfType<ScopeAttr>(ScopeAttrName); }
 
@@ -24,26 +14,30 @@ static std::string typeName(Type Type) {
   return Text;
 }
 
+static std::string levelText(AmpLevel Level) { return ("level " + ampLevelName(Level)).str(); }
+
 static bool isUserCast(Operation *Op) {
   auto Cast = dyn_cast_or_null<CastOp>(Op);
   return Cast && Cast.getUser();
 }
 
-// Arithmetic and movement between two pieces of matrix work.
-static bool isPointwiseOrReduction(AmpClass Class) {
-  return Class == AmpClass::Clear || Class == AmpClass::Infer || Class == AmpClass::Deny;
-}
+static AmpClass classOf(Operation *Op) { return cast<AmpOpInterface>(Op).getAmpClass(); }
 
 PrecisionAssignment::PrecisionAssignment(ModuleOp Module, const PrecisionOptions &Options)
-    : Options(Options), F32(Float32Type::get(Module.getContext())) {
-  collectNetwork(Module);
-  collectDifferentiated(Module);
-  collectLabels(Module);
+    : Options(Options), F32(Float32Type::get(Module.getContext())), Regions(Module), Names(Module),
+      Stored(readAssignment(Module)) {
   Module.walk([&](Operation *Op) { decide(Op); });
+  if (!Open.empty()) {
+    takeStored();
+    applyInferRule(Decisions, Open);
+    CutCost = solveByCut(Module, Decisions, Open, Options.Costs);
+    closeOpen();
+  }
   // Users decide whether a norm's y is low, so norms are folded once every other operation is decided. What a norm
   // reads depends on nothing: x comes as it is stored.
-  for (Operation *Norm : FoldedNorms)
+  for (Operation *Norm : KeptNorms)
     foldNorm(Norm, Decisions[Norm]);
+  record();
 }
 
 const OpPrecision *PrecisionAssignment::lookup(Operation *Op) const {
@@ -51,137 +45,36 @@ const OpPrecision *PrecisionAssignment::lookup(Operation *Op) const {
   return It == Decisions.end() ? nullptr : &It->second;
 }
 
-// Without any scope (hand-written IR) every function but the training steps themselves is a network.
-void PrecisionAssignment::collectNetwork(ModuleOp Module) {
-  bool AnyScope = false;
-  Module.walk([&](Operation *Op) {
-    ScopeAttr Scope = scopeOf(Op);
-    AnyScope |= bool(Scope);
-    if (Scope && Scope.getNetwork())
-      Network.insert(Op);
-  });
-  if (AnyScope)
-    return;
-  for (auto Function : Module.getOps<func::FuncOp>()) {
-    bool IsStep = Function.walk([](ValueAndGradOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (!IsStep)
-      Function.walk([&](Operation *Op) { Network.insert(Op); });
-  }
+PrecisionAssignment::LevelChoice PrecisionAssignment::levelOf(Operation *Op) const {
+  ScopeAttr Scope = scopeOf(Op);
+  if (!Scope || Scope.getLevel().empty())
+    return {Options.Level, Options.Low, Options.KeepNormsF32};
+  // The verifier of the scope has accepted the word.
+  AmpLevel Level = llvm::cantFail(parseAmpLevel(Scope.getLevel()));
+  return {Level, Scope.getLow() ? cast<FloatType>(Scope.getLow()) : Options.Low, Level != AmpLevel::O3};
 }
 
-// A loss written by hand inside the network ends in the differentiated value: the arithmetic behind it (square, mean),
-// back to the last matrix work or norm, is f32.
-void PrecisionAssignment::collectDifferentiated(ModuleOp Module) {
-  Module.walk([&](ValueAndGradOp Step) {
-    auto Callee = Module.lookupSymbol<func::FuncOp>(Step.getCallee());
-    if (!Callee || Callee.isExternal())
-      return;
-    auto Return = dyn_cast<func::ReturnOp>(Callee.getBody().front().getTerminator());
-    SmallVector<std::pair<Operation *, bool>> Worklist;
-    if (Return && Return.getNumOperands() > 0)
-      Worklist.push_back({Return.getOperand(0).getDefiningOp(), true});
-    while (!Worklist.empty()) {
-      auto [Op, GivesValue] = Worklist.pop_back_val();
-      auto Amp = dyn_cast_or_null<AmpOpInterface>(Op);
-      if (!Amp || !Network.contains(Op) || isa<CastOp>(Op))
-        continue;
-      if (GivesValue)
-        DifferentiatedValue.insert(Op);
-      bool New = Differentiated.insert(Op).second;
-      if (!isPointwiseOrReduction(Amp.getAmpClass()) || !New)
-        continue;
-      // Data movement hands the question on to what it moves.
-      bool Moves = isa<ReshapeOp, TransposeOp, BroadcastToOp, StopGradientOp, NegOp>(Op);
-      for (Value Operand : Op->getOperands()) {
-        auto Producer = dyn_cast_or_null<AmpOpInterface>(Operand.getDefiningOp());
-        if (Producer && isAssignable(Operand.getType()) && isPointwiseOrReduction(Producer.getAmpClass()))
-          Worklist.push_back({Producer, GivesValue && Moves});
-        else if (Producer && GivesValue && Moves)
-          Worklist.push_back({Producer, true});
-      }
-    }
-  });
-}
-
-// Labels never pass through a low type, whatever the network does to them before its loss.
-void PrecisionAssignment::collectLabels(ModuleOp Module) {
-  Module.walk([&](AmpOpInterface Loss) {
-    if (Loss.getAmpClass() != AmpClass::Loss || Loss->getNumOperands() < 2)
-      return;
-    llvm::SetVector<Operation *> Slice = labelSlice(Loss->getOperand(1));
-    Labels.insert(Slice.begin(), Slice.end());
-  });
+void PrecisionAssignment::remark(Operation *Op, const Twine &Text) {
+  ScopeAttr Scope = scopeOf(Op);
+  StringRef Path = Scope ? Scope.getPath() : StringRef();
+  if (RemarkedPaths.insert(StringAttr::get(Op->getContext(), Path)).second)
+    Remarks.push_back({Op, ((Path.empty() ? "" : "'" + Path + "': ") + Text).str()});
 }
 
 bool PrecisionAssignment::followsUserWidening(Operation *Op) const {
   return llvm::any_of(Op->getOperands(), [&](Value Operand) {
     Operation *Producer = Operand.getDefiningOp();
-    if (!Producer || !isAssignable(Operand.getType()))
+    if (!Producer || !isAssignable(Operand))
       return false;
     return FollowsUserCast.contains(Producer) || (isUserCast(Producer) && elementOf(Operand).isF32());
   });
 }
 
-void PrecisionAssignment::assignTypes(Operation *Op, Type Element, OpPrecision &Precision) const {
-  auto Amp = cast<AmpOpInterface>(Op);
-  auto Assign = [&](auto Values, ArrayRef<unsigned> StayF32, SmallVectorImpl<Type> &Types) {
-    Types.clear();
-    for (auto [Index, V] : llvm::enumerate(Values)) {
-      bool Pinned = llvm::is_contained(StayF32, Index);
-      Types.push_back(!isAssignable(V.getType()) ? elementOf(V) : Pinned ? F32 : Element);
-    }
-  };
-  Assign(Op->getOperands(), Amp.getF32Operands(), Precision.Operands);
-  Assign(Op->getResults(), Amp.getF32Results(), Precision.Results);
-  // Comparisons read exact values: a cast would only change what they compare.
-  if (llvm::none_of(Op->getResults(), [](Value V) { return isa<FloatType>(elementOf(V)); }))
-    llvm::fill(Precision.Operands, Type());
-}
-
-std::string PrecisionAssignment::levelText() const {
-  return Options.Level == AmpLevel::O0 ? "level O0" : Options.Level == AmpLevel::O2 ? "level O2" : "level O3";
-}
-
-void PrecisionAssignment::decideLevel(Operation *Op, OpPrecision &Precision) {
-  AmpClass Class = cast<AmpOpInterface>(Op).getAmpClass();
-  if (Options.Level == AmpLevel::O0) {
-    // What tracing gave: f32, or low where a user's cast made every operand low.
-    llvm::append_range(Precision.Operands, llvm::map_range(Op->getOperands(), elementOf));
-    llvm::append_range(Precision.Results, llvm::map_range(Op->getResults(), elementOf));
-    Precision.Reason = levelText();
-    return;
-  }
-  if (Class == AmpClass::Norm && Options.KeepNormsF32) {
-    assignTypes(Op, F32, Precision);
-    Precision.Operands[0] = Type();
-    Precision.Reason = "norm kept f32";
-    FoldedNorms.push_back(Op);
-    return;
-  }
-  assignTypes(Op, Options.Low, Precision);
-  Precision.Reason = levelText();
-}
-
-// ToFloat. Returns false where the operation does not obey it.
-bool PrecisionAssignment::applyPin(Operation *Op, AmpClass Class, Type Pin, OpPrecision &Precision) {
-  ScopeAttr Scope = scopeOf(Op);
-  auto Remark = [&](const Twine &Text) {
-    if (RemarkedPaths.insert(StringAttr::get(Op->getContext(), Scope.getPath())).second)
-      Remarks.push_back({Op, ("'" + Scope.getPath() + "': " + Text).str()});
-  };
-  if (isLow(Pin) && (Class == AmpClass::Loss || DifferentiatedValue.contains(Op))) {
-    Remark("ToFloat(" + typeName(Pin) + ") is ignored: a loss is f32 at every level");
-    return false;
-  }
-  assignTypes(Op, Pin, Precision);
-  Precision.Reason = "ToFloat " + typeName(Pin);
-  bool LowAtLevel = Options.Level != AmpLevel::O0 && Network.contains(Op) && Class != AmpClass::Loss &&
-                    !(Class == AmpClass::Norm && Options.KeepNormsF32) && !Labels.contains(Op) &&
-                    !Differentiated.contains(Op);
-  Type OfLevel = LowAtLevel ? Type(Options.Low) : F32;
-  if (OfLevel != Pin)
-    Remark("ToFloat(" + typeName(Pin) + ") beats " + levelText() + " (" + typeName(OfLevel) + ")");
-  return true;
+// A norm that reads x as it is stored, computes in f32, and writes y as its users take it.
+void PrecisionAssignment::keepNorm(Operation *Op, OpPrecision &Precision) {
+  assignTypes(Op, F32, Precision);
+  Precision.Operands[0] = Type();
+  KeptNorms.push_back(Op);
 }
 
 void PrecisionAssignment::decide(Operation *Op) {
@@ -189,7 +82,7 @@ void PrecisionAssignment::decide(Operation *Op) {
   if (!Amp || Op->hasAttr(AmpReasonAttrName))
     return;
   OpPrecision Precision;
-  Precision.Compute = llvm::any_of(Op->getOperandTypes(), [](Type T) { return getElementTypeOrSelf(T).isF64(); })
+  Precision.Compute = llvm::any_of(Op->getOperands(), [](Value V) { return elementOf(V).isF64(); })
                           ? Type(Float64Type::get(Op->getContext()))
                           : F32;
   if (isUserCast(Op)) {
@@ -202,57 +95,207 @@ void PrecisionAssignment::decide(Operation *Op) {
   AmpClass Class = Amp.getAmpClass();
   if (Class == AmpClass::Exempt)
     return;
-  bool InNetwork = Network.contains(Op);
-  ScopeAttr Scope = scopeOf(Op);
-  Type Pin = Scope ? Scope.getPin() : Type();
-  if (Pin && applyPin(Op, Class, Pin, Precision)) {
-    Decisions[Op] = std::move(Precision);
+  LevelChoice Choice = levelOf(Op);
+  auto PinF32 = [&](StringRef Reason) {
+    assignTypes(Op, F32, Precision);
+    Precision.Reason = Reason;
+  };
+  if (Regions.isDifferentiatedBy(Op)) {
+    PinF32("differentiated by");
+  } else if (applyPin(Op, Precision)) {
+    // Decided by ToFloat.
+  } else if (Class == AmpClass::Loss) {
+    PinF32("loss");
+  } else if (!Regions.isInNetwork(Op)) {
     return;
-  }
-  bool F32Pinned = true;
-  if (Class == AmpClass::Loss) {
-    Precision.Reason = "loss";
-  } else if (!InNetwork) {
-    return;
-  } else if (Labels.contains(Op)) {
-    Precision.Reason = "label";
-  } else if (Differentiated.contains(Op)) {
-    Precision.Reason = "differentiated value";
-  } else if (Class != AmpClass::Allow && Options.Level != AmpLevel::O0 && followsUserWidening(Op)) {
-    Precision.Reason = "user cast";
+  } else if (Regions.isLabel(Op)) {
+    PinF32("label");
+  } else if (Regions.givesDifferentiatedValue(Op)) {
+    PinF32("differentiated value");
+  } else if (decideByList(Op, Choice, Precision)) {
+    // Decided by an entry of the lists.
+  } else if (Regions.isDifferentiated(Op)) {
+    PinF32("differentiated value");
+  } else if (Class != AmpClass::Allow && Choice.Level != AmpLevel::O0 && followsUserWidening(Op)) {
+    PinF32("user cast");
     FollowsUserCast.insert(Op);
   } else {
-    F32Pinned = false;
-    decideLevel(Op, Precision);
+    decideByLevel(Op, Choice, Precision);
   }
-  if (F32Pinned)
+  // What is open waits for the cut.
+  if (!Precision.Reason.empty())
+    Decisions[Op] = std::move(Precision);
+}
+
+// ToFloat. Returns false where there is none or the operation does not obey it.
+bool PrecisionAssignment::applyPin(Operation *Op, OpPrecision &Precision) {
+  ScopeAttr Scope = scopeOf(Op);
+  Type Pin = Scope ? Scope.getPin() : Type();
+  if (!Pin)
+    return false;
+  AmpClass Class = classOf(Op);
+  if (isLow(Pin) && (Class == AmpClass::Loss || Regions.givesDifferentiatedValue(Op))) {
+    remark(Op, "ToFloat(" + typeName(Pin) + ") is ignored: a loss is f32 at every level");
+    return false;
+  }
+  assignTypes(Op, Pin, Precision);
+  Precision.Reason = "ToFloat " + typeName(Pin);
+  LevelChoice Choice = levelOf(Op);
+  bool Follows =
+      Regions.isInNetwork(Op) && Class != AmpClass::Loss && !Regions.isLabel(Op) && !Regions.isDifferentiated(Op);
+  Type OfLevel = F32;
+  if (Follows && isSolved(Choice.Level))
+    OfLevel = Class == AmpClass::Allow ? Choice.Low : Class == AmpClass::Deny || Class == AmpClass::Norm ? F32 : Pin;
+  else if (Follows && Choice.Level != AmpLevel::O0 && !(Class == AmpClass::Norm && Choice.KeepNormsF32))
+    OfLevel = Choice.Low;
+  if (OfLevel != Pin)
+    remark(Op, "ToFloat(" + typeName(Pin) + ") beats " + levelText(Choice.Level) + " (" + typeName(OfLevel) + ")");
+  return true;
+}
+
+// O0 takes no lists; O2 and O3 pin every operation, so that only Allow and Deny change something there.
+bool PrecisionAssignment::decideByList(Operation *Op, const LevelChoice &Choice, OpPrecision &Precision) {
+  std::optional<PrecisionLists::Match> Entry = Options.Lists.lookup(Op);
+  if (!Entry || Choice.Level == AmpLevel::O0)
+    return false;
+  switch (Entry->Class) {
+  case AmpClass::Allow:
+    assignTypes(Op, Choice.Low, Precision);
+    break;
+  case AmpClass::Deny:
+    if (classOf(Op) == AmpClass::Norm)
+      keepNorm(Op, Precision);
+    else
+      assignTypes(Op, F32, Precision);
+    break;
+  default:
+    if (!isSolved(Choice.Level))
+      return false;
+    decideByClass(Op, Choice, Entry->Class, ", " + Entry->reason(), Precision);
+    return true;
+  }
+  Precision.Reason = Entry->reason();
+  return true;
+}
+
+void PrecisionAssignment::decideByLevel(Operation *Op, const LevelChoice &Choice, OpPrecision &Precision) {
+  AmpClass Class = classOf(Op);
+  if (isSolved(Choice.Level))
+    return decideByClass(Op, Choice, Class, "", Precision);
+  if (Choice.Level == AmpLevel::O0) {
+    // What tracing gave: f32, or low where a user's cast made every operand low.
+    llvm::append_range(Precision.Operands, llvm::map_range(Op->getOperands(), elementOf));
+    llvm::append_range(Precision.Results, llvm::map_range(Op->getResults(), elementOf));
+    Precision.Reason = levelText(Choice.Level);
+  } else if (Class == AmpClass::Norm && Choice.KeepNormsF32) {
+    keepNorm(Op, Precision);
+    Precision.Reason = "norm kept f32";
+  } else {
+    assignTypes(Op, Choice.Low, Precision);
+    Precision.Reason = levelText(Choice.Level);
+  }
+}
+
+// O1 and auto. Leaves the reason empty where the operation stays open.
+void PrecisionAssignment::decideByClass(Operation *Op, const LevelChoice &Choice, AmpClass Class, std::string Suffix,
+                                        OpPrecision &Precision) {
+  std::string ClassReason = std::string("class ") + ampClassName(Class) + Suffix;
+  if (!hasSlot(Op)) {
     assignTypes(Op, F32, Precision);
-  Decisions[Op] = std::move(Precision);
+    Precision.Reason = ClassReason;
+  } else if (Class == AmpClass::Allow && Choice.Level == AmpLevel::O1) {
+    assignTypes(Op, Choice.Low, Precision);
+    Precision.Reason = ClassReason;
+  } else if (Class == AmpClass::Norm && !isa<BatchNormTrainOp, BatchNormInferOp>(Op)) {
+    keepNorm(Op, Precision);
+    Precision.Reason = ClassReason;
+  } else if (Class == AmpClass::Deny) {
+    assignTypes(Op, F32, Precision);
+    Precision.Reason = ClassReason;
+  } else {
+    // x and y of a batch norm are those of an Infer operation; its parameters stay f32.
+    if (Class == AmpClass::Norm)
+      Class = AmpClass::Infer;
+    Open[Op] = {Class, Choice.Level, Choice.Low, std::nullopt, std::move(Suffix)};
+  }
+}
+
+void PrecisionAssignment::takeStored() {
+  for (auto &[Op, Slot] : Open) {
+    std::string Name = Names.lookup(Op) + (classOf(Op) == AmpClass::Norm ? ".y" : "");
+    auto Known = Stored.find(Name);
+    if (Known == Stored.end())
+      continue;
+    Slot.IsLow = Known->second != "f32";
+    Slot.Reason = "stored assignment" + Slot.Reason;
+  }
+}
+
+// What the infer rule and the cut chose becomes types.
+void PrecisionAssignment::closeOpen() {
+  for (auto &[Op, Slot] : Open) {
+    OpPrecision &Precision = Decisions[Op];
+    Precision.Compute = F32;
+    Precision.Reason = Slot.Reason;
+    assignTypes(Op, *Slot.IsLow ? Type(Slot.Low) : F32, Precision);
+    if (classOf(Op) == AmpClass::Norm)
+      Precision.Operands[0] = Type();
+    if (Slot.Class != AmpClass::Allow || *Slot.IsLow)
+      continue;
+    double Saved = Options.Costs.secondsSavedByLow(Op) * 1e6;
+    std::string Text;
+    llvm::raw_string_ostream(Text) << llvm::format("%.3g us", std::abs(Saved));
+    remark(Op, Saved > 0 ? Op->getName().stripDialect() + " stays f32: " + typeName(Slot.Low) + " would save " + Text +
+                               ", less than its casts cost"
+                         : Op->getName().stripDialect() + " stays f32: it takes " + Text + " longer in " +
+                               typeName(Slot.Low) + " on this device");
+  }
+  Open.clear();
+}
+
+// The type that a value has after the pass.
+Type PrecisionAssignment::storedType(Value V) const {
+  const OpPrecision *Producer = V.getDefiningOp() ? lookup(V.getDefiningOp()) : nullptr;
+  return Producer ? Producer->Results[cast<OpResult>(V).getResultNumber()] : elementOf(V);
 }
 
 // Whether the user takes the value low without a loss of its own: low users, and users that take what is stored.
-bool PrecisionAssignment::readsLow(OpOperand &Use) const {
+bool PrecisionAssignment::readsLow(OpOperand &Use, Type Low) const {
   const OpPrecision *User = lookup(Use.getOwner());
   if (!User)
     return false;
   if (auto Cast = dyn_cast<CastOp>(Use.getOwner()))
-    return elementOf(Cast.getY()) == Options.Low;
+    return elementOf(Cast.getY()) == Low;
   Type Wanted = User->Operands[Use.getOperandNumber()];
-  return !Wanted || Wanted == Options.Low;
+  return !Wanted || Wanted == Low;
 }
 
 void PrecisionAssignment::foldNorm(Operation *Op, OpPrecision &Precision) {
   Value Y = Op->getResult(0);
-  if (!Y.use_empty() && llvm::all_of(Y.getUses(), [&](OpOperand &Use) { return readsLow(Use); }))
-    Precision.Results[0] = Options.Low;
-  const OpPrecision *Producer = nullptr;
-  if (Operation *Definition = Op->getOperand(0).getDefiningOp())
-    Producer = lookup(Definition);
-  Type Stored = elementOf(Op->getOperand(0));
-  if (Producer)
-    Stored = Producer->Results[cast<OpResult>(Op->getOperand(0)).getResultNumber()];
-  if (isLow(Stored) || isLow(Precision.Results[0]))
-    Precision.Reason = "norm kept f32 (folded)";
+  Type Low = levelOf(Op).Low;
+  if (!Y.use_empty() && llvm::all_of(Y.getUses(), [&](OpOperand &Use) { return readsLow(Use, Low); }))
+    Precision.Results[0] = Low;
+  if (isLow(storedType(Op->getOperand(0))) || isLow(Precision.Results[0]))
+    Precision.Reason += " (folded)";
+}
+
+void PrecisionAssignment::record() {
+  for (const auto &[Op, Precision] : Decisions) {
+    std::string Name = Names.lookup(Op);
+    if (Name.empty() || !Regions.isInNetwork(Op) || !isSolved(levelOf(Op).Level) || !hasSlot(Op))
+      continue;
+    if (classOf(Op) == AmpClass::Norm) {
+      Stored[Name + ".x"] = typeName(storedType(Op->getOperand(0)));
+      Stored[Name + ".y"] = typeName(Precision.Results[0]);
+      continue;
+    }
+    ArrayRef<unsigned> StayF32 = cast<AmpOpInterface>(Op).getF32Results();
+    for (OpResult Result : Op->getResults())
+      if (isAssignable(Result) && !llvm::is_contained(StayF32, Result.getResultNumber())) {
+        Stored[Name] = typeName(Precision.Results[Result.getResultNumber()]);
+        break;
+      }
+  }
 }
 
 } // namespace mpc

@@ -1,26 +1,28 @@
 // The words of AMP options, with the errors that a user reads.
-#include "passes/amp/precision_assignment.h"
+#include "passes/amp/precision_options.h"
 
 using namespace mlir;
 
 namespace mpc {
+
+static constexpr std::pair<AmpLevel, StringLiteral> Levels[] = {
+    {AmpLevel::O0, "O0"}, {AmpLevel::O1, "O1"}, {AmpLevel::O2, "O2"}, {AmpLevel::O3, "O3"}, {AmpLevel::Auto, "auto"}};
 
 static llvm::Error optionError(const Twine &Text) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), Text);
 }
 
 llvm::Expected<AmpLevel> parseAmpLevel(StringRef Text) {
-  if (Text == "O0")
-    return AmpLevel::O0;
-  if (Text == "O2")
-    return AmpLevel::O2;
-  if (Text == "O3")
-    return AmpLevel::O3;
-  if (Text == "O1" || Text == "auto")
-    return optionError("level '" + Text + "' is not in this version; choose O0, O2 or O3");
+  for (const auto &[Level, Name] : Levels)
+    if (Text == Name)
+      return Level;
   bool ZeroForLetter = Text.starts_with("0");
-  return optionError("unknown level '" + Text + "'; valid levels are O0, O2 and O3" +
+  return optionError("unknown level '" + Text + "'; valid levels are O0, O1, O2, O3 and auto" +
                      (ZeroForLetter ? " (the letter O, not the digit zero)" : ""));
+}
+
+StringRef ampLevelName(AmpLevel Level) {
+  return llvm::find_if(Levels, [&](const auto &Known) { return Known.first == Level; })->second;
 }
 
 llvm::Expected<FloatType> parseLowType(MLIRContext *Context, StringRef Text) {
@@ -34,6 +36,8 @@ llvm::Expected<FloatType> parseLowType(MLIRContext *Context, StringRef Text) {
 llvm::Expected<bool> parseKeepNormsF32(StringRef Text, AmpLevel Level) {
   if (Text.empty())
     return Level != AmpLevel::O3;
+  if (isSolved(Level))
+    return optionError("keep-batchnorm-fp32 is for O2 and O3: " + ampLevelName(Level) + " already runs norms in f32");
   if (Text == "true" || Text == "True" || Text == "1")
     return true;
   if (Text == "false" || Text == "False" || Text == "0")

@@ -1,6 +1,8 @@
 // Proves what AMP promises: f32 losses and statistics, untouched labels.
 #include "compiler/dialect/dialect.h"
 #include "passes/amp/label_slice.h"
+#include "passes/amp/network_regions.h"
+#include "passes/amp/op_precision.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -29,14 +31,45 @@ public:
   using VerifyPrecisionPassBase::VerifyPrecisionPassBase;
 
   void runOnOperation() override {
+    llvm::Expected<AmpLevel> Level = parseAmpLevel(level);
+    llvm::Expected<PrecisionLists> Lists = PrecisionLists::create(&getContext(), allow, deny, infer, clear);
+    if (!Level || !Lists) {
+      getOperation().emitError() << llvm::toString(llvm::joinErrors(Level.takeError(), Lists.takeError()));
+      return signalPassFailure();
+    }
     bool Failed = false;
-    getOperation().walk([&](AmpOpInterface Op) { Failed |= failed(verify(Op)); });
+    NetworkRegions Regions(getOperation());
+    getOperation().walk([&](AmpOpInterface Op) {
+      Failed |= failed(verify(Op));
+      if (Regions.isInNetwork(Op) && isSolved(levelOf(Op, *Level)))
+        Failed |= failed(verifyDeny(Op, *Lists));
+    });
     if (Failed)
       signalPassFailure();
     markAllAnalysesPreserved();
   }
 
 private:
+  static AmpLevel levelOf(Operation *Op, AmpLevel OfModule) {
+    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+    return Scope && !Scope.getLevel().empty() ? llvm::cantFail(parseAmpLevel(Scope.getLevel())) : OfModule;
+  }
+
+  // O1 and auto: an operation of class Deny reads and writes f32 unless the user said otherwise.
+  static LogicalResult verifyDeny(AmpOpInterface Op, const PrecisionLists &Lists) {
+    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+    bool UserSaysSo = (Scope && isLow(Scope.getPin())) || Lists.lookup(Op).has_value();
+    if (Op.getAmpClass() != AmpClass::Deny || UserSaysSo)
+      return success();
+    SmallVector<Value> Values(Op->getOperands());
+    llvm::append_range(Values, Op->getResults());
+    for (Value V : Values)
+      if (isLow(elementOf(V)))
+        return Op->emitOpError() << "has a value of type " << V.getType() << where(Op)
+                                 << "; its class computes, reads and writes f32 at O1 and auto";
+    return success();
+  }
+
   static LogicalResult verify(AmpOpInterface Op) {
     if (failed(verifyPinned(Op)))
       return failure();

@@ -1,4 +1,4 @@
-// Expands mpc.value_and_grad: the callee's body, then its reverse.
+// Expands mpc.value_and_grad and mpc.backward into the forward graph and its reverse, and mpc.custom_vjp into its body.
 #include "compiler/dialect/dialect.h"
 #include "passes/autodiff/flat_body.h"
 #include "passes/autodiff/reverse_sweep.h"
@@ -13,7 +13,7 @@ namespace mpc {
 
 namespace {
 
-/// Expands every mpc.value_and_grad of a module.
+/// Expands every request for a derivative of a module.
 class Expander {
 public:
   explicit Expander(ModuleOp Module) : Module(Module) {}
@@ -23,11 +23,22 @@ private:
   /// Expands what \p Function differentiates, callees first.
   LogicalResult expandIn(func::FuncOp Function);
   LogicalResult expand(ValueAndGradOp Op);
+  LogicalResult expand(BackwardOp Op);
+  /// Inlines every call between \p Begin and \p End that \p Wanted accepts.
+  LogicalResult inlineCalls(Block::iterator Begin, Block::iterator End, llvm::function_ref<bool(func::CallOp)> Wanted);
+  /// Puts the bodies of the functions that custom_vjp names in its place.
+  LogicalResult inlineCustomVjps(func::FuncOp Function);
   void removeUnusedCallees();
+
+  func::FuncOp lookup(Operation *User, FlatSymbolRefAttr Name) {
+    return Symbols.lookupNearestSymbolFrom<func::FuncOp>(User, Name);
+  }
 
   ModuleOp Module;
   SymbolTableCollection Symbols;
   DenseSet<func::FuncOp> Visited;
+  /// Whether the custom_vjps of a function are gone (true) or being inlined.
+  DenseMap<func::FuncOp, bool> Inlining;
   SetVector<func::FuncOp> Inlined;
 };
 
@@ -42,32 +53,47 @@ public:
 
 } // namespace
 
-/// `mpc.name` of the argument that \p Operand is, or of the callee's argument; "" without one.
-static StringRef argumentName(Value Operand, func::FuncOp Callee, int64_t Position) {
+//===-- Names of operands ----------------------------------------------------------------------------------------===//
+
+/// `mpc.name` of the function argument that \p Operand is; "" for any other value.
+static StringRef argumentName(Value Operand) {
   if (auto Argument = dyn_cast<BlockArgument>(Operand))
     if (auto Function = dyn_cast_or_null<func::FuncOp>(Argument.getOwner()->getParentOp()))
       if (auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName))
         return Name.getValue();
-  if (auto Name = Callee.getArgAttrOfType<StringAttr>(Position, NameAttrName))
-    return Name.getValue();
   return "";
 }
 
 /// "operand 2 ('fc1.weight')".
-static std::string describeOperand(ValueAndGradOp Op, func::FuncOp Callee, int64_t Position) {
+static std::string describeOperand(int64_t Position, StringRef Name) {
   std::string Text = "operand " + std::to_string(Position);
-  if (StringRef Name = argumentName(Op.getInputs()[Position], Callee, Position); !Name.empty())
+  if (!Name.empty())
     Text += " ('" + Name.str() + "')";
   return Text;
 }
 
+static std::string describeOperand(ValueAndGradOp Op, func::FuncOp Callee, int64_t Position) {
+  StringRef Name = argumentName(Op.getInputs()[Position]);
+  if (auto Own = Callee.getArgAttrOfType<StringAttr>(Position, NameAttrName); Name.empty() && Own)
+    Name = Own.getValue();
+  return describeOperand(Position, Name);
+}
+
+//===-- Expansion ------------------------------------------------------------------------------------------------===//
+
+static void markBackward(Operation *Op) { Op->setAttr(BackwardAttrName, UnitAttr::get(Op->getContext())); }
+
 /// The seed in the type of the loss.
 static Value lossCotangent(OpBuilder &Builder, Location Loc, Value Seed, RankedTensorType Loss) {
   auto SeedType = cast<RankedTensorType>(Seed.getType());
-  if (SeedType.getElementType() != Loss.getElementType())
+  if (SeedType.getElementType() != Loss.getElementType()) {
     Seed = CastOp::create(Builder, Loc, RankedTensorType::get(SeedType.getShape(), Loss.getElementType()), Seed);
-  if (Seed.getType() != Loss)
+    markBackward(Seed.getDefiningOp());
+  }
+  if (Seed.getType() != Loss) {
     Seed = BroadcastToOp::create(Builder, Loc, Loss, Seed, Loss.getShape());
+    markBackward(Seed.getDefiningOp());
+  }
   return Seed;
 }
 
@@ -77,8 +103,36 @@ static Value zeros(OpBuilder &Builder, Location Loc, RankedTensorType Type) {
   return ConstantOp::create(Builder, Loc, Type, Elements);
 }
 
+static void eraseDead(ArrayRef<Operation *> Created) {
+  for (Operation *Op : llvm::reverse(Created))
+    if (isOpTriviallyDead(Op))
+      Op->erase();
+}
+
+static bool isRuleCall(func::CallOp Call) { return Call->hasAttr(BackwardAttrName); }
+
+LogicalResult Expander::inlineCalls(Block::iterator Begin, Block::iterator End,
+                                    llvm::function_ref<bool(func::CallOp)> Wanted) {
+  SmallVector<func::CallOp> Calls;
+  for (Operation &Op : llvm::make_range(Begin, End))
+    if (auto Call = dyn_cast<func::CallOp>(Op); Call && Wanted(Call))
+      Calls.push_back(Call);
+  for (func::CallOp Call : Calls) {
+    FailureOr<FlatBody> Flat = flattenFunction(lookup(Call, Call.getCalleeAttr()), Call, Symbols);
+    if (failed(Flat))
+      return failure();
+    if (isRuleCall(Call))
+      for (Operation &Op : *Flat->Body)
+        markBackward(&Op);
+    Call.replaceAllUsesWith(splice(*Flat, Call, Call.getOperands()));
+    Call.erase();
+    Inlined.insert_range(Flat->Inlined);
+  }
+  return success();
+}
+
 LogicalResult Expander::expand(ValueAndGradOp Op) {
-  auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(Op, Op.getCalleeAttr());
+  func::FuncOp Callee = lookup(Op, Op.getCalleeAttr());
   FailureOr<FlatBody> Flat = flattenFunction(Callee, Op, Symbols);
   if (failed(Flat))
     return failure();
@@ -98,7 +152,6 @@ LogicalResult Expander::expand(ValueAndGradOp Op) {
   if (failed(Gradients))
     return failure();
 
-  SmallVector<Value> Outputs(Flat->Results);
   Builder.setInsertionPointToEnd(&Body);
   for (auto [Gradient, In] : llvm::zip_equal(*Gradients, Inputs)) {
     if (!Gradient) {
@@ -106,24 +159,53 @@ LogicalResult Expander::expand(ValueAndGradOp Op) {
                        << "; its gradient is zero";
       Gradient = zeros(Builder, Op.getLoc(), cast<RankedTensorType>(In.Value.getType()));
     }
-    Outputs.push_back(Gradient);
+    Flat->Results.push_back(Gradient);
   }
 
-  // From here on nothing fails: the block moves into the caller.
-  for (auto [Argument, Operand] : llvm::zip_equal(Body.getArguments(), Op.getOperands())) {
-    llvm::replace(Outputs, Value(Argument), Operand);
-    Argument.replaceAllUsesWith(Operand);
-  }
+  // The block moves into the caller.
   SmallVector<Operation *> Moved;
   for (Operation &Moving : Body)
-    Moved.push_back(&Moving);
-  Op->getBlock()->getOperations().splice(Op->getIterator(), Body.getOperations());
-  Op.replaceAllUsesWith(Outputs);
+    if (auto Call = dyn_cast<func::CallOp>(Moving); !Call || !isRuleCall(Call))
+      Moved.push_back(&Moving);
+  auto First = Body.empty() ? Op->getIterator() : Body.begin();
+  Op.replaceAllUsesWith(splice(*Flat, Op, Op.getOperands()));
+  if (failed(inlineCalls(First, Op->getIterator(), isRuleCall)))
+    return failure();
   Op.erase();
-  for (Operation *Dead : llvm::reverse(Moved))
-    if (isOpTriviallyDead(Dead))
-      Dead->erase();
+  eraseDead(Moved);
   Inlined.insert_range(Flat->Inlined);
+  return success();
+}
+
+LogicalResult Expander::expand(BackwardOp Op) {
+  Block &Body = *Op->getBlock();
+  if (failed(inlineCalls(Body.begin(), Op->getIterator(), [](func::CallOp) { return true; })))
+    return failure();
+  SmallVector<ReverseSweep::Input> Inputs;
+  for (auto [Index, Operand] : llvm::enumerate(Op.getWrt()))
+    Inputs.push_back({Operand, describeOperand(Index, argumentName(Operand))});
+  Operation *Before = Op->getPrevNode();
+  ReverseSweep Sweep(Body, Inputs, Op);
+  OpBuilder Builder(Op);
+  Value Cotangent = lossCotangent(Builder, Op.getLoc(), Op.getSeed(), cast<RankedTensorType>(Op.getLoss().getType()));
+  FailureOr<SmallVector<Value>> Gradients = Sweep.run(Op.getLoss(), Cotangent);
+  if (failed(Gradients))
+    return failure();
+  for (auto [Gradient, In] : llvm::zip_equal(*Gradients, Inputs))
+    if (!Gradient) {
+      Op.emitRemark() << "the loss does not depend on " << In.Name << "; its gradient is zero";
+      Gradient = zeros(Builder, Op.getLoc(), cast<RankedTensorType>(In.Value.getType()));
+    }
+  Op.replaceAllUsesWith(*Gradients);
+  auto First = Before ? std::next(Before->getIterator()) : Body.begin();
+  SmallVector<Operation *> Created;
+  for (Operation &New : llvm::make_range(First, Op->getIterator()))
+    if (!isa<func::CallOp>(New))
+      Created.push_back(&New);
+  if (failed(inlineCalls(First, Op->getIterator(), isRuleCall)))
+    return failure();
+  Op.erase();
+  eraseDead(Created);
   return success();
 }
 
@@ -131,26 +213,58 @@ LogicalResult Expander::expandIn(func::FuncOp Function) {
   if (!Visited.insert(Function).second)
     return success();
   // Callees first: the derivative of a derivative differentiates what the inner one became.
-  SmallVector<ValueAndGradOp> Requests;
+  SmallVector<Operation *> Requests;
   WalkResult Walk = Function.walk([&](Operation *Op) {
-    FlatSymbolRefAttr Callee;
-    if (auto Request = dyn_cast<ValueAndGradOp>(Op)) {
-      Requests.push_back(Request);
-      Callee = Request.getCalleeAttr();
-    } else if (auto Call = dyn_cast<func::CallOp>(Op)) {
-      Callee = Call.getCalleeAttr();
-    }
-    if (!Callee)
-      return WalkResult::advance();
-    return WalkResult(expandIn(Symbols.lookupNearestSymbolFrom<func::FuncOp>(Op, Callee)));
+    SmallVector<FlatSymbolRefAttr, 2> Callees;
+    if (isa<ValueAndGradOp, BackwardOp>(Op))
+      Requests.push_back(Op);
+    if (auto Request = dyn_cast<ValueAndGradOp>(Op))
+      Callees.push_back(Request.getCalleeAttr());
+    else if (auto Call = dyn_cast<func::CallOp>(Op))
+      Callees.push_back(Call.getCalleeAttr());
+    else if (auto Custom = dyn_cast<CustomVjpOp>(Op))
+      Callees = {Custom.getCalleeAttr(), Custom.getVjpAttr()};
+    for (FlatSymbolRefAttr Callee : Callees)
+      if (failed(expandIn(lookup(Op, Callee))))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
   });
   if (Walk.wasInterrupted())
     return failure();
-  for (ValueAndGradOp Request : Requests)
-    if (failed(expand(Request)))
+  for (Operation *Request : Requests) {
+    auto Backward = dyn_cast<BackwardOp>(Request);
+    if (failed(Backward ? expand(Backward) : expand(cast<ValueAndGradOp>(Request))))
       return failure();
+  }
   return success();
 }
+
+//===-- Custom rules ---------------------------------------------------------------------------------------------===//
+
+LogicalResult Expander::inlineCustomVjps(func::FuncOp Function) {
+  if (!Inlining.try_emplace(Function, false).second)
+    return success();
+  SmallVector<CustomVjpOp> Customs;
+  Function.walk([&](CustomVjpOp Op) { Customs.push_back(Op); });
+  for (CustomVjpOp Op : Customs) {
+    func::FuncOp Callee = lookup(Op, Op.getCalleeAttr());
+    if (failed(inlineCustomVjps(Callee)))
+      return failure();
+    if (!Inlining.lookup(Callee))
+      return Op.emitOpError() << "cannot be expanded: function '" << Callee.getName() << "' calls itself";
+    FailureOr<FlatBody> Flat = flattenFunction(Callee, Op, Symbols);
+    if (failed(Flat))
+      return failure();
+    Op.replaceAllUsesWith(splice(*Flat, Op, Op.getInputs()));
+    Inlined.insert_range(Flat->Inlined);
+    Inlined.insert(lookup(Op, Op.getVjpAttr()));
+    Op.erase();
+  }
+  Inlining[Function] = true;
+  return success();
+}
+
+//===-- The module -----------------------------------------------------------------------------------------------===//
 
 void Expander::removeUnusedCallees() {
   for (bool Changed = true; Changed;) {
@@ -166,8 +280,12 @@ void Expander::removeUnusedCallees() {
 }
 
 LogicalResult Expander::run() {
-  for (func::FuncOp Function : llvm::to_vector(Module.getOps<func::FuncOp>()))
+  auto Functions = llvm::to_vector(Module.getOps<func::FuncOp>());
+  for (func::FuncOp Function : Functions)
     if (failed(expandIn(Function)))
+      return failure();
+  for (func::FuncOp Function : Functions)
+    if (failed(inlineCustomVjps(Function)))
       return failure();
   removeUnusedCallees();
   return success();

@@ -83,4 +83,14 @@ FailureOr<FlatBody> flattenFunction(func::FuncOp Callee, Operation *User, Symbol
   return Flat;
 }
 
+SmallVector<Value> splice(FlatBody &Flat, Operation *Place, ValueRange Operands) {
+  SmallVector<Value> Results(Flat.Results);
+  for (auto [Argument, Operand] : llvm::zip_equal(Flat.Body->getArguments(), Operands)) {
+    llvm::replace(Results, Value(Argument), Operand);
+    Argument.replaceAllUsesWith(Operand);
+  }
+  Place->getBlock()->getOperations().splice(Place->getIterator(), Flat.Body->getOperations());
+  return Results;
+}
+
 } // namespace mpc

@@ -22,4 +22,7 @@ struct FlatBody {
 llvm::FailureOr<FlatBody> flattenFunction(mlir::func::FuncOp Callee, mlir::Operation *User,
                                           mlir::SymbolTableCollection &Symbols);
 
+/// Moves the operations of \p Flat before \p Place, with \p Operands for its arguments; returns its results.
+llvm::SmallVector<mlir::Value> splice(FlatBody &Flat, mlir::Operation *Place, mlir::ValueRange Operands);
+
 } // namespace mpc

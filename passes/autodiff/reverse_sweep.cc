@@ -11,7 +11,13 @@ static constexpr size_t MaxPathNotes = 8;
 
 static bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
 
-ReverseSweep::ReverseSweep(Block &Body, ArrayRef<Input> Inputs) : Body(Body), Inputs(Inputs) { markActive(); }
+ReverseSweep::ReverseSweep(Block &Body, ArrayRef<Input> Inputs, Operation *End) : Body(Body), End(End), Inputs(Inputs) {
+  markActive();
+}
+
+llvm::iterator_range<Block::iterator> ReverseSweep::operations() {
+  return {Body.begin(), End ? End->getIterator() : Body.end()};
+}
 
 //===-- Activity -------------------------------------------------------------------------------------------------===//
 
@@ -27,7 +33,7 @@ bool ReverseSweep::dependsOnInputs(Operation &Op) const {
 void ReverseSweep::markActive() {
   for (const Input &In : Inputs)
     Active.insert(In.Value);
-  for (Operation &Op : Body) {
+  for (Operation &Op : operations()) {
     if (isa<StopGradientOp>(Op) || !dependsOnInputs(Op))
       continue;
     for (Value Result : Op.getResults())
@@ -40,11 +46,12 @@ void ReverseSweep::markActive() {
 
 namespace {
 
-/// Gives each new operation the scope of the forward operation it comes from.
-class ScopeListener final : public OpBuilder::Listener {
+/// Marks each new operation and gives it the scope of the forward operation it comes from.
+class BackwardListener final : public OpBuilder::Listener {
 public:
   void setSource(Operation *Op) { Scope = Op ? Op->getAttr(ScopeAttrName) : Attribute(); }
   void notifyOperationInserted(Operation *Op, OpBuilder::InsertPoint) override {
+    Op->setAttr(BackwardAttrName, UnitAttr::get(Op->getContext()));
     if (Scope)
       Op->setAttr(ScopeAttrName, Scope);
   }
@@ -61,12 +68,12 @@ FailureOr<SmallVector<Value>> ReverseSweep::run(Value LossValue, Value LossCotan
     Contributions[Loss].push_back(LossCotangent);
 
   SmallVector<Operation *> Forward;
-  for (Operation &Op : Body)
+  for (Operation &Op : operations())
     Forward.push_back(&Op);
 
-  ScopeListener Listener;
+  BackwardListener Listener;
   OpBuilder Builder(Loss.getContext(), &Listener);
-  Builder.setInsertionPointToEnd(&Body);
+  Builder.setInsertionPoint(&Body, operations().end());
   for (Operation *Op : llvm::reverse(Forward)) {
     Listener.setSource(Op);
     if (failed(differentiate(*Op, Builder)))
@@ -126,7 +133,9 @@ Value ReverseSweep::cotangentOf(Value V, OpBuilder &Builder) {
   if (Entry->second.size() == 1)
     return Entry->second.front();
   Operation *Source = V.getDefiningOp() ? V.getDefiningOp() : ReachedThrough.lookup(V);
-  return SumNOp::create(Builder, Source ? Source->getLoc() : V.getLoc(), V.getType(), Entry->second);
+  Value Sum = SumNOp::create(Builder, Source ? Source->getLoc() : V.getLoc(), V.getType(), Entry->second);
+  Entry->second.assign({Sum});
+  return Sum;
 }
 
 //===-- Diagnostics ----------------------------------------------------------------------------------------------===//
@@ -156,7 +165,7 @@ SmallVector<Operation *> ReverseSweep::pathToInput(Operation &Op, Value &Reached
       return WalkResult::interrupt();
     });
     Current = Reached.getDefiningOp();
-    if (!Current)
+    if (!Current || llvm::any_of(Inputs, [&](const Input &In) { return In.Value == Reached; }))
       return Path;
     Path.push_back(Current);
   }

@@ -12,17 +12,17 @@ std::optional<ImageValues> channelsFirstImages(Operation *Op) {
   using Found = std::optional<ImageValues>;
   auto Images =
       llvm::TypeSwitch<Operation *, Found>(Op)
-          .Case<Conv2dOp, AvgPool2dOp, AvgPool2dGradOp, Conv2dGradInputOp, BatchNormTrainOp, BatchNormInferOp>(
-              [](auto) {
-                return ImageValues{{0}, {0}};
-              })
+          .Case<Conv2dOp, ConvTranspose2dOp, AvgPool2dOp, AvgPool2dGradOp, Conv2dGradInputOp, BatchNormTrainOp,
+                BatchNormInferOp, GroupNormOp, PreluOp>([](auto) {
+            return ImageValues{{0}, {0}};
+          })
           .Case([](MaxPool2dOp) {
             return ImageValues{{0}, {0, 1}};
           })
           .Case([](Conv2dGradWeightOp) {
             return ImageValues{{0, 1}, {}};
           })
-          .Case<MaxPool2dGradOp, BatchNormTrainGradOp, BatchNormInferGradOp>([](auto) {
+          .Case<MaxPool2dGradOp, BatchNormTrainGradOp, BatchNormInferGradOp, GroupNormGradOp, PreluGradOp>([](auto) {
             return ImageValues{{0, 1}, {0}};
           })
           .Default([](Operation *) { return Found(); });
@@ -37,11 +37,35 @@ std::optional<ImageValues> channelsFirstImages(Operation *Op) {
 bool isElementwise(Operation *Op) {
   return isa<ReluOp, SigmoidOp, TanhOp, ExpOp, LogOp, SqrtOp, NegOp, ReluGradOp, SigmoidGradOp, TanhGradOp, SqrtGradOp,
              AddOp, SubOp, MulOp, DivOp, MaximumOp, DivGradOp, MaximumGradOp, AddScalarOp, MulScalarOp, SumNOp, EqualOp,
-             SelectOp, CastOp, StopGradientOp>(Op);
+             SelectOp, CastOp, StopGradientOp>(Op) ||
+         isa<AbsOp, FloorOp, SquareOp, Log1pOp, SinOp, CosOp, SiluOp, GeluOp, LeakyReluOp, PowOp, ClampOp, AbsGradOp,
+             SquareGradOp, Log1pGradOp, SinGradOp, CosGradOp, SiluGradOp, GeluGradOp, LeakyReluGradOp, PowGradOp,
+             ClampGradOp, MinimumOp, MinimumGradOp, GreaterOp, LessOp, WhereOp>(Op);
+}
+
+bool movesAlongAxes(Operation *Op) { return isa<ConcatOp, SplitOp, SliceOp, PadOp>(Op); }
+
+void makeAxesChannelsLast(Operation *Op) {
+  auto MakeList = [&](StringRef Name) {
+    auto List = Op->getAttrOfType<DenseI64ArrayAttr>(Name).asArrayRef();
+    Op->setAttr(Name, DenseI64ArrayAttr::get(Op->getContext(), permuted(List, ToChannelsLast)));
+  };
+  if (isa<SliceOp>(Op)) {
+    MakeList("starts");
+    return MakeList("sizes");
+  }
+  if (isa<PadOp>(Op)) {
+    MakeList("low");
+    return MakeList("high");
+  }
+  auto Axis = Op->getAttrOfType<IntegerAttr>("axis");
+  int64_t Original = Axis ? Axis.getInt() : 0;
+  int64_t Moved = ToChannelsFirst[Original < 0 ? Original + 4 : Original];
+  Op->setAttr("axis", IntegerAttr::get(IntegerType::get(Op->getContext(), 64), Moved));
 }
 
 bool reducesChannelsLast(Operation *Op, SmallVectorImpl<int64_t> &Axes) {
-  if (!isa<ReduceSumOp, ReduceMeanOp>(Op) || rankOf(Op->getOperand(0)) != 4)
+  if (!isa<ReduceSumOp, ReduceMeanOp, ReduceMaxOp>(Op) || rankOf(Op->getOperand(0)) != 4)
     return false;
   auto Original = Op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
   auto KeepDims = Op->getAttrOfType<BoolAttr>("keep_dims");

@@ -23,6 +23,12 @@ std::optional<ImageValues> channelsFirstImages(mlir::Operation *Op);
 /// that it commutes with a permutation of axes. Dropout is none: its mask counts elements.
 bool isElementwise(mlir::Operation *Op);
 
+/// Whether the operation moves elements along axes that its attributes name: on a permuted image it takes permuted
+/// ones.
+bool movesAlongAxes(mlir::Operation *Op);
+/// Rewrites the axes in the attributes of such an operation on rank-4 tensors to channels-last.
+void makeAxesChannelsLast(mlir::Operation *Op);
+
 /// Whether a reduction of a rank-4 operand may run on channels-last axes: its result keeps the order of its axes.
 /// \p Axes receives the remapped axes.
 bool reducesChannelsLast(mlir::Operation *Op, llvm::SmallVectorImpl<int64_t> &Axes);

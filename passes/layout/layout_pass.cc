@@ -47,8 +47,11 @@ private:
       return makeChannelsLast(Op, *Images);
     if (reducesChannelsLast(Op, Axes) && behindToChannelsFirst(Op->getOperand(0)))
       return sinkThroughReduction(Op, Axes);
-    if (isElementwise(Op) && worthSinking(Op))
-      return sinkThroughElementwise(Op);
+    if (!(isElementwise(Op) || movesAlongAxes(Op)) || !worthSinking(Op))
+      return;
+    if (movesAlongAxes(Op))
+      makeAxesChannelsLast(Op);
+    sinkThroughElementwise(Op);
   }
 
   void makeChannelsLast(Operation *Op, const ImageValues &Images) {

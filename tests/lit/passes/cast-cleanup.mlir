@@ -70,3 +70,47 @@ func.func @moves(%x: tensor<2x4xf16>, %y: tensor<2x4xf32>) -> (tensor<4x2xf32>, 
   %rn = mpc.cast %r : (tensor<2x4xf32>) -> tensor<2x4xf16>
   return %te, %n, %rn : tensor<4x2xf32>, tensor<4x2xf16>, tensor<2x4xf16>
 }
+
+// A widening passes operations that give the same values in low: relu, pooling, joining. Fewer bytes move. It does not
+// pass where more would (stretching), where another user needs the wide value, or where the user chose f32.
+// CHECK-LABEL: func @sinks
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<1x1x4x4xf16>, %[[Y:[a-z0-9]+]]: tensor<1x1x2x2xf16>
+// CHECK: %[[R:.*]] = mpc.relu %[[X]] : (tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf16>
+// CHECK-NEXT: %[[P:.*]], %{{.*}} = mpc.max_pool2d %[[R]] {{.*}} -> (tensor<1x1x2x2xf16>, tensor<1x1x2x2xi32>)
+// CHECK-NEXT: %[[C:.*]] = mpc.concat %[[P]], %[[Y]] {{.*}} -> tensor<1x2x2x2xf16>
+// CHECK-NEXT: %[[W:.*]] = mpc.cast %[[C]] : (tensor<1x2x2x2xf16>) -> tensor<1x2x2x2xf32>
+// CHECK-NEXT: return %[[W]]
+func.func @sinks(%x: tensor<1x1x4x4xf16>, %y: tensor<1x1x2x2xf16>) -> tensor<1x2x2x2xf32> {
+  %e = mpc.cast %x : (tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf32>
+  %f = mpc.cast %y : (tensor<1x1x2x2xf16>) -> tensor<1x1x2x2xf32>
+  %r = mpc.relu %e : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
+      : (tensor<1x1x4x4xf32>) -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi32>)
+  %c = mpc.concat %p, %f {axis = 1 : i64} : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>) -> tensor<1x2x2x2xf32>
+  return %c : tensor<1x2x2x2xf32>
+}
+
+// CHECK-LABEL: func @stays
+// CHECK: mpc.broadcast_to %{{.*}} : (tensor<1x4xf32>) -> tensor<8x4xf32>
+// CHECK: mpc.relu %{{.*}} {mpc.amp_reason = "ToFloat f32"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+// CHECK: mpc.neg %{{.*}} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+func.func @stays(%x: tensor<1x4xf16>, %y: tensor<1x4xf16>, %z: tensor<1x4xf16>)
+    -> (tensor<8x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) {
+  %e = mpc.cast %x : (tensor<1x4xf16>) -> tensor<1x4xf32>
+  %b = mpc.broadcast_to %e {shape = array<i64: 8, 4>} : (tensor<1x4xf32>) -> tensor<8x4xf32>
+  %f = mpc.cast %y : (tensor<1x4xf16>) -> tensor<1x4xf32>
+  %r = mpc.relu %f {mpc.amp_reason = "ToFloat f32"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %g = mpc.cast %z : (tensor<1x4xf16>) -> tensor<1x4xf32>
+  %n = mpc.neg %g : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %b, %r, %n, %g : tensor<8x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>
+}
+
+// A constant is rounded here, once.
+// CHECK-LABEL: func @constant
+// CHECK: %[[C:.*]] = mpc.constant {value = dense<1.000980e+00> : tensor<4xf16>}
+// CHECK-NEXT: return %[[C]]
+func.func @constant() -> tensor<4xf16> {
+  %c = mpc.constant {value = dense<1.001> : tensor<4xf32>} : () -> tensor<4xf32>
+  %l = mpc.cast %c : (tensor<4xf32>) -> tensor<4xf16>
+  return %l : tensor<4xf16>
+}

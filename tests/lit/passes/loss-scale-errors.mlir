@@ -1,6 +1,14 @@
 // RUN: mpc-opt %s --mpc-loss-scale="mode=dynamic" --verify-diagnostics --split-input-file
 // RUN: not mpc-opt %s --mpc-loss-scale="mode=always" --split-input-file 2>&1 | FileCheck %s
+// RUN: not mpc-opt %s --mpc-loss-scale="mode=dynamic num-losses=0" --split-input-file 2>&1 | FileCheck %s --check-prefix=LOSSES
+// RUN: not mpc-opt %s --mpc-loss-scale="accumulation-steps=0" --split-input-file 2>&1 | FileCheck %s --check-prefix=STEPS
+// RUN: not mpc-opt %S/Inputs/three_losses.mlir --mpc-loss-scale="mode=dynamic num-losses=2" 2>&1 | FileCheck %s --check-prefix=PLACE
+// RUN: not mpc-opt %S/Inputs/traced_scaler.mlir --mpc-loss-scale="accumulation-steps=2" 2>&1 | FileCheck %s --check-prefix=TRACED
 
+// LOSSES: error: num-losses must be at least 1, got 0
+// STEPS: error: accumulation-steps must be at least 1, got 0
+// PLACE: error: the loss at place 2 has no scaler: num_losses is 2
+// TRACED: error: 'train_step' has a scaler of its own: it cannot be run in accumulated micro-steps
 // CHECK: error: unknown loss-scale mode 'always'; choose none, static or dynamic
 
 func.func private @f(tensor<4xf32>) -> tensor<f32>
@@ -16,13 +24,12 @@ func.func @own_seed(%w: tensor<4xf32>, %sens: tensor<f32>) -> tensor<4xf32> {
 
 func.func private @f(tensor<4xf32>) -> tensor<f32>
 
-func.func @two_losses(%w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+func.func @no_such_scaler(%w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-  // expected-note @below {{the first is here}}
   %loss0, %dw0 = mpc.value_and_grad @f(%w) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
-  // expected-error @below {{a loss scaler wraps one loss; 'two_losses' has 2}}
-  %loss1, %dw1 = mpc.value_and_grad @f(%w) seed(%one) {wrt = array<i64: 0>}
+  // expected-error @below {{loss_id 1 has no scaler: num_losses is 1}}
+  %loss1, %dw1 = mpc.value_and_grad @f(%w) seed(%one) {wrt = array<i64: 0>, loss_id = 1 : i64}
       : (tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
   return %dw0, %dw1 : tensor<4xf32>, tensor<4xf32>
 }

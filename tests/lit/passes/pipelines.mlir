@@ -5,10 +5,10 @@
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O0" | FileCheck %s --check-prefix=O0
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" > %t.once && mpc-opt %t.once --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup | diff %t.once -
 // RUN: not mpc-opt %s --mpc-train-pipeline="stage=last" 2>&1 | FileCheck %s --check-prefix=STAGE
-// RUN: not mpc-opt %s --mpc-train-pipeline="level=O1" 2>&1 | FileCheck %s --check-prefix=LEVEL
+// RUN: not mpc-opt %s --mpc-train-pipeline="level=O4" 2>&1 | FileCheck %s --check-prefix=LEVEL
 
 // STAGE: Cannot find option named 'last'
-// LEVEL: error: level 'O1' is not in this version; choose O0, O2 or O3
+// LEVEL: error: unknown level 'O4'; valid levels are O0, O1, O2, O3 and auto
 
 #network = #mpc.scope<path = "net/fc", network = true>
 #loss = #mpc.scope<path = "loss">

@@ -1,0 +1,163 @@
+#include "passes/amp/cast_motion.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+static Type elementOf(Value V) { return getElementTypeOrSelf(V.getType()); }
+
+static unsigned widthOf(Value V) { return elementOf(V).getIntOrFloatBitWidth(); }
+
+static bool isFloating(Value V) { return isa<FloatType>(elementOf(V)); }
+
+static bool isFloatCast(CastOp Cast) { return isFloating(Cast.getX()) && isFloating(Cast.getY()); }
+
+bool isWidening(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) < widthOf(Cast.getY()); }
+
+bool isNarrowing(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) > widthOf(Cast.getY()); }
+
+static bool isDataMovement(Operation *Op) {
+  return isa<ReshapeOp, TransposeOp, BroadcastToOp, SliceOp, SplitOp, ConcatOp, GatherOp, PadOp>(Op);
+}
+
+// The result is one of the operands, element by element, or its negative: exact in any type that holds them.
+static bool keepsValues(Operation *Op) {
+  if (auto Pad = dyn_cast<PadOp>(Op))
+    return Pad.getValue().isZero();
+  return isDataMovement(Op) ||
+         isa<ReluOp, NegOp, AbsOp, MaxPool2dOp, ReduceMaxOp, MaximumOp, MinimumOp, WhereOp, SelectOp, StopGradientOp>(
+             Op);
+}
+
+// The user's choice of a precision is visible in the IR: other casts do not move past it.
+static bool isPinnedByUser(Operation *Op) {
+  auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName);
+  return Reason && (Reason.getValue().contains("ToFloat") || Reason.getValue().contains("user cast") ||
+                    Reason.getValue().contains("list entry"));
+}
+
+static int64_t elements(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
+
+static void setElement(Value V, Type Element) { V.setType(cast<RankedTensorType>(V.getType()).clone(Element)); }
+
+static Value createCast(OpBuilder &Builder, CastOp Like, Value X, Type Element) {
+  Value Y =
+      CastOp::create(Builder, Like.getLoc(), cast<RankedTensorType>(X.getType()).clone(Element), X, Like.getUser());
+  Y.getDefiningOp()->setDiscardableAttrs(Like->getDiscardableAttrDictionary());
+  return Y;
+}
+
+static bool isOnlyUsedBy(Value V, Operation *Op) {
+  return llvm::all_of(V.getUsers(), [&](Operation *User) { return User == Op; });
+}
+
+bool sinkWidening(CastOp Cast) {
+  if (!isWidening(Cast) || Cast.getY().use_empty())
+    return false;
+  Operation *Move = *Cast.getY().user_begin();
+  if (!keepsValues(Move) || (!isDataMovement(Move) && (Cast.getUser() || isPinnedByUser(Move))))
+    return false;
+  // Every floating operand is such a cast.
+  llvm::SmallSetVector<Operation *, 4> Casts;
+  int64_t Before = 0, After = 0;
+  for (Value Operand : Move->getOperands()) {
+    auto Other = Operand.getDefiningOp<CastOp>();
+    if (!isFloating(Operand))
+      continue;
+    if (!Other || !isWidening(Other) || elementOf(Other.getX()) != elementOf(Cast.getX()) ||
+        Other.getUser() != Cast.getUser() || !isOnlyUsedBy(Operand, Move))
+      return false;
+    if (Casts.insert(Other))
+      Before += elements(Operand);
+  }
+  for (Value Result : Move->getResults())
+    After += isFloating(Result) ? elements(Result) : 0;
+  // Casts move 6 bytes an element, the operation 8 where it is wide and 4 where it is low, reads and writes together.
+  if (After >= 2 * Before)
+    return false;
+  Type Low = elementOf(Cast.getX()), Wide = elementOf(Cast.getY());
+  for (OpOperand &Use : Move->getOpOperands())
+    if (isFloating(Use.get()))
+      Use.set(Use.get().getDefiningOp<CastOp>().getX());
+  OpBuilder Builder(Move->getContext());
+  Builder.setInsertionPointAfter(Move);
+  for (Value Result : Move->getResults()) {
+    if (!isFloating(Result))
+      continue;
+    setElement(Result, Low);
+    if (Result.use_empty())
+      continue;
+    Value Widened = createCast(Builder, Cast, Result, Wide);
+    Result.replaceAllUsesExcept(Widened, Widened.getDefiningOp());
+  }
+  // Other operands' casts are dead now and go with what else is dead.
+  Cast.erase();
+  return true;
+}
+
+bool hoistNarrowing(CastOp Cast) {
+  Operation *Move = Cast.getX().getDefiningOp();
+  if (!isNarrowing(Cast) || !Move || !isDataMovement(Move) || Move->getNumResults() != 1 || !Cast.getX().hasOneUse())
+    return false;
+  int64_t Operands = 0;
+  for (Value Operand : Move->getOperands())
+    Operands += isFloating(Operand) ? elements(Operand) : 0;
+  if (Operands >= 2 * elements(Cast.getX()))
+    return false;
+  OpBuilder Builder(Move);
+  for (OpOperand &Use : Move->getOpOperands())
+    if (isFloating(Use.get()))
+      Use.set(createCast(Builder, Cast, Use.get(), elementOf(Cast.getY())));
+  Move->getResult(0).setType(Cast.getY().getType());
+  Cast.getY().replaceAllUsesWith(Move->getResult(0));
+  Cast.erase();
+  return true;
+}
+
+// Computes in f32 from operands of any storage types and rounds once to its result, on every device.
+static bool isArithmetic(Operation *Op) {
+  return isa<AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, AddScalarOp, MulScalarOp, SumNOp, ExpOp, LogOp, Log1pOp,
+             SinOp, CosOp, SquareOp, PowOp, SoftmaxOp, LogSoftmaxOp, ReduceSumOp, ReduceMeanOp>(Op);
+}
+
+// Operand positions where an operation of the step reads a gradient (or a loss) of any floating type, exactly.
+static bool readsGradient(OpOperand &Use) {
+  Operation *Op = Use.getOwner();
+  unsigned Index = Use.getOperandNumber();
+  if (isa<UnscaleOp, ClipByNormOp>(Op))
+    return Index == 0;
+  if (isa<AllFiniteOp>(Op))
+    return Index > 0;
+  if (isa<SgdOp, MomentumOp>(Op))
+    return Index == 2;
+  if (isa<AdamOp, AdamWeightDecayOp, AdamWOp, LambOp>(Op))
+    return Index == 3;
+  if (isa<AccumulateGradientOp>(Op))
+    return Index == 1;
+  return isa<GlobalNormOp>(Op);
+}
+
+bool readsAnyFloat(OpOperand &Use) {
+  return readsGradient(Use) || (isArithmetic(Use.getOwner()) && !isPinnedByUser(Use.getOwner()));
+}
+
+bool foldNarrowing(CastOp Cast) {
+  Operation *Op = Cast.getX().getDefiningOp();
+  if (!isNarrowing(Cast) || Cast.getUser() || !Op || !isArithmetic(Op) || isPinnedByUser(Op) ||
+      !Cast.getX().hasOneUse())
+    return false;
+  markFolded(Op);
+  Op->getResult(0).setType(Cast.getY().getType());
+  Cast.getY().replaceAllUsesWith(Op->getResult(0));
+  Cast.erase();
+  return true;
+}
+
+void markFolded(Operation *Op) {
+  constexpr StringLiteral Mark = " (folded)";
+  auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName);
+  if (Reason && !Reason.getValue().ends_with(Mark))
+    Op->setAttr(AmpReasonAttrName, StringAttr::get(Op->getContext(), Reason.getValue() + Mark));
+}
+
+} // namespace mpc

@@ -1,0 +1,54 @@
+// The precision of operations, decided and still open.
+#pragma once
+
+#include "compiler/dialect/dialect.h"
+#include "passes/amp/precision_options.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <optional>
+#include <string>
+
+namespace mpc {
+
+/// The precision of one operation. A null element type means "as stored": the operation takes the value in whatever
+/// type its producer gives.
+struct OpPrecision {
+  /// Arithmetic and accumulation; the numerics contract leaves only f32 (f64 in reference graphs).
+  mlir::Type Compute;
+  llvm::SmallVector<mlir::Type> Operands;
+  llvm::SmallVector<mlir::Type> Results;
+  std::string Reason;
+};
+
+using DecidedOperations = llvm::MapVector<mlir::Operation *, OpPrecision>;
+
+/// An operation at O1 or auto that no pin decides: its slot is low or f32. A norm's slot is its y; it reads x as
+/// stored.
+struct OpenOperation {
+  AmpClass Class = AmpClass::Clear; ///< its own, or that of a list entry
+  AmpLevel Level = AmpLevel::O1;
+  mlir::FloatType Low;
+  std::optional<bool> IsLow; ///< set by the stored assignment, the infer rule or the cut
+  std::string Reason;
+};
+
+using OpenOperations = llvm::MapVector<mlir::Operation *, OpenOperation>;
+
+inline mlir::Type elementOf(mlir::Value V) { return getElementTypeOrSelf(V.getType()); }
+
+inline bool isLow(mlir::Type Element) { return Element && (Element.isF16() || Element.isBF16()); }
+
+/// A type that AMP may change: f64 is for reference graphs, integers are never touched.
+inline bool isAssignable(mlir::Value V) { return elementOf(V).isF32() || isLow(elementOf(V)); }
+
+/// Whether some result is in the type of the operation's slot.
+bool hasSlot(mlir::Operation *Op);
+
+/// Every floating operand and result in \p Element, but those that the operation declares f32. An operation without a
+/// floating result reads what is stored: a cast would only change what it compares.
+void assignTypes(mlir::Operation *Op, mlir::Type Element, OpPrecision &Precision);
+
+/// f32 at Infer slots that f32-pinned operations reach along floating values, before any low-pinned one.
+void applyInferRule(const DecidedOperations &Decided, OpenOperations &Open);
+
+} // namespace mpc

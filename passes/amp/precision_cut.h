@@ -1,0 +1,58 @@
+// The exact minimum cut between low precision and f32. Knows slots and values, no IR.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mpc {
+
+/// Chooses low or f32 for every slot so that the casts of values cost least.
+///
+/// A slot is what reads and writes one precision. A value has the precision of its producer; it is cast once, at its
+/// weight, if the producer is low and some consumer f32, and once if the producer is f32 and some consumer low.
+///
+///     S = low, T = f32;  low pins S->n inf;  f32 pins n->T inf;  a slot's gain g > 0: S->n cap g, g < 0: n->T cap -g
+///     value v from p, consumers C, weight w:  p->a_v cap w, a_v->c inf;  b_v->p cap w, c->b_v inf
+///
+/// Of several optimal assignments solve() takes the one with the most low slots, which is unique: the complement of
+/// what reaches T in the residual network.
+class PrecisionCut {
+public:
+  enum class Pin { None, Low, F32 };
+
+  /// Adds a slot and returns its number, from 0. \p LowGain is what the slot saves where it is low (negative: costs).
+  unsigned addSlot(Pin Pinned = Pin::None, std::int64_t LowGain = 0);
+
+  /// Adds a value. Consumers may repeat and may hold the producer. \p Weight is what one cast of it costs, >= 0.
+  void addValue(unsigned Producer, std::span<const unsigned> Consumers, std::int64_t Weight);
+
+  /// Weights and gains must add up to less than the largest cost, 2^61.
+  void solve();
+
+  /// After solve().
+  bool isLow(unsigned Slot) const { return Low[Slot]; }
+
+  /// After solve(): weights of the casts, and gains that were not taken.
+  std::int64_t cost() const { return Cost; }
+
+  unsigned numSlots() const { return static_cast<unsigned>(Slots.size()); }
+
+private:
+  struct Slot {
+    Pin Pinned;
+    std::int64_t LowGain;
+  };
+  struct Value {
+    unsigned Producer;
+    std::vector<unsigned> Consumers;
+    std::int64_t Weight;
+  };
+
+  std::vector<Slot> Slots;
+  std::vector<Value> Values;
+  std::vector<bool> Low;
+  std::int64_t Cost = 0;
+};
+
+} // namespace mpc

@@ -1,0 +1,43 @@
+// The user's changes of operation classes, by operation name and by Cell path.
+#pragma once
+
+#include "compiler/dialect/dialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace mpc {
+
+/// Lists of operation names and Cell paths. An operation name is a mnemonic ("softmax", "conv2d") or the name of a
+/// family ("conv", "dense", "batch_norm", "max_pool", "avg_pool", "sum", "mean"). Any other entry is a Cell path
+/// ("lenet5/fc1") and covers everything inside that Cell.
+class PrecisionLists {
+public:
+  PrecisionLists() = default;
+
+  /// Errors: an entry in two lists; the text names both.
+  static llvm::Expected<PrecisionLists> create(mlir::MLIRContext *Context, llvm::ArrayRef<std::string> Allow,
+                                               llvm::ArrayRef<std::string> Deny, llvm::ArrayRef<std::string> Infer,
+                                               llvm::ArrayRef<std::string> Clear);
+
+  struct Match {
+    AmpClass Class = AmpClass::Exempt;
+    std::string Entry;
+    /// "list entry 'softmax' (allow)"
+    std::string reason() const;
+  };
+
+  /// The entry that decides \p Op: the innermost Cell path, else its name; nullopt if none does.
+  std::optional<Match> lookup(mlir::Operation *Op) const;
+
+  /// Cell paths that no operation of \p Module lies in: misspelt, most likely.
+  llvm::SmallVector<std::string> unmatchedPaths(mlir::ModuleOp Module) const;
+
+private:
+  llvm::SmallVector<std::pair<std::string, AmpClass>> Paths;
+  llvm::SmallVector<std::pair<std::string, AmpClass>> Operations;
+};
+
+} // namespace mpc

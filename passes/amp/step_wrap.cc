@@ -1,0 +1,216 @@
+#include "passes/amp/step_wrap.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+namespace {
+
+struct ScalerField {
+  StringRef Name;
+  bool IsFloat;
+};
+
+// In the order of update_loss_scale's operands after `first_bad`. All are state; the first five move in a step.
+constexpr ScalerField ScalerFields[] = {
+    {"scale", true},      {"good", false},    {"bad", false},    {"skipped", false}, {"consecutive", false},
+    {"growth", true},     {"backoff", true},  {"minimum", true}, {"maximum", true},  {"interval", false},
+    {"bad_limit", false}, {"dynamic", false}, {"skip", false},
+};
+constexpr unsigned MovingFields = 5;
+
+DictionaryAttr binding(MLIRContext *Context, StringRef Role, StringRef Name) {
+  Builder B(Context);
+  return B.getDictionaryAttr(
+      {B.getNamedAttr(RoleAttrName, B.getStringAttr(Role)), B.getNamedAttr(NameAttrName, B.getStringAttr(Name))});
+}
+
+} // namespace
+
+StepWrap::StepWrap(func::FuncOp Function, const StepFlow &Flow, const WrapOptions &Options)
+    : Function(Function), Flow(Flow), Options(Options), Builder(Function.getContext()),
+      Loc(Flow.requests().front().Op->getLoc()),
+      Return(cast<func::ReturnOp>(Function.getBody().front().getTerminator())) {}
+
+LogicalResult StepWrap::run() {
+  if (Options.Scaled && failed(assignScalers()))
+    return failure();
+  if (guards())
+    Regions = std::make_unique<UpdateRegions>(Function.getBody().front(), Flow,
+                                              [&](Operation *Op) { return keyOf(deciding(Op), Flow.isOptimizer(Op)); });
+  collectOrigins();
+  addScalerArguments();
+  if (accumulates())
+    addMicroStep();
+  unsigned Count = Flow.requests().size();
+  if (Options.Scaled)
+    for (unsigned Request = 0; Request < Count; ++Request)
+      checkRequest(Request);
+  for (unsigned Request = 0; Request < Count; ++Request)
+    rewriteGradients(Request);
+  if (guards()) {
+    for (const UpdateRegion &Region : Regions->regions())
+      guard(Region);
+    selectOtherState();
+  }
+  appendResults();
+  return success();
+}
+
+//===-- Scalers --------------------------------------------------------------------------------------------------===//
+
+LogicalResult StepWrap::assignScalers() {
+  SmallVector<Scaler> All(Options.NumLosses);
+  for (auto [Index, Request] : llvm::enumerate(Flow.requests())) {
+    int64_t Id = Request.LossId >= 0 ? Request.LossId : Options.NumLosses == 1 ? 0 : int64_t(Index);
+    if (Id >= Options.NumLosses)
+      return Request.Op->emitError() << (Request.LossId >= 0 ? "loss_id " : "the loss at place ") << Id
+                                     << " has no scaler: num_losses is " << Options.NumLosses;
+    All[Id].Requests.push_back(Index);
+  }
+  for (auto [Id, Chosen] : llvm::enumerate(All)) {
+    if (Chosen.Requests.empty())
+      continue;
+    if (Options.NumLosses > 1)
+      Chosen.Suffix = std::to_string(Id);
+    Scalers.push_back(Chosen);
+  }
+  ScalerOf.resize(Flow.requests().size());
+  for (auto [Index, Chosen] : llvm::enumerate(Scalers))
+    for (unsigned Request : Chosen.Requests)
+      ScalerOf[Request] = Index;
+  return success();
+}
+
+Value StepWrap::addArgument(Type Type, StringRef Role, StringRef Name) {
+  (void)Function.insertArgument(Function.getNumArguments(), Type, binding(Function.getContext(), Role, Name), Loc);
+  return Function.getArguments().back();
+}
+
+void StepWrap::addScalerArguments() {
+  for (Scaler &Chosen : Scalers)
+    for (const ScalerField &Field : ScalerFields) {
+      Type Element = Field.IsFloat ? Type(Builder.getF32Type()) : Type(Builder.getI32Type());
+      Chosen.Fields.push_back(
+          addArgument(RankedTensorType::get({}, Element), "scaler", "scaler" + Chosen.Suffix + "." + Field.Name.str()));
+    }
+}
+
+void StepWrap::checkRequest(unsigned Request) {
+  const GradientRequest &Asked = Flow.requests()[Request];
+  Value Scale = Scalers[ScalerOf[Request]].Fields[0];
+  Asked.seed().set(Scale);
+  Builder.setInsertionPointAfter(Asked.Op);
+  SmallVector<Type> Types{RankedTensorType::get({}, Builder.getI1Type()),
+                          RankedTensorType::get({}, Builder.getI32Type())};
+  SmallVector<Value> Checked{Scale, Asked.Loss};
+  llvm::append_range(Checked, Asked.Gradients);
+  auto Check = AllFiniteOp::create(Builder, Asked.Op->getLoc(), Types, Checked);
+  Checks.push_back(Check);
+  Flags.push_back(Check.getFinite());
+  FirstBad.push_back(Check.getFirstBad());
+  if (accumulates())
+    accumulateCheck(Request, Check);
+}
+
+Value StepWrap::unscale(unsigned Request, Value Gradient) {
+  if (!Options.Scaled || !Options.Unscale)
+    return Gradient;
+  auto Type = cast<RankedTensorType>(Gradient.getType());
+  Value Scale = Scalers[ScalerOf[Request]].Fields[0];
+  Value Unscaled = UnscaleOp::create(Builder, Loc, Type.clone(Builder.getF32Type()), Gradient, Scale);
+  if (Unscaled.getType() == Type)
+    return Unscaled;
+  return CastOp::create(Builder, Loc, Type, Unscaled);
+}
+
+// Everything but the guarded updates sees unscaled gradients: the user's own arithmetic, the sum over losses, an
+// unguarded optimizer. Under accumulation all see the mean so far.
+void StepWrap::rewriteGradients(unsigned Request) {
+  const GradientRequest &Asked = Flow.requests()[Request];
+  Operation *Check = Options.Scaled ? Checks[Request] : nullptr;
+  Builder.setInsertionPointAfter(Check ? Check : Asked.Op);
+  if (accumulates() && Options.Scaled)
+    Builder.setInsertionPointAfter(Flags[Request].getDefiningOp());
+  for (auto [Position, Gradient] : llvm::enumerate(Asked.Gradients)) {
+    SmallVector<OpOperand *> Outside;
+    for (OpOperand &Use : Gradient.getUses())
+      if (Use.getOwner() != Check && (accumulates() || !guards() || !Regions->contains(Use.getOwner())))
+        Outside.push_back(&Use);
+    if (Outside.empty())
+      continue;
+    Value Seen = accumulates() ? accumulate(Request, Position) : unscale(Request, Gradient);
+    for (OpOperand *Use : Outside)
+      Use->set(Seen);
+  }
+}
+
+//===-- Results --------------------------------------------------------------------------------------------------===//
+
+void StepWrap::appendResult(Value Result, StringRef Role, StringRef Name) {
+  (void)Function.insertResult(Function.getNumResults(), Result.getType(), binding(Function.getContext(), Role, Name));
+  Return->insertOperands(Return->getNumOperands(), Result);
+}
+
+void StepWrap::appendResults() {
+  Builder.setInsertionPoint(Return);
+  for (Scaler &Chosen : Scalers)
+    appendScaler(Chosen);
+  if (accumulates())
+    appendAccumulation();
+  for (const Scaler &Chosen : Scalers)
+    appendRecords(Chosen);
+  if (accumulates())
+    appendResult(MicroStep, "record", "micro_step");
+  if (!GradientNames.empty())
+    Function->setAttr(GradientsAttrName, Builder.getDictionaryAttr(GradientNames));
+}
+
+void StepWrap::appendScaler(Scaler &Chosen) {
+  SmallVector<Value> Checked;
+  for (unsigned Request : Chosen.Requests)
+    Checked.push_back(FirstBad[Request]);
+  Chosen.FirstBad = Checked.front();
+  if (Checked.size() > 1)
+    Chosen.FirstBad = MergeChecksOp::create(Builder, Loc, Checked.front().getType(), Checked);
+  SmallVector<Value> Operands{Chosen.FirstBad};
+  llvm::append_range(Operands, Chosen.Fields);
+  SmallVector<Type> Types = llvm::to_vector(TypeRange(ValueRange(Chosen.Fields).take_front(MovingFields)));
+  auto Update = UpdateLossScaleOp::create(Builder, Loc, Types, Operands);
+  for (auto [Index, Field] : llvm::enumerate(ScalerFields)) {
+    Value New = Index < MovingFields ? Update->getResult(Index) : Chosen.Fields[Index];
+    if (accumulates() && Index < MovingFields)
+      New = SelectOp::create(Builder, Loc, New.getType(), IsLast, New, Chosen.Fields[Index]);
+    appendResult(New, "scaler", "scaler" + Chosen.Suffix + "." + Field.Name.str());
+  }
+}
+
+void StepWrap::appendRecords(const Scaler &Chosen) {
+  SmallVector<Value> Finite;
+  for (unsigned Request : Chosen.Requests)
+    Finite.push_back(Flags[Request]);
+  Value All = reduceFlags(Finite, /*Any=*/false);
+  // One check alone names its gradient; of several losses under one scaler each has a record of its own.
+  bool One = Chosen.Requests.size() == 1;
+  appendResult(All, "record", "finite" + Chosen.Suffix);
+  appendResult(Chosen.FirstBad, "record", "first_bad" + Chosen.Suffix);
+  appendResult(Chosen.Fields[0], "record", "loss_scale" + Chosen.Suffix);
+  if (One)
+    nameGradients("first_bad" + Chosen.Suffix, Chosen.Requests);
+  else
+    for (unsigned Request : Chosen.Requests) {
+      std::string Record = "loss" + std::to_string(Request) + ".first_bad";
+      appendResult(FirstBad[Request], "record", Record);
+      nameGradients(Record, Request);
+    }
+}
+
+void StepWrap::nameGradients(const std::string &Record, ArrayRef<unsigned> Requests) {
+  SmallVector<Attribute> Names;
+  for (unsigned Request : Requests)
+    for (unsigned Position = 0; Position < Flow.requests()[Request].Gradients.size(); ++Position)
+      Names.push_back(Builder.getStringAttr(Flow.gradientName(Request, Position)));
+  GradientNames.push_back(Builder.getNamedAttr(Record, Builder.getArrayAttr(Names)));
+}
+
+} // namespace mpc

@@ -1,0 +1,34 @@
+// The precision assignment as plain names, kept between the Programs of a Model and in checkpoints.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <map>
+#include <string>
+
+namespace mpc {
+
+/// "<Cell path>#<operation>.<ordinal>" -> "f16", "bf16" or "f32". A norm has two slots, with ".x" and ".y" behind the
+/// ordinal. Names do not depend on shapes, and the training and the inference form of an operation share one.
+using StoredAssignment = std::map<std::string, std::string>;
+
+/// The module attribute `mpc.assignment`; empty where there is none.
+StoredAssignment readAssignment(mlir::ModuleOp Module);
+
+/// Replaces the module attribute.
+void writeAssignment(mlir::ModuleOp Module, const StoredAssignment &Assignment);
+
+/// The names of operations: those of one kind in one Cell are counted in program order.
+class SlotNames {
+public:
+  explicit SlotNames(mlir::ModuleOp Module);
+
+  /// "lenet5/conv1#conv2d.0"; empty for an operation that AMP never assigns.
+  std::string lookup(mlir::Operation *Op) const;
+
+private:
+  llvm::DenseMap<mlir::Operation *, std::string> Names;
+};
+
+} // namespace mpc

@@ -1,0 +1,41 @@
+// Reports what the scale tracking found.
+#include "compiler/dialect/vjp_support.h"
+#include "passes/amp/scale_tracking.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_VERIFYLOSSSCALEPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+class VerifyLossScalePass : public impl::VerifyLossScalePassBase<VerifyLossScalePass> {
+public:
+  void runOnOperation() override {
+    bool Failed = false;
+    for (auto Function : getOperation().getOps<func::FuncOp>())
+      if (!Function.isExternal())
+        Failed |= failed(verify(Function));
+    if (Failed)
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+private:
+  static LogicalResult verify(func::FuncOp Function) {
+    ScaleTracking Tracking(Function);
+    for (const ScaleTracking::Misuse &Found : Tracking.misuses()) {
+      InFlightDiagnostic Error = Found.Op->emitError() << describeWithCell(Found.Op) << ": " << Found.Message;
+      for (auto &[Op, Text] : Found.Notes)
+        Error.attachNote(Op->getLoc()) << Text << " (" << describeWithCell(Op) << ")";
+    }
+    return success(Tracking.misuses().empty());
+  }
+};
+
+} // namespace
+
+} // namespace mpc

@@ -1,0 +1,125 @@
+// Turns a step into one that measures its values instead of updating state.
+#include "compiler/dialect/dialect.h"
+#include "passes/passes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_INSTRUMENTPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
+
+std::string typeName(Value V) {
+  std::string Text;
+  llvm::raw_string_ostream(Text) << getElementTypeOrSelf(V.getType());
+  return Text;
+}
+
+// What happens to gradients after the backward pass is not measured: it computes nothing that a network or its
+// gradients hold.
+bool isMeasured(Operation &Op) {
+  return !Op.hasTrait<StateUpdate>() &&
+         !isa<ConstantOp, UnscaleOp, AllFiniteOp, UpdateLossScaleOp, MergeChecksOp, AllOfOp, AnyOfOp, GlobalNormOp,
+              ClipByNormOp, GuardedUpdateOp, TensorStatisticsOp, RandomOp>(Op);
+}
+
+class InstrumentPass : public impl::InstrumentPassBase<InstrumentPass> {
+public:
+  using InstrumentPassBase::InstrumentPassBase;
+
+  void runOnOperation() override {
+    func::FuncOp Function = getOperation();
+    if (Function.isExternal() || !Function.getBody().hasOneBlock())
+      return;
+    auto Return = dyn_cast<func::ReturnOp>(Function.getBody().front().getTerminator());
+    if (!Return || isInstrumented(Function))
+      return;
+    measureArguments(Function);
+    for (Operation &Op : llvm::make_early_inc_range(Function.getBody().front().without_terminator()))
+      if (isMeasured(Op))
+        measureResults(Op);
+    replaceResults(Function, Return);
+  }
+
+private:
+  static bool isInstrumented(func::FuncOp Function) {
+    return !Function.getBody().getOps<TensorStatisticsOp>().empty();
+  }
+
+  void measureArguments(func::FuncOp Function) {
+    OpBuilder Builder = OpBuilder::atBlockBegin(&Function.getBody().front());
+    for (BlockArgument Argument : Function.getArguments()) {
+      auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
+      auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
+      bool Wanted = !Role || Role == "parameter" || Role == "input" || Role == "statistic";
+      if (Wanted && isFloating(Argument))
+        measure(Builder, Argument, Name ? Name.getValue() : "", Role ? Role.getValue() : "input", "forward", 0);
+    }
+  }
+
+  // Casts have no Cell of their own: that of what they cast, else of what reads them.
+  static ScopeAttr scopeOf(Operation &Op) {
+    if (auto Own = Op.getAttrOfType<ScopeAttr>(ScopeAttrName))
+      return Own;
+    for (Value Operand : Op.getOperands())
+      if (Operation *Producer = Operand.getDefiningOp())
+        if (auto Scope = Producer->getAttrOfType<ScopeAttr>(ScopeAttrName))
+          return Scope;
+    for (Operation *User : Op.getUsers())
+      if (auto Scope = User->getAttrOfType<ScopeAttr>(ScopeAttrName))
+        return Scope;
+    return {};
+  }
+
+  void measureResults(Operation &Op) {
+    ScopeAttr Scope = scopeOf(Op);
+    OpBuilder Builder(Op.getContext());
+    Builder.setInsertionPointAfter(&Op);
+    for (OpResult Result : Op.getResults())
+      if (isFloating(Result) && !Result.use_empty())
+        measure(Builder, Result, Scope ? Scope.getPath() : "", Op.getName().stripDialect(),
+                Op.hasAttr(BackwardAttrName) ? "backward" : "forward", Result.getResultNumber());
+  }
+
+  void measure(OpBuilder &Builder, Value V, StringRef Path, StringRef What, StringRef Direction, unsigned Index) {
+    auto Statistics = TensorStatisticsOp::create(Builder, V.getLoc(), RankedTensorType::get({256}, Builder.getI32Type()),
+                                                 RankedTensorType::get({}, Builder.getI32Type()),
+                                                 RankedTensorType::get({}, Builder.getF32Type()), V);
+    std::string Name =
+        llvm::formatv("statistics|{0}|{1}|{2}|{3}|{4}|", Path, What, Direction, Index, typeName(V)).str();
+    constexpr StringLiteral Fields[] = {"exponents", "zeros", "largest"};
+    for (auto [Field, Result] : llvm::zip_equal(Fields, Statistics->getResults()))
+      Measured.push_back({Result, Name + Field.str()});
+  }
+
+  // The step returns what was measured and no state: running it changes nothing.
+  void replaceResults(func::FuncOp Function, func::ReturnOp Return) {
+    Builder B(Function.getContext());
+    SmallVector<Value> Values;
+    SmallVector<Type> Types;
+    SmallVector<DictionaryAttr> Attributes;
+    for (auto &[V, Name] : Measured) {
+      Values.push_back(V);
+      Types.push_back(V.getType());
+      Attributes.push_back(B.getDictionaryAttr({B.getNamedAttr(RoleAttrName, B.getStringAttr("record")),
+                                                B.getNamedAttr(NameAttrName, B.getStringAttr(Name))}));
+    }
+    Return->setOperands(Values);
+    Function.setFunctionType(B.getFunctionType(Function.getArgumentTypes(), Types));
+    Function.setAllResultAttrs(Attributes);
+    for (Operation &Op : llvm::make_early_inc_range(llvm::reverse(Function.getBody().front())))
+      if (isOpTriviallyDead(&Op))
+        Op.erase();
+  }
+
+  SmallVector<std::pair<Value, std::string>> Measured;
+};
+
+} // namespace
+
+} // namespace mpc

@@ -1,0 +1,119 @@
+#include "passes/shadows/parameter_versions.h"
+
+#include "compiler/dialect/dialect.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+static bool isLow(Type Element) { return Element.isF16() || Element.isBF16(); }
+
+std::string lowTypeName(Type Element) { return Element.isF16() ? "f16" : "bf16"; }
+
+bool isOptimizer(Operation *Op) {
+  if (!Op->hasTrait<StateUpdate>())
+    return false;
+  // Exactly the optimizers can write a shadow.
+  return llvm::any_of(Op->getName().getAttributeNames(), [](StringAttr Name) { return Name == "shadow"; });
+}
+
+// The one optimizer that updates \p V, or null.
+static Operation *optimizerOf(Value V) {
+  Operation *Found = nullptr;
+  for (OpOperand &Use : V.getUses())
+    // Those inside a guard become part of the step once guards are flat.
+    if (Use.getOperandNumber() == 0 && isOptimizer(Use.getOwner()) &&
+        Use.getOwner()->getBlock() == V.getParentBlock()) {
+      if (Found)
+        return nullptr;
+      Found = Use.getOwner();
+    }
+  return Found;
+}
+
+static std::optional<unsigned> resultOf(func::FuncOp Function, const ParameterVersions &Parameter) {
+  Operation *Return = Function.getBody().front().getTerminator();
+  for (OpOperand &Use : Return->getOpOperands()) {
+    auto Name = Function.getResultAttrOfType<StringAttr>(Use.getOperandNumber(), NameAttrName);
+    auto Role = Function.getResultAttrOfType<StringAttr>(Use.getOperandNumber(), RoleAttrName);
+    if (Name && Role && Name == Parameter.Name && Role == "parameter" && Use.get() == Parameter.Values.back())
+      return Use.getOperandNumber();
+  }
+  return std::nullopt;
+}
+
+SmallVector<ParameterVersions> findParameters(func::FuncOp Function) {
+  SmallVector<ParameterVersions> Parameters;
+  for (BlockArgument Argument : Function.getArguments()) {
+    auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
+    auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
+    if (!Role || Role != "parameter" || !Name || Name.empty())
+      continue;
+    ParameterVersions Parameter{Argument, Name.str(), {Argument}, std::nullopt};
+    while (Operation *Optimizer = optimizerOf(Parameter.Values.back()))
+      Parameter.Values.push_back(Optimizer->getResult(0));
+    if (Parameter.isUpdated())
+      Parameter.Result = resultOf(Function, Parameter);
+    Parameters.push_back(std::move(Parameter));
+  }
+  return Parameters;
+}
+
+static void collectLowUses(Value V, bool Parts, LowUse &Path, SmallVector<LowUse> &Found) {
+  for (OpOperand &Use : V.getUses()) {
+    Operation *User = Use.getOwner();
+    if (User->getBlock() != V.getParentBlock())
+      continue;
+    if (isa<CastOp>(User) && isLow(getElementTypeOrSelf(User->getResult(0).getType()))) {
+      Found.push_back({User, Path.Movement});
+      continue;
+    }
+    bool Moves = isa<ReshapeOp, TransposeOp>(User) || (Parts && isa<SliceOp, GatherOp>(User));
+    if (!Moves || Use.getOperandNumber() != 0)
+      continue;
+    Path.Movement.push_back(User);
+    collectLowUses(User->getResult(0), Parts, Path, Found);
+    Path.Movement.pop_back();
+  }
+}
+
+SmallVector<LowUse> findLowUses(Value V, bool Parts) {
+  SmallVector<LowUse> Found;
+  if (!getElementTypeOrSelf(V.getType()).isF32())
+    return Found;
+  LowUse Path{};
+  collectLowUses(V, Parts, Path, Found);
+  // Uses are listed last first.
+  llvm::sort(Found, [](const LowUse &A, const LowUse &B) { return A.Cast->isBeforeInBlock(B.Cast); });
+  return Found;
+}
+
+Type lowTypeOf(const LowUse &Use) { return getElementTypeOrSelf(Use.Cast->getResult(0).getType()); }
+
+void LowCopies::replace(const LowUse &Use, Value Low) {
+  Type Element = lowTypeOf(Use);
+  Value Current = Low;
+  for (Operation *Movement : Use.Movement) {
+    Value &Copy = Moved[{Movement, Element}];
+    if (!Copy) {
+      Builder.setInsertionPoint(Movement);
+      Operation *Clone = Builder.clone(*Movement);
+      Clone->setOperand(0, Current);
+      Clone->getResult(0).setType(cast<RankedTensorType>(Movement->getResult(0).getType()).clone(Element));
+      Copy = Clone->getResult(0);
+    }
+    Current = Copy;
+  }
+  Use.Cast->getResult(0).replaceAllUsesWith(Current);
+  Use.Cast->erase();
+  for (Operation *Movement : llvm::reverse(Use.Movement)) {
+    if (!Movement->use_empty())
+      break;
+    // The address may be that of another operation later.
+    Moved.erase({Movement, Builder.getF16Type()});
+    Moved.erase({Movement, Builder.getBF16Type()});
+    Movement->erase();
+  }
+}
+
+} // namespace mpc

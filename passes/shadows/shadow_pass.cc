@@ -1,0 +1,196 @@
+// Low copies of parameters become state: optimizers write them, and a step holds no weight cast.
+#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/state_attributes.h"
+#include "passes/passes.h"
+#include "passes/shadows/parameter_versions.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_SHADOWPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+/// Gives one function its shadows.
+class Shadows {
+public:
+  Shadows(func::FuncOp Function, LowCopies &Copies)
+      : Function(Function), Return(Function.getBody().front().getTerminator()), Builder(Function.getContext()),
+        Copies(Copies) {}
+
+  LogicalResult add(ParameterVersions &Parameter);
+
+private:
+  static SmallVector<Type> lowTypes(const ParameterVersions &Parameter);
+  LogicalResult addOfType(ParameterVersions &Parameter, Type Low);
+  FailureOr<Value> argument(const ParameterVersions &Parameter, Type Low);
+  Value writtenBy(ParameterVersions &Parameter, unsigned Version, Type Low);
+  void appendResult(Value Shadow, StringRef Name);
+
+  DictionaryAttr binding(StringRef Name) {
+    return Builder.getDictionaryAttr({Builder.getNamedAttr(RoleAttrName, Builder.getStringAttr(DerivedRole)),
+                                      Builder.getNamedAttr(NameAttrName, Builder.getStringAttr(Name))});
+  }
+
+  func::FuncOp Function;
+  Operation *Return;
+  OpBuilder Builder;
+  LowCopies &Copies;
+};
+
+/// Drives Shadows over the functions.
+class ShadowPass : public impl::ShadowPassBase<ShadowPass> {
+public:
+  using ShadowPassBase::ShadowPassBase;
+
+  void runOnOperation() override {
+    func::FuncOp Function = getOperation();
+    // Without control flow every step is one block.
+    if (Function.isExternal() || !Function.getBody().hasOneBlock() ||
+        !isa<func::ReturnOp>(Function.getBody().front().getTerminator()))
+      return;
+    LowCopies Copies(&getContext());
+    SmallVector<ParameterVersions> Parameters = findParameters(Function);
+    if (failed(storeLowParameters(Function, Parameters, Copies)))
+      return signalPassFailure();
+    Shadows Added(Function, Copies);
+    for (ParameterVersions &Parameter : Parameters)
+      if (failed(Added.add(Parameter)))
+        return signalPassFailure();
+  }
+
+private:
+  // The low type that the argument's `mpc.storage` names; null without one.
+  static FailureOr<Type> storedType(func::FuncOp Function, const ParameterVersions &Parameter) {
+    Attribute Storage = Function.getArgAttr(Parameter.Argument.getArgNumber(), StorageAttrName);
+    if (!Storage)
+      return Type();
+    auto Name = dyn_cast<StringAttr>(Storage);
+    bool IsF16 = Name && Name == "f16", IsBF16 = Name && Name == "bf16";
+    if ((!IsF16 && !IsBF16) || !getElementTypeOrSelf(Parameter.Argument.getType()).isF32())
+      return Function.emitError() << "parameter '" << Parameter.Name << "' is " << Parameter.Argument.getType()
+                                  << " with mpc.storage = " << Storage
+                                  << "; an f32 parameter may be stored in f16 or bf16";
+    return IsF16 ? Type(Float16Type::get(Function.getContext())) : Type(BFloat16Type::get(Function.getContext()));
+  }
+
+  LogicalResult storeLowParameters(func::FuncOp Function, SmallVectorImpl<ParameterVersions> &Parameters,
+                                   LowCopies &Copies) {
+    bool Changed = false;
+    for (ParameterVersions &Parameter : Parameters) {
+      FailureOr<Type> Stored = storedType(Function, Parameter);
+      if (failed(Stored))
+        return failure();
+      Type Low = *Stored ? *Stored : masterWeights ? Type() : onlyLowType(Parameter);
+      if (!Low)
+        continue;
+      storeLow(Function, Parameter, Low, Copies);
+      Function.removeArgAttr(Parameter.Argument.getArgNumber(), StorageAttrName);
+      Changed = true;
+    }
+    if (Changed)
+      Function.setType(FunctionType::get(&getContext(), Function.getBody().front().getArgumentTypes(),
+                                         Function.getBody().front().getTerminator()->getOperandTypes()));
+    return success();
+  }
+};
+
+} // namespace
+
+static std::string shadowName(const ParameterVersions &Parameter, Type Low) {
+  return Parameter.Name + "." + lowTypeName(Low);
+}
+
+// The low types in which any version of the parameter is read, by first use.
+SmallVector<Type> Shadows::lowTypes(const ParameterVersions &Parameter) {
+  SmallVector<Type> Types;
+  for (Value Version : Parameter.Values)
+    for (const LowUse &Use : findLowUses(Version, /*Parts=*/false))
+      if (!llvm::is_contained(Types, lowTypeOf(Use)))
+        Types.push_back(lowTypeOf(Use));
+  return Types;
+}
+
+LogicalResult Shadows::add(ParameterVersions &Parameter) {
+  for (Type Low : lowTypes(Parameter))
+    if (failed(addOfType(Parameter, Low)))
+      return failure();
+  return success();
+}
+
+LogicalResult Shadows::addOfType(ParameterVersions &Parameter, Type Low) {
+  unsigned Last = Parameter.Values.size() - 1;
+  bool HasArgument = false;
+  for (unsigned Version = 0; Version <= Last; ++Version) {
+    SmallVector<LowUse> Uses = findLowUses(Parameter.Values[Version], /*Parts=*/true);
+    llvm::erase_if(Uses, [&](const LowUse &Use) { return lowTypeOf(Use) != Low; });
+    // The state follows the last version, read there or not.
+    bool Kept = HasArgument && Version == Last && Parameter.Result;
+    if (Uses.empty() && !Kept)
+      continue;
+    Value Shadow;
+    if (Version == 0) {
+      FailureOr<Value> Added = argument(Parameter, Low);
+      if (failed(Added))
+        return failure();
+      Shadow = *Added;
+      HasArgument = true;
+    } else {
+      Shadow = writtenBy(Parameter, Version, Low);
+    }
+    // An optimizer writes one shadow. Another low type of an updated parameter is rebuilt before the next step.
+    if (!Shadow)
+      continue;
+    for (const LowUse &Use : Uses)
+      Copies.replace(Use, Shadow);
+    if (Kept)
+      appendResult(Shadow, shadowName(Parameter, Low));
+  }
+  return success();
+}
+
+FailureOr<Value> Shadows::argument(const ParameterVersions &Parameter, Type Low) {
+  std::string Name = shadowName(Parameter, Low);
+  Type Wanted = cast<RankedTensorType>(Parameter.Argument.getType()).clone(Low);
+  for (BlockArgument Argument : Function.getArguments()) {
+    auto Taken = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
+    auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
+    if (!Taken || Taken != Name)
+      continue;
+    if (Role && Role == DerivedRole && Argument.getType() == Wanted)
+      return Value(Argument);
+    return Function.emitError() << "the low copy of parameter '" << Parameter.Name << "' needs the name '" << Name
+                                << "', which another " << (Role ? Role.getValue() : "argument") << " has";
+  }
+  if (failed(Function.insertArgument(Function.getNumArguments(), Wanted, binding(Name), Parameter.Argument.getLoc())))
+    return failure();
+  return Value(Function.getArguments().back());
+}
+
+// The shadow that the optimizer of this version writes; null if it writes one of another type already.
+Value Shadows::writtenBy(ParameterVersions &Parameter, unsigned Version, Type Low) {
+  Operation *Optimizer = Parameter.Values[Version].getDefiningOp();
+  auto Written = Optimizer->getAttrOfType<StringAttr>("shadow");
+  if (Written && Written != "none")
+    return Written == lowTypeName(Low) ? Value(Optimizer->getResults().back()) : Value();
+  SmallVector<Type> Types(Optimizer->getResultTypes());
+  Types.push_back(cast<RankedTensorType>(Parameter.Argument.getType()).clone(Low));
+  Builder.setInsertionPoint(Optimizer);
+  OperationState State(Optimizer->getLoc(), Optimizer->getName(), Optimizer->getOperands(), Types,
+                       Optimizer->getAttrs());
+  State.attributes.set("shadow", Builder.getStringAttr(lowTypeName(Low)));
+  Operation *Shadowed = Builder.create(State);
+  Optimizer->replaceAllUsesWith(Shadowed->getResults().drop_back());
+  Optimizer->erase();
+  Parameter.Values[Version] = Shadowed->getResult(0);
+  return Shadowed->getResults().back();
+}
+
+void Shadows::appendResult(Value Shadow, StringRef Name) {
+  (void)Function.insertResult(Function.getNumResults(), Shadow.getType(), binding(Name));
+  Return->insertOperands(Return->getNumOperands(), Shadow);
+}
+
+} // namespace mpc

@@ -1,0 +1,95 @@
+// RUN: mpc-opt %s --mpc-loss-scale="mode=dynamic accumulation-steps=2" | FileCheck %s
+// RUN: mpc-opt %s --mpc-loss-scale="mode=dynamic accumulation-steps=2" > %t.once && mpc-opt %t.once --mpc-loss-scale="mode=dynamic accumulation-steps=2" | diff %t.once -
+// RUN: mpc-opt %s --mpc-loss-scale="accumulation-steps=3" | FileCheck %s --check-prefix=NONE
+// RUN: mpc-opt %s --mpc-loss-scale="mode=dynamic accumulation-steps=2" --mpc-flatten-guards | FileCheck %s --check-prefix=FLAT
+
+func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>)
+
+// Every micro-step adds its unscaled gradient to the mean and remembers the first bad position; the optimizer with its
+// counter and the scaler act in the last one. Statistics and the generator move in every micro-step and fall back to
+// what they were before the first one where any was not finite. The average of weights follows the optimizer.
+// CHECK-LABEL: func @train_step(
+// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "w"
+// CHECK-SAME: %[[RNG:[a-z0-9]+]]: tensor<i32> {mpc.name = "rng.step"
+// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f32> {mpc.name = "scaler.scale"
+// CHECK-SAME: %[[MICRO:[a-z0-9]+]]: tensor<i32> {mpc.name = "accumulator.micro_step", mpc.role = "accumulator"}
+// CHECK-SAME: %[[KNOWN:[a-z0-9]+]]: tensor<i32> {mpc.name = "accumulator.first_bad", mpc.role = "accumulator"}
+// CHECK-SAME: %[[SUM:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "accumulator.w", mpc.role = "accumulator"}
+// CHECK-SAME: {mpc.name = "accumulator.old.mean", mpc.role = "accumulator"}
+// CHECK-SAME: {mpc.name = "accumulator.old.variance", mpc.role = "accumulator"}
+// CHECK-SAME: %[[OLD:[a-z0-9]+]]: tensor<i32> {mpc.name = "accumulator.old.rng.step", mpc.role = "accumulator"}) -> (
+// CHECK-SAME: tensor<i32> {mpc.name = "accumulator.micro_step", mpc.role = "accumulator"}
+// CHECK-SAME: tensor<i32> {mpc.name = "micro_step", mpc.role = "record"})
+// CHECK: %[[ZERO:.*]] = mpc.constant {value = dense<0>
+// CHECK: %[[FIRST:.*]] = mpc.equal %[[MICRO]], %[[ZERO]]
+// CHECK: %[[BACKUP:.*]] = mpc.select %[[FIRST]], %[[RNG]], %[[OLD]]
+// CHECK: %[[LAST:.*]] = mpc.equal %[[MICRO]], %{{.*}}
+// CHECK: %[[G:.*]]:4 = mpc.value_and_grad @f({{.*}}) seed(%[[SCALE]])
+// CHECK: %{{.*}}, %[[BAD:.*]] = mpc.all_finite %[[SCALE]], %[[G]]#0, %[[G]]#3
+// CHECK: %[[SO_FAR:.*]] = mpc.select %[[FIRST]], %{{.*}}, %[[KNOWN]]
+// CHECK: %[[MERGED:.*]] = mpc.merge_checks %[[SO_FAR]], %[[BAD]]
+// CHECK: %[[FINITE:.*]] = mpc.equal %[[MERGED]],
+// CHECK: mpc.guarded_update %[[FINITE]] else({{.*}}%[[BACKUP]]) {
+// CHECK-NEXT: mpc.batch_norm_running_update
+// CHECK-NEXT: mpc.increment %[[RNG]]
+// CHECK: %[[ACT:.*]] = mpc.all_of %[[LAST]], %[[FINITE]]
+// CHECK: %[[U:.*]] = mpc.unscale %[[G]]#3, %[[SCALE]]
+// CHECK: %[[MEAN:.*]] = mpc.accumulate_gradient %[[SUM]], %[[U]], %[[MICRO]] {count = 2 : i64}
+// CHECK: %[[NEW:.*]]:3 = mpc.guarded_update %[[ACT]] else(%[[W]],
+// CHECK-NEXT: mpc.momentum %[[W]], %{{.*}}, %[[MEAN]],
+// CHECK-NEXT: mpc.increment
+// CHECK: %[[EMA:.*]] = mpc.add %{{.*}}, %[[NEW]]#0
+// CHECK: mpc.select %[[ACT]], %[[EMA]],
+// CHECK: %[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = mpc.update_loss_scale %[[MERGED]], %[[SCALE]]
+// CHECK: mpc.select %[[LAST]], %[[S]], %[[SCALE]]
+// CHECK: mpc.next_micro_step %[[MICRO]] {count = 2 : i64}
+
+// Without a scaler nothing is checked and nothing is kept.
+// NONE-LABEL: func @train_step(
+// NONE-NOT: scaler
+// NONE-NOT: accumulator.old
+// NONE-NOT: mpc.all_finite
+// NONE: %[[C:.*]] = mpc.constant {value = dense<2>
+// NONE: %[[LAST:.*]] = mpc.equal %{{.*}}, %[[C]]
+// NONE: mpc.accumulate_gradient {{.*}} {count = 3 : i64}
+// NONE: mpc.guarded_update %[[LAST]]
+// NONE-NEXT: mpc.momentum
+// NONE: mpc.batch_norm_running_update
+// NONE: mpc.increment
+
+// Statistics fall back to another value than their own: that is a choice of its own.
+// FLAT-LABEL: func @train_step(
+// FLAT: %[[MEAN:.*]], %{{.*}} = mpc.batch_norm_running_update {{.*}}, %[[FINITE:.*]] {count
+// FLAT: mpc.select %[[FINITE]], %[[MEAN]],
+func.func @train_step(
+    %w: tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
+    %v: tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
+    %rm: tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
+    %rv: tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
+    %step: tensor<i32> {mpc.role = "step", mpc.name = "optimizer.step"},
+    %rng: tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
+    %ema: tensor<4xf32> {mpc.role = "statistic", mpc.name = "ema"},
+    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
+    %x: tensor<4xf32> {mpc.role = "input", mpc.name = "x"})
+    -> (tensor<f32> {mpc.role = "output", mpc.name = "loss"},
+        tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
+        tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
+        tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
+        tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
+        tensor<i32> {mpc.role = "step", mpc.name = "optimizer.step"},
+        tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
+        tensor<4xf32> {mpc.role = "statistic", mpc.name = "ema"}) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss, %mean, %variance, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %w2, %v2 = mpc.momentum %w, %v, %dw, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %step2 = mpc.increment %step : (tensor<i32>) -> tensor<i32>
+  %ema2 = mpc.add %ema, %w2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
+  return %loss, %w2, %v2, %rm2, %rv2, %step2, %rng2, %ema2
+      : tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>,
+        tensor<4xf32>
+}

@@ -1,0 +1,81 @@
+// RUN: mpc-opt %s --mpc-loss-scale | FileCheck %s
+// RUN: mpc-opt %s --mpc-loss-scale="mode=dynamic" | FileCheck %s
+// RUN: mpc-opt %s --mpc-loss-scale > %t.once && mpc-opt %t.once --mpc-loss-scale | diff %t.once -
+
+// Scalers that were traced by hand stay; statistics and the generator move behind the check and wait for it.
+// CHECK-LABEL: func @train_step(
+// CHECK-NOT: scaler.good
+// CHECK: mpc.batch_norm_train
+// CHECK: %[[FINITE:.*]], %{{.*}} = mpc.all_finite
+// CHECK-DAG: mpc.increment %{{.*}}, %[[FINITE]] :
+// CHECK-DAG: mpc.batch_norm_running_update {{.*}}, %[[FINITE]] {
+// CHECK-DAG: mpc.momentum {{.*}}, %[[FINITE]] :
+// CHECK: return
+func.func @train_step(
+    %w: tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
+    %v: tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
+    %rm: tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
+    %rv: tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
+    %rng: tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
+    %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"},
+    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
+    %x: tensor<8x4xf32> {mpc.role = "input", mpc.name = "x"})
+    -> (tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
+        tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
+        tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
+        tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
+        tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"}) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
+  %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %w, %w
+      : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %loss = mpc.reduce_sum %h {axes = array<i64>} : (tensor<8x4xf32>) -> tensor<f32>
+  %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %g = mpc.backward %scaled wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %finite, %bad = mpc.all_finite %scale, %loss, %g
+      : (tensor<f32>, tensor<f32>, tensor<4xf32>) -> (tensor<i1>, tensor<i32>)
+  %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %w2, %v2 = mpc.momentum %w, %v, %u, %lr, %finite
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2, %v2, %rm2, %rv2, %rng2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>
+}
+
+// A scaler that does not skip holds nothing.
+// CHECK-LABEL: func @no_skip(
+// CHECK: mpc.increment %{{[a-z0-9]+}} :
+// CHECK: mpc.batch_norm_running_update %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}} {
+// CHECK: mpc.all_finite
+func.func @no_skip(
+    %w: tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
+    %v: tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
+    %rm: tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
+    %rv: tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
+    %rng: tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
+    %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"},
+    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
+    %x: tensor<8x4xf32> {mpc.role = "input", mpc.name = "x"})
+    -> (tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
+        tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
+        tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
+        tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
+        tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"}) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
+  %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %w, %w
+      : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %loss = mpc.reduce_sum %h {axes = array<i64>} : (tensor<8x4xf32>) -> tensor<f32>
+  %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %g = mpc.backward %scaled wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %finite, %bad = mpc.all_finite %scale, %loss, %g
+      : (tensor<f32>, tensor<f32>, tensor<4xf32>) -> (tensor<i1>, tensor<i32>)
+  %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %w2, %v2 = mpc.momentum %w, %v, %u, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2, %v2, %rm2, %rv2, %rng2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>
+}

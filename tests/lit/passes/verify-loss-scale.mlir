@@ -1,0 +1,35 @@
+// RUN: mpc-opt %s --mpc-verify-loss-scale > %t && mpc-opt %s | diff %t -
+
+// Unscale, then clip, then step; a sum of equal scales keeps the scale; arithmetic of the user's own makes it unknown.
+func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
+                   %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"}) -> tensor<4xf32> {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %g0 = mpc.backward %scaled wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %g1 = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %g = mpc.sum_n %g0, %g1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %norm = mpc.global_norm %u : (tensor<4xf32>) -> tensor<f32>
+  %c = mpc.clip_by_norm %u, %norm {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %w2, %v2 = mpc.momentum %w, %v, %c, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2 : tensor<4xf32>
+}
+
+// Division by hand; an optimizer that divides; a seed of the user's own.
+func.func @by_hand(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %sens: tensor<f32>,
+                   %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %divided = mpc.div %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %norm = mpc.global_norm %divided : (tensor<4xf32>) -> tensor<f32>
+  %w2, %v2 = mpc.momentum %w, %v, %divided, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %w3, %v3 = mpc.momentum %w, %v, %g, %lr {loss_scale = 128.0 : f32}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %own = mpc.backward %loss wrt(%w) seed(%sens) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %w4, %v4 = mpc.momentum %w, %v, %own, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2, %w3, %w4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
