@@ -5,6 +5,8 @@
 #include "compiler/module_impl.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/amp/step_wrap.h"
+#include "passes/amp/stored_assignment.h"
 #include "passes/pipelines.h"
 #include "runtime/executable.h"
 
@@ -74,6 +76,16 @@ absl::Status keepOnly(ModuleOp Root, llvm::StringRef Keep) {
   return absl::OkStatus();
 }
 
+/// What the loss-scale wrap says of its records.
+std::map<std::string, std::vector<std::string>> gradientNames(func::FuncOp Function) {
+  std::map<std::string, std::vector<std::string>> Names;
+  if (auto Records = Function->getAttrOfType<DictionaryAttr>(GradientsAttrName))
+    for (NamedAttribute Record : Records)
+      for (Attribute Name : cast<ArrayAttr>(Record.getValue()))
+        Names[Record.getName().str()].push_back(cast<StringAttr>(Name).str());
+  return Names;
+}
+
 } // namespace
 
 absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std::string &StageName,
@@ -91,6 +103,20 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
   Pipeline.lossScale = Options.loss_scale;
   Pipeline.skip = Options.skip;
   Pipeline.unscale = Options.unscale;
+  Pipeline.numLosses = Options.num_losses;
+  Pipeline.accumulationSteps = Options.accumulation_steps;
+  Pipeline.masterWeights = Options.master_weights;
+  Pipeline.allow = Options.allow;
+  Pipeline.deny = Options.deny;
+  Pipeline.infer = Options.infer;
+  Pipeline.clear = Options.clear;
+  Pipeline.bytesPerSecond = Options.rates.bytes_per_second;
+  Pipeline.lowFlops = Options.rates.low_flops;
+  Pipeline.f32Flops = Options.rates.f32_flops;
+  Pipeline.secondsPerOperation = Options.rates.seconds_per_operation;
+  if (!Options.assignment.empty())
+    writeAssignment(Root, Options.assignment);
+  Pipeline.instrument = Options.instrument;
   Pipeline.stage = *Until;
 
   DiagnosticCollector Diagnostics(Context);
@@ -128,6 +154,8 @@ absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions
     return Program.status();
   Result.phases.push_back({"lowering", secondsSince(Start), 0});
   Result.program = *std::move(Program);
+  Result.assignment = readAssignment(Root);
+  Result.gradients = gradientNames(Root.lookupSymbol<func::FuncOp>(Options.function));
   return Result;
 }
 

@@ -1,6 +1,7 @@
 // From a traced module to a Program. Free of MLIR headers, as the front end is.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,16 +11,37 @@
 
 namespace mpc::compiler {
 
+/// The precision of each slot of the networks, by name: "lenet5/conv1#conv2d.0" -> "f16"; see
+/// passes/amp/stored_assignment.h. Solved at O1 and auto, reused by every Program of a Model, kept in checkpoints.
+using PrecisionMap = std::map<std::string, std::string>;
+
+/// What level auto knows of a device; see passes/amp/cost_model.h. A field that is zero takes the pass's default.
+struct DeviceRates {
+  double bytes_per_second = 0;      ///< memory read and written by element-wise work
+  double low_flops = 0;             ///< floating-point operations a second of matrix work in the low type
+  double f32_flops = 0;             ///< the same in f32
+  double seconds_per_operation = 0; ///< what an operation costs beyond its work: launch, dispatch
+};
+
 /// What the pipelines need to know; see passes/pipelines.h.
 struct CompileOptions {
-  std::string function;            ///< the public function to compile; the others are left out
-  std::string level = "O0";        ///< O0, O2, O3
-  std::string dtype = "f16";       ///< f16, bf16
-  std::string keep_batchnorm_fp32; ///< "true", "false"; empty: the level's default
-  std::string loss_scale = "none"; ///< none, static, dynamic
-  bool skip = true;                ///< skip the update of a step that is not finite
-  bool unscale = true;             ///< divide gradients by the scale; false where the optimizer does
+  std::string function;                ///< the public function to compile; the others are left out
+  std::string level = "O0";            ///< O0, O1, O2, O3, auto
+  std::string dtype = "f16";           ///< f16, bf16
+  std::string keep_batchnorm_fp32;     ///< "true", "false"; empty: the level's default
+  std::string loss_scale = "none";     ///< none, static, dynamic
+  bool skip = true;                    ///< skip the update of a step that is not finite
+  bool unscale = true;                 ///< divide gradients by the scale; false where the optimizer does
+  std::int64_t num_losses = 1;         ///< loss scalers; one is shared by every loss
+  std::int64_t accumulation_steps = 1; ///< micro-steps (runs of the step) before an optimizer acts
+  bool master_weights = true;          ///< false: parameters that are only used low are stored low
+  bool instrument = false;             ///< measure values instead of updating state (mpc-instrument)
   std::string device = "cpu";
+  /// Operation names ("softmax", "conv2d") or Cell paths ("lenet5/fc1", which covers what is inside) that get another
+  /// class than their own. Errors: an entry in two lists.
+  std::vector<std::string> allow, deny, infer, clear;
+  PrecisionMap assignment; ///< O1, auto: used instead of solving where it names a slot; empty: solved
+  DeviceRates rates;       ///< auto
 };
 
 /// Wall time of one phase or pass; `depth` gives the tree.
@@ -34,6 +56,9 @@ struct CompileResult {
   Module final_ir;
   std::vector<PhaseTime> phases;
   std::vector<std::string> remarks; ///< what the passes want the user to know
+  /// For each record that names a gradient by its position ("first_bad"): the gradients' parameters.
+  std::map<std::string, std::vector<std::string>> gradients;
+  PrecisionMap assignment; ///< O1, auto: what was used, solved or given; empty at other levels
 };
 
 /// Where a pipeline stops: "traced", "amp", "grad", "final".

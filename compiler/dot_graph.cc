@@ -1,7 +1,6 @@
 #include "compiler/dot_graph.h"
 
-#include "compiler/dialect/dialect.h"
-#include "compiler/module_impl.h"
+#include "compiler/function_facts.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -17,11 +16,8 @@ struct DTypeColour {
 constexpr DTypeColour Colours[] = {{"f32", "#cfe2f3"}, {"f16", "#f9cb9c"}, {"bf16", "#d9ead3"}, {"f64", "#d9d2e9"},
                                    {"i32", "#eeeeee"}, {"i64", "#eeeeee"}, {"i1", "#eeeeee"}};
 
-std::string text(Type Type) {
-  std::string Text;
-  llvm::raw_string_ostream(Text) << Type;
-  return Text;
-}
+// Casts stand out: what a level costs.
+constexpr llvm::StringLiteral CastStyle = "shape=hexagon, color=\"#cc0000\", penwidth=2";
 
 std::string quoted(StringRef Text) {
   std::string Result = "\"";
@@ -34,7 +30,7 @@ std::string quoted(StringRef Text) {
 }
 
 std::string colourOf(Type Type) {
-  std::string Name = text(getElementTypeOrSelf(Type));
+  std::string Name = typeName(getElementTypeOrSelf(Type));
   for (const DTypeColour &Known : Colours)
     if (Known.Type == Name)
       return Known.Colour.str();
@@ -67,7 +63,7 @@ private:
     for (const DTypeColour &Known : llvm::ArrayRef(Colours).take_front(3))
       Out << "    legend_" << Known.Type << " [label=" << quoted(Known.Type) << ", fillcolor=" << quoted(Known.Colour)
           << "];\n";
-    Out << "  }\n";
+    Out << "    legend_cast [label=\"cast\", fillcolor=\"#ffffff\", " << CastStyle << "];\n  }\n";
   }
 
   void writeArguments() {
@@ -87,15 +83,19 @@ private:
       Names[V] = Node;
     auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
     std::string Colour = Op->getNumResults() == 0 ? "#ffffff" : colourOf(Op->getResult(0).getType());
+    std::string Style = isa<CastOp>(Op) ? ", " + CastStyle.str() : "";
     NodesByPath[Scope ? Scope.getPath().str() : ""].push_back(Node + " [label=" + quoted(label(Op)) +
-                                                              ", fillcolor=" + quoted(Colour) + "];\n");
+                                                              ", fillcolor=" + quoted(Colour) + Style + "];\n");
     for (Value Operand : Op->getOperands())
       if (auto Source = Names.find(Operand); Source != Names.end())
-        Edges.push_back("  " + Source->second + " -> " + Node + " [label=" + quoted(text(Operand.getType())) + "];\n");
+        Edges.push_back("  " + Source->second + " -> " + Node + " [label=" + quoted(typeName(Operand.getType())) +
+                        "];\n");
   }
 
   static std::string label(Operation *Op) {
-    std::string Label = Op->getName().stripDialect().str();
+    if (auto Cast = dyn_cast<CastOp>(Op))
+      return elementName(Cast.getX()) + " to " + elementName(Cast.getY()) + (Cast.getUser() ? " (user cast)" : "");
+    std::string Label = mnemonicOf(Op);
     if (auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName))
       Label += " (" + Reason.getValue().str() + ")";
     return Label;
@@ -123,11 +123,10 @@ private:
 } // namespace
 
 absl::StatusOr<std::string> DotGraph(const Module &Target, const std::string &Name) {
-  ModuleOp Root = Target.impl().module.get();
-  auto Function = Root.lookupSymbol<func::FuncOp>(Name);
-  if (!Function || Function.isExternal())
-    return absl::NotFoundError(absl::StrCat("the module has no function @", Name, " with a body"));
-  return DotWriter(Function).run();
+  absl::StatusOr<func::FuncOp> Function = findFunction(Target, Name);
+  if (!Function.ok())
+    return Function.status();
+  return DotWriter(*Function).run();
 }
 
 } // namespace mpc::compiler

@@ -3,6 +3,7 @@
 #include "compiler/diagnostics.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/module_impl.h"
 #include "mlir/IR/Verifier.h"
 
@@ -36,6 +37,8 @@ std::shared_ptr<MLIRContext> makeContext() {
   Registry.insert<MpcDialect, func::FuncDialect>();
   auto Context = std::make_shared<MLIRContext>(Registry, MLIRContext::Threading::DISABLED);
   Context->loadAllAvailableDialects();
+  // Messages are for users who never see the IR.
+  Context->printOpOnDiagnostic(false);
   return Context;
 }
 
@@ -56,7 +59,8 @@ struct GraphBuilder::State {
   }
 
   ScopeAttr scope(const Scope &Where) {
-    return ScopeAttr::get(Context, Where.path, Where.network, Where.pin ? toType(Context, *Where.pin) : Type());
+    auto TypeOf = [&](std::optional<DType> Named) { return Named ? toType(Context, *Named) : Type(); };
+    return ScopeAttr::get(Context, Where.path, Where.network, TypeOf(Where.pin), Where.level, TypeOf(Where.low));
   }
 };
 
@@ -98,11 +102,13 @@ std::string GraphBuilder::BeginFunction(std::string_view Name, bool IsPrivate) {
 }
 
 ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, std::string_view Name, std::string_view Role,
-                                      std::size_t Depth) {
+                                      std::size_t Depth, std::optional<DType> Storage) {
   func::FuncOp Function = state_->Open[Depth - 1];
   Builder B(state_->Context);
   SmallVector<NamedAttribute> Attributes{B.getNamedAttr(NameAttrName, B.getStringAttr(Name)),
                                          B.getNamedAttr(RoleAttrName, B.getStringAttr(Role))};
+  if (Storage)
+    Attributes.push_back(B.getNamedAttr(StorageAttrName, B.getStringAttr(std::string(DTypeName(*Storage)))));
   unsigned Index = Function.getNumArguments();
   if (failed(Function.insertArgument(Index, toTensorType(state_->Context, Spec), B.getDictionaryAttr(Attributes),
                                      UnknownLoc::get(state_->Context))))
@@ -204,7 +210,7 @@ void GraphBuilder::EndFunction(absl::Span<const NamedResult> Results) {
 absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_view Callee,
                                                                    absl::Span<const ValueHandle> Operands,
                                                                    ValueHandle Seed, absl::Span<const std::int64_t> Wrt,
-                                                                   const Scope &Where) {
+                                                                   std::int64_t LossId, const Scope &Where) {
   auto Function = state_->Root.lookupSymbol<func::FuncOp>(Callee);
   SmallVector<Value> Inputs = llvm::map_to_vector(Operands, toMlir);
   SmallVector<Type> Types(Function.getResultTypes());
@@ -213,13 +219,55 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_v
   OpBuilder B = state_->builder();
   DiagnosticCollector Diagnostics(state_->Context);
   auto Op = ValueAndGradOp::create(B, state_->location(Where), Types, FlatSymbolRefAttr::get(Function), Inputs,
-                                   toMlir(Seed), B.getDenseI64ArrayAttr(ArrayRef<int64_t>(Wrt.data(), Wrt.size())));
+                                   toMlir(Seed), B.getDenseI64ArrayAttr(ArrayRef<int64_t>(Wrt.data(), Wrt.size())),
+                                   B.getI64IntegerAttr(LossId));
   Op->setAttr(ScopeAttrName, state_->scope(Where));
   if (failed(verify(Op, /*verifyRecursively=*/false))) {
     Op->erase();
     return Diagnostics.status("the gradient call is malformed");
   }
   return toTyped(Op);
+}
+
+absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Backward(ValueHandle Loss, absl::Span<const ValueHandle> Wrt,
+                                                               ValueHandle Seed, std::int64_t LossId,
+                                                               const Scope &Where) {
+  SmallVector<Value> Operands = llvm::map_to_vector(Wrt, toMlir);
+  OpBuilder B = state_->builder();
+  DiagnosticCollector Diagnostics(state_->Context);
+  auto Op = BackwardOp::create(B, state_->location(Where), ValueRange(Operands).getTypes(), toMlir(Loss), Operands,
+                               toMlir(Seed), B.getI64IntegerAttr(LossId));
+  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  if (failed(verify(Op, /*verifyRecursively=*/false))) {
+    Op->erase();
+    return Diagnostics.status("the gradient request is malformed");
+  }
+  return toTyped(Op);
+}
+
+std::vector<TypedValue> GraphBuilder::CustomVjp(std::string_view Callee, std::string_view Vjp,
+                                                absl::Span<const ValueHandle> Operands, const Scope &Where) {
+  auto Function = state_->Root.lookupSymbol<func::FuncOp>(Callee);
+  auto Rule = state_->Root.lookupSymbol<func::FuncOp>(Vjp);
+  OpBuilder B = state_->builder();
+  auto Op = CustomVjpOp::create(B, state_->location(Where), Function.getResultTypes(), FlatSymbolRefAttr::get(Function),
+                                FlatSymbolRefAttr::get(Rule), llvm::map_to_vector(Operands, toMlir));
+  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  return toTyped(Op);
+}
+
+std::vector<bool> GraphBuilder::DependsOn(ValueHandle Handle, absl::Span<const ValueHandle> Candidates) const {
+  llvm::DenseSet<Value> Reached{toMlir(Handle)};
+  SmallVector<Value> Worklist{toMlir(Handle)};
+  while (!Worklist.empty())
+    if (Operation *Op = Worklist.pop_back_val().getDefiningOp())
+      for (Value Operand : Op->getOperands())
+        if (Reached.insert(Operand).second)
+          Worklist.push_back(Operand);
+  std::vector<bool> Found;
+  for (ValueHandle Candidate : Candidates)
+    Found.push_back(Reached.contains(toMlir(Candidate)));
+  return Found;
 }
 
 bool GraphBuilder::ReplaceUses(ValueHandle From, ValueHandle To) {

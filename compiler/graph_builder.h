@@ -49,6 +49,8 @@ struct Scope {
   std::string path;         ///< "lenet5/conv1"
   bool network = false;     ///< inside a network that an AMP level acts on
   std::optional<DType> pin; ///< innermost Cell::ToFloat
+  std::string level;        ///< of the innermost amp::AutoCast scope; empty: that of the compilation
+  std::optional<DType> low; ///< its low type
 };
 
 /// A function result with its `mpc.name` and `mpc.role`.
@@ -67,8 +69,10 @@ public:
 
   /// Opens a function. A name that is taken gets a number; the name used is returned.
   std::string BeginFunction(std::string_view name, bool is_private);
-  /// Appends an argument to the open function at `depth` (1: the outermost).
-  ValueHandle AddArgument(const TensorSpec &spec, std::string_view name, std::string_view role, std::size_t depth);
+  /// Appends an argument to the open function at `depth` (1: the outermost). `storage`: the low type that an f32
+  /// parameter is stored in.
+  ValueHandle AddArgument(const TensorSpec &spec, std::string_view name, std::string_view role, std::size_t depth,
+                          std::optional<DType> storage = std::nullopt);
   /// The name of a function argument; empty for any other value.
   std::string ArgumentName(ValueHandle value) const;
   /// Number of open functions; a value belongs to the depth it was made at.
@@ -91,7 +95,15 @@ public:
   /// each position of `wrt`.
   absl::StatusOr<std::vector<TypedValue>> ValueAndGrad(std::string_view callee, absl::Span<const ValueHandle> operands,
                                                        ValueHandle seed, absl::Span<const std::int64_t> wrt,
-                                                       const Scope &scope);
+                                                       std::int64_t loss_id, const Scope &scope);
+  /// Differentiates a value of the open function: one gradient for each value of `wrt`.
+  absl::StatusOr<std::vector<TypedValue>> Backward(ValueHandle loss, absl::Span<const ValueHandle> wrt,
+                                                   ValueHandle seed, std::int64_t loss_id, const Scope &scope);
+  /// Calls closed function `callee`, whose derivative is closed function `vjp`.
+  std::vector<TypedValue> CustomVjp(std::string_view callee, std::string_view vjp,
+                                    absl::Span<const ValueHandle> operands, const Scope &scope);
+  /// For each of `candidates`: whether `value` is, or is computed from, it.
+  std::vector<bool> DependsOn(ValueHandle value, absl::Span<const ValueHandle> candidates) const;
 
   /// Uses of `from` become uses of `to`. Operations that read `from` before `to` is defined move behind it. False, and
   /// nothing changes, where `to` itself follows from `from`.

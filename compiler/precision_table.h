@@ -6,42 +6,23 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/cast_statistics.h"
 #include "compiler/graph_builder.h"
 
 namespace mpc::compiler {
 
 /// One operation that reads or writes a floating tensor. Casts, constants and data movement are left out.
 struct PrecisionRow {
-  std::string op;      ///< "conv2d"
-  std::string path;    ///< Cell path, "lenet5/conv1"; empty outside Cells
-  std::string inputs;  ///< distinct floating storage types of the operands, in order: "f16 f32"
-  std::string outputs; ///< the same of the results
-  std::string compute; ///< "f32"; "f64" in reference graphs
-  std::string reason;  ///< `mpc.amp_reason`; "backward" or "update" where an operation follows others
-};
-
-/// What a cast moves. A narrowing cast is named after what it narrows.
-enum class CastKind {
-  kWeight,     ///< f32 parameter to low
-  kInput,      ///< f32 input of the function to low
-  kActivation, ///< f32 forward value to low
-  kGradient,   ///< f32 cotangent to low
-  kWidening,   ///< low to f32, exact
-  kUser,       ///< written by the user: its rounding stays
-  kOther,      ///< from or to integers
-};
-
-/// "weight", "input", ...
-const char *CastKindName(CastKind kind);
-
-/// The casts of one kind between two types.
-struct CastGroup {
-  CastKind kind = CastKind::kOther;
-  std::string from;
-  std::string to;
-  std::int64_t count = 0;
-  std::int64_t bytes = 0;         ///< read and written
-  std::vector<std::string> where; ///< one a cast: the argument's name, or the operation that made the value
+  std::string op;         ///< "conv2d"
+  std::string path;       ///< Cell path, "lenet5/conv1"; empty outside Cells
+  std::string inputs;     ///< distinct floating storage types of the operands, in order: "f16 f32"
+  std::string outputs;    ///< the same of the results
+  std::string compute;    ///< "f32"; "f64" in reference graphs
+  std::string reason;     ///< `mpc.amp_reason`; "backward" or "update" where an operation follows others
+  bool backward = false;  ///< it computes cotangents
+  std::int64_t bytes = 0; ///< of its operands and results
+  double flops = 0;       ///< of its matrix work, two a multiply-add; 0 for other operations
+  bool low = false;       ///< its matrix work reads a 16-bit type
 };
 
 /// Arguments of one role: state, inputs.
@@ -54,9 +35,13 @@ struct ArgumentGroup {
 
 struct PrecisionTable {
   std::string function;
-  std::vector<PrecisionRow> rows; ///< in program order
-  std::vector<CastGroup> casts;   ///< ordered by kind, then by types
+  std::vector<PrecisionRow> rows; ///< in program order; an operation's ordinal is its position, from 1
+  CastStatistics casts;
   std::vector<ArgumentGroup> arguments;
+
+  std::int64_t bytes() const;      ///< that operations read and write
+  double matrix_flops() const;     ///< of all matrix work
+  double low_matrix_flops() const; ///< of the matrix work that reads a 16-bit type
 };
 
 /// The table of function `function`. Errors: NOT_FOUND where the module has no such function with a body.
@@ -64,5 +49,9 @@ absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &module, const std
 
 /// Functions that have a body, in module order.
 std::vector<std::string> FunctionNames(const Module &module);
+
+/// The function that a reader means without naming one: the step of a model, else the first with a body. Errors:
+/// NOT_FOUND where there is none.
+absl::StatusOr<std::string> MainFunction(const Module &module);
 
 } // namespace mpc::compiler

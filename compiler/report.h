@@ -12,6 +12,15 @@ namespace mpc::compiler {
 /// remarks of the passes.
 std::string PrecisionReport(const CompileResult &result);
 
+/// The same as JSON: "function", "device", "operations" (each with "ordinal", "op", "cell", "reads", "writes",
+/// "compute", "why", "direction", "bytes", "flops"), "casts" (each with "kind", "from", "to", "count", "bytes", "of"),
+/// "cast_count", "cast_bytes", "matrix_work" ("flops", "low_flops", "low_share"), "arguments", "memory" ("arena_bytes",
+/// "state_bytes", "constant_bytes", "state_copies"), "remarks". A report without a table has the member "error" alone.
+std::string PrecisionReportJson(const CompileResult &result);
+
+/// The functions of a module as a JSON array, without "device", "memory" and "remarks".
+std::string ModuleReportJson(const Module &module);
+
 /// A few lines of the same, for the end of a training run.
 std::string PrecisionSummary(const CompileResult &result);
 

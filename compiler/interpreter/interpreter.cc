@@ -88,7 +88,7 @@ absl::Status FunctionInterpreter::runOperation(Operation &Op) {
       .Case([&](ConstantOp Constant) { return runConstant(Constant); })
       .Case([&](func::CallOp Call) { return runCall(Call); })
       .Case([&](GuardedUpdateOp Update) { return runGuardedUpdate(Update); })
-      .Case([&](ValueAndGradOp) {
+      .Case<ValueAndGradOp, BackwardOp, CustomVjpOp>([&](Operation *) {
         return absl::FailedPreconditionError(absl::StrCat(describe(Op, Function), ": run mpc-autodiff first"));
       })
       .Default([&](Operation *) { return runReference(Op); });

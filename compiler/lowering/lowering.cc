@@ -29,6 +29,8 @@ public:
         return Status;
     if (absl::Status Status = addResults(); !Status.ok())
       return Status;
+    if (absl::Status Status = addRefreshes(); !Status.ok())
+      return Status;
     plan();
     return std::move(Result);
   }
@@ -161,6 +163,28 @@ private:
     for (const StorageAssignment::Copy &Copy : Storage.copies())
       Result.state_copies.push_back({valueId(Return->getOperand(Copy.Result)),
                                      StateByName.lookup(resultAttr(Copy.Result, NameAttrName)), Copy.Reason});
+    return absl::OkStatus();
+  }
+
+  // Derived state is called "<source>.<type>": the source, in that type.
+  absl::Status addRefreshes() {
+    for (auto [Index, Derived] : llvm::enumerate(Result.state)) {
+      if (Derived.role != runtime::kDerivedRole)
+        continue;
+      std::string Suffix = absl::StrCat(".", std::string(DTypeName(Derived.spec.dtype)));
+      StringRef Source = Derived.name;
+      auto Found = Source.consume_back(Suffix) ? StateByName.find(Source) : StateByName.end();
+      if (Found == StateByName.end() || Result.values[Found->second].spec.shape != Derived.spec.shape)
+        return absl::InvalidArgumentError(
+            absl::StrCat("derived state '", Derived.name, "' of type ", Derived.spec.ToString(),
+                         " is not named after a state argument of its shape and its own element type"));
+      runtime::StateRefresh Refresh{static_cast<std::int32_t>(Index), Result.values[Found->second].index, {}};
+      Refresh.instruction.kernel = "cast";
+      Refresh.instruction.inputs = {Found->second};
+      Refresh.instruction.outputs = {StateByName.lookup(Derived.name)};
+      Refresh.instruction.scope = Source.str();
+      Result.refreshes.push_back(std::move(Refresh));
+    }
     return absl::OkStatus();
   }
 

@@ -75,7 +75,9 @@ std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const
   unsigned Index = Update.getResultNumber();
   if (!Writer->hasTrait<StateUpdate>())
     return describe(Writer) + " is no in-place update";
-  if (root(Writer->getOperand(Index)) != Old)
+  // A shadow follows the parameter and has no operand of its own.
+  bool Shadow = isShadow(Update);
+  if (!Shadow && root(Writer->getOperand(Index)) != Old)
     return describe(Writer) + " does not update this state";
   size_t WriterPosition = Position.lookup(Writer);
   for (Operation *Reader : Instructions) {
@@ -86,8 +88,8 @@ std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const
         return describe(Reader) + " reads the old value after the update";
   }
   for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
-    if (Other != Index && root(Operand) == Old)
-      return describe(Writer) + " reads the old value twice";
+    if ((Shadow || Other != Index) && root(Operand) == Old)
+      return describe(Writer) + (Shadow ? " reads what it writes" : " reads the old value twice");
   return "";
 }
 

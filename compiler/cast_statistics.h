@@ -1,0 +1,58 @@
+// Casts by what they move, as plain rows: kinds, types, counts, bytes. Free of MLIR headers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mpc::compiler {
+
+/// What a cast moves. A narrowing cast is named after what it narrows.
+enum class CastKind {
+  kWeight,     ///< f32 parameter to low
+  kInput,      ///< f32 input of the function to low
+  kActivation, ///< f32 forward value to low
+  kGradient,   ///< f32 cotangent to low
+  kLoss,       ///< low to f32 for a loss
+  kWidening,   ///< low to f32 for anything else, exact
+  kUser,       ///< written by the user: its rounding stays
+  kOther,      ///< from or to integers
+};
+
+/// "weight", "input", ...
+const char *CastKindName(CastKind kind);
+
+/// The casts of one kind between two types.
+struct CastGroup {
+  CastKind kind = CastKind::kOther;
+  std::string from;
+  std::string to;
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;         ///< read and written
+  std::vector<std::string> where; ///< one a cast: the argument's name, or the operation that made the value
+};
+
+/// A cast, and the group it belongs to.
+struct CastRecord {
+  CastKind kind = CastKind::kOther;
+  std::string from;
+  std::string to;
+  std::int64_t bytes = 0; ///< read and written
+  std::string where;
+};
+
+/// Groups of casts, ordered by kind, then by types.
+class CastStatistics {
+public:
+  void add(const CastRecord &cast);
+  const std::vector<CastGroup> &groups() const { return groups_; }
+  std::int64_t count() const { return count_; }
+  std::int64_t bytes() const { return bytes_; }
+
+private:
+  std::vector<CastGroup> groups_;
+  std::int64_t count_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+} // namespace mpc::compiler

@@ -1,0 +1,171 @@
+#include "compiler/function_facts.h"
+
+#include "absl/strings/str_cat.h"
+#include "compiler/module_impl.h"
+#include "passes/amp/cost_model.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace mpc::compiler {
+
+std::string typeName(Type Type) {
+  std::string Text;
+  llvm::raw_string_ostream(Text) << Type;
+  return Text;
+}
+
+std::string elementName(Value V) { return typeName(getElementTypeOrSelf(V.getType())); }
+
+bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
+
+bool isLow(Value V) {
+  Type Element = getElementTypeOrSelf(V.getType());
+  return Element.isF16() || Element.isBF16();
+}
+
+std::int64_t byteSize(Value V) {
+  auto Tensor = dyn_cast<RankedTensorType>(V.getType());
+  if (!Tensor || !Tensor.hasStaticShape() || !Tensor.getElementType().isIntOrFloat())
+    return 0;
+  return Tensor.getNumElements() * ((Tensor.getElementTypeBitWidth() + 7) / 8);
+}
+
+std::string pathOf(Operation *Op) {
+  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+  return Scope ? Scope.getPath().str() : "";
+}
+
+std::string mnemonicOf(Operation *Op) { return Op->getName().stripDialect().str(); }
+
+std::string floatingTypes(ValueRange Values) {
+  SmallVector<std::string> Names;
+  for (Value V : Values)
+    if (std::string Name = elementName(V); isFloating(V) && !llvm::is_contained(Names, Name))
+      Names.push_back(Name);
+  return llvm::join(Names, " ");
+}
+
+static double elements(Value V) {
+  auto Tensor = dyn_cast<RankedTensorType>(V.getType());
+  return Tensor && Tensor.hasStaticShape() ? static_cast<double>(Tensor.getNumElements()) : 0;
+}
+
+// Of two multiplied extents that a weight [O, C, kh, kw] joins: one output channel's worth for each output element.
+static double convolutionWork(Value Output, Value Weight) {
+  double Channels = static_cast<double>(cast<RankedTensorType>(Weight.getType()).getDimSize(0));
+  return 2 * elements(Output) * elements(Weight) / Channels;
+}
+
+double matrixWork(Operation *Op) {
+  return llvm::TypeSwitch<Operation *, double>(Op)
+      .Case([](Conv2dGradInputOp Grad) { return convolutionWork(Grad.getDy(), Grad.getWeight()); })
+      .Case([](Conv2dGradWeightOp Grad) { return convolutionWork(Grad.getDy(), Grad.getDweight()); })
+      // Scores again, then the gradients of probabilities, query, key and value: five products of forward's two.
+      .Case([](AttentionGradOp Grad) {
+        double Scores = elements(Grad.getLogSumExp()) *
+                        static_cast<double>(cast<RankedTensorType>(Grad.getKey().getType()).getShape().end()[-2]);
+        auto Depth = [](Value V) { return cast<RankedTensorType>(V.getType()).getShape().back(); };
+        return 2 * Scores * static_cast<double>(3 * Depth(Grad.getQuery()) + 2 * Depth(Grad.getValue()));
+      })
+      .Default([](Operation *Other) { return matrixFlops(Other); });
+}
+
+// Only autodiff writes these, and their results are cotangents.
+static bool isGradientOp(Operation *Op) {
+  return Op->getName().getStringRef().starts_with("mpc.") && Op->getName().getStringRef().contains("_grad") &&
+         !isa<ValueAndGradOp, AccumulateGradientOp>(Op);
+}
+
+absl::StatusOr<func::FuncOp> findFunction(const Module &Target, const std::string &Name) {
+  ModuleOp Root = Target.impl().module.get();
+  auto Function = Root.lookupSymbol<func::FuncOp>(Name);
+  if (!Function || Function.isExternal())
+    return absl::NotFoundError(absl::StrCat("the module has no function @", Name, " with a body"));
+  return Function;
+}
+
+FunctionFacts::FunctionFacts(func::FuncOp Function) : Function(Function) {
+  // Other blocks are unreachable: nothing branches. There, definitions may form cycles.
+  for (Operation &Op : Function.getBody().front())
+    Op.walk<WalkOrder::PreOrder>([&](Operation *Nested) { visit(Nested); });
+}
+
+void FunctionFacts::visit(Operation *Op) {
+  bool ReadsCotangent = llvm::any_of(
+      Op->getOperands(), [&](Value V) { return V.getDefiningOp() && Backward.contains(V.getDefiningOp()); });
+  if ((ReadsCotangent || isGradientOp(Op) || Op->hasAttr(BackwardAttrName)) && !Op->hasTrait<StateUpdate>())
+    Backward.insert(Op);
+  if (auto Cast = dyn_cast<CastOp>(Op))
+    return Casts.push_back(Cast);
+  bool Computes = isa<AmpOpInterface>(Op) && !isa<ConstantOp, ReshapeOp, TransposeOp, BroadcastToOp>(Op);
+  if (!Computes || (llvm::none_of(Op->getOperands(), isFloating) && llvm::none_of(Op->getResults(), isFloating)))
+    return;
+  Operations.push_back(Op);
+  Ordinals[Op] = Operations.size();
+}
+
+std::string FunctionFacts::reasonOf(Operation *Op) const {
+  if (auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName))
+    return Reason.getValue().str();
+  if (Op->hasTrait<StateUpdate>() || isa<UnscaleOp, AllFiniteOp, UpdateLossScaleOp>(Op))
+    return "update";
+  return isBackward(Op) ? "backward" : "";
+}
+
+// What data movement moves.
+static Value sourceOf(Value V) {
+  while (isa_and_nonnull<ReshapeOp, TransposeOp, BroadcastToOp>(V.getDefiningOp()))
+    V = V.getDefiningOp()->getOperand(0);
+  return V;
+}
+
+static bool feedsLoss(CastOp Cast) {
+  return llvm::any_of(Cast.getY().getUsers(), [](Operation *User) {
+    auto Amp = dyn_cast<AmpOpInterface>(User);
+    return Amp && Amp.getAmpClass() == AmpClass::Loss;
+  });
+}
+
+CastKind FunctionFacts::kindOf(CastOp Cast) const {
+  Type From = getElementTypeOrSelf(Cast.getX().getType()), To = getElementTypeOrSelf(Cast.getY().getType());
+  Value Source = sourceOf(Cast.getX());
+  if (Cast.getUser())
+    return CastKind::kUser;
+  if (!isa<FloatType>(From) || !isa<FloatType>(To))
+    return CastKind::kOther;
+  if (From.getIntOrFloatBitWidth() < To.getIntOrFloatBitWidth())
+    return feedsLoss(Cast) ? CastKind::kLoss : CastKind::kWidening;
+  if (Operation *Producer = Source.getDefiningOp())
+    return isBackward(Producer) ? CastKind::kGradient : CastKind::kActivation;
+  std::string Role = roleOf(Source);
+  return Role.empty() || Role == "input" ? CastKind::kInput : CastKind::kWeight;
+}
+
+CastRecord FunctionFacts::recordOf(CastOp Cast) const {
+  return {kindOf(Cast), elementName(Cast.getX()), elementName(Cast.getY()),
+          byteSize(Cast.getX()) + byteSize(Cast.getY()), describe(sourceOf(Cast.getX()))};
+}
+
+std::string FunctionFacts::describe(Value V) const {
+  if (auto Argument = dyn_cast<BlockArgument>(V)) {
+    std::string Name = argumentAttr(V, NameAttrName);
+    return Name.empty() ? "argument " + std::to_string(Argument.getArgNumber()) : Name;
+  }
+  std::string Path = pathOf(V.getDefiningOp());
+  return mnemonicOf(V.getDefiningOp()) + (Path.empty() ? "" : " in " + Path);
+}
+
+std::string FunctionFacts::roleOf(Value V) const { return argumentAttr(V, RoleAttrName); }
+
+std::string FunctionFacts::argumentAttr(Value V, StringRef Name) const {
+  auto Argument = dyn_cast<BlockArgument>(V);
+  func::FuncOp Owner = Function;
+  if (!Argument || Argument.getOwner() != &Owner.getBody().front())
+    return "";
+  auto Attr = Owner.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), Name);
+  return Attr ? Attr.getValue().str() : "";
+}
+
+} // namespace mpc::compiler

@@ -1,0 +1,83 @@
+// What the operations of a function are to a reader: places, directions, reasons, kinds of casts. For the tables and
+// texts of this folder.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "compiler/cast_statistics.h"
+#include "compiler/dialect/dialect.h"
+#include "compiler/graph_builder.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <string>
+
+namespace mpc::compiler {
+
+/// "f16", "tensor<2xf16>".
+std::string typeName(mlir::Type Type);
+
+/// "f16" of a tensor of f16.
+std::string elementName(mlir::Value V);
+
+bool isFloating(mlir::Value V);
+
+/// f16 or bf16.
+bool isLow(mlir::Value V);
+
+/// Of a tensor in memory; 0 for anything else.
+std::int64_t byteSize(mlir::Value V);
+
+/// The Cell path; empty outside Cells.
+std::string pathOf(mlir::Operation *Op);
+
+/// "conv2d".
+std::string mnemonicOf(mlir::Operation *Op);
+
+/// "f16 f32": each floating type once, in the order of its first value.
+std::string floatingTypes(mlir::ValueRange Values);
+
+/// Floating-point operations of matrix work, forward and backward, two a multiply-add; 0 for any other operation.
+double matrixWork(mlir::Operation *Op);
+
+/// Errors: NOT_FOUND where the module has no such function with a body.
+absl::StatusOr<mlir::func::FuncOp> findFunction(const Module &Target, const std::string &Name);
+
+/// The operations of one function in program order.
+class FunctionFacts {
+public:
+  explicit FunctionFacts(mlir::func::FuncOp Function);
+
+  /// Operations that read or write a floating tensor, without casts, constants and data movement.
+  llvm::ArrayRef<mlir::Operation *> operations() const { return Operations; }
+  llvm::ArrayRef<CastOp> casts() const { return Casts; }
+
+  /// Position in operations(), from 1; 0 for others.
+  unsigned ordinal(mlir::Operation *Op) const { return Ordinals.lookup(Op); }
+
+  /// Whether the operation computes cotangents.
+  bool isBackward(mlir::Operation *Op) const { return Backward.contains(Op); }
+
+  /// `mpc.amp_reason`; "backward" or "update" where an operation follows others; empty where nothing decided.
+  std::string reasonOf(mlir::Operation *Op) const;
+
+  CastKind kindOf(CastOp Cast) const;
+  CastRecord recordOf(CastOp Cast) const;
+
+  /// The argument's name, or "conv2d in lenet5/conv1".
+  std::string describe(mlir::Value V) const;
+
+  /// `mpc.role` of an argument of this function; empty for any other value.
+  std::string roleOf(mlir::Value V) const;
+
+private:
+  void visit(mlir::Operation *Op);
+  std::string argumentAttr(mlir::Value V, llvm::StringRef Name) const;
+
+  mlir::func::FuncOp Function;
+  llvm::SmallVector<mlir::Operation *> Operations;
+  llvm::SmallVector<CastOp> Casts;
+  llvm::DenseMap<mlir::Operation *, unsigned> Ordinals;
+  llvm::DenseSet<mlir::Operation *> Backward;
+};
+
+} // namespace mpc::compiler

@@ -1,0 +1,99 @@
+// The precision report as JSON.
+#include "compiler/precision_table.h"
+#include "compiler/report.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace mpc::compiler {
+
+using llvm::json::Array;
+using llvm::json::Object;
+
+static std::string print(llvm::json::Value Value) {
+  std::string Text;
+  llvm::raw_string_ostream(Text) << llvm::formatv("{0:2}", Value) << "\n";
+  return Text;
+}
+
+static Array operations(const PrecisionTable &Table) {
+  Array List;
+  std::int64_t Ordinal = 0;
+  for (const PrecisionRow &Row : Table.rows)
+    List.push_back(Object{{"ordinal", ++Ordinal},
+                          {"op", Row.op},
+                          {"cell", Row.path},
+                          {"reads", Row.inputs},
+                          {"writes", Row.outputs},
+                          {"compute", Row.compute},
+                          {"why", Row.reason},
+                          {"direction", Row.backward ? "backward" : "forward"},
+                          {"bytes", Row.bytes},
+                          {"flops", Row.flops}});
+  return List;
+}
+
+static Array casts(const PrecisionTable &Table) {
+  Array List;
+  for (const CastGroup &Group : Table.casts.groups())
+    List.push_back(Object{{"kind", CastKindName(Group.kind)},
+                          {"from", Group.from},
+                          {"to", Group.to},
+                          {"count", Group.count},
+                          {"bytes", Group.bytes},
+                          {"of", Array(Group.where)}});
+  return List;
+}
+
+static Array arguments(const PrecisionTable &Table) {
+  Array List;
+  for (const ArgumentGroup &Group : Table.arguments)
+    List.push_back(
+        Object{{"role", Group.role}, {"tensors", Group.count}, {"elements", Group.elements}, {"bytes", Group.bytes}});
+  return List;
+}
+
+static Object functionReport(const PrecisionTable &Table) {
+  double Flops = Table.matrix_flops(), Low = Table.low_matrix_flops();
+  return Object{
+      {"function", Table.function},
+      {"operations", operations(Table)},
+      {"casts", casts(Table)},
+      {"cast_count", Table.casts.count()},
+      {"cast_bytes", Table.casts.bytes()},
+      {"matrix_work", Object{{"flops", Flops}, {"low_flops", Low}, {"low_share", Flops > 0 ? Low / Flops : 0}}},
+      {"arguments", arguments(Table)}};
+}
+
+static Object memory(const runtime::Program &Program) {
+  Array Copies;
+  for (const runtime::StateCopy &Copy : Program.state_copies) {
+    const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
+    Copies.push_back(Object{
+        {"state", State.name}, {"bytes", static_cast<std::int64_t>(State.spec.bytes())}, {"reason", Copy.reason}});
+  }
+  return Object{{"arena_bytes", static_cast<std::int64_t>(Program.arena_bytes)},
+                {"state_bytes", static_cast<std::int64_t>(Program.state_bytes())},
+                {"constant_bytes", static_cast<std::int64_t>(Program.constants.size())},
+                {"state_copies", std::move(Copies)}};
+}
+
+std::string PrecisionReportJson(const CompileResult &Result) {
+  absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Result.program.name);
+  if (!Table.ok())
+    return print(Object{{"error", std::string(Table.status().message())}});
+  Object Report = functionReport(*Table);
+  Report["device"] = Result.program.device;
+  Report["memory"] = memory(Result.program);
+  Report["remarks"] = Array(Result.remarks);
+  return print(std::move(Report));
+}
+
+std::string ModuleReportJson(const Module &Target) {
+  Array Functions;
+  for (const std::string &Name : FunctionNames(Target))
+    if (absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Target, Name); Table.ok())
+      Functions.push_back(functionReport(*Table));
+  return print(std::move(Functions));
+}
+
+} // namespace mpc::compiler

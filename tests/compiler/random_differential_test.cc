@@ -1,0 +1,231 @@
+// What passes make of random training steps, against the interpreter and against the kernels.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/dialect.h"
+#include "compiler/interpreter/interpreter.h"
+#include "compiler/module_impl.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/passes.h"
+#include "passes/pipelines.h"
+#include "tests/compiler/random_graph.h"
+#include "tests/kernels/acceptance.h"
+#include "tests/kernels/error_bounds.h"
+#include "tests/kernels/kernel_run.h"
+
+namespace mpc::test {
+namespace {
+
+using mlir::func::FuncOp;
+using reference::Tensor;
+
+constexpr std::uint64_t kGraphs = 500;
+
+struct Setting {
+  std::string level;
+  std::string dtype;
+};
+
+Setting SettingOf(std::uint64_t seed) {
+  static constexpr const char* kLevels[] = {"O1", "O2", "O3", "auto", "O0"};
+  return {kLevels[seed % 5], (seed / 5) % 2 == 0 ? "f16" : "bf16"};
+}
+
+std::string Text(llvm::StringRef text) { return text.str(); }
+
+std::string ArgumentAttr(FuncOp function, unsigned index, llvm::StringRef name) {
+  auto attr = function.getArgAttrOfType<mlir::StringAttr>(index, name);
+  return attr ? Text(attr.getValue()) : "";
+}
+
+/// The step with a cast before every operand that asks for one, and its derivative: nothing moved, folded or merged.
+mlir::LogicalResult RunNaively(mlir::ModuleOp module, const Setting& setting) {
+  mlir::PassManager manager(module.getContext());
+  AmpPassOptions options;
+  options.level = setting.level;
+  options.dtype = setting.dtype;
+  manager.addPass(createAmpPass(options));
+  manager.addPass(createAutodiffPass());
+  return manager.run(module);
+}
+
+mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, bool layout) {
+  mlir::PassManager manager(module.getContext());
+  TrainPipelineOptions options;
+  options.level = setting.level;
+  options.dtype = setting.dtype;
+  options.layout = layout;
+  buildTrainPipeline(manager, options);
+  return manager.run(module);
+}
+
+/// Values that depend on the argument's name alone; a parameter's shadow is the parameter rounded.
+Tensor ArgumentValue(FuncOp function, unsigned index) {
+  Tensor tensor;
+  tensor.spec = toTensorSpec(mlir::cast<mlir::RankedTensorType>(function.getArgument(index).getType()));
+  std::string name = ArgumentAttr(function, index, NameAttrName);
+  if (ArgumentAttr(function, index, RoleAttrName) == "derived") name = name.substr(0, name.rfind('.'));
+  std::seed_seq seed(name.begin(), name.end());
+  std::mt19937_64 random(seed);
+  const bool parameter = name[0] == 'p';
+  for (std::int64_t i = 0; i < tensor.spec.num_elements(); ++i) {
+    const double value = IsFloating(tensor.spec.dtype)
+                             ? std::normal_distribution<double>(0, parameter ? 0.5 : 1.0)(random)
+                             : static_cast<double>(std::uniform_int_distribution<int>(0, 2)(random));
+    tensor.values.push_back(reference::RoundTo(tensor.spec.dtype, reference::RoundTo(DType::kF32, value)));
+  }
+  return tensor;
+}
+
+std::vector<Tensor> ArgumentValues(FuncOp function) {
+  std::vector<Tensor> values;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) values.push_back(ArgumentValue(function, i));
+  return values;
+}
+
+FuncOp StepOf(compiler::Module& module) {
+  return module.impl().module->lookupSymbol<FuncOp>("train_step");
+}
+
+/// The results of the step by name.
+std::map<std::string, Tensor> Results(compiler::Module& module) {
+  FuncOp step = StepOf(module);
+  absl::StatusOr<std::vector<Tensor>> values = interpret(step, ArgumentValues(step));
+  EXPECT_TRUE(values.ok()) << values.status() << "\n" << module.Print();
+  std::map<std::string, Tensor> results;
+  for (unsigned i = 0; values.ok() && i < step.getNumResults(); ++i) {
+    auto name = step.getResultAttrOfType<mlir::StringAttr>(i, NameAttrName);
+    if (name) results[Text(name.getValue())] = (*values)[i];
+  }
+  return results;
+}
+
+std::int64_t CountCasts(compiler::Module& module) {
+  std::int64_t casts = 0;
+  module.impl().module->walk([&](CastOp) { ++casts; });
+  return casts;
+}
+
+bool SameBits(const Tensor& a, const Tensor& b) {
+  if (!(a.spec == b.spec) || a.values.size() != b.values.size()) return false;
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    if (a.values[i] != b.values[i] && !(std::isnan(a.values[i]) && std::isnan(b.values[i]))) return false;
+  }
+  return true;
+}
+
+// Moving, merging and folding casts, shadows and the layout of images change no bit of any result: casts move only
+// where the contract says that nothing changes, and each operation keeps its one rounding.
+TEST(RandomGraphs, PassesKeepTheBitsOfNaiveCasts) {
+  std::int64_t finite_losses = 0, casts_before = 0, casts_after = 0;
+  for (std::uint64_t seed = 0; seed < kGraphs; ++seed) {
+    const Setting setting = SettingOf(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + " at " + setting.level + " " + setting.dtype);
+    const compiler::Module traced = MakeRandomGraph(seed);
+    compiler::Module naive = traced.Clone(), optimised = traced.Clone();
+    mlir::ScopedDiagnosticHandler quiet(naive.impl().context.get(), [](mlir::Diagnostic& diagnostic) {
+      return mlir::success(diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error);
+    });
+    ASSERT_TRUE(mlir::succeeded(RunNaively(*naive.impl().module, setting)));
+    ASSERT_TRUE(mlir::succeeded(RunPipeline(*optimised.impl().module, setting, /*layout=*/seed % 2 == 0)));
+    const std::map<std::string, Tensor> expected = Results(naive), actual = Results(optimised);
+    ASSERT_FALSE(expected.empty());
+    finite_losses += std::isfinite(expected.at("loss").values[0]);
+    casts_before += CountCasts(naive);
+    casts_after += CountCasts(optimised);
+    for (const auto& [name, value] : expected) {
+      ASSERT_TRUE(actual.contains(name)) << name;
+      ASSERT_TRUE(SameBits(value, actual.at(name))) << name << "\n" << traced.Print() << optimised.Print();
+    }
+  }
+  // The comparison says something: results are numbers and the passes did remove casts.
+  EXPECT_GT(finite_losses, kGraphs * 9 / 10);
+  EXPECT_LT(casts_after, casts_before);
+}
+
+/// The operation as a case of the table: its own types, nothing made low.
+op_cases::OpCase CaseOf(mlir::Operation& op) {
+  op_cases::OpCase op_case;
+  op_case.op = Text(op.getName().stripDialect());
+  op_case.name = op_case.op;
+  op_case.attributes = kernelAttributes(&op);
+  op_case.low = false;
+  const auto spec_of = [](mlir::Value value) {
+    return toTensorSpec(mlir::cast<mlir::RankedTensorType>(value.getType()));
+  };
+  for (mlir::Value operand : op.getOperands()) op_case.operands.push_back({spec_of(operand)});
+  for (mlir::Value result : op.getResults()) op_case.results.push_back(spec_of(result));
+  return op_case;
+}
+
+void ExpectKernelMatches(mlir::Operation& op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& exact) {
+  const op_cases::OpCase op_case = CaseOf(op);
+  const auto errors = ArithmeticErrors(op_case, inputs, exact);
+  const auto bits = RunKernel(op_case, DType::kF32, inputs);
+  ASSERT_TRUE(bits.ok()) << bits.status();
+  for (std::size_t r = 0; r < exact.size(); ++r) {
+    const Tensor actual = reference::FromStorage(exact[r].spec, (*bits)[r].data());
+    for (std::size_t i = 0; i < actual.values.size(); ++i) {
+      const std::optional<double> error = errors[r] ? std::optional((*errors[r])[i]) : std::nullopt;
+      ASSERT_TRUE(Accepts(exact[r].spec.dtype, actual.values[i], exact[r].values[i], error))
+          << op_case.op << " result " << r << " [" << i << "]: " << actual.values[i] << ", exactly "
+          << exact[r].values[i] << ", bound " << error.value_or(0);
+    }
+  }
+}
+
+// Every operation that the passes wrote, with the types they gave it and the values that reach it: the CPU's kernel is
+// within the bound derived for that operation.
+TEST(RandomGraphs, KernelsMatchTheReferenceOnWhatPassesWrite) {
+  for (std::uint64_t seed = 0; seed < kGraphs; ++seed) {
+    const Setting setting = SettingOf(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + " at " + setting.level + " " + setting.dtype);
+    compiler::Module module = MakeRandomGraph(seed);
+    mlir::ScopedDiagnosticHandler quiet(module.impl().context.get(), [](mlir::Diagnostic& diagnostic) {
+      return mlir::success(diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error);
+    });
+    ASSERT_TRUE(mlir::succeeded(RunPipeline(*module.impl().module, setting, /*layout=*/true)));
+    FuncOp step = StepOf(module);
+    llvm::DenseMap<mlir::Value, Tensor> values;
+    for (mlir::BlockArgument argument : step.getArguments()) {
+      values[argument] = ArgumentValue(step, argument.getArgNumber());
+    }
+    for (mlir::Operation& op : step.getBody().front().without_terminator()) {
+      std::vector<Tensor> inputs, exact;
+      for (mlir::Value operand : op.getOperands()) inputs.push_back(values.at(operand));
+      for (mlir::Value result : op.getResults()) {
+        const TensorSpec spec = toTensorSpec(mlir::cast<mlir::RankedTensorType>(result.getType()));
+        exact.push_back({spec, std::vector<double>(static_cast<std::size_t>(spec.num_elements()))});
+      }
+      if (auto constant = mlir::dyn_cast<ConstantOp>(op)) {
+        auto elements = mlir::cast<mlir::DenseElementsAttr>(constant.getValue());
+        std::vector<double>& out = exact[0].values;
+        out.clear();
+        for (const llvm::APFloat& element : elements.getValues<llvm::APFloat>()) {
+          out.push_back(element.convertToDouble());
+        }
+      } else {
+        const std::string name = Text(op.getName().stripDialect());
+        ASSERT_NE(reference::Find(name), nullptr) << name;
+        reference::Find(name)(kernelAttributes(&op), inputs, absl::MakeSpan(exact));
+        ExpectKernelMatches(op, inputs, exact);
+      }
+      for (std::size_t r = 0; r < exact.size(); ++r) {
+        for (double& value : exact[r].values) value = reference::RoundTo(exact[r].spec.dtype, value);
+        values[op.getResult(r)] = exact[r];
+      }
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mpc::test

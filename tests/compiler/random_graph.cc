@@ -1,0 +1,237 @@
+#include "tests/compiler/random_graph.h"
+
+#include <array>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mpc::test {
+namespace {
+
+using compiler::GraphBuilder;
+using compiler::NamedResult;
+using compiler::Scope;
+using compiler::TypedValue;
+using compiler::ValueHandle;
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+
+  compiler::Module Run() {
+    builder_.BeginFunction("train_step", /*is_private=*/false);
+    builder_.BeginFunction("forward", /*is_private=*/true);
+    pool_.push_back(Argument({DType::kF32, {2, 3, 6, 6}}, "image", "input"));
+    pool_.push_back(Argument({DType::kF32, {2, 5}}, "row", "input"));
+    const int operations = Between(6, 14);
+    for (int i = 0; i < operations; ++i) {
+      scope_.path = "net/op" + std::to_string(i);
+      scope_.network = true;
+      scope_.pin = Chance(0.06) ? std::optional(Chance(0.5) ? DType::kF16 : DType::kF32) : std::nullopt;
+      AddOperation();
+    }
+    scope_.pin.reset();
+    const TypedValue loss = AddLoss();
+    builder_.EndFunction(std::vector<NamedResult>{{loss.value, "", ""}});
+
+    scope_ = {};
+    const TypedValue seed = builder_.Splat({DType::kF32, {}}, 1.0, scope_);
+    const auto values = builder_.ValueAndGrad("forward", outer_, seed.value, wrt_, /*loss_id=*/-1, scope_);
+    Require(values.ok(), "value_and_grad");
+    std::vector<NamedResult> results{{(*values)[0].value, "loss", "output"}};
+    for (std::size_t i = 0; i < wrt_.size(); ++i) {
+      results.push_back({(*values)[i + 1].value, "gradient" + std::to_string(i), "output"});
+    }
+    builder_.EndFunction(results);
+    auto module = builder_.Finish();
+    Require(module.ok(), "finish");
+    return *std::move(module);
+  }
+
+ private:
+  static void Require(bool condition, std::string_view what) {
+    if (condition) return;
+    std::cerr << "random graph: " << what << " failed\n";
+    std::abort();
+  }
+
+  int Between(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  bool Chance(double probability) { return std::uniform_real_distribution<double>(0, 1)(random_) < probability; }
+
+  /// An argument of the step and of the network.
+  TypedValue Argument(const TensorSpec& spec, const std::string& name, std::string_view role) {
+    outer_.push_back(builder_.AddArgument(spec, name, role, 1));
+    if (role == "parameter") wrt_.push_back(static_cast<std::int64_t>(outer_.size()) - 1);
+    return {builder_.AddArgument(spec, name, role, 2), spec};
+  }
+
+  TypedValue Parameter(Shape shape) {
+    return Argument({DType::kF32, std::move(shape)}, "p" + std::to_string(outer_.size()), "parameter");
+  }
+
+  std::vector<TypedValue> Emit(std::string_view op, const std::vector<TypedValue>& operands,
+                               const Attributes& attributes = {}, std::optional<DType> result = std::nullopt) {
+    std::vector<ValueHandle> handles;
+    for (const TypedValue& operand : operands) handles.push_back(operand.value);
+    auto results = builder_.Emit(op, handles, attributes, scope_, result);
+    Require(results.ok(), op);
+    return *std::move(results);
+  }
+
+  void Keep(std::string_view op, const std::vector<TypedValue>& operands, const Attributes& attributes = {},
+            std::optional<DType> result = std::nullopt) {
+    pool_.push_back(Emit(op, operands, attributes, result)[0]);
+  }
+
+  /// A recent value of this rank: late values make deep graphs, early ones make joins.
+  TypedValue Pick(std::size_t rank) {
+    std::vector<TypedValue> candidates;
+    for (const TypedValue& value : pool_) {
+      if (value.spec.shape.size() == rank) candidates.push_back(value);
+    }
+    const int last = static_cast<int>(candidates.size()) - 1;
+    return candidates[Chance(0.7) ? last : Between(0, last)];
+  }
+
+  /// Another value of the same shape, or one made from a parameter.
+  TypedValue Partner(const TypedValue& value) {
+    std::vector<TypedValue> candidates;
+    for (const TypedValue& other : pool_) {
+      if (other.spec.shape == value.spec.shape && other.value != value.value) candidates.push_back(other);
+    }
+    if (candidates.empty() || Chance(0.2)) {
+      Shape shape(value.spec.shape.size(), 1);
+      shape[1] = value.spec.shape[1];
+      return Parameter(shape);
+    }
+    return candidates[Between(0, static_cast<int>(candidates.size()) - 1)];
+  }
+
+  void AddOperation() {
+    if (Chance(0.35)) return AddToImage(Pick(4));
+    if (Chance(0.6)) return AddToRows(Pick(2));
+    AddElementwise(Chance(0.5) ? Pick(4) : Pick(2));
+  }
+
+  void AddToImage(const TypedValue& x) {
+    const Shape& shape = x.spec.shape;
+    switch (Between(0, 5)) {
+      case 0:
+      case 1: {
+        const std::int64_t filters = Between(1, 4);
+        const std::int64_t size = Chance(0.5) ? 3 : 1;
+        std::vector<TypedValue> operands{x, Parameter({filters, shape[1], size, size})};
+        if (Chance(0.5)) operands.push_back(Parameter({filters}));
+        return Keep("conv2d", operands, {{"pad_mode", "same"}, {"activation", Chance(0.3) ? "relu" : "none"}});
+      }
+      case 2:
+        return Keep("batch_norm_train", {x, Parameter({shape[1]}), Parameter({shape[1]})});
+      case 3:
+        if (shape[2] < 2) break;
+        return Keep(Chance(0.5) ? "max_pool2d" : "avg_pool2d", {x},
+                    {{"kernel_size", std::vector<std::int64_t>{2, 2}}, {"strides", std::vector<std::int64_t>{2, 2}}});
+      case 4:
+        return Keep("reshape", {x}, {{"shape", std::vector<std::int64_t>{shape[0], shape[1] * shape[2] * shape[3]}}});
+      default:
+        break;
+    }
+    AddElementwise(x);
+  }
+
+  void AddToRows(const TypedValue& x) {
+    const Shape& shape = x.spec.shape;
+    switch (Between(0, 7)) {
+      case 0:
+      case 1:
+      case 2: {
+        const std::int64_t columns = Between(1, 5);
+        const bool transposed = Chance(0.5);
+        std::vector<TypedValue> operands{
+            x, Parameter(transposed ? Shape{columns, shape[1]} : Shape{shape[1], columns})};
+        if (Chance(0.5)) operands.push_back(Parameter({columns}));
+        return Keep("matmul", operands, {{"transpose_b", transposed}});
+      }
+      case 3:
+        return Keep(Chance(0.5) ? "softmax" : "log_softmax", {x});
+      case 4:
+        return Keep("layer_norm", {x, Parameter({shape[1]}), Parameter({shape[1]})});
+      case 5: {
+        const TypedValue y = Pick(2);
+        if (y.spec.shape[0] != shape[0]) break;
+        return Keep("concat", {x, y}, {{"axis", std::int64_t{1}}});
+      }
+      case 6:
+        return Keep("reduce_mean", {x}, {{"axes", std::vector<std::int64_t>{1}}, {"keep_dims", true}});
+      default: {
+        // Twice: rows stay the first axis.
+        const Attributes swap{{"permutation", std::vector<std::int64_t>{1, 0}}};
+        const TypedValue turned = Emit("transpose", {x}, swap)[0];
+        return Keep("transpose", {Emit("relu", {turned})[0]}, swap);
+      }
+    }
+    AddElementwise(x);
+  }
+
+  void AddElementwise(const TypedValue& x) {
+    static constexpr std::array<std::string_view, 8> kUnary = {"relu", "sigmoid", "tanh", "neg",
+                                                               "gelu", "silu",    "abs",  "square"};
+    switch (Between(0, 6)) {
+      case 0:
+      case 1:
+        return Keep(kUnary[Between(0, static_cast<int>(kUnary.size()) - 1)], {x});
+      case 2:
+        return Keep(Chance(0.5) ? "add" : "sub", {x, Partner(x)});
+      case 3:
+        return Keep(Chance(0.5) ? "mul" : "maximum", {x, Partner(x)});
+      case 4:
+        return Keep(Chance(0.5) ? "mul_scalar" : "add_scalar", {x}, {{"value", 0.75}});
+      case 5:
+        return Keep("exp", {Emit("tanh", {x})[0]});
+      default: {
+        const DType dtype = Chance(0.4) ? DType::kF16 : Chance(0.5) ? DType::kBF16 : DType::kF32;
+        return Keep("cast", {x}, {{"user", true}}, dtype);
+      }
+    }
+  }
+
+  TypedValue AddLoss() {
+    TypedValue last = pool_.back();
+    scope_.path = "net";
+    if (last.spec.shape.size() == 4) {
+      const Shape& shape = last.spec.shape;
+      last = Emit("reshape", {last},
+                  {{"shape", std::vector<std::int64_t>{shape[0], shape[1] * shape[2] * shape[3]}}})[0];
+    }
+    // The parameters that the network uses are at least those of a last layer.
+    last = Emit("matmul", {last, Parameter({last.spec.shape[1], 3})})[0];
+    const std::int64_t rows = last.spec.shape[0];
+    switch (Between(0, 2)) {
+      case 0:
+        scope_ = {"loss", false, {}, "", {}};
+        return Emit("mse", {last, Argument({DType::kF32, {rows, 3}}, "target", "input")})[0];
+      case 1:
+        scope_ = {"loss", false, {}, "", {}};
+        return Emit("softmax_cross_entropy", {last, Argument({DType::kI32, {rows}}, "label", "input")})[0];
+      default:
+        return Emit("reduce_mean", {Emit("mul", {last, last})[0]}, {{"axes", std::vector<std::int64_t>{0, 1}}})[0];
+    }
+  }
+
+  std::mt19937_64 random_;
+  GraphBuilder builder_;
+  Scope scope_;
+  std::vector<ValueHandle> outer_;  ///< what the step passes to the network
+  std::vector<std::int64_t> wrt_;
+  std::vector<TypedValue> pool_;
+};
+
+}  // namespace
+
+compiler::Module MakeRandomGraph(std::uint64_t seed) { return Generator(seed).Run(); }
+
+}  // namespace mpc::test

@@ -1,0 +1,16 @@
+// Random training steps, for tests that compare what passes make of them.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/graph_builder.h"
+
+namespace mpc::test {
+
+/// A step `@train_step` whose network has about a dozen operations: convolutions, matrix products, normalisation,
+/// pooling, activations, arithmetic, data movement, reductions, the user's casts and ToFloat pins, then one of three
+/// losses (one written by hand). Its results are the loss and the gradient of every parameter. Equal seeds give equal
+/// graphs.
+compiler::Module MakeRandomGraph(std::uint64_t seed);
+
+}  // namespace mpc::test
