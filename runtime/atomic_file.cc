@@ -12,6 +12,8 @@
 namespace mpc::runtime {
 namespace {
 
+constexpr int kMaxAttempts = 1000;
+
 absl::Status SystemError(absl::string_view action, const std::string& path) {
   const int error = errno;
   return absl::ErrnoToStatus(error, absl::StrCat("cannot ", action, " \"", path, "\""));
@@ -64,11 +66,18 @@ absl::Status WriteNewFile(const std::string& temporary, absl::Span<const absl::S
 
 absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::Span<const std::uint8_t>> chunks) {
   static std::atomic<unsigned> counter{0};
-  const std::string temporary = absl::StrCat(path, ".tmp-", ::getpid(), "-", counter.fetch_add(1));
-  if (absl::Status status = WriteNewFile(temporary, chunks); !status.ok()) {
+  std::string temporary;
+  absl::Status written;
+  // A process that was killed may have left a file of this name: in containers the same process ids come again.
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    temporary = absl::StrCat(path, ".tmp-", ::getpid(), "-", counter.fetch_add(1));
+    written = WriteNewFile(temporary, chunks);
+    if (!absl::IsAlreadyExists(written)) break;
+  }
+  if (!written.ok()) {
     // Not ours to remove if another process's file of that name is why creating failed.
-    if (!absl::IsAlreadyExists(status)) ::unlink(temporary.c_str());
-    return status;
+    if (!absl::IsAlreadyExists(written)) ::unlink(temporary.c_str());
+    return written;
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
     const absl::Status status = SystemError("replace", path);

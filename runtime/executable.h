@@ -20,9 +20,10 @@ class Executable {
  public:
   virtual ~Executable() = default;
 
-  /// Runs one step. `inputs` are in the order of Program::inputs, each of exactly its size; they are copied before the
-  /// step begins. Inside the step nothing is allocated, looked up by name or created.
-  /// Errors (INVALID_ARGUMENT): a wrong number or size of inputs.
+  /// Runs one step, after rebuilding derived state whose source changed without it: a write by the host, a Program that
+  /// updates the source alone. `inputs` are in the order of Program::inputs, each of exactly its size; they are copied
+  /// before the step begins. Inside the step nothing is allocated, looked up by name or created. Errors
+  /// (INVALID_ARGUMENT): a wrong number or size of inputs.
   virtual absl::Status Run(absl::Span<const absl::Span<const std::uint8_t>> inputs) = 0;
 
   /// Output `index` of the last run (order of Program::outputs). Valid until the next run.

@@ -44,10 +44,14 @@ struct Instruction {
 /// A state entry that the Program reads or writes.
 struct StateBinding {
   std::string name;  ///< "conv1.weight", "optimizer.conv1.weight.velocity", "scaler.scale"
-  std::string role;  ///< "parameter", "statistic", "slot", "scaler", "learning_rate", "step", "rng"
+  std::string role;  ///< "parameter", "statistic", "slot", "scaler", "learning_rate", "step", "rng", "derived",
+                     ///< "accumulator"
   TensorSpec spec;
   bool written = false;
 };
+
+/// The role of state that is rebuilt from other state.
+inline constexpr char kDerivedRole[] = "derived";
 
 struct NamedValue {
   std::string name;
@@ -61,6 +65,13 @@ struct StateCopy {
   std::string reason;
 };
 
+/// How a derived state entry is rebuilt from the one that it follows, before a step that finds it stale.
+struct StateRefresh {
+  std::int32_t derived = -1;  ///< indices into Program::state
+  std::int32_t source = -1;
+  Instruction instruction;  ///< reads the source alone, writes the derived entry alone
+};
+
 struct Program {
   std::string name;    ///< "train_step", "eval_step", "predict", "init_state"
   std::string device;  ///< "cpu"
@@ -68,6 +79,7 @@ struct Program {
   std::vector<Instruction> instructions;
   std::vector<StateCopy> state_copies;  ///< done after the last instruction
   std::vector<StateBinding> state;
+  std::vector<StateRefresh> refreshes;  ///< one for each binding of role "derived"
   std::vector<NamedValue> inputs;
   std::vector<NamedValue> outputs;
   std::vector<std::uint8_t> constants;  ///< offsets are 64-byte aligned

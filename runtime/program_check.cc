@@ -43,6 +43,7 @@ class ProgramChecker {
     for (std::size_t i = 0; i < program_.values.size(); ++i) CheckValue(i);
     for (std::size_t i = 0; i < program_.instructions.size(); ++i) CheckInstruction(i);
     for (std::size_t i = 0; i < program_.state_copies.size(); ++i) CheckStateCopy(i);
+    CheckRefreshes();
     CheckInputsAndOutputs();
     if (problems_.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -146,6 +147,43 @@ class ProgramChecker {
     if (from.spec != to.spec) Report(what, " copies ", from.spec.ToString(), " to ", to.spec.ToString());
   }
 
+  bool IsState(const std::vector<ValueId>& ids, std::int32_t state) const {
+    if (ids.size() != 1 || !InRange(ids[0])) return false;
+    const Value& value = program_.values[ids[0]];
+    return value.storage == Storage::kState && value.index == state;
+  }
+
+  void CheckRefreshes() {
+    const auto count = static_cast<std::int32_t>(program_.state.size());
+    std::vector<int> refreshes(program_.state.size(), 0);
+    for (std::size_t i = 0; i < program_.refreshes.size(); ++i) {
+      const StateRefresh& refresh = program_.refreshes[i];
+      const std::string what = absl::StrCat("refresh ", i);
+      if (refresh.derived < 0 || refresh.derived >= count || refresh.source < 0 || refresh.source >= count) {
+        Report(what, " makes state ", refresh.derived, " from state ", refresh.source, " of ", count);
+        continue;
+      }
+      ++refreshes[refresh.derived];
+      const StateBinding& derived = program_.state[refresh.derived];
+      const StateBinding& source = program_.state[refresh.source];
+      if (derived.role != kDerivedRole) Report(what, " writes state \"", derived.name, "\", which is no derived state");
+      if (source.role == kDerivedRole) Report(what, " reads derived state \"", source.name, "\"");
+      if (!IsState(refresh.instruction.inputs, refresh.source) ||
+          !IsState(refresh.instruction.outputs, refresh.derived)) {
+        Report(what, " (", refresh.instruction.kernel, ") must read \"", source.name, "\" alone and write \"",
+               derived.name, "\" alone");
+      }
+      CheckRange(what + ", workspace", refresh.instruction.workspace_offset, refresh.instruction.workspace_bytes,
+                 program_.arena_bytes, "arena");
+    }
+    for (std::int32_t i = 0; i < count; ++i) {
+      const StateBinding& binding = program_.state[i];
+      if (binding.role == kDerivedRole && refreshes[i] != 1) {
+        Report("derived state \"", binding.name, "\" has ", refreshes[i], " refreshes");
+      }
+    }
+  }
+
   void CheckInputsAndOutputs() {
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const NamedValue& input = program_.inputs[i];
@@ -190,6 +228,10 @@ std::vector<StateUse> FindStateUses(const Program& program) {
     write(copy.to);
   }
   for (const NamedValue& output : program.outputs) read(output.value);
+  for (const StateRefresh& refresh : program.refreshes) {
+    uses[refresh.source].read_before_written = true;
+    uses[refresh.derived].read_before_written = false;
+  }
   return uses;
 }
 

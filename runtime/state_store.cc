@@ -1,11 +1,21 @@
 #include "runtime/state_store.h"
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace mpc::runtime {
+namespace {
+
+// One count for all entries: equal versions mean equal content, even where an entry took the place of another.
+std::uint64_t NextVersion() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
 
 StateEntry::StateEntry(std::string name, std::string role, TensorSpec spec)
     : name_(std::move(name)), role_(std::move(role)), spec_(std::move(spec)), buffer_(spec_.bytes()) {}
@@ -25,9 +35,18 @@ absl::Status StateEntry::Write(absl::Span<const std::uint8_t> source) {
                                                    spec_.bytes(), " bytes, got ", source.size()));
   }
   if (!source.empty()) std::memcpy(buffer_.data(), source.data(), source.size());
-  initialised_ = true;
-  ++host_version_;
+  MarkWritten();
   return absl::OkStatus();
+}
+
+void StateEntry::MarkWritten() {
+  initialised_ = true;
+  version_ = NextVersion();
+}
+
+void StateEntry::MarkFollowing(const StateEntry& source) {
+  MarkWritten();
+  followed_ = source.version_;
 }
 
 absl::Status StateStore::Add(std::shared_ptr<StateEntry> entry) {

@@ -27,8 +27,9 @@ class StateEntry {
 
   /// False until the first write; a Program that reads such an entry refuses to bind.
   bool initialised() const { return initialised_; }
-  /// Counts host writes, so that derived state knows when to follow.
-  std::uint64_t host_version() const { return host_version_; }
+  /// Names the content: another one after every write, by the host or by a step, and never that of another entry. 0
+  /// before the first write.
+  std::uint64_t version() const { return version_; }
 
   /// Copies exactly spec().bytes() bytes. Errors (INVALID_ARGUMENT): another size.
   absl::Status Read(absl::Span<std::uint8_t> destination) const;
@@ -37,7 +38,12 @@ class StateEntry {
   /// The storage, for executors on the host.
   void* data() { return buffer_.data(); }
   const void* data() const { return buffer_.data(); }
-  void MarkInitialised() { initialised_ = true; }
+  /// A step has written the storage.
+  void MarkWritten();
+
+  /// For derived state: whether it was made from the present content of `source`, and that it now is.
+  bool Follows(const StateEntry& source) const { return initialised_ && followed_ == source.version_; }
+  void MarkFollowing(const StateEntry& source);
 
  private:
   std::string name_;
@@ -45,7 +51,8 @@ class StateEntry {
   TensorSpec spec_;
   AlignedBuffer buffer_;
   bool initialised_ = false;
-  std::uint64_t host_version_ = 0;
+  std::uint64_t version_ = 0;
+  std::uint64_t followed_ = 0;
 };
 
 /// Entries in the order they were added; names are unique.

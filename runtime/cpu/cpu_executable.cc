@@ -102,9 +102,14 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
   }
   for (std::size_t position = 0; position < plan.instructions.size(); ++position) {
     absl::Status status = executable->CheckOverlaps(position);
-    if (status.ok()) status = executable->AddCall(position);
+    if (status.ok()) {
+      absl::StatusOr<Call> call = executable->MakeCall(plan.instructions[position]);
+      status = call.status();
+      if (call.ok()) executable->calls_.push_back(*std::move(call));
+    }
     if (!status.ok()) return At(DescribeInstruction(plan, position), status);
   }
+  if (absl::Status status = executable->AddRefreshes(); !status.ok()) return status;
   for (const StateCopy& copy : plan.state_copies) {
     if (executable->Address(copy.from) == executable->Address(copy.to)) continue;
     executable->copies_.push_back(
@@ -168,8 +173,7 @@ absl::Status CpuExecutable::CheckOverlaps(std::size_t position) const {
   return absl::OkStatus();
 }
 
-absl::Status CpuExecutable::AddCall(std::size_t position) {
-  const Instruction& instruction = program_->instructions[position];
+absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeCall(const Instruction& instruction) {
   absl::StatusOr<cpu::KernelSpec> spec = MakeKernelSpec(*program_, instruction);
   if (!spec.ok()) return spec.status();
   absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(*spec);
@@ -184,8 +188,27 @@ absl::Status CpuExecutable::AddCall(std::size_t position) {
   for (ValueId id : instruction.inputs) call.inputs.push_back(Address(id));
   for (ValueId id : instruction.outputs) call.outputs.push_back(id == kNoValue ? nullptr : Address(id));
   call.workspace = arena_.data() + instruction.workspace_offset;
-  calls_.push_back(std::move(call));
+  return call;
+}
+
+absl::Status CpuExecutable::AddRefreshes() {
+  for (const StateRefresh& refresh : program_->refreshes) {
+    absl::StatusOr<Call> call = MakeCall(refresh.instruction);
+    if (!call.ok()) {
+      return At(absl::StrCat(program_->name, ", refresh of ", program_->state[refresh.derived].name), call.status());
+    }
+    refreshes_.push_back({*std::move(call), entries_[refresh.derived].get(), entries_[refresh.source].get(),
+                          program_->state[refresh.derived].written});
+  }
   return absl::OkStatus();
+}
+
+void CpuExecutable::RefreshStaleState() {
+  for (const Refresh& refresh : refreshes_) {
+    if (refresh.derived->Follows(*refresh.source)) continue;
+    refresh.call.kernel->Run({refresh.call.inputs.data(), refresh.call.outputs.data(), refresh.call.workspace});
+    refresh.derived->MarkFollowing(*refresh.source);
+  }
 }
 
 absl::Status CpuExecutable::CheckInputs(absl::Span<const absl::Span<const std::uint8_t>> inputs) const {
@@ -206,6 +229,7 @@ absl::Status CpuExecutable::CheckInputs(absl::Span<const absl::Span<const std::u
 
 absl::Status CpuExecutable::Run(absl::Span<const absl::Span<const std::uint8_t>> inputs) {
   if (absl::Status status = CheckInputs(inputs); !status.ok()) return status;
+  RefreshStaleState();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].empty()) std::memcpy(inputs_[i].data, inputs[i].data(), inputs[i].size());
   }
@@ -214,7 +238,10 @@ absl::Status CpuExecutable::Run(absl::Span<const absl::Span<const std::uint8_t>>
   }
   // Sources may be state that another copy writes only if the compiler ordered them so: they run in order.
   for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
-  for (StateEntry* entry : written_) entry->MarkInitialised();
+  for (StateEntry* entry : written_) entry->MarkWritten();
+  for (const Refresh& refresh : refreshes_) {
+    if (refresh.written) refresh.derived->MarkFollowing(*refresh.source);
+  }
   return absl::OkStatus();
 }
 

@@ -45,6 +45,12 @@ class CpuExecutable : public Executable {
     std::byte* to;
     std::size_t bytes;
   };
+  struct Refresh {
+    Call call;
+    StateEntry* derived;
+    const StateEntry* source;
+    bool written;  ///< by the step as well
+  };
   struct InputSlot {
     std::byte* data;
     std::size_t bytes;
@@ -53,7 +59,9 @@ class CpuExecutable : public Executable {
   CpuExecutable(std::shared_ptr<const Program> program, std::vector<std::shared_ptr<StateEntry>> entries);
 
   std::byte* Address(ValueId id);
-  absl::Status AddCall(std::size_t position);
+  absl::StatusOr<Call> MakeCall(const Instruction& instruction);
+  absl::Status AddRefreshes();
+  void RefreshStaleState();
   absl::Status CheckOverlaps(std::size_t position) const;
   absl::Status CheckInputs(absl::Span<const absl::Span<const std::uint8_t>> inputs) const;
 
@@ -62,6 +70,7 @@ class CpuExecutable : public Executable {
   AlignedBuffer arena_;
   AlignedBuffer constants_;
   std::vector<InputSlot> inputs_;
+  std::vector<Refresh> refreshes_;
   std::vector<Call> calls_;
   std::vector<Copy> copies_;
   std::vector<StateEntry*> written_;

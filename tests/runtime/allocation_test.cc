@@ -59,7 +59,7 @@ TEST(Allocation, AStepOfOwnKernelsAllocatesNothing) {
   ProgramBuilder builder("train_step");
   for (const char* name : {"weight", "velocity"}) {
     auto entry = std::make_shared<StateEntry>(name, "parameter", parameter);
-    entry->MarkInitialised();
+    entry->MarkWritten();
     ASSERT_TRUE(store.Add(entry).ok());
   }
   const ValueId weight = builder.State("weight", parameter, true);
@@ -73,7 +73,11 @@ TEST(Allocation, AStepOfOwnKernelsAllocatesNothing) {
   builder.Call("add", {x, x}, {sum}, {}, &Cpu());
   builder.Call("relu", {sum}, {activated}, {}, &Cpu());
   builder.Call("reduce_sum", {activated}, {total}, {{"axes", std::vector<std::int64_t>{0}}}, &Cpu());
-  builder.Call("momentum", {weight, velocity, activated, rate}, {weight, velocity}, {}, &Cpu());
+  auto shadow_entry = std::make_shared<StateEntry>("weight.bf16", kDerivedRole, matrix);
+  ASSERT_TRUE(store.Add(shadow_entry).ok());
+  const ValueId shadow = builder.Derived(weight, DType::kBF16, true);
+  builder.Call("momentum", {weight, velocity, activated, rate}, {weight, velocity, shadow},
+               {{"shadow", std::string("bf16")}}, &Cpu());
   builder.Output("total", total);
   auto executable = Cpu().Load(builder.Build(), store);
   ASSERT_TRUE(executable.ok()) << executable.status();

@@ -26,6 +26,16 @@ class ProgramBuilder {
     program.state.push_back({name, "parameter", spec, written});
     return AddValue({std::move(spec), Storage::kState, static_cast<std::int32_t>(program.state.size() - 1), 0});
   }
+  /// State in `dtype` that follows the state `source`, with its refresh.
+  ValueId Derived(ValueId source, DType dtype, bool written) {
+    const std::int32_t source_index = program.values[source].index;
+    const TensorSpec spec{dtype, program.values[source].spec.shape};
+    const ValueId id = State(program.state[source_index].name + "." + std::string(DTypeName(dtype)), spec, written);
+    program.state.back().role = kDerivedRole;
+    program.refreshes.push_back(
+        {program.values[id].index, source_index, Instruction{"cast", {source}, {id}, {}, 0, 0, "test"}});
+    return id;
+  }
   ValueId Input(const std::string& name, TensorSpec spec) {
     const auto index = static_cast<std::int32_t>(program.inputs.size());
     const std::size_t offset = Reserve(spec.bytes());

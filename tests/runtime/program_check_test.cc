@@ -77,6 +77,54 @@ TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
   }
 }
 
+/// A program that reads the low copy of a weight.
+Program ProgramWithDerivedState() {
+  ProgramBuilder builder("shadowed");
+  const ValueId weight = builder.State("weight", kVector, false);
+  const ValueId other = builder.State("other", kVector, false);
+  const ValueId low = builder.Derived(weight, DType::kF16, false);
+  const ValueId y = builder.Temporary({DType::kF16, {4}});
+  builder.Call("add", {low, other}, {y});
+  builder.Output("y", y);
+  return builder.program;
+}
+
+TEST(ProgramCheck, DerivedStateHasOneRefreshFromItsSource) {
+  EXPECT_TRUE(CheckProgram(ProgramWithDerivedState()).ok());
+  const std::vector<Defect> defects = {
+      {"derived state \"weight.f16\" has 0 refreshes", [](Program& p) { p.refreshes.clear(); }},
+      {"derived state \"weight.f16\" has 2 refreshes", [](Program& p) { p.refreshes.push_back(p.refreshes[0]); }},
+      {"refresh 0 makes state 7 from state 0 of 3", [](Program& p) { p.refreshes[0].derived = 7; }},
+      {"refresh 0 makes state 2 from state -1 of 3", [](Program& p) { p.refreshes[0].source = -1; }},
+      {"refresh 0 writes state \"other\", which is no derived state", [](Program& p) { p.refreshes[0].derived = 1; }},
+      {"refresh 0 reads derived state \"weight.f16\"", [](Program& p) { p.refreshes[0].source = 2; }},
+      {"refresh 0 (cast) must read \"weight\" alone and write \"weight.f16\" alone",
+       [](Program& p) { p.refreshes[0].instruction.inputs.push_back(1); }},
+      {"refresh 0 (cast) must read \"weight\" alone", [](Program& p) { p.refreshes[0].instruction.inputs = {1}; }},
+      {"refresh 0 (cast) must read \"weight\" alone", [](Program& p) { p.refreshes[0].instruction.outputs = {99}; }},
+      {"refresh 0, workspace: 64 bytes",
+       [](Program& p) {
+         p.refreshes[0].instruction.workspace_offset = 1 << 20;
+         p.refreshes[0].instruction.workspace_bytes = 64;
+       }},
+  };
+  for (const Defect& defect : defects) {
+    Program program = ProgramWithDerivedState();
+    defect.damage(program);
+    const absl::Status status = CheckProgram(program);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << defect.message;
+    EXPECT_NE(status.message().find(defect.message), absl::string_view::npos)
+        << "expected \"" << defect.message << "\" in\n"
+        << status.message();
+  }
+}
+
+TEST(ProgramCheck, DerivedStateNeedsNoValueButItsSourceDoes) {
+  const std::vector<StateUse> uses = FindStateUses(ProgramWithDerivedState());
+  EXPECT_TRUE(uses[0].read_before_written) << "the source";
+  EXPECT_FALSE(uses[2].read_before_written) << "the derived state";
+}
+
 TEST(ProgramCheck, ListsEveryProblem) {
   Program program = GoodProgram();
   program.values[0].index = 5;

@@ -14,20 +14,42 @@ std::shared_ptr<StateEntry> Entry(std::string name, Shape shape = {2}) {
 TEST(StateEntry, IsUninitialisedUntilTheFirstWrite) {
   const auto entry = Entry("weight");
   EXPECT_FALSE(entry->initialised());
-  EXPECT_EQ(entry->host_version(), 0u);
+  EXPECT_EQ(entry->version(), 0u);
   const std::array<std::uint8_t, 8> written = {1, 2, 3, 4, 5, 6, 7, 8};
   ASSERT_TRUE(entry->Write(written).ok());
   EXPECT_TRUE(entry->initialised());
-  EXPECT_EQ(entry->host_version(), 1u);
+  EXPECT_NE(entry->version(), 0u);
   std::array<std::uint8_t, 8> read = {};
   ASSERT_TRUE(entry->Read(absl::MakeSpan(read)).ok());
   EXPECT_EQ(read, written);
+}
+
+TEST(StateEntry, EveryWriteIsAVersionThatNoOtherHas) {
+  const auto a = Entry("a"), b = Entry("b");
+  const std::array<std::uint8_t, 8> bytes = {};
+  ASSERT_TRUE(a->Write(bytes).ok());
+  ASSERT_TRUE(b->Write(bytes).ok());
+  const std::uint64_t first = a->version();
+  EXPECT_NE(first, b->version());
+  a->MarkWritten();
+  EXPECT_NE(first, a->version());
+}
+
+TEST(StateEntry, FollowsTheContentThatItWasMadeFrom) {
+  const auto source = Entry("weight"), derived = Entry("weight.f32");
+  EXPECT_FALSE(derived->Follows(*source)) << "nothing was made yet";
+  source->MarkWritten();
+  derived->MarkFollowing(*source);
+  EXPECT_TRUE(derived->Follows(*source));
+  source->MarkWritten();
+  EXPECT_FALSE(derived->Follows(*source));
 }
 
 TEST(StateEntry, RefusesAnotherSizeAndKeepsItsContent) {
   const auto entry = Entry("conv1.weight");
   const std::array<std::uint8_t, 8> written = {1, 2, 3, 4, 5, 6, 7, 8};
   ASSERT_TRUE(entry->Write(written).ok());
+  const std::uint64_t version = entry->version();
   std::array<std::uint8_t, 7> other = {};
   const absl::Status write = entry->Write(other);
   EXPECT_EQ(write.code(), absl::StatusCode::kInvalidArgument);
@@ -36,7 +58,7 @@ TEST(StateEntry, RefusesAnotherSizeAndKeepsItsContent) {
   std::array<std::uint8_t, 8> read = {};
   ASSERT_TRUE(entry->Read(absl::MakeSpan(read)).ok());
   EXPECT_EQ(read, written);
-  EXPECT_EQ(entry->host_version(), 1u);
+  EXPECT_EQ(entry->version(), version);
 }
 
 TEST(StateEntry, StorageIsAlignedToTheWidestVector) {
