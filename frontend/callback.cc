@@ -53,6 +53,11 @@ void RunContext::set_loss(std::function<float()> read) {
   read_loss_ = std::move(read);
 }
 
+absl::Status RunContext::SaveCheckpoint(const std::string& path) const {
+  if (save_ == nullptr) return absl::FailedPreconditionError("there is no Model whose state could be saved");
+  return save_(path);
+}
+
 CallbackList::CallbackList(std::initializer_list<CallbackRef> callbacks) {
   for (const CallbackRef& callback : callbacks) {
     if (callback.get() != nullptr) callbacks_.push_back(callback.get());

@@ -8,24 +8,29 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "frontend/shared_or_borrowed.h"
+#include "frontend/tensor.h"
 
 namespace mpc {
 
 /// Where a run of `Model::Train` stands. Fields describe the step that has just begun or ended.
 class RunContext {
  public:
-  std::int64_t epochs = 0;           ///< epochs asked for in this call of Train
-  std::int64_t epoch = 0;            ///< current epoch, from 1; restarts at 1 with every call of Train
-  std::int64_t step_in_epoch = 0;    ///< current step of the epoch, from 1
-  std::int64_t steps_per_epoch = 0;  ///< 0 where the data set cannot tell
-  std::int64_t global_step = 0;      ///< steps since the Model was made, from 1, skipped ones included
-  bool overflow = false;             ///< this step's gradients were not finite
-  float loss_scale = 1.0f;           ///< after this step
-  std::int64_t skipped_steps = 0;    ///< steps skipped for overflow since the Model was made
+  std::int64_t epochs = 0;         ///< epochs asked for in this call of Train
+  std::int64_t epoch = 0;          ///< current epoch, from 1; restarts at 1 with every call of Train that is no resume
+  std::int64_t step_in_epoch = 0;  ///< current step of the epoch, from 1; at OnEpochBegin those done before a resume
+  std::int64_t steps_per_epoch = 0;     ///< 0 where the data set cannot tell
+  std::int64_t global_step = 0;         ///< steps since the Model was made, from 1, skipped ones included
+  bool overflow = false;                ///< this step's gradients were not finite
+  float loss_scale = 1.0f;              ///< after this step
+  std::int64_t skipped_steps = 0;       ///< steps skipped for overflow since the Model was made
+  std::optional<double> gradient_norm;  ///< with ModelOptions::record_gradient_norm
+  std::optional<double> learning_rate;  ///< with ModelOptions::record_learning_rate
 
   /// Unscaled loss of the last finished step. Reading it may wait for the device. NaN before the first step.
   float loss() const;
@@ -33,14 +38,33 @@ class RunContext {
   /// `read` is called at most once, when someone asks.
   void set_loss(std::function<float()> read);
 
+  /// What mpc::Tap named `name` in the last finished step; undefined if it named nothing so.
+  Tensor Tap(const std::string& name) const { return tap_ == nullptr ? Tensor() : tap_(name); }
+  void set_tap(std::function<Tensor(const std::string&)> tap) { tap_ = std::move(tap); }
+  /// The columns of the step that begins or has ended; null outside steps.
+  const std::vector<Tensor>* batch() const { return batch_; }
+  void set_batch(const std::vector<Tensor>* batch) { batch_ = batch; }
+
   /// Ends the run after this step: the hooks OnEpochEnd and OnTrainEnd still run.
   void RequestStop() { stop_requested_ = true; }
   bool stop_requested() const { return stop_requested_; }
+
+  /// Writes the state of training to a file, as Model::SaveCheckpoint does. Errors (FAILED_PRECONDITION): nothing
+  /// trains.
+  absl::Status SaveCheckpoint(const std::string& path) const;
+  void set_save(std::function<absl::Status(const std::string&)> save) { save_ = std::move(save); }
+  /// Ends the run with an error, which Train returns; the first one is kept. No later hook runs.
+  void Fail(const absl::Status& status) { failure_.Update(status); }
+  const absl::Status& failure() const { return failure_; }
 
  private:
   mutable std::function<float()> read_loss_;
   mutable std::optional<float> loss_;
   bool stop_requested_ = false;
+  std::function<Tensor(const std::string&)> tap_;
+  const std::vector<Tensor>* batch_ = nullptr;
+  std::function<absl::Status(const std::string&)> save_;
+  absl::Status failure_;
 };
 
 /// Hooks of a run. Each does nothing unless overridden.

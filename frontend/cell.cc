@@ -86,12 +86,17 @@ internal::MemberRegistrar::MemberRegistrar(Cell* cell, MemberLister lister) { ce
 
 Cell::Cell() = default;
 
-Cell::Cell(const Cell& other) : listers_(other.listers_), training_(other.training_), to_float_(other.to_float_) {}
+Cell::Cell(const Cell& other)
+    : listers_(other.listers_),
+      training_(other.training_),
+      to_float_(other.to_float_),
+      amp_session_(other.amp_session_) {}
 
 Cell& Cell::operator=(const Cell& other) {
   listers_ = other.listers_;
   training_ = other.training_;
   to_float_ = other.to_float_;
+  amp_session_ = other.amp_session_;
   eager_programs_ = nullptr;
   return *this;
 }

@@ -21,6 +21,10 @@ namespace mpc::internal {
 struct StepOptions;
 }  // namespace mpc::internal
 
+namespace mpc::amp::internal {
+struct Session;
+}  // namespace mpc::amp::internal
+
 namespace mpc::nn {
 
 class Cell;
@@ -98,6 +102,9 @@ class Cell {
   /// there.
   Cell& ToFloat(DType dtype);
   std::optional<DType> to_float() const { return to_float_; }
+  /// What amp::Initialize has given this Cell; null without it.
+  const std::shared_ptr<amp::internal::Session>& amp_session() const { return amp_session_; }
+  void set_amp_session(std::shared_ptr<amp::internal::Session> session) { amp_session_ = std::move(session); }
 
   /// A table of sub-cells, Parameter shapes and counts.
   std::string Summary();
@@ -120,6 +127,7 @@ class Cell {
   std::vector<internal::MemberLister> listers_;
   bool training_ = false;
   std::optional<DType> to_float_;
+  std::shared_ptr<amp::internal::Session> amp_session_;
   std::shared_ptr<void> eager_programs_;  ///< of direct calls
 };
 
@@ -141,8 +149,7 @@ ConstructResult<C> Call(C& cell, const Args&... args) {
     }();
     std::vector<Tensor> outputs;
     TensorTree<Result>::Flatten(result, outputs);
-    trace->LeaveCell(outputs);
-    return result;
+    return TensorTree<Result>::Unflatten(trace->LeaveCell(std::move(outputs)));
   }
   const std::vector<Tensor> outputs = RunEagerly(
       cell,

@@ -10,29 +10,52 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/compiler.h"
+#include "frontend/amp/loss_scale.h"
 #include "frontend/cell.h"
+#include "frontend/pass_state.h"
 #include "frontend/trace.h"
 #include "runtime/executable.h"
 
 namespace mpc::internal {
+
+/// Records that hold what the user taps and prints: the prefix, then the user's words.
+inline constexpr char kTapPrefix[] = "tap|";
+inline constexpr char kPrintPrefix[] = "print|";
 
 /// How to trace and compile a step.
 struct StepOptions {
   std::string name = "call";  ///< of the traced function: "train_step", "eval_step", "predict"
   bool training = false;      ///< counts random uses
   std::vector<const nn::Cell*> networks;
+  std::optional<DType> network_outputs;  ///< what floating outputs of `networks` are rounded to
   RngState rng;
   std::vector<Parameter> scaler;          ///< loss-scale state, bound by name
+  std::shared_ptr<PassState> pass_state;  ///< of the Model; null: this step has its own
   std::vector<std::string> input_names;   ///< "input0", ... where absent
   std::vector<std::string> output_names;  ///< "output0", ... where absent
+  std::vector<Parameter> optimizers;      ///< step counters, in the order of their prefixes; others follow by first use
+  std::vector<std::string> records;       ///< that are made on request: "gradient_norm", "learning_rate"
   compiler::CompileOptions compile;       ///< `function` is set to `name`
+};
+
+/// What a trace says about a step beside its graph.
+struct StepFacts {
+  std::size_t num_outputs = 0;  ///< that `function` returned
+  /// A scaler that the step calls itself (AmpScaler, GradScaler, amp::ScaleLoss), with the parameters of its finite
+  /// checks: record "first_bad" counts in the list of a single check, records "check.0", "check.1", ... in those of
+  /// several. The records of several scalers have suffixes: "first_bad0", "check0.1", ...
+  struct Scaler {
+    std::shared_ptr<const LossScaler> scaler;
+    std::vector<std::vector<std::string>> checked;
+  };
+  std::vector<Scaler> scalers;  ///< in order of first use
 };
 
 /// Traces `function` on inputs of the given types. `root` names the Parameters. `used` receives the state of the step.
 /// The module also holds `@init_state` for the Parameters of `root`.
 absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction& function,
                                            const std::vector<TensorSpec>& inputs, const StepOptions& options,
-                                           std::vector<Parameter>* used);
+                                           std::vector<Parameter>* used, StepFacts* facts = nullptr);
 
 class CompiledStep {
  public:
@@ -41,24 +64,32 @@ class CompiledStep {
 
   /// Number of outputs that `function` returned.
   std::size_t num_outputs() const { return num_outputs_; }
+  const StepFacts& facts() const { return facts_; }
   /// A copy of an output of the last run.
   Tensor Output(std::size_t index) const;
-  /// An output by name, or null: records of the loss-scale wrap ("finite", "first_bad", "loss_scale").
+  /// An output by name, or null: records of loss scaling ("finite", "first_bad", "loss_scale") and on request.
   std::optional<double> Record(std::string_view name) const;
+  /// What mpc::Tap named `name` in the last run; undefined if there is none.
+  Tensor Tap(std::string_view name) const;
 
-  /// The state that the step reads or writes.
+  /// The state that the step reads or writes, accumulators included; derived state is no part of it.
   const std::vector<Parameter>& state() const { return state_; }
   const compiler::CompileResult& compiled() const { return compiled_; }
   const runtime::Program& program() const { return executable_->program(); }
+  runtime::Executable& executable() { return *executable_; }
 
  private:
   friend absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell*, const TensorFunction&,
                                                                    const std::vector<TensorSpec>&, const StepOptions&);
+  void PrintTaps() const;
+
   compiler::CompileResult compiled_;
   std::vector<Parameter> state_;
+  std::vector<std::size_t> printed_;  ///< outputs of ops::Print
   std::unique_ptr<runtime::Executable> executable_;
   std::vector<absl::Span<const std::uint8_t>> input_bytes_;
   std::size_t num_outputs_ = 0;
+  StepFacts facts_;
 };
 
 /// Traces, compiles, draws missing initial values and binds.

@@ -29,6 +29,11 @@ void SetSeed(std::uint64_t seed) {
 std::uint64_t GetSeed() { return Global().seed; }
 
 absl::Status SetContext(const ContextOptions& options) {
+  if (options.mode != "graph") {
+    return absl::InvalidArgumentError(absl::StrCat("unknown mode '", options.mode,
+                                                   "'; \"graph\" is the only mode: precision, gradients and loss scale "
+                                                   "are decided on whole steps"));
+  }
   if (absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(options.device); !device.ok()) {
     return device.status();
   }

@@ -16,9 +16,10 @@ std::uint64_t GetSeed();
 struct ContextOptions {
   std::string device = "cpu";  ///< "cpu"
   int num_threads = 0;         ///< of the CPU backend; 0: OMP_NUM_THREADS, else one a core
+  std::string mode = "graph";  ///< "graph": a step is compiled as a whole. There is no other
 };
 
-/// Errors: an unknown device (what exists), a negative thread count.
+/// Errors: another mode (MindSpore's "pynative"), an unknown device (what exists), a negative thread count.
 absl::Status SetContext(const ContextOptions& options);
 const ContextOptions& GetContext();
 

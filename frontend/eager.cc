@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/amp/session.h"
 #include "frontend/cell.h"
 #include "frontend/compiled_step.h"
 #include "frontend/context.h"
@@ -21,6 +22,7 @@ Tensor ErrorTensor(absl::Status status) {
 namespace {
 
 absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
+  if (absl::Status status = CheckNoUntracedScope(); !status.ok()) return status;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) return absl::InvalidArgumentError(absl::StrCat("input ", i, " is an undefined tensor"));
     if (!inputs[i].status().ok()) return inputs[i].status();
@@ -64,6 +66,7 @@ using mpc::internal::CompiledStep;
 /// Programs of directly called Cells, by object and key. An entry lives as long as its Cell.
 struct EagerPrograms {
   mpc::internal::RngState rng = mpc::internal::MakeRngState(GetSeed());
+  std::shared_ptr<mpc::internal::PassState> pass_state = std::make_shared<mpc::internal::PassState>();
   std::map<std::string, std::unique_ptr<CompiledStep>> steps;
 };
 
@@ -79,21 +82,21 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     mpc::internal::StepOptions options;
     options.training = cell.training() || cell.is_training_step();
     options.rng = programs.rng;
+    options.pass_state = programs.pass_state;
     options.compile.device = GetContext().device;
     cell.ConfigureStep(options);
-    const std::string key = mpc::internal::StepKey(&cell, inputs, options);
-    std::unique_ptr<CompiledStep>& step = programs.steps[key];
-    if (step == nullptr) {
+    status = amp::internal::ApplySession(cell, options);
+    auto step = programs.steps.find(mpc::internal::StepKey(&cell, inputs, options));
+    if (status.ok() && step == programs.steps.end()) {
       auto compiled = mpc::internal::CompileStep(&cell, function, mpc::internal::SpecsOf(inputs), options);
-      if (compiled.ok()) {
-        step = *std::move(compiled);
-      } else {
-        status = compiled.status();
-      }
+      status = compiled.status();
+      // Parameters that are stored low from now on are part of the key.
+      const std::string key = mpc::internal::StepKey(&cell, inputs, options);
+      if (compiled.ok()) step = programs.steps.insert_or_assign(key, *std::move(compiled)).first;
     }
-    if (status.ok()) status = step->Run(inputs);
-    if (status.ok()) return mpc::internal::OutputsOf(*step);
-    programs.steps.erase(key);
+    if (status.ok()) status = step->second->Run(inputs);
+    if (status.ok()) return mpc::internal::OutputsOf(*step->second);
+    if (step != programs.steps.end()) programs.steps.erase(step);
   }
   return {mpc::internal::ErrorTensor(status)};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/amp/session.h"
 #include "frontend/model_impl.h"
 
 namespace mpc {
@@ -43,39 +44,61 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
   impl_->networks = {impl_->network.cell()};
   impl_->rng = internal::MakeRngState(GetSeed());
   const ModelOptions& given = impl_->options;
-  absl::StatusOr<amp::Precision> precision =
-      amp::ParsePrecision(given.amp_level, given.amp_dtype, given.keep_batchnorm_fp32);
+  absl::StatusOr<amp::Precision> precision = internal::ResolveModelOptions(given);
   if (!precision.ok()) {
     impl_->status = precision.status();
     return;
   }
   impl_->precision = *precision;
-  impl_->scale_config = given.loss_scale_manager.config().value_or(amp::DefaultLossScale(*precision));
-  impl_->status = impl_->scale_config.Validate();
+  impl_->scale_config = precision->loss_scale;
+  impl_->status = impl_->UseSession();
+  if (impl_->status.ok()) impl_->status = impl_->scale_config.Validate();
   if (impl_->status.ok()) impl_->status = given.metrics.status();
   if (impl_->status.ok()) impl_->status = runtime::GetDevice(impl_->device()).status();
-  if (impl_->scale_config.mode != LossScaleConfig::Mode::kNone) {
-    impl_->scaler = std::make_unique<LossScaler>(impl_->scale_config);
+  if (impl_->scaler == nullptr && impl_->scale_config.mode != LossScaleConfig::Mode::kNone) {
+    impl_->scaler = std::make_shared<LossScaler>(impl_->scale_config);
+    for (std::int64_t loss = 1; loss < precision->num_losses; ++loss) {
+      impl_->more_scalers.push_back(std::make_shared<LossScaler>(impl_->scale_config));
+      impl_->more_scalers.back()->SetPrefix(absl::StrCat("scaler", loss));
+    }
+    if (precision->num_losses > 1) impl_->scaler->SetPrefix("scaler0");
+  }
+  if (given.accumulation_steps < 1) {
+    impl_->status.Update(absl::InvalidArgumentError(
+        absl::StrCat("accumulation_steps must be at least 1, got ", given.accumulation_steps)));
   }
 }
 
 void Model::BuildStep() {
   if (impl_->status.ok()) impl_->status = impl_->CheckTrainable();
+  if (impl_->precision.num_losses > 1) {
+    impl_->status.Update(absl::InvalidArgumentError(absl::StrCat("num_losses = ", impl_->precision.num_losses,
+                                                                 " given to a Model that trains one loss; a training ",
+                                                                 "step of your own takes several")));
+  }
+  const nn::GradientClip clip{impl_->options.clip_global_norm, impl_->options.clip_value};
+  if (impl_->status.ok()) impl_->status = clip.Validate();
   impl_->with_loss = std::make_unique<nn::WithLossCell>(impl_->network, impl_->loss);
   impl_->own_step = std::make_unique<nn::TrainOneStepCell>(*impl_->with_loss, *impl_->optimizer);
+  impl_->own_step->set_gradient_clip(clip);
   impl_->step = nn::CellFunction(*impl_->own_step);
 }
 
-void Model::UseStep(nn::CellFunction step, nn::TrainOneStepCell& cell) {
+void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
   impl_->step = std::move(step);
   impl_->user_step = &cell;
-  // Prediction runs what the step trains, without the loss where that is a Cell of its own.
-  const auto* with_loss = dynamic_cast<nn::WithLossCell*>(cell.trained_network().cell());
-  impl_->network = with_loss != nullptr ? with_loss->network() : cell.trained_network();
+  // Prediction runs what the step trains.
+  if (nn::CellFunction predicted = cell.predicted_network(); predicted.defined()) impl_->network = predicted;
   StepOptions options;
   cell.ConfigureStep(options);
+  impl_->status.Update(amp::internal::ApplySession(cell, options));
   impl_->networks = options.networks;
-  if (impl_->status.ok()) impl_->status = cell.trained_by().status();
+  for (const nn::Optimizer* optimizer : cell.optimizers()) impl_->status.Update(optimizer->status());
+  if (impl_->options.clip_global_norm.has_value() || impl_->options.clip_value.has_value()) {
+    impl_->status.Update(absl::InvalidArgumentError(
+        "clip_global_norm and clip_value act in the Model's own step; clip in this step with ops::ClipByGlobalNorm or "
+        "ops::ClipByValue"));
+  }
 }
 
 const absl::Status& Model::status() const { return impl_->status; }
@@ -85,7 +108,7 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
   if (!self.status.ok()) return self.status;
   if (!self.step.defined()) {
     return absl::FailedPreconditionError(
-        "Train needs an optimizer (and a loss), or a training step derived from nn::TrainOneStepCell");
+        "Train needs an optimizer (and a loss), or a training step derived from nn::TrainingStep");
   }
   if (epochs < 1) return absl::InvalidArgumentError(absl::StrCat("epochs must be at least 1, got ", epochs));
   const bool own = self.own_step != nullptr;
@@ -101,6 +124,7 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
   }
   absl::StatusOr<std::int64_t> steps = dataset.size();
   if (!steps.ok()) return steps.status();
+  if (absl::Status status = self.BeginRun(epochs, *steps); !status.ok()) return status;
   self.step.cell()->SetTrain(true);
   const StepOptions options = self.TrainOptions(dataset.column_names());
 
@@ -108,29 +132,34 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
   context.epochs = epochs;
   context.steps_per_epoch = *steps;
   context.global_step = self.global_step;
+  context.epoch = self.position.run_epoch;
+  context.set_save([this](const std::string& path) { return SaveCheckpoint(path); });
   callbacks.OnTrainBegin(context);
-  absl::Status failure;
+  absl::Status failure = context.failure();
   // The Program of the last step serves the next one while input types and structure stand still.
   CompiledStep* program = nullptr;
   std::vector<TensorSpec> program_inputs;
   std::uint64_t program_structure = 0;
-  for (std::int64_t epoch = 1; epoch <= epochs && failure.ok() && !context.stop_requested(); ++epoch) {
-    context.epoch = epoch;
-    context.step_in_epoch = 0;
-    absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(self.epochs_done++);
+  while (self.position.run_epoch < epochs && failure.ok() && !context.stop_requested()) {
+    context.epoch = self.position.run_epoch + 1;
+    context.step_in_epoch = self.position.step_in_epoch;
+    absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = self.OpenEpoch(dataset);
     if (!rows.ok()) {
       failure = rows.status();
       break;
     }
     callbacks.OnEpochBegin(context);
+    failure = context.failure();
     data::Row row;
     while (failure.ok() && !context.stop_requested()) {
       absl::StatusOr<bool> more = (*rows)->Next(&row);
       if (!more.ok() || !*more) {
-        if (!more.ok()) failure = more.status();
+        if (more.ok()) self.position.CompleteEpoch();
+        failure = more.status();
         break;
       }
       ++context.step_in_epoch;
+      context.set_batch(&row);
       callbacks.OnStepBegin(context);
       if (program == nullptr || program_structure != internal::StructureVersion() || !Match(row, program_inputs)) {
         absl::StatusOr<CompiledStep*> found = self.Program(
@@ -145,12 +174,20 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
         program_structure = internal::StructureVersion();
       }
       failure = program->Run(row);
-      if (failure.ok()) failure = self.AfterStep(*program, context);
+      if (failure.ok()) {
+        const bool first_of_run = !self.in_overflow_run;
+        failure = self.AfterStep(*program, context);
+        const bool diagnose = !failure.ok() || (first_of_run && self.options.diagnose_overflow);
+        if (context.overflow && diagnose) failure = self.DiagnoseOverflow(*program, row, failure);
+      }
       if (failure.ok()) callbacks.OnStepEnd(context);
+      failure.Update(context.failure());
     }
     if (failure.ok()) callbacks.OnEpochEnd(context);
+    failure.Update(context.failure());
   }
   if (failure.ok()) callbacks.OnTrainEnd(context);
+  failure.Update(context.failure());
   return failure;
 }
 
@@ -202,9 +239,13 @@ absl::StatusOr<std::vector<Tensor>> Model::PredictAll(const std::vector<Tensor>&
 
 std::int64_t Model::global_step() const { return impl_->global_step; }
 
-std::int64_t Model::skipped_steps() const {
-  const LossScaler* scaler = impl_->ActiveScaler();
-  return scaler == nullptr ? 0 : scaler->skipped_steps();
+std::int64_t Model::skipped_steps() const { return impl_->SkippedSteps(); }
+
+double Model::loss_scale(std::int64_t loss_id) const {
+  const std::vector<const LossScaler*> scalers = impl_->ActiveScalers();
+  return loss_id < 0 || loss_id >= static_cast<std::int64_t>(scalers.size())
+             ? 1.0
+             : scalers[static_cast<std::size_t>(loss_id)]->scale();
 }
 
 double Model::loss_scale() const {
@@ -232,15 +273,20 @@ std::vector<Parameter> Model::AllState() const {
       if (std::find(state.begin(), state.end(), entry) == state.end()) state.push_back(entry);
     }
   };
-  if (impl_->optimizer != nullptr) append(impl_->optimizer->State());
-  if (impl_->user_step != nullptr) append(impl_->user_step->trained_by().State());
-  if (impl_->ActiveScaler() != nullptr) append(impl_->ActiveScaler()->state());
+  for (nn::Optimizer* optimizer : impl_->optimizers()) append(optimizer->State());
+  for (const LossScaler* scaler : impl_->ActiveScalers()) append(scaler->state());
   append({impl_->rng.seed, impl_->rng.step});
+  append(impl_->pass_state->accumulators());
+  append(impl_->traced_state);
   // What else a step of the user's own holds: further optimizers.
   for (const auto& [key, program] : impl_->programs) {
     if (program != nullptr) append(program->state());
   }
   return state;
+}
+
+std::vector<std::shared_ptr<const runtime::StateEntry>> Model::DerivedState() const {
+  return {impl_->pass_state->derived().begin(), impl_->pass_state->derived().end()};
 }
 
 Parameter Model::State(std::string_view name) const {
@@ -271,6 +317,18 @@ compiler::CompileOptions Model::compile_options(bool training) const {
   StepOptions options = training ? impl_->TrainOptions({}) : impl_->CommonOptions("predict");
   options.compile.function = options.name;
   return options.compile;
+}
+
+absl::StatusOr<runtime::Executable*> Model::LoadTrainStep(const std::vector<Tensor>& columns) {
+  Impl& self = *impl_;
+  if (!self.status.ok()) return self.status;
+  if (!self.step.defined()) return absl::FailedPreconditionError("this Model has no training step");
+  self.step.cell()->SetTrain(true);
+  absl::StatusOr<CompiledStep*> program = self.Program(
+      self.step.cell(), [&](const std::vector<Tensor>& inputs) { return self.step.Flat(inputs); }, columns,
+      self.TrainOptions({}));
+  if (!program.ok()) return program.status();
+  return &(*program)->executable();
 }
 
 }  // namespace mpc

@@ -11,27 +11,62 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/compiler.h"
-#include "frontend/amp/level.h"
 #include "frontend/amp/loss_scale.h"
+#include "frontend/amp/options.h"
 #include "frontend/callback.h"
 #include "frontend/cell.h"
+#include "frontend/checkpoint_metadata.h"
 #include "frontend/data/dataset.h"
 #include "frontend/metric.h"
 #include "frontend/nn/loss.h"
-#include "frontend/nn/optimizer.h"
+#include "frontend/nn/optimizers.h"
 #include "frontend/nn/train_step.h"
+#include "frontend/value_statistics.h"
+#include "runtime/executable.h"
 
 namespace mpc {
 
+/// `amp_level`, `keep_batchnorm_fp32`, `loss_scale_manager` and `amp_dtype` are the short form of `amp`: given in both
+/// places they must say the same.
 struct ModelOptions {
   MetricList metrics;                       ///< what Eval measures
-  std::string amp_level = "O0";             ///< O0, O2, O3
+  std::string amp_level;                    ///< O0, O1, O2, O3, auto; left out: that of `amp`, O0 if it has none
   std::optional<bool> keep_batchnorm_fp32;  ///< left out: the level's default
   LossScaleChoice loss_scale_manager;       ///< left out: the level's default; nullptr: none; or a manager
-  std::optional<DType> amp_dtype;           ///< the low type: f16 (default) or bf16
+  std::optional<DType> amp_dtype;           ///< the low type, f16 or bf16; f16, at auto NativeLowType
+  amp::Options amp;                         ///< every option of mixed precision; printed where a level is given here
   std::string device;                       ///< empty: the context's
+  /// Batches (micro-steps) whose gradients' mean makes one step, >= 1. Optimizer and loss scale act in the last one; an
+  /// overflow in any of them skips the step. `global_step` counts steps.
+  std::int64_t accumulation_steps = 1;
   /// Errors out after so many skipped steps in a row where the scale cannot shrink any more; 0: never.
   std::int64_t max_consecutive_skips = 20;
+  /// Replays the first step of each run of overflows, measured, and names the first value that is not finite on
+  /// std::cerr. A run of overflows that ends training is always diagnosed.
+  bool diagnose_overflow = false;
+  // What the Model's own step does to unscaled gradients before the optimizer; a step of your own clips its own.
+  std::optional<double> clip_global_norm;  ///< > 0; see ops::ClipByGlobalNorm
+  std::optional<double> clip_value;        ///< > 0; see ops::ClipByValue. Both given: values first
+  // Asked for, the RunContext of a step tells it.
+  bool record_gradient_norm = false;  ///< of unscaled gradients, before clipping
+  bool record_learning_rate = false;  ///< of the first optimizer's first parameter group
+};
+
+struct MeasureOptions {
+  bool full_precision = false;  ///< computes at O0 whatever the level: shows what low types would have to hold
+};
+
+struct ResumeOptions {
+  /// The next call of Train continues the run that the file was saved in. False: it begins a run of its own.
+  bool continue_run = true;
+};
+
+/// What a Model took from a checkpoint.
+struct ResumeReport {
+  std::int64_t global_step = 0;
+  TrainPosition position;
+  std::vector<std::string> loaded;       ///< names of state entries
+  std::vector<std::string> differences;  ///< empty: training goes on bit for bit as if it had never stopped
 };
 
 /// Owns the state of training and the Programs compiled for it. Network, loss and optimizer are not owned and must
@@ -51,12 +86,12 @@ class Model {
   template <nn::CellType Network, nn::CellType Loss>
   Model(Network& network, Loss& loss, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(loss), nullptr, std::move(options)) {}
-  /// A training step of its own (see nn::TrainOneStepCell), which every column of the data set is an input of; or a
+  /// A training step of its own (see nn::TrainingStep), which every column of the data set is an input of; or a
   /// network without a loss, to predict. Predict runs the network that the step trains.
   template <typename Network>
   explicit Model(Network& network, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(), nullptr, std::move(options)) {
-    if constexpr (std::is_base_of_v<nn::TrainOneStepCell, Network>) UseStep(nn::CellFunction(network), network);
+    if constexpr (std::is_base_of_v<nn::TrainingStep, Network>) UseStep(nn::CellFunction(network), network);
   }
 
   Model(Model&&) noexcept;
@@ -64,9 +99,11 @@ class Model {
 
   const absl::Status& status() const;
 
-  /// Trains `epochs` >= 1 epochs. Called again it continues; epoch numbers restart at 1. Errors: no optimizer; a data
-  /// set whose columns do not fit; what compiling reports; too many skipped steps in a row. State is that of the last
-  /// complete step.
+  /// Trains `epochs` >= 1 epochs. Called again it trains as many more; epoch numbers restart at 1. After LoadCheckpoint
+  /// it continues the run that was saved: `epochs` counts from that run's beginning, what it had done is left out.
+  /// Errors: no optimizer; a data set whose columns do not fit; what compiling reports; too many skipped steps in a
+  /// row; a data set of another size than that of an epoch to be continued; what a callback reports. State is that of
+  /// the last complete step.
   absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
 
   /// The metrics over one pass of `dataset`, by name.
@@ -83,10 +120,24 @@ class Model {
   }
   absl::StatusOr<std::vector<Tensor>> PredictAll(const std::vector<Tensor>& inputs);
 
+  /// Writes everything that training depends on: f32 parameters, statistics, optimizer and loss-scale state, random
+  /// state, counters, the position in the data. See docs/checkpoints.md. Errors: the path and the reason.
+  absl::Status SaveCheckpoint(const std::string& path) const;
+  /// Continues from such a file. Everything is checked first: on an error, which lists every problem, the Model is as
+  /// it was. A file of weights alone is an error; LoadParamIntoNet loads those.
+  absl::StatusOr<ResumeReport> LoadCheckpoint(const std::string& path, const ResumeOptions& options = {});
+
+  /// Replays the training step on `columns` from the present state and measures every value: nothing of the training
+  /// changes. Gradients carry the loss scale. Compiles once for each batch shape. Errors: those of Train's compilation.
+  absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
+                                                       const MeasureOptions& options = {});
+
   // What happened.
   std::int64_t global_step() const;    ///< steps run, skipped ones included
   std::int64_t skipped_steps() const;  ///< steps skipped because they were not finite
   double loss_scale() const;           ///< 1 without a scaler
+  /// Of scaler `loss_id` where `amp.num_losses` > 1; 1 if there is none.
+  double loss_scale(std::int64_t loss_id) const;
   const LossScaleConfig& loss_scale_config() const;
   const amp::Precision& precision() const;
   /// Every Program compiled so far, in order, with its phases and final IR.
@@ -97,17 +148,23 @@ class Model {
   Parameter State(std::string_view name) const;
   /// Every state entry that the Programs share, in canonical order.
   std::vector<Parameter> AllState() const;
+  /// State that follows other state, as the last step left it: the low copies of parameters ("conv1.weight.f16"). The
+  /// next step rebuilds what a write to its source made stale, so it is in no checkpoint.
+  std::vector<std::shared_ptr<const runtime::StateEntry>> DerivedState() const;
 
   // For tools: the traced module of a step on inputs of these types, before any pass, and what it compiles with.
   absl::StatusOr<compiler::Module> TraceTrainStep(const std::vector<TensorSpec>& columns) const;
   absl::StatusOr<compiler::Module> TracePredict(const std::vector<TensorSpec>& inputs) const;
   compiler::CompileOptions compile_options(bool training) const;
+  /// The compiled training step on batches like `columns`, as Train runs it, bound to this Model's state: running it
+  /// trains. It lives as long as the Model.
+  absl::StatusOr<runtime::Executable*> LoadTrainStep(const std::vector<Tensor>& columns);
 
  private:
   struct Impl;
   Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* optimizer, ModelOptions options);
   void BuildStep();
-  void UseStep(nn::CellFunction step, nn::TrainOneStepCell& cell);
+  void UseStep(nn::CellFunction step, nn::TrainingStep& cell);
 
   std::unique_ptr<Impl> impl_;
 };

@@ -47,15 +47,7 @@ absl::Status Model::Impl::CheckTrainable() const {
         absl::StrCat("no optimizer updates ", absl::StrJoin(unowned, ", "),
                      "; give them to the optimizer, or freeze them with SetRequiresGrad(path, false)"));
   }
-  const bool divides_itself = scale_config.mode == LossScaleConfig::Mode::kStatic && !scale_config.unscale;
-  if (divides_itself && (!optimizer->divides_by_loss_scale() || optimizer->loss_scale() != scale_config.init)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "FixedLossScaleManager(loss_scale = ", scale_config.init, ", drop_overflow_update = false) needs an optimizer ",
-        "with the same loss_scale, but ", optimizer->TypeName(),
-        optimizer->divides_by_loss_scale() ? absl::StrCat(" has ", optimizer->loss_scale()) : " has none",
-        ": gradients would be scaled wrongly"));
-  }
-  return absl::OkStatus();
+  return optimizer->CheckLossScale(scale_config);
 }
 
 absl::Status Model::Impl::CheckColumns(const data::Dataset& dataset, int arity, const char* what) const {
@@ -66,54 +58,62 @@ absl::Status Model::Impl::CheckColumns(const data::Dataset& dataset, int arity, 
                                                  absl::StrJoin(dataset.column_names(), ", "), ")"));
 }
 
-std::string Model::Impl::GradientName(std::int64_t index) const {
-  const nn::Optimizer* owner = user_step != nullptr ? &user_step->trained_by() : optimizer;
-  if (owner == nullptr) return "";
-  // Frozen parameters have no gradient in the step.
-  for (const Parameter& parameter : owner->parameters()) {
-    if (parameter.requires_grad() && index-- == 0) return parameter.name();
-  }
-  return "";
-}
-
 absl::Status Model::Impl::AfterStep(const CompiledStep& run, RunContext& context) {
+  position.step_in_epoch = context.step_in_epoch;
+  context.set_loss([&run] { return MeanOf(run.Output(0)); });
+  context.set_tap([&run](const std::string& name) { return run.Tap(name); });
+  context.gradient_norm = run.Record("gradient_norm");
+  context.learning_rate = run.Record("learning_rate");
+  context.overflow = false;
+  const std::optional<double> micro_step = run.Record("micro_step");
+  if (micro_step.has_value() && *micro_step + 1 < static_cast<double>(options.accumulation_steps)) {
+    return absl::OkStatus();
+  }
   ++global_step;
   context.global_step = global_step;
-  context.set_loss([&run] { return MeanOf(run.Output(0)); });
-  const std::optional<double> finite = run.Record("finite");
-  const auto where = [&] { return absl::StrCat("epoch ", context.epoch, " step ", context.step_in_epoch); };
-  if (!finite.has_value()) {
+  const std::string where = absl::StrCat("epoch ", context.epoch, " step ", context.step_in_epoch);
+  const std::vector<Scaling> scalings = ScalingOf(run);
+  if (scalings.empty()) {
     if (!std::isfinite(context.loss()) && !warned_about_nan) {
-      std::cerr << "warning: " << where() << ": the loss is " << context.loss()
+      std::cerr << "warning: " << where << ": the loss is " << context.loss()
                 << " and no scaler skips the step; parameters may be lost\n";
       warned_about_nan = true;
     }
     return absl::OkStatus();
   }
-  const LossScaler* state = ActiveScaler();
-  context.overflow = *finite == 0;
-  context.loss_scale = static_cast<float>(state->scale());
-  context.skipped_steps = state->skipped_steps();
-  if (!context.overflow) {
-    in_overflow_run = false;
-    return absl::OkStatus();
+  context.loss_scale = static_cast<float>(scalings.front().scaler->scale());
+  context.skipped_steps = SkippedSteps();
+  absl::Status status;
+  for (const Scaling& scaling : scalings) {
+    if (run.Record("finite" + scaling.suffix) != 0) continue;
+    if (!context.overflow) context.loss_scale = static_cast<float>(scaling.scaler->scale());
+    context.overflow = true;
+    status.Update(ReportOverflow(run, scaling, where, !in_overflow_run));
   }
+  in_overflow_run = context.overflow;
+  return status;
+}
+
+absl::Status Model::Impl::ReportOverflow(const CompiledStep& run, const Scaling& scaling, const std::string& where,
+                                         bool first) const {
+  const LossScaler* state = scaling.scaler;
   const bool skips = state->config().skip;
-  const auto first_bad = static_cast<std::int64_t>(run.Record("first_bad").value_or(-2));
-  const std::string culprit = first_bad < 0
-                                  ? "the loss is not finite"
-                                  : absl::StrCat("the gradient of ", GradientName(first_bad), " is not finite");
-  if (!in_overflow_run) {
+  const auto first_bad = static_cast<std::int64_t>(run.Record("first_bad" + scaling.suffix).value_or(-2));
+  const std::string culprit =
+      first_bad < 0 ? "the loss is not finite"
+                    : absl::StrCat("the gradient of ", GradientName(run, scaling.suffix, first_bad), " is not finite");
+  if (first) {
+    const std::string of_loss = scaling.suffix.empty() ? "" : absl::StrCat(" of loss ", scaling.suffix);
     // Ten digits: every power of two up to 2^33 in full.
-    std::cerr << absl::StrFormat("overflow at %s: %s; loss scale %.10g -> %.10g%s\n", where(), culprit,
-                                 run.Record("loss_scale").value_or(1), state->scale(), skips ? "; step skipped" : "");
+    std::cerr << absl::StrFormat("overflow at %s: %s; loss scale%s %.10g -> %.10g%s\n", where, culprit, of_loss,
+                                 run.Record("loss_scale" + scaling.suffix).value_or(1), state->scale(),
+                                 skips ? "; step skipped" : "");
   }
-  in_overflow_run = true;
   const bool stuck = state->config().mode != LossScaleConfig::Mode::kDynamic ||
                      state->scale() <= std::max(1.0, state->config().minimum);
   if (skips && stuck && options.max_consecutive_skips > 0 &&
       state->consecutive_skips() >= options.max_consecutive_skips) {
-    return absl::FailedPreconditionError(absl::StrCat(where(), ": ", state->consecutive_skips(),
+    return absl::FailedPreconditionError(absl::StrCat(where, ": ", state->consecutive_skips(),
                                                       " steps in a row were not finite at loss scale ", state->scale(),
                                                       ", which cannot shrink any more: ", culprit));
   }

@@ -6,24 +6,35 @@
 #include <string>
 #include <vector>
 
+#include "frontend/checkpoint_metadata.h"
 #include "frontend/compiled_step.h"
 #include "frontend/context.h"
 #include "frontend/model.h"
 
 namespace mpc {
+namespace internal {
+
+/// The precision that `options` ask for: the short form and `amp` merged, checked, printed as `amp` says. Errors: both
+/// say something else; what amp::ResolveOptions refuses; a manager out of range.
+absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options);
+
+}  // namespace internal
 
 struct Model::Impl {
   absl::Status status;
   nn::CellFunction network;
   nn::CellFunction loss;
-  nn::CellFunction step;                      ///< the training step; undefined: this Model cannot train
-  nn::TrainOneStepCell* user_step = nullptr;  ///< `step`, where the user gave it
+  nn::CellFunction step;                  ///< the training step; undefined: this Model cannot train
+  nn::TrainingStep* user_step = nullptr;  ///< `step`, where the user gave it
   nn::Optimizer* optimizer = nullptr;
   ModelOptions options;
   amp::Precision precision;
   LossScaleConfig scale_config;
-  std::unique_ptr<LossScaler> scaler;
+  std::shared_ptr<LossScaler> scaler;
+  std::vector<std::shared_ptr<LossScaler>> more_scalers;  ///< of losses 1, 2, ... where there are several
   internal::RngState rng;
+  /// What passes add to this Model's Programs: low copies of parameters, accumulators.
+  std::shared_ptr<internal::PassState> pass_state = std::make_shared<internal::PassState>();
   std::vector<const nn::Cell*> networks;
 
   std::unique_ptr<nn::WithLossCell> with_loss;  ///< of a Model of network, loss and optimizer
@@ -31,9 +42,21 @@ struct Model::Impl {
 
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
   std::vector<const compiler::CompileResult*> compiled;
+  std::map<std::string, std::unique_ptr<internal::CompiledStep>> measuring;  ///< Programs of Measure
+  /// Scalers that a step of the user's own calls, once it has been traced.
+  std::vector<internal::StepFacts::Scaler> step_scalers;
+  /// What O1 and auto decided: on the training graph, here or in the run that a checkpoint continues; before there is
+  /// one, on the graphs compiled so far. Every other Program is compiled with it.
+  compiler::PrecisionMap assignment;
+  bool assignment_is_trained = false;
+  int assignment_version = 0;  ///< counts changes of `assignment`: part of the key of a Program
   std::int64_t global_step = 0;
-  std::int64_t epochs_done = 0;
-  bool in_overflow_run = false;
+  TrainPosition position;
+  bool continues = false;  ///< the next Train goes on at `position`
+  /// What the last checkpoint says; compiling compares its choices.
+  internal::CheckpointMetadata resumed;
+  std::vector<Parameter> traced_state;  ///< of a step of the user's own, where it was traced but not compiled
+  bool in_overflow_run = false;         ///< the last step had a gradient that is not finite
   bool warned_about_nan = false;
 
   std::string device() const { return options.device.empty() ? GetContext().device : options.device; }
@@ -45,25 +68,60 @@ struct Model::Impl {
   absl::StatusOr<internal::CompiledStep*> Program(nn::Cell* root, const internal::TensorFunction& function,
                                                   const std::vector<Tensor>& inputs,
                                                   const internal::StepOptions& step_options);
+  /// `step_options` with the decided assignment and, at level auto, the device's rates. Errors: measuring them.
+  absl::StatusOr<internal::StepOptions> WithPrecision(internal::StepOptions step_options) const;
+  /// Keeps the assignment that a graph was compiled with; the first training graph overrules those before.
+  void KeepAssignment(const compiler::PrecisionMap& decided, bool training);
   /// Columns to loss and predictions.
   internal::TensorFunction EvalFunction() const;
 
   /// The Cell whose paths name the Parameters.
   nn::Cell* root() const { return user_step != nullptr ? user_step : network.cell(); }
 
-  /// The scaler that acts: the Model's, or that of a step of the user's own. Null: none.
-  const LossScaler* ActiveScaler() const {
-    const auto* own = dynamic_cast<const nn::TrainOneStepWithLossScaleCell*>(user_step);
-    return own != nullptr ? &own->scaler() : scaler.get();
-  }
+  /// The scalers that act: the Model's, or those of a step of the user's own. Empty: none.
+  std::vector<const LossScaler*> ActiveScalers() const;
+  /// Of several the one with most skips in a row.
+  const LossScaler* ActiveScaler() const;
+  /// Over all scalers.
+  std::int64_t SkippedSteps() const;
+  /// The optimizers that are known before a step is traced.
+  std::vector<nn::Optimizer*> optimizers() const;
+  /// What amp::Initialize gave the Cells and the optimizer. Errors: a level that ModelOptions gives as well.
+  absl::Status UseSession();
 
   /// Errors: a parameter without an optimizer, an optimizer that does not fit the loss scale.
   absl::Status CheckTrainable() const;
   absl::Status CheckColumns(const data::Dataset& dataset, int arity, const char* what) const;
+  /// Moves the position to where a call of Train begins. Errors: it would continue an epoch of another size.
+  absl::Status BeginRun(std::int64_t epochs, std::int64_t steps_per_epoch);
+  /// The rows of the present epoch from the present step on.
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenEpoch(const data::Dataset& dataset) const;
+  /// What a checkpoint says of this Model.
+  internal::CheckpointMetadata Describe(absl::Span<const Parameter> state) const;
+  /// Learns the state and the scalers of a step of the user's own by tracing it on the inputs that a checkpoint names.
+  void TraceState(const internal::CheckpointMetadata& metadata);
+  /// Says on std::cerr where a Program's choices are not those of the checkpoint.
+  void CompareChoices(const internal::CompiledStep& program) const;
   /// Counts the step and reports overflow. Errors: too many skips in a row.
   absl::Status AfterStep(const internal::CompiledStep& step_run, RunContext& context);
-  /// The parameter whose gradient has this position.
-  std::string GradientName(std::int64_t index) const;
+  /// Model::Measure.
+  absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
+                                                       const MeasureOptions& options);
+  /// Replays the step `run` on its batch and says which value was the first that is not finite: on std::cerr, or in
+  /// addition to `failure` where there is one. Returns `failure`.
+  absl::Status DiagnoseOverflow(const internal::CompiledStep& run, const std::vector<Tensor>& columns,
+                                absl::Status failure);
+  /// A scaler with what its records are called: "finite" + suffix, ...
+  struct Scaling {
+    const LossScaler* scaler;
+    std::string suffix;
+  };
+  std::vector<Scaling> ScalingOf(const internal::CompiledStep& run) const;
+  /// Reports an overflow under one scaler, `first` of a run of them. Errors: too many skips in a row.
+  absl::Status ReportOverflow(const internal::CompiledStep& run, const Scaling& scaling, const std::string& where,
+                              bool first) const;
+  /// The parameter whose gradient is the first that is not finite in a run's check: number `index`.
+  std::string GradientName(const internal::CompiledStep& run, const std::string& suffix, std::int64_t index) const;
 };
 
 }  // namespace mpc

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/amp/device_rates.h"
 #include "frontend/model_impl.h"
 
 namespace mpc {
@@ -13,13 +14,22 @@ StepOptions Model::Impl::CommonOptions(const char* name) const {
   StepOptions common;
   common.name = name;
   common.networks = networks;
+  common.network_outputs = precision.cast_model_outputs;
   common.rng = rng;
+  common.pass_state = pass_state;
   common.compile.level = precision.level;
   common.compile.dtype = std::string(DTypeName(precision.dtype));
   if (precision.keep_batchnorm_fp32.has_value()) {
     common.compile.keep_batchnorm_fp32 = *precision.keep_batchnorm_fp32 ? "true" : "false";
   }
+  common.compile.master_weights = precision.master_weights;
+  common.compile.allow = precision.lists.allow;
+  common.compile.deny = precision.lists.deny;
+  common.compile.infer = precision.lists.infer;
+  common.compile.clear = precision.lists.clear;
   common.compile.device = device();
+  if (options.record_gradient_norm) common.records.push_back("gradient_norm");
+  if (options.record_learning_rate) common.records.push_back("learning_rate");
   return common;
 }
 
@@ -31,19 +41,51 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   train.compile.loss_scale = std::string(scale_config.mode_name());
   train.compile.skip = scale_config.skip;
   train.compile.unscale = scale_config.unscale;
+  train.compile.num_losses = precision.num_losses;
+  train.compile.accumulation_steps = options.accumulation_steps;
   if (scaler != nullptr) train.scaler = scaler->state();
+  for (const auto& more : more_scalers)
+    train.scaler.insert(train.scaler.end(), more->state().begin(), more->state().end());
   if (user_step != nullptr) {
     // A step of the user's own brings its own wrap, if any.
     StepOptions own = train;
+    own.optimizers.clear();
     step.cell()->ConfigureStep(own);
+    train.optimizers = own.optimizers;
     if (own.compile.loss_scale != "none") {
       train.compile.loss_scale = own.compile.loss_scale;
       train.compile.skip = own.compile.skip;
       train.compile.unscale = own.compile.unscale;
+      if (own.scaler != train.scaler) train.compile.num_losses = 1;
       train.scaler = own.scaler;
     }
   }
   return train;
+}
+
+absl::StatusOr<StepOptions> Model::Impl::WithPrecision(StepOptions step_options) const {
+  compiler::CompileOptions& compile = step_options.compile;
+  // What Predict and Eval found before there was a training graph does not bind it.
+  if (assignment_is_trained || !step_options.training) compile.assignment = assignment;
+  if (compile.level != "auto") return step_options;
+  for (const auto& [signature, choices] : resumed.choices) {
+    if (const std::optional<compiler::DeviceRates> rates = amp::RatesFromChoices(choices); rates.has_value()) {
+      compile.rates = *rates;
+      return step_options;
+    }
+  }
+  absl::StatusOr<compiler::DeviceRates> rates = amp::MeasureDeviceRates(compile.device, precision.dtype);
+  if (!rates.ok()) return rates.status();
+  compile.rates = *rates;
+  return step_options;
+}
+
+void Model::Impl::KeepAssignment(const compiler::PrecisionMap& decided, bool training) {
+  if (!training && assignment_is_trained) return;
+  // Without a training graph the new assignment only adds to the old one.
+  if (training && decided != assignment) ++assignment_version;
+  assignment = decided;
+  assignment_is_trained |= training && !decided.empty();
 }
 
 absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const internal::TensorFunction& function,
@@ -55,16 +97,24 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
                  : absl::InvalidArgumentError(absl::StrCat("input ", i, " is not a concrete tensor"));
     }
   }
-  std::unique_ptr<CompiledStep>& slot = programs[internal::StepKey(root, inputs, step_options)];
-  if (slot == nullptr) {
+  // Parameters that are stored low from now on are part of the key, and so is the assignment.
+  const auto key = [&] { return absl::StrCat(internal::StepKey(root, inputs, step_options), "|", assignment_version); };
+  auto slot = programs.find(key());
+  if (slot == programs.end()) {
+    absl::StatusOr<StepOptions> precise = WithPrecision(step_options);
+    if (!precise.ok()) return precise.status();
     absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
-        internal::CompileStep(root, function, internal::SpecsOf(inputs), step_options);
+        internal::CompileStep(root, function, internal::SpecsOf(inputs), *precise);
     if (!fresh.ok()) return fresh.status();
-    slot = *std::move(fresh);
-    compiled.push_back(&slot->compiled());
-    for (const std::string& remark : slot->compiled().remarks) std::cerr << "remark: " << remark << "\n";
+    const CompiledStep& step_run = **fresh;
+    KeepAssignment(step_run.compiled().assignment, step_options.training);
+    slot = programs.insert_or_assign(key(), *std::move(fresh)).first;
+    compiled.push_back(&step_run.compiled());
+    if (!step_run.facts().scalers.empty()) step_scalers = step_run.facts().scalers;
+    CompareChoices(step_run);
+    for (const std::string& remark : step_run.compiled().remarks) std::cerr << "remark: " << remark << "\n";
   }
-  return slot.get();
+  return slot->second.get();
 }
 
 internal::TensorFunction Model::Impl::EvalFunction() const {

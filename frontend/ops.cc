@@ -3,37 +3,21 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/eager.h"
+#include "frontend/emit.h"
 #include "frontend/trace.h"
 
 namespace mpc {
 namespace {
 
+using internal::Emit;
+using internal::EmitAll;
+using internal::FailWith;
 using internal::Trace;
-
-std::vector<Tensor> EmitAll(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes,
-                            std::optional<DType> result_dtype = std::nullopt) {
-  if (Trace* trace = Trace::Current()) return trace->Emit(op, operands, attributes, result_dtype);
-  return internal::RunOperation(op, operands, attributes, result_dtype);
-}
-
-Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {}) {
-  return EmitAll(op, operands, attributes)[0];
-}
 
 // Operands with an optional last one.
 std::vector<Tensor> WithOptional(const Tensor& a, const Tensor& b, const Tensor& optional) {
   if (optional.defined()) return {a, b, optional};
   return {a, b};
-}
-
-// An error of a front-end function: in the trace if there is one, else in the tensor.
-Tensor FailWith(const std::string& message, const Shape& shape) {
-  if (Trace* trace = Trace::Current()) {
-    trace->Fail(message);
-    return trace->Poison(shape);
-  }
-  return internal::ErrorTensor(absl::InvalidArgumentError(message));
 }
 
 std::int64_t NormalAxis(std::int64_t axis, std::int64_t rank) { return axis < 0 ? axis + rank : axis; }
@@ -59,13 +43,32 @@ Tensor exp(const Tensor& x) { return Emit("exp", {x}); }
 Tensor log(const Tensor& x) { return Emit("log", {x}); }
 Tensor sqrt(const Tensor& x) { return Emit("sqrt", {x}); }
 Tensor neg(const Tensor& x) { return Emit("neg", {x}); }
-Tensor square(const Tensor& x) { return Emit("mul", {x, x}); }
+Tensor square(const Tensor& x) { return Emit("square", {x}); }
+Tensor abs(const Tensor& x) { return Emit("abs", {x}); }
+Tensor floor(const Tensor& x) { return Emit("floor", {x}); }
+Tensor log1p(const Tensor& x) { return Emit("log1p", {x}); }
+Tensor sin(const Tensor& x) { return Emit("sin", {x}); }
+Tensor cos(const Tensor& x) { return Emit("cos", {x}); }
+Tensor silu(const Tensor& x) { return Emit("silu", {x}); }
+Tensor gelu(const Tensor& x, const std::string& approximate) {
+  return Emit("gelu", {x}, {{"approximate", approximate}});
+}
+Tensor leaky_relu(const Tensor& x, double alpha) { return Emit("leaky_relu", {x}, {{"alpha", alpha}}); }
+Tensor prelu(const Tensor& x, const Tensor& alpha) { return Emit("prelu", {x, alpha}); }
+Tensor pow(const Tensor& x, double exponent) { return Emit("pow", {x}, {{"exponent", exponent}}); }
+Tensor clamp(const Tensor& x, double minimum, double maximum) {
+  return Emit("clamp", {x}, {{"minimum", minimum}, {"maximum", maximum}});
+}
 Tensor add(const Tensor& a, const Tensor& b) { return Emit("add", {a, b}); }
 Tensor sub(const Tensor& a, const Tensor& b) { return Emit("sub", {a, b}); }
 Tensor mul(const Tensor& a, const Tensor& b) { return Emit("mul", {a, b}); }
 Tensor div(const Tensor& a, const Tensor& b) { return Emit("div", {a, b}); }
 Tensor maximum(const Tensor& a, const Tensor& b) { return Emit("maximum", {a, b}); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return Emit("minimum", {a, b}); }
 Tensor equal(const Tensor& a, const Tensor& b) { return Emit("equal", {a, b}); }
+Tensor greater(const Tensor& a, const Tensor& b) { return Emit("greater", {a, b}); }
+Tensor less(const Tensor& a, const Tensor& b) { return Emit("less", {a, b}); }
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) { return Emit("where", {condition, a, b}); }
 
 Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
@@ -104,6 +107,13 @@ Tensor avg_pool2d(const Tensor& x, const Pool2dOpOptions& options) {
   Attributes attributes = PoolAttributes(options);
   attributes.Set("count_include_pad", options.count_include_pad);
   return Emit("avg_pool2d", {x}, attributes);
+}
+
+Tensor global_avg_pool2d(const Tensor& x) {
+  if (x.rank() != 4) {
+    return FailWith(absl::StrCat("global_avg_pool2d takes an image [N, C, H, W], got ", x.spec().ToString()), {1, 1});
+  }
+  return flatten(avg_pool2d(x, {.kernel_size = {x.dim(2), x.dim(3)}}));
 }
 
 Tensor softmax(const Tensor& x, std::int64_t axis) { return Emit("softmax", {x}, {{"axis", axis}}); }
@@ -168,6 +178,36 @@ Tensor reduce_mean(const Tensor& x, std::vector<std::int64_t> axes, bool keep_di
   return Reduce("reduce_mean", x, std::move(axes), keep_dims);
 }
 
+Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return Reduce("reduce_max", x, std::move(axes), keep_dims);
+}
+
+Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
+  if (tensors.empty()) return FailWith("concat takes at least one tensor", {});
+  return Emit("concat", tensors, {{"axis", axis}});
+}
+
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {
+  std::vector<Tensor> pieces = EmitAll("split", {x}, {{"sizes", sizes}, {"axis", axis}});
+  // After an error each piece carries it.
+  pieces.resize(std::max<std::size_t>(1, sizes.size()), pieces.front());
+  return pieces;
+}
+
+Tensor slice(const Tensor& x, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes) {
+  return Emit("slice", {x}, {{"starts", starts}, {"sizes", sizes}});
+}
+
+Tensor pad(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high, double value) {
+  return Emit("pad", {x}, {{"low", low}, {"high", high}, {"value", value}});
+}
+
+Tensor gather(const Tensor& table, const Tensor& indices) { return Emit("gather", {table, indices}); }
+
+Tensor one_hot(const Tensor& indices, std::int64_t depth, double on, double off) {
+  return Emit("one_hot", {indices}, {{"depth", depth}, {"on", on}, {"off", off}});
+}
+
 Tensor sum_n(const std::vector<Tensor>& tensors) {
   if (tensors.empty()) return FailWith("sum_n takes at least one tensor", {});
   return Emit("sum_n", tensors);
@@ -190,32 +230,6 @@ Tensor Fill(DType dtype, const Shape& shape, double value) {
 Tensor FullLike(const Tensor& like, double value) { return Fill(like.dtype(), like.shape(), value); }
 
 Tensor Depend(const Tensor& value, bool) { return value; }
-
-ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vector<Parameter>& parameters,
-                                const std::vector<Tensor>& inputs, const Tensor& seed) {
-  Trace* trace = Trace::Current();
-  if (trace == nullptr) {
-    const Tensor error = internal::ErrorTensor(
-        absl::FailedPreconditionError("ValueAndGrad belongs into a training step's Construct; no trace is running"));
-    return {error, {}, std::vector<Tensor>(parameters.size(), error)};
-  }
-  std::vector<Parameter> trained;
-  for (const Parameter& parameter : parameters) {
-    if (parameter.requires_grad()) trained.push_back(parameter);
-  }
-  Trace::Gradients result = trace->ValueAndGrad(
-      network.cell(), [&](const std::vector<Tensor>& arguments) { return network.Flat(arguments); }, inputs, trained,
-      seed);
-  ValueAndGradResult value_and_grad;
-  value_and_grad.value = result.outputs.front();
-  value_and_grad.aux.assign(result.outputs.begin() + 1, result.outputs.end());
-  auto gradient = result.gradients.begin();
-  for (const Parameter& parameter : parameters) {
-    value_and_grad.gradients.push_back(
-        parameter.requires_grad() ? *gradient++ : trace->Splat({parameter.dtype(), parameter.shape()}, 0.0));
-  }
-  return value_and_grad;
-}
 
 }  // namespace ops
 }  // namespace mpc

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/cell.h"
+#include "frontend/gradient_ops.h"
 #include "frontend/tensor.h"
 
 namespace mpc {
@@ -24,13 +25,37 @@ Tensor sqrt(const Tensor& x);
 Tensor neg(const Tensor& x);
 /// x * x.
 Tensor square(const Tensor& x);
+Tensor abs(const Tensor& x);
+/// The largest integer <= x; its derivative is zero.
+Tensor floor(const Tensor& x);
+/// log(1 + x), exact for small x.
+Tensor log1p(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+/// x * sigmoid(x).
+Tensor silu(const Tensor& x);
+/// x times the normal distribution at x; `approximate`: "none", or "tanh" for its approximation.
+Tensor gelu(const Tensor& x, const std::string& approximate = "none");
+/// x where x > 0, else alpha * x.
+Tensor leaky_relu(const Tensor& x, double alpha = 0.2);
+/// As leaky_relu with trained slopes: alpha is [C], one a channel (axis 1), or [1].
+Tensor prelu(const Tensor& x, const Tensor& alpha);
+/// x^exponent; NaN for a negative x where the exponent is fractional.
+Tensor pow(const Tensor& x, double exponent);
+/// x limited to [minimum, maximum].
+Tensor clamp(const Tensor& x, double minimum, double maximum);
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);
-/// i1 tensor, with broadcasting.
+Tensor minimum(const Tensor& a, const Tensor& b);
+// i1 tensors, with broadcasting.
 Tensor equal(const Tensor& a, const Tensor& b);
+Tensor greater(const Tensor& a, const Tensor& b);
+Tensor less(const Tensor& a, const Tensor& b);
+/// a where `condition` (i1) holds, else b; the three broadcast.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
@@ -75,6 +100,8 @@ struct Pool2dOpOptions {
 };
 Tensor max_pool2d(const Tensor& x, const Pool2dOpOptions& options = {});
 Tensor avg_pool2d(const Tensor& x, const Pool2dOpOptions& options = {});
+/// The mean of each channel of an image: [N, C, H, W] -> [N, C].
+Tensor global_avg_pool2d(const Tensor& x);
 
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
@@ -93,7 +120,22 @@ Tensor transpose(const Tensor& x, std::vector<std::int64_t> permutation);
 Tensor broadcast_to(const Tensor& x, std::vector<std::int64_t> shape);
 Tensor reduce_sum(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Tensor reduce_mean(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// A NaN wins; equal maxima share the derivative evenly.
+Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Tensor sum_n(const std::vector<Tensor>& tensors);
+/// Joins tensors along `axis`; their shapes agree but for it.
+Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis = 0);
+/// Pieces of the given sizes along `axis`; the sizes add up to its extent.
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
+/// The block of `sizes` that begins at `starts`, one of each an axis.
+Tensor slice(const Tensor& x, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes);
+/// `low` elements of `value` before and `high` after each axis.
+Tensor pad(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
+           double value = 0);
+/// Rows of `table` [V, ...] by integer `indices` of any shape; NaN for an index outside [0, V).
+Tensor gather(const Tensor& table, const Tensor& indices);
+/// f32: `on` at the index, `off` elsewhere along a new last axis of `depth`.
+Tensor one_hot(const Tensor& indices, std::int64_t depth, double on = 1, double off = 0);
 /// i32 indices.
 Tensor argmax(const Tensor& x, std::int64_t axis = -1);
 Tensor stop_gradient(const Tensor& x);
@@ -102,11 +144,13 @@ Tensor cast(const Tensor& x, DType dtype);
 
 namespace ops {
 
-using mpc::add, mpc::argmax, mpc::avg_pool2d, mpc::broadcast_to, mpc::conv2d, mpc::div, mpc::dropout, mpc::equal,
-    mpc::exp, mpc::flatten, mpc::log, mpc::log_softmax, mpc::matmul, mpc::max_pool2d, mpc::maximum, mpc::mse, mpc::mul,
-    mpc::neg, mpc::reduce_mean, mpc::reduce_sum, mpc::relu, mpc::reshape, mpc::sigmoid, mpc::softmax,
-    mpc::softmax_cross_entropy, mpc::sqrt, mpc::square, mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh,
-    mpc::transpose;
+using mpc::abs, mpc::add, mpc::argmax, mpc::avg_pool2d, mpc::broadcast_to, mpc::clamp, mpc::concat, mpc::conv2d,
+    mpc::cos, mpc::div, mpc::dropout, mpc::equal, mpc::exp, mpc::flatten, mpc::floor, mpc::gather, mpc::gelu,
+    mpc::global_avg_pool2d, mpc::greater, mpc::leaky_relu, mpc::less, mpc::log, mpc::log1p, mpc::log_softmax,
+    mpc::matmul, mpc::max_pool2d, mpc::maximum, mpc::minimum, mpc::mse, mpc::mul, mpc::neg, mpc::one_hot, mpc::pad,
+    mpc::pow, mpc::prelu, mpc::reduce_max, mpc::reduce_mean, mpc::reduce_sum, mpc::relu, mpc::reshape, mpc::sigmoid,
+    mpc::silu, mpc::sin, mpc::slice, mpc::softmax, mpc::softmax_cross_entropy, mpc::split, mpc::sqrt, mpc::square,
+    mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh, mpc::transpose, mpc::where;
 
 /// As `cast`, with MindSpore's name.
 Tensor Cast(const Tensor& x, DType dtype);
@@ -125,16 +169,7 @@ std::vector<Tensor> Map(Function&& function, const std::vector<Tensor>& tensors)
   return results;
 }
 
-struct ValueAndGradResult {
-  Tensor value;                   ///< the loss
-  std::vector<Tensor> aux;        ///< the network's other outputs
-  std::vector<Tensor> gradients;  ///< one a parameter
-};
-/// The loss of `network` on `inputs` and its gradients by `parameters`, inside a training step. `seed` is the cotangent
-/// of the loss, f32, of the loss's shape or scalar; undefined means 1. Frozen parameters get zeros. A plain call of the
-/// same network on the same inputs earlier in the step is the same forward pass.
-ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vector<Parameter>& parameters,
-                                const std::vector<Tensor>& inputs, const Tensor& seed = {});
-
 }  // namespace ops
 }  // namespace mpc
+
+#include "frontend/sequence_ops.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/compiler.h"
 #include "frontend/context.h"
+#include "frontend/element_conversion.h"
 #include "frontend/trace.h"
 #include "runtime/executable.h"
 
@@ -13,11 +14,24 @@ namespace mpc {
 
 struct Parameter::Data {
   std::shared_ptr<runtime::StateEntry> entry;
+  DType traced_dtype = DType::kF32;
   Initializer initializer = Zeros();
   bool requires_grad = true;
   std::uint64_t seed = 0;
   std::int64_t stream = 0;
 };
+
+namespace {
+
+/// Writes f32 values to a low entry.
+absl::Status WriteRounded(runtime::StateEntry& entry, const void* values) {
+  std::vector<std::uint8_t> rounded(entry.spec().bytes());
+  internal::ConvertElements(DType::kF32, values, entry.spec().dtype, rounded.data(),
+                            static_cast<std::size_t>(entry.spec().num_elements()));
+  return entry.Write(rounded);
+}
+
+}  // namespace
 
 Parameter::Parameter(Shape shape, Initializer initializer, ParameterOptions options) : data_(std::make_shared<Data>()) {
   data_->entry = std::make_shared<runtime::StateEntry>("", options.role, TensorSpec{DType::kF32, std::move(shape)});
@@ -29,6 +43,7 @@ Parameter::Parameter(Shape shape, Initializer initializer, ParameterOptions opti
 
 Parameter::Parameter(const Tensor& data, ParameterOptions options) : data_(std::make_shared<Data>()) {
   data_->entry = std::make_shared<runtime::StateEntry>("", options.role, data.spec());
+  data_->traced_dtype = data.dtype();
   data_->requires_grad = options.requires_grad;
   if (data.concrete()) data_->entry->Write(data.bytes()).IgnoreError();
 }
@@ -47,6 +62,27 @@ void Parameter::set_name(const std::string& name) { data_->entry->set_name(name)
 std::uint64_t Parameter::seed() const { return data_->seed; }
 std::int64_t Parameter::stream() const { return data_->stream; }
 
+TensorSpec Parameter::traced_spec() const { return {data_->traced_dtype, shape()}; }
+
+std::optional<DType> Parameter::low_storage() const {
+  return dtype() == data_->traced_dtype ? std::nullopt : std::optional(dtype());
+}
+
+absl::Status Parameter::StoreLow(DType low) {
+  if (dtype() != DType::kF32 || !IsLowPrecision(low)) {
+    return absl::FailedPreconditionError(absl::StrCat("parameter '", name(), "' is stored in ",
+                                                      std::string(DTypeName(dtype())), ", it cannot be stored in ",
+                                                      std::string(DTypeName(low)), " instead"));
+  }
+  auto entry = std::make_shared<runtime::StateEntry>(name(), data_->entry->role(), TensorSpec{low, shape()});
+  if (data_->entry->initialised()) {
+    if (absl::Status status = WriteRounded(*entry, data_->entry->data()); !status.ok()) return status;
+  }
+  data_->entry = std::move(entry);
+  internal::StructureChanged();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Tensor> Parameter::Value() const {
   if (!defined()) return absl::FailedPreconditionError("an undefined Parameter has no value");
   if (absl::Status status = InitialiseParameters({*this}); !status.ok()) return status;
@@ -58,6 +94,8 @@ absl::Status Parameter::SetData(const Tensor& data) {
   if (!defined()) return absl::FailedPreconditionError("an undefined Parameter cannot be set");
   if (!data.concrete()) return absl::InvalidArgumentError("a Parameter is set from a concrete tensor");
   if (!data.status().ok()) return data.status();
+  if (low_storage().has_value() && data.spec() == traced_spec())
+    return WriteRounded(*data_->entry, data.bytes().data());
   if (data.spec() != data_->entry->spec()) {
     return absl::InvalidArgumentError(absl::StrCat("parameter '", name(), "' is ", data_->entry->spec().ToString(),
                                                    ", got ", data.spec().ToString()));
@@ -103,7 +141,11 @@ absl::Status DrawInitialValues(std::uint64_t seed, const std::vector<Parameter>&
   }
   if (absl::Status status = (*executable)->Run(inputs); !status.ok()) return status;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (absl::Status status = parameters[i].entry()->Write((*executable)->output(i)); !status.ok()) return status;
+    const absl::Span<const std::uint8_t> drawn = (*executable)->output(i);
+    runtime::StateEntry& entry = *parameters[i].entry();
+    const absl::Status status =
+        parameters[i].low_storage().has_value() ? WriteRounded(entry, drawn.data()) : entry.Write(drawn);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,6 +33,7 @@ class Parameter {
   /// Dotted path from the outermost Cell: "conv1.weight"; empty before a Cell with it was asked for its parameters.
   const std::string& name() const;
   const Shape& shape() const;
+  /// The type it is stored in; see `low_storage`.
   DType dtype() const;
   bool requires_grad() const;
   void set_requires_grad(bool requires_grad);
@@ -39,7 +41,8 @@ class Parameter {
 
   /// The current value as a concrete tensor; draws the initial value if there is none yet.
   absl::StatusOr<Tensor> Value() const;
-  /// Replaces the value; the next step sees it. Errors: another shape or element type.
+  /// Replaces the value; the next step sees it. A parameter that is stored low takes f32 data too and rounds it.
+  /// Errors: another shape or element type.
   absl::Status SetData(const Tensor& data);
 
   /// While tracing: the current value in the graph.
@@ -51,6 +54,13 @@ class Parameter {
   // For the front end.
   const std::shared_ptr<runtime::StateEntry>& entry() const;
   void set_name(const std::string& name);
+  /// What a trace reads it as: f32 where `low_storage` holds.
+  TensorSpec traced_spec() const;
+  /// The low type of a parameter that was made f32 and is stored low, without a master.
+  std::optional<DType> low_storage() const;
+  /// From now on stores an f32 parameter in `low`, its present value rounded once. Programs bound to it before keep the
+  /// entry that they have. Errors (FAILED_PRECONDITION): it is not stored in f32.
+  absl::Status StoreLow(DType low);
   std::uint64_t seed() const;
   std::int64_t stream() const;
   friend bool operator==(const Parameter& a, const Parameter& b) { return a.data_ == b.data_; }

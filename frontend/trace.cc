@@ -14,52 +14,21 @@ namespace {
 
 thread_local Trace* current_trace = nullptr;
 
+/// A deferred "update" that writes no state: what it holds leaves every function with the other deferred operands.
+constexpr char kTapOp[] = "tap";
+
 const void* NewTraceId() {
   static std::atomic<std::uintptr_t> last{0};
   return reinterpret_cast<const void*>(++last);
 }
 
-bool SameValue(const Tensor& a, const Tensor& b) {
-  if (a.node() == b.node()) return true;
-  return a.symbolic() && b.symbolic() && a.node()->value != nullptr && a.node()->value == b.node()->value;
+// "name" for the first one, "name2" for the second, ...
+std::string NumberedPrefix(const char* name, const Parameter& wanted, std::vector<Parameter>& known) {
+  const auto found = std::find(known.begin(), known.end(), wanted);
+  const auto index = found - known.begin();
+  if (found == known.end()) known.push_back(wanted);
+  return index == 0 ? std::string(name) : absl::StrCat(name, index + 1);
 }
-
-bool SameValues(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!SameValue(a[i], b[i])) return false;
-  }
-  return true;
-}
-
-std::string Lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return text;
-}
-
-/// Finds the path of a Cell below another one: "conv1", or "blocks/0" for the elements of a list.
-class NameFinder : public nn::internal::MemberVisitor {
- public:
-  explicit NameFinder(const nn::Cell* wanted) : wanted_(wanted) {}
-  void Visit(const std::string& name, nn::Cell& cell) override {
-    if (name_.has_value()) return;
-    const std::string path = absl::StrCat(prefix_, name);
-    if (&cell == wanted_) {
-      name_ = path;
-      return;
-    }
-    const std::string outer = std::exchange(prefix_, absl::StrCat(path, "/"));
-    cell.VisitMembers(*this);
-    prefix_ = outer;
-  }
-  void Visit(const std::string&, Parameter&) override {}
-  const std::optional<std::string>& name() const { return name_; }
-
- private:
-  const nn::Cell* wanted_;
-  std::string prefix_;
-  std::optional<std::string> name_;
-};
 
 }  // namespace
 
@@ -94,6 +63,8 @@ Tensor Trace::AddInput(const TensorSpec& spec, std::string_view name) {
 }
 
 void Trace::EndStep(absl::Span<const Tensor> outputs, absl::Span<const std::string> names) {
+  CheckUpdates();
+  for (const std::function<void()>& hook : std::exchange(end_hooks_, {})) hook();
   FlushDeferred(nullptr);
   if (uses_random_ && training_) {
     const Tensor step = Read(rng_.step);
@@ -111,6 +82,8 @@ void Trace::EndStep(absl::Span<const Tensor> outputs, absl::Span<const std::stri
     if (!state.assigned) continue;
     results.push_back({state.current.node()->value, state.parameter.name(), state.parameter.entry()->role()});
   }
+  for (const auto& [name, value] : records_) results.push_back({value.node()->value, name, "record"});
+  for (const auto& [name, value] : taps_) results.push_back({value.node()->value, name, "record"});
   if (!failed()) graph_.EndFunction(results);
   frames_.pop_back();
 }
@@ -160,7 +133,7 @@ std::vector<Tensor> Trace::Emit(std::string_view op, absl::Span<const Tensor> op
   }
   absl::StatusOr<std::vector<compiler::TypedValue>> results =
       failed() ? absl::StatusOr<std::vector<compiler::TypedValue>>(status_)
-               : graph_.Emit(op, values, attributes, scope(), result_dtype);
+               : graph_.Emit(op, values, attributes, ScopeOf(op), result_dtype);
   if (!results.ok()) {
     Fail(std::string(results.status().message()));
     const Shape shape = operands.empty() || !operands[0].defined() ? Shape() : operands[0].shape();
@@ -176,113 +149,6 @@ Tensor Trace::Splat(const TensorSpec& spec, double value) {
   return Symbolic(graph_.Splat(spec, value, scope()), depth());
 }
 
-Trace::Gradients Trace::ValueAndGrad(const nn::Cell* cell, const TensorFunction& function,
-                                     const std::vector<Tensor>& inputs, absl::Span<const Parameter> parameters,
-                                     const Tensor& seed) {
-  Gradients result;
-  const Tensor seed_value = seed.defined() ? seed : Splat({DType::kF32, {}}, 1.0);
-  const std::string callee = graph_.BeginFunction("forward", /*is_private=*/true);
-  frames_.emplace_back();
-  std::vector<Tensor> arguments;
-  for (const Tensor& input : inputs) {
-    if (!input.defined()) Fail("a gradient was asked for on an undefined input");
-    arguments.push_back(failed() ? Poison({}) : Import(input, depth()));
-  }
-  for (const Parameter& parameter : parameters) StateAt(parameter, depth());
-  // A repeated forward pass draws what the first one drew.
-  const std::int64_t fresh_call_site = next_call_site_;
-  if (const CellCall* earlier = FindEarlierCall(cell, inputs)) next_call_site_ = earlier->first_call_site;
-  std::vector<Tensor> outputs = function(arguments);
-  next_call_site_ = std::max(next_call_site_, fresh_call_site);
-  if (outputs.empty()) Fail("a function without outputs has no gradient");
-
-  Frame& frame = frames_.back();
-  std::vector<compiler::NamedResult> results;
-  auto add_result = [&](const Tensor& tensor) {
-    if (!failed()) results.push_back({Import(tensor, depth()).node()->value, "", ""});
-  };
-  for (const Tensor& output : outputs) add_result(output);
-  // What the function leaves behind besides its outputs: operands of state updates, then assigned state.
-  for (const Deferred& update : frame.deferred) {
-    for (const Tensor& operand : update.operands) add_result(operand);
-  }
-  std::vector<Parameter> assigned;
-  for (const StateValue& state : frame.states) {
-    if (!state.assigned) continue;
-    assigned.push_back(state.parameter);
-    add_result(state.current);
-  }
-  std::vector<std::int64_t> wrt;
-  for (const Parameter& parameter : parameters) {
-    const Tensor captured = StateAt(parameter, depth() - 1).current;
-    for (std::size_t i = 0; i < frame.operands.size(); ++i) {
-      if (SameValue(frame.operands[i], captured)) {
-        wrt.push_back(static_cast<std::int64_t>(i));
-        break;
-      }
-    }
-  }
-  if (!failed()) graph_.EndFunction(results);
-  for (const StateValue& state : frame.states) {
-    if (state.read) read_by_losses_.push_back(state.parameter);
-  }
-  differentiated_.insert(differentiated_.end(), parameters.begin(), parameters.end());
-  const Frame closed = std::move(frames_.back());
-  frames_.pop_back();
-
-  absl::StatusOr<std::vector<compiler::TypedValue>> values = absl::UnknownError("not called");
-  if (!failed()) {
-    std::vector<compiler::ValueHandle> operands;
-    for (const Tensor& operand : closed.operands) operands.push_back(operand.node()->value);
-    values = graph_.ValueAndGrad(callee, operands, Import(seed_value, depth()).node()->value, wrt, scope());
-    if (!values.ok()) Fail(std::string(values.status().message()));
-  }
-  if (failed()) {
-    result.outputs.assign(std::max<std::size_t>(1, outputs.size()), Poison({}));
-    for (const Parameter& parameter : parameters) result.gradients.push_back(Poison(parameter.shape()));
-    return result;
-  }
-  std::size_t next = 0;
-  auto take = [&] { return Symbolic((*values)[next++], depth()); };
-  for (std::size_t i = 0; i < outputs.size(); ++i) result.outputs.push_back(take());
-  if (cell != nullptr) ReplaceEarlierCall(cell, inputs, result.outputs);
-  for (Deferred update : closed.deferred) {
-    for (Tensor& operand : update.operands) operand = take();
-    update.call = 0;
-    frames_.back().deferred.push_back(std::move(update));
-  }
-  for (const Parameter& parameter : assigned) Assign(parameter, take());
-  for (std::size_t i = 0; i < parameters.size(); ++i) result.gradients.push_back(take());
-  return result;
-}
-
-Trace::CellCall* Trace::FindEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs) {
-  for (CellCall& call : calls_) {
-    if (cell != nullptr && call.cell == cell && !call.replaced && SameValues(call.inputs, inputs)) return &call;
-  }
-  return nullptr;
-}
-
-// A step that calls its network and then asks for its gradient on the same inputs means one forward pass.
-void Trace::ReplaceEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs,
-                               const std::vector<Tensor>& outputs) {
-  for (std::size_t index = 0; index < calls_.size(); ++index) {
-    CellCall& call = calls_[index];
-    if (call.cell != cell || call.replaced || !SameValues(call.inputs, inputs)) continue;
-    if (call.outputs.size() != outputs.size()) continue;
-    bool replaced = true;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      replaced &= graph_.ReplaceUses(call.outputs[i].node()->value, outputs[i].node()->value);
-      // Handles that the program still holds stand for the new value from now on.
-      if (replaced) const_cast<TensorNode*>(call.outputs[i].node().get())->value = outputs[i].node()->value;
-    }
-    if (!replaced) continue;
-    call.replaced = true;
-    std::erase_if(frames_.back().deferred,
-                  [&](const Deferred& update) { return update.call > index && update.call <= call.last; });
-  }
-}
-
 // ---- State ----------------------------------------------------------------------------------------------------------
 
 Trace::StateValue& Trace::StateAt(const Parameter& parameter, std::size_t depth) {
@@ -292,13 +158,15 @@ Trace::StateValue& Trace::StateAt(const Parameter& parameter, std::size_t depth)
   Tensor value;
   if (depth == 1) {
     used_.push_back(parameter);
-    const TensorSpec& spec = parameter.entry()->spec();
-    value = Symbolic({graph_.AddArgument(spec, parameter.name(), parameter.entry()->role(), depth), spec}, depth);
+    const TensorSpec spec = parameter.traced_spec();
+    value = Symbolic(
+        {graph_.AddArgument(spec, parameter.name(), parameter.entry()->role(), depth, parameter.low_storage()), spec},
+        depth);
   } else {
     const Tensor outer = StateAt(parameter, depth - 1).current;
     value = failed() ? Poison(parameter.shape()) : Import(outer, depth);
   }
-  frames_[depth - 1].states.push_back({parameter, value, false, false});
+  frames_[depth - 1].states.push_back({parameter, value, false, false, {}});
   return frames_[depth - 1].states.back();
 }
 
@@ -327,11 +195,12 @@ void Trace::Assign(const Parameter& parameter, const Tensor& value) {
     Fail("an assignment needs a defined Parameter and a defined tensor");
     return;
   }
-  if (!failed() && value.spec() != parameter.entry()->spec()) {
-    Fail(absl::StrCat("parameter '", parameter.name(), "' is ", parameter.entry()->spec().ToString(),
+  if (!failed() && value.spec() != parameter.traced_spec()) {
+    Fail(absl::StrCat("parameter '", parameter.name(), "' is ", parameter.traced_spec().ToString(),
                       ", it cannot become ", value.spec().ToString()));
   }
   StateValue& state = StateAt(parameter, depth());
+  state.earlier.push_back(state.current);
   state.current = failed() ? value : Import(value, depth());
   state.assigned = true;
 }
@@ -343,7 +212,22 @@ void Trace::DeferUpdate(std::string_view op, std::vector<Parameter> states, std:
       {std::string(op), std::move(states), std::move(operands), std::move(attributes), scope(), call});
 }
 
+void Trace::Tap(const std::string& name, const Tensor& tensor) {
+  if (!tensor.defined()) Fail(absl::StrCat("tap '", name, "' was given an undefined tensor"));
+  if (failed()) return;
+  DeferUpdate(kTapOp, {}, {Import(tensor, depth())}, {{"name", name}});
+}
+
 void Trace::EmitUpdate(const Deferred& update) {
+  if (update.op == kTapOp) {
+    if (failed()) return;
+    const std::string name = update.attributes.GetString("name");
+    std::string unique = name;
+    const auto taken = [&](const auto& tap) { return tap.first == unique; };
+    for (int use = 2; std::any_of(taps_.begin(), taps_.end(), taken); ++use) unique = absl::StrCat(name, "#", use);
+    taps_.emplace_back(unique, update.operands[0]);
+    return;
+  }
   std::vector<Tensor> operands;
   for (const Parameter& state : update.states) operands.push_back(StateAt(state, depth()).current);
   operands.insert(operands.end(), update.operands.begin(), update.operands.end());
@@ -374,6 +258,20 @@ bool Trace::ClaimUpdate(const Parameter& parameter) {
   return true;
 }
 
+void Trace::CheckUpdates() {
+  if (updated_.empty()) return;
+  const auto holds = [](const std::vector<Parameter>& list, const Parameter& parameter) {
+    return std::find(list.begin(), list.end(), parameter) != list.end();
+  };
+  for (const Parameter& parameter : differentiated_) {
+    if (holds(updated_, parameter) || !holds(read_by_losses_, parameter)) continue;
+    Fail(
+        absl::StrCat("the step computes the gradient of '", parameter.name(),
+                     "', and no optimizer updates it; give it to one, or freeze it with SetRequiresGrad(path, false)"));
+    return;
+  }
+}
+
 bool Trace::IsUnused(const Parameter& parameter) const {
   const auto holds = [&](const std::vector<Parameter>& list) {
     return std::find(list.begin(), list.end(), parameter) != list.end();
@@ -382,10 +280,30 @@ bool Trace::IsUnused(const Parameter& parameter) const {
 }
 
 std::string Trace::OptimizerPrefix(const Parameter& step) {
-  const auto known = std::find(optimizer_steps_.begin(), optimizer_steps_.end(), step);
-  const auto index = known - optimizer_steps_.begin();
-  if (known == optimizer_steps_.end()) optimizer_steps_.push_back(step);
-  return index == 0 ? "optimizer" : absl::StrCat("optimizer", index + 1);
+  return NumberedPrefix("optimizer", step, optimizer_steps_);
+}
+
+std::string Trace::ScalerPrefix(const Parameter& scale) { return NumberedPrefix("scaler", scale, scaler_scales_); }
+
+void Trace::Record(std::string_view name, const Tensor& value) {
+  if (failed()) return;
+  if (depth() != 1) {
+    Fail(
+        absl::StrCat("the record '", std::string(name), "' belongs into the step, not into a differentiated function"));
+    return;
+  }
+  const Tensor imported = Import(value, depth());
+  for (auto& [known, current] : records_) {
+    if (known == name) {
+      current = imported;
+      return;
+    }
+  }
+  records_.emplace_back(name, imported);
+}
+
+bool Trace::wants(std::string_view record) const {
+  return std::find(requested_records_.begin(), requested_records_.end(), record) != requested_records_.end();
 }
 
 Trace::RandomUse Trace::UseRandom() {
@@ -433,51 +351,6 @@ Tensor Trace::Import(const Tensor& tensor, std::size_t depth) {
   frame.captured.emplace(outer.node()->value, inner);
   return inner;
 }
-
-// ---- Cells ----------------------------------------------------------------------------------------------------------
-
-void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
-  CellFrame frame{&cell, scope(), inputs, 0};
-  nn::Cell* parent = cells_.empty() ? nullptr : cells_.back().cell;
-  std::string name = Lower(cell.TypeName());
-  if (cell.transparent()) name.clear();
-  const bool is_network = std::find(networks_.begin(), networks_.end(), &cell) != networks_.end();
-  if (parent != nullptr) {
-    NameFinder finder(&cell);
-    parent->VisitMembers(finder);
-    if (finder.name().has_value() && !is_network && !cell.transparent()) name = *finder.name();
-    if (!finder.name().has_value() && !cell.ParametersAndNames().empty()) {
-      Fail(absl::StrCat("a ", cell.TypeName(), " cell is called but not registered; name its member in MPC_CELL(",
-                        parent->TypeName(), ", ...)"));
-    }
-  }
-  if (is_network || frame.scope.path.empty()) {
-    frame.scope.path = name;
-  } else if (!name.empty()) {
-    absl::StrAppend(&frame.scope.path, "/", name);
-  }
-  if (is_network) frame.scope.network = true;
-  if (cell.is_loss()) frame.scope.network = false;
-  if (cell.to_float().has_value()) frame.scope.pin = cell.to_float();
-  if (depth() == 1) {
-    calls_.push_back({&cell, inputs, {}, next_call_site_, 0, false});
-    frame.call = calls_.size();
-  }
-  cells_.push_back(std::move(frame));
-}
-
-void Trace::LeaveCell(const std::vector<Tensor>& outputs) {
-  const CellFrame& frame = cells_.back();
-  if (frame.call != 0) {
-    calls_[frame.call - 1].outputs = outputs;
-    calls_[frame.call - 1].last = calls_.size();
-  }
-  cells_.pop_back();
-}
-
-compiler::Scope Trace::scope() const { return cells_.empty() ? compiler::Scope() : cells_.back().scope; }
-
-std::string Trace::path() const { return scope().path; }
 
 void Trace::Fail(const std::string& message) {
   if (failed()) return;

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <typeindex>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,6 +33,19 @@ struct RngState {
   Parameter step;
 };
 RngState MakeRngState(std::uint64_t seed);
+
+/// An amp::AutoCast scope.
+struct PrecisionScope {
+  std::string level;
+  std::optional<DType> low;
+  std::vector<std::string> low_operations;  ///< pinned low inside
+  std::vector<std::string> f32_operations;  ///< pinned f32 inside
+};
+
+/// Counts the amp::AutoCast scopes of this thread that were opened outside tracing.
+void CountUntracedScope(int change);
+/// Errors (FAILED_PRECONDITION): such a scope is open.
+absl::Status CheckNoUntracedScope();
 
 /// Records operations, Cells and state while it is the current trace of its thread. The first error is kept with the
 /// Cell path; after it operations return poisoned tensors.
@@ -69,7 +84,13 @@ class Trace {
     std::vector<Tensor> gradients;
   };
   Gradients ValueAndGrad(const nn::Cell* cell, const TensorFunction& function, const std::vector<Tensor>& inputs,
-                         absl::Span<const Parameter> parameters, const Tensor& seed);
+                         absl::Span<const Parameter> parameters, const Tensor& seed, std::int64_t loss_id);
+  /// One gradient a parameter, of the value that `loss` read it with. `seed` may be undefined: 1.
+  std::vector<Tensor> Backward(const Tensor& loss, absl::Span<const Parameter> parameters, const Tensor& seed,
+                               std::int64_t loss_id);
+  /// `forward(inputs)`, differentiated by `rule`: from inputs, outputs and cotangents to cotangents.
+  std::vector<Tensor> CustomVjp(const TensorFunction& forward, const TensorFunction& rule,
+                                const std::vector<Tensor>& inputs);
 
   // State.
   Tensor Read(const Parameter& parameter);
@@ -85,6 +106,8 @@ class Trace {
   /// The state prefix of the optimizer that counts its updates in `step`: "optimizer" for the first one of the trace,
   /// then "optimizer2", ...
   std::string OptimizerPrefix(const Parameter& step);
+  /// The same for a loss scaler by its scale: "scaler", "scaler2", ...
+  std::string ScalerPrefix(const Parameter& scale);
   /// Seed and step of the generator, and the id of this use.
   struct RandomUse {
     Tensor seed;
@@ -95,9 +118,52 @@ class Trace {
   /// Parameters the trace has read or assigned, in order of first use.
   const std::vector<Parameter>& used() const { return used_; }
 
+  /// True in the step itself, false in a function that is differentiated.
+  bool in_step() const { return depth() == 1; }
+
+  // What a step tells beside its outputs.
+  /// A scalar that the step reports under `name` ("gradient_norm", "finite"); of two with one name the last counts.
+  void Record(std::string_view name, const Tensor& value);
+  /// Records that are made on request only.
+  void RequestRecords(std::vector<std::string> names) { requested_records_ = std::move(names); }
+  bool wants(std::string_view record) const;
+  /// Returns `tensor` from the step under `name`, whatever function it is computed in.
+  void Tap(const std::string& name, const Tensor& tensor);
+  /// Calls `hook` when the step ends, before its state is collected.
+  void AtEnd(std::function<void()> hook) { end_hooks_.push_back(std::move(hook)); }
+  /// What a part of the front end keeps while this trace runs: one object a type.
+  template <typename T>
+  T& Local() {
+    std::shared_ptr<void>& slot = locals_[std::type_index(typeid(T))];
+    if (slot == nullptr) slot = std::make_shared<T>();
+    return *static_cast<T*>(slot.get());
+  }
+
   // Cells.
   void EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs);
-  void LeaveCell(const std::vector<Tensor>& outputs);
+  /// The outputs as the caller gets them: those of a network in the type that SetNetworkOutputs asked for.
+  std::vector<Tensor> LeaveCell(std::vector<Tensor> outputs);
+  /// Rounds the floating outputs of networks to `dtype`. A network that is differentiated itself returns its loss first
+  /// and is left alone.
+  void SetNetworkOutputs(DType dtype) { network_outputs_ = dtype; }
+  /// amp::AutoCast.
+  void EnterPrecision(PrecisionScope scope) { precision_.push_back(std::move(scope)); }
+  void LeavePrecision() { precision_.pop_back(); }
+  /// Operations that are no Cell's but have a path of their own, outside every network, while it lives: an optimizer's.
+  class PathScope {
+   public:
+    PathScope(Trace& trace, std::string path) : trace_(trace) {
+      compiler::Scope scope;
+      scope.path = std::move(path);
+      trace_.cells_.push_back({nullptr, std::move(scope), {}, 0});
+    }
+    ~PathScope() { trace_.cells_.pop_back(); }
+    PathScope(const PathScope&) = delete;
+    PathScope& operator=(const PathScope&) = delete;
+
+   private:
+    Trace& trace_;
+  };
   /// Path of the innermost Cell.
   std::string path() const;
   bool training() const { return training_; }
@@ -115,6 +181,7 @@ class Trace {
     Tensor current;
     bool assigned = false;
     bool read = false;
+    std::vector<Tensor> earlier;  ///< what `current` was, first to last
   };
   struct Deferred {
     std::string op;
@@ -149,11 +216,18 @@ class Trace {
 
   std::size_t depth() const { return frames_.size(); }
   compiler::Scope scope() const;
+  /// The scope of an operation: with the level and the pins of the innermost amp::AutoCast.
+  compiler::Scope ScopeOf(std::string_view op) const;
   Tensor Symbolic(const compiler::TypedValue& value, std::size_t depth) const;
   /// `tensor` as a value of the function at `depth`: constants are made, outer values become arguments.
   Tensor Import(const Tensor& tensor, std::size_t depth);
   StateValue& StateAt(const Parameter& parameter, std::size_t depth);
+  /// Traces `function` as a private function that may read its arguments only; returns its name.
+  std::string TraceIsolated(std::string_view name, const std::vector<TensorSpec>& arguments,
+                            const TensorFunction& function, std::vector<Tensor>* outputs);
   void FlushDeferred(const Parameter* reader);
+  /// In a step with an optimizer: fails for a gradient that no optimizer takes.
+  void CheckUpdates();
   void EmitUpdate(const Deferred& update);
   /// The plain call of `cell` on `inputs` that has not been replaced yet, or null.
   CellCall* FindEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs);
@@ -166,11 +240,20 @@ class Trace {
   std::vector<Frame> frames_;
   std::vector<CellFrame> cells_;
   std::vector<CellCall> calls_;
+  std::vector<PrecisionScope> precision_;
+  std::optional<DType> network_outputs_;
+  std::vector<const nn::Cell*> losses_;  ///< Cells that are differentiated themselves
   std::vector<Parameter> used_;
   std::vector<Parameter> updated_;
   std::vector<Parameter> differentiated_;  ///< asked for in a gradient
   std::vector<Parameter> read_by_losses_;
   std::vector<Parameter> optimizer_steps_;
+  std::vector<Parameter> scaler_scales_;
+  std::vector<std::pair<std::string, Tensor>> records_;
+  std::vector<std::string> requested_records_;
+  std::vector<std::pair<std::string, Tensor>> taps_;
+  std::vector<std::function<void()>> end_hooks_;
+  std::map<std::type_index, std::shared_ptr<void>> locals_;
   std::optional<std::vector<Parameter>> registered_;
   std::int64_t next_call_site_ = 0;
   bool uses_random_ = false;

@@ -1,17 +1,47 @@
 #include "frontend/amp/loss_scale.h"
 
+#include <array>
 #include <cmath>
 #include <iostream>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 
 namespace mpc {
 namespace {
 
-Parameter ScalerField(const std::string& name, Tensor value) {
-  Parameter field(value, {.requires_grad = false, .role = "scaler"});
-  field.set_name("scaler." + name);
-  return field;
+// In the order of mpc.update_loss_scale's operands. Those from `kFirstSetting` on do not move in a step.
+constexpr std::array<const char*, 13> kFields = {"scale",     "good",    "bad",     "skipped", "consecutive",
+                                                 "growth",    "backoff", "minimum", "maximum", "interval",
+                                                 "bad_limit", "dynamic", "skip"};
+constexpr std::size_t kFirstSetting = 5;
+
+/// What field number `field` starts from.
+Tensor FieldValue(const LossScaleConfig& config, std::size_t field) {
+  const auto f32 = [](double value) { return Tensor::Scalar(static_cast<float>(value)); };
+  const auto i32 = [](std::int64_t value) { return Tensor::Scalar(static_cast<std::int32_t>(value)); };
+  switch (field) {
+    case 0:
+      return f32(config.mode == LossScaleConfig::Mode::kNone ? 1.0 : config.init);
+    case 5:
+      return f32(config.growth);
+    case 6:
+      return f32(config.backoff);
+    case 7:
+      return f32(config.minimum);
+    case 8:
+      return f32(config.maximum);
+    case 9:
+      return i32(config.growth_interval);
+    case 10:
+      return i32(config.backoff_interval);
+    case 11:
+      return i32(config.mode == LossScaleConfig::Mode::kDynamic);
+    case 12:
+      return i32(config.skip);
+    default:
+      return i32(0);
+  }
 }
 
 absl::Status OutOfRange(const char* field, double value, const char* range) {
@@ -56,28 +86,61 @@ absl::Status LossScaleConfig::Validate() const {
 }
 
 LossScaler::LossScaler(const LossScaleConfig& config) : config_(config) {
-  const auto f32 = [](double value) { return Tensor::Scalar(static_cast<float>(value)); };
-  const auto i32 = [](std::int64_t value) { return Tensor::Scalar(static_cast<std::int32_t>(value)); };
-  state_ = {ScalerField("scale", f32(config.mode == LossScaleConfig::Mode::kNone ? 1.0 : config.init)),
-            ScalerField("good", i32(0)),
-            ScalerField("bad", i32(0)),
-            ScalerField("skipped", i32(0)),
-            ScalerField("consecutive", i32(0)),
-            ScalerField("growth", f32(config.growth)),
-            ScalerField("backoff", f32(config.backoff)),
-            ScalerField("minimum", f32(config.minimum)),
-            ScalerField("maximum", f32(config.maximum)),
-            ScalerField("interval", i32(config.growth_interval)),
-            ScalerField("bad_limit", i32(config.backoff_interval)),
-            ScalerField("dynamic", i32(config.mode == LossScaleConfig::Mode::kDynamic)),
-            ScalerField("skip", i32(config.skip))};
+  for (std::size_t field = 0; field < kFields.size(); ++field) {
+    state_.emplace_back(FieldValue(config, field), ParameterOptions{.requires_grad = false, .role = "scaler"});
+  }
+  SetPrefix("scaler");
 }
 
-double LossScaler::Field(std::string_view name) const {
-  for (const Parameter& field : state_) {
-    if (field.name() == name) return field.Value()->Item<double>();
+void LossScaler::SetPrefix(const std::string& prefix) {
+  for (std::size_t field = 0; field < kFields.size(); ++field) {
+    state_[field].set_name(absl::StrCat(prefix, ".", kFields[field]));
   }
-  return 0;
+}
+
+double LossScaler::Field(std::size_t index) const { return state_[index].Value()->Item<double>(); }
+
+LossScaleConfig LossScaler::current() const {
+  LossScaleConfig config = config_;
+  config.growth = Field(5);
+  config.backoff = Field(6);
+  config.minimum = Field(7);
+  config.maximum = Field(8);
+  config.growth_interval = static_cast<std::int64_t>(Field(9));
+  config.backoff_interval = static_cast<std::int64_t>(Field(10));
+  if (config.mode != LossScaleConfig::Mode::kNone) {
+    config.mode = Field(11) != 0 ? LossScaleConfig::Mode::kDynamic : LossScaleConfig::Mode::kStatic;
+  }
+  return config;
+}
+
+absl::Status LossScaler::Configure(const LossScaleConfig& config) {
+  if (absl::Status status = config.Validate(); !status.ok()) return status;
+  for (std::size_t field = kFirstSetting; field < kFields.size(); ++field) {
+    if (absl::Status status = state_[field].SetData(FieldValue(config, field)); !status.ok()) return status;
+  }
+  config_.init = config.init;
+  return absl::OkStatus();
+}
+
+absl::Status LossScaler::CheckScale(double scale) {
+  if (scale >= 0x1p-126 && scale <= 0x1p126) return absl::OkStatus();
+  return OutOfRange("the scale", scale, "in [2^-126, 2^126]");
+}
+
+absl::Status LossScaler::SetScale(double scale) {
+  if (absl::Status status = CheckScale(scale); !status.ok()) return status;
+  return state_[0].SetData(Tensor::Scalar(static_cast<float>(scale)));
+}
+
+absl::Status LossScaler::SetCounters(std::int64_t good, std::int64_t bad) {
+  for (std::int64_t count : {good, bad}) {
+    if (count < 0 || count > std::numeric_limits<std::int32_t>::max()) {
+      return OutOfRange("a counter", static_cast<double>(count), "in [0, 2^31)");
+    }
+  }
+  absl::Status status = state_[1].SetData(Tensor::Scalar(static_cast<std::int32_t>(good)));
+  return status.ok() ? state_[2].SetData(Tensor::Scalar(static_cast<std::int32_t>(bad))) : status;
 }
 
 LossScaleConfig FixedLossScaleManager::config() const {

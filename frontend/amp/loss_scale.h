@@ -32,18 +32,35 @@ struct LossScaleConfig {
 };
 
 /// The scaler's fields as state: "scaler.scale", "scaler.good", ... Configuration is state too, so that it can change
-/// between steps without a recompile.
+/// between steps without a recompile. The second scaler of a step is "scaler2".
 class LossScaler {
  public:
   explicit LossScaler(const LossScaleConfig& config);
+  /// The configuration at construction: mode, skip and unscale, which a step is compiled with.
   const LossScaleConfig& config() const { return config_; }
+  /// In the order of mpc.update_loss_scale's operands; the first five move in a step.
   const std::vector<Parameter>& state() const { return state_; }
-  double scale() const { return Field("scaler.scale"); }
-  std::int64_t skipped_steps() const { return static_cast<std::int64_t>(Field("scaler.skipped")); }
-  std::int64_t consecutive_skips() const { return static_cast<std::int64_t>(Field("scaler.consecutive")); }
+  double scale() const { return Field(0); }
+  std::int64_t good_steps() const { return static_cast<std::int64_t>(Field(1)); }  ///< since the scale last moved
+  std::int64_t bad_steps() const { return static_cast<std::int64_t>(Field(2)); }   ///< in a row, towards a backoff
+  std::int64_t skipped_steps() const { return static_cast<std::int64_t>(Field(3)); }
+  std::int64_t consecutive_skips() const { return static_cast<std::int64_t>(Field(4)); }
+
+  /// The configuration as the state says it now.
+  LossScaleConfig current() const;
+  /// Changes limits, factors, intervals, `init` and whether the scale moves; the next step sees it, without a
+  /// recompile. The current scale stays. Errors: those of Validate, and then nothing changes.
+  absl::Status Configure(const LossScaleConfig& config);
+  /// Sets the current scale. Errors: outside [2^-126, 2^126].
+  absl::Status SetScale(double scale);
+  static absl::Status CheckScale(double scale);
+  /// Sets the counters, both >= 0.
+  absl::Status SetCounters(std::int64_t good, std::int64_t bad);
+  /// Names the state after its place in a step.
+  void SetPrefix(const std::string& prefix);
 
  private:
-  double Field(std::string_view name) const;
+  double Field(std::size_t index) const;
   LossScaleConfig config_;
   std::vector<Parameter> state_;
 };

@@ -49,6 +49,17 @@ absl::StatusOr<std::int64_t> Dataset::size() const {
 }
 
 Dataset Dataset::Map(MapFunction function, std::string_view column) const {
+  if (function == nullptr) return MapRows(nullptr, column, /*positional=*/false);
+  return MapRows(
+      [function = std::move(function)](const Tensor& tensor, const RowPosition&) { return function(tensor); }, column,
+      /*positional=*/false);
+}
+
+Dataset Dataset::Map(PositionMapFunction function, std::string_view column) const {
+  return MapRows(std::move(function), column, /*positional=*/true);
+}
+
+Dataset Dataset::MapRows(PositionMapFunction function, std::string_view column, bool positional) const {
   if (!status_.ok()) return *this;
   const ColumnNames& names = column_names();
   const auto found = std::find(names.begin(), names.end(), column);
@@ -57,7 +68,7 @@ Dataset Dataset::Map(MapFunction function, std::string_view column) const {
         absl::StrCat("Map: no column '", std::string(column), "'; columns are ", absl::StrJoin(names, ", "))));
   }
   if (function == nullptr) return Dataset(absl::InvalidArgumentError("Map needs a function"));
-  return Then<internal::MapNode>(std::move(function), static_cast<std::size_t>(found - names.begin()));
+  return Then<internal::MapNode>(std::move(function), static_cast<std::size_t>(found - names.begin()), positional);
 }
 
 Dataset Dataset::Shuffle(std::uint64_t seed) const {

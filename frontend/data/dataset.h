@@ -24,6 +24,16 @@ namespace mpc::data {
 /// fits. With Prefetch it is called on another thread.
 using MapFunction = std::function<absl::StatusOr<Tensor>(const Tensor&)>;
 
+/// Where a row stands in what a Map reads.
+struct RowPosition {
+  std::int64_t epoch = 0;
+  std::int64_t row = 0;  ///< of the epoch
+};
+
+/// As MapFunction, for what changes from epoch to epoch: random augmentation that draws from (seed, position) gives the
+/// same rows again when training resumes in the middle.
+using PositionMapFunction = std::function<absl::StatusOr<Tensor>(const Tensor&, const RowPosition&)>;
+
 /// A cheap handle: copies share one pipeline, and each method returns a new one that reads from this.
 ///
 ///   auto train = data::GeneratorDataset(rows, {"data", "label"}).Shuffle(1).Batch(32, /*drop_remainder=*/true);
@@ -44,6 +54,8 @@ class Dataset {
 
   /// Applies `function` to column `column`. Errors of the function carry the column and the row.
   Dataset Map(MapFunction function, std::string_view column) const;
+  /// The rows have no random access after it: a Shuffle holds them in memory.
+  Dataset Map(PositionMapFunction function, std::string_view column) const;
   /// A new random order every epoch, a function of (seed, epoch) alone. Over a source without random access (a
   /// generator function, batches, repetitions) the rows of an epoch are held in memory.
   Dataset Shuffle(std::uint64_t seed) const;
@@ -66,6 +78,7 @@ class Dataset {
  private:
   template <typename Node, typename... Arguments>
   Dataset Then(Arguments&&... arguments) const;
+  Dataset MapRows(PositionMapFunction function, std::string_view column, bool positional) const;
 
   absl::Status status_;
   internal::NodePointer node_;

@@ -61,21 +61,27 @@ class GeneratorNode : public DatasetNode {
 
 class MapNode : public DatasetNode, public std::enable_shared_from_this<MapNode> {
  public:
-  MapNode(NodePointer input, MapFunction function, std::size_t column)
-      : DatasetNode(input->column_names()), input_(std::move(input)), function_(std::move(function)), column_(column) {}
+  /// `positional`: the function reads its position, which Get does not know.
+  MapNode(NodePointer input, PositionMapFunction function, std::size_t column, bool positional)
+      : DatasetNode(input->column_names()),
+        input_(std::move(input)),
+        function_(std::move(function)),
+        column_(column),
+        positional_(positional) {}
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
   absl::StatusOr<std::int64_t> size() const override { return input_->size(); }
   bool size_is_known() const override { return input_->size_is_known(); }
-  bool random_access() const override { return input_->random_access(); }
+  bool random_access() const override { return !positional_ && input_->random_access(); }
   absl::StatusOr<Row> Get(std::int64_t index) const override;
 
-  /// Maps row number `index` in place.
-  absl::Status Apply(std::int64_t index, Row* row) const;
+  /// Maps the row at `position` in place.
+  absl::Status Apply(const RowPosition& position, Row* row) const;
 
  private:
   NodePointer input_;
-  MapFunction function_;
+  PositionMapFunction function_;
   std::size_t column_;
+  bool positional_;
 };
 
 class ShuffleNode : public DatasetNode {

@@ -47,4 +47,21 @@ class MSELoss : public LossBase {
   MSELossOptions options_;
 };
 
+struct BCEWithLogitsLossOptions {
+  std::string reduction = "mean";  ///< none, mean, sum
+};
+
+/// Binary cross-entropy of sigmoid(logits) against labels of the same shape in [0, 1].
+class BCEWithLogitsLoss : public LossBase {
+ public:
+  MPC_CELL(BCEWithLogitsLoss)
+  explicit BCEWithLogitsLoss(const BCEWithLogitsLossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& logits, const Tensor& labels) {
+    return binary_cross_entropy_with_logits(logits, labels, options_.reduction);
+  }
+
+ private:
+  BCEWithLogitsLossOptions options_;
+};
+
 }  // namespace mpc::nn

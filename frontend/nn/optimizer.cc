@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/amp/session.h"
 #include "frontend/trace.h"
 
 namespace mpc::nn {
 namespace {
-
-std::vector<Tensor> Emit(std::string_view op, const Tensor& parameter, const std::vector<Tensor>& slots,
-                         std::vector<Tensor> rest, const Attributes& attributes) {
-  std::vector<Tensor> operands{parameter};
-  operands.insert(operands.end(), slots.begin(), slots.end());
-  operands.insert(operands.end(), rest.begin(), rest.end());
-  return mpc::internal::Trace::Current()->Emit(op, operands, attributes);
-}
 
 std::string NameOf(const Parameter& parameter) {
   return parameter.name().empty() ? absl::StrCat("<unnamed ", ShapeToString(parameter.shape()), ">") : parameter.name();
@@ -23,52 +17,108 @@ std::string NameOf(const Parameter& parameter) {
 
 }  // namespace
 
-Optimizer::Optimizer(std::vector<Parameter> parameters, double learning_rate, double loss_scale,
-                     std::vector<std::string> slot_names)
-    : parameters_(std::move(parameters)),
-      learning_rate_(Tensor::Scalar(static_cast<float>(learning_rate)),
-                     {.requires_grad = false, .role = "learning_rate"}),
-      step_(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = "step"}),
+Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::vector<std::string> slot_names)
+    : step_(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = "step"}),
       slot_names_(std::move(slot_names)),
-      loss_scale_(loss_scale) {
+      loss_scale_(common.loss_scale),
+      skip_decay_of_norms_(common.skip_decay_of_norms && !groups.grouped()) {
+  for (const ParameterGroup& group : groups.groups()) {
+    const LearningRate& rate = group.learning_rate.has_value() ? *group.learning_rate : common.learning_rate;
+    if (!rate.status().ok()) Reject(std::string(rate.status().message()));
+    const double decay = group.weight_decay.value_or(common.weight_decay);
+    if (!(decay >= 0) || std::isinf(decay)) {
+      Reject(absl::StrCat("weight_decay must be a finite number >= 0, got ", decay));
+    }
+    groups_.push_back(
+        {rate,
+         Parameter(Tensor::Scalar(static_cast<float>(rate.value())), {.requires_grad = false, .role = "learning_rate"}),
+         decay});
+    for (const Parameter& parameter : group.params) AddParameter(parameter, groups_.size() - 1);
+    if (groups.grouped() && group.params.empty()) {
+      Reject(absl::StrCat("parameter group ", groups_.size() - 1, " is empty"));
+    }
+  }
   if (parameters_.empty()) Reject("got no parameters; pass net.TrainableParams()");
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!parameters_[i].defined()) {
-      Reject(absl::StrCat("parameter ", i, " is undefined"));
-      return;
-    }
-    if (std::find(parameters_.begin(), parameters_.begin() + static_cast<std::ptrdiff_t>(i), parameters_[i]) !=
-        parameters_.begin() + static_cast<std::ptrdiff_t>(i)) {
-      Reject(absl::StrCat("parameter '", NameOf(parameters_[i]), "' is given twice"));
-    }
-    std::vector<Parameter> slots;
-    for (std::size_t slot = 0; slot < slot_names_.size(); ++slot) {
-      slots.emplace_back(parameters_[i].shape(), Zeros(), ParameterOptions{.requires_grad = false, .role = "slot"});
-    }
-    slots_.push_back(std::move(slots));
+  if (!(loss_scale_ > 0) || std::isinf(loss_scale_)) {
+    Reject(absl::StrCat("loss_scale must be a finite number > 0, got ", loss_scale_));
   }
-  if (!(learning_rate >= 0) || std::isinf(learning_rate)) {
-    Reject(absl::StrCat("learning_rate must be a finite number >= 0, got ", learning_rate));
+}
+
+void Optimizer::AddParameter(const Parameter& parameter, std::size_t group) {
+  if (!parameter.defined()) {
+    Reject(absl::StrCat("parameter ", parameters_.size(), " is undefined"));
+    return;
   }
-  if (!(loss_scale > 0) || std::isinf(loss_scale)) {
-    Reject(absl::StrCat("loss_scale must be a finite number > 0, got ", loss_scale));
+  if (std::find(parameters_.begin(), parameters_.end(), parameter) != parameters_.end()) {
+    Reject(absl::StrCat("parameter '", NameOf(parameter), "' is given twice"));
+    return;
   }
+  parameters_.push_back(parameter);
+  group_of_.push_back(group);
+  std::vector<Parameter> slots;
+  for (std::size_t slot = 0; slot < slot_names_.size(); ++slot) {
+    slots.emplace_back(parameter.shape(), Zeros(), ParameterOptions{.requires_grad = false, .role = "slot"});
+  }
+  slots_.push_back(std::move(slots));
 }
 
 void Optimizer::Reject(const std::string& message) {
   if (status_.ok()) status_ = absl::InvalidArgumentError(absl::StrCat("optimizer: ", message));
 }
 
-absl::Status Optimizer::SetLearningRate(double learning_rate) {
-  if (!(learning_rate >= 0) || std::isinf(learning_rate)) {
-    return absl::InvalidArgumentError(absl::StrCat("learning_rate must be a finite number >= 0, got ", learning_rate));
+void Optimizer::CheckBetas(double beta1, double beta2) {
+  const auto valid = [](double beta) { return beta >= 0 && beta < 1; };
+  if (!valid(beta1) || !valid(beta2)) {
+    Reject(absl::StrCat("beta1 and beta2 must be in [0, 1), got ", beta1, " and ", beta2));
   }
-  return learning_rate_.SetData(Tensor::Scalar(static_cast<float>(learning_rate)));
 }
 
-absl::StatusOr<double> Optimizer::learning_rate() const {
-  absl::StatusOr<Tensor> value = learning_rate_.Value();
+absl::Status Optimizer::CheckLossScale(const LossScaleConfig& config) const {
+  const bool divides = config.mode == LossScaleConfig::Mode::kStatic && !config.unscale;
+  if (!divides || (divides_by_loss_scale() && loss_scale_ == config.init)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("FixedLossScaleManager(loss_scale = ", config.init,
+                   ", drop_overflow_update = false) needs an optimizer ", "with the same loss_scale, but ", TypeName(),
+                   divides_by_loss_scale() ? absl::StrCat(" has ", loss_scale_) : " has none",
+                   ": gradients would be scaled wrongly"));
+}
+
+absl::Status Optimizer::SetLearningRate(double learning_rate) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (absl::Status status = SetLearningRate(group, learning_rate); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Optimizer::SetLearningRate(std::size_t group, double learning_rate) {
+  if (group >= groups_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter group ", group, " does not exist; the optimizer has ", groups_.size()));
+  }
+  if (groups_[group].rate.is_schedule()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a schedule computes the learning rate of parameter group ", group, "; it cannot be set"));
+  }
+  const LearningRate rate(learning_rate);
+  if (!rate.status().ok()) return rate.status();
+  return groups_[group].state.SetData(Tensor::Scalar(static_cast<float>(learning_rate)));
+}
+
+absl::StatusOr<double> Optimizer::learning_rate(std::size_t group) const {
+  if (group >= groups_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter group ", group, " does not exist; the optimizer has ", groups_.size()));
+  }
+  if (groups_[group].rate.is_schedule()) {
+    return absl::FailedPreconditionError(
+        "a schedule computes the learning rate in the step; ask for it as the record \"learning_rate\"");
+  }
+  absl::StatusOr<Tensor> value = groups_[group].state.Value();
   return value.ok() ? value->TryItem<double>() : value.status();
+}
+
+double Optimizer::weight_decay(std::size_t group) const {
+  return group < groups_.size() ? groups_[group].weight_decay : 0.0;
 }
 
 absl::StatusOr<std::int64_t> Optimizer::step() const {
@@ -76,10 +126,20 @@ absl::StatusOr<std::int64_t> Optimizer::step() const {
   return value.ok() ? value->TryItem<std::int64_t>() : value.status();
 }
 
+void Optimizer::SetPlace(std::size_t place) {
+  prefix_ = place == 0 ? "optimizer" : absl::StrCat("optimizer", place + 1);
+}
+
 std::vector<Parameter> Optimizer::State() {
-  learning_rate_.set_name(absl::StrCat(prefix_, ".learning_rate"));
+  std::vector<Parameter> state;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (groups_[group].rate.is_schedule()) continue;
+    const std::string name = group == 0 ? "learning_rate" : absl::StrCat("group", group, ".learning_rate");
+    groups_[group].state.set_name(absl::StrCat(prefix_, ".", name));
+    state.push_back(groups_[group].state);
+  }
   step_.set_name(absl::StrCat(prefix_, ".step"));
-  std::vector<Parameter> state{learning_rate_, step_};
+  state.push_back(step_);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     for (std::size_t slot = 0; slot < slot_names_.size(); ++slot) {
       slots_[i][slot].set_name(absl::StrCat(prefix_, ".", parameters_[i].name(), ".", slot_names_[slot]));
@@ -89,7 +149,27 @@ std::vector<Parameter> Optimizer::State() {
   return state;
 }
 
+std::vector<Tensor> Optimizer::Rates(const Tensor& step) const {
+  std::vector<Tensor> rates;
+  for (const Group& group : groups_) {
+    rates.push_back(group.rate.is_schedule() ? group.rate.At(step) : group.state.Read());
+  }
+  return rates;
+}
+
+double Optimizer::DecayOf(std::size_t index) const {
+  const std::string& name = parameters_[index].name();
+  if (skip_decay_of_norms_ && (absl::StrContains(name, "beta") || absl::StrContains(name, "gamma"))) return 0.0;
+  return groups_[group_of_[index]].weight_decay;
+}
+
 bool Optimizer::operator()(const std::vector<Tensor>& gradients) {
+  auto* trace = mpc::internal::Trace::Current();
+  if (trace == nullptr) return false;
+  return Apply(gradients, amp::internal::UpdatePredicate(*trace, *this));
+}
+
+bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predicate) {
   auto* trace = mpc::internal::Trace::Current();
   if (trace == nullptr) return false;
   if (!status_.ok()) trace->Fail(std::string(status_.message()));
@@ -99,9 +179,12 @@ bool Optimizer::operator()(const std::vector<Tensor>& gradients) {
   }
   if (trace->failed()) return false;
   prefix_ = trace->OptimizerPrefix(step_);
+  // The loss-scale wrap takes the operations of one path as one optimizer.
+  const mpc::internal::Trace::PathScope scope(*trace, prefix_);
   State();
-  const Tensor learning_rate = learning_rate_.Read();
   const Tensor step = step_.Read();
+  const std::vector<Tensor> rates = Rates(step);
+  if (prefix_ == "optimizer" && trace->wants("learning_rate")) trace->Record("learning_rate", rates[0]);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     // Frozen parameters keep their slots and stay as they are.
     if (!parameters_[i].requires_grad()) continue;
@@ -111,81 +194,30 @@ bool Optimizer::operator()(const std::vector<Tensor>& gradients) {
       trace->Fail(absl::StrCat("parameter '", NameOf(parameters_[i]), "' is updated by two optimizers"));
       return false;
     }
-    std::vector<Tensor> slots;
-    for (const Parameter& slot : slots_[i]) slots.push_back(slot.Read());
-    const std::vector<Tensor> updated = Update(parameters_[i].Read(), slots, gradients[i], learning_rate, step);
+    Operands operands{parameters_[i].Read(), {}, gradients[i], rates[group_of_[i]], step, predicate, DecayOf(i)};
+    for (const Parameter& slot : slots_[i]) operands.slots.push_back(slot.Read());
+    const std::vector<Tensor> updated = Update(operands);
     if (trace->failed()) return false;
     trace->Assign(parameters_[i], updated[0]);
-    for (std::size_t slot = 0; slot < slots.size(); ++slot) trace->Assign(slots_[i][slot], updated[slot + 1]);
+    for (std::size_t slot = 0; slot < slots_[i].size(); ++slot) trace->Assign(slots_[i][slot], updated[slot + 1]);
   }
-  trace->Assign(step_, trace->Emit("increment", {step}, {})[0]);
+  std::vector<Tensor> counter{step};
+  if (predicate.defined()) counter.push_back(predicate);
+  trace->Assign(step_, trace->Emit("increment", counter, {})[0]);
   return true;
 }
 
-SGD::SGD(std::vector<Parameter> parameters, const SGDOptions& options)
-    : Optimizer(std::move(parameters), options.learning_rate, options.loss_scale, {"velocity"}), options_(options) {
-  if (options.momentum < 0) Reject(absl::StrCat("momentum must be >= 0, got ", options.momentum));
-  if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
-    Reject("nesterov needs momentum > 0 and dampening = 0");
-  }
-}
-
-std::vector<Tensor> SGD::Update(const Tensor& parameter, const std::vector<Tensor>& slots, const Tensor& gradient,
-                                const Tensor& learning_rate, const Tensor& step) {
-  return Emit("sgd", parameter, slots, {gradient, learning_rate, step},
-              {{"momentum", options_.momentum},
-               {"dampening", options_.dampening},
-               {"nesterov", options_.nesterov},
-               {"weight_decay", options_.weight_decay},
-               {"loss_scale", options_.loss_scale}});
-}
-
-Momentum::Momentum(std::vector<Parameter> parameters, const MomentumOptions& options)
-    : Optimizer(std::move(parameters), options.learning_rate, options.loss_scale, {"velocity"}), options_(options) {
-  if (options.momentum < 0) Reject(absl::StrCat("momentum must be >= 0, got ", options.momentum));
-}
-
-std::vector<Tensor> Momentum::Update(const Tensor& parameter, const std::vector<Tensor>& slots, const Tensor& gradient,
-                                     const Tensor& learning_rate, const Tensor&) {
-  return Emit("momentum", parameter, slots, {gradient, learning_rate},
-              {{"momentum", options_.momentum},
-               {"nesterov", options_.use_nesterov},
-               {"weight_decay", options_.weight_decay},
-               {"loss_scale", options_.loss_scale}});
-}
-
-Adam::Adam(std::vector<Parameter> parameters, const AdamOptions& options)
-    : Optimizer(std::move(parameters), options.learning_rate, options.loss_scale, {"moment1", "moment2"}),
-      options_(options) {
-  if (!(options.beta1 >= 0 && options.beta1 < 1) || !(options.beta2 >= 0 && options.beta2 < 1)) {
-    Reject(absl::StrCat("beta1 and beta2 must be in [0, 1), got ", options.beta1, " and ", options.beta2));
-  }
-}
-
-std::vector<Tensor> Adam::Update(const Tensor& parameter, const std::vector<Tensor>& slots, const Tensor& gradient,
-                                 const Tensor& learning_rate, const Tensor& step) {
-  return Emit("adam", parameter, slots, {gradient, learning_rate, step},
-              {{"beta1", options_.beta1},
-               {"beta2", options_.beta2},
-               {"epsilon", options_.eps},
-               {"weight_decay", options_.weight_decay},
-               {"loss_scale", options_.loss_scale}});
-}
-
-AdamWeightDecay::AdamWeightDecay(std::vector<Parameter> parameters, const AdamWeightDecayOptions& options)
-    : Optimizer(std::move(parameters), options.learning_rate, 1.0, {"moment1", "moment2"}), options_(options) {
-  if (!(options.beta1 >= 0 && options.beta1 < 1) || !(options.beta2 >= 0 && options.beta2 < 1)) {
-    Reject(absl::StrCat("beta1 and beta2 must be in [0, 1), got ", options.beta1, " and ", options.beta2));
-  }
-}
-
-std::vector<Tensor> AdamWeightDecay::Update(const Tensor& parameter, const std::vector<Tensor>& slots,
-                                            const Tensor& gradient, const Tensor& learning_rate, const Tensor&) {
-  return Emit("adam_weight_decay", parameter, slots, {gradient, learning_rate},
-              {{"beta1", options_.beta1},
-               {"beta2", options_.beta2},
-               {"epsilon", options_.eps},
-               {"weight_decay", options_.weight_decay}});
+std::vector<Tensor> Optimizer::Emit(std::string_view op, const Operands& operands, bool with_step,
+                                    const Attributes& attributes) {
+  std::vector<Tensor> values{operands.parameter};
+  values.insert(values.end(), operands.slots.begin(), operands.slots.end());
+  values.push_back(operands.gradient);
+  values.push_back(operands.learning_rate);
+  if (with_step) values.push_back(operands.step);
+  if (operands.predicate.defined()) values.push_back(operands.predicate);
+  Attributes all = attributes;
+  all.Set("weight_decay", operands.weight_decay);
+  return mpc::internal::Trace::Current()->Emit(op, values, all);
 }
 
 }  // namespace mpc::nn

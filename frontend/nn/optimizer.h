@@ -1,152 +1,156 @@
-// Optimizers: they turn gradients into new parameter values, as operations of the traced step.
+// The base of optimizers: they turn gradients into new parameter values, as operations of the traced step.
 #pragma once
 
-#include <map>
+#include <initializer_list>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/amp/loss_scale.h"
+#include "frontend/nn/learning_rate.h"
 #include "frontend/parameter.h"
 #include "frontend/tensor.h"
+#include "kernels/attributes.h"
+
+namespace mpc::amp::internal {
+struct Session;
+}  // namespace mpc::amp::internal
 
 namespace mpc::nn {
 
-/// Base of optimizers. Owns its state: learning rate, step counter and slots; copies share it. Errors of construction
+/// Parameters that share what differs from the rest.
+struct ParameterGroup {
+  std::vector<Parameter> params;
+  std::optional<LearningRate> learning_rate;  ///< left out: the optimizer's
+  std::optional<double> weight_decay;         ///< left out: the optimizer's
+};
+
+/// What an optimizer trains: `net.TrainableParams()`, a list of Parameters, or groups:
+///
+///     nn::SGD opt({{.params = net.backbone.TrainableParams(), .learning_rate = 1e-3},
+///                  {.params = net.head.TrainableParams(), .weight_decay = 0.0}},
+///                 {.learning_rate = 1e-2, .weight_decay = 1e-4});
+class ParameterGroups {
+ public:
+  ParameterGroups() = default;
+  ParameterGroups(std::vector<Parameter> parameters)  // NOLINT: one group
+      : groups_{{std::move(parameters), {}, {}}}, grouped_(false) {}
+  ParameterGroups(std::initializer_list<Parameter> parameters)  // NOLINT
+      : ParameterGroups(std::vector<Parameter>(parameters)) {}
+  ParameterGroups(std::vector<ParameterGroup> groups) : groups_(std::move(groups)) {}  // NOLINT
+  ParameterGroups(std::initializer_list<ParameterGroup> groups) : groups_(groups) {}   // NOLINT
+
+  const std::vector<ParameterGroup>& groups() const { return groups_; }
+  /// False of a plain list of Parameters.
+  bool grouped() const { return grouped_; }
+
+ private:
+  std::vector<ParameterGroup> groups_;
+  bool grouped_ = true;
+};
+
+/// Base of optimizers. Owns its state: learning rates, step counter and slots; copies share it. Errors of construction
 /// (no parameters, a parameter given twice, a value out of range) are kept and returned by the first use.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
   const absl::Status& status() const { return status_; }
+  /// Of every group, in order.
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  std::size_t num_groups() const { return groups_.size(); }
   /// What gradients are divided by inside the optimizer (MindSpore's `loss_scale`); 1 where it has none.
   double loss_scale() const { return loss_scale_; }
   /// False for optimizers without a `loss_scale` option.
   virtual bool divides_by_loss_scale() const { return true; }
   virtual std::string TypeName() const = 0;
+  /// Errors: the scaler leaves the division to the optimizer, and its `loss_scale` differs or does not exist.
+  absl::Status CheckLossScale(const LossScaleConfig& config) const;
 
-  /// The next step uses it; no recompile. Errors: a negative or non-finite rate.
+  /// The next step uses it; no recompile. Without a group: every group. Errors: a negative or non-finite rate, no such
+  /// group, a rate that a schedule computes.
   absl::Status SetLearningRate(double learning_rate);
-  absl::StatusOr<double> learning_rate() const;
+  absl::Status SetLearningRate(std::size_t group, double learning_rate);
+  /// Errors: no such group, a schedule (its value is the record "learning_rate" of a step).
+  absl::StatusOr<double> learning_rate(std::size_t group = 0) const;
+  /// The weight decay of a group; 0 if there is no such group.
+  double weight_decay(std::size_t group = 0) const;
   /// Updates done; skipped steps do not count.
   absl::StatusOr<std::int64_t> step() const;
 
-  /// In a training step: applies `gradients` (in the order of `parameters()`). Returns true, for ops::Depend.
+  /// In a training step: applies `gradients` (in the order of `parameters()`); after amp::ScaleLoss for this optimizer
+  /// only where their check holds. Returns true, for ops::Depend.
   bool operator()(const std::vector<Tensor>& gradients);
+  /// The same where the rank-0 bool `predicate` holds; elsewhere no state of this optimizer changes. Undefined: always.
+  bool Apply(const std::vector<Tensor>& gradients, const Tensor& predicate);
 
-  /// Learning rate, step and slots, named after the parameters.
+  /// Learning rates, step and slots, named after the parameters.
   std::vector<Parameter> State();
 
- protected:
-  Optimizer(std::vector<Parameter> parameters, double learning_rate, double loss_scale,
-            std::vector<std::string> slot_names);
+  /// The place among the optimizers of a step, from 0: names its state "optimizer", "optimizer2", ...
+  void SetPlace(std::size_t place);
+  /// Counts updates; identifies the optimizer in a step.
+  const Parameter& step_counter() const { return step_; }
 
-  /// One update of `parameter`: emits the operation and returns the new values of parameter and slots.
-  virtual std::vector<Tensor> Update(const Tensor& parameter, const std::vector<Tensor>& slots, const Tensor& gradient,
-                                     const Tensor& learning_rate, const Tensor& step) = 0;
+  /// What amp::Initialize has given this optimizer; null without it.
+  const std::shared_ptr<amp::internal::Session>& amp_session() const { return amp_session_; }
+  void set_amp_session(std::shared_ptr<amp::internal::Session> session) { amp_session_ = std::move(session); }
+
+ protected:
+  /// Options that every optimizer has.
+  struct Common {
+    LearningRate learning_rate;
+    double weight_decay = 0.0;
+    double loss_scale = 1.0;
+    bool skip_decay_of_norms = false;
+  };
+  Optimizer(const ParameterGroups& groups, const Common& common, std::vector<std::string> slot_names);
+
+  /// One parameter's update.
+  struct Operands {
+    Tensor parameter;
+    std::vector<Tensor> slots;
+    Tensor gradient;
+    Tensor learning_rate;
+    Tensor step;
+    Tensor predicate;  ///< may be undefined
+    double weight_decay;
+  };
+  /// Emits the operation and returns the new values of parameter and slots.
+  virtual std::vector<Tensor> Update(const Operands& operands) = 0;
+  /// For `Update`: parameter, slots, gradient, learning rate, the step where the operation has it, the predicate.
+  static std::vector<Tensor> Emit(std::string_view op, const Operands& operands, bool with_step,
+                                  const Attributes& attributes);
+
   /// Keeps the first error.
   void Reject(const std::string& message);
+  /// Rejects decay rates of moments outside [0, 1).
+  void CheckBetas(double beta1, double beta2);
 
  private:
+  struct Group {
+    LearningRate rate;
+    Parameter state;  ///< the rate, where it is no schedule
+    double weight_decay;
+  };
+  void AddParameter(const Parameter& parameter, std::size_t group);
+  double DecayOf(std::size_t index) const;
+  std::vector<Tensor> Rates(const Tensor& step) const;
+
   std::vector<Parameter> parameters_;
+  std::vector<std::size_t> group_of_;  ///< by parameter
+  std::vector<Group> groups_;
   std::string prefix_ = "optimizer";  ///< of state names; the second optimizer of a step is "optimizer2"
-  Parameter learning_rate_;
   Parameter step_;
   std::vector<std::string> slot_names_;
   std::vector<std::vector<Parameter>> slots_;  ///< by parameter
   double loss_scale_;
+  bool skip_decay_of_norms_;
+  std::shared_ptr<amp::internal::Session> amp_session_;
   absl::Status status_;
-};
-
-struct SGDOptions {
-  double learning_rate = 0.1;
-  double momentum = 0.0;
-  double dampening = 0.0;
-  double weight_decay = 0.0;
-  bool nesterov = false;
-  double loss_scale = 1.0;
-};
-
-/// PyTorch's SGD; see mpc.sgd.
-class SGD : public Optimizer {
- public:
-  explicit SGD(std::vector<Parameter> parameters, const SGDOptions& options = {});
-  std::string TypeName() const override { return "SGD"; }
-
- protected:
-  std::vector<Tensor> Update(const Tensor& parameter, const std::vector<Tensor>& slots, const Tensor& gradient,
-                             const Tensor& learning_rate, const Tensor& step) override;
-
- private:
-  SGDOptions options_;
-};
-
-struct MomentumOptions {
-  double learning_rate = 0.1;
-  double momentum = 0.9;
-  double weight_decay = 0.0;
-  double loss_scale = 1.0;
-  bool use_nesterov = false;
-};
-
-/// v = momentum v + g; p -= lr v; see mpc.momentum.
-class Momentum : public Optimizer {
- public:
-  explicit Momentum(std::vector<Parameter> parameters, const MomentumOptions& options = {});
-  std::string TypeName() const override { return "Momentum"; }
-
- protected:
-  std::vector<Tensor> Update(const Tensor& parameter, const std::vector<Tensor>& slots, const Tensor& gradient,
-                             const Tensor& learning_rate, const Tensor& step) override;
-
- private:
-  MomentumOptions options_;
-};
-
-struct AdamOptions {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.0;  ///< coupled: added to the gradient
-  double loss_scale = 1.0;
-};
-
-/// See mpc.adam.
-class Adam : public Optimizer {
- public:
-  explicit Adam(std::vector<Parameter> parameters, const AdamOptions& options = {});
-  std::string TypeName() const override { return "Adam"; }
-
- protected:
-  std::vector<Tensor> Update(const Tensor& parameter, const std::vector<Tensor>& slots, const Tensor& gradient,
-                             const Tensor& learning_rate, const Tensor& step) override;
-
- private:
-  AdamOptions options_;
-};
-
-struct AdamWeightDecayOptions {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-6;
-  double weight_decay = 0.0;  ///< decoupled
-};
-
-/// No bias correction and no `loss_scale`; see mpc.adam_weight_decay.
-class AdamWeightDecay : public Optimizer {
- public:
-  explicit AdamWeightDecay(std::vector<Parameter> parameters, const AdamWeightDecayOptions& options = {});
-  std::string TypeName() const override { return "AdamWeightDecay"; }
-  bool divides_by_loss_scale() const override { return false; }
-
- protected:
-  std::vector<Tensor> Update(const Tensor& parameter, const std::vector<Tensor>& slots, const Tensor& gradient,
-                             const Tensor& learning_rate, const Tensor& step) override;
-
- private:
-  AdamWeightDecayOptions options_;
 };
 
 }  // namespace mpc::nn

@@ -21,6 +21,45 @@ void WithLossCell::VisitMembers(internal::MemberVisitor& visitor) {
   visitor.Visit("loss", *loss_.cell());
 }
 
+namespace {
+
+/// The networks among a step's members.
+class NetworkFinder : public internal::MemberVisitor {
+ public:
+  void Visit(const std::string&, Cell& cell) override {
+    if (cell.is_loss()) return;
+    const auto* with_loss = dynamic_cast<const WithLossCell*>(&cell);
+    networks.push_back(with_loss != nullptr ? with_loss->network().cell() : &cell);
+  }
+  void Visit(const std::string&, Parameter&) override {}
+
+  std::vector<const Cell*> networks;
+};
+
+}  // namespace
+
+bool TrainingStep::transparent() const {
+  NetworkFinder finder;
+  const_cast<TrainingStep*>(this)->VisitMembers(finder);
+  return finder.networks.size() <= 1;
+}
+
+void TrainingStep::ConfigureStep(mpc::internal::StepOptions& options) {
+  NetworkFinder finder;
+  VisitMembers(finder);
+  options.name = "train_step";
+  options.networks = finder.networks;
+  NameOptimizers(options);
+}
+
+void TrainingStep::NameOptimizers(mpc::internal::StepOptions& options) const {
+  const std::vector<Optimizer*> named = optimizers();
+  for (std::size_t place = 0; place < named.size(); ++place) {
+    named[place]->SetPlace(place);
+    options.optimizers.push_back(named[place]->step_counter());
+  }
+}
+
 void TrainOneStepCell::VisitMembers(internal::MemberVisitor& visitor) {
   visitor.Visit("network", *network.cell());
   Cell::VisitMembers(visitor);
@@ -29,7 +68,7 @@ void TrainOneStepCell::VisitMembers(internal::MemberVisitor& visitor) {
 Tensor TrainOneStepCell::Construct(const std::vector<Tensor>& inputs) {
   const Tensor seed = sens == 1.0 ? Tensor() : ops::Fill(DType::kF32, {}, sens);
   ops::ValueAndGradResult result = ops::ValueAndGrad(network, weights, inputs, seed);
-  return ops::Depend(result.value, optimizer(grad_reducer(std::move(result.gradients))));
+  return ops::Depend(result.value, optimizer(gradient_clip_.Apply(grad_reducer(std::move(result.gradients)))));
 }
 
 std::vector<Tensor> TrainOneStepCell::GradWithSens(std::vector<Tensor> tensors) {
@@ -41,10 +80,20 @@ std::vector<Tensor> TrainOneStepCell::GradWithSens(std::vector<Tensor> tensors) 
 void TrainOneStepCell::ConfigureStep(mpc::internal::StepOptions& options) {
   options.name = "train_step";
   // The network is what the levels act in; a loss Cell inside it excludes itself.
-  options.networks = {network.cell()};
-  if (auto* with_loss = dynamic_cast<WithLossCell*>(network.cell())) {
-    options.networks = {with_loss->network().cell()};
-  }
+  options.networks = {predicted_network().cell()};
+  NameOptimizers(options);
+}
+
+CellFunction TrainOneStepCell::predicted_network() const {
+  const auto* with_loss = dynamic_cast<const WithLossCell*>(network.cell());
+  return with_loss != nullptr ? with_loss->network() : network;
+}
+
+Tensor TrainOneStepWithLossScaleCell::Construct(const std::vector<Tensor>& inputs) {
+  absl::Status status = scaler_->config().Validate();
+  if (status.ok()) status = optimizer.CheckLossScale(scaler_->config());
+  if (!status.ok()) mpc::internal::Trace::Current()->Fail(std::string(status.message()));
+  return TrainOneStepCell::Construct(inputs);
 }
 
 void TrainOneStepWithLossScaleCell::ConfigureStep(mpc::internal::StepOptions& options) {

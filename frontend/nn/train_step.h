@@ -8,6 +8,7 @@
 
 #include "frontend/amp/loss_scale.h"
 #include "frontend/cell.h"
+#include "frontend/nn/clip.h"
 #include "frontend/nn/optimizer.h"
 #include "frontend/ops.h"
 
@@ -32,10 +33,46 @@ class WithLossCell : public Cell {
   CellFunction loss_;
 };
 
+/// Base of training steps: Cells whose `Construct` computes losses and their gradients and calls optimizers. Networks
+/// are members, named in MPC_CELL, and may be references; optimizers and scalers are plain members or references:
+///
+///     class Step : public mpc::nn::TrainingStep {
+///      public:
+///       MPC_CELL(Step, network)
+///       Step(Network& network, mpc::nn::Optimizer& optimizer) : network(network), optimizer(optimizer) {}
+///       mpc::Tensor Construct(mpc::Tensor x, mpc::Tensor label) {
+///         mpc::Tensor loss = softmax_cross_entropy(network(x), label);
+///         mpc::Tensor scaled = scaler.Scale(loss);
+///         scaler.Minimize(optimizer, ops::Backward(scaled, optimizer.parameters()));
+///         return loss;
+///       }
+///       Network& network;
+///       mpc::nn::Optimizer& optimizer;
+///       mpc::amp::AmpScaler scaler;
+///     };
+///
+/// Called directly it trains one step; `Model(step)` trains over a data set, whose columns are the inputs.
+class TrainingStep : public Cell {
+ public:
+  /// A single network keeps its own paths ("conv1.weight"); those of several begin with the member's name.
+  bool transparent() const override;
+  bool is_training_step() const override { return true; }
+  /// The levels act in the member Cells that are no losses; a loss Cell inside them excludes itself.
+  void ConfigureStep(mpc::internal::StepOptions& options) override;
+  /// What a Model predicts with; undefined: it cannot.
+  virtual CellFunction predicted_network() const { return {}; }
+  /// The optimizers, where the step can name them before it is traced: their state is known from the start.
+  virtual std::vector<Optimizer*> optimizers() const { return {}; }
+
+ protected:
+  /// For ConfigureStep: their state is named in that order.
+  void NameOptimizers(mpc::internal::StepOptions& options) const;
+};
+
 /// One training step: the loss of `network` on the inputs, its gradients with cotangent `sens`, the optimizer's update.
 /// Nothing divides by `sens`. Subclasses override it by a `Construct` of their own and use the protected members.
 /// Neither network nor optimizer is owned.
-class TrainOneStepCell : public Cell {
+class TrainOneStepCell : public TrainingStep {
  public:
   MPC_CELL(TrainOneStepCell)
   template <typename Network>
@@ -44,12 +81,15 @@ class TrainOneStepCell : public Cell {
 
   Tensor Construct(const std::vector<Tensor>& inputs);
   bool transparent() const override { return true; }
-  bool is_training_step() const override { return true; }
   void VisitMembers(internal::MemberVisitor& visitor) override;
   void ConfigureStep(mpc::internal::StepOptions& options) override;
-  /// What a Model asks: where the levels act.
+  /// `network`, without the loss where that is a Cell of its own.
+  CellFunction predicted_network() const override;
+  std::vector<Optimizer*> optimizers() const override { return {&optimizer}; }
   const CellFunction& trained_network() const { return network; }
   Optimizer& trained_by() const { return optimizer; }
+  /// Clips unscaled gradients; a `Construct` of a subclass clips its own.
+  void set_gradient_clip(const GradientClip& clip) { gradient_clip_ = clip; }
 
  protected:
   /// The gradients of `network` by `weights`: `grad(inputs..., sens)`; the last tensor is the cotangent.
@@ -69,6 +109,7 @@ class TrainOneStepCell : public Cell {
 
  private:
   std::vector<Tensor> GradWithSens(std::vector<Tensor> tensors);
+  GradientClip gradient_clip_;
 };
 
 /// A training step with loss scale: the seed is the scale, gradients are unscaled, a step that is not finite is
@@ -80,7 +121,7 @@ class TrainOneStepWithLossScaleCell : public TrainOneStepCell {
   TrainOneStepWithLossScaleCell(Network& network, Optimizer& optimizer, const LossScaleManager& manager)
       : TrainOneStepCell(network, optimizer), scaler_(std::make_shared<LossScaler>(manager.config())) {}
 
-  Tensor Construct(const std::vector<Tensor>& inputs) { return TrainOneStepCell::Construct(inputs); }
+  Tensor Construct(const std::vector<Tensor>& inputs);
   void ConfigureStep(mpc::internal::StepOptions& options) override;
   /// Scale and counters after the last step.
   const LossScaler& scaler() const { return *scaler_; }

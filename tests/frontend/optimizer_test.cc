@@ -124,6 +124,37 @@ TEST(AdamWeightDecay, HasNoBiasCorrectionAndDecoupledDecay) {
       }));
 }
 
+TEST(AdamW, AMP_30_CorrectsBiasAndDecouplesDecay) {
+  for (double decay : {0.0, 0.1}) {
+    double m = 0;
+    double v = 0;
+    ExpectFollows(TrainProbe(Make<nn::AdamW>(nn::AdamWOptions{.learning_rate = 0.01, .weight_decay = decay})),
+                  Expected([&](int step, double w, double g) {
+                    const double t = step + 1;
+                    w -= 0.01 * decay * w;
+                    m = 0.9 * m + 0.1 * g;
+                    v = 0.999 * v + 0.001 * g * g;
+                    const double rate = 0.01 / (1 - std::pow(0.9, t));
+                    return w - rate * m / (std::sqrt(v) / std::sqrt(1 - std::pow(0.999, t)) + 1e-8);
+                  }));
+  }
+}
+
+TEST(Lamb, AMP_30_ScalesTheStepByTheWeightsNorm) {
+  double m = 0;
+  double v = 0;
+  ExpectFollows(TrainProbe(Make<nn::Lamb>(nn::LambOptions{.learning_rate = 0.01, .weight_decay = 0.1})),
+                Expected([&](int step, double w, double g) {
+                  const double t = step + 1;
+                  m = 0.9 * m + 0.1 * g;
+                  v = 0.999 * v + 0.001 * g * g;
+                  const double u =
+                      m / (1 - std::pow(0.9, t)) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-6) + 0.1 * w;
+                  const double ratio = w == 0 || u == 0 ? 1.0 : std::min(10.0, std::abs(w) / std::abs(u));
+                  return w - 0.01 * ratio * u;
+                }));
+}
+
 TEST(Optimizer, LossScaleDividesGradients) {
   const auto plain = TrainProbe(Make<nn::Momentum>(nn::MomentumOptions{.learning_rate = 0.1, .weight_decay = 0.01}));
   const auto scaled = TrainProbe(

@@ -4,38 +4,13 @@
 #include <sstream>
 
 #include "models/lenet5.h"
-#include "tests/training/training_support.h"
+#include "tests/training/documentation_data.h"
 
 namespace mpc::testing {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-
-/// Images in which the label can be seen, as batches of 16 one-hot rows.
-data::Dataset CreateDataset() {
-  std::vector<data::Row> rows;
-  for (std::int64_t i = 0; i < 64; ++i) {
-    const std::int64_t label = i % 10;
-    std::vector<float> image(32 * 32);
-    for (std::size_t pixel = 0; pixel < image.size(); ++pixel) {
-      image[pixel] = 0.3f * Value(static_cast<std::int64_t>(pixel), i) +
-                     (static_cast<std::int64_t>(pixel % 32) / 3 == label ? 2.0f : 0.0f);
-    }
-    std::vector<float> target(10, 0.0f);
-    target[static_cast<std::size_t>(label)] = 1.0f;
-    rows.push_back({Tensor::From(image, {1, 32, 32}), Tensor::From(target, {10})});
-  }
-  return data::GeneratorDataset(rows, {"data", "label"}).Batch(16, /*drop_remainder=*/true);
-}
-
-void ExpectLearns(Model& model, std::int64_t epochs = 6) {
-  LossRecorder recorder;
-  MPC_ASSERT_OK(model.Train(epochs, CreateDataset(), {recorder}));
-  EXPECT_NEAR(recorder.losses.front(), 2.3, 0.1);
-  EXPECT_LT(recorder.losses.back(), recorder.losses.front());
-  EXPECT_TRUE(std::isfinite(recorder.losses.back()));
-}
 
 class Documentation : public ::testing::Test {
  protected:
@@ -49,7 +24,7 @@ class Documentation : public ::testing::Test {
   nn::SoftmaxCrossEntropyWithLogits net_loss_{{.reduction = "mean"}};
 };
 
-TEST_F(Documentation, AutomaticMixedPrecisionAtO3) {
+TEST_F(Documentation, AMP_38_AutomaticMixedPrecisionAtO3) {
   nn::Momentum net_opt(network_.TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
   Model model(network_, net_loss_, net_opt,
               {.metrics = {{"Accuracy", Accuracy()}}, .amp_level = "O3", .loss_scale_manager = nullptr});
@@ -81,7 +56,7 @@ class ManualLeNet5 : public nn::Cell {
   nn::Dense fc3{84, 10, {.weight_init = Normal(0.02)}};
 };
 
-TEST_F(Documentation, ManualMixedPrecision) {
+TEST_F(Documentation, AMP_38_ManualMixedPrecision) {
   ManualLeNet5 network;
   network.conv1.ToFloat(DType::kF16);
   nn::Momentum net_opt(network.TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
@@ -96,7 +71,7 @@ TEST_F(Documentation, ManualMixedPrecision) {
   }
 }
 
-TEST_F(Documentation, FixedLossScaleDropsOverflowingUpdates) {
+TEST_F(Documentation, AMP_38_FixedLossScaleDropsOverflowingUpdates) {
   nn::Momentum net_opt(network_.TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
   Model model(network_, net_loss_, net_opt,
               {.metrics = {"accuracy"}, .amp_level = "O0", .loss_scale_manager = FixedLossScaleManager()});
@@ -104,7 +79,7 @@ TEST_F(Documentation, FixedLossScaleDropsOverflowingUpdates) {
   EXPECT_EQ(model.loss_scale(), 128);
 }
 
-TEST_F(Documentation, FixedLossScaleUpdatesInAnyCase) {
+TEST_F(Documentation, AMP_38_FixedLossScaleUpdatesInAnyCase) {
   const double loss_scale = 1024.0;
   nn::Momentum net_opt(network_.TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9, .loss_scale = loss_scale});
   Model model(network_, net_loss_, net_opt,
@@ -115,7 +90,7 @@ TEST_F(Documentation, FixedLossScaleUpdatesInAnyCase) {
   EXPECT_THAT(output.str(), MatchesRegex("epoch: 1 step: 4, loss is 2.[0-9]+\nepoch: 2 step: 4, loss is 2.[0-9]+\n"));
 }
 
-TEST_F(Documentation, DynamicLossScaleWarnsOfSwappedArguments) {
+TEST_F(Documentation, AMP_38_DynamicLossScaleWarnsOfSwappedArguments) {
   ::testing::internal::CaptureStderr();
   const DynamicLossScaleManager manager({.init_loss_scale = 4, .scale_factor = 3000});
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("were the arguments mixed up?"));

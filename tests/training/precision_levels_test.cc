@@ -3,6 +3,7 @@
 
 #include "models/bnnet.h"
 #include "tests/training/probe.h"
+#include "tests/training/traced_ir.h"
 
 namespace mpc::testing {
 namespace {
@@ -32,28 +33,6 @@ TEST_P(PrecisionAtLevel, AMP_8_ChangedWeightsAreSeenByTheNextStep) {
   absl::StatusOr<Tensor> after = training.model->Predict(Values({2, 6}));
   ASSERT_TRUE(before.ok() && after.ok());
   EXPECT_NE(before->ToFloats(), after->ToFloats());
-}
-
-std::string IrAt(const Model& model, const std::vector<TensorSpec>& columns, const std::string& stage) {
-  absl::StatusOr<compiler::Module> module = model.TraceTrainStep(columns);
-  EXPECT_TRUE(module.ok()) << module.status();
-  if (!module.ok()) return "";
-  MPC_EXPECT_OK(compiler::RunPasses(*module, model.compile_options(/*training=*/true), stage, nullptr, nullptr));
-  return module->Print();
-}
-
-std::vector<std::string> LinesWith(const std::string& ir, const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(ir);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.find(text) != std::string::npos) lines.push_back(line);
-  }
-  return lines;
-}
-
-bool IsLow(const std::string& text) {
-  return text.find("xf16") != std::string::npos || text.find("xbf16") != std::string::npos ||
-         text.find("<f16>") != std::string::npos || text.find("<bf16>") != std::string::npos;
 }
 
 /// A network with its loss inside, written with operations.
@@ -87,7 +66,8 @@ TEST_P(PrecisionAtLevel, AMP_32_LossesInsideTheNetworkAreF32) {
     EXPECT_FALSE(IsLow(losses[0])) << losses[0];
     const std::vector<std::string> matmuls = LinesWith(ir, "mpc.matmul");
     ASSERT_EQ(matmuls.size(), 1u);
-    EXPECT_EQ(IsLow(matmuls[0]), GetParam().dtype.has_value()) << matmuls[0];
+    // At auto so small a product does not pay for its casts on most devices.
+    if (GetParam().level != "auto") EXPECT_EQ(IsLow(matmuls[0]), GetParam().dtype.has_value()) << matmuls[0];
     MPC_EXPECT_OK(model.Train(1, Batches({{Values({8, 6}), MakeBatch({6}, 8, 0)[1]}})));
   }
 }

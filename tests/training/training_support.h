@@ -163,8 +163,10 @@ struct Level {
   std::optional<DType> dtype;
 };
 
+/// At auto the device decides what is low, if anything.
 inline std::vector<Level> AllLevels() {
-  return {{"O0", {}}, {"O2", DType::kF16}, {"O2", DType::kBF16}, {"O3", DType::kF16}, {"O3", DType::kBF16}};
+  return {{"O0", {}},          {"O1", DType::kF16},  {"O1", DType::kBF16},  {"O2", DType::kF16},   {"O2", DType::kBF16},
+          {"O3", DType::kF16}, {"O3", DType::kBF16}, {"auto", DType::kF16}, {"auto", DType::kBF16}};
 }
 
 inline std::string LevelName(const ::testing::TestParamInfo<Level>& info) {
@@ -176,7 +178,7 @@ template <typename Network>
 struct Training {
   explicit Training(const Level& level, LossScaleChoice scale = {},
                     nn::MomentumOptions momentum = {.learning_rate = 0.05},
-                    std::optional<bool> keep_batchnorm_fp32 = {}) {
+                    std::optional<bool> keep_batchnorm_fp32 = {}, std::int64_t accumulation_steps = 1) {
     SetSeed(7);
     network = std::make_unique<Network>();
     optimizer = std::make_unique<nn::Momentum>(network->TrainableParams(), momentum);
@@ -185,7 +187,8 @@ struct Training {
                                                  .amp_level = level.level,
                                                  .keep_batchnorm_fp32 = keep_batchnorm_fp32,
                                                  .loss_scale_manager = scale,
-                                                 .amp_dtype = level.dtype});
+                                                 .amp_dtype = level.dtype,
+                                                 .accumulation_steps = accumulation_steps});
   }
 
   std::unique_ptr<Network> network;

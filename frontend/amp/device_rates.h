@@ -1,0 +1,31 @@
+// How fast a device is: what level auto weighs casts against. Not part of the public API.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/compiler.h"
+#include "kernels/dtype.h"
+
+namespace mpc::amp {
+
+/// The low type that `device` computes in natively: bf16 where it multiplies bf16, else f16.
+DType NativeLowType(std::string_view device);
+
+/// Rates of `device` with the low type `low`. Measured by running small Programs (well under a second) the first time
+/// in this process, then remembered. Errors: what compiling or loading such a Program reports.
+absl::StatusOr<compiler::DeviceRates> MeasureDeviceRates(const std::string& device, DType low);
+
+/// As entries of a Program's choice table: "rate.low_flops" -> "1.5e+11". A Program of a resumed run takes the rates of
+/// the table it resumes from, so that it makes the same choices.
+std::vector<std::pair<std::string, std::string>> RateChoices(const compiler::DeviceRates& rates);
+
+/// The rates in a choice table; nullopt unless it holds all of them.
+std::optional<compiler::DeviceRates> RatesFromChoices(const std::map<std::string, std::string>& choices);
+
+}  // namespace mpc::amp

@@ -1,0 +1,85 @@
+// What the gradient scalers that a training step calls itself have in common.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "frontend/amp/loss_scale.h"
+#include "frontend/nn/optimizer.h"
+#include "frontend/tensor.h"
+
+namespace mpc::internal {
+class Trace;
+}  // namespace mpc::internal
+
+namespace mpc::amp {
+
+/// A scaler's state by the keys of the framework it comes from; booleans are 0 and 1.
+using ScalerState = std::map<std::string, double>;
+
+/// Base of AmpScaler and GradScaler. In the Construct of a training step (a Cell derived from nn::TrainingStep or
+/// nn::TrainOneStepCell) its methods are operations of the step:
+///
+///     Tensor scaled = scaler.Scale(loss);
+///     std::vector<Tensor> gradients = ops::Backward(scaled, optimizer.parameters());
+///     scaler.Step(optimizer, gradients);
+///     scaler.Update();
+///
+/// Getters and setters act between steps on the scaler's state; the next step sees it, without a recompile. Copies
+/// share their state. Used elsewhere, Scale returns a tensor that carries the error, the others keep it in `status`.
+class ExplicitScaler {
+ public:
+  virtual ~ExplicitScaler() = default;
+  /// Arguments out of range, or the first use outside a training step.
+  const absl::Status& status() const { return *status_; }
+
+  /// loss * scale, f32; the loss itself if the scaler is disabled. The loss may have more than one element.
+  Tensor Scale(const Tensor& loss);
+  /// `gradients` (in the order of `optimizer.parameters()`) divided by the scale, f32, and their finite check. Once for
+  /// an optimizer between updates; what is done to them next, such as clipping, is the program's.
+  std::vector<Tensor> Unscale(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients);
+  /// Updates the parameters where the gradients, and the loss, are finite. Scaled gradients, or, after Unscale for this
+  /// optimizer, unscaled ones. Once for an optimizer between updates. Returns true, for ops::Depend.
+  bool Step(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients);
+  /// The same with the gradients of `scaled_loss`, from ops::Backward where it has been called.
+  bool Step(nn::Optimizer& optimizer, const Tensor& scaled_loss);
+  /// Moves the scale after the steps of all optimizers. Returns true, for ops::Depend.
+  bool Update();
+
+  /// Scale and counters after the last step.
+  const LossScaler& scaler() const { return *scaler_; }
+
+ protected:
+  ExplicitScaler(std::string name, bool enabled, const LossScaleConfig& config);
+  bool enabled() const { return enabled_; }
+  struct Counters {
+    std::int64_t good = 0;
+    std::int64_t bad = 0;
+  };
+  /// What setters do: changes the configuration, then the current scale and the counters where given. All is checked
+  /// before anything is written; a disabled scaler stays as it is.
+  absl::Status Change(const std::function<void(LossScaleConfig&)>& change, std::optional<double> scale = {},
+                      std::optional<Counters> counters = {});
+  /// The gradients of `scaled_loss` by the optimizer's parameters.
+  std::vector<Tensor> GradientsOf(nn::Optimizer& optimizer, const Tensor& scaled_loss);
+  /// Step, and an update when the step ends.
+  bool StepAndUpdate(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients);
+  /// Errors (INVALID_ARGUMENT): `state` is empty; keys that it lacks, or has and should not have: all of them.
+  absl::Status CheckKeys(const ScalerState& state, const std::vector<std::string>& keys) const;
+
+ private:
+  mpc::internal::Trace* BeginUse(const char* method);
+
+  std::string name_;
+  bool enabled_;
+  std::shared_ptr<LossScaler> scaler_;
+  std::shared_ptr<absl::Status> status_;
+};
+
+}  // namespace mpc::amp

@@ -1,0 +1,185 @@
+#include "frontend/amp/initialize.h"
+
+#include <atomic>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/amp/scaled_backward.h"
+#include "frontend/amp/session.h"
+#include "frontend/context.h"
+#include "frontend/eager.h"
+
+namespace mpc::amp {
+namespace {
+
+using internal::Session;
+using internal::Trace;
+
+/// The session of the last call of Initialize: what StateDict speaks of.
+struct LastSession {
+  std::mutex mutex;
+  std::shared_ptr<Session> session;
+};
+
+LastSession& Last() {
+  static LastSession* last = new LastSession;
+  return *last;
+}
+
+absl::StatusOr<std::shared_ptr<Session>> CurrentSession() {
+  const std::lock_guard<std::mutex> lock(Last().mutex);
+  if (Last().session == nullptr) return absl::FailedPreconditionError("amp::Initialize has not been called");
+  return Last().session;
+}
+
+std::string ScalerName(std::size_t index) { return absl::StrCat("loss_scaler", index); }
+
+/// The session of an optimizer in a running step; null, and an error of the trace, without one.
+const Session* SessionOf(Trace& trace, const OptimizerList& optimizers) {
+  const Session* session = nullptr;
+  for (const nn::Optimizer* optimizer : optimizers.get()) {
+    const Session* own = optimizer->amp_session().get();
+    if (own == nullptr) {
+      trace.Fail(absl::StrCat("amp::ScaleLoss: ", optimizer->TypeName(), " was not given to amp::Initialize"));
+      return nullptr;
+    }
+    if (session != nullptr && own != session) {
+      trace.Fail("amp::ScaleLoss: its optimizers come from different calls of amp::Initialize");
+      return nullptr;
+    }
+    session = own;
+  }
+  if (session == nullptr) trace.Fail("amp::ScaleLoss needs the optimizers that receive the loss's gradients");
+  return session;
+}
+
+absl::StatusOr<std::map<std::string, Tensor>> ValuesOf(const std::vector<Parameter>& entries) {
+  std::map<std::string, Tensor> values;
+  for (const Parameter& entry : entries) {
+    absl::StatusOr<Tensor> value = entry.Value();
+    if (!value.ok()) return value.status();
+    values[entry.name()] = IsLowPrecision(value->dtype()) ? value->To(DType::kF32) : *value;
+  }
+  return values;
+}
+
+}  // namespace
+
+absl::Status Initialize(const CellList& models, const OptimizerList& optimizers, const Options& options) {
+  absl::StatusOr<Precision> precision = ResolveOptions(options, Front::kInitialize);
+  if (!precision.ok()) return precision.status();
+  for (const nn::Optimizer* optimizer : optimizers.get()) {
+    if (!optimizer->status().ok()) return optimizer->status();
+  }
+  auto session = std::make_shared<Session>();
+  static std::atomic<std::uint64_t> calls{0};
+  session->id = ++calls;
+  session->given = options;
+  session->precision = *precision;
+  for (std::int64_t loss = 0; loss < precision->num_losses; ++loss) {
+    session->scalers.push_back(std::make_shared<LossScaler>(precision->loss_scale));
+  }
+  for (nn::Cell* model : models.get()) model->set_amp_session(session);
+  for (nn::Optimizer* optimizer : optimizers.get()) optimizer->set_amp_session(session);
+  mpc::internal::StructureChanged();
+  Announce(options, *precision, Front::kInitialize);
+  const std::lock_guard<std::mutex> lock(Last().mutex);
+  Last().session = session;
+  return absl::OkStatus();
+}
+
+absl::Status Initialize(const CellList& models, const Options& options) { return Initialize(models, {}, options); }
+
+Tensor ScaleLoss(const Tensor& loss, const OptimizerList& optimizers, const ScaleLossOptions& options) {
+  absl::Status misuse;
+  Trace* trace = internal::TrainingTrace("amp::ScaleLoss", &misuse);
+  if (trace == nullptr) {
+    Trace* failed = Trace::Current();
+    return failed != nullptr ? failed->Poison(loss.shape()) : mpc::internal::ErrorTensor(misuse);
+  }
+  const Session* session = SessionOf(*trace, optimizers);
+  if (session == nullptr) return trace->Poison(loss.shape());
+  if (options.loss_id < 0 || options.loss_id >= static_cast<std::int64_t>(session->scalers.size())) {
+    trace->Fail(absl::StrCat("amp::ScaleLoss: loss_id ", options.loss_id, " is not in [0, num_losses), num_losses is ",
+                             session->scalers.size()));
+    return trace->Poison(loss.shape());
+  }
+  internal::StepScaling& scaling = internal::StepScaling::Of(*trace);
+  internal::StepScaler& scaler = scaling.ScalerOf(session->scalers[static_cast<std::size_t>(options.loss_id)]);
+  const Tensor scaled = scaling.Scale(scaler, loss);
+  if (trace->failed() || !scaler.active()) return scaled;
+  trace->Local<internal::ScaledBackward>().Add({scaled,
+                                                scaler.losses().back(),
+                                                &scaler,
+                                                {optimizers.get().begin(), optimizers.get().end()},
+                                                options.delay_unscale,
+                                                Tensor()});
+  return scaled;
+}
+
+std::vector<Parameter> MasterParams(const nn::Optimizer& optimizer) { return optimizer.parameters(); }
+
+absl::StatusOr<std::map<std::string, ScalerState>> StateDict() {
+  absl::StatusOr<std::shared_ptr<Session>> session = CurrentSession();
+  if (!session.ok()) return session.status();
+  std::map<std::string, ScalerState> state;
+  if (!(*session)->given.enabled) return state;
+  for (std::size_t i = 0; i < (*session)->scalers.size(); ++i) {
+    const LossScaler& scaler = *(*session)->scalers[i];
+    state[ScalerName(i)] = {{"loss_scale", scaler.scale()}, {"unskipped", static_cast<double>(scaler.good_steps())}};
+  }
+  return state;
+}
+
+absl::Status LoadStateDict(const std::map<std::string, ScalerState>& state) {
+  absl::StatusOr<std::shared_ptr<Session>> session = CurrentSession();
+  if (!session.ok()) return session.status();
+  const auto& scalers = (*session)->scalers;
+  if (!(*session)->given.enabled) return absl::OkStatus();
+  std::vector<std::string> wrong;
+  std::map<std::string, ScalerState> left = state;
+  for (std::size_t i = 0; i < scalers.size(); ++i) {
+    const auto found = state.find(ScalerName(i));
+    if (found == state.end()) {
+      wrong.push_back(absl::StrCat(ScalerName(i), " is missing"));
+      continue;
+    }
+    left.erase(found->first);
+    for (const char* key : {"loss_scale", "unskipped"}) {
+      if (found->second.count(key) == 0) wrong.push_back(absl::StrCat(found->first, " lacks '", key, "'"));
+    }
+    for (const auto& [key, value] : found->second) {
+      if (key != "loss_scale" && key != "unskipped") wrong.push_back(absl::StrCat(found->first, " has '", key, "'"));
+      if (key == "loss_scale" && !LossScaler::CheckScale(value).ok()) {
+        wrong.push_back(absl::StrCat(found->first, ".loss_scale = ", value));
+      }
+      if (key == "unskipped" && !(value >= 0 && value < 0x1p31)) {
+        wrong.push_back(absl::StrCat(found->first, ".unskipped = ", value));
+      }
+    }
+  }
+  for (const auto& [name, scaler] : left) wrong.push_back(absl::StrCat("'", name, "' is unknown"));
+  if (!wrong.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("amp::LoadStateDict: ", absl::StrJoin(wrong, ", ")));
+  }
+  for (std::size_t i = 0; i < scalers.size(); ++i) {
+    const ScalerState& given = state.at(ScalerName(i));
+    if (absl::Status status = scalers[i]->SetScale(given.at("loss_scale")); !status.ok()) return status;
+    const auto unskipped = static_cast<std::int64_t>(given.at("unskipped"));
+    if (absl::Status status = scalers[i]->SetCounters(unskipped, 0); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Cell& cell) {
+  std::vector<Parameter> entries;
+  for (const auto& [name, parameter] : cell.ParametersAndNames()) entries.push_back(parameter);
+  return ValuesOf(entries);
+}
+
+absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Optimizer& optimizer) {
+  return ValuesOf(optimizer.State());
+}
+
+}  // namespace mpc::amp

@@ -1,0 +1,41 @@
+// Folders of checkpoints: "<prefix>-<global step>.safetensors", a file for each time training was saved.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace mpc {
+
+inline constexpr char kCheckpointPrefix[] = "checkpoint";
+
+struct CheckpointFile {
+  std::string path;
+  std::int64_t step = 0;  ///< global step
+};
+
+/// "directory/prefix-step.safetensors".
+std::string CheckpointPath(const std::string& directory, const std::string& prefix, std::int64_t step);
+
+/// The files of that name in `directory`, by step; unread. Empty where there is no such folder.
+std::vector<CheckpointFile> ListCheckpoints(const std::string& directory,
+                                            const std::string& prefix = kCheckpointPrefix);
+
+/// The newest checkpoint that is readable from front to back. Damaged ones are named on `warnings` (std::cerr if null)
+/// and passed over. Errors: NOT_FOUND where there is none; DATA_LOSS where all are damaged.
+absl::StatusOr<std::string> LatestCheckpoint(const std::string& directory,
+                                             const std::string& prefix = kCheckpointPrefix,
+                                             std::ostream* warnings = nullptr);
+
+/// Removes all but the `count` newest. Errors: the first file that cannot be removed.
+absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count);
+
+/// Removes what a process that was killed while it wrote `directory/name` left beside it; for a checkpoint folder the
+/// name begins with the prefix. No other process may be writing them.
+void RemoveUnfinishedFiles(const std::string& directory, const std::string& name);
+
+}  // namespace mpc

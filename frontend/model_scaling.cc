@@ -1,0 +1,104 @@
+// Which scalers, optimizers and precision a Model trains with: its own, those of a step of the user's, those of
+// amp::Initialize.
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/amp/session.h"
+#include "frontend/model_impl.h"
+
+namespace mpc {
+
+std::vector<const LossScaler*> Model::Impl::ActiveScalers() const {
+  if (const auto* own = dynamic_cast<const nn::TrainOneStepWithLossScaleCell*>(user_step)) return {&own->scaler()};
+  std::vector<const LossScaler*> scalers;
+  for (const internal::StepFacts::Scaler& called : step_scalers) scalers.push_back(called.scaler.get());
+  if (scalers.empty() && scaler != nullptr) {
+    scalers.push_back(scaler.get());
+    for (const auto& more : more_scalers) scalers.push_back(more.get());
+  }
+  return scalers;
+}
+
+std::vector<Model::Impl::Scaling> Model::Impl::ScalingOf(const internal::CompiledStep& run) const {
+  std::vector<Scaling> scalings;
+  if (run.Record("finite").has_value()) return {{ActiveScaler(), ""}};
+  const std::vector<const LossScaler*> scalers = ActiveScalers();
+  for (std::size_t loss = 0; loss < scalers.size(); ++loss) {
+    const std::string suffix = absl::StrCat(loss);
+    if (run.Record("finite" + suffix).has_value()) scalings.push_back({scalers[loss], suffix});
+  }
+  return scalings;
+}
+
+const LossScaler* Model::Impl::ActiveScaler() const {
+  const LossScaler* worst = nullptr;
+  for (const LossScaler* active : ActiveScalers()) {
+    if (worst == nullptr || active->consecutive_skips() > worst->consecutive_skips()) worst = active;
+  }
+  return worst;
+}
+
+std::int64_t Model::Impl::SkippedSteps() const {
+  std::int64_t skipped = 0;
+  for (const LossScaler* active : ActiveScalers()) skipped += active->skipped_steps();
+  return skipped;
+}
+
+std::vector<nn::Optimizer*> Model::Impl::optimizers() const {
+  if (user_step != nullptr) return user_step->optimizers();
+  return optimizer != nullptr ? std::vector<nn::Optimizer*>{optimizer} : std::vector<nn::Optimizer*>{};
+}
+
+absl::Status Model::Impl::UseSession() {
+  absl::StatusOr<std::shared_ptr<amp::internal::Session>> session = amp::internal::SessionBelow(*root());
+  if (!session.ok()) return session.status();
+  if (*session == nullptr) return absl::OkStatus();
+  const std::string& level = !options.amp_level.empty() ? options.amp_level : options.amp.level;
+  if (!level.empty() && level != (*session)->precision.level) {
+    return absl::InvalidArgumentError(absl::StrCat("Model: amp_level = ", level, ", but amp::Initialize gave ",
+                                                   network.cell()->TypeName(), " level ", (*session)->precision.level,
+                                                   "; give one of them"));
+  }
+  precision = (*session)->precision;
+  // A step that calls amp::ScaleLoss scales by itself; the Model's own step takes the first loss's scaler.
+  if (user_step == nullptr && optimizer != nullptr && optimizer->amp_session() == *session &&
+      !options.loss_scale_manager.config().has_value()) {
+    scaler = (*session)->scalers.front();
+    scale_config = scaler->config();
+    if (scale_config.mode == LossScaleConfig::Mode::kNone) scaler = nullptr;
+  }
+  return absl::OkStatus();
+}
+
+std::string Model::Impl::GradientName(const internal::CompiledStep& run, const std::string& suffix,
+                                      std::int64_t index) const {
+  // The wrap names what its records count: those of one loss, or of each loss of a shared scaler.
+  for (const auto& [record, names] : run.compiled().gradients) {
+    if (record != "first_bad" + suffix && (!suffix.empty() || !absl::EndsWith(record, ".first_bad"))) continue;
+    const double found = run.Record(record).value_or(-1);
+    if (found >= 0 && found < static_cast<double>(names.size())) return names[static_cast<std::size_t>(found)];
+  }
+  const std::vector<internal::StepFacts::Scaler>& scalers = run.facts().scalers;
+  if (scalers.empty()) {
+    // Frozen parameters have no gradient in the step.
+    for (const nn::Optimizer* owner : optimizers()) {
+      for (const Parameter& parameter : owner->parameters()) {
+        if (parameter.requires_grad() && index-- == 0) return parameter.name();
+      }
+    }
+    return "";
+  }
+  const std::size_t scaler = suffix.empty() ? 0 : static_cast<std::size_t>(std::stoi(suffix));
+  const std::vector<std::vector<std::string>>& checked = scalers[scaler].checked;
+  for (std::size_t check = 0; check < checked.size(); ++check) {
+    const double found = checked.size() == 1 ? static_cast<double>(index)
+                                             : run.Record(absl::StrCat("check", suffix, ".", check)).value_or(-1);
+    if (found >= 0 && found < static_cast<double>(checked[check].size())) {
+      return checked[check][static_cast<std::size_t>(found)];
+    }
+  }
+  return "";
+}
+
+}  // namespace mpc

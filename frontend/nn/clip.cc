@@ -1,0 +1,69 @@
+#include "frontend/nn/clip.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/eager.h"
+#include "frontend/ops.h"
+#include "frontend/trace.h"
+
+namespace mpc {
+namespace {
+
+Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {}) {
+  if (auto* trace = internal::Trace::Current()) return trace->Emit(op, operands, attributes)[0];
+  return internal::RunOperation(op, operands, attributes, std::nullopt)[0];
+}
+
+absl::Status CheckLimit(const char* field, const std::optional<double>& value) {
+  if (!value.has_value() || (*value > 0 && std::isfinite(*value))) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " must be a finite number > 0, got ", *value));
+}
+
+}  // namespace
+
+namespace ops {
+
+Tensor GlobalNorm(const std::vector<Tensor>& gradients) { return Emit("global_norm", gradients); }
+
+ClippedGradients ClipByGlobalNorm(const std::vector<Tensor>& gradients, double max_norm) {
+  ClippedGradients clipped;
+  clipped.norm = GlobalNorm(gradients);
+  for (const Tensor& gradient : gradients) {
+    clipped.gradients.push_back(Emit("clip_by_norm", {gradient, clipped.norm}, {{"max_norm", max_norm}}));
+  }
+  return clipped;
+}
+
+std::vector<Tensor> ClipByValue(const std::vector<Tensor>& gradients, double limit) {
+  return ClipByValue(gradients, -limit, limit);
+}
+
+std::vector<Tensor> ClipByValue(const std::vector<Tensor>& gradients, double minimum, double maximum) {
+  std::vector<Tensor> clipped;
+  for (const Tensor& gradient : gradients) {
+    clipped.push_back(clamp(gradient, minimum, maximum));
+  }
+  return clipped;
+}
+
+}  // namespace ops
+
+namespace nn {
+
+absl::Status GradientClip::Validate() const {
+  absl::Status status = CheckLimit("clip_global_norm", global_norm);
+  return status.ok() ? CheckLimit("clip_value", value) : status;
+}
+
+std::vector<Tensor> GradientClip::Apply(std::vector<Tensor> gradients) const {
+  auto* trace = mpc::internal::Trace::Current();
+  if (trace == nullptr || gradients.empty()) return gradients;
+  if (trace->wants("gradient_norm")) trace->Record("gradient_norm", ops::GlobalNorm(gradients));
+  if (value.has_value()) gradients = ops::ClipByValue(gradients, *value);
+  if (global_norm.has_value()) gradients = ops::ClipByGlobalNorm(gradients, *global_norm).gradients;
+  return gradients;
+}
+
+}  // namespace nn
+}  // namespace mpc

@@ -1,0 +1,128 @@
+// Activation functions, comparison, movement of parts of tensors, look-ups, and the layers made of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "frontend/nn/activations.h"
+#include "frontend/nn/embedding.h"
+#include "frontend/ops.h"
+#include "tests/training/training_support.h"
+
+namespace mpc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+using testing::Values;
+
+const Tensor kA = Tensor::From({1.0f, -2.0f, 3.0f, 4.0f}, {2, 2});
+const Tensor kB = Tensor::From({2.0f, 4.0f}, {2});
+
+std::string ErrorOf(const Tensor& tensor) { return std::string(tensor.status().message()); }
+
+TEST(Ops, ActivationFunctions) {
+  EXPECT_THAT(abs(kA).ToFloats(), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(floor(kA / 2.0).ToFloats(), ElementsAre(0, -1, 1, 2));
+  EXPECT_THAT(leaky_relu(kA).ToFloats(), Pointwise(FloatNear(1e-7f), {1.0f, -0.4f, 3.0f, 4.0f}));
+  EXPECT_THAT(leaky_relu(kA, 0.5).ToFloats(), ElementsAre(1, -1, 3, 4));
+  EXPECT_THAT(prelu(kA, Tensor::From({0.5f, 0.25f}, {2})).ToFloats(), ElementsAre(1, -0.5, 3, 4))
+      << "a slope a channel";
+  EXPECT_THAT(prelu(kA, Tensor::From({0.5f}, {1})).ToFloats(), ElementsAre(1, -1, 3, 4)) << "one slope for all";
+  EXPECT_THAT(pow(kB, 2).ToFloats(), ElementsAre(4, 16));
+  EXPECT_THAT(pow(kB, -0.5).ToFloats(), Pointwise(FloatNear(1e-6f), {std::sqrt(0.5f), 0.5f}));
+  EXPECT_THAT(clamp(kA, -1, 3).ToFloats(), ElementsAre(1, -1, 3, 3));
+  const auto near = [](float expected) { return ElementsAre(FloatNear(expected, 1e-6f)); };
+  const Tensor x = Tensor::From({0.75f}, {1});
+  EXPECT_THAT(log1p(x).ToFloats(), near(std::log1p(0.75f)));
+  EXPECT_THAT(sin(x).ToFloats(), near(std::sin(0.75f)));
+  EXPECT_THAT(cos(x).ToFloats(), near(std::cos(0.75f)));
+  EXPECT_THAT(silu(x).ToFloats(), near(0.75f / (1 + std::exp(-0.75f))));
+  EXPECT_THAT(gelu(x).ToFloats(), near(0.375f * (1 + std::erf(0.75f / std::sqrt(2.0f)))));
+  const float u = std::sqrt(2 / 3.14159265f) * (0.75f + 0.044715f * 0.421875f);
+  EXPECT_THAT(gelu(x, "tanh").ToFloats(), near(0.375f * (1 + std::tanh(u))));
+}
+
+TEST(Ops, ComparisonAndChoice) {
+  EXPECT_THAT(minimum(kA, kB).ToFloats(), ElementsAre(1, -2, 2, 4));
+  EXPECT_THAT(greater(kA, kB).ToFloats(), ElementsAre(0, 0, 1, 0));
+  EXPECT_THAT(less(kA, kB).ToFloats(), ElementsAre(1, 1, 0, 0));
+  EXPECT_EQ(greater(kA, kB).dtype(), DType::kBool);
+  EXPECT_THAT(where(greater(kA, Tensor::Scalar(0.0f)), kA, kB).ToFloats(), ElementsAre(1, 4, 3, 4));
+  EXPECT_THAT(where(less(kB, Tensor::Scalar(3.0f)), Tensor::Scalar(7.0f), kA).ToFloats(), ElementsAre(7, -2, 7, 4));
+}
+
+TEST(Ops, ConcatAndSplitAreInverse) {
+  const std::vector<Tensor> columns = split(kA, {1, 1}, -1);
+  ASSERT_EQ(columns.size(), 2u);
+  EXPECT_THAT(columns[0].ToFloats(), ElementsAre(1, 3));
+  EXPECT_THAT(columns[1].ToFloats(), ElementsAre(-2, 4));
+  EXPECT_THAT(concat(columns, 1).ToFloats(), ElementsAre(1, -2, 3, 4));
+  EXPECT_THAT(concat({kA, reshape(kB, {1, 2})}).ToFloats(), ElementsAre(1, -2, 3, 4, 2, 4));
+  EXPECT_EQ(split(Values({12, 2}), {2, 2, 2, 2, 2, 2}).size(), 6u);
+}
+
+TEST(Ops, SliceAndPadAreInverse) {
+  const Tensor padded = pad(kA, {0, 1}, {1, 0}, 9);
+  EXPECT_THAT(padded.ToFloats(), ElementsAre(9, 1, -2, 9, 3, 4, 9, 9, 9));
+  EXPECT_THAT(slice(padded, {0, 1}, {2, 2}).ToFloats(), ElementsAre(1, -2, 3, 4));
+}
+
+TEST(Ops, LookUps) {
+  const Tensor indices = Tensor::From<std::int32_t>({1, 0, 1}, {3});
+  EXPECT_THAT(gather(kA, indices).ToFloats(), ElementsAre(3, 4, 1, -2, 3, 4));
+  EXPECT_EQ(gather(Values({5, 2, 3}), reshape(indices, {3, 1})).shape(), Shape({3, 1, 2, 3}));
+  EXPECT_TRUE(std::isnan(gather(kA, Tensor::From<std::int64_t>({2}, {1})).ToFloats()[0])) << "outside the table";
+  EXPECT_THAT(one_hot(indices, 2).ToFloats(), ElementsAre(0, 1, 1, 0, 0, 1));
+  EXPECT_THAT(one_hot(indices, 2, 0.75, 0.25).ToFloats(), ElementsAre(0.25, 0.75, 0.75, 0.25, 0.25, 0.75));
+}
+
+TEST(Ops, MaximaAndMeansOverAxes) {
+  EXPECT_EQ(reduce_max(kA).Item<float>(), 4.0f);
+  EXPECT_THAT(reduce_max(kA, {-1}).ToFloats(), ElementsAre(1, 4));
+  EXPECT_EQ(reduce_max(kA, {0}, /*keep_dims=*/true).shape(), Shape({1, 2}));
+  EXPECT_THAT(global_avg_pool2d(Tensor::From({1.0f, 3.0f, 5.0f, 7.0f}, {1, 2, 1, 2})).ToFloats(), ElementsAre(2, 6));
+  EXPECT_EQ(global_avg_pool2d(Values({2, 3, 4, 5})).shape(), Shape({2, 3}));
+}
+
+TEST(Ops, ErrorsOfMovementSayWhatIsAccepted) {
+  EXPECT_THAT(ErrorOf(concat({})), HasSubstr("at least one tensor"));
+  EXPECT_THAT(ErrorOf(concat({kA, kB})), HasSubstr("agree on every other axis"));
+  const std::vector<Tensor> pieces = split(kA, {1, 1, 1, 1, 1}, 0);
+  ASSERT_EQ(pieces.size(), 5u);
+  for (const Tensor& piece : pieces) EXPECT_THAT(ErrorOf(piece), HasSubstr("add up to 2"));
+  EXPECT_THAT(ErrorOf(slice(kA, {0, 1}, {2, 2})), HasSubstr("has elements 0 to 1"));
+  EXPECT_THAT(ErrorOf(pad(kA, {0}, {0})), HasSubstr("one of low an axis"));
+  EXPECT_THAT(ErrorOf(gather(kA, kB)), HasSubstr("indices of i32 or i64"));
+  EXPECT_THAT(ErrorOf(where(kA, kA, kA)), HasSubstr("condition of i1"));
+  EXPECT_THAT(ErrorOf(gelu(kA, "erf")), HasSubstr("\"none\" or \"tanh\""));
+  EXPECT_THAT(ErrorOf(prelu(kA, Values({3}))), HasSubstr("one slope a channel"));
+  EXPECT_THAT(ErrorOf(clamp(kA, 1, -1)), HasSubstr("the minimum must not exceed the maximum"));
+  EXPECT_THAT(ErrorOf(global_avg_pool2d(kA)), HasSubstr("[N, C, H, W]"));
+}
+
+TEST(ActivationLayers, HaveMindSporesDefaults) {
+  EXPECT_THAT(nn::LeakyReLU()(kA).ToFloats(), Pointwise(FloatNear(1e-7f), {1.0f, -0.4f, 3.0f, 4.0f}));
+  EXPECT_EQ(nn::GELU()(kA).ToFloats(), gelu(kA, "tanh").ToFloats());
+  EXPECT_EQ(nn::GELU(/*approximate=*/false)(kA).ToFloats(), gelu(kA).ToFloats());
+  EXPECT_EQ(nn::SiLU()(kA).ToFloats(), silu(kA).ToFloats());
+  nn::PReLU prelu_layer(2);
+  EXPECT_EQ(prelu_layer.w.shape(), Shape({2}));
+  EXPECT_THAT(prelu_layer(kA).ToFloats(), ElementsAre(1, -0.5, 3, 4));
+}
+
+TEST(Embedding, LooksUpRowsOfItsTable) {
+  nn::Embedding embedding(3, 2, {.embedding_table = Ones()});
+  ASSERT_TRUE(embedding.embedding_table.SetData(Tensor::From({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {3, 2})).ok());
+  const Tensor indices = Tensor::From<std::int32_t>({2, 0, 1, 2}, {2, 2});
+  EXPECT_EQ(embedding(indices).shape(), Shape({2, 2, 2}));
+  EXPECT_THAT(embedding(indices).ToFloats(), ElementsAre(5, 6, 1, 2, 3, 4, 5, 6));
+  // N(0, 0.01^2): 8,000 draws within six deviations.
+  nn::Embedding drawn(1000, 8);
+  for (float value : drawn.embedding_table.Value()->ToFloats()) ASSERT_LT(std::abs(value), 0.06f);
+}
+
+}  // namespace
+}  // namespace mpc

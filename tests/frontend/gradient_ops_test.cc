@@ -1,0 +1,178 @@
+// ops::Backward and ops::CustomVjp inside training steps.
+#include "frontend/gradient_ops.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/training/several_losses.h"
+
+namespace mpc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Probe;
+using testing::TwoLayers;
+using testing::Values;
+using TensorList = std::vector<Tensor>;
+
+std::string Message(const Tensor& result) { return std::string(result.status().message()); }
+
+/// Runs one step of `body` on x; `body` gets the step.
+class StepOf : public nn::TrainingStep {
+ public:
+  MPC_CELL(StepOf, network, other)
+  explicit StepOf(std::function<Tensor(StepOf&, Tensor)> body) : body_(std::move(body)) {}
+  Tensor Construct(Tensor x) { return body_(*this, x); }
+
+  Probe network{2, 3.0};
+  Probe other{2, 5.0};
+
+ private:
+  std::function<Tensor(StepOf&, Tensor)> body_;
+};
+
+Tensor RunStep(std::function<Tensor(StepOf&, Tensor)> body, Tensor x = Tensor::From({2.0f, -1.0f}, {2})) {
+  StepOf step(std::move(body));
+  return step(x);
+}
+
+TEST(Backward, DifferentiatesAValueOfTheStep) {
+  // d/dw sum((w x)^2) = 2 w x^2.
+  const Tensor gradient = RunStep([](StepOf& step, const Tensor& x) {
+    return ops::Backward(reduce_sum(ops::square(step.network(x))), {step.network.weight})[0];
+  });
+  EXPECT_THAT(gradient.ToFloats(), ElementsAre(24, 6));
+}
+
+TEST(Backward, SharesTheForwardPassBetweenLosses) {
+  const Tensor gradients = RunStep([](StepOf& step, const Tensor& x) {
+    const Tensor y = step.network(x);
+    const Tensor first = ops::Backward(reduce_sum(y), {step.network.weight})[0];
+    const Tensor second = ops::Backward(reduce_sum(y * 10.0), {step.network.weight})[0];
+    return first + second;
+  });
+  EXPECT_THAT(gradients.ToFloats(), ElementsAre(22, -11));
+}
+
+TEST(Backward, SeedMultiplies) {
+  const Tensor gradient = RunStep([](StepOf& step, const Tensor& x) {
+    return ops::Backward(reduce_sum(step.network(x)), {step.network.weight}, ops::Fill(DType::kF32, {}, 4))[0];
+  });
+  EXPECT_THAT(gradient.ToFloats(), ElementsAre(8, -4));
+}
+
+TEST(Backward, UnusedAndFrozenParametersGetZeros) {
+  const Tensor gradients = RunStep([](StepOf& step, const Tensor& x) {
+    step.other.weight.set_requires_grad(false);
+    const TensorList frozen = ops::Backward(reduce_sum(step.network(x)), {step.network.weight, step.other.weight});
+    step.other.weight.set_requires_grad(true);
+    const TensorList unused = ops::Backward(reduce_sum(step.network(x)), {step.other.weight});
+    return frozen[1] + unused[0];
+  });
+  EXPECT_THAT(gradients.ToFloats(), ElementsAre(0, 0));
+}
+
+// The loss was computed from the weight before its update, so that is what it is differentiated by.
+TEST(Backward, DifferentiatesByTheValueThatTheLossRead) {
+  const Tensor gradient = RunStep([](StepOf& step, const Tensor& x) {
+    const Tensor loss = reduce_sum(ops::square(step.network(x)));
+    step.network.weight.Assign(step.network.weight.Read() * 0.0);
+    return ops::Backward(loss, {step.network.weight})[0];
+  });
+  EXPECT_THAT(gradient.ToFloats(), ElementsAre(24, 6));
+}
+
+TEST(Backward, DifferentiatesDerivatives) {
+  // d/dw of sum(d/dw sum(w^3 x)) = 6 w x.
+  const Tensor second = RunStep([](StepOf& step, const Tensor& x) {
+    const Tensor w = step.network.weight;
+    const Tensor first = ops::Backward(reduce_sum(w * w * w * x), {step.network.weight})[0];
+    return ops::Backward(reduce_sum(first), {step.network.weight})[0];
+  });
+  EXPECT_THAT(second.ToFloats(), ElementsAre(36, -18));
+}
+
+TEST(Backward, NamesALossThatIsNotFloating) {
+  const Tensor result = RunStep(
+      [](StepOf& step, const Tensor& x) { return ops::Backward(argmax(step.network(x)), {step.network.weight})[0]; });
+  EXPECT_THAT(Message(result), HasSubstr("Backward differentiates a floating loss, got"));
+  EXPECT_THAT(Message(result), HasSubstr("i32"));
+}
+
+TEST(Backward, NeedsATrace) {
+  Probe network;
+  EXPECT_THAT(Message(ops::Backward(Tensor::Full({}, 1), {network.weight})[0]),
+              HasSubstr("Backward belongs into a training step's Construct"));
+}
+
+// ---- CustomVjp ------------------------------------------------------------------------------------------------------
+
+TensorList Tanh(const TensorList& inputs) { return {tanh(inputs[0])}; }
+TensorList TanhRule(const TensorList&, const TensorList& outputs, const TensorList& cotangents) {
+  return {cotangents[0] * (1.0 - outputs[0] * outputs[0])};
+}
+
+TEST(CustomVjp, RuleOfAnOperationGivesItsGradient) {
+  const Tensor difference = RunStep([](StepOf& step, const Tensor& x) {
+    const Tensor y = step.network(x * 0.25);
+    const Tensor custom = ops::CustomVjp(Tanh, TanhRule, {y})[0];
+    const Tensor by_rule = ops::Backward(reduce_sum(custom), {step.network.weight})[0];
+    return by_rule - ops::Backward(reduce_sum(tanh(y)), {step.network.weight})[0];
+  });
+  EXPECT_THAT(difference.ToFloats(), ElementsAre(0, 0));
+}
+
+TEST(CustomVjp, IsWhatTheUserSaysItIs) {
+  // A straight-through estimator: the forward pass rounds, the backward pass does not.
+  const Tensor gradient = RunStep([](StepOf& step, const Tensor& x) {
+    const auto round = [](const TensorList& inputs) {
+      return TensorList{cast(cast(inputs[0] + 0.25, DType::kI32), DType::kF32), argmax(inputs[0])};
+    };
+    const auto pass = [](const TensorList&, const TensorList&, const TensorList& cotangents) {
+      return TensorList{cotangents[0]};
+    };
+    const Tensor rounded = ops::CustomVjp(round, pass, {step.network(x)})[0];
+    return ops::Backward(reduce_sum(ops::square(rounded)), {step.network.weight})[0];
+  });
+  EXPECT_THAT(gradient.ToFloats(), ElementsAre(24, 4));  // 2 * 6 * 2 and 2 * -2 * -1: -2.75 truncates to -2
+}
+
+TEST(CustomVjp, RunsOnConcreteTensors) {
+  EXPECT_FLOAT_EQ(ops::CustomVjp(Tanh, TanhRule, {Tensor::Full({}, 1)})[0].Item<float>(), std::tanh(1.0f));
+}
+
+TEST(CustomVjp, NamesWhatAFunctionCaptures) {
+  const Tensor result = RunStep([](StepOf& step, const Tensor& x) {
+    return ops::CustomVjp([&](const TensorList& inputs) { return TensorList{inputs[0] * step.network.weight.Read()}; },
+                          TanhRule, {x})[0];
+  });
+  EXPECT_THAT(Message(result), HasSubstr("a function given to CustomVjp reads 'network.weight' from outside"));
+}
+
+TEST(CustomVjp, NamesCotangentsThatDoNotFit) {
+  const auto two = [](const TensorList&, const TensorList&, const TensorList& dy) { return TensorList{dy[0], dy[0]}; };
+  const auto scalar = [](const TensorList&, const TensorList&, const TensorList& dy) {
+    return TensorList{reduce_sum(dy[0])};
+  };
+  EXPECT_THAT(Message(RunStep([&](StepOf&, const Tensor& x) { return ops::CustomVjp(Tanh, two, {x})[0]; })),
+              HasSubstr("returns 2 cotangents for 1 floating inputs"));
+  EXPECT_THAT(Message(RunStep([&](StepOf&, const Tensor& x) { return ops::CustomVjp(Tanh, scalar, {x})[0]; })),
+              HasSubstr("cotangent 0 of the rule given to CustomVjp is"));
+}
+
+TEST(CustomVjp, MayNotUpdateState) {
+  const Tensor result = RunStep([](StepOf& step, const Tensor& x) {
+    return ops::CustomVjp(
+        [&](const TensorList& inputs) {
+          step.network.weight.Assign(inputs[0]);
+          return inputs;
+        },
+        TanhRule, {x})[0];
+  });
+  EXPECT_FALSE(result.status().ok());
+}
+
+}  // namespace
+}  // namespace mpc

@@ -1,0 +1,251 @@
+// Learning-rate schedules in the graph, and parameter groups.
+#include "frontend/nn/learning_rate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "tests/training/probe.h"
+
+namespace mpc {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Probe;
+using testing::SumLoss;
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+class RateRecorder : public Callback {
+ public:
+  void OnStepEnd(RunContext& context) override { rates.push_back(context.learning_rate.value_or(-1)); }
+  std::vector<double> rates;
+};
+
+/// Trains a Probe by SGD with gradient 1; returns the recorded rate of each step. The weight moves by these rates.
+std::vector<double> RatesOf(const nn::LearningRate& rate, int steps) {
+  Probe network;
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = rate});
+  Model model(network, loss, optimizer, {.record_learning_rate = true});
+  RateRecorder recorder;
+  const data::Row row = {Tensor::Full({1}, 1.0), Tensor::Full({1}, 0.0)};
+  MPC_EXPECT_OK(
+      model.Train(1, testing::Batches(std::vector<data::Row>(static_cast<std::size_t>(steps), row)), {recorder}));
+  double sum = 0;
+  for (double recorded : recorder.rates) sum += recorded;
+  EXPECT_NEAR(network.weight.Value()->Item<double>(), -sum, 1e-6 * steps);
+  EXPECT_EQ(model.compiled().size(), 1u);
+  return recorder.rates;
+}
+
+// The rate is computed in f32: a few roundings of a number below 1, and one of the cosine near its ends.
+void ExpectRates(const std::vector<double>& actual, const std::function<double(double)>& expected) {
+  for (std::size_t step = 0; step < actual.size(); ++step) {
+    EXPECT_NEAR(actual[step], expected(static_cast<double>(step)), 4 * 0x1p-24) << "step " << step;
+  }
+}
+
+TEST(LearningRate, AConstantIsItself) {
+  ExpectRates(RatesOf(0.25, 3), [](double) { return 0.25; });
+}
+
+TEST(LearningRate, StepDecay) {
+  ExpectRates(RatesOf(nn::StepDecay({.learning_rate = 0.5, .decay_rate = 0.1, .step_size = 3}), 10),
+              [](double step) { return 0.5 * std::pow(0.1, std::floor(step / 3)); });
+}
+
+TEST(LearningRate, CosineDecayWithWarmUp) {
+  const auto cosine = [](double step) {
+    if (step < 4) return 0.8 * (step + 1) / 4;
+    const double progress = std::min(1.0, (step - 4) / 6);
+    return 0.05 + (0.8 - 0.05) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+  };
+  ExpectRates(
+      RatesOf(nn::CosineDecay({.learning_rate = 0.8, .min_learning_rate = 0.05, .total_steps = 10, .warmup_steps = 4}),
+              13),
+      cosine);
+}
+
+TEST(LearningRate, PolynomialDecay) {
+  for (double power : {1.0, 2.0, 0.5}) {
+    const auto polynomial = [&](double step) { return 0.1 + 0.4 * std::pow(1 - std::min(step, 8.0) / 8, power); };
+    ExpectRates(
+        RatesOf(nn::PolynomialDecay({.learning_rate = 0.5, .end_learning_rate = 0.1, .decay_steps = 8, .power = power}),
+                10),
+        polynomial);
+  }
+}
+
+TEST(LearningRate, AFunctionOfTheStepIsASchedule) {
+  ExpectRates(RatesOf([](Tensor step) { return exp(step * -0.5) * 0.25; }, 5),
+              [](double step) { return 0.25 * std::exp(-0.5 * step); });
+}
+
+/// A schedule of the user's own.
+class Halving {
+ public:
+  Tensor Construct(Tensor step) const { return exp(step * -std::log(2.0)); }
+};
+
+TEST(LearningRate, AClassWithConstructIsASchedule) {
+  ExpectRates(RatesOf(Halving(), 5), [](double step) { return std::exp2(-step); });
+}
+
+TEST(LearningRate, AMP_36_AScheduleHoldsStillOnASkippedStep) {
+  Probe network;
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = Halving()});
+  Model model(network, loss, optimizer,
+              {.loss_scale_manager = FixedLossScaleManager({.loss_scale = 4}), .record_learning_rate = true});
+  RateRecorder recorder;
+  std::vector<data::Row> rows;
+  for (float gradient : {1.0f, testing::kInfinity, 1.0f, 1.0f}) {
+    rows.push_back({Tensor::Full({1}, gradient), Tensor::Full({1}, 0.0)});
+  }
+  MPC_ASSERT_OK(model.Train(1, testing::Batches(rows), {recorder}));
+  EXPECT_THAT(recorder.rates,
+              ::testing::ElementsAre(1, ::testing::DoubleNear(0.5, 1e-7), ::testing::DoubleNear(0.5, 1e-7),
+                                     ::testing::DoubleNear(0.25, 1e-7)));
+  EXPECT_EQ(*optimizer.step(), 3);
+}
+
+TEST(LearningRate, RejectsBadArguments) {
+  Probe network;
+  const auto error = [&](const nn::LearningRate& rate) {
+    return Message(nn::SGD({network.weight}, {.learning_rate = rate}).status());
+  };
+  EXPECT_THAT(error(nn::StepDecay({.step_size = 0})), HasSubstr("StepDecay: step_size must be at least 1, got 0"));
+  EXPECT_THAT(error(nn::StepDecay({.decay_rate = 2})), HasSubstr("StepDecay: decay_rate must be in (0, 1], got 2"));
+  EXPECT_THAT(error(nn::CosineDecay({.total_steps = 5, .warmup_steps = 5})),
+              HasSubstr("CosineDecay: warmup_steps must be in [0, total_steps), got 5 of 5"));
+  EXPECT_THAT(error(nn::CosineDecay({.learning_rate = 0.1, .min_learning_rate = 0.2})), HasSubstr("must not exceed"));
+  EXPECT_THAT(error(nn::PolynomialDecay({.power = 0})), HasSubstr("PolynomialDecay: power"));
+  EXPECT_THAT(error(-1.0), HasSubstr("learning_rate must be a finite number >= 0, got -1"));
+}
+
+TEST(LearningRate, AScheduleCannotBeSet) {
+  Probe network;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = Halving()});
+  EXPECT_THAT(Message(optimizer.SetLearningRate(0.1)), HasSubstr("a schedule computes the learning rate"));
+  EXPECT_FALSE(optimizer.learning_rate().ok());
+}
+
+TEST(LearningRate, AScheduleMustReturnAScalar) {
+  Probe network;
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = [](Tensor step) { return broadcast_to(step, {2}); }});
+  Model model(network, loss, optimizer);
+  EXPECT_THAT(Message(model.Train(1, testing::GoodBatches({1}, 1))),
+              HasSubstr("a learning-rate schedule must return a rank-0 f32 tensor, got tensor<2xf32>"));
+}
+
+// ---- Parameter groups -----------------------------------------------------------------------------------------------
+
+/// Two weights that see the same gradient.
+class TwoWeights : public nn::Cell {
+ public:
+  MPC_CELL(TwoWeights, first, second)
+  Tensor Construct(Tensor x) { return first * x + second * x; }
+  Parameter first{{1}, Constant(1.0)};
+  Parameter second{{1}, Constant(1.0)};
+};
+
+struct GroupTraining {
+  explicit GroupTraining(const nn::SGDOptions& options = {.learning_rate = 0.5, .weight_decay = 0.25})
+      : optimizer(
+            {{.params = {network.first}}, {.params = {network.second}, .learning_rate = 0.125, .weight_decay = 0.0}},
+            options) {}
+  absl::Status Step(float gradient) {
+    return model.Train(1, testing::Batches({{Tensor::Full({1}, gradient), Tensor::Full({1}, 0.0)}}));
+  }
+  std::vector<float> Weights() const {
+    return {network.first.Value()->Item<float>(), network.second.Value()->Item<float>()};
+  }
+  TwoWeights network;
+  SumLoss loss;
+  nn::SGD optimizer;
+  Model model{network, loss, optimizer};
+};
+
+TEST(ParameterGroups, AMP_25_HaveTheirOwnRateAndDecay) {
+  GroupTraining training;
+  MPC_ASSERT_OK(training.Step(1.0f));
+  EXPECT_THAT(training.Weights(), ::testing::ElementsAre(1 - 0.5 * 1.25, 1 - 0.125));
+  EXPECT_EQ(training.optimizer.num_groups(), 2u);
+  EXPECT_EQ(training.optimizer.weight_decay(0), 0.25);
+  EXPECT_EQ(training.optimizer.weight_decay(1), 0.0);
+}
+
+TEST(ParameterGroups, AMP_25_RatesAreStateAndChangeWithoutARecompile) {
+  GroupTraining training({.learning_rate = 0.5});
+  MPC_ASSERT_OK(training.Step(1.0f));
+  MPC_ASSERT_OK(training.optimizer.SetLearningRate(1, 0.25));
+  MPC_ASSERT_OK(training.Step(1.0f));
+  EXPECT_THAT(training.Weights(), ::testing::ElementsAre(0, 1 - 0.125 - 0.25));
+  MPC_ASSERT_OK(training.optimizer.SetLearningRate(1.0));
+  MPC_ASSERT_OK(training.Step(1.0f));
+  EXPECT_THAT(training.Weights(), ::testing::ElementsAre(-1, 1 - 0.125 - 0.25 - 1));
+  EXPECT_EQ(training.model.compiled().size(), 1u);
+  EXPECT_EQ(testing::StateItem(training.model, "optimizer.group1.learning_rate"), 1);
+  EXPECT_THAT(Message(training.optimizer.SetLearningRate(2, 0.1)), HasSubstr("parameter group 2 does not exist"));
+  EXPECT_FALSE(training.optimizer.learning_rate(2).ok());
+  EXPECT_EQ(*training.optimizer.learning_rate(1), 1);
+}
+
+TEST(ParameterGroups, AMP_25_FreezingAndUnfreezingBetweenSteps) {
+  GroupTraining training({.learning_rate = 0.5});
+  MPC_ASSERT_OK(training.Step(1.0f));
+  MPC_ASSERT_OK(training.network.SetRequiresGrad("first", false));
+  MPC_ASSERT_OK(training.Step(1.0f));
+  EXPECT_THAT(training.Weights(), ::testing::ElementsAre(0.5, 0.75));
+  MPC_ASSERT_OK(training.network.SetRequiresGrad("first", true));
+  MPC_ASSERT_OK(training.Step(1.0f));
+  EXPECT_THAT(training.Weights(), ::testing::ElementsAre(0, 0.625));
+}
+
+TEST(ParameterGroups, AGroupMayHaveASchedule) {
+  TwoWeights network;
+  SumLoss loss;
+  nn::SGD optimizer({{.params = {network.first}}, {.params = {network.second}, .learning_rate = Halving()}},
+                    {.learning_rate = 0.5});
+  Model model(network, loss, optimizer);
+  const data::Row row = {Tensor::Full({1}, 1.0), Tensor::Full({1}, 0.0)};
+  MPC_ASSERT_OK(model.Train(1, testing::Batches({row, row})));
+  EXPECT_EQ(network.first.Value()->Item<float>(), 0.0f);
+  EXPECT_NEAR(network.second.Value()->Item<float>(), -0.5f, 1e-6);
+  MPC_EXPECT_OK(optimizer.SetLearningRate(0, 0.25));
+  EXPECT_FALSE(optimizer.SetLearningRate(1, 0.25).ok());
+}
+
+TEST(ParameterGroups, RejectEmptyGroupsAndRepeatedParameters) {
+  TwoWeights network;
+  EXPECT_THAT(Message(nn::SGD({{.params = {network.first}}, {.params = {}}}).status()),
+              HasSubstr("parameter group 1 is empty"));
+  EXPECT_THAT(Message(nn::SGD({{.params = {network.first}}, {.params = {network.first}}}).status()),
+              HasSubstr("given twice"));
+  EXPECT_THAT(Message(nn::SGD({{.params = {network.first}, .weight_decay = -1.0}}).status()),
+              HasSubstr("weight_decay must be a finite number >= 0, got -1"));
+}
+
+TEST(Optimizer, MayLeaveNormsWithoutDecayWhereUngrouped) {
+  const auto gamma_after = [](bool skip) {
+    testing::Training<testing::ConvNorm> parts({"O0", {}});
+    nn::SGD optimizer(parts.network->TrainableParams(),
+                      {.learning_rate = 0.0, .weight_decay = 0.5, .skip_decay_of_norms = skip});
+    MPC_EXPECT_OK(optimizer.SetLearningRate(1.0));
+    MPC_EXPECT_OK(parts.network->SetParameter("conv.weight", Tensor::Zeros({4, 2, 3, 3})));
+    Model model(*parts.network, parts.loss, optimizer);
+    MPC_EXPECT_OK(model.Train(1, testing::GoodBatches({2, 6, 6}, 1)));
+    return parts.network->norm.gamma.Value()->ToFloats();
+  };
+  // A convolution of zeros gives gamma no gradient: only decay moves it.
+  EXPECT_THAT(gamma_after(false), ::testing::Each(0.5f));
+  EXPECT_THAT(gamma_after(true), ::testing::Each(1.0f));
+}
+
+}  // namespace
+}  // namespace mpc

@@ -1,0 +1,158 @@
+// Accumulation over micro-steps: the mean of their gradients, one update, one decision.
+#include <cmath>
+
+#include "tests/training/several_losses.h"
+
+namespace mpc::testing {
+namespace {
+
+const Shape kImage = {2, 6, 6};
+
+/// Mean of the predictions; the label is not used, but read.
+class MeanLoss : public nn::LossBase {
+ public:
+  MPC_CELL(MeanLoss)
+  Tensor Construct(Tensor prediction, Tensor zero) { return reduce_mean(prediction) + reduce_sum(zero); }
+};
+
+/// A Probe of two weights under MeanLoss, SGD at rate 1.
+struct MeanTraining {
+  MeanTraining(const Level& level, LossScaleChoice scale, std::int64_t accumulation_steps)
+      : model(network, loss, optimizer,
+              {.amp_level = level.level,
+               .loss_scale_manager = scale,
+               .amp_dtype = level.dtype,
+               .accumulation_steps = accumulation_steps}) {}
+
+  absl::Status Run(const std::vector<std::vector<float>>& batches) {
+    std::vector<data::Row> rows;
+    for (const std::vector<float>& batch : batches) {
+      rows.push_back({Tensor::From(batch, {static_cast<std::int64_t>(batch.size()) / 2, 2}), Tensor::Full({1}, 0.0)});
+    }
+    return model.Train(1, Batches(std::move(rows)));
+  }
+  std::vector<float> Weight() const { return network.weight.Value()->ToFloats(); }
+
+  Probe network{2};
+  MeanLoss loss;
+  nn::SGD optimizer{network.TrainableParams(), {.learning_rate = 1.0}};
+  Model model;
+};
+
+class Accumulation : public ::testing::TestWithParam<Level> {
+ protected:
+  template <typename Network>
+  Training<Network> Make(LossScaleChoice scale, std::int64_t accumulation_steps) {
+    return Training<Network>(GetParam(), scale, {.learning_rate = 0.05}, {}, accumulation_steps);
+  }
+  const LossScaleConfig scale_ = DynamicScale(16, 2, 0.5, 100);
+  // Another scale could make other f16 subnormals.
+  const FixedLossScaleManager fixed_{{.loss_scale = 64}};
+};
+
+// AMP-24: numbers whose sums and quotients are exact, so that the two ways round nowhere.
+TEST_P(Accumulation, AMP_24_TwoMicroStepsEqualTheLargeBatch) {
+  const std::vector<float> first = {1, 2, 3, 4}, second = {-5, 6, 7, -16};
+  MeanTraining small(GetParam(), scale_, 2), large(GetParam(), scale_, 1);
+  MPC_ASSERT_OK(large.Run({{1, 2, 3, 4, -5, 6, 7, -16}}));
+  MPC_ASSERT_OK(small.Run({first}));
+  EXPECT_EQ(small.Weight(), std::vector<float>({0, 0})) << "the first micro-step updates nothing";
+  EXPECT_EQ(small.model.global_step(), 0);
+  MPC_ASSERT_OK(small.Run({second}));
+  EXPECT_EQ(small.Weight(), large.Weight());
+  EXPECT_EQ(small.Weight(), std::vector<float>({-0.75f, 0.5f}));
+  EXPECT_EQ(small.model.global_step(), 1);
+  EXPECT_EQ(StateItem(small.model, "optimizer.step"), 1);
+  EXPECT_EQ(StateItem(small.model, "scaler.good"), 1);
+}
+
+// Thirds are rounded: 1/3 of each of three terms, two sums; in the large batch 1/12 (f32, or the low type where the
+// gradient is low), six products and five sums.
+TEST_P(Accumulation, AMP_24_ThreeMicroStepsEqualTheLargeBatch) {
+  MeanTraining small(GetParam(), scale_, 3), large(GetParam(), scale_, 1);
+  MPC_ASSERT_OK(small.Run({{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}));
+  MPC_ASSERT_OK(large.Run({{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}}));
+  const DType low = GetParam().dtype.value_or(DType::kF32);
+  const double unit = low == DType::kF32 ? 0x1p-24 : low == DType::kF16 ? 0x1p-11 : 0x1p-8;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double exact = i == 0 ? -36.0 / 12 : -42.0 / 12;
+    EXPECT_NEAR(small.Weight()[i], exact, 17 * unit * std::abs(exact)) << i;
+    EXPECT_NEAR(large.Weight()[i], exact, 17 * unit * std::abs(exact)) << i;
+  }
+}
+
+TEST_P(Accumulation, WithoutAScalerOnlyTheUpdateWaits) {
+  MeanTraining training(GetParam(), nullptr, 2);
+  MPC_ASSERT_OK(training.Run({{4, 8}, {12, -8}, {4, 8}}));
+  EXPECT_EQ(training.Weight(), std::vector<float>({-4, 0}));
+  EXPECT_EQ(StateItem(training.model, "accumulator.micro_step"), 1);
+}
+
+// AMP-24: an overflow in any micro-step is as if the whole step had not been: parameters, slots, statistics, dropout.
+TEST_P(Accumulation, AMP_24_OverflowInAnyPositionSkipsTheStep) {
+  for (std::int64_t steps : {2, 3}) {
+    Training<ConvNorm> control = Make<ConvNorm>(fixed_, steps);
+    MPC_ASSERT_OK(control.model->Train(1, GoodBatches(kImage, 2 * steps)));
+    const auto without_own = [](Snapshot state) {
+      std::erase_if(state, [](const auto& entry) { return entry.first.rfind("accumulator.", 0) == 0; });
+      return WithoutScaler(std::move(state));
+    };
+    const Snapshot expected = without_own(StateOf(*control.model));
+    for (std::int64_t position = 0; position < steps; ++position) {
+      std::vector<data::Row> batches;
+      for (std::int64_t i = 0; i < steps; ++i) batches.push_back(MakeBatch(kImage, 8, i));
+      for (std::int64_t i = 0; i < steps; ++i) {
+        data::Row batch = MakeBatch(kImage, 8, 20 + i);
+        batches.push_back(i == position ? WithBadValue(batch, kInfinity) : batch);
+      }
+      for (std::int64_t i = steps; i < 2 * steps; ++i) batches.push_back(MakeBatch(kImage, 8, i));
+      Training<ConvNorm> skipped = Make<ConvNorm>(fixed_, steps);
+      MPC_ASSERT_OK(skipped.model->Train(1, Batches(batches)));
+      EXPECT_EQ(skipped.model->skipped_steps(), 1);
+      EXPECT_EQ(skipped.model->global_step(), 3);
+      EXPECT_EQ(Differences(expected, without_own(StateOf(*skipped.model))), std::vector<std::string>{})
+          << steps << " " << position;
+    }
+  }
+}
+
+TEST_P(Accumulation, OneSkippedStepIsOneBackoff) {
+  MeanTraining training(GetParam(), scale_, 3);
+  MPC_ASSERT_OK(training.Run({{kInfinity, 1}, {1, kNan}, {4, 8}}));
+  EXPECT_EQ(training.Weight(), std::vector<float>({0, 0}));
+  EXPECT_EQ(training.model.loss_scale(), 8);
+  EXPECT_EQ(training.model.skipped_steps(), 1);
+  MPC_ASSERT_OK(training.Run({{6, 12}, {6, 12}, {6, 12}}));
+  EXPECT_EQ(StateItem(training.model, "scaler.good"), 1);
+  EXPECT_EQ(StateItem(training.model, "optimizer.step"), 1);
+}
+
+// An overflow in one loss, in one micro-step, holds the optimizer of that loss only.
+TEST_P(Accumulation, LossesAreDecidedOneByOne) {
+  TwoOptimizersStep step;
+  Model model(step, {.amp_level = GetParam().level,
+                     .loss_scale_manager = scale_,
+                     .amp_dtype = GetParam().dtype,
+                     .amp = {.num_losses = 2},
+                     .accumulation_steps = 2});
+  MPC_ASSERT_OK(model.Train(1, TwoNumbers(kInfinity, 2)));
+  MPC_ASSERT_OK(model.Train(1, TwoNumbers(1, 6)));
+  EXPECT_EQ(WeightOf(step.first), 0);
+  EXPECT_EQ(WeightOf(step.second), -4);
+  EXPECT_EQ(model.loss_scale(0), 8);
+  EXPECT_EQ(model.loss_scale(1), 16);
+  MPC_ASSERT_OK(model.Train(1, TwoNumbers(2, 2)));
+  MPC_ASSERT_OK(model.Train(1, TwoNumbers(4, 4)));
+  EXPECT_EQ(WeightOf(step.first), -3);
+  EXPECT_EQ(WeightOf(step.second), -7);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, Accumulation, ::testing::ValuesIn(AllLevels()), LevelName);
+
+TEST(Accumulation, CountsAtLeastOneMicroStep) {
+  const MeanTraining training({"O0", {}}, nullptr, 0);
+  EXPECT_EQ(training.model.status().message(), "accumulation_steps must be at least 1, got 0");
+}
+
+}  // namespace
+}  // namespace mpc::testing

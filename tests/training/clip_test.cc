@@ -1,0 +1,117 @@
+// Clipping of unscaled gradients, in the Model's own step and by hand.
+#include "frontend/nn/clip.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/training/scaler_steps.h"
+
+namespace mpc::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NormRecorder : public Callback {
+ public:
+  void OnStepEnd(RunContext& context) override { norms.push_back(context.gradient_norm.value_or(-1)); }
+  std::vector<double> norms;
+};
+
+/// One step of a Probe with these gradients; returns how far the weights moved.
+std::vector<float> Moved(const std::vector<float>& gradient, ModelOptions options, NormRecorder* norms = nullptr) {
+  const auto size = static_cast<std::int64_t>(gradient.size());
+  Probe network(size);
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 1.0});
+  Model model(network, loss, optimizer, std::move(options));
+  const data::Row row = {Tensor::From(gradient, {size}), Tensor::Full({1}, 0.0)};
+  NormRecorder own;
+  MPC_EXPECT_OK(model.Train(1, Batches({row}), {norms != nullptr ? *norms : own}));
+  std::vector<float> moved = network.weight.Value()->ToFloats();
+  for (float& value : moved) value = -value;
+  return moved;
+}
+
+TEST(Clip, GlobalNormLimitsTheNormAndTellsIt) {
+  NormRecorder norms;
+  const std::vector<float> moved =
+      Moved({3, 4, 0, 12}, {.clip_global_norm = 6.5, .record_gradient_norm = true}, &norms);
+  // factor 6.5 / (13 + 1e-6): a few f32 roundings.
+  const std::vector<float> expected = {1.5, 2, 0, 6};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(moved[i], expected[i], expected[i] * 4 * 0x1p-23 + 1e-6);
+  EXPECT_THAT(norms.norms, ::testing::ElementsAre(13));
+  EXPECT_EQ(Moved({3, 4, 0, 12}, {.clip_global_norm = 20}), (std::vector<float>{3, 4, 0, 12}))
+      << "a smaller norm stays";
+}
+
+TEST(Clip, ValueLimitsEveryElement) {
+  EXPECT_EQ(Moved({3, -4, 0.5, 12}, {.clip_value = 2.0}), (std::vector<float>{2, -2, 0.5, 2}));
+}
+
+TEST(Clip, NormIsToldOnRequestOnly) {
+  NormRecorder norms;
+  Moved({3, 4}, {}, &norms);
+  Moved({3, 4}, {.record_gradient_norm = true}, &norms);
+  EXPECT_THAT(norms.norms, ::testing::ElementsAre(-1, 5));
+}
+
+class ClipAtLevel : public ::testing::TestWithParam<Level> {};
+
+// AMP-23: the clip acts on unscaled gradients, so that powers of two change nothing.
+TEST_P(ClipAtLevel, AMP_23_UnscaleThenClipEqualsTheF32Control) {
+  const auto options = [](const Level& level, LossScaleChoice scale) {
+    return ModelOptions{.amp_level = level.level,
+                        .loss_scale_manager = scale,
+                        .amp_dtype = level.dtype,
+                        .clip_global_norm = 2.5,
+                        .record_gradient_norm = true};
+  };
+  NormRecorder norms;
+  const std::vector<float> scaled =
+      Moved({3, 4}, options(GetParam(), FixedLossScaleManager({.loss_scale = 1024})), &norms);
+  EXPECT_EQ(scaled, Moved({3, 4}, options({"O0", {}}, nullptr), &norms));
+  EXPECT_THAT(norms.norms, ::testing::ElementsAre(5, 5));
+}
+
+TEST_P(ClipAtLevel, AMP_23_AnOverflowIsSkippedNotClipped) {
+  Probe network;
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 1.0});
+  Model model(network, loss, optimizer,
+              {.amp_level = GetParam().level,
+               .loss_scale_manager = FixedLossScaleManager({.loss_scale = 1024}),
+               .amp_dtype = GetParam().dtype,
+               .clip_global_norm = 1.0,
+               .clip_value = 1.0});
+  for (float gradient : {kInfinity, kNan}) {
+    MPC_ASSERT_OK(model.Train(1, Batches({{Tensor::Full({1}, gradient), Tensor::Full({1}, 0.0)}})));
+  }
+  EXPECT_EQ(network.weight.Value()->Item<float>(), 0.0f);
+  EXPECT_EQ(model.skipped_steps(), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, ClipAtLevel, ::testing::ValuesIn(AllLevels()), LevelName);
+
+TEST(Clip, RejectsBadLimits) {
+  Probe network;
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams());
+  const auto error = [&](ModelOptions options) {
+    return std::string(Model(network, loss, optimizer, std::move(options)).status().message());
+  };
+  EXPECT_THAT(error({.clip_global_norm = 0}), HasSubstr("clip_global_norm must be a finite number > 0, got 0"));
+  EXPECT_THAT(error({.clip_value = -1}), HasSubstr("clip_value must be a finite number > 0, got -1"));
+  ScalerStep step{amp::GradScaler()};
+  EXPECT_THAT(std::string(Model(step, {.clip_value = 1}).status().message()), HasSubstr("clip in this step with"));
+}
+
+TEST(Clip, WorksOnConcreteTensors) {
+  const std::vector<Tensor> gradients = {Tensor::From({3.0f, 4.0f}, {2}), Tensor::From({12.0f}, {1})};
+  EXPECT_EQ(ops::GlobalNorm(gradients).Item<float>(), 13.0f);
+  const ops::ClippedGradients clipped = ops::ClipByGlobalNorm(gradients, 100);
+  EXPECT_EQ(clipped.gradients[0].ToFloats(), gradients[0].ToFloats());
+  EXPECT_EQ(clipped.norm.Item<float>(), 13.0f);
+  EXPECT_EQ(ops::ClipByValue(gradients, 3.5)[0].ToFloats(), (std::vector<float>{3, 3.5}));
+}
+
+}  // namespace
+}  // namespace mpc::testing
