@@ -22,10 +22,32 @@ class Classifier {
   virtual Model MakePredictor(ModelOptions options) = 0;
 };
 
-/// "lenet5", "mlp" or "bnnet". Errors (NOT_FOUND): what was given, what exists.
+/// One of ClassifierNames(). Errors (NOT_FOUND): what was given, what exists.
 absl::StatusOr<std::unique_ptr<Classifier>> MakeClassifier(std::string_view name, int num_classes = 10);
 
 /// Every name, sorted.
 std::vector<std::string> ClassifierNames();
+
+/// A network with its loss and the shapes of its inputs, for tools that trace, explain or time a step.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual nn::Cell& network() = 0;
+  /// The network's inputs, for `batch` >= 1 samples, and with the labels behind them.
+  virtual std::vector<TensorSpec> PredictInputs(std::int64_t batch) const = 0;
+  virtual std::vector<TensorSpec> TrainInputs(std::int64_t batch) const = 0;
+  /// A Model over the network and its loss. The Workload and the optimizer must outlive it.
+  virtual Model MakeModel(nn::Optimizer& optimizer, ModelOptions options) = 0;
+  /// A Model that only predicts.
+  virtual Model MakePredictor(ModelOptions options) = 0;
+};
+
+/// The classifiers on [1, 32, 32] images with ten classes, and networks as published: "resnet18-imagenet",
+/// "resnet50-imagenet" ([3, 224, 224], 1,000 classes), "gpt2" (1,024 tokens), "gpt2-tiny" (32 tokens, two layers of
+/// width 64), "dcgan-generator" and "dcgan-discriminator" (16x16). Errors (NOT_FOUND): what was given, what exists.
+absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name);
+
+/// Every name, sorted.
+std::vector<std::string> WorkloadNames();
 
 }  // namespace mpc::models

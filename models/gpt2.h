@@ -1,0 +1,110 @@
+// GPT-2 (Radford et al. 2019): a decoder-only transformer with normalisation before each part.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/mpc.h"
+
+namespace mpc::models {
+
+/// The defaults are GPT-2 of 124,439,808 parameters.
+struct Gpt2Config {
+  std::int64_t vocabulary = 50257;
+  std::int64_t context = 1024;  ///< positions at most
+  std::int64_t width = 768;
+  std::int64_t layers = 12;
+  std::int64_t heads = 12;
+  double dropout = 0.0;  ///< of embeddings and of what each part adds; published with 0.1
+
+  /// For tests and small machines.
+  static Gpt2Config Tiny() { return {.vocabulary = 256, .context = 32, .width = 64, .layers = 2, .heads = 4}; }
+};
+
+/// x + attention(norm(x)), then x + mlp(norm(x)), on [N, T, width].
+class Gpt2Block : public nn::Cell {
+ public:
+  MPC_CELL(Gpt2Block, ln1, attention, ln2, expand, contract, drop)
+
+  explicit Gpt2Block(const Gpt2Config& config)
+      : ln1({config.width}, {.epsilon = 1e-5}),
+        attention(config.width, config.heads,
+                  {.causal = true, .weight_init = Normal(0.02), .output_init = Residual(config)}),
+        ln2({config.width}, {.epsilon = 1e-5}),
+        expand(config.width, 4 * config.width, {.weight_init = Normal(0.02), .bias_init = Zeros()}),
+        contract(4 * config.width, config.width, {.weight_init = Residual(config), .bias_init = Zeros()}),
+        drop({.p = config.dropout}),
+        has_dropout_(config.dropout > 0) {}
+
+  Tensor Construct(Tensor x) {
+    x = x + Dropped(attention(ln1(x)));
+    const Tensor rows = reshape(ln2(x), {-1, x.dim(2)});
+    return x + Dropped(reshape(contract(gelu(expand(rows), "tanh")), x.shape()));
+  }
+
+ private:
+  // What is added to the residual stream starts smaller by the square root of the number of additions.
+  static Initializer Residual(const Gpt2Config& config) {
+    return Normal(0.02 / std::sqrt(2.0 * static_cast<double>(config.layers)));
+  }
+  Tensor Dropped(const Tensor& x) { return has_dropout_ ? drop(x) : x; }
+
+  nn::LayerNorm ln1;
+  nn::MultiHeadAttention attention;
+  nn::LayerNorm ln2;
+  nn::Dense expand;
+  nn::Dense contract;
+  nn::Dropout drop;
+  bool has_dropout_;
+};
+
+/// Token numbers [N, T] (i32 or i64), T <= context -> logits [N * T, vocabulary] of the next token at each position.
+/// The head is the token table: its gradient is the sum of both uses.
+class Gpt2 : public nn::Cell {
+ public:
+  MPC_CELL(Gpt2, tokens, positions, drop, blocks, ln_f)
+
+  explicit Gpt2(const Gpt2Config& config = {})
+      : tokens(config.vocabulary, config.width, {.embedding_table = Normal(0.02)}),
+        positions(config.context, config.width, {.embedding_table = Normal(0.01)}),
+        drop({.p = config.dropout}),
+        ln_f({config.width}, {.epsilon = 1e-5}),
+        config_(config) {
+    std::vector<nn::AnyCell> layers;
+    for (std::int64_t layer = 0; layer < config.layers; ++layer) layers.emplace_back(Gpt2Block(config));
+    blocks = nn::SequentialCell(std::move(layers));
+  }
+
+  Tensor Construct(Tensor ids) {
+    const std::int64_t length = ids.dim(-1);
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(length));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    Tensor x = tokens(ids) + positions(Tensor::From(numbers, {length}));
+    if (config_.dropout > 0) x = drop(x);
+    x = ln_f(blocks(x));
+    return matmul(reshape(x, {-1, config_.width}), tokens.embedding_table, {}, {.transpose_b = true});
+  }
+
+ private:
+  nn::Embedding tokens;
+  nn::Embedding positions;
+  nn::Dropout drop;
+  nn::SequentialCell blocks{std::vector<nn::AnyCell>()};
+  nn::LayerNorm ln_f;
+  Gpt2Config config_;
+};
+
+/// Mean cross-entropy of logits [N * T, vocabulary] and next tokens [N, T].
+class NextTokenLoss : public nn::LossBase {
+ public:
+  MPC_CELL(NextTokenLoss)
+  Tensor Construct(const Tensor& logits, const Tensor& labels) {
+    return softmax_cross_entropy(logits, reshape(labels, {labels.size()}), "mean");
+  }
+};
+
+}  // namespace mpc::models
