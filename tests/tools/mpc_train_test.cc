@@ -31,6 +31,49 @@ TEST(MpcTrain, HelpNamesEveryFlagAndEndsWell) {
   }
 }
 
+TEST(MpcTrain, TrainsTwoNetworksAgainstEachOther) {
+  const TemporaryFolder folder;
+  const ToolResult result =
+      Train({"dcgan", "--amp-level=O1", "--dtype=bf16", "--epochs=2", "--summary=" + folder.File("summary.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, ContainsRegex("epoch 2/2: discriminator loss [0-9.]+, judged real: [0-9.]+ % of test "
+                                           "images, [0-9.]+ % of generated"));
+  EXPECT_THAT(result.output, HasSubstr("88 steps in "));
+  EXPECT_THAT(result.output, HasSubstr("0 skipped, loss scales 1, 1, 1"));
+  const nlohmann::json summary = ReadJson(folder.File("summary.json"));
+  ASSERT_EQ(summary["epochs"].size(), 2u);
+  EXPECT_LT(summary["epochs"][1]["discriminator_loss"], summary["epochs"][0]["discriminator_loss"]);
+  EXPECT_EQ(summary["loss_scales"].size(), 3u);
+  EXPECT_EQ(Train({"dcgan", "--momentum=0.9"}).exit_code, 2);
+}
+
+TEST(MpcTrain, TellsWhichPrecisionIsInEffect) {
+  const ToolResult result = Train({"mlp", "--amp-level=O1", "--deny-add=relu", "--max-loss-scale=1024",
+                                   "--cast-model-outputs=bf16", "--epochs=1", "--report"});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.error,
+              HasSubstr("amp: defaults of level O1: dtype f16, master_weights true, loss_scale dynamic from "
+                        "16777216, cast_model_outputs f32\n"));
+  EXPECT_THAT(result.error, HasSubstr("amp: in effect at level O1: dtype f16, master_weights true, loss_scale dynamic "
+                                      "from 1024, cast_model_outputs bf16\n"));
+  EXPECT_THAT(result.output, ContainsRegex("relu +mlp[^ ]* +f32 +f32 +f32 +list entry 'relu' .deny."));
+  EXPECT_THAT(result.output, ContainsRegex("user +f16 -> bf16"));
+}
+
+TEST(MpcTrain, AMP_28_DisabledTrainsAsO0) {
+  const TemporaryFolder folder;
+  const auto losses = [&](const std::vector<std::string>& flags, const char* message) {
+    std::vector<std::string> arguments = {"mlp", "--epochs=1", "--summary=" + folder.File("summary.json")};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const ToolResult result = Train(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    EXPECT_THAT(result.error, HasSubstr(message));
+    return ReadJson(folder.File("summary.json"))["train_loss"];
+  };
+  EXPECT_EQ(losses({"--amp-level=O2", "--amp-enabled=false"}, "amp: disabled, f32 throughout\n"),
+            losses({"--amp-level=O0"}, "amp: in effect at level O0: dtype f32"));
+}
+
 TEST(MpcTrain, WritesASummaryOfARun) {
   const TemporaryFolder folder;
   const ToolResult result =

@@ -6,7 +6,6 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/compiler.h"
 #include "models/registry.h"
 #include "runtime/executable.h"
 
@@ -38,24 +37,6 @@ std::vector<Batch> MakeBatches(std::int64_t rows) {
   return batches;
 }
 
-/// The training step of `model`, compiled and bound to its state.
-absl::StatusOr<std::unique_ptr<runtime::Executable>> LoadStep(const Model& model, const Batch& example) {
-  absl::StatusOr<compiler::Module> module = model.TraceTrainStep({example.images.spec(), example.labels.spec()});
-  if (!module.ok()) return module.status();
-  const compiler::CompileOptions options = model.compile_options(/*training=*/true);
-  absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(*module, options);
-  if (!compiled.ok()) return compiled.status();
-  const std::vector<Parameter> state = model.AllState();
-  if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
-  runtime::StateStore store;
-  for (const Parameter& parameter : state) {
-    if (absl::Status status = store.Add(parameter.entry()); !status.ok()) return status;
-  }
-  absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(options.device);
-  if (!device.ok()) return device.status();
-  return (*device)->Load(std::make_shared<const runtime::Program>(std::move(compiled->program)), store);
-}
-
 }  // namespace
 
 absl::StatusOr<RunResult> MeasureSteps(const BenchOptions& options) {
@@ -65,11 +46,11 @@ absl::StatusOr<RunResult> MeasureSteps(const BenchOptions& options) {
   if (!classifier.ok()) return classifier.status();
   nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
   nn::Momentum optimizer((*classifier)->network().TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
-  const Model model =
+  Model model =
       (*classifier)->MakeModel(loss, optimizer, {.amp_level = options.amp_level, .amp_dtype = options.low_type()});
   if (!model.status().ok()) return model.status();
   const std::vector<Batch> batches = MakeBatches(options.batch);
-  absl::StatusOr<std::unique_ptr<runtime::Executable>> step = LoadStep(model, batches[0]);
+  const absl::StatusOr<runtime::Executable*> step = model.LoadTrainStep({batches[0].images, batches[0].labels});
   if (!step.ok()) return step.status();
 
   RunResult result;

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/amp/level.h"
+#include "frontend/amp/options.h"
 #include "models/registry.h"
 #include "tools/support/flag_set.h"
 
@@ -19,7 +19,7 @@ FlagSet MakeFlags(BenchOptions& options) {
       "Times the compiled training step of a network on made-up images: forward, backward, loss scaling, optimizer\n"
       "and the copy of the inputs. Each run is a process of its own; a peer's runs alternate with mpc's.");
   flags.Integer("batch", 1, 1 << 20, "Rows a step.", &options.batch);
-  flags.Text("amp-level", "O0|O2|O3", "Precision of the step.", &options.amp_level);
+  flags.Text("amp-level", "O0|O1|O2|O3|auto", "Precision of the step.", &options.amp_level);
   flags.Text("dtype", "f16|bf16", "The low type of O2 and O3. Default f16.", &options.dtype);
   flags.Integer("threads", 1, 4096, "Threads of mpc and of the peer.", &options.threads);
   flags.Integer("warmup", 0, kMaxSteps, "Steps of a run before the measured ones.", &options.warmup);
@@ -55,7 +55,8 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
   if (!options.dtype.empty() && !options.low_type().has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("--dtype: '", options.dtype, "' is not f16 or bf16"));
   }
-  if (absl::Status status = amp::ParsePrecision(options.amp_level, options.low_type(), std::nullopt).status();
+  if (absl::Status status =
+          amp::ResolveOptions({.level = options.amp_level, .dtype = options.low_type()}, amp::Front::kModel).status();
       !status.ok()) {
     return status;
   }

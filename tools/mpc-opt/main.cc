@@ -5,6 +5,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/pipelines.h"
 #include "tools/mpc-opt/driver.h"
+#include "tools/mpc-opt/driver_options.h"
 
 int main(int argc, char** argv) {
   mlir::DialectRegistry registry;

@@ -8,60 +8,29 @@
 namespace mpc::opt {
 namespace {
 
-absl::StatusOr<std::optional<DType>> LowType(const std::optional<std::string>& name) {
-  if (!name.has_value()) return std::nullopt;
-  const std::optional<DType> dtype = ParseDType(*name);
-  if (!dtype.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("unknown dtype '", *name, "'; choose f16 or bf16"));
-  }
-  return dtype;
-}
-
-absl::StatusOr<std::optional<bool>> KeepNorms(const std::optional<std::string>& word) {
-  if (!word.has_value()) return std::nullopt;
-  if (*word == "true" || *word == "True") return true;
-  if (*word == "false" || *word == "False") return false;
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown keep-batchnorm-fp32 '", *word, "'; choose true or false, or leave it out"));
-}
-
-absl::StatusOr<ModelOptions> ParseOptions(const ModelRequest& request) {
-  if (request.batch < 1)
+absl::Status Check(const ModelRequest& request) {
+  if (request.batch < 1) {
     return absl::InvalidArgumentError(absl::StrCat("batch must be at least 1, got ", request.batch));
-  if (request.loss_scale.has_value() && !request.train) {
+  }
+  if (request.amp.loss_scale.given() && !request.train) {
     return absl::InvalidArgumentError("loss-scale needs --train: a forward function has no loss");
   }
-  absl::StatusOr<std::optional<DType>> dtype = LowType(request.dtype);
-  if (!dtype.ok()) return dtype.status();
-  absl::StatusOr<std::optional<bool>> keep = KeepNorms(request.keep_batchnorm_fp32);
-  if (!keep.ok()) return keep.status();
-  ModelOptions options;
-  options.amp_level = request.amp_level;
-  options.amp_dtype = *dtype;
-  options.keep_batchnorm_fp32 = *keep;
-  if (request.loss_scale.has_value()) {
-    absl::StatusOr<LossScaleConfig> scale = amp::ParseLossScale(*request.loss_scale);
-    if (!scale.ok()) return scale.status();
-    options.loss_scale_manager = LossScaleChoice(*scale);
-  }
-  return options;
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<ModelSource> TraceModel(const ModelRequest& request) {
-  absl::StatusOr<ModelOptions> options = ParseOptions(request);
-  if (!options.ok()) return options.status();
-  absl::StatusOr<std::unique_ptr<models::Classifier>> classifier = models::MakeClassifier(request.model);
-  if (!classifier.ok()) return classifier.status();
-  const TensorSpec images = {DType::kF32, {request.batch, 1, 32, 32}};
-  const TensorSpec labels = {DType::kI32, {request.batch}};
-  nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
-  nn::Momentum optimizer((*classifier)->network().TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
-  const Model model = request.train ? (*classifier)->MakeModel(loss, optimizer, *std::move(options))
-                                    : (*classifier)->MakePredictor(*std::move(options));
-  absl::StatusOr<compiler::Module> traced =
-      request.train ? model.TraceTrainStep({images, labels}) : model.TracePredict({images});
+  if (absl::Status status = Check(request); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(request.model);
+  if (!workload.ok()) return workload.status();
+  nn::Momentum optimizer((*workload)->network().TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
+  ModelOptions options{.amp = request.amp};
+  const Model model = request.train ? (*workload)->MakeModel(optimizer, std::move(options))
+                                    : (*workload)->MakePredictor(std::move(options));
+  absl::StatusOr<compiler::Module> traced = request.train
+                                                ? model.TraceTrainStep((*workload)->TrainInputs(request.batch))
+                                                : model.TracePredict((*workload)->PredictInputs(request.batch));
   if (!traced.ok()) return traced.status();
   return ModelSource{*std::move(traced), model.compile_options(request.train)};
 }

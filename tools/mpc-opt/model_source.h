@@ -2,23 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "compiler/compiler.h"
+#include "frontend/amp/options.h"
 
 namespace mpc::opt {
 
 /// What the command line asks of a model.
 struct ModelRequest {
-  std::string model;                               ///< "lenet5", "mlp", "bnnet"
-  bool train = false;                              ///< the training step instead of the forward function
-  std::int64_t batch = 32;                         ///< samples a step, at least 1
-  std::string amp_level = "O0";                    ///< O0, O2, O3
-  std::optional<std::string> dtype;                ///< f16, bf16; left out: f16
-  std::optional<std::string> loss_scale;           ///< dynamic, none or a number; left out: the level's default
-  std::optional<std::string> keep_batchnorm_fp32;  ///< true, false; left out: the level's default
+  std::string model;        ///< one of models::WorkloadNames()
+  bool train = false;       ///< the training step instead of the forward function
+  std::int64_t batch = 32;  ///< samples a step, at least 1
+  amp::Options amp;
 };
 
 struct ModelSource {
@@ -26,8 +23,8 @@ struct ModelSource {
   compiler::CompileOptions options;
 };
 
-/// Traces the model: images are f32 [batch, 1, 32, 32], labels i32 [batch]; the loss is the mean cross-entropy of
-/// sparse labels, the optimizer Momentum(0.01, 0.9). Errors: what was given and what is accepted.
+/// Traces the model on the inputs of its models::Workload; the optimizer is Momentum(0.01, 0.9). Errors: what was given
+/// and what is accepted.
 absl::StatusOr<ModelSource> TraceModel(const ModelRequest& request);
 
 /// The module after `stage`: traced, amp, grad or final.

@@ -87,6 +87,17 @@ std::string NamedList(const char* title, const std::vector<runtime::NamedValue>&
   return text;
 }
 
+// Nothing where no state is derived.
+std::string RefreshList(const runtime::Program& program) {
+  if (program.refreshes.empty()) return "";
+  std::string text = absl::StrCat("refreshes of stale state (", program.refreshes.size(), ")\n");
+  for (const runtime::StateRefresh& refresh : program.refreshes) {
+    absl::StrAppend(&text, "  ", program.state[refresh.derived].name, " = ", refresh.instruction.kernel, " ",
+                    program.state[refresh.source].name, "\n");
+  }
+  return text;
+}
+
 std::string CopyList(const runtime::Program& program) {
   std::string text = absl::StrCat("state copies (", program.state_copies.size(), ")\n");
   for (const runtime::StateCopy& copy : program.state_copies) {
@@ -101,8 +112,8 @@ std::string ListProgram(const runtime::Program& program) {
   return absl::StrCat("program @", program.name, " for ", program.device, ", arena ", program.arena_bytes,
                       " bytes, constants ", program.constants.size(), " bytes\n", "requires ",
                       absl::StrJoin(program.required_cpu_features, ", "), "\n", StateList(program),
-                      NamedList("inputs", program.inputs), ValueList(program), InstructionList(program),
-                      CopyList(program), NamedList("outputs", program.outputs));
+                      RefreshList(program), NamedList("inputs", program.inputs), ValueList(program),
+                      InstructionList(program), CopyList(program), NamedList("outputs", program.outputs));
 }
 
 }  // namespace mpc::opt

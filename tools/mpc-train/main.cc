@@ -1,9 +1,12 @@
 // mpc-train: trains a network of models/ and says how well it does.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "compiler/report.h"
+#include "tools/mpc-train/dcgan.h"
 #include "tools/mpc-train/summary.h"
 #include "tools/mpc-train/timing_tree.h"
 #include "tools/mpc-train/training.h"
@@ -37,6 +40,19 @@ void PrintReport(const Training& training) {
   if (!programs.empty()) std::cout << compiler::PrecisionReport(*programs.front());
 }
 
+int MainOfDcgan(const TrainOptions& options) {
+  const absl::StatusOr<DcganResult> result = TrainDcgan(options, options.quiet ? nullptr : &std::cout);
+  if (!result.ok()) return Fail(kProgram, result.status(), kFailure);
+  std::vector<std::string> scales;
+  for (double scale : result->loss_scales) scales.push_back(absl::StrFormat("%g", scale));
+  std::cout << absl::StrFormat("%d steps in %.2f s, %.0f steps/s; %d skipped, loss scales %s\n", result->steps,
+                               result->seconds, static_cast<double>(result->steps) / std::max(result->seconds, 1e-9),
+                               result->skipped, scales.empty() ? "none" : absl::StrJoin(scales, ", "));
+  if (options.summary_path.empty()) return kSuccess;
+  const absl::Status status = WriteJsonFile(options.summary_path, result->Summary(options));
+  return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);
+}
+
 int Main(int argc, char** argv) {
   const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Fail(kProgram, line.status(), kBadUsage);
@@ -45,6 +61,7 @@ int Main(int argc, char** argv) {
     return kSuccess;
   }
   const TrainOptions& options = line->options;
+  if (options.model == kDcgan) return MainOfDcgan(options);
   absl::StatusOr<std::unique_ptr<Training>> created = Training::Create(options);
   if (!created.ok()) return Fail(kProgram, created.status(), kFailure);
   Training& training = **created;
@@ -52,6 +69,7 @@ int Main(int argc, char** argv) {
     return Fail(kProgram, status, kFailure);
   }
   PrintResults(training);
+  if (training.profile().has_value()) std::cout << training.profile()->Table();
   if (options.timing) std::cout << FormatTimingTree(training.model().compiled());
   if (options.report) PrintReport(training);
   if (!options.summary_path.empty()) {

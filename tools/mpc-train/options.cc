@@ -1,12 +1,16 @@
 #include "tools/mpc-train/options.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/precision_profile.h"
 #include "models/registry.h"
 #include "runtime/executable.h"
+#include "tools/support/amp_flags.h"
 #include "tools/support/flag_set.h"
 
 namespace mpc::tools {
@@ -16,7 +20,6 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// As the flags give them, before they are checked against each other.
 struct Given {
-  std::string dtype;
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> shift;
   std::optional<double> learning_rate;
@@ -24,17 +27,21 @@ struct Given {
   std::optional<double> weight_decay;
 };
 
+std::vector<std::string> ModelNames() {
+  std::vector<std::string> names = models::ClassifierNames();
+  names.emplace_back(kDcgan);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 FlagSet MakeFlags(TrainOptions& options, Given& given) {
-  FlagSet flags("mpc-train", absl::StrJoin(models::ClassifierNames(), "|") + " [flags]",
+  FlagSet flags("mpc-train", absl::StrJoin(ModelNames(), "|") + " [flags]",
                 "Trains a network on handwritten digits and tests it. The compiled step holds forward, backward, loss\n"
                 "scaling and optimizer; --amp-level chooses its precision.");
-  flags.Text("amp-level", "O0|O2|O3",
-             "O0: f32. O2: low precision, f32 norms, loss scaling. O3: low precision throughout.", &options.amp_level);
-  flags.Text("dtype", "f16|bf16", "The low type of O2 and O3. Default f16.", &given.dtype);
-  flags.Switch("keep-batchnorm-fp32", "Batch normalisation in f32. Default: true at O0 and O2, false at O3.",
-               &options.keep_batchnorm_fp32);
-  flags.Text("loss-scale", "dynamic|none|NUMBER",
-             "Default: dynamic at O2 with f16, 1 with skipping at O2 with bf16, else none.", &options.loss_scale);
+  for (const AmpFlag& flag : AmpFlags()) {
+    flags.Custom(flag.name, flag.placeholder, flag.help, flag.is_switch,
+                 [&flag, &options](const std::string& value) { return flag.set(value, options.amp); });
+  }
   flags.Choice("data", {"digits", "mnist"}, "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir.",
                &options.data);
   flags.Text("data-dir", "FOLDER",
@@ -59,9 +66,40 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Integer("threads", 0, 4096, "0: OMP_NUM_THREADS, else one a core. Results depend on it in their last bits.",
                 &options.threads);
   flags.Text("device", "cpu", "Where to run.", &options.device);
-  flags.Text("load", "FILE", "A checkpoint to begin from.", &options.load_path);
-  flags.Text("save", "FILE", "Writes the trained network as safetensors.", &options.save_path);
+  flags.Text("load", "FILE", "Weights to begin from: any safetensors that fit.", &options.load_path);
+  flags.Text("save", "FILE|FOLDER/",
+             "Writes the training as safetensors: a file at the end; in a folder a file every epoch and at the end.",
+             &options.save_path);
+  flags.Integer("save-every", 0, kNoLimit, "Saves after every N steps instead.", &options.save_every);
+  flags.Integer("keep", 0, kNoLimit, "The newest N files of --save=FOLDER/ stay; 0: all.", &options.keep);
+  flags.Custom("resume", "FILE|FOLDER",
+               "Goes on from a checkpoint, or from the newest of a folder, of --save if none is named, as if training\n"
+               "had never stopped; --epochs counts from its beginning.",
+               /*is_switch=*/true, [&options](const std::string& value) {
+                 options.resume = value != "false";
+                 options.resume_path = value == "true" || value == "false" ? "" : value;
+                 return absl::OkStatus();
+               });
   flags.Text("summary", "FILE", "Writes the results as JSON.", &options.summary_path);
+  flags.Switch("diagnose-overflow",
+               "Replays the first step of a run of overflows and names the first value that is not finite.",
+               &options.diagnose_overflow);
+  flags.Custom("profile-precision", "FILE",
+               "Prints which exponents activations and gradients need and what the low type loses of them; writes\n"
+               "FILE too: .txt, .json (for --amp-profile) or .svg.",
+               /*is_switch=*/true, [&options](const std::string& value) {
+                 options.profile_precision = value != "false";
+                 options.profile_path = value == "true" || value == "false" ? "" : value;
+                 return absl::OkStatus();
+               });
+  flags.Custom("amp-profile", "FILE",
+               "A profile written as JSON: Cells that lose more than 1 % of their values are kept in f32.",
+               /*is_switch=*/false, [&options](const std::string& value) {
+                 absl::StatusOr<std::vector<std::string>> cells = LossyCellsOfProfile(value);
+                 if (!cells.ok()) return cells.status();
+                 options.amp.deny_add.insert(options.amp.deny_add.end(), cells->begin(), cells->end());
+                 return absl::OkStatus();
+               });
   flags.Switch("timing", "Prints where compiling spent its time: phases and passes with seconds and share.",
                &options.timing);
   flags.Switch("report", "Prints why each operation of the training step has its precision.", &options.report);
@@ -74,33 +112,40 @@ double DefaultLearningRate(const std::string& optimizer) {
   return optimizer == "sgd" ? 0.1 : 0.001;
 }
 
-absl::Status CheckPrecision(const std::string& dtype, TrainOptions& options) {
-  if (!dtype.empty()) {
-    options.dtype = ParseDType(dtype);
-    if (!options.dtype.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("--dtype: '", dtype, "' is not f16 or bf16"));
-    }
-  }
-  absl::StatusOr<amp::Precision> precision =
-      amp::ParsePrecision(options.amp_level, options.dtype, options.keep_batchnorm_fp32);
-  if (!precision.ok()) return precision.status();
-  options.precision = *std::move(precision);
-  if (options.loss_scale.empty()) return absl::OkStatus();
-  absl::StatusOr<LossScaleConfig> config = amp::ParseLossScale(options.loss_scale);
-  if (!config.ok()) return config.status();
-  options.loss_scale_config = *config;
-  return absl::OkStatus();
-}
-
 absl::Status CheckModel(const std::vector<std::string>& arguments, TrainOptions& options) {
-  const std::string choices = absl::StrJoin(models::ClassifierNames(), ", ");
+  const std::string choices = absl::StrJoin(ModelNames(), ", ");
   if (arguments.empty()) return absl::InvalidArgumentError(absl::StrCat("which model? choose ", choices));
   if (arguments.size() > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("one model, not ", arguments.size(), ": '", absl::StrJoin(arguments, "', '"), "'"));
   }
   options.model = arguments[0];
-  return models::MakeClassifier(options.model).status();
+  const std::vector<std::string> names = ModelNames();
+  if (std::find(names.begin(), names.end(), options.model) != names.end()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("unknown model '", options.model, "'; choose ", choices));
+}
+
+/// The DCGAN has its own data, optimizers and report. Errors: a flag that does not apply.
+absl::Status CheckDcgan(const Given& given, TrainOptions& options) {
+  const bool other_optimizer = options.optimizer != TrainOptions().optimizer && options.optimizer != "adam";
+  const std::vector<std::pair<bool, const char*>> refused = {{options.data != "digits", "--data: it learns digits"},
+                                                             {given.shift.has_value(), "--shift"},
+                                                             {other_optimizer, "--optimizer: both networks have adam"},
+                                                             {given.momentum.has_value(), "--momentum"},
+                                                             {given.weight_decay.has_value(), "--weight-decay"},
+                                                             {!options.load_path.empty(), "--load"},
+                                                             {options.diagnose_overflow, "--diagnose-overflow"},
+                                                             {options.profile_precision, "--profile-precision"},
+                                                             {options.timing, "--timing"},
+                                                             {options.report, "--report"}};
+  for (const auto& [given_here, flag] : refused) {
+    if (given_here) return absl::InvalidArgumentError(absl::StrCat("dcgan takes no ", flag));
+  }
+  if (options.amp.level.empty()) options.amp.level = "O0";
+  options.optimizer = "adam";
+  options.learning_rate = given.learning_rate.value_or(2e-4);
+  options.epochs = given.epochs.value_or(20);
+  return amp::ResolveOptions(options.amp, amp::Front::kInitialize).status();
 }
 
 absl::Status CheckOptimizer(const Given& given, TrainOptions& options) {
@@ -112,6 +157,19 @@ absl::Status CheckOptimizer(const Given& given, TrainOptions& options) {
   options.learning_rate = given.learning_rate.value_or(DefaultLearningRate(options.optimizer));
   options.momentum = given.momentum.value_or(options.optimizer == "momentum" ? 0.9 : 0.0);
   options.weight_decay = given.weight_decay.value_or(0.0);
+  return absl::OkStatus();
+}
+
+absl::Status CheckCheckpoints(const TrainOptions& options) {
+  if (options.save_every > 0 && options.save_path.empty()) {
+    return absl::InvalidArgumentError("--save-every needs --save: it does not say where to");
+  }
+  if (options.resume && options.resume_path.empty() && options.save_path.empty()) {
+    return absl::InvalidArgumentError("--resume needs a checkpoint: --resume=FILE, or --save to say where they are");
+  }
+  if (options.resume && !options.load_path.empty()) {
+    return absl::InvalidArgumentError("--load and --resume both say what to begin from; give one of them");
+  }
   return absl::OkStatus();
 }
 
@@ -129,8 +187,16 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     return line;
   }
   if (absl::Status status = CheckModel(*arguments, options); !status.ok()) return status;
-  if (absl::Status status = CheckPrecision(given.dtype, options); !status.ok()) return status;
+  if (options.model == kDcgan) {
+    absl::Status status = CheckDcgan(given, options);
+    status.Update(CheckCheckpoints(options));
+    status.Update(runtime::GetDevice(options.device).status());
+    if (!status.ok()) return status;
+    return line;
+  }
+  if (absl::Status status = amp::ResolveOptions(options.amp, amp::Front::kModel).status(); !status.ok()) return status;
   if (absl::Status status = CheckOptimizer(given, options); !status.ok()) return status;
+  if (absl::Status status = CheckCheckpoints(options); !status.ok()) return status;
   if (absl::Status status = runtime::GetDevice(options.device).status(); !status.ok()) return status;
   options.shift = given.shift.value_or(options.data == "mnist" ? 0 : 2);
   options.epochs = given.epochs.value_or(options.data == "mnist" ? 5 : 15);

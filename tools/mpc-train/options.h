@@ -4,23 +4,23 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/amp/level.h"
-#include "frontend/amp/loss_scale.h"
+#include "frontend/amp/options.h"
 
 namespace mpc::tools {
 
+/// The model that is no classifier: two networks, trained by a step of their own.
+inline constexpr std::string_view kDcgan = "dcgan";
+
 struct TrainOptions {
   std::string model;
-  std::string amp_level = "O0";
-  std::optional<DType> dtype;               ///< left out: f16 at O2 and O3
-  std::optional<bool> keep_batchnorm_fp32;  ///< left out: the level's default
-  std::string loss_scale;                   ///< "dynamic", "none", a number; empty: the level's default
-  std::string data = "digits";              ///< digits, mnist
-  std::string data_directory;               ///< empty: where mpc looks by itself
-  std::int64_t epochs = 0;                  ///< 0: evaluates only
+  amp::Options amp;
+  std::string data = "digits";  ///< digits, mnist
+  std::string data_directory;   ///< empty: where mpc looks by itself
+  std::int64_t epochs = 0;      ///< 0: evaluates only
   std::int64_t batch_size = 32;
   std::int64_t shift = 0;              ///< training images move by up to so many pixels
   std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw
@@ -33,15 +33,19 @@ struct TrainOptions {
   /// busy one. 0: OMP_NUM_THREADS, else one a core.
   std::int64_t threads = 1;
   std::string device = "cpu";
-  std::string save_path;
+  std::string save_path;        ///< a file or a folder of checkpoints; empty: nothing is saved
+  std::int64_t save_every = 0;  ///< steps; 0: after epochs in a folder, at the end in a file
+  std::int64_t keep = 5;        ///< newest files of a folder that stay; 0: all
+  bool resume = false;
+  std::string resume_path;  ///< empty: the newest of `save_path`
   std::string load_path;
   std::string summary_path;
+  bool diagnose_overflow = false;
+  bool profile_precision = false;
+  std::string profile_path;  ///< .txt, .json or .svg; empty: the table is printed only
   bool timing = false;
   bool report = false;
   bool quiet = false;
-
-  amp::Precision precision;                          ///< level, dtype and batch norm, checked
-  std::optional<LossScaleConfig> loss_scale_config;  ///< empty: the level's default
 };
 
 struct CommandLine {

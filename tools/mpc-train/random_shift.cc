@@ -11,6 +11,27 @@
 namespace mpc::tools {
 namespace {
 
+/// The numbers of an engine by their position, cheap where they are asked for in order. The standard fixes what this
+/// engine draws, not what its distributions do: callers take a remainder.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : seed_(seed), engine_(seed) {}
+  std::uint64_t At(std::uint64_t position) {
+    if (position < next_) {
+      engine_.seed(seed_);
+      next_ = 0;
+    }
+    engine_.discard(position - next_);
+    next_ = position + 1;
+    return engine_();
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::mt19937_64 engine_;
+  std::uint64_t next_ = 0;
+};
+
 absl::StatusOr<Tensor> Shift(const Tensor& image, std::int64_t down, std::int64_t right) {
   if (image.dtype() != DType::kF32 || image.rank() != 3) {
     return absl::InvalidArgumentError(
@@ -33,14 +54,16 @@ absl::StatusOr<Tensor> Shift(const Tensor& image, std::int64_t down, std::int64_
 
 }  // namespace
 
-data::MapFunction RandomShift(std::int64_t pixels, std::uint64_t seed) {
-  // The standard fixes what this engine draws, not what its distributions do: the range is taken by a remainder.
-  auto engine = std::make_shared<std::mt19937_64>(seed);
-  return [engine, pixels](const Tensor& image) {
+data::PositionMapFunction RandomShift(std::int64_t pixels, std::uint64_t seed, std::int64_t rows) {
+  auto draws = std::make_shared<Draws>(seed);
+  return [draws, pixels, rows](const Tensor& image, const data::RowPosition& position) {
     const auto range = static_cast<std::uint64_t>(2 * pixels + 1);
-    const auto draw = [&] { return static_cast<std::int64_t>((*engine)() % range) - pixels; };
-    const std::int64_t down = draw();
-    const std::int64_t right = draw();
+    const auto image_number = static_cast<std::uint64_t>(position.epoch * rows + position.row);
+    const auto draw = [&](std::uint64_t which) {
+      return static_cast<std::int64_t>(draws->At(2 * image_number + which) % range) - pixels;
+    };
+    const std::int64_t down = draw(0);
+    const std::int64_t right = draw(1);
     return Shift(image, down, right);
   };
 }

@@ -9,7 +9,7 @@ namespace mpc::tools {
 
 /// Moves each image (f32 [1, height, width]) by up to `pixels` in both directions, uniformly; what comes in from
 /// outside is the image's lowest value, its background. The draws are a function of the seed and of the number of
-/// images seen so far: equal seeds give equal epochs as long as the rows come in one order.
-data::MapFunction RandomShift(std::int64_t pixels, std::uint64_t seed);
+/// images in the epochs before, each of `rows`, and in this one: equal seeds give equal epochs, wherever a run begins.
+data::PositionMapFunction RandomShift(std::int64_t pixels, std::uint64_t seed, std::int64_t rows);
 
 }  // namespace mpc::tools

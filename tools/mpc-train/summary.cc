@@ -23,7 +23,9 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
   json["model"] = options.model;
   json["amp_level"] = precision.level;
   json["dtype"] = precision.level == "O0" ? "f32" : std::string(DTypeName(precision.dtype));
-  json["keep_batchnorm_fp32"] = precision.keep_batchnorm_fp32.value_or(precision.level != "O3");
+  json["keep_batchnorm_fp32"] = precision.keep_batchnorm_fp32.value_or(true);
+  json["master_weights"] = precision.master_weights;
+  json["cast_model_outputs"] = std::string(DTypeName(precision.cast_model_outputs.value_or(DType::kF32)));
   json["loss_scale"] = LossScaleName(model.loss_scale_config());
   json["data"] = options.data;
   json["data_dir"] = options.data_directory;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/data/find_data.h"
+#include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/random_shift.h"
 #include "tools/mpc-train/timing_tree.h"
 #include "tools/support/json_file.h"
@@ -74,6 +75,11 @@ double ScheduledRate(const TrainOptions& options, std::int64_t epoch) {
   if (options.schedule == "constant") return options.learning_rate;
   const double progress = static_cast<double>(epoch) / static_cast<double>(options.epochs);
   return options.learning_rate * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+}
+
+/// The low type of the level; at O0 what f16 would lose.
+PrecisionProfilerOptions ProfilerOptions(const Model& model) {
+  return {.low = model.precision().level == "O0" ? DType::kF16 : model.precision().dtype};
 }
 
 double CompileSeconds(const Model& model) {
@@ -142,9 +148,9 @@ class Training::EpochRecorder : public Callback {
 };
 
 absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& options) {
-  for (const std::string* path : {&options.save_path, &options.summary_path}) {
-    if (path->empty()) continue;
-    if (absl::Status status = CheckWritable(*path); !status.ok()) return status;
+  if (absl::Status status = CheckSavePath(options); !status.ok()) return status;
+  if (!options.summary_path.empty()) {
+    if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
   SetSeed(static_cast<std::uint64_t>(options.seed));
   if (absl::Status status = SetContext({.device = options.device, .num_threads = static_cast<int>(options.threads)});
@@ -161,15 +167,14 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.load_path.empty()) {
     if (absl::Status status = LoadParamIntoNet(network, options.load_path).status(); !status.ok()) return status;
   }
-  ModelOptions model_options{.metrics = {"accuracy", "loss"},
-                             .amp_level = options.amp_level,
-                             .keep_batchnorm_fp32 = options.keep_batchnorm_fp32,
-                             .amp_dtype = options.dtype,
-                             .device = options.device};
-  if (options.loss_scale_config.has_value()) model_options.loss_scale_manager = *options.loss_scale_config;
+  ModelOptions model_options{.metrics = {"accuracy", "loss"}, .amp = options.amp, .device = options.device,
+                             .diagnose_overflow = options.diagnose_overflow};
   training->model_ = std::make_unique<Model>(
       training->classifier_->MakeModel(training->loss_, *training->optimizer_, std::move(model_options)));
   if (!training->model_->status().ok()) return training->model_->status();
+  absl::StatusOr<std::string> resumed = Resume(options, *training->model_);
+  if (!resumed.ok()) return resumed.status();
+  training->resumed_ = *std::move(resumed);
   return training;
 }
 
@@ -184,7 +189,7 @@ absl::Status Training::LoadData() {
   }
   const auto seed = static_cast<std::uint64_t>(options_.seed);
   train_data_ = train->Shuffle(seed);
-  if (options_.shift > 0) train_data_ = train_data_.Map(RandomShift(options_.shift, seed), "image");
+  if (options_.shift > 0) train_data_ = train_data_.Map(RandomShift(options_.shift, seed, *rows), "image");
   train_data_ = train_data_.Batch(options_.batch_size);
   absl::StatusOr<data::Dataset> test = LoadSplit(options_, data::Split::kTest);
   if (!test.ok()) return test.status();
@@ -202,21 +207,37 @@ absl::StatusOr<TestResult> Training::Test() {
 }
 
 absl::Status Training::Run(std::ostream* progress) {
+  if (progress != nullptr && !resumed_.empty()) *progress << resumed_ << std::endl;
   if (options_.epochs > 0) {
     EpochRecorder recorder(*this, progress);
+    const std::shared_ptr<Callback> saver = MakeSaver(options_);
+    std::shared_ptr<PrecisionProfiler> profiler;
+    if (options_.profile_precision) profiler = std::make_shared<PrecisionProfiler>(*model_, ProfilerOptions(*model_));
     // Where the output is no terminal the recorder's line says what the bar's would.
     const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1;
-    const absl::Status status = bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder})
-                                    : model_->Train(options_.epochs, train_data_, {recorder});
+    const absl::Status status =
+        bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler})
+            : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler});
     if (!status.ok()) return status;
     if (!recorder.status().ok()) return recorder.status();
-    test_ = epochs_.back().test;
-  } else {
-    absl::StatusOr<TestResult> test = Test();
-    if (!test.ok()) return test.status();
-    test_ = *test;
+    if (profiler != nullptr) {
+      profile_ = profiler->profile();
+      if (!options_.profile_path.empty()) {
+        if (absl::Status saved = profile_->Save(options_.profile_path); !saved.ok()) return saved;
+      }
+    }
+  } else if (!options_.save_path.empty() && !SavesToFolder(options_)) {
+    if (absl::Status status = model_->SaveCheckpoint(options_.save_path); !status.ok()) return status;
   }
-  return options_.save_path.empty() ? absl::OkStatus() : SaveCheckpoint(classifier_->network(), options_.save_path);
+  if (!epochs_.empty()) {
+    test_ = epochs_.back().test;
+    return absl::OkStatus();
+  }
+  // Nothing was trained: no epochs were asked for, or the checkpoint has them all.
+  absl::StatusOr<TestResult> test = Test();
+  if (!test.ok()) return test.status();
+  test_ = *test;
+  return absl::OkStatus();
 }
 
 std::int64_t Training::steps() const {

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,7 +33,8 @@ class Training {
   /// Checks the files to be read and written, loads the data and the checkpoint. Errors: what is wrong with them.
   static absl::StatusOr<std::unique_ptr<Training>> Create(const TrainOptions& options);
 
-  /// Trains with progress on `progress` (null: none), tests after each epoch and saves.
+  /// Trains what a resumed checkpoint leaves to do, with progress on `progress` (null: none), tests after each epoch
+  /// and saves.
   absl::Status Run(std::ostream* progress);
 
   const Model& model() const { return *model_; }
@@ -39,6 +42,8 @@ class Training {
   /// After the last epoch.
   const TestResult& test() const { return test_; }
   std::int64_t test_rows() const { return test_rows_; }
+  /// With TrainOptions::profile_precision, after Run.
+  const std::optional<PrecisionProfile>& profile() const { return profile_; }
   std::int64_t steps() const;
   double seconds() const;
 
@@ -56,8 +61,10 @@ class Training {
   data::Dataset train_data_{absl::OkStatus()};
   data::Dataset test_data_{absl::OkStatus()};
   std::int64_t test_rows_ = 0;
+  std::string resumed_;  ///< a line that says what training goes on from
   std::vector<EpochResult> epochs_;
   TestResult test_;
+  std::optional<PrecisionProfile> profile_;
 };
 
 }  // namespace mpc::tools

@@ -108,6 +108,11 @@ void FlagSet::Switch(std::string name, std::string help, std::optional<bool>* ta
                     }});
 }
 
+void FlagSet::Custom(std::string name, std::string placeholder, std::string help, bool is_switch,
+                     std::function<absl::Status(const std::string& value)> set) {
+  flags_.push_back({std::move(name), std::move(placeholder), std::move(help), "", is_switch, std::move(set)});
+}
+
 const FlagSet::Flag* FlagSet::Find(std::string_view name) const {
   std::string canonical(name);
   std::replace(canonical.begin(), canonical.end(), '_', '-');

@@ -34,6 +34,10 @@ class FlagSet {
   void Switch(std::string name, std::string help, bool* target);
   void Switch(std::string name, std::string help, std::optional<bool>* target);
 
+  /// A flag whose value `set` understands; `is_switch`: it may stand without a value, which is then "true".
+  void Custom(std::string name, std::string placeholder, std::string help, bool is_switch,
+              std::function<absl::Status(const std::string& value)> set);
+
   /// The positional arguments. Errors (INVALID_ARGUMENT): an unknown flag, with the accepted ones; a value that is
   /// missing or not accepted, with what is.
   absl::StatusOr<std::vector<std::string>> Parse(int argc, const char* const* argv);

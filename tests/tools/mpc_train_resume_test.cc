@@ -1,0 +1,199 @@
+// mpc-train --save --resume from outside, with and without being killed.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/checkpoint_file.h"
+#include "frontend/checkpoint_folder.h"
+#include "tests/tools/tool_runner.h"
+
+extern char** environ;
+
+namespace mpc::tools {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::steady_clock;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A small network on one thread; `more` flags.
+std::vector<std::string> TrainMlp(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"mlp", "--threads=1", "--batch-size=64", "--quiet"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+ToolResult Train(const std::vector<std::string>& more) { return RunTool(MPC_TRAIN, TrainMlp(more)); }
+
+std::string Folder(const TemporaryFolder& folder, const std::string& name) { return folder.File(name) + "/"; }
+
+/// The newest file of a folder.
+std::string Newest(const std::string& folder) {
+  const std::vector<CheckpointFile> files = ListCheckpoints(folder);
+  return files.empty() ? "" : files.back().path;
+}
+
+TEST(MpcTrainResume, ShorterRunsGiveTheBitsOfOne) {
+  const TemporaryFolder folder;
+  // Shifted images, a schedule over all epochs, dynamic loss scale: what depends on where training stands.
+  const std::vector<std::string> options = {"--epochs=3", "--shift=2", "--amp-level=O2"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), options.begin(), options.end());
+    return Train(more);
+  };
+  ASSERT_EQ(with({"--save=" + folder.File("whole")}).exit_code, 0);
+  // 23 steps an epoch: one file in the middle of the second, one at its end.
+  ASSERT_EQ(with({"--save=" + Folder(folder, "parts"), "--save-every=10", "--keep=0"}).exit_code, 0);
+  for (const char* name : {"30", "60"}) {
+    const ToolResult resumed =
+        with({absl::StrCat("--resume=", folder.File("parts"), "/checkpoint-", name, ".safetensors"),
+              "--save=" + folder.File("resumed")});
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.error;
+    EXPECT_THAT(resumed.error, Not(HasSubstr("warning")));
+    EXPECT_TRUE(ReadFile(folder.File("whole")) == ReadFile(folder.File("resumed"))) << name;
+  }
+  EXPECT_TRUE(ReadFile(folder.File("whole")) == ReadFile(folder.File("parts") + "/checkpoint-69.safetensors"));
+}
+
+TEST(MpcTrainResume, EpochsIsTheTotal) {
+  const TemporaryFolder folder;
+  const std::string save = "--save=" + folder.File("net");
+  ASSERT_EQ(Train({"--epochs=1", "--lr-schedule=constant", save}).exit_code, 0);
+  const std::string summary = "--summary=" + folder.File("summary.json");
+  ASSERT_EQ(Train({"--epochs=1", "--lr-schedule=constant", save, "--resume", summary}).exit_code, 0);
+  EXPECT_EQ(ReadJson(folder.File("summary.json"))["steps"], 0) << "it is done";
+  EXPECT_GT(ReadJson(folder.File("summary.json"))["test_accuracy"], 0.1);
+  ASSERT_EQ(Train({"--epochs=2", "--lr-schedule=constant", save, "--resume", summary}).exit_code, 0);
+  EXPECT_EQ(ReadJson(folder.File("summary.json"))["steps"], 23);
+  ASSERT_EQ(Train({"--epochs=2", "--lr-schedule=constant", "--save=" + folder.File("whole")}).exit_code, 0);
+  EXPECT_TRUE(ReadFile(folder.File("net")) == ReadFile(folder.File("whole")));
+}
+
+TEST(MpcTrainResume, KeepsTheNewestAndSaysWhatItGoesOnFrom) {
+  const TemporaryFolder folder;
+  const std::string save = "--save=" + Folder(folder, "run");
+  ASSERT_EQ(Train({"--epochs=1", save, "--save-every=5", "--keep=2"}).exit_code, 0);
+  std::vector<std::int64_t> steps;
+  for (const CheckpointFile& file : ListCheckpoints(folder.File("run"))) steps.push_back(file.step);
+  EXPECT_THAT(steps, ElementsAre(20, 23));
+  // The newest is damaged.
+  const std::string newest = ReadFile(Newest(folder.File("run")));
+  WriteFile(Newest(folder.File("run")), newest.substr(0, newest.size() / 2));
+  const ToolResult resumed = Train({"--epochs=1", save, "--resume", "--quiet=false"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.error;
+  EXPECT_THAT(resumed.error, HasSubstr("warning: passing over a checkpoint"));
+  EXPECT_THAT(resumed.output, HasSubstr("checkpoint-20.safetensors: 20 steps, 0 epochs and 20 of 23 steps done"));
+  EXPECT_TRUE(ReadFile(Newest(folder.File("run"))) == newest);
+}
+
+TEST(MpcTrainResume, ErrorsAreFoundBeforeTraining) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(Train({"--resume"}).error, HasSubstr("--resume needs a checkpoint"));
+  EXPECT_THAT(Train({"--resume=x", "--load=y"}).error, HasSubstr("give one of them"));
+  EXPECT_THAT(Train({"--save-every=3"}).error, HasSubstr("--save-every needs --save"));
+  EXPECT_THAT(Train({"--resume=" + folder.File("absent")}).error, HasSubstr("there is no checkpoint"));
+  ASSERT_EQ(Train({"--epochs=1", "--save=" + Folder(folder, "run")}).exit_code, 0);
+  const ToolResult again = Train({"--epochs=1", "--save=" + folder.File("run")});
+  EXPECT_NE(again.exit_code, 0);
+  EXPECT_THAT(again.error, HasSubstr("training begins at step 0: resume from the newest checkpoint"));
+  const ToolResult other = Train({"--epochs=1", "--optimizer=adam", "--resume=" + folder.File("run")});
+  EXPECT_THAT(other.error, HasSubstr("the optimizer was Momentum, here it is Adam"));
+}
+
+/// A tool that runs beside the test.
+class RunningTool {
+ public:
+  explicit RunningTool(const std::vector<std::string>& arguments) {
+    std::vector<char*> argv = {const_cast<char*>(MPC_TRAIN)};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    EXPECT_EQ(::posix_spawn(&child_, MPC_TRAIN, &actions, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+
+  /// True if it ended by itself within `time`, well.
+  bool EndsWithin(duration<double> time) {
+    const auto end = steady_clock::now() + time;
+    int status = 0;
+    while (steady_clock::now() < end) {
+      if (::waitpid(child_, &status, WNOHANG) == child_) {
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  }
+
+  void Kill() {
+    ::kill(child_, SIGKILL);
+    int status = 0;
+    ::waitpid(child_, &status, 0);
+  }
+
+ private:
+  pid_t child_ = 0;
+};
+
+TEST(MpcTrainResume, FiftyKillsAtRandomTimesLoseNothing) {
+  const TemporaryFolder folder;
+  const auto arguments = [&](const std::string& name) {
+    return TrainMlp({"--epochs=5", "--save-every=1", "--keep=3", "--resume", "--save=" + Folder(folder, name)});
+  };
+  // How long a process takes to its first checkpoint, and to its end.
+  const auto begin = steady_clock::now();
+  const auto elapsed = [&] { return duration<double>(steady_clock::now() - begin); };
+  RunningTool whole(arguments("whole"));
+  while (ListCheckpoints(folder.File("whole")).empty() && elapsed().count() < 60) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const duration<double> startup = elapsed();
+  ASSERT_TRUE(whole.EndsWithin(std::chrono::seconds(120)));
+  const duration<double> work = elapsed() - startup;
+  const std::string expected = ReadFile(Newest(folder.File("whole")));
+  ASSERT_EQ(ListCheckpoints(folder.File("whole")).back().step, 115);
+
+  // Most lives reach the steps; none gets through more than a third of them.
+  std::mt19937 engine(7);
+  std::uniform_real_distribution<double> delay(0.5 * startup.count(), startup.count() + work.count() / 3);
+  int kills = 0;
+  int finished = 0;
+  for (int run = 0; kills < 50; ++run) {
+    const std::string name = absl::StrCat("run", run);
+    bool ended = false;
+    while (!ended) {
+      RunningTool tool(arguments(name));
+      ended = tool.EndsWithin(kills < 50 ? duration<double>(delay(engine)) : std::chrono::seconds(120));
+      if (!ended) {
+        tool.Kill();
+        ++kills;
+      }
+      for (const CheckpointFile& file : ListCheckpoints(folder.File(name))) {
+        EXPECT_TRUE(internal::ReadCheckpointFile(file.path).ok()) << "after kill " << kills;
+      }
+      ASSERT_LE(kills, 50);
+    }
+    ++finished;
+    EXPECT_TRUE(ReadFile(Newest(folder.File(name))) == expected) << "run " << run << " after " << kills << " kills";
+    EXPECT_EQ(ListCheckpoints(folder.File(name)).size(), 3u);
+  }
+  EXPECT_GE(finished, 1);
+}
+
+}  // namespace
+}  // namespace mpc::tools

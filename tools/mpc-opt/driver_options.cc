@@ -1,0 +1,165 @@
+#include "tools/mpc-opt/driver_options.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "tools/support/amp_flags.h"
+
+using namespace llvm;
+
+namespace mpc::opt {
+
+static cl::OptionCategory category("mpc: models, stages and reports");
+
+static cl::opt<std::string> model_name("model",
+                                       cl::desc("Print the IR of a model: bnnet, dcgan-discriminator, dcgan-generator, "
+                                                "gpt2, gpt2-tiny, lenet5, mlp, resnet18, resnet18-imagenet, "
+                                                "resnet50-imagenet"),
+                                       cl::cat(category));
+static cl::opt<bool> train("train", cl::desc("The training step, not the forward function"), cl::cat(category));
+static cl::opt<int64_t> batch("batch", cl::desc("Samples a step (32)"), cl::init(32), cl::cat(category));
+static cl::opt<std::string> stage_name("stage",
+                                       cl::desc("traced, amp, grad, final or program; left out: traced without "
+                                                "--amp-level, else grad; with --report and no passes, program; with "
+                                                "--explain and --diff, final"),
+                                       cl::cat(category));
+static cl::opt<std::string> report("report", cl::ValueOptional,
+                                   cl::desc("Print the precision report as text (default) or json"), cl::cat(category));
+static cl::opt<std::string> explain("explain",
+                                    cl::desc("Print why an operation (conv2d), an ordinal of the report (#3) or a Cell "
+                                             "path (lenet5/conv1) has its precision"),
+                                    cl::cat(category));
+static cl::opt<std::string> diff("diff", cl::desc("Print what changes between two levels of a model: O0,O2"),
+                                 cl::cat(category));
+static cl::opt<std::string> emit("emit", cl::desc("Output form: ir (default) or dot (Graphviz)"), cl::init("ir"),
+                                 cl::cat(category));
+static cl::opt<std::string> function_name("function",
+                                          cl::desc("The function that --emit=dot, --explain and --diff show"),
+                                          cl::cat(category));
+
+// The flags of amp::Options, those of mpc-train. Lists: their last value is not the only one.
+class AmpOptions {
+ public:
+  AmpOptions() {
+    for (const tools::AmpFlag& flag : tools::AmpFlags()) {
+      flags_.push_back(std::make_unique<cl::list<std::string>>(StringRef(flag.name), cl::desc(flag.help),
+                                                               cl::value_desc(flag.placeholder), cl::cat(category),
+                                                               flag.is_switch ? cl::ValueOptional : cl::ValueRequired));
+    }
+  }
+  bool given(StringRef name) const {
+    return any_of(flags_, [&](const auto& flag) { return flag->ArgStr == name && flag->getNumOccurrences() > 0; });
+  }
+  /// The first flag that was given; empty if none was.
+  std::string first() const {
+    for (const auto& flag : flags_)
+      if (flag->getNumOccurrences() > 0) return flag->ArgStr.str();
+    return "";
+  }
+  absl::Status Read(amp::Options& options) const {
+    for (const auto& flag : flags_) {
+      for (const std::string& value : *flag) {
+        absl::Status status = tools::SetAmpFlag(flag->ArgStr.str(), value.empty() ? "true" : value, options);
+        if (!status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<std::unique_ptr<cl::list<std::string>>> flags_;
+};
+static AmpOptions amp_options;
+
+// Options that say something about a model.
+static cl::Option* const kModelOptions[] = {&train, &batch, &stage_name, &diff};
+static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &emit, &function_name};
+
+static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
+
+bool HasOwnOptions() {
+  auto given = [](cl::Option* option) { return Given(*option); };
+  return any_of(kModelOptions, given) || any_of(kOtherOptions, given) || !amp_options.first().empty();
+}
+
+template <typename... Parts>
+static absl::Status Error(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+static absl::StatusOr<Output> ReadOutput() {
+  SmallVector<std::pair<const char*, Output>> chosen;
+  if (Given(report)) chosen.push_back({"--report", report == "json" ? Output::kReportJson : Output::kReport});
+  if (emit == "dot") chosen.push_back({"--emit=dot", Output::kDot});
+  if (Given(explain)) chosen.push_back({"--explain", Output::kExplanation});
+  if (Given(diff)) chosen.push_back({"--diff", Output::kDifference});
+  if (chosen.size() > 1) return Error(chosen[0].first, " and ", chosen[1].first, " exclude each other");
+  if (emit != "ir" && emit != "dot") return Error("unknown --emit '", emit.getValue(), "'; choose ir or dot");
+  if (Given(report) && !report.empty() && report != "text" && report != "json")
+    return Error("unknown --report '", report.getValue(), "'; choose text or json");
+  Output output = chosen.empty() ? Output::kIr : chosen[0].second;
+  bool takes_function = output == Output::kDot || output == Output::kExplanation || output == Output::kDifference;
+  if (Given(function_name) && !takes_function) return Error("--function needs --emit=dot, --explain or --diff");
+  return output;
+}
+
+static absl::Status CheckStage(Output output) {
+  static constexpr StringLiteral kStages[] = {"traced", "amp", "grad", "final", "program"};
+  if (Given(stage_name) && !is_contained(kStages, stage_name.getValue()))
+    return Error("unknown stage '", stage_name.getValue(), "'; choose traced, amp, grad, final or program");
+  if (stage_name != "program") return absl::OkStatus();
+  if (output == Output::kDot) return Error("a program has no graph; choose another --stage for --emit=dot");
+  if (output == Output::kExplanation || output == Output::kDifference)
+    return Error("a program has no operations to explain or compare; choose another --stage");
+  return absl::OkStatus();
+}
+
+static absl::StatusOr<std::vector<std::string>> ReadLevels() {
+  SmallVector<StringRef> words;
+  StringRef(diff).split(words, ',');
+  if (words.size() != 2) return Error("--diff takes two levels, as in --diff=O0,O2, got '", diff.getValue(), "'");
+  if (amp_options.given("amp-level")) return Error("--diff names its levels; leave out --amp-level");
+  return std::vector<std::string>{words[0].str(), words[1].str()};
+}
+
+// A file has no use for what describes a model.
+static absl::Status CheckFile() {
+  std::string unused = amp_options.first();
+  for (cl::Option* option : kModelOptions)
+    if (Given(*option)) unused = option->ArgStr.str();
+  if (unused.empty()) return absl::OkStatus();
+  return Error("--", unused, " needs --model; for a file, choose passes");
+}
+
+absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
+  DriverOptions options;
+  absl::StatusOr<Output> output = ReadOutput();
+  if (!output.ok()) return output.status();
+  options.output = *output;
+  options.function = function_name;
+  options.explain = explain;
+  options.has_model = Given(model_name);
+  if (!options.has_model) {
+    absl::Status status = CheckFile();
+    return status.ok() ? absl::StatusOr<DriverOptions>(options) : status;
+  }
+  if (input != "-") return Error("--model and the file '", input.str(), "' exclude each other");
+  if (absl::Status status = CheckStage(*output); !status.ok()) return status;
+  options.stage = stage_name;
+  options.has_level = amp_options.given("amp-level");
+  options.model.model = model_name;
+  options.model.train = train;
+  options.model.batch = batch;
+  options.model.amp.verbosity = 0;
+  if (absl::Status status = amp_options.Read(options.model.amp); !status.ok()) return status;
+  if (Given(diff)) {
+    absl::StatusOr<std::vector<std::string>> levels = ReadLevels();
+    if (!levels.ok()) return levels.status();
+    options.levels = *std::move(levels);
+  }
+  return options;
+}
+
+}  // namespace mpc::opt

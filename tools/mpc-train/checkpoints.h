@@ -1,0 +1,30 @@
+// Where mpc-train saves its training and what it resumes from.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/callback.h"
+#include "frontend/model.h"
+#include "tools/mpc-train/options.h"
+
+namespace mpc::tools {
+
+/// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.
+bool SavesToFolder(const TrainOptions& options);
+
+/// Fails before the work that would be saved. Errors: nothing can be written where --save says.
+absl::Status CheckSavePath(const TrainOptions& options);
+
+/// Saves as --save, --save-every and --keep say; null without --save. A file is written at the end, and every so many
+/// steps; a folder gets a file every so many steps, else every epoch, and one at the end.
+std::unique_ptr<Callback> MakeSaver(const TrainOptions& options);
+
+/// Loads what --resume asks for and returns a line that says so; empty without --resume. What is not as it was goes to
+/// std::cerr. A plain --resume without an earlier checkpoint begins anew. Errors: no file where one was named; one that
+/// does not fit.
+absl::StatusOr<std::string> Resume(const TrainOptions& options, Model& model);
+
+}  // namespace mpc::tools
