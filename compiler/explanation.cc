@@ -116,8 +116,10 @@ private:
           std::tie(Nearest, Distance) = std::tie(Name, This);
     if (Nearest.empty())
       return absl::NotFoundError(absl::StrCat("no operation '", What.str(), "': the function computes nothing"));
-    return absl::NotFoundError(absl::StrCat("no operation, ordinal or Cell '", What.str(), "'; nearest is '", Nearest,
-                                            "'. Operations #1 to #", Facts.operations().size(), ": ",
+    const bool IsName = !What.empty() && What.front() != '#';
+    return absl::NotFoundError(absl::StrCat("no operation, ordinal or Cell '", What.str(), "'",
+                                            IsName ? absl::StrCat("; nearest is '", Nearest, "'") : "",
+                                            ". Operations #1 to #", Facts.operations().size(), ": ",
                                             llvm::join(Operations, ", "), ". Cells: ", llvm::join(Cells, ", ")));
   }
 

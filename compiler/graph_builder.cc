@@ -1,5 +1,7 @@
 #include "compiler/graph_builder.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "compiler/diagnostics.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
@@ -127,6 +129,16 @@ std::string GraphBuilder::ArgumentName(ValueHandle Handle) const {
 
 std::size_t GraphBuilder::depth() const { return state_->Open.size(); }
 
+// Verifiers cite the rule of an attribute without the value that breaks it.
+static absl::Status withGivenText(const absl::Status &Status, const NamedAttrList &Given) {
+  for (NamedAttribute Entry : Given) {
+    auto Text = dyn_cast<StringAttr>(Entry.getValue());
+    if (Text && absl::StrContains(Status.message(), absl::StrCat("attribute '", Entry.getName().str(), "' failed")))
+      return absl::Status(Status.code(), absl::StrCat(Status.message(), "; got '", Text.str(), "'"));
+  }
+  return Status;
+}
+
 absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view Name,
                                                            absl::Span<const ValueHandle> Operands,
                                                            const Attributes &Values, const Scope &Where,
@@ -157,7 +169,7 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view Name
   Operation *Op = B.create(State);
   if (failed(verify(Op, /*verifyRecursively=*/false))) {
     Op->erase();
-    return Diagnostics.status("the operation is malformed");
+    return withGivenText(Diagnostics.status("the operation is malformed"), List);
   }
   return toTyped(Op);
 }

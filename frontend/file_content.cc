@@ -1,5 +1,7 @@
 #include "frontend/file_content.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +17,10 @@ absl::StatusOr<std::vector<std::uint8_t>> ReadFileContent(const std::string& pat
   if (file == nullptr) {
     const std::string message = absl::StrCat("cannot open ", path, ": ", std::strerror(errno));
     return errno == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
+  }
+  // A terminal or /dev/zero never ends.
+  if (struct stat status; ::fstat(::fileno(file.get()), &status) == 0 && S_ISCHR(status.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a device, not a file"));
   }
   std::vector<std::uint8_t> content;
   constexpr std::size_t kChunk = std::size_t{1} << 20;

@@ -1,6 +1,7 @@
 #include "frontend/model.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/amp/session.h"
@@ -67,6 +68,10 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
     impl_->status.Update(absl::InvalidArgumentError(
         absl::StrCat("accumulation_steps must be at least 1, got ", given.accumulation_steps)));
   }
+  if (given.max_consecutive_skips < 0) {
+    impl_->status.Update(absl::InvalidArgumentError(
+        absl::StrCat("max_consecutive_skips must be at least 0 (0: never stop), got ", given.max_consecutive_skips)));
+  }
 }
 
 void Model::BuildStep() {
@@ -115,6 +120,11 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
   if (own) {
     // Freezing and unfreezing may have changed what is trainable.
     if (absl::Status status = self.CheckTrainable(); !status.ok()) return status;
+    const std::vector<Parameter>& trained = self.optimizer->parameters();
+    if (std::none_of(trained.begin(), trained.end(), [](const Parameter& each) { return each.requires_grad(); }) &&
+        self.said.insert("frozen").second) {
+      std::cerr << "remark: every parameter of the optimizer is frozen: training changes none\n";
+    }
   }
   const int arity = own && self.network.arity() >= 0 ? self.network.arity() + 1 : self.step.arity();
   if (absl::Status status =

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct Model::Impl {
 
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
   std::vector<const compiler::CompileResult*> compiled;
+  std::set<std::string> said;                                                ///< remarks, each printed once
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> measuring;  ///< Programs of Measure
   /// Scalers that a step of the user's own calls, once it has been traced.
   std::vector<internal::StepFacts::Scaler> step_scalers;

@@ -107,12 +107,21 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
         internal::CompileStep(root, function, internal::SpecsOf(inputs), *precise);
     if (!fresh.ok()) return fresh.status();
     const CompiledStep& step_run = **fresh;
+    const std::optional<LossScaleConfig>& manager = options.loss_scale_manager.config();
+    if (!step_run.facts().scalers.empty() && user_step != nullptr && manager.has_value() &&
+        manager->mode != LossScaleConfig::Mode::kNone) {
+      return absl::InvalidArgumentError(absl::StrCat("Model: loss_scale_manager = ", std::string(manager->mode_name()),
+                                                     ", but ", user_step->TypeName(),
+                                                     " scales its losses itself; leave one of them out"));
+    }
     KeepAssignment(step_run.compiled().assignment, step_options.training);
     slot = programs.insert_or_assign(key(), *std::move(fresh)).first;
     compiled.push_back(&step_run.compiled());
     if (!step_run.facts().scalers.empty()) step_scalers = step_run.facts().scalers;
     CompareChoices(step_run);
-    for (const std::string& remark : step_run.compiled().remarks) std::cerr << "remark: " << remark << "\n";
+    for (const std::string& remark : step_run.compiled().remarks) {
+      if (said.insert(remark).second) std::cerr << "remark: " << remark << "\n";
+    }
   }
   return slot->second.get();
 }

@@ -1,9 +1,27 @@
 #include "frontend/amp/auto_cast.h"
 
+#include "compiler/dialect/operation_names.h"
 #include "frontend/amp/options.h"
 #include "frontend/trace.h"
 
 namespace mpc::amp {
+namespace {
+
+/// The mnemonics of what a list names. Fails the trace for an entry that is no operation.
+std::vector<std::string> Operations(const char* list, const std::vector<std::string>& entries, internal::Trace& trace) {
+  std::vector<std::string> operations;
+  for (const std::string& entry : entries) {
+    const std::vector<std::string> called = operationsCalled(entry);
+    if (called.empty()) {
+      trace.Fail("amp::AutoCast: '" + entry + "' in " + list + " is no operation; the nearest is '" +
+                 nearestOperation(entry) + "'. A Cell has ToFloat");
+    }
+    operations.insert(operations.end(), called.begin(), called.end());
+  }
+  return operations;
+}
+
+}  // namespace
 
 AutoCast::AutoCast(const AutoCastOptions& options) : traced_(internal::Trace::Current() != nullptr) {
   if (!traced_) {
@@ -21,8 +39,8 @@ AutoCast::AutoCast(const AutoCastOptions& options) : traced_(internal::Trace::Cu
     if (precision.ok()) {
       scope.level = precision->level;
       if (scope.level != "O0") scope.low = precision->dtype;
-      scope.low_operations = precision->lists.allow;
-      scope.f32_operations = precision->lists.deny;
+      scope.low_operations = Operations("allow_add", precision->lists.allow, trace);
+      scope.f32_operations = Operations("deny_add", precision->lists.deny, trace);
     } else {
       trace.Fail("amp::AutoCast: " + std::string(precision.status().message()));
     }

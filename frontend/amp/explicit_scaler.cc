@@ -82,6 +82,11 @@ std::vector<Tensor> ExplicitScaler::Unscale(nn::Optimizer& optimizer, const std:
   }
   StepScaling& scaling = StepScaling::Of(*trace);
   StepScaler& scaler = scaling.ScalerOf(scaler_);
+  if (scaler.active() && scaler.losses().empty()) {
+    trace->Fail(
+        absl::StrCat(name_, ": no loss has been scaled since the last Update: differentiate what Scale returns"));
+    return gradients;
+  }
   std::vector<Tensor> checked;
   std::vector<Tensor> unscaled = gradients;
   std::vector<std::string> names;

@@ -216,6 +216,7 @@ absl::StatusOr<Precision> ResolveOptions(const Options& options, Front front) {
   if (status.ok()) status = SetLists(options, precision.lists);
   if (!status.ok()) return status;
   if (options.num_losses < 1) return Error("num_losses = ", options.num_losses, "; at least 1");
+  if (options.verbosity < 0 || options.verbosity > 1) return Error("verbosity = ", options.verbosity, " is not 0 or 1");
   precision.num_losses = options.num_losses;
   if (options.enabled) return precision;
   Precision disabled;

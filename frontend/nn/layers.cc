@@ -70,13 +70,20 @@ Dense::Dense(std::int64_t in_channels, std::int64_t out_channels, const DenseOpt
 }
 
 Tensor Dense::Construct(const Tensor& x) {
-  if (x.rank() != 2 || x.dim(1) != in_channels_) {
+  if (x.rank() < 2 || x.dim(x.rank() - 1) != in_channels_) {
     return Reject(absl::StrCat("Dense expects ", in_channels_, " input features, got ",
-                               x.rank() == 2 ? absl::StrCat(x.dim(1)) : absl::StrCat("a tensor of rank ", x.rank()),
+                               x.rank() < 2 ? absl::StrCat("a tensor of rank ", x.rank(), ", not 2 or more")
+                                            : absl::StrCat(x.dim(x.rank() - 1)),
                                " (input ", x.spec().ToString(), ")"),
                   x);
   }
-  return matmul(x, weight, bias.defined() ? bias.Read() : Tensor(), {.transpose_b = true, .activation = activation_});
+  const Tensor rows = x.rank() == 2 ? x : reshape(x, {-1, in_channels_});
+  const Tensor y =
+      matmul(rows, weight, bias.defined() ? bias.Read() : Tensor(), {.transpose_b = true, .activation = activation_});
+  if (x.rank() == 2) return y;
+  Shape shape = x.shape();
+  shape.back() = weight.shape()[0];
+  return reshape(y, shape);
 }
 
 BatchNorm::BatchNorm(std::int64_t num_features, int rank, const BatchNormOptions& options)

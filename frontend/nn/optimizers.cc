@@ -1,15 +1,29 @@
 #include "frontend/nn/optimizers.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 
 namespace mpc::nn {
+namespace {
+
+bool FiniteAndNotNegative(double value) { return std::isfinite(value) && value >= 0; }
+
+std::string NotFiniteOrNegative(const char* name, double value) {
+  return absl::StrCat(name, " must be a finite number >= 0, got ", value);
+}
+
+}  // namespace
 
 SGD::SGD(const ParameterGroups& parameters, const SGDOptions& options)
     : Optimizer(parameters,
                 {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
                 {"velocity"}),
       options_(options) {
-  if (!(options.momentum >= 0)) Reject(absl::StrCat("momentum must be >= 0, got ", options.momentum));
+  if (!FiniteAndNotNegative(options.momentum)) Reject(NotFiniteOrNegative("momentum", options.momentum));
+  if (!std::isfinite(options.dampening)) {
+    Reject(absl::StrCat("dampening must be a finite number, got ", options.dampening));
+  }
   if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
     Reject("nesterov needs momentum > 0 and dampening = 0");
   }
@@ -28,7 +42,7 @@ Momentum::Momentum(const ParameterGroups& parameters, const MomentumOptions& opt
                 {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
                 {"velocity"}),
       options_(options) {
-  if (!(options.momentum >= 0)) Reject(absl::StrCat("momentum must be >= 0, got ", options.momentum));
+  if (!FiniteAndNotNegative(options.momentum)) Reject(NotFiniteOrNegative("momentum", options.momentum));
 }
 
 std::vector<Tensor> Momentum::Update(const Operands& operands) {
@@ -43,6 +57,7 @@ Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options)
                 {"moment1", "moment2"}),
       options_(options) {
   CheckBetas(options.beta1, options.beta2);
+  if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
 }
 
 std::vector<Tensor> Adam::Update(const Operands& operands) {
@@ -58,6 +73,7 @@ AdamWeightDecay::AdamWeightDecay(const ParameterGroups& parameters, const AdamWe
                 {"moment1", "moment2"}),
       options_(options) {
   CheckBetas(options.beta1, options.beta2);
+  if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
 }
 
 std::vector<Tensor> AdamWeightDecay::Update(const Operands& operands) {
@@ -71,6 +87,7 @@ AdamW::AdamW(const ParameterGroups& parameters, const AdamWOptions& options)
                 {"moment1", "moment2"}),
       options_(options) {
   CheckBetas(options.beta1, options.beta2);
+  if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
 }
 
 std::vector<Tensor> AdamW::Update(const Operands& operands) {
@@ -87,6 +104,7 @@ Lamb::Lamb(const ParameterGroups& parameters, const LambOptions& options)
                 {"moment1", "moment2"}),
       options_(options) {
   CheckBetas(options.beta1, options.beta2);
+  if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
 }
 
 std::vector<Tensor> Lamb::Update(const Operands& operands) {

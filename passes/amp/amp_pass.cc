@@ -1,4 +1,5 @@
 // Applies the precision assignment: result types, casts at uses, and the reasons.
+#include "compiler/dialect/operation_names.h"
 #include "passes/amp/precision_assignment.h"
 #include "passes/passes.h"
 
@@ -63,7 +64,8 @@ public:
     if (!Options)
       return signalPassFailure();
     for (const std::string &Path : Options->Lists.unmatchedPaths(getOperation()))
-      emitRemark(getOperation().getLoc()) << "list entry '" << Path << "' is no operation and matches no Cell path";
+      emitRemark(getOperation().getLoc()) << "list entry '" << Path << "' is no operation and matches no Cell path"
+                                          << "; the nearest operation is '" << nearestOperation(Path) << "'";
     PrecisionAssignment Assignment(getOperation(), *Options);
     for (const auto &[Op, Text] : Assignment.remarks())
       emitRemark(Op->getLoc()) << Text;

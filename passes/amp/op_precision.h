@@ -30,6 +30,7 @@ struct OpenOperation {
   mlir::FloatType Low;
   std::optional<bool> IsLow; ///< set by the stored assignment, the infer rule or the cut
   std::string Reason;
+  bool IsStored = false; ///< the graph that decided has said what there is to say
 };
 
 using OpenOperations = llvm::MapVector<mlir::Operation *, OpenOperation>;

@@ -228,6 +228,7 @@ void PrecisionAssignment::takeStored() {
       continue;
     Slot.IsLow = Known->second != "f32";
     Slot.Reason = "stored assignment" + Slot.Reason;
+    Slot.IsStored = true;
   }
 }
 
@@ -240,7 +241,7 @@ void PrecisionAssignment::closeOpen() {
     assignTypes(Op, *Slot.IsLow ? Type(Slot.Low) : F32, Precision);
     if (classOf(Op) == AmpClass::Norm)
       Precision.Operands[0] = Type();
-    if (Slot.Class != AmpClass::Allow || *Slot.IsLow)
+    if (Slot.Class != AmpClass::Allow || *Slot.IsLow || Slot.IsStored)
       continue;
     double Saved = Options.Costs.secondsSavedByLow(Op) * 1e6;
     std::string Text;

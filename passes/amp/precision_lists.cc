@@ -1,32 +1,13 @@
 #include "passes/amp/precision_lists.h"
 
+#include "compiler/dialect/operation_names.h"
+
 using namespace mlir;
 
 namespace mpc {
 
-// Names that users know, for several mnemonics or a longer one.
-static constexpr std::pair<StringLiteral, StringLiteral> Families[] = {
-    {"conv", "conv2d"},
-    {"conv_transpose", "conv_transpose2d"},
-    {"dense", "matmul"},
-    {"batch_norm", "batch_norm_train"},
-    {"batch_norm", "batch_norm_infer"},
-    {"max_pool", "max_pool2d"},
-    {"avg_pool", "avg_pool2d"},
-    {"sum", "reduce_sum"},
-    {"mean", "reduce_mean"},
-    {"max", "reduce_max"},
-};
-
-static bool isOperationName(MLIRContext *Context, StringRef Name) {
-  return RegisteredOperationName::lookup(("mpc." + Name).str(), Context) ||
-         llvm::any_of(Families, [&](const auto &Family) { return Family.first == Name; });
-}
-
 static bool isNamed(Operation *Op, StringRef Name) {
-  StringRef Mnemonic = Op->getName().stripDialect();
-  return Mnemonic == Name ||
-         llvm::any_of(Families, [&](const auto &Family) { return Family.first == Name && Family.second == Mnemonic; });
+  return llvm::is_contained(operationsCalled(Name), Op->getName().stripDialect());
 }
 
 static StringRef pathOf(Operation *Op) {
@@ -54,7 +35,7 @@ llvm::Expected<PrecisionLists> PrecisionLists::create(MLIRContext *Context, Arra
                                                                            ampClassName(Class) + "; keep one");
     }
   for (const auto &[Entry, Class] : Classes)
-    (isOperationName(Context, Entry) ? Lists.Operations : Lists.Paths).push_back({Entry.str(), Class});
+    (operationsCalled(Entry).empty() ? Lists.Paths : Lists.Operations).push_back({Entry.str(), Class});
   return Lists;
 }
 

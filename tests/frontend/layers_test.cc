@@ -79,13 +79,22 @@ TEST(Dense, ComputesXTimesWeightTransposedPlusBias) {
   EXPECT_FALSE(nn::Dense(2, 3, {.has_bias = false}).bias.defined());
 }
 
+TEST(Dense, ActsOnTheLastAxisOfAnyRank) {
+  nn::Dense dense(2, 3);
+  const Tensor rows = Counting({6, 2});
+  const Tensor y = dense(reshape(rows, {2, 3, 2}));
+  EXPECT_EQ(y.shape(), Shape({2, 3, 3}));
+  EXPECT_EQ(y.ToFloats(), dense(rows).ToFloats());
+}
+
 TEST(Dense, WrongFeaturesNameTheCellPath) {
   models::LeNet5 net;
   const Tensor result = net(Values({32, 1, 36, 36}));
   EXPECT_THAT(ErrorOf(result),
               HasSubstr("lenet5/fc1: Dense expects 400 input features, got 576 (input tensor<32x576xf32>)"));
   nn::Dense dense(4, 2);
-  EXPECT_THAT(ErrorOf(dense(Values({2, 2, 2}))), HasSubstr("Dense expects 4 input features, got a tensor of rank 3"));
+  EXPECT_THAT(ErrorOf(dense(Values({2, 2, 2}))), HasSubstr("Dense expects 4 input features, got 2"));
+  EXPECT_THAT(ErrorOf(dense(Values({4}))), HasSubstr("got a tensor of rank 1, not 2 or more"));
   nn::Dense unknown(4, 2, {.activation = "swish"});
   EXPECT_THAT(ErrorOf(unknown(Values({2, 4}))), HasSubstr("swish"));
 }

@@ -17,12 +17,14 @@ class MeanLoss : public nn::LossBase {
 
 /// A Probe of two weights under MeanLoss, SGD at rate 1.
 struct MeanTraining {
-  MeanTraining(const Level& level, LossScaleChoice scale, std::int64_t accumulation_steps)
+  MeanTraining(const Level& level, LossScaleChoice scale, std::int64_t accumulation_steps,
+               std::optional<double> clip_global_norm = {})
       : model(network, loss, optimizer,
               {.amp_level = level.level,
                .loss_scale_manager = scale,
                .amp_dtype = level.dtype,
-               .accumulation_steps = accumulation_steps}) {}
+               .accumulation_steps = accumulation_steps,
+               .clip_global_norm = clip_global_norm}) {}
 
   absl::Status Run(const std::vector<std::vector<float>>& batches) {
     std::vector<data::Row> rows;
@@ -64,6 +66,29 @@ TEST_P(Accumulation, AMP_24_TwoMicroStepsEqualTheLargeBatch) {
   EXPECT_EQ(small.model.global_step(), 1);
   EXPECT_EQ(StateItem(small.model, "optimizer.step"), 1);
   EXPECT_EQ(StateItem(small.model, "scaler.good"), 1);
+}
+
+// Clipping acts on the mean: equal means, equal bits.
+TEST_P(Accumulation, AMP_24_ClippingActsOnTheAccumulatedGradient) {
+  MeanTraining small(GetParam(), scale_, 2, 0.25), large(GetParam(), scale_, 1, 0.25);
+  MPC_ASSERT_OK(large.Run({{1, 2, 3, 4, -5, 6, 7, -16}}));
+  MPC_ASSERT_OK(small.Run({{1, 2, 3, 4}, {-5, 6, 7, -16}}));
+  EXPECT_EQ(small.Weight(), large.Weight());
+  EXPECT_LT(std::hypot(small.Weight()[0], small.Weight()[1]), 0.26);
+}
+
+// A checkpoint between two micro-steps: what has been accumulated is part of it.
+TEST_P(Accumulation, ResumesBetweenMicroSteps) {
+  const std::string path =
+      ::testing::TempDir() + "accumulation_" + GetParam().level + (GetParam().dtype == DType::kBF16 ? "b" : "");
+  MeanTraining saved(GetParam(), scale_, 2), resumed(GetParam(), scale_, 2);
+  MPC_ASSERT_OK(saved.Run({{1, 2, 3, 4}}));
+  MPC_ASSERT_OK(saved.model.SaveCheckpoint(path));
+  const auto report = resumed.model.LoadCheckpoint(path, {.continue_run = false});
+  ASSERT_TRUE(report.ok()) << report.status();
+  MPC_ASSERT_OK(resumed.Run({{-5, 6, 7, -16}}));
+  EXPECT_EQ(resumed.Weight(), std::vector<float>({-0.75f, 0.5f}));
+  EXPECT_EQ(resumed.model.global_step(), 1);
 }
 
 // Thirds are rounded: 1/3 of each of three terms, two sums; in the large batch 1/12 (f32, or the low type where the

@@ -67,7 +67,9 @@ TEST_P(PrecisionAtLevel, AMP_32_LossesInsideTheNetworkAreF32) {
     const std::vector<std::string> matmuls = LinesWith(ir, "mpc.matmul");
     ASSERT_EQ(matmuls.size(), 1u);
     // At auto so small a product does not pay for its casts on most devices.
-    if (GetParam().level != "auto") EXPECT_EQ(IsLow(matmuls[0]), GetParam().dtype.has_value()) << matmuls[0];
+    if (GetParam().level != "auto") {
+      EXPECT_EQ(IsLow(matmuls[0]), GetParam().dtype.has_value()) << matmuls[0];
+    }
     MPC_EXPECT_OK(model.Train(1, Batches({{Values({8, 6}), MakeBatch({6}, 8, 0)[1]}})));
   }
 }

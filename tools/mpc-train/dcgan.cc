@@ -156,6 +156,9 @@ Json DcganResult::Summary(const TrainOptions& options) const {
 
 absl::StatusOr<DcganResult> TrainDcgan(const TrainOptions& options, std::ostream* progress) {
   if (absl::Status status = CheckSavePath(options); !status.ok()) return status;
+  if (!options.summary_path.empty()) {
+    if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
+  }
   SetSeed(static_cast<std::uint64_t>(options.seed));
   if (absl::Status status = SetContext({.device = options.device, .num_threads = static_cast<int>(options.threads)});
       !status.ok()) {

@@ -44,7 +44,7 @@ int MainOfDcgan(const TrainOptions& options) {
   const absl::StatusOr<DcganResult> result = TrainDcgan(options, options.quiet ? nullptr : &std::cout);
   if (!result.ok()) return Fail(kProgram, result.status(), kFailure);
   std::vector<std::string> scales;
-  for (double scale : result->loss_scales) scales.push_back(absl::StrFormat("%g", scale));
+  for (double scale : result->loss_scales) scales.push_back(absl::StrFormat("%.10g", scale));
   std::cout << absl::StrFormat("%d steps in %.2f s, %.0f steps/s; %d skipped, loss scales %s\n", result->steps,
                                result->seconds, static_cast<double>(result->steps) / std::max(result->seconds, 1e-9),
                                result->skipped, scales.empty() ? "none" : absl::StrJoin(scales, ", "));

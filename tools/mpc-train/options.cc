@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/precision_profile.h"
@@ -32,6 +33,12 @@ std::vector<std::string> ModelNames() {
   names.emplace_back(kDcgan);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+absl::Status CheckProfilePath(const std::string& path) {
+  const bool known =
+      path.empty() || absl::EndsWith(path, ".txt") || absl::EndsWith(path, ".json") || absl::EndsWith(path, ".svg");
+  return known ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat("'", path, "' is no .txt, .json or .svg"));
 }
 
 FlagSet MakeFlags(TrainOptions& options, Given& given) {
@@ -90,7 +97,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                /*is_switch=*/true, [&options](const std::string& value) {
                  options.profile_precision = value != "false";
                  options.profile_path = value == "true" || value == "false" ? "" : value;
-                 return absl::OkStatus();
+                 return CheckProfilePath(options.profile_path);
                });
   flags.Custom("amp-profile", "FILE",
                "A profile written as JSON: Cells that lose more than 1 % of their values are kept in f32.",
@@ -128,16 +135,18 @@ absl::Status CheckModel(const std::vector<std::string>& arguments, TrainOptions&
 /// The DCGAN has its own data, optimizers and report. Errors: a flag that does not apply.
 absl::Status CheckDcgan(const Given& given, TrainOptions& options) {
   const bool other_optimizer = options.optimizer != TrainOptions().optimizer && options.optimizer != "adam";
-  const std::vector<std::pair<bool, const char*>> refused = {{options.data != "digits", "--data: it learns digits"},
-                                                             {given.shift.has_value(), "--shift"},
-                                                             {other_optimizer, "--optimizer: both networks have adam"},
-                                                             {given.momentum.has_value(), "--momentum"},
-                                                             {given.weight_decay.has_value(), "--weight-decay"},
-                                                             {!options.load_path.empty(), "--load"},
-                                                             {options.diagnose_overflow, "--diagnose-overflow"},
-                                                             {options.profile_precision, "--profile-precision"},
-                                                             {options.timing, "--timing"},
-                                                             {options.report, "--report"}};
+  const std::vector<std::pair<bool, const char*>> refused = {
+      {options.data != "digits", "--data: it learns digits"},
+      {given.shift.has_value(), "--shift"},
+      {other_optimizer, "--optimizer: both networks have adam"},
+      {given.momentum.has_value(), "--momentum"},
+      {given.weight_decay.has_value(), "--weight-decay"},
+      {!options.load_path.empty(), "--load"},
+      {options.amp.num_losses != 1, "--num-losses: it has three"},
+      {options.diagnose_overflow, "--diagnose-overflow"},
+      {options.profile_precision, "--profile-precision"},
+      {options.timing, "--timing"},
+      {options.report, "--report"}};
   for (const auto& [given_here, flag] : refused) {
     if (given_here) return absl::InvalidArgumentError(absl::StrCat("dcgan takes no ", flag));
   }

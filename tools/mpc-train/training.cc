@@ -152,6 +152,9 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.summary_path.empty()) {
     if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
+  if (!options.profile_path.empty()) {
+    if (absl::Status status = CheckWritable(options.profile_path); !status.ok()) return status;
+  }
   SetSeed(static_cast<std::uint64_t>(options.seed));
   if (absl::Status status = SetContext({.device = options.device, .num_threads = static_cast<int>(options.threads)});
       !status.ok()) {
@@ -167,7 +170,9 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.load_path.empty()) {
     if (absl::Status status = LoadParamIntoNet(network, options.load_path).status(); !status.ok()) return status;
   }
-  ModelOptions model_options{.metrics = {"accuracy", "loss"}, .amp = options.amp, .device = options.device,
+  ModelOptions model_options{.metrics = {"accuracy", "loss"},
+                             .amp = options.amp,
+                             .device = options.device,
                              .diagnose_overflow = options.diagnose_overflow};
   training->model_ = std::make_unique<Model>(
       training->classifier_->MakeModel(training->loss_, *training->optimizer_, std::move(model_options)));

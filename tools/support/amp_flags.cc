@@ -45,7 +45,7 @@ std::vector<AmpFlag> MakeFlags() {
        "and losses. O3: low but for losses. auto: low where it pays on this device.",
        false, [](const std::string& value, Options& options) {
          options.level = value;
-         return absl::OkStatus();
+         return value.empty() ? absl::InvalidArgumentError("choose O0, O1, O2, O3 or auto") : absl::OkStatus();
        }});
   flags.push_back(
       Value("dtype", "f16|bf16", "The low type. Default f16, at auto bf16 where the device has it.", &Options::dtype));

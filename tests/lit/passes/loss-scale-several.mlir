@@ -61,6 +61,7 @@ func.func private @f(tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32
 // FLAT: %[[F1:.*]], %{{.*}} = mpc.all_finite
 // FLAT-NOT: mpc.guarded_update
 // FLAT-NOT: mpc.select
+// FLAT-LABEL: func @alternating(
 func.func @train_step(
     %shared: tensor<4xf32> {mpc.role = "parameter", mpc.name = "shared"},
     %a: tensor<4xf32> {mpc.role = "parameter", mpc.name = "a"},
@@ -171,4 +172,36 @@ func.func @functions(%w: tensor<4xf32>, %rm: tensor<4xf32>, %rv: tensor<4xf32>) 
   %rm3, %rv3 = mpc.batch_norm_running_update %rm2, %rv2, %m1, %v1 {count = 8 : i64}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %rm3, %rv3 : tensor<4xf32>, tensor<4xf32>
+}
+
+// An update that reads what follows from another one of its optimizer needs a second region; a statistic that the loss
+// itself reads cannot wait for the loss: its result is chosen at the end.
+// CHECK-LABEL: func @chained(
+// CHECK-SAME: %[[RM:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "rm"}
+// CHECK: %[[STAT:.*]], %{{.*}} = mpc.batch_norm_running_update %[[RM]],
+// CHECK: mpc.backward
+// CHECK: %[[F:.*]], %{{.*}} = mpc.all_finite
+// CHECK-NEXT: %[[FIRST:.*]]:2 = mpc.guarded_update %[[F]]
+// CHECK: %[[NEXT:.*]] = mpc.mul %[[FIRST]]#0,
+// CHECK-NEXT: mpc.guarded_update %[[F]]
+// CHECK-NEXT: mpc.momentum %{{.*}}, %{{.*}}, %[[NEXT]],
+// CHECK: mpc.select %[[F]], %[[STAT]], %[[RM]]
+func.func @chained(%a: tensor<4xf32>, %b: tensor<4xf32>, %va: tensor<4xf32>, %vb: tensor<4xf32>, %lr: tensor<f32>,
+                   %rm: tensor<4xf32> {mpc.name = "rm"}, %rv: tensor<4xf32>, %x: tensor<8x4xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32> {mpc.name = "rm"}) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %a, %a
+      : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %y = mpc.mul %h, %rm2 : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+  %loss = mpc.reduce_sum %y {axes = array<i64>} : (tensor<8x4xf32>) -> tensor<f32>
+  %ga = mpc.backward %loss wrt(%a) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %a2, %va2 = mpc.momentum %a, %va, %ga, %lr {mpc.scope = #first}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %next = mpc.mul %a2, %va2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b2, %vb2 = mpc.momentum %b, %vb, %next, %lr {mpc.scope = #first}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %a2, %b2, %rm2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

@@ -1,0 +1,161 @@
+// Names and values that cannot be meant: the answer says what was given and what is accepted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "frontend/mpc.h"
+
+namespace mpc {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+/// A Dense inside a scope of the test's choice.
+class Scoped : public nn::Cell {
+ public:
+  MPC_CELL(Scoped, fc)
+  Tensor Construct(Tensor x) {
+    amp::AutoCast guard(options);
+    return reduce_sum(fc(x));
+  }
+  amp::AutoCastOptions options;
+
+ private:
+  nn::Dense fc{4, 3};
+};
+
+std::string Traced(Scoped& network) {
+  const Model model(network);
+  absl::StatusOr<compiler::Module> module = model.TracePredict({{DType::kF32, {2, 4}}});
+  return module.ok() ? module->Print() : Message(module.status());
+}
+
+TEST(RefusedNames, AnAutoCastListNamesOperations) {
+  Scoped network;
+  network.options = {.deny_add = {"matmull"}};
+  EXPECT_THAT(Traced(network), AllOf(HasSubstr("'matmull' in deny_add is no operation"), HasSubstr("'matmul'")));
+}
+
+TEST(RefusedNames, AnAutoCastListKnowsFamilies) {
+  Scoped network;
+  network.options = {.allow_add = {"sum"}, .deny_add = {"dense"}};
+  const std::string text = Traced(network);
+  EXPECT_THAT(text, ContainsRegex("mpc.matmul[^\n]*pin = f32"));
+  EXPECT_THAT(text, ContainsRegex("mpc.reduce_sum[^\n]*pin = f16"));
+}
+
+TEST(RefusedNames, AWordThatAnOperationDoesNotKnowIsCited) {
+  nn::Dense dense(4, 3, {.activation = "rellu"});
+  const Tensor y = dense(Tensor::Zeros({2, 4}));
+  EXPECT_THAT(Message(y.status()), AllOf(HasSubstr("one of none, relu"), HasSubstr("got 'rellu'")));
+  const Tensor loss = softmax_cross_entropy(Tensor::Zeros({2, 4}), Tensor::Zeros({2}, DType::kI32), "avg");
+  EXPECT_THAT(Message(loss.status()), AllOf(HasSubstr("one of none, mean, sum"), HasSubstr("got 'avg'")));
+}
+
+TEST(RefusedNames, VerbosityIsZeroOrOne) {
+  for (int verbosity : {-1, 2}) {
+    const absl::Status status =
+        amp::ResolveOptions({.level = "O2", .verbosity = verbosity}, amp::Front::kModel).status();
+    EXPECT_THAT(Message(status), HasSubstr("is not 0 or 1"));
+  }
+}
+
+TEST(RefusedNames, SkipsInARowAreCounted) {
+  Scoped network;
+  const Model model(network, {.max_consecutive_skips = -1});
+  EXPECT_THAT(Message(model.status()), AllOf(HasSubstr("max_consecutive_skips"), HasSubstr("-1")));
+}
+
+TEST(RefusedNames, OptimizersTakeFiniteConstants) {
+  nn::Dense net(4, 3);
+  const std::vector<Parameter> parameters = net.TrainableParams();
+  EXPECT_THAT(Message(nn::Adam(parameters, {.eps = kNan}).status()), HasSubstr("eps must be a finite number >= 0"));
+  EXPECT_THAT(Message(nn::Lamb(parameters, {.eps = -1}).status()), HasSubstr("got -1"));
+  EXPECT_THAT(Message(nn::Momentum(parameters, {.momentum = HUGE_VAL}).status()), HasSubstr("momentum"));
+  EXPECT_THAT(Message(nn::SGD(parameters, {.dampening = kNan}).status()), HasSubstr("dampening"));
+}
+
+/// Steps with gradients of a loss that was not scaled.
+class Unscaled : public nn::TrainingStep {
+ public:
+  MPC_CELL(Unscaled, network)
+  Unscaled(nn::Dense& network, nn::Optimizer& optimizer) : network(network), optimizer(optimizer) {}
+  Tensor Construct(Tensor x) {
+    Tensor loss = reduce_sum(network(x));
+    scaler.Step(optimizer, ops::Backward(loss, optimizer.parameters()));
+    scaler.Update();
+    return loss;
+  }
+  nn::Dense& network;
+  nn::Optimizer& optimizer;
+  amp::GradScaler scaler;
+};
+
+TEST(RefusedNames, AScalerStepsOnlyByWhatItHasScaled) {
+  nn::Dense net(4, 3);
+  nn::SGD optimizer(net.TrainableParams(), {.learning_rate = 0.1});
+  Unscaled step(net, optimizer);
+  EXPECT_THAT(Message(step(Tensor::Zeros({2, 4})).status()), HasSubstr("no loss has been scaled"));
+}
+
+/// Steps with a scaler of its own.
+class SelfScaled : public nn::TrainingStep {
+ public:
+  MPC_CELL(SelfScaled, network)
+  SelfScaled(nn::Dense& network, nn::Optimizer& optimizer) : network(network), optimizer(optimizer) {}
+  Tensor Construct(Tensor x) {
+    const Tensor scaled = scaler.Scale(reduce_sum(network(x)));
+    scaler.Step(optimizer, ops::Backward(scaled, optimizer.parameters()));
+    scaler.Update();
+    return scaled;
+  }
+  nn::Dense& network;
+  nn::Optimizer& optimizer;
+  amp::GradScaler scaler;
+};
+
+TEST(RefusedNames, AModelAddsNoManagerToAStepThatScales) {
+  nn::Dense net(4, 3);
+  nn::SGD optimizer(net.TrainableParams(), {.learning_rate = 0.1});
+  SelfScaled step(net, optimizer);
+  const data::Dataset data = data::GeneratorDataset({{Tensor::Zeros({4})}}, {"x"}).Batch(1);
+  Model both(step, {.loss_scale_manager = DynamicLossScaleManager()});
+  EXPECT_THAT(Message(both.Train(1, data)), AllOf(HasSubstr("loss_scale_manager = dynamic"), HasSubstr("SelfScaled")));
+  EXPECT_TRUE(Model(step).Train(1, data).ok());
+}
+
+TEST(RefusedNames, ToFloatTakesFloatingTypes) {
+  nn::Dense dense(4, 3);
+  dense.ToFloat(DType::kI32);
+  EXPECT_THAT(Message(dense(Tensor::Zeros({2, 4})).status()),
+              AllOf(HasSubstr("dense: ToFloat takes a floating type"), HasSubstr("i32")));
+}
+
+TEST(RefusedNames, TrainingNothingIsRemarked) {
+  nn::Dense net(4, 3);
+  nn::MSELoss loss;
+  nn::SGD optimizer(net.TrainableParams(), {.learning_rate = 0.1});
+  for (Parameter parameter : net.TrainableParams()) parameter.set_requires_grad(false);
+  Model model(net, loss, optimizer);
+  const data::Dataset data = data::GeneratorDataset({{Tensor::Zeros({4}), Tensor::Zeros({3})}}, {"x", "y"}).Batch(1);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(model.Train(2, data).ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "remark: every parameter of the optimizer is frozen: training changes none\n");
+}
+
+TEST(RefusedNames, ADeviceIsNoCheckpoint) {
+  nn::Dense net(4, 3);
+  EXPECT_THAT(Message(LoadParamIntoNet(net, "/dev/zero").status()), HasSubstr("is a device, not a file"));
+}
+
+}  // namespace
+}  // namespace mpc
