@@ -30,8 +30,7 @@ std::string DiagnoseOverflow(const std::vector<ValueStatistics>& values, double 
   const auto largest = std::max_element(
       values.begin(), bad, [](const ValueStatistics& a, const ValueStatistics& b) { return a.largest < b.largest; });
   if (largest != bad) {
-    absl::StrAppendFormat(&text, "largest finite magnitude before it: %g, %s\n", largest->largest,
-                          largest->Describe());
+    absl::StrAppendFormat(&text, "largest finite magnitude before it: %g, %s\n", largest->largest, largest->Describe());
   }
   if (bad != values.end() && bad->largest > 0) {
     absl::StrAppendFormat(&text, "largest finite magnitude in it: %g\n", bad->largest);

@@ -82,7 +82,8 @@ PrecisionProfile::Loss PrecisionProfile::At(const Row& row, double scale) const 
   const Range range = RangeOf(low_);
   const int shift = row.backward ? ExponentOf(scale) : 0;
   // f32 subnormals share a bin with zeros; bfloat16 holds what f32 does.
-  std::int64_t lost = low_ == DType::kF16 ? row.exponents[0] - row.zeros : 0, subnormal = 0, overflown = row.exponents[255];
+  std::int64_t lost = low_ == DType::kF16 ? row.exponents[0] - row.zeros : 0, subnormal = 0,
+               overflown = row.exponents[255];
   for (int bin = 1; bin < 255; ++bin) {
     const int exponent = bin - kBias + shift;
     if (exponent < range.lost_below) {
@@ -133,18 +134,18 @@ std::string PrecisionProfile::Table() const {
   const double best = best_scale();
   std::string text = absl::StrFormat("precision profile for %s: loss scale %.10g, best %.10g\n",
                                      std::string(DTypeName(low_)), current_scale_, best);
-  absl::StrAppendFormat(&text, "%-28s %-11s %10s %10s %7s | %-23s | %-23s\n", "", "", "", "", "", "at the current scale",
-                        "at the best scale");
+  absl::StrAppendFormat(&text, "%-28s %-11s %10s %10s %7s | %-23s | %-23s\n", "", "", "", "", "",
+                        "at the current scale", "at the best scale");
   absl::StrAppendFormat(&text, "%-28s %-11s %10s %10s %7s | %7s %7s %7s | %7s %7s %7s\n", "Cell", "values", "elements",
                         "largest", "zero %", "lost %", "subn. %", "over %", "lost %", "subn. %", "over %");
   for (const Row& row : rows_) {
     const Loss now = At(row, current_scale_), then = At(row, best);
     const std::int64_t total = Total(row.exponents);
-    absl::StrAppendFormat(&text, "%-28s %-11s %10d %10.3g %7.2f | %7.2f %7.2f %7.2f | %7.2f %7.2f %7.2f\n", row.cell,
-                          DirectionOf(row), total, row.largest,
-                          100.0 * static_cast<double>(row.zeros) / static_cast<double>(std::max<std::int64_t>(1, total)),
-                          100 * now.lost, 100 * now.subnormal, 100 * now.overflown, 100 * then.lost,
-                          100 * then.subnormal, 100 * then.overflown);
+    absl::StrAppendFormat(
+        &text, "%-28s %-11s %10d %10.3g %7.2f | %7.2f %7.2f %7.2f | %7.2f %7.2f %7.2f\n", row.cell, DirectionOf(row),
+        total, row.largest,
+        100.0 * static_cast<double>(row.zeros) / static_cast<double>(std::max<std::int64_t>(1, total)), 100 * now.lost,
+        100 * now.subnormal, 100 * now.overflown, 100 * then.lost, 100 * then.subnormal, 100 * then.overflown);
   }
   return text;
 }

@@ -58,8 +58,8 @@ class PrecisionProfile {
   std::string ToJson() const;
   /// One strip of exponents a row, darker where more elements are, with the limits of the low type.
   std::string ToSvg() const;
-  /// Writes table (.txt), JSON (.json) or picture (.svg) by the ending of `path`: beside, synced, renamed. Errors: another
-  /// ending, what writing reports.
+  /// Writes table (.txt), JSON (.json) or picture (.svg) by the ending of `path`: beside, synced, renamed. Errors:
+  /// another ending, what writing reports.
   absl::Status Save(const std::string& path) const;
 
  private:

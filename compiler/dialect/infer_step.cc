@@ -42,7 +42,8 @@ InferredTypes SgdOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
 }
 
 InferredTypes MomentumOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferOptimizer(Operands, Dictionary, "momentum", 2, {"parameter", "velocity", "gradient", "learning_rate", "predicate?"});
+  return inferOptimizer(Operands, Dictionary, "momentum", 2,
+                        {"parameter", "velocity", "gradient", "learning_rate", "predicate?"});
 }
 
 InferredTypes AdamOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {

@@ -128,8 +128,7 @@ LogicalResult CustomVjpOp::verifySymbolUses(SymbolTableCollection &Symbols) {
       Returned.push_back(Input);
   if (!llvm::equal(Rule.getArgumentTypes(), Taken) || !llvm::equal(Rule.getResultTypes(), Returned))
     return emitOpError() << "needs a rule '" << getVjp() << "' from inputs, outputs and cotangents (" << Taken
-                         << ") to one cotangent a floating input (" << Returned << "), got "
-                         << Rule.getFunctionType();
+                         << ") to one cotangent a floating input (" << Returned << "), got " << Rule.getFunctionType();
   return success();
 }
 

@@ -203,7 +203,8 @@ Cotangents ReduceMeanOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bo
 
 Cotangents ScaleLossOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   if (Needed[1])
-    return emitError() << describeWithCell(*this) << " has no derivative by its scale, but the gradient of it is needed";
+    return emitError() << describeWithCell(*this)
+                       << " has no derivative by its scale, but the gradient of it is needed";
   SmallVector<Value> Result(2);
   if (Needed[0])
     Result[0] = ScaleLossOp::create(Builder, getLoc(), getLoss().getType(), Dy[0], getScale());

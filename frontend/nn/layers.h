@@ -57,8 +57,8 @@ struct DenseOptions {
   std::optional<Initializer> bias_init;    ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in))
 };
 
-/// Fully connected: [..., in] -> [..., out] of rank 2 or more, y = activation(x weight^T + bias). weight [out, in], bias
-/// [out].
+/// Fully connected: [..., in] -> [..., out] of rank 2 or more, y = activation(x weight^T + bias). weight [out, in],
+/// bias [out].
 class Dense : public Cell {
  public:
   MPC_CELL(Dense, weight, bias)

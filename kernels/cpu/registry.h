@@ -70,8 +70,8 @@ void RegisterLayerNorm(Registry& registry);
 void RegisterGroupNorm(Registry& registry);
 void RegisterConvTranspose2d(Registry& registry);
 void RegisterBatchMatmul(Registry& registry);  ///< onednn_batch_matmul.cc
-void RegisterConv2d(Registry& registry);  ///< onednn_conv2d.cc
-void RegisterMatmul(Registry& registry);  ///< onednn_matmul.cc
+void RegisterConv2d(Registry& registry);       ///< onednn_conv2d.cc
+void RegisterMatmul(Registry& registry);       ///< onednn_matmul.cc
 
 /// UNIMPLEMENTED, naming the operation with the types of its operands and results.
 absl::Status UnsupportedTypes(const KernelSpec& spec);

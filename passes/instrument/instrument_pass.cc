@@ -47,9 +47,7 @@ public:
   }
 
 private:
-  static bool isInstrumented(func::FuncOp Function) {
-    return !Function.getBody().getOps<TensorStatisticsOp>().empty();
-  }
+  static bool isInstrumented(func::FuncOp Function) { return !Function.getBody().getOps<TensorStatisticsOp>().empty(); }
 
   void measureArguments(func::FuncOp Function) {
     OpBuilder Builder = OpBuilder::atBlockBegin(&Function.getBody().front());
@@ -87,9 +85,9 @@ private:
   }
 
   void measure(OpBuilder &Builder, Value V, StringRef Path, StringRef What, StringRef Direction, unsigned Index) {
-    auto Statistics = TensorStatisticsOp::create(Builder, V.getLoc(), RankedTensorType::get({256}, Builder.getI32Type()),
-                                                 RankedTensorType::get({}, Builder.getI32Type()),
-                                                 RankedTensorType::get({}, Builder.getF32Type()), V);
+    auto Statistics = TensorStatisticsOp::create(
+        Builder, V.getLoc(), RankedTensorType::get({256}, Builder.getI32Type()),
+        RankedTensorType::get({}, Builder.getI32Type()), RankedTensorType::get({}, Builder.getF32Type()), V);
     std::string Name =
         llvm::formatv("statistics|{0}|{1}|{2}|{3}|{4}|", Path, What, Direction, Index, typeName(V)).str();
     constexpr StringLiteral Fields[] = {"exponents", "zeros", "largest"};

@@ -91,9 +91,7 @@ std::vector<Tensor> ArgumentValues(FuncOp function) {
   return values;
 }
 
-FuncOp StepOf(compiler::Module& module) {
-  return module.impl().module->lookupSymbol<FuncOp>("train_step");
-}
+FuncOp StepOf(compiler::Module& module) { return module.impl().module->lookupSymbol<FuncOp>("train_step"); }
 
 /// The results of the step by name.
 std::map<std::string, Tensor> Results(compiler::Module& module) {

@@ -151,8 +151,8 @@ class Generator {
       case 2: {
         const std::int64_t columns = Between(1, 5);
         const bool transposed = Chance(0.5);
-        std::vector<TypedValue> operands{
-            x, Parameter(transposed ? Shape{columns, shape[1]} : Shape{shape[1], columns})};
+        std::vector<TypedValue> operands{x,
+                                         Parameter(transposed ? Shape{columns, shape[1]} : Shape{shape[1], columns})};
         if (Chance(0.5)) operands.push_back(Parameter({columns}));
         return Keep("matmul", operands, {{"transpose_b", transposed}});
       }
@@ -204,8 +204,8 @@ class Generator {
     scope_.path = "net";
     if (last.spec.shape.size() == 4) {
       const Shape& shape = last.spec.shape;
-      last = Emit("reshape", {last},
-                  {{"shape", std::vector<std::int64_t>{shape[0], shape[1] * shape[2] * shape[3]}}})[0];
+      last =
+          Emit("reshape", {last}, {{"shape", std::vector<std::int64_t>{shape[0], shape[1] * shape[2] * shape[3]}}})[0];
     }
     // The parameters that the network uses are at least those of a last layer.
     last = Emit("matmul", {last, Parameter({last.spec.shape[1], 3})})[0];

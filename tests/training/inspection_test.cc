@@ -136,8 +136,7 @@ TEST(DiagnoseOverflow, NamesTheBackwardOperationThatAHugeScaleOverflows) {
   ::testing::internal::GetCapturedStderr();
   ASSERT_FALSE(status.ok());
   const std::string text(status.message());
-  EXPECT_NE(text.find("first value that is not finite at loss scale 1099511627776: backward pass: "),
-            std::string::npos)
+  EXPECT_NE(text.find("first value that is not finite at loss scale 1099511627776: backward pass: "), std::string::npos)
       << text;
   EXPECT_NE(text.find("largest finite magnitude before it"), std::string::npos) << text;
 }
