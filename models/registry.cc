@@ -101,6 +101,10 @@ const std::map<std::string_view, std::function<std::unique_ptr<Workload>()>>& Wo
   static const Shape kPhoto = {3, 224, 224};
   static const auto* const workloads = new std::map<std::string_view, std::function<std::unique_ptr<Workload>()>>{
       {"bnnet", [] { return Classify(BnNet(), kDigit); }},
+      {"faint",
+       [] {
+         return MakeWorkloadOf(FaintNet(), FaintLoss(), {{DType::kF32, kDigit}, {DType::kI32, {}}});
+       }},
       {"lenet5", [] { return Classify(LeNet5(), kDigit); }},
       {"mlp", [] { return Classify(Mlp(), kDigit); }},
       {"resnet18", [] { return Classify(SmallResNet18(10), kDigit); }},

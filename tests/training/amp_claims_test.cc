@@ -173,6 +173,10 @@ TEST(ToFloat, AMP_31_OnAParentThenAChildTheLastCallWins) {
     child_last.parent.ToFloat(DType::kF32);
     child_last.parent.left.ToFloat(DType::kBF16);
     EXPECT_THAT(TypesOfProducts(child_last, level), ElementsAre("bf16", "f32", other)) << level;
+    Nested parent_last;
+    parent_last.parent.left.ToFloat(DType::kBF16);
+    parent_last.parent.ToFloat(DType::kF32);
+    EXPECT_THAT(TypesOfProducts(parent_last, level), ElementsAre("f32", "f32", other)) << level;
     Nested twice;
     twice.parent.right.ToFloat(DType::kBF16);
     twice.parent.right.ToFloat(DType::kF32);

@@ -15,7 +15,7 @@ static cl::OptionCategory category("mpc: models, stages and reports");
 
 static cl::opt<std::string> model_name("model",
                                        cl::desc("Print the IR of a model: bnnet, dcgan-discriminator, dcgan-generator, "
-                                                "gpt2, gpt2-tiny, lenet5, mlp, resnet18, resnet18-imagenet, "
+                                                "faint, gpt2, gpt2-tiny, lenet5, mlp, resnet18, resnet18-imagenet, "
                                                 "resnet50-imagenet"),
                                        cl::cat(category));
 static cl::opt<bool> train("train", cl::desc("The training step, not the forward function"), cl::cat(category));
