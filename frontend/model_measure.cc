@@ -49,7 +49,9 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vec
   }
   absl::StatusOr<StepOptions> precise = WithPrecision(options);
   if (!precise.ok()) return precise.status();
-  std::unique_ptr<CompiledStep>& program = measuring[internal::StepKey(step.cell(), columns, *precise)];
+  // As for other Programs, the assignment of O1 and auto is part of the key.
+  std::unique_ptr<CompiledStep>& program =
+      measuring[absl::StrCat(internal::StepKey(step.cell(), columns, *precise), "|", assignment_version)];
   if (program == nullptr) {
     absl::StatusOr<std::unique_ptr<CompiledStep>> fresh = internal::CompileStep(
         step.cell(), [this](const std::vector<Tensor>& symbolic) { return step.Flat(symbolic); },

@@ -83,18 +83,7 @@ Cotangents DivOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Nee
 }
 
 Cotangents MaximumOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(2);
-  ArrayRef<int64_t> Full = tensorTypeOf(getY()).getShape();
-  if (!Needed[0] && !Needed[1])
-    return Result;
-  RankedTensorType TypeA = tensorTypeOf(getA()), TypeB = tensorTypeOf(getB());
-  auto Terms =
-      MaximumGradOp::create(Builder, getLoc(), termType(TypeA, Full), termType(TypeB, Full), Dy[0], getA(), getB());
-  if (Needed[0])
-    Result[0] = sumTo(Builder, getLoc(), Terms.getDa(), TypeA);
-  if (Needed[1])
-    Result[1] = sumTo(Builder, getLoc(), Terms.getDb(), TypeB);
-  return Result;
+  return extremumCotangents<MaximumGradOp>(*this, Builder, Dy[0], Needed);
 }
 
 Cotangents AddScalarOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {

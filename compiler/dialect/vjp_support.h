@@ -29,6 +29,23 @@ mlir::Value sumTo(mlir::OpBuilder &Builder, mlir::Location Loc, mlir::Value V, m
 /// accumulator's element type in shape \p Full, since sumTo rounds it afterwards.
 mlir::RankedTensorType termType(mlir::RankedTensorType Operand, llvm::ArrayRef<int64_t> Full);
 
+/// The cotangents of `minimum` and `maximum`; \p GradientOp gives both terms before broadcasting is undone.
+template <typename GradientOp, typename Op>
+Cotangents extremumCotangents(Op Forward, mlir::OpBuilder &Builder, mlir::Value Dy, llvm::ArrayRef<bool> Needed) {
+  llvm::SmallVector<mlir::Value> Result(2);
+  if (!Needed[0] && !Needed[1])
+    return Result;
+  llvm::ArrayRef<int64_t> Full = tensorTypeOf(Forward.getY()).getShape();
+  mlir::RankedTensorType TypeA = tensorTypeOf(Forward.getA()), TypeB = tensorTypeOf(Forward.getB());
+  auto Terms = GradientOp::create(Builder, Forward.getLoc(), termType(TypeA, Full), termType(TypeB, Full), Dy,
+                                  Forward.getA(), Forward.getB());
+  if (Needed[0])
+    Result[0] = sumTo(Builder, Forward.getLoc(), Terms.getDa(), TypeA);
+  if (Needed[1])
+    Result[1] = sumTo(Builder, Forward.getLoc(), Terms.getDb(), TypeB);
+  return Result;
+}
+
 /// What messages call an operation: "'mpc.relu' in 'lenet5/fc1'", or its name alone where it has no Cell path.
 std::string describeWithCell(mlir::Operation *Op);
 

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tests/training/probe.h"
+#include "tests/training/two_optimizer_step.h"
 
 namespace mpc {
 namespace {
@@ -253,26 +254,6 @@ TEST(Optimizer, ParametersOfAnotherNetworkAreAnError) {
               HasSubstr("the optimizer holds a parameter tensor<2xf32> that Probe does not have"));
 }
 
-/// Two optimizers, each with its half of the network.
-class TwoOptimizerStep : public nn::TrainOneStepCell {
- public:
-  MPC_CELL(TwoOptimizerStep)
-  TwoOptimizerStep(nn::WithLossCell& network, nn::Optimizer& first, nn::Optimizer& second)
-      : TrainOneStepCell(network, first), second_(second) {
-    weights.insert(weights.end(), second.parameters().begin(), second.parameters().end());
-  }
-  Tensor Construct(Tensor data, Tensor label) {
-    const ops::ValueAndGradResult result = ops::ValueAndGrad(network, weights, {data, label});
-    const auto split = result.gradients.begin() + static_cast<std::ptrdiff_t>(optimizer.parameters().size());
-    const bool first = optimizer(std::vector<Tensor>(result.gradients.begin(), split));
-    const bool second = second_(std::vector<Tensor>(split, result.gradients.end()));
-    return ops::Depend(result.value, first && second);
-  }
-
- private:
-  nn::Optimizer& second_;
-};
-
 TEST(Optimizer, TwoInOneStepKeepTheirOwnState) {
   SetSeed(7);
   testing::TwoLayers network;
@@ -280,7 +261,7 @@ TEST(Optimizer, TwoInOneStepKeepTheirOwnState) {
   nn::WithLossCell with_loss(network, loss);
   nn::Momentum first(network.fc1.TrainableParams(), {.learning_rate = 0.05});
   nn::Adam second(network.fc2.TrainableParams(), {.learning_rate = 0.01});
-  TwoOptimizerStep step(with_loss, first, second);
+  testing::TwoOptimizerStep step(with_loss, first, second);
   Model model(step);
   MPC_ASSERT_OK(model.Train(1, testing::GoodBatches({6}, 3)));
   EXPECT_EQ(*first.step(), 3);
@@ -298,7 +279,7 @@ TEST(Optimizer, ParameterInTwoOptimizersIsAnError) {
   nn::Momentum first(network.TrainableParams());
   nn::Adam second(network.fc2.TrainableParams());
   network.ParametersAndNames();
-  TwoOptimizerStep step(with_loss, first, second);
+  testing::TwoOptimizerStep step(with_loss, first, second);
   Model model(step);
   EXPECT_THAT(std::string(model.Train(1, testing::GoodBatches({6}, 1)).message()),
               HasSubstr("parameter 'fc2.weight' is updated by two optimizers"));

@@ -5,6 +5,7 @@
 #include "frontend/safetensors.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/resume_support.h"
+#include "tests/training/two_optimizer_step.h"
 
 namespace mpc {
 namespace {
@@ -155,26 +156,6 @@ TEST(ResumeOptions, AMP26InTheMiddleOfAccumulationIsBitEqual) {
   }
 }
 
-/// Two optimizers, each with its half of the network: what the second one holds is known by tracing only.
-class TwoOptimizerStep : public nn::TrainOneStepCell {
- public:
-  MPC_CELL(TwoOptimizerStep)
-  TwoOptimizerStep(nn::WithLossCell& network, nn::Optimizer& first, nn::Optimizer& second)
-      : TrainOneStepCell(network, first), second_(second) {
-    weights.insert(weights.end(), second.parameters().begin(), second.parameters().end());
-  }
-  Tensor Construct(Tensor data, Tensor label) {
-    const ops::ValueAndGradResult result = ops::ValueAndGrad(network, weights, {data, label});
-    const auto split = result.gradients.begin() + static_cast<std::ptrdiff_t>(optimizer.parameters().size());
-    const bool first = optimizer(std::vector<Tensor>(result.gradients.begin(), split));
-    const bool second = second_(std::vector<Tensor>(split, result.gradients.end()));
-    return ops::Depend(result.value, first && second);
-  }
-
- private:
-  nn::Optimizer& second_;
-};
-
 struct TwoOptimizers {
   TwoOptimizers() { SetSeed(7); }
   testing::TwoLayers network;
@@ -182,7 +163,7 @@ struct TwoOptimizers {
   nn::WithLossCell with_loss{network, loss};
   nn::Momentum first{network.fc1.TrainableParams(), {.learning_rate = 0.05}};
   nn::Adam second{network.fc2.TrainableParams(), {.learning_rate = 0.01}};
-  TwoOptimizerStep step{with_loss, first, second};
+  testing::TwoOptimizerStep step{with_loss, first, second};
   Model model{step};
 };
 
