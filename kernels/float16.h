@@ -1,8 +1,15 @@
-// f16 and bf16 storage types with exact conversions: widening is exact, narrowing rounds to nearest even.
+// f16 and bf16 storage types with exact conversions: widening is exact, narrowing rounds to nearest even. On a GPU one
+// instruction converts; it may give a NaN another payload.
 #pragma once
 
 #include <bit>
 #include <cstdint>
+
+#include "kernels/host_device.h"
+
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#endif
 
 namespace mpc {
 
@@ -11,10 +18,13 @@ struct Half {
   std::uint16_t bits = 0;
 
   Half() = default;
-  explicit Half(float value) : bits(FromFloat(value)) {}
-  explicit operator float() const { return ToFloat(bits); }
+  MPC_HOST_DEVICE explicit Half(float value) : bits(FromFloat(value)) {}
+  MPC_HOST_DEVICE explicit operator float() const { return ToFloat(bits); }
 
-  static std::uint16_t FromFloat(float value) {
+  MPC_HOST_DEVICE static std::uint16_t FromFloat(float value) {
+#ifdef __CUDA_ARCH__
+    return __half_as_ushort(__float2half_rn(value));
+#endif
     const std::uint32_t x = std::bit_cast<std::uint32_t>(value);
     const std::uint16_t sign = static_cast<std::uint16_t>((x >> 16) & 0x8000u);
     const std::uint32_t magnitude = x & 0x7fffffffu;
@@ -29,7 +39,10 @@ struct Half {
     return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
   }
 
-  static float ToFloat(std::uint16_t half) {
+  MPC_HOST_DEVICE static float ToFloat(std::uint16_t half) {
+#ifdef __CUDA_ARCH__
+    return __half2float(__ushort_as_half(half));
+#endif
     const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
     const std::uint32_t magnitude = half & 0x7fffu;
     if (magnitude >= 0x7c00u) {
@@ -49,10 +62,12 @@ struct BFloat16 {
   std::uint16_t bits = 0;
 
   BFloat16() = default;
-  explicit BFloat16(float value) : bits(FromFloat(value)) {}
-  explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  MPC_HOST_DEVICE explicit BFloat16(float value) : bits(FromFloat(value)) {}
+  MPC_HOST_DEVICE explicit operator float() const {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  }
 
-  static std::uint16_t FromFloat(float value) {
+  MPC_HOST_DEVICE static std::uint16_t FromFloat(float value) {
     const std::uint32_t x = std::bit_cast<std::uint32_t>(value);
     if ((x & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((x >> 16) | 0x40u);
     return static_cast<std::uint16_t>((x + 0x7fffu + ((x >> 16) & 1u)) >> 16);

@@ -7,10 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/host_device.h"
+
 namespace mpc {
 
 /// Four independent uniform 32-bit words for one (key, counter).
-inline std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+MPC_HOST_DEVICE inline std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter,
+                                                               std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
     const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
@@ -23,17 +26,17 @@ inline std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> coun
 }
 
 /// The words for element block `block` (four elements a block) of call site `call_site` at training step `step`.
-inline std::array<std::uint32_t, 4> PhiloxBlock(std::uint64_t seed, std::uint32_t step, std::uint32_t call_site,
-                                                std::uint64_t block) {
+MPC_HOST_DEVICE inline std::array<std::uint32_t, 4> PhiloxBlock(std::uint64_t seed, std::uint32_t step,
+                                                                std::uint32_t call_site, std::uint64_t block) {
   return Philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), step, call_site},
                     {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
 /// Uniform in [0, 1) with 24 bits.
-inline float UniformFromBits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+MPC_HOST_DEVICE inline float UniformFromBits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
 /// Two standard normals from two words (Box and Muller 1958), computed in f64 so that devices agree after rounding.
-inline std::array<double, 2> NormalsFromBits(std::uint32_t bits0, std::uint32_t bits1) {
+MPC_HOST_DEVICE inline std::array<double, 2> NormalsFromBits(std::uint32_t bits0, std::uint32_t bits1) {
   const double u = (static_cast<double>(bits0) + 1.0) * 0x1p-32;  // (0, 1]
   const double angle = 6.283185307179586476925 * (static_cast<double>(bits1) * 0x1p-32);
   const double radius = std::sqrt(-2.0 * std::log(u));
@@ -44,14 +47,16 @@ inline std::array<double, 2> NormalsFromBits(std::uint32_t bits0, std::uint32_t 
 // draw is; the reference and every device use them (or, on a GPU, their transcription).
 
 /// Element `element` of mpc.random "uniform": a + (b - a) * u in f32, u in [0, 1). Rounding may return `b` itself.
-inline float RandomUniform(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a, float b) {
+MPC_HOST_DEVICE inline float RandomUniform(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a,
+                                           float b) {
   const std::array<std::uint32_t, 4> words = PhiloxBlock(seed, 0, stream, element / 4);
   return a + (b - a) * UniformFromBits(words[element % 4]);
 }
 
 /// Element `element` of mpc.random "normal": a + b * z in f64, rounded once to f32. Words (0, 1) give the normals of
 /// elements 0 and 1 of the block, words (2, 3) those of elements 2 and 3.
-inline float RandomNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a, float b) {
+MPC_HOST_DEVICE inline float RandomNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a,
+                                          float b) {
   const std::array<std::uint32_t, 4> words = PhiloxBlock(seed, 0, stream, element / 4);
   const std::size_t pair = element % 4 / 2 * 2;
   const double normal = NormalsFromBits(words[pair], words[pair + 1])[element % 2];
@@ -60,7 +65,8 @@ inline float RandomNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_
 
 /// Element `element` of mpc.random "truncated_normal": as "normal", redrawn until within two deviations. Each element
 /// has a counter of its own (the element itself is the block) and the attempt takes the place of the step.
-inline float RandomTruncatedNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_t element, float a, float b) {
+MPC_HOST_DEVICE inline float RandomTruncatedNormal(std::uint64_t seed, std::uint32_t stream, std::uint64_t element,
+                                                   float a, float b) {
   for (std::uint32_t attempt = 0;; ++attempt) {
     const std::array<std::uint32_t, 4> words = PhiloxBlock(seed, attempt, stream, element);
     const double normal = NormalsFromBits(words[0], words[1])[0];
@@ -71,12 +77,12 @@ inline float RandomTruncatedNormal(std::uint64_t seed, std::uint32_t stream, std
 }
 
 /// Whether mpc.dropout with probability `p` keeps element `element`.
-inline bool DropoutKeeps(std::uint64_t seed, std::uint32_t step, std::uint32_t call_site, std::uint64_t element,
-                         float p) {
+MPC_HOST_DEVICE inline bool DropoutKeeps(std::uint64_t seed, std::uint32_t step, std::uint32_t call_site,
+                                         std::uint64_t element, float p) {
   return UniformFromBits(PhiloxBlock(seed, step, call_site, element / 4)[element % 4]) >= p;
 }
 
 /// What mpc.dropout multiplies a kept element by.
-inline float DropoutScale(float p) { return 1.0f / (1.0f - p); }
+MPC_HOST_DEVICE inline float DropoutScale(float p) { return 1.0f / (1.0f - p); }
 
 }  // namespace mpc

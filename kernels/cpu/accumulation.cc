@@ -5,16 +5,19 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/state_update.h"
+#include "kernels/scalar/optimizer_rules.h"
 
 namespace mpc::cpu {
 namespace {
 
-float MicroSteps(const KernelSpec& spec) { return static_cast<float>(spec.attributes.GetInt("count", 1)); }
+scalar::AccumulateOp Accumulate(const KernelSpec& spec) {
+  return {static_cast<float>(spec.attributes.GetInt("count", 1))};
+}
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAccumulateGradient(const KernelSpec& spec) {
   if (spec.inputs[0].dtype != DType::kF32 || spec.outputs[0].dtype != DType::kF32) return UnsupportedTypes(spec);
   return MakeKernel([gradient_type = spec.inputs[1].dtype, predicate = Predicate(spec, 3),
-                     micro_steps = MicroSteps(spec),
+                     accumulate = Accumulate(spec),
                      count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
     const auto* accumulator = static_cast<const float*>(operands.inputs[0]);
     auto* updated = static_cast<float*>(operands.outputs[0]);
@@ -27,9 +30,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAccumulateGradient(const KernelSpe
       const float* g = adds ? gradient.Load(offset, size, buffer.values) : nullptr;
       const float* old = accumulator + offset;
       float* sum = updated + offset;
-      // A sum of NaN that an earlier step left behind must not live on: the first micro-step does not read it.
       for (std::int64_t i = 0; i < size; ++i) {
-        sum[i] = !adds ? old[i] : (first ? 0.0f : old[i]) + g[i] / micro_steps;
+        sum[i] = !adds ? old[i] : accumulate.Apply(first, old[i], g[i]);
       }
     });
   });

@@ -34,13 +34,13 @@ float Normalize(float* scores, std::int64_t count) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t s = 0; s < count; ++s) {
-    scores[s] = Exp(scores[s] - shift);
+    scores[s] = scalar::Exp(scores[s] - shift);
     sum += scores[s];
   }
   const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma omp simd
   for (std::int64_t s = 0; s < count; ++s) scores[s] *= inverse;
-  return shift + Log(sum);
+  return shift + scalar::Log(sum);
 }
 
 struct Attention {

@@ -89,7 +89,7 @@ struct AttentionGrad {
     float delta = 0;
 #pragma omp simd reduction(+ : delta)
     for (std::int64_t s = 0; s < columns; ++s) {
-      p[s] = Exp(p[s] - log_sum_exp);
+      p[s] = scalar::Exp(p[s] - log_sum_exp);
       delta += ds[s] * p[s];
     }
     const float scale = shape.scale;

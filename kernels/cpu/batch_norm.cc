@@ -6,6 +6,7 @@
 #include "kernels/cpu/channels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/scalar/optimizer_rules.h"
 
 namespace mpc::cpu {
 namespace {
@@ -114,27 +115,21 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateInfer(const KernelSpec& spec) {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateRunningUpdate(const KernelSpec& spec) {
-  const double momentum = static_cast<float>(spec.attributes.GetDouble("momentum", 0.9f));
-  const double count = static_cast<double>(spec.attributes.GetInt("count", 1));
-  // One element has no unbiased variance; the biased one (zero) stands for it.
-  const double unbias = count > 1 ? count / (count - 1) : 1;
-  const auto run =
-      [has_predicate = spec.inputs.size() > 4, used = std::array<bool, 2>{spec.uses(0), spec.uses(1)},
-       channels = spec.inputs[0].num_elements(), keep = static_cast<float>(momentum),
-       weights = std::array<float, 2>{static_cast<float>(1 - momentum), static_cast<float>((1 - momentum) * unbias)}](
-          const KernelOperands& operands) {
-        const bool update = !has_predicate || *static_cast<const std::uint8_t*>(operands.inputs[4]) != 0;
-        for (std::size_t i = 0; i < 2; ++i) {
-          if (!used[i]) continue;
-          const float* running = static_cast<const float*>(operands.inputs[i]);
-          const float* batch = static_cast<const float*>(operands.inputs[i + 2]);
-          float* target = static_cast<float*>(operands.outputs[i]);
-          if (!update && target == running) continue;
-          for (std::int64_t c = 0; c < channels; ++c) {
-            target[c] = update ? keep * running[c] + weights[i] * batch[c] : running[c];
-          }
-        }
-      };
+  const auto run = [has_predicate = spec.inputs.size() > 4, used = std::array<bool, 2>{spec.uses(0), spec.uses(1)},
+                    channels = spec.inputs[0].num_elements(),
+                    statistics = scalar::RunningStatistics(spec)](const KernelOperands& operands) {
+    const bool update = !has_predicate || *static_cast<const std::uint8_t*>(operands.inputs[4]) != 0;
+    for (int i = 0; i < 2; ++i) {
+      if (!used[i]) continue;
+      const float* running = static_cast<const float*>(operands.inputs[i]);
+      const float* batch = static_cast<const float*>(operands.inputs[i + 2]);
+      float* target = static_cast<float*>(operands.outputs[i]);
+      if (!update && target == running) continue;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        target[c] = update ? statistics.Apply(i, running[c], batch[c]) : running[c];
+      }
+    }
+  };
   return MakeKernel(run);
 }
 

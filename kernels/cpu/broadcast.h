@@ -8,16 +8,15 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/cpu/blocks.h"
+#include "kernels/strided_view.h"
 #include "kernels/tensor_spec.h"
 
 namespace mpc::cpu {
 
-/// The way an operand's elements repeat, after axes of extent 1 are dropped and neighbours that repeat alike are
-/// merged: [N, C] + [C] is one row repeated N times, [N, C, H, W] + [1, C, 1, 1] is C values, each repeated H * W
-/// times.
+/// The way an operand's elements repeat: see BroadcastView.
 class BroadcastMap {
  public:
-  static constexpr int kMaxRank = 8;
+  static constexpr int kMaxRank = StridedView::kMaxRank;
 
   /// Errors (INVALID_ARGUMENT): `operand` does not broadcast to `result`; more than eight merged axes.
   static absl::StatusOr<BroadcastMap> Create(const Shape& operand, const Shape& result);

@@ -1,9 +1,8 @@
 // cast between every pair of f32, f16, bf16, i32, i64 and i1. Floating to floating goes through f32 blocks (exact or
 // one rounding to nearest even). Floating to integer truncates towards zero and saturates, NaN gives 0; integers to
 // smaller integers keep the low bits; anything to i1 asks whether it differs from 0.
-#include <bit>
-#include <cmath>
-#include <limits>
+#include "kernels/scalar/cast.h"
+
 #include <type_traits>
 
 #include "kernels/cpu/blocks.h"
@@ -28,25 +27,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateFloatingCast(const KernelSpec& spe
   });
 }
 
-// An f32 that later rounding to 16 bits cannot tell from `value`: rounded to odd (Boldo and Melquiond 2005), so that
-// two roundings give what one would.
-float RoundToOdd(std::int64_t value) {
-  const double wide = static_cast<double>(value);
-  const float nearest = static_cast<float>(wide);
-  if (static_cast<double>(nearest) == wide) return nearest;
-  const bool away = std::fabs(static_cast<double>(nearest)) > std::fabs(wide);
-  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(nearest) - (away ? 1u : 0u)) | 1u);
-}
-
-template <typename Integer>
-Integer Saturate(float value) {
-  if (value != value) return 0;
-  // Both bounds are powers of two: exact in f32.
-  if (value >= -static_cast<float>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::max();
-  if (value <= static_cast<float>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::min();
-  return static_cast<Integer>(value);
-}
-
 struct Bool {
   std::uint8_t byte;
 };
@@ -61,12 +41,12 @@ To ConvertElement(From value) {
     return Bool{static_cast<std::uint8_t>(value != 0)};
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
     if constexpr (std::is_integral_v<From>) {
-      return To(RoundToOdd(value));
+      return To(scalar::RoundToOdd(value));
     } else {
       return To(value);
     }
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-    return Saturate<To>(value);
+    return scalar::Saturate<To>(value);
   } else {
     return static_cast<To>(value);
   }

@@ -2,13 +2,13 @@
 // the operands' shape; any element type) and where (floating, with broadcasting).
 #include <array>
 #include <cstring>
-#include <functional>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/broadcast.h"
 #include "kernels/cpu/integers.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/scalar/binary.h"
 
 namespace mpc::cpu {
 namespace {
@@ -20,9 +20,9 @@ struct Comparison {
   DType a_type, b_type;
   bool operator()(const void* a, std::int64_t a_index, const void* b, std::int64_t b_index) const {
     if (!IsFloating(a_type) && !IsFloating(b_type)) {
-      return Relation()(IntegerAt(a_type, a, a_index), IntegerAt(b_type, b, b_index));
+      return Relation::Apply(IntegerAt(a_type, a, a_index), IntegerAt(b_type, b, b_index));
     }
-    return Relation()(AsDouble(a_type, a, a_index), AsDouble(b_type, b, b_index));
+    return Relation::Apply(AsDouble(a_type, a, a_index), AsDouble(b_type, b, b_index));
   }
   static double AsDouble(DType dtype, const void* data, std::int64_t index) {
     return IsFloating(dtype) ? static_cast<double>(Source{dtype, data}.At(index))
@@ -142,9 +142,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateWhere(const KernelSpec& spec) {
 }  // namespace
 
 void RegisterCompare(Registry& registry) {
-  registry.Add("equal", CreateComparison<std::equal_to<>>);
-  registry.Add("greater", CreateComparison<std::greater<>>);
-  registry.Add("less", CreateComparison<std::less<>>);
+  registry.Add("equal", CreateComparison<scalar::EqualOp>);
+  registry.Add("greater", CreateComparison<scalar::GreaterOp>);
+  registry.Add("less", CreateComparison<scalar::LessOp>);
   registry.Add("where", CreateWhere, {{0, 1}, {0, 2}});
   registry.Add("select", CreateSelect, {{0, 1}, {0, 2}});
 }

@@ -1,16 +1,14 @@
 // reshape, transpose and broadcast_to: bits move, nothing is computed. Transposes of any rank and element size are
 // merged into as few axes as possible; swapping two (merged) axes, which covers matrices and NCHW <-> NHWC, runs in
 // tiles, the rest row by row.
-#include <array>
+#include <algorithm>
 #include <cstring>
-#include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/broadcast.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/strided_view.h"
 
 namespace mpc::cpu {
 namespace {
@@ -47,42 +45,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBroadcastTo(const KernelSpec& spec
   });
 }
 
-// The axes of a transpose in the order of the result, merged: result axis i has `extents[i]` elements that lie
-// `strides[i]` apart in the operand.
-struct TransposePlan {
-  static constexpr int kMaxRank = 8;
-  int rank = 0;
-  std::array<std::int64_t, kMaxRank> extents{};
-  std::array<std::int64_t, kMaxRank> strides{};
-  std::int64_t count = 1;
-};
-
-absl::StatusOr<TransposePlan> PlanTranspose(const Shape& shape, const std::vector<std::int64_t>& permutation) {
-  if (permutation.size() != shape.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a permutation of ", permutation.size(), " axes for shape ", ShapeToString(shape)));
-  }
-  const Shape strides = RowMajorStrides(shape);
-  TransposePlan plan;
-  plan.count = NumElements(shape);
-  for (std::int64_t axis : permutation) {
-    const std::int64_t extent = shape[axis];
-    if (extent == 1) continue;
-    if (plan.rank > 0 && plan.strides[plan.rank - 1] == strides[axis] * extent) {
-      plan.extents[plan.rank - 1] *= extent;
-      plan.strides[plan.rank - 1] = strides[axis];
-      continue;
-    }
-    if (plan.rank == TransposePlan::kMaxRank) {
-      return absl::UnimplementedError(absl::StrCat("transpose of ", ShapeToString(shape), " has too many axes"));
-    }
-    plan.extents[plan.rank] = extent;
-    plan.strides[plan.rank] = strides[axis];
-    ++plan.rank;
-  }
-  return plan;
-}
-
 // [batch, rows, columns] -> [batch, columns, rows] in tiles that stay in the first-level cache.
 template <typename Word>
 void SwapAxes(const Word* x, Word* y, std::int64_t batch, std::int64_t rows, std::int64_t columns) {
@@ -105,7 +67,7 @@ void SwapAxes(const Word* x, Word* y, std::int64_t batch, std::int64_t rows, std
 
 // Any permutation, one innermost row of the result at a time.
 template <typename Word>
-void Gather(const TransposePlan& plan, const Word* x, Word* y) {
+void Gather(const StridedView& plan, const Word* x, Word* y) {
   const int inner = plan.rank - 1;
   const std::int64_t length = plan.extents[inner];
   const std::int64_t stride = plan.strides[inner];
@@ -130,7 +92,7 @@ void Gather(const TransposePlan& plan, const Word* x, Word* y) {
 }
 
 template <typename Word>
-absl::StatusOr<std::unique_ptr<Kernel>> CreateTransposeOf(const TransposePlan& plan) {
+absl::StatusOr<std::unique_ptr<Kernel>> CreateTransposeOf(const StridedView& plan) {
   return MakeKernel([plan](const KernelOperands& operands) {
     const Word* x = static_cast<const Word*>(operands.inputs[0]);
     Word* y = static_cast<Word*>(operands.outputs[0]);
@@ -149,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateTransposeOf(const TransposePlan& p
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateTranspose(const KernelSpec& spec) {
   if (spec.inputs[0].dtype != spec.outputs[0].dtype) return UnsupportedTypes(spec);
-  absl::StatusOr<TransposePlan> plan = PlanTranspose(spec.inputs[0].shape, spec.attributes.GetInts("permutation"));
+  absl::StatusOr<StridedView> plan = TransposeView(spec.inputs[0].shape, spec.attributes.GetInts("permutation"));
   if (!plan.ok()) return plan.status();
   switch (ElementSize(spec.outputs[0].dtype)) {
     case 1:

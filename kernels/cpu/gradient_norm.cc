@@ -1,6 +1,5 @@
 // scale_loss, global_norm, clip_by_norm: what stands between a loss and its optimizer besides the finite check.
 #include <cmath>
-#include <limits>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/gradient_blocks.h"
@@ -8,6 +7,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/state_update.h"
+#include "kernels/scalar/clip.h"
 
 namespace mpc::cpu {
 namespace {
@@ -49,17 +49,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec)
       workspace);
 }
 
-float ClipFactor(float norm, float max_norm) {
-  if (!std::isfinite(norm)) return std::numeric_limits<float>::quiet_NaN();
-  const float factor = max_norm / (norm + 1e-6f);
-  return factor < 1.0f ? factor : 1.0f;
-}
-
 absl::StatusOr<std::unique_ptr<Kernel>> CreateClipByNorm(const KernelSpec& spec) {
   return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                      max_norm = FloatAttribute(spec, "max_norm", 1),
                      count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
-    const float factor = ClipFactor(ScalarOperand<float>(operands, 1), max_norm);
+    const float factor = scalar::ClipFactor(ScalarOperand<float>(operands, 1), max_norm);
     Map({in, operands.inputs[0]}, {out, operands.outputs[0]}, count, [factor](float g) { return g * factor; });
   });
 }

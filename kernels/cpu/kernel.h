@@ -8,21 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/attributes.h"
-#include "kernels/tensor_spec.h"
+#include "kernels/kernel_spec.h"
 
 namespace mpc::cpu {
-
-/// What an instruction computes. Mnemonic, operands and attributes are those of the IR operation; a result that nothing
-/// uses has no storage (`output_used` is false): its spec is empty and its pointer null.
-struct KernelSpec {
-  std::string name;
-  std::vector<TensorSpec> inputs;
-  std::vector<TensorSpec> outputs;
-  std::vector<bool> output_used;  ///< empty means all are used
-  Attributes attributes;
-  bool uses(std::size_t output) const { return output_used.empty() || output_used[output]; }
-};
 
 /// Row-major storage, 64-byte aligned. State-update kernels may be given an output equal to the matching input.
 struct KernelOperands {

@@ -1,4 +1,6 @@
 // all_finite over gradients of any floating storage type, and the loss-scale state machine of update_loss_scale.
+#include "kernels/scalar/loss_scale.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -60,53 +62,16 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) 
   });
 }
 
-struct LossScaleState {
-  float scale;
-  std::int32_t good, bad, skipped, consecutive;
-};
-
-struct LossScaleOptions {
-  float growth, backoff, minimum, maximum;
-  std::int32_t interval, bad_limit;
-  bool dynamic, skip;
-};
-
-LossScaleState NextState(std::int32_t first_bad, LossScaleState state, const LossScaleOptions& options) {
-  const float minimum = std::max(options.minimum, 0x1p-126f);
-  const float maximum = std::min(options.maximum, 0x1p126f);
-  // "At least": the limits are state, and one may have been lowered below the count.
-  if (first_bad >= 0) {
-    state.good = 0;
-    if (options.dynamic && ++state.bad >= options.bad_limit) {
-      state.scale = std::max(minimum, state.scale * options.backoff);
-      state.bad = 0;
-    }
-  } else if (first_bad == -1) {
-    state.bad = 0;
-    if (options.dynamic && ++state.good >= options.interval) {
-      const float grown = state.scale * options.growth;
-      if (std::isfinite(grown)) state.scale = std::min(maximum, grown);
-      state.good = 0;
-    }
-  }
-  if (options.skip) {
-    const bool finite = first_bad == -1;
-    state.skipped += finite ? 0 : 1;
-    state.consecutive = finite ? 0 : state.consecutive + 1;
-  }
-  return state;
-}
-
 absl::StatusOr<std::unique_ptr<Kernel>> CreateUpdateLossScale(const KernelSpec& spec) {
   std::array<bool, 5> used;
   for (std::size_t i = 0; i < used.size(); ++i) used[i] = spec.uses(i);
   return MakeKernel([used](const KernelOperands& operands) {
     const auto real = [&](std::size_t i) { return *static_cast<const float*>(operands.inputs[i]); };
     const auto integer = [&](std::size_t i) { return *static_cast<const std::int32_t*>(operands.inputs[i]); };
-    const LossScaleOptions options{real(6),     real(7),     real(8),          real(9),
-                                   integer(10), integer(11), integer(12) != 0, integer(13) != 0};
-    const LossScaleState next =
-        NextState(integer(0), {real(1), integer(2), integer(3), integer(4), integer(5)}, options);
+    const scalar::LossScaleOptions options{real(6),     real(7),     real(8),          real(9),
+                                           integer(10), integer(11), integer(12) != 0, integer(13) != 0};
+    const scalar::LossScaleState next =
+        scalar::NextState(integer(0), {real(1), integer(2), integer(3), integer(4), integer(5)}, options);
     if (used[0]) *static_cast<float*>(operands.outputs[0]) = next.scale;
     const std::int32_t counters[] = {next.good, next.bad, next.skipped, next.consecutive};
     for (std::size_t i = 0; i < 4; ++i) {

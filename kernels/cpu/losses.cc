@@ -1,7 +1,8 @@
 // softmax_cross_entropy, mse and bce_with_logits with their gradients. Logits [N, C] row by row, labels dense
 // (floating) or sparse (i32, i64); other operands of any shape in blocks. Row and block losses lie in the workspace and
 // are added in order.
-#include <cmath>
+#include "kernels/scalar/losses.h"
+
 #include <limits>
 #include <string>
 
@@ -28,7 +29,7 @@ bool LabelsHaveKernel(const KernelSpec& spec, const TensorSpec& labels) {
   return labels.dtype != DType::kBool && spec.outputs[0].dtype != DType::kBool;
 }
 
-// sum_c labels * (log_sum_exp - logits); a class of weight 0 adds nothing even where its logit is infinite.
+// sum_c labels * (log_sum_exp - logits).
 float DenseLoss(Source logits, Source labels, std::int64_t base, std::int64_t classes, float log_sum_exp) {
   float loss = 0;
   BlockBuffer buffer;
@@ -37,8 +38,7 @@ float DenseLoss(Source logits, Source labels, std::int64_t base, std::int64_t cl
     float block_loss = 0;
 #pragma omp simd reduction(+ : block_loss)
     for (std::int64_t i = 0; i < size; ++i) {
-      const float term = weights[i] * (log_sum_exp - values[i]);
-      block_loss += weights[i] != 0.0f ? term : 0.0f;
+      block_loss += scalar::CrossEntropyTerm(weights[i], values[i], log_sum_exp);
     }
     loss += block_loss;
   });
@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCrossEntropy(const KernelSpec& spe
     ParallelFor(rows, rows * classes * 4, [&](std::int64_t row) {
       const std::int64_t base = row * classes;
       const float largest = RowMaximum(logits, base, classes);
-      const float log_sum_exp = largest + Log(RowSumExp(logits, base, classes, largest));
+      const float log_sum_exp = largest + scalar::Log(RowSumExp(logits, base, classes, largest));
       if (uses_lse) static_cast<float*>(operands.outputs[1])[row] = log_sum_exp;
       losses[row] = labels.dense() ? DenseLoss(logits, {labels_type, labels.data}, base, classes, log_sum_exp)
                                    : SparseLoss(logits, labels.Class(row), base, classes, log_sum_exp);
@@ -109,7 +109,7 @@ void CrossEntropyGradRow(Source logits, const Labels& labels, Sink dlogits, std:
     }
 #pragma omp simd
     for (std::int64_t i = 0; i < size; ++i) {
-      result.values[i] = cotangent * (Exp(values[i] - log_sum_exp) * label_sum - weights[i]);
+      result.values[i] = cotangent * scalar::CrossEntropySlope(weights[i], values[i], log_sum_exp, label_sum);
     }
     StoreFloats(dlogits.dtype, result.values, dlogits.data, base + start, size);
   });
@@ -132,27 +132,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCrossEntropyGrad(const KernelSpec&
     });
   });
 }
-
-// The loss of one pair of elements, and its derivative by the first one divided by kFactor.
-struct SquaredError {
-  static constexpr float kFactor = 2.0f;
-  static float Loss(float p, float t) { return (p - t) * (p - t); }
-  static float Slope(float p, float t) { return p - t; }
-};
-
-struct BinaryCrossEntropy {
-  static constexpr float kFactor = 1.0f;
-  static float Loss(float x, float z) { return (x > 0.0f ? x : 0.0f) - x * z + Log1pExp(-std::fabs(x)); }
-  static float Slope(float x, float z) { return Sigmoid(x) - z; }
-
-  // log(1 + e), e = exp(x) in (0, 1]. 1 + e loses low digits of e; the quotient by what was really added restores them.
-  static float Log1pExp(float x) {
-    const float e = Exp(x);
-    const float sum = 1.0f + e;
-    const float added = sum - 1.0f;
-    return added == 0.0f ? e : Log(sum) * (e / added);
-  }
-};
 
 template <typename Element>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateElementLoss(const KernelSpec& spec) {
@@ -207,6 +186,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateElementLossGrad(const KernelSpec& 
 }  // namespace
 
 void RegisterLosses(Registry& registry) {
+  using namespace scalar;
   registry.Add("softmax_cross_entropy", CreateCrossEntropy);
   registry.Add("softmax_cross_entropy_grad", CreateCrossEntropyGrad, {{0, 1}});
   registry.Add("mse", CreateElementLoss<SquaredError>, {{0, 0}, {0, 1}});

@@ -31,15 +31,6 @@ dnnl::memory::data_type OnednnType(DType dtype) {
   return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-absl::StatusOr<Activation> ParseActivation(const std::string& name) {
-  if (name.empty() || name == "none") return Activation::kNone;
-  if (name == "relu") return Activation::kRelu;
-  if (name == "sigmoid") return Activation::kSigmoid;
-  if (name == "tanh") return Activation::kTanh;
-  return absl::InvalidArgumentError(
-      absl::StrCat("activation is one of \"none\", \"relu\", \"sigmoid\", \"tanh\"; got \"", name, "\""));
-}
-
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation) {
   const bool commutes = activation == Activation::kNone || activation == Activation::kRelu;
   return commutes && computed == OnednnType(storage) ? computed : dnnl::memory::data_type::f32;

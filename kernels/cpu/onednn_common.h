@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cpu/kernel.h"
 #include "kernels/dtype.h"
+#include "kernels/fused_activation.h"
 
 namespace mpc::cpu {
 
@@ -27,14 +28,9 @@ dnnl::primitive_attr StrictAttributes();
 /// f32 or bf16; f16 has no oneDNN arithmetic and is widened to f32.
 dnnl::memory::data_type OnednnType(DType dtype);
 
-/// Applied by our own code after the primitive: oneDNN's relu turns NaN into 0, which would hide an overflow.
-enum class Activation { kNone, kRelu, kSigmoid, kTanh };
-
-/// Errors (INVALID_ARGUMENT): an unknown name.
-absl::StatusOr<Activation> ParseActivation(const std::string& name);
-
-/// The type that a primitive's result is computed in. relu commutes with rounding, sigmoid and tanh do not: they need
-/// the f32 result. `computed` is the type of the primitive's operands.
+/// The type that a primitive's result is computed in. Activations are applied by our own code after the primitive:
+/// oneDNN's relu turns NaN into 0, which would hide an overflow. relu commutes with rounding, sigmoid and tanh do not:
+/// they need the f32 result. `computed` is the type of the primitive's operands.
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation);
 
 /// One operand or result on its way between storage and primitive.

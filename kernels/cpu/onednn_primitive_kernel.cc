@@ -7,7 +7,7 @@
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/vector_math.h"
+#include "kernels/scalar/vector_math.h"
 
 namespace mpc::cpu {
 namespace {
@@ -199,9 +199,9 @@ class PrimitiveKernel final : public Kernel {
       case Activation::kRelu:
         return Map(x, y, output_.elements, [](float v) { return v < 0.0f ? 0.0f : v; });
       case Activation::kSigmoid:
-        return Map(x, y, output_.elements, [](float v) { return Sigmoid(v); });
+        return Map(x, y, output_.elements, [](float v) { return scalar::Sigmoid(v); });
       case Activation::kTanh:
-        return Map(x, y, output_.elements, [](float v) { return Tanh(v); });
+        return Map(x, y, output_.elements, [](float v) { return scalar::Tanh(v); });
     }
   }
 

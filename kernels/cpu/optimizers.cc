@@ -5,17 +5,20 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "kernels/cpu/blocks.h"
-#include "kernels/cpu/optimizer_rules.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/state_update.h"
+#include "kernels/optimizer_shadow.h"
+#include "kernels/scalar/optimizer_rules.h"
 
 namespace mpc::cpu {
 namespace {
 
 // The operands of one update with `kStates` f32 states after the parameter.
-template <std::size_t kStates>
+template <int kStates>
 struct UpdateTensors {
   DType parameter_type, gradient_type;
   std::int64_t count;
@@ -34,17 +37,24 @@ struct UpdateTensors {
 };
 
 template <typename Rule>
-constexpr bool kNeedsNorms = requires(const Rule& rule, const KernelOperands& operands) {
-  rule.Direction(operands);
+constexpr bool kNeedsNorms = requires(const Rule& rule, const scalar::StepScalars& scalars) {
+  rule.Direction(scalars);
 };
+
+template <typename Rule>
+scalar::StepScalars ReadScalars(const KernelOperands& operands) {
+  return {ScalarOperand<float>(operands, Rule::kStates + 2),
+          Rule::kHasStep ? ScalarOperand<std::int32_t>(operands, Rule::kStates + 3) : 0};
+}
 
 std::int64_t BlocksOf(std::int64_t count) { return (count + kBlock - 1) / kBlock; }
 
 // The element functor of one run. Norms are sums of blocks in f32, added in the order of the blocks.
 template <typename Rule>
 auto BeginStep(const Rule& rule, const UpdateTensors<Rule::kStates>& tensors, const KernelOperands& operands) {
+  const scalar::StepScalars scalars = ReadScalars<Rule>(operands);
   if constexpr (kNeedsNorms<Rule>) {
-    const auto direction = rule.Direction(operands);
+    const auto direction = rule.Direction(scalars);
     float* sums = static_cast<float*>(operands.workspace);
     ParallelBlocks(tensors.count, kBlock, [&](std::int64_t offset, std::int64_t size) {
       typename UpdateTensors<Rule::kStates>::Block block;
@@ -64,14 +74,14 @@ auto BeginStep(const Rule& rule, const UpdateTensors<Rule::kStates>& tensors, co
       parameter += sums[2 * block];
       update += sums[2 * block + 1];
     }
-    return rule.Begin(operands, std::sqrt(parameter), std::sqrt(update));
+    return rule.Begin(scalars, std::sqrt(parameter), std::sqrt(update));
   } else {
-    return rule.Begin(operands);
+    return rule.Begin(scalars);
   }
 }
 
 // What a skipped update leaves: the old state, and the old parameter rounded.
-template <std::size_t kStates>
+template <int kStates>
 struct OldState {
   std::array<bool, kStates + 1> used;
   std::array<std::size_t, kStates + 1> bytes;
@@ -85,19 +95,10 @@ struct OldState {
   }
 };
 
-// The type of the shadow, f32 where there is none. Errors: a parameter that is low itself.
-absl::StatusOr<DType> ShadowType(const KernelSpec& spec, std::size_t position) {
-  const std::string name = spec.attributes.GetString("shadow", "none");
-  if (name == "none") return DType::kF32;
-  const DType dtype = name == "f16" ? DType::kF16 : DType::kBF16;
-  if (spec.inputs[0].dtype != DType::kF32 || spec.outputs.size() <= position) return UnsupportedTypes(spec);
-  if (spec.uses(position) && spec.outputs[position].dtype != dtype) return UnsupportedTypes(spec);
-  return spec.uses(position) ? dtype : DType::kF32;
-}
-
 template <typename Rule>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateOptimizer(const KernelSpec& spec) {
-  constexpr std::size_t kStates = Rule::kStates, kShadow = kStates + 1;
+  constexpr int kStates = Rule::kStates;
+  constexpr std::size_t kShadow = kStates + 1, kPredicate = kStates + (Rule::kHasStep ? 4 : 3);
   OldState<kStates> old;
   for (std::size_t i = 0; i <= kStates; ++i) {
     old.bytes[i] = spec.inputs[i].bytes();
@@ -107,13 +108,13 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateOptimizer(const KernelSpec& spec) 
       return UnsupportedTypes(spec);
     }
   }
-  const absl::StatusOr<DType> shadow = ShadowType(spec, kShadow);
-  if (!shadow.ok()) return shadow.status();
+  const std::optional<DType> shadow = ShadowType(spec, kShadow);
+  if (!shadow) return UnsupportedTypes(spec);
   const UpdateTensors<kStates> tensors{spec.inputs[0].dtype, spec.inputs[kStates + 1].dtype,
                                        spec.inputs[0].num_elements()};
   const auto sums = static_cast<std::size_t>(2 * BlocksOf(tensors.count)) * sizeof(float);
   return MakeKernel(
-      [rule = Rule(spec), old, tensors, predicate = Predicate(spec, Rule::kPredicate),
+      [rule = Rule(spec), old, tensors, predicate = Predicate(spec, kPredicate),
        shadow = *shadow](const KernelOperands& operands) {
         const bool has_shadow = shadow != DType::kF32;
         if (!predicate.Holds(operands)) {
@@ -146,6 +147,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateOptimizer(const KernelSpec& spec) 
 }  // namespace
 
 void RegisterOptimizers(Registry& registry) {
+  using namespace scalar;
   registry.Add("sgd", CreateOptimizer<Sgd>, {{0, 0}, {1, 1}});
   registry.Add("momentum", CreateOptimizer<Momentum>, {{0, 0}, {1, 1}});
   registry.Add("adam", CreateOptimizer<Adam>, {{0, 0}, {1, 1}, {2, 2}});

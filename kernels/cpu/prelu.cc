@@ -4,16 +4,13 @@
 #include "kernels/cpu/channels.h"
 #include "kernels/cpu/elementwise_loops.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/scalar/activation.h"
 
 namespace mpc::cpu {
 namespace {
 
 using Expanded = ChannelView::Expanded;
 constexpr std::int64_t kRun = ChannelView::kRun;
-
-struct Prelu {
-  static float Apply(float x, float alpha) { return x > 0.0f ? x : alpha * x; }
-};
 
 bool ChannelsLast(const KernelSpec& spec, const Shape& x) {
   return x.size() == 4 && spec.attributes.GetString("data_format", "NCHW") == "NHWC";
@@ -28,7 +25,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePrelu(const KernelSpec& spec) {
   } else if (!ChannelsLast(spec, x)) {
     alpha.resize(x.size() - 1, 1);  // [C, 1, ...] stands beside axis 1
   }
-  return CreateBinary<Prelu>(broadcast);
+  return CreateBinary<scalar::PreluOp>(broadcast);
 }
 
 // The tensor as a matrix with one slope a column, or as planes of one slope.
@@ -61,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePreluGrad(const KernelSpec& spec) 
           float* sum = sums[0];
 #pragma omp simd
           for (std::int64_t i = 0; i < size; ++i) {
-            sum[i] += x_values[i] > 0.0f ? 0.0f : dy_values[i] * x_values[i];
+            sum[i] += scalar::PreluSlopeGradOp::Apply(dy_values[i], x_values[i]);
           }
         };
       });

@@ -3,7 +3,7 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/cpu/vector_math.h"
+#include "kernels/scalar/lstm.h"
 
 namespace mpc::cpu {
 namespace {
@@ -36,17 +36,13 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLstmCell(const KernelSpec& spec) {
       const float* const c = cell_state + state;
 #pragma omp simd
       for (std::int64_t k = 0; k < size; ++k) {
-        const float input = Sigmoid(i[k]);
-        const float forget = Sigmoid(f[k]);
-        const float candidate = Tanh(g[k]);
-        const float output = Sigmoid(o[k]);
-        const float next = forget * c[k] + input * candidate;
-        activated[0].values[k] = input;
-        activated[1].values[k] = forget;
-        activated[2].values[k] = candidate;
-        activated[3].values[k] = output;
-        new_state.values[k] = next;
-        hidden.values[k] = output * Tanh(next);
+        const auto element = scalar::LstmElement::Of(i[k], f[k], g[k], o[k], c[k]);
+        activated[0].values[k] = element.input;
+        activated[1].values[k] = element.forget;
+        activated[2].values[k] = element.candidate;
+        activated[3].values[k] = element.output;
+        new_state.values[k] = element.cell;
+        hidden.values[k] = element.hidden;
       }
       if (used[0]) StoreFloats(hidden_type, hidden.values, operands.outputs[0], state, size);
       if (used[1]) std::copy_n(new_state.values, size, static_cast<float*>(operands.outputs[1]) + state);
@@ -80,13 +76,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLstmCellGrad(const KernelSpec& spe
       const float* const next = at(4, state);
 #pragma omp simd
       for (std::int64_t k = 0; k < size; ++k) {
-        const float t = Tanh(next[k]);
-        const float dcell = dnext[k] + dhidden[k] * o[k] * (1.0f - t * t);
-        dgates[0].values[k] = dcell * g[k] * i[k] * (1.0f - i[k]);
-        dgates[1].values[k] = dcell * c[k] * f[k] * (1.0f - f[k]);
-        dgates[2].values[k] = dcell * i[k] * (1.0f - g[k] * g[k]);
-        dgates[3].values[k] = dhidden[k] * t * o[k] * (1.0f - o[k]);
-        dstate.values[k] = dcell * f[k];
+        const auto element = scalar::LstmElementGrad::Of(dhidden[k], dnext[k], i[k], f[k], g[k], o[k], c[k], next[k]);
+        dgates[0].values[k] = element.input;
+        dgates[1].values[k] = element.forget;
+        dgates[2].values[k] = element.candidate;
+        dgates[3].values[k] = element.output;
+        dstate.values[k] = element.cell;
       }
       if (used[0]) {
         for (std::int64_t part = 0; part < 4; ++part) {

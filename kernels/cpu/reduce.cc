@@ -8,8 +8,8 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/column_sums.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/reduce_plan.h"
 
 namespace mpc::cpu {
 namespace {

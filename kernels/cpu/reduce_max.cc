@@ -4,16 +4,14 @@
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
-#include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/reduce_plan.h"
+#include "kernels/scalar/reduction.h"
 
 namespace mpc::cpu {
 namespace {
 
-// A NaN wins and stays.
-float Larger(float candidate, float largest) {
-  return candidate > largest || candidate != candidate ? candidate : largest;
-}
+using scalar::Larger;
 
 // In eight lanes, so that the loop vectorises; the maximum does not depend on the order.
 float LargestOf(const float* values, std::int64_t count) {

@@ -1,12 +1,13 @@
 // softmax, log_softmax and their gradients along any axis, any floating storage type, f32 inside. The last axis runs
 // row by row; another axis runs over blocks of neighbouring columns at once.
+#include "kernels/scalar/softmax.h"
+
 #include <limits>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/softmax_rows.h"
-#include "kernels/cpu/vector_math.h"
 
 namespace mpc::cpu {
 namespace {
@@ -28,16 +29,6 @@ struct AxisView {
     view.outer = NumElements(shape) / (view.extent * view.inner);
     return view;
   }
-};
-
-// `Normaliser` is computed once a row from sum exp(x - max).
-struct SoftmaxOp {
-  static float Normaliser(float sum) { return sum; }
-  static float Result(float shifted, float normaliser) { return Exp(shifted) / normaliser; }
-};
-struct LogSoftmaxOp {
-  static float Normaliser(float sum) { return Log(sum); }
-  static float Result(float shifted, float normaliser) { return shifted - normaliser; }
 };
 
 template <typename Op>
@@ -68,7 +59,7 @@ void ForwardColumns(Source x, Sink y, std::int64_t base, const AxisView& view, s
   for (std::int64_t k = 0; k < view.extent; ++k) {
     const float* values = x.Load(base + k * view.inner, size, x_buffer.values);
 #pragma omp simd
-    for (std::int64_t i = 0; i < size; ++i) sum.values[i] += Exp(values[i] - largest.values[i]);
+    for (std::int64_t i = 0; i < size; ++i) sum.values[i] += scalar::Exp(values[i] - largest.values[i]);
   }
 #pragma omp simd
   for (std::int64_t i = 0; i < size; ++i) sum.values[i] = Op::Normaliser(sum.values[i]);
@@ -111,15 +102,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateForward(const KernelSpec& spec) {
             [&](std::int64_t base, std::int64_t size) { ForwardColumns<Op>(x, y, base, view, size); });
       });
 }
-
-struct SoftmaxGradOp {
-  static float Term(float dy, float y) { return dy * y; }
-  static float Result(float dy, float y, float sum) { return y * (dy - sum); }
-};
-struct LogSoftmaxGradOp {
-  static float Term(float dy, float) { return dy; }
-  static float Result(float dy, float y, float sum) { return dy - Exp(y) * sum; }
-};
 
 template <typename Op>
 void GradRow(Source dy, Source y, Sink dx, std::int64_t base, std::int64_t extent) {
@@ -179,6 +161,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGrad(const KernelSpec& spec) {
 }  // namespace
 
 void RegisterSoftmax(Registry& registry) {
+  using namespace scalar;
   registry.Add("softmax", CreateForward<SoftmaxOp>, {{0, 0}});
   registry.Add("log_softmax", CreateForward<LogSoftmaxOp>, {{0, 0}});
   registry.Add("softmax_grad", CreateGrad<SoftmaxGradOp>, {{0, 0}, {0, 1}});

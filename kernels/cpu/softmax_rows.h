@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "kernels/cpu/blocks.h"
-#include "kernels/cpu/vector_math.h"
+#include "kernels/scalar/vector_math.h"
 
 namespace mpc::cpu {
 
@@ -36,7 +36,7 @@ inline float RowSumExp(Source x, std::int64_t base, std::int64_t extent, float s
   ForEachRowBlock(x, base, extent, [&sum, shift](std::int64_t, std::int64_t size, const float* values) {
     float block_sum = 0;
 #pragma omp simd reduction(+ : block_sum)
-    for (std::int64_t i = 0; i < size; ++i) block_sum += Exp(values[i] - shift);
+    for (std::int64_t i = 0; i < size; ++i) block_sum += scalar::Exp(values[i] - shift);
     sum += block_sum;
   });
   return sum;

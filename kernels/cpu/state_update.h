@@ -8,10 +8,6 @@
 
 namespace mpc::cpu {
 
-inline float FloatAttribute(const KernelSpec& spec, const char* name, float fallback) {
-  return static_cast<float>(spec.attributes.GetDouble(name, static_cast<double>(fallback)));
-}
-
 template <typename T>
 T ScalarOperand(const KernelOperands& operands, std::size_t position) {
   return *static_cast<const T*>(operands.inputs[position]);

@@ -1,7 +1,8 @@
 // Element-wise operations of one shape, for any floating storage type and layout: relu, sigmoid, tanh, exp, log, sqrt,
 // neg, add_scalar, mul_scalar, unscale, stop_gradient; relu_grad, sigmoid_grad, tanh_grad, sqrt_grad; sum_n.
+#include "kernels/scalar/unary.h"
+
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "kernels/cpu/blocks.h"
@@ -9,53 +10,9 @@
 #include "kernels/cpu/map.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/cpu/vector_math.h"
 
 namespace mpc::cpu {
 namespace {
-
-// NaN passes: it is not smaller than 0.
-struct Relu {
-  static float Apply(float x) { return x < 0.0f ? 0.0f : x; }
-};
-struct SigmoidOp {
-  static float Apply(float x) { return Sigmoid(x); }
-};
-struct TanhOp {
-  static float Apply(float x) { return Tanh(x); }
-};
-struct ExpOp {
-  static float Apply(float x) { return Exp(x); }
-};
-struct LogOp {
-  static float Apply(float x) { return Log(x); }
-};
-struct Sqrt {
-  static float Apply(float x) { return std::sqrt(x); }
-};
-struct Neg {
-  static float Apply(float x) { return -x; }
-};
-
-struct ReluGrad {
-  static float Apply(float dy, float y) { return y > 0.0f ? dy : 0.0f; }
-};
-struct SigmoidGrad {
-  static float Apply(float dy, float y) { return dy * y * (1.0f - y); }
-};
-struct TanhGrad {
-  static float Apply(float dy, float y) { return dy * (1.0f - y * y); }
-};
-struct SqrtGrad {
-  static float Apply(float dy, float y) { return dy / (2.0f * y); }
-};
-
-struct AddScalar {
-  static float Apply(float x, float value) { return x + value; }
-};
-struct MulScalar {
-  static float Apply(float x, float value) { return x * value; }
-};
 
 template <typename Op>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateScalar(const KernelSpec& spec) {
@@ -102,21 +59,21 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSumN(const KernelSpec& spec) {
 }  // namespace
 
 void RegisterUnary(Registry& registry) {
-  registry.Add("relu", CreateUnary<Relu>, {{0, 0}});
-  registry.Add("sigmoid", CreateUnary<SigmoidOp>, {{0, 0}});
-  registry.Add("tanh", CreateUnary<TanhOp>, {{0, 0}});
-  registry.Add("exp", CreateUnary<ExpOp>, {{0, 0}});
-  registry.Add("log", CreateUnary<LogOp>, {{0, 0}});
-  registry.Add("sqrt", CreateUnary<Sqrt>, {{0, 0}});
-  registry.Add("neg", CreateUnary<Neg>, {{0, 0}});
-  registry.Add("add_scalar", CreateScalar<AddScalar>, {{0, 0}});
-  registry.Add("mul_scalar", CreateScalar<MulScalar>, {{0, 0}});
+  registry.Add("relu", CreateUnary<scalar::ReluOp>, {{0, 0}});
+  registry.Add("sigmoid", CreateUnary<scalar::SigmoidOp>, {{0, 0}});
+  registry.Add("tanh", CreateUnary<scalar::TanhOp>, {{0, 0}});
+  registry.Add("exp", CreateUnary<scalar::ExpOp>, {{0, 0}});
+  registry.Add("log", CreateUnary<scalar::LogOp>, {{0, 0}});
+  registry.Add("sqrt", CreateUnary<scalar::SqrtOp>, {{0, 0}});
+  registry.Add("neg", CreateUnary<scalar::NegOp>, {{0, 0}});
+  registry.Add("add_scalar", CreateScalar<scalar::AddScalarOp>, {{0, 0}});
+  registry.Add("mul_scalar", CreateScalar<scalar::MulScalarOp>, {{0, 0}});
   registry.Add("unscale", CreateUnscale, {{0, 0}});
   registry.Add("stop_gradient", CreateIdentity, {{0, 0}});
-  registry.Add("relu_grad", CreateUnaryGrad<ReluGrad>, {{0, 0}, {0, 1}});
-  registry.Add("sigmoid_grad", CreateUnaryGrad<SigmoidGrad>, {{0, 0}, {0, 1}});
-  registry.Add("tanh_grad", CreateUnaryGrad<TanhGrad>, {{0, 0}, {0, 1}});
-  registry.Add("sqrt_grad", CreateUnaryGrad<SqrtGrad>, {{0, 0}, {0, 1}});
+  registry.Add("relu_grad", CreateUnaryGrad<scalar::ReluGradOp>, {{0, 0}, {0, 1}});
+  registry.Add("sigmoid_grad", CreateUnaryGrad<scalar::SigmoidGradOp>, {{0, 0}, {0, 1}});
+  registry.Add("tanh_grad", CreateUnaryGrad<scalar::TanhGradOp>, {{0, 0}, {0, 1}});
+  registry.Add("sqrt_grad", CreateUnaryGrad<scalar::SqrtGradOp>, {{0, 0}, {0, 1}});
   registry.Add("sum_n", CreateSumN, {{0, 0}, {0, 1}});
 }
 

@@ -9,11 +9,12 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/cpu/vector_math.h"
+#include "kernels/host_device.h"
+#include "kernels/scalar/vector_math.h"
 
-namespace mpc::cpu {
+namespace mpc::scalar {
 
-inline float Log1p(float x) {
+MPC_HOST_DEVICE inline float Log1p(float x) {
   const float u = 1.0f + x;
   // What the sum rounded away, as a share of u: log(1 + x) = log(u) + (x - (u - 1)) / u to first order.
   const bool regular = u > 0.0f && u < __builtin_inff();
@@ -27,7 +28,7 @@ inline constexpr float kTrigonometricLimit = 0x1p30f;
 /// sin(x) or cos(x) for |x| <= kTrigonometricLimit, evaluated in f64. Beyond, NaN and infinities included, only
 /// <cmath> is right.
 template <bool kCosine>
-[[gnu::always_inline]] inline float SineOrCosine(float x) {
+[[gnu::always_inline]] MPC_HOST_DEVICE inline float SineOrCosine(float x) {
   // n = round(x / (pi / 2)): adding 1.5 * 2^52 leaves the integer in the low fraction bits.
   const double shifted = static_cast<double>(x) * 0x1.45f306dc9c883p-1 + 0x1.8p52;
   const double n = shifted - 0x1.8p52;
@@ -57,7 +58,7 @@ struct NormalDistribution {
   float cdf;
   float density;
 
-  [[gnu::always_inline]] static NormalDistribution At(float x) {
+  [[gnu::always_inline]] MPC_HOST_DEVICE static NormalDistribution At(float x) {
     // Beyond 20 both are 0 (or 1); a NaN passes the comparison unchanged.
     float a = std::fabs(x);
     a = a > 20.0f ? 20.0f : a;
@@ -98,7 +99,7 @@ class Power {
     sign_ = negates_ ? -1 : (integral ? 1 : std::numeric_limits<double>::quiet_NaN());
   }
 
-  [[gnu::always_inline]] double operator()(float x) const {
+  [[gnu::always_inline]] MPC_HOST_DEVICE double operator()(float x) const {
     const float a = std::fabs(x);
     const bool subnormal = a < 0x1p-126f;
     const float scaled = subnormal ? a * 0x1p23f : a;
@@ -149,4 +150,4 @@ class Power {
   double at_zero_, at_infinity_, at_nan_, sign_;
 };
 
-}  // namespace mpc::cpu
+}  // namespace mpc::scalar

@@ -8,12 +8,16 @@
 #include <cmath>
 #include <cstdint>
 
-namespace mpc::cpu {
+#include "kernels/host_device.h"
+
+namespace mpc::scalar {
 
 /// 2^n for n in [-126, 127].
-inline float PowerOfTwo(std::int32_t n) { return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23); }
+MPC_HOST_DEVICE inline float PowerOfTwo(std::int32_t n) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23);
+}
 
-inline float Exp(float x) {
+MPC_HOST_DEVICE inline float Exp(float x) {
   // Beyond these the result is infinite or 0; NaN passes both comparisons unchanged.
   x = x > 90.0f ? 90.0f : x;
   x = x < -110.0f ? -110.0f : x;
@@ -36,7 +40,7 @@ inline float Exp(float x) {
   return value * PowerOfTwo(half) * PowerOfTwo(whole - half);
 }
 
-inline float Log(float x) {
+MPC_HOST_DEVICE inline float Log(float x) {
   const bool subnormal = x < 0x1p-126f;
   const float scaled = subnormal ? x * 0x1p23f : x;
   // x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
@@ -63,7 +67,7 @@ inline float Log(float x) {
   return x >= 0.0f ? y : __builtin_nanf("");
 }
 
-inline float Tanh(float x) {
+MPC_HOST_DEVICE inline float Tanh(float x) {
   const float magnitude = std::fabs(x);
   const float z = x * x;
   float p = -5.70498872745e-3f;
@@ -76,10 +80,10 @@ inline float Tanh(float x) {
   return magnitude > 0.625f ? std::copysign(large, x) : small;
 }
 
-inline float Sigmoid(float x) {
+MPC_HOST_DEVICE inline float Sigmoid(float x) {
   // exp of a negative number does not overflow, and exp(x) / (1 + exp(x)) keeps its accuracy down to the subnormals.
   const float e = Exp(-std::fabs(x));
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
-}  // namespace mpc::cpu
+}  // namespace mpc::scalar

@@ -2,21 +2,21 @@
 // merged axis, contiguous, stands alone.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "kernels/cpu/kernel.h"
+#include "kernels/dtype.h"
+#include "kernels/kernel_spec.h"
 
-namespace mpc::cpu {
+namespace mpc {
 
 /// Merged axes of one kind (kept or reduced), outermost first.
 struct AxisList {
   static constexpr int kMaxRank = 8;
   int rank = 0;
-  std::array<std::int64_t, kMaxRank> extents{};
-  std::array<std::int64_t, kMaxRank> strides{};
+  std::int64_t extents[kMaxRank] = {};
+  std::int64_t strides[kMaxRank] = {};
 
   std::int64_t count() const {
     std::int64_t product = 1;
@@ -26,11 +26,11 @@ struct AxisList {
   /// Offset in the operand of the element `index` of these axes.
   std::int64_t Offset(std::int64_t index) const {
     std::int64_t offset = 0;
-    for (int axis = rank - 1; axis >= 0; --axis) {
+    for (int axis = rank - 1; axis > 0; --axis) {
       offset += index % extents[axis] * strides[axis];
       index /= extents[axis];
     }
-    return offset;
+    return rank > 0 ? offset + index * strides[0] : offset;
   }
   void Push(std::int64_t extent, std::int64_t stride) {
     extents[rank] = extent;
@@ -51,4 +51,4 @@ struct ReducePlan {
 /// more than eight axes, INVALID_ARGUMENT for an axis that the operand lacks.
 absl::StatusOr<ReducePlan> PlanReduce(const KernelSpec& spec, std::size_t position);
 
-}  // namespace mpc::cpu
+}  // namespace mpc

@@ -1,11 +1,12 @@
-#include "kernels/cpu/reduce_plan.h"
+#include "kernels/reduce_plan.h"
 
+#include <array>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace mpc::cpu {
+namespace mpc {
 
 absl::StatusOr<ReducePlan> PlanReduce(const KernelSpec& spec, std::size_t position) {
   const Shape& shape = spec.inputs[position].shape;
@@ -51,4 +52,4 @@ absl::StatusOr<ReducePlan> PlanReduce(const KernelSpec& spec, std::size_t positi
   return plan;
 }
 
-}  // namespace mpc::cpu
+}  // namespace mpc

@@ -1,0 +1,226 @@
+// The arithmetic of the optimizers, one element at a time, in f32: what every device's kernels apply, the same bits on
+// each. A rule has
+//   kStates     f32 states after the parameter (operands 1 .. kStates; the gradient and the learning rate follow them)
+//   kHasStep    whether the number of the step follows the learning rate; the optional predicate is the last operand
+//   Begin(scalars) -> a functor step(parameter&, state1&, state2&, gradient) for one element
+// and, where it scales each tensor's update by the tensor's norms,
+//   Direction(scalars) -> a functor (parameter, state1&, state2&, gradient) -> direction
+//   Begin(scalars, |parameter|, |direction|) instead.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/host_device.h"
+#include "kernels/kernel_spec.h"
+
+namespace mpc::scalar {
+
+/// What a step reads beside its tensors.
+struct StepScalars {
+  float learning_rate;
+  std::int32_t step;  ///< 0 where the rule does not count steps
+};
+
+/// base^exponent by squaring: the same bits on every device, which no library's pow promises.
+MPC_HOST_DEVICE inline double Power(double base, std::int64_t exponent) {
+  double power = 1;
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) power *= base;
+    base *= base;
+  }
+  return power;
+}
+
+/// `value`, or `limit` where that is smaller. NaN passes.
+MPC_HOST_DEVICE inline float AtMost(float limit, float value) { return limit < value ? limit : value; }
+
+/// 1 - value, rounded once.
+inline float Complement(float value) { return static_cast<float>(1.0 - static_cast<double>(value)); }
+
+/// 1 - beta^(step + 1). In f32 the digits would be lost to cancellation.
+MPC_HOST_DEVICE inline double Correction(float beta, std::int32_t step) {
+  return 1 - Power(static_cast<double>(beta), std::int64_t{step} + 1);
+}
+
+/// The gradient with the static loss scale divided out and the coupled weight decay added.
+struct Decay {
+  float loss_scale, weight_decay;
+  explicit Decay(const KernelSpec& spec)
+      : loss_scale(FloatAttribute(spec, "loss_scale", 1.0f)), weight_decay(FloatAttribute(spec, "weight_decay", 0)) {}
+  MPC_HOST_DEVICE float Apply(float gradient, float parameter) const {
+    return gradient / loss_scale + weight_decay * parameter;
+  }
+};
+
+struct Sgd {
+  static constexpr int kStates = 1;
+  static constexpr bool kHasStep = true;
+  Decay decay;
+  float momentum, gradient_weight;
+  bool nesterov;
+  explicit Sgd(const KernelSpec& spec)
+      : decay(spec),
+        momentum(FloatAttribute(spec, "momentum", 0)),
+        gradient_weight(Complement(FloatAttribute(spec, "dampening", 0))),
+        nesterov(spec.attributes.GetBool("nesterov")) {}
+
+  MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
+    const bool first = scalars.step == 0;
+    return [*this, first, rate = scalars.learning_rate](float& p, float& v, float&, float gradient) {
+      const float g = decay.Apply(gradient, p);
+      const float moved = first ? g : momentum * v + gradient_weight * g;
+      const float velocity = momentum != 0.0f ? moved : v;
+      const float with_momentum = nesterov ? g + momentum * velocity : velocity;
+      p -= rate * (momentum != 0.0f ? with_momentum : g);
+      v = velocity;
+    };
+  }
+};
+
+struct Momentum {
+  static constexpr int kStates = 1;
+  static constexpr bool kHasStep = false;
+  Decay decay;
+  float momentum;
+  bool nesterov;
+  explicit Momentum(const KernelSpec& spec)
+      : decay(spec), momentum(FloatAttribute(spec, "momentum", 0.9f)), nesterov(spec.attributes.GetBool("nesterov")) {}
+
+  MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
+    return [*this, rate = scalars.learning_rate](float& p, float& v, float&, float gradient) {
+      const float g = decay.Apply(gradient, p);
+      v = momentum * v + g;
+      p -= rate * (nesterov ? g + momentum * v : v);
+    };
+  }
+};
+
+struct Moments {
+  float beta1, beta2, epsilon, weight1, weight2;
+  Moments(const KernelSpec& spec, float default_epsilon)
+      : beta1(FloatAttribute(spec, "beta1", 0.9f)),
+        beta2(FloatAttribute(spec, "beta2", 0.999f)),
+        epsilon(FloatAttribute(spec, "epsilon", default_epsilon)),
+        weight1(Complement(beta1)),
+        weight2(Complement(beta2)) {}
+
+  MPC_HOST_DEVICE void Move(float& m, float& v, float g) const {
+    m = beta1 * m + weight1 * g;
+    v = beta2 * v + weight2 * g * g;
+  }
+};
+
+struct Adam {
+  static constexpr int kStates = 2;
+  static constexpr bool kHasStep = true;
+  Decay decay;
+  Moments moments;
+  explicit Adam(const KernelSpec& spec) : decay(spec), moments(spec, 1e-8f) {}
+
+  MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
+    const double correction =
+        std::sqrt(Correction(moments.beta2, scalars.step)) / Correction(moments.beta1, scalars.step);
+    const float rate = static_cast<float>(static_cast<double>(scalars.learning_rate) * correction);
+    return [*this, rate](float& p, float& m, float& v, float gradient) {
+      moments.Move(m, v, decay.Apply(gradient, p));
+      p -= rate * (m / (std::sqrt(v) + moments.epsilon));
+    };
+  }
+};
+
+struct AdamWeightDecay {
+  static constexpr int kStates = 2;
+  static constexpr bool kHasStep = false;
+  Moments moments;
+  float weight_decay;
+  explicit AdamWeightDecay(const KernelSpec& spec)
+      : moments(spec, 1e-6f), weight_decay(FloatAttribute(spec, "weight_decay", 0)) {}
+
+  MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
+    return [*this, rate = scalars.learning_rate](float& p, float& m, float& v, float gradient) {
+      moments.Move(m, v, gradient);
+      p -= rate * (m / (std::sqrt(v) + moments.epsilon) + weight_decay * p);
+    };
+  }
+};
+
+struct AdamW {
+  static constexpr int kStates = 2;
+  static constexpr bool kHasStep = true;
+  Moments moments;
+  float loss_scale, weight_decay;
+  explicit AdamW(const KernelSpec& spec)
+      : moments(spec, 1e-8f),
+        loss_scale(FloatAttribute(spec, "loss_scale", 1.0f)),
+        weight_decay(FloatAttribute(spec, "weight_decay", 0.01f)) {}
+
+  MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
+    const float rate = scalars.learning_rate;
+    const float corrected_rate =
+        static_cast<float>(static_cast<double>(rate) / Correction(moments.beta1, scalars.step));
+    const float root = static_cast<float>(std::sqrt(Correction(moments.beta2, scalars.step)));
+    return [*this, decay = rate * weight_decay, corrected_rate, root](float& p, float& m, float& v, float gradient) {
+      p -= decay * p;
+      moments.Move(m, v, gradient / loss_scale);
+      p -= corrected_rate * (m / (std::sqrt(v) / root + moments.epsilon));
+    };
+  }
+};
+
+struct Lamb {
+  static constexpr int kStates = 2;
+  static constexpr bool kHasStep = true;
+  static constexpr float kLargestRatio = 10.0f;
+  Moments moments;
+  float loss_scale, weight_decay;
+  explicit Lamb(const KernelSpec& spec)
+      : moments(spec, 1e-6f),
+        loss_scale(FloatAttribute(spec, "loss_scale", 1.0f)),
+        weight_decay(FloatAttribute(spec, "weight_decay", 0)) {}
+
+  MPC_HOST_DEVICE auto Direction(const StepScalars& scalars) const {
+    const float correction1 = static_cast<float>(Correction(moments.beta1, scalars.step));
+    const float correction2 = static_cast<float>(Correction(moments.beta2, scalars.step));
+    return [*this, correction1, correction2](float p, float& m, float& v, float gradient) {
+      moments.Move(m, v, gradient / loss_scale);
+      return m / correction1 / (std::sqrt(v / correction2) + moments.epsilon) + weight_decay * p;
+    };
+  }
+
+  MPC_HOST_DEVICE auto Begin(const StepScalars& scalars, float parameter_norm, float direction_norm) const {
+    const bool comparable = parameter_norm != 0.0f && direction_norm != 0.0f;
+    const float ratio = comparable ? AtMost(kLargestRatio, parameter_norm / direction_norm) : 1.0f;
+    return [direction = Direction(scalars), rate = scalars.learning_rate * ratio](
+               float& p, float& m, float& v, float gradient) { p -= rate * direction(p, m, v, gradient); };
+  }
+};
+
+/// The gradient of an accumulation over micro-steps. What an earlier round left behind, perhaps NaN, is not read by the
+/// first.
+struct AccumulateOp {
+  float micro_steps;
+  MPC_HOST_DEVICE float Apply(bool first, float sum, float gradient) const {
+    return (first ? 0.0f : sum) + gradient / micro_steps;
+  }
+};
+
+/// The running mean (0) and variance (1) of BatchNorm.
+struct RunningStatistics {
+  float keep;
+  float weights[2];
+  explicit RunningStatistics(const KernelSpec& spec) {
+    const double momentum = FloatAttribute(spec, "momentum", 0.9f);
+    const double count = static_cast<double>(spec.attributes.GetInt("count", 1));
+    // One element has no unbiased variance; the biased one (zero) stands for it.
+    const double unbias = count > 1 ? count / (count - 1) : 1;
+    keep = static_cast<float>(momentum);
+    weights[0] = static_cast<float>(1 - momentum);
+    weights[1] = static_cast<float>((1 - momentum) * unbias);
+  }
+  MPC_HOST_DEVICE float Apply(int statistic, float running, float batch) const {
+    return keep * running + weights[statistic] * batch;
+  }
+};
+
+}  // namespace mpc::scalar

@@ -1,0 +1,54 @@
+// Associative operations of reductions: a value that changes nothing, and what two values are together.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "kernels/host_device.h"
+
+namespace mpc::scalar {
+
+/// A candidate for a maximum that a NaN wins and keeps.
+MPC_HOST_DEVICE inline float Larger(float candidate, float largest) {
+  return candidate > largest || candidate != candidate ? candidate : largest;
+}
+
+template <typename T>
+struct SumOp {
+  using Value = T;
+  MPC_HOST_DEVICE static T Identity() { return T(0); }
+  MPC_HOST_DEVICE static T Combine(T a, T b) { return a + b; }
+};
+
+/// The largest number; NaN are passed over.
+struct MaximumOp {
+  using Value = float;
+  MPC_HOST_DEVICE static float Identity() { return -std::numeric_limits<float>::infinity(); }
+  MPC_HOST_DEVICE static float Combine(float a, float b) { return b > a ? b : a; }
+};
+
+/// The largest value; a NaN counts as the largest.
+struct LargerOp {
+  using Value = float;
+  MPC_HOST_DEVICE static float Identity() { return -std::numeric_limits<float>::infinity(); }
+  MPC_HOST_DEVICE static float Combine(float a, float b) { return Larger(b, a); }
+};
+
+/// Where the largest value is: the first of equals, a NaN being the largest.
+struct ArgmaxOp {
+  struct Value {
+    float value;
+    std::int32_t index;  ///< -1: none
+  };
+  MPC_HOST_DEVICE static Value Identity() { return {-std::numeric_limits<float>::infinity(), -1}; }
+  MPC_HOST_DEVICE static Value Combine(Value a, Value b) {
+    if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;
+    const bool a_nan = a.value != a.value;
+    const bool b_nan = b.value != b.value;
+    const bool equal = a_nan ? b_nan : a.value == b.value;
+    if (equal) return a.index < b.index ? a : b;
+    return b_nan || b.value > a.value ? b : a;
+  }
+};
+
+}  // namespace mpc::scalar
