@@ -27,8 +27,8 @@ bool GuardedBuffer::GuardIntact() const {
 
 std::vector<std::uint8_t> GuardedBuffer::Bits() const { return {storage_.get(), storage_.get() + bytes_}; }
 
-cpu::KernelSpec SpecOf(const op_cases::OpCase& op_case, DType dtype) {
-  cpu::KernelSpec spec;
+KernelSpec SpecOf(const op_cases::OpCase& op_case, DType dtype) {
+  KernelSpec spec;
   spec.name = op_case.op;
   spec.inputs = op_cases::OperandSpecs(op_case, dtype);
   spec.outputs = op_cases::ResultSpecs(op_case, dtype);
@@ -36,24 +36,25 @@ cpu::KernelSpec SpecOf(const op_cases::OpCase& op_case, DType dtype) {
   return spec;
 }
 
-absl::StatusOr<std::vector<std::vector<std::uint8_t>>> RunKernel(const op_cases::OpCase& op_case, DType dtype,
-                                                                 const std::vector<reference::Tensor>& inputs,
-                                                                 const RunOptions& options) {
-  cpu::KernelSpec spec = SpecOf(op_case, dtype);
+absl::StatusOr<ResultBits> RunKernel(const KernelDevice& device, const op_cases::OpCase& op_case, DType dtype,
+                                     const std::vector<reference::Tensor>& inputs, const RunOptions& options) {
+  KernelSpec spec = SpecOf(op_case, dtype);
   spec.output_used = options.output_used;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     if (!spec.uses(i)) spec.outputs[i] = TensorSpec{};
   }
-  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec);
+  absl::StatusOr<std::unique_ptr<KernelDevice::Kernel>> kernel = device.Create(spec);
   if (!kernel.ok()) return kernel.status();
 
   std::vector<GuardedBuffer> buffers;
+  ResultBits original;
   std::vector<const void*> input_pointers;
   std::vector<void*> output_pointers;
   for (const reference::Tensor& input : inputs) {
     buffers.emplace_back(input.spec.bytes());
     reference::ToStorage(input, buffers.back().data());
     input_pointers.push_back(buffers.back().data());
+    original.push_back(buffers.back().Bits());
   }
   std::vector<std::size_t> output_buffers;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
@@ -63,12 +64,19 @@ absl::StatusOr<std::vector<std::vector<std::uint8_t>>> RunKernel(const op_cases:
     output_pointers.push_back(spec.uses(i) ? buffers[output_buffers.back()].data() : nullptr);
   }
   GuardedBuffer workspace((*kernel)->workspace_bytes());
-  (*kernel)->Run({input_pointers.data(), output_pointers.data(), workspace.data()});
+  const absl::Status run = (*kernel)->Run(input_pointers.data(), output_pointers.data(), workspace.data());
+  if (!run.ok()) return run;
 
   bool intact = workspace.GuardIntact();
   for (const GuardedBuffer& buffer : buffers) intact = intact && buffer.GuardIntact();
   if (!intact) return absl::InternalError(absl::StrCat(op_case.name, " writes past the end of a buffer"));
-  std::vector<std::vector<std::uint8_t>> results;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (std::find(output_buffers.begin(), output_buffers.end(), i) == output_buffers.end() &&
+        buffers[i].Bits() != original[i]) {
+      return absl::InternalError(absl::StrCat(op_case.name, " writes to operand ", i));
+    }
+  }
+  ResultBits results;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     results.push_back(spec.uses(i) ? buffers[output_buffers[i]].Bits() : std::vector<std::uint8_t>());
   }

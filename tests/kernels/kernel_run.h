@@ -1,4 +1,4 @@
-// Runs a CPU kernel on the values of an operation case, with guarded buffers.
+// Runs a kernel of any device on the values of an operation case, with guarded buffers.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/cpu/kernel.h"
 #include "kernels/reference/reference.h"
+#include "tests/kernels/kernel_device.h"
 #include "tests/op_cases/op_case.h"
 
 namespace mpc::test {
@@ -41,11 +41,14 @@ struct RunOptions {
   std::vector<bool> output_used;  ///< as in KernelSpec
 };
 
-cpu::KernelSpec SpecOf(const op_cases::OpCase& op_case, DType dtype);
+KernelSpec SpecOf(const op_cases::OpCase& op_case, DType dtype);
 
-/// The bits of the results (empty where unused). Errors: those of CreateKernel; INTERNAL if a guard was overwritten.
-absl::StatusOr<std::vector<std::vector<std::uint8_t>>> RunKernel(const op_cases::OpCase& op_case, DType dtype,
-                                                                 const std::vector<reference::Tensor>& inputs,
-                                                                 const RunOptions& options = {});
+/// The bits of one run's results, empty where unused.
+using ResultBits = std::vector<std::vector<std::uint8_t>>;
+
+/// Errors: those of creating and running the kernel; INTERNAL if a guard was overwritten, or an operand that no
+/// result shares.
+absl::StatusOr<ResultBits> RunKernel(const KernelDevice& device, const op_cases::OpCase& op_case, DType dtype,
+                                     const std::vector<reference::Tensor>& inputs, const RunOptions& options = {});
 
 }  // namespace mpc::test

@@ -24,6 +24,10 @@ std::vector<Normalisation> Normalisations() {
       {"nhwc_16_channels", {8, 9, 9, 16}, 16, nhwc},
       {"one_image", {1, 2, 2, 2}, 2, {}},
       {"large", {16, 6, 28, 28}, 6, {}},
+      {"plane_in_parts", {2, 2, 48, 48}, 2, {}},
+      {"odd_plane_in_parts", {10, 1, 47, 49}, 1, {}},
+      {"nhwc_rows_in_blocks", {4, 17, 16, 64}, 64, nhwc},
+      {"nhwc_odd_rows_in_blocks", {3, 16, 17, 33}, 33, nhwc},
       {"epsilon", {4, 3, 3, 3}, 3, {{"epsilon", 1e-3}}},
       // E[x^2] - E[x]^2 would lose most digits of the variance.
       {"mean_beyond_deviation", {16, 4, 4, 4}, 4, {}, Normal(100, 1)},

@@ -71,6 +71,9 @@ std::vector<OpCase> LossCases() {
   AddCrossEntropy(cases, 1, 1, Normal(), "");
   AddCrossEntropy(cases, 29, 10, Normal(), "");
   AddCrossEntropy(cases, 3, 1000, Normal(), "");
+  AddCrossEntropy(cases, 2, 1608, Normal(), "");  // beyond a warp's registers
+  AddCrossEntropy(cases, 2, 8203, Normal(), "");  // beyond a block's
+  AddCrossEntropy(cases, 2, 8216, Normal(), "");
   AddCrossEntropy(cases, 5, 7, Normal(500, 30), "_large_logits");
   OpCase out_of_range{"softmax_cross_entropy/label_out_of_range",
                       "softmax_cross_entropy",

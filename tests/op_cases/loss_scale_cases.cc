@@ -53,6 +53,10 @@ void AddFiniteChecks(std::vector<OpCase>& cases) {
   AddFiniteCheck(cases, "loss_alone", 1, kNaN, {good, good});
   AddFiniteCheck(cases, "loss_and_gradient", 1, kInfinity, {good, bad});
   AddFiniteCheck(cases, "no_gradients", 1, 1, {});
+  std::vector<OperandCase> many(200, good);  // more than one kernel launch takes
+  AddFiniteCheck(cases, "many_gradients", 1, 1, many);
+  many[197] = bad;
+  AddFiniteCheck(cases, "many_gradients_one_bad", 1, 1, many);
   OpCase overflow{"all_finite/unscaling_overflows",
                   "all_finite",
                   {},

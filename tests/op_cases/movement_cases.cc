@@ -128,6 +128,11 @@ void AddGathers(std::vector<OpCase>& cases) {
                    {{"rows", std::int64_t{4}}},
                    {Fixed({6, 3}), outside},
                    {F32({4, 3})}});
+  cases.push_back({"gather_grad/few_rows_for_many",
+                   "gather_grad",
+                   {{"rows", std::int64_t{3}}},
+                   {Fixed({200, 8}), {I32({200}), Integers(0, 3)}},
+                   {F32({3, 8})}});
   cases.push_back({"gather_grad/one_row_for_all",
                    "gather_grad",
                    {{"rows", std::int64_t{3}}},

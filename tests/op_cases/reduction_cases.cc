@@ -28,11 +28,26 @@ Shape Reduced(const Reduction& reduction, bool keep_dims) {
 
 void AddReductions(std::vector<OpCase>& cases, const std::string& op) {
   const std::vector<Reduction> reductions = {
-      {{1}, {}},           {{7}, {0}},          {{}, {}},
-      {{3, 5}, {}},        {{3, 5}, {0}},       {{3, 5}, {1}},
-      {{2, 3, 4}, {1}},    {{2, 3, 4}, {0, 2}}, {{4, 6, 5, 7}, {0, 2, 3}},
-      {{4, 6, 5, 7}, {1}}, {{1, 9, 1}, {0, 2}}, {{65537}, {0}},
-      {{257, 130}, {0}},   {{130, 257}, {1}},
+      {{1}, {}},
+      {{7}, {0}},
+      {{}, {}},
+      {{3, 5}, {}},
+      {{3, 5}, {0}},
+      {{3, 5}, {1}},
+      {{2, 3, 4}, {1}},
+      {{2, 3, 4}, {0, 2}},
+      {{4, 6, 5, 7}, {0, 2, 3}},
+      {{4, 6, 5, 7}, {1}},
+      {{1, 9, 1}, {0, 2}},
+      {{65537}, {0}},
+      {{257, 130}, {0}},
+      {{130, 257}, {1}},
+      // Shared out over several blocks of threads, in vectors and in single elements, with and without strides.
+      {{2, 16384}, {1}},
+      {{24, 3, 784}, {0, 2}},
+      {{1030, 64}, {0}},
+      {{2, 1100, 24}, {1}},
+      {{9, 264}, {0}},
   };
   for (const Reduction& reduction : reductions) {
     for (bool keep_dims : {false, true}) {
@@ -48,8 +63,10 @@ void AddReductions(std::vector<OpCase>& cases, const std::string& op) {
 }
 
 void AddArgmax(std::vector<OpCase>& cases) {
-  const std::vector<std::pair<Shape, std::int64_t>> lines = {
-      {{1}, -1}, {{9}, 0}, {{29, 10}, -1}, {{29, 10}, 0}, {{3, 4, 5}, 1}, {{4, 1000}, 1}, {{7, 1}, 1}};
+  const std::vector<std::pair<Shape, std::int64_t>> lines = {{{1}, -1},      {{9}, 0},        {{29, 10}, -1},
+                                                             {{29, 10}, 0},  {{3, 4, 5}, 1},  {{4, 1000}, 1},
+                                                             {{7, 1}, 1},    {{2, 20000}, 1},  // several blocks a line
+                                                             {{1500, 16}, 0}};
   for (const auto& [shape, axis] : lines) {
     const Shape result = Reduced({shape, {axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis}}, false);
     const std::string name = absl::StrCat("argmax/", ShapeToString(shape), "_along_", axis);

@@ -17,6 +17,10 @@ std::vector<OpCase> SoftmaxCases() {
       {{4, 10}, 0},
       {{3, 5, 2}, 1},
       {{2, 1000}, 1},
+      {{2, 1601}, 1},  // beyond a warp's registers
+      {{2, 1608}, 1},
+      {{2, 8203}, 1},  // beyond a block's
+      {{2, 8216}, 1},
       {{4, 17}, -1, Normal(0, 30), "_far_apart"},
       {{4, 17}, -1, Normal(500, 1), "_large"},  // exp of the raw logits would overflow
       {{3, 9}, -1, List({2}), "_equal"},

@@ -1,0 +1,130 @@
+// What attention and its gradient share: tiles of 64 query rows and 64 keys, computed again wherever they are needed,
+// so that nothing of the size of the scores lies in memory.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "kernels/attention_geometry.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/registry.h"
+#include "kernels/cuda/tile_product.h"
+#include "kernels/scalar/vector_math.h"
+
+namespace mpc::cuda {
+
+inline constexpr int kScoreTile = 64;
+inline constexpr int kScoreThreads = Tile<kScoreTile>::kThreads;
+inline constexpr float kNoScore = -std::numeric_limits<float>::infinity();
+
+/// Shared memory of a block, in Quads: both operands of a product, and a tile of probabilities or cotangents.
+inline constexpr int kOperandQuads = Tile<kScoreTile>::kQuads;
+inline constexpr int kScorePitch = kScoreTile / 4 + 1;
+inline constexpr int kScoreQuads = kScoreTile * kScorePitch;
+
+/// This thread's four by four elements of a tile.
+using Elements = float[4][4];
+
+/// `value` as it is after storage in `dtype`.
+__device__ __forceinline__ float RoundThrough(DType dtype, float value) {
+  if (dtype == DType::kF32) return value;
+  return Source{nullptr, dtype}.Widen(Sink{nullptr, dtype}.Round(value));
+}
+
+/// A tile in shared memory as left operand: its rows are the product's, or (transposed) its columns are. `first` is the
+/// summation index that its first column (row) stands for.
+struct SharedTile {
+  const Quad* data;
+  bool transposed;
+  std::int64_t first;
+
+  struct Cursor {
+    int outer;
+  };
+
+  __device__ bool along_depth() const { return !transposed; }
+  __device__ Cursor At(std::int64_t, std::int64_t outer) const { return {static_cast<int>(outer)}; }
+  __device__ void Load(const Cursor& cursor, std::int64_t k, std::int64_t end, float (&values)[kVector]) const {
+    if (k >= end) return Clear(values);
+    const int depth = static_cast<int>(k - first);
+    const Quad* const from =
+        transposed ? data + depth * kScorePitch + cursor.outer / 4 : data + cursor.outer * kScorePitch + depth / 4;
+    const Quad low = from[0], high = from[1];
+    for (int i = 0; i < 4; ++i) {
+      values[i] = low.values[i];
+      values[4 + i] = high.values[i];
+    }
+  }
+};
+
+__device__ __forceinline__ void StoreTile(const Elements& elements, Quad* tile) {
+  for (int i = 0; i < 4; ++i) {
+    tile[(ThreadRow<kScoreTile>() + i) * kScorePitch + ThreadColumn<kScoreTile>() / 4] = {
+        {elements[i][0], elements[i][1], elements[i][2], elements[i][3]}};
+  }
+}
+
+/// Combines what the sixteen lanes hold that share a row of a tile; each gets the same bits.
+template <typename Combine>
+__device__ __forceinline__ float ReduceRow(float value, const Combine& combine) {
+  for (int lanes = kScoreTile / 8; lanes > 0; lanes /= 2) {
+    value = combine(value, __shfl_xor_sync(kFullWarp, value, lanes));
+  }
+  return value;
+}
+
+/// The scores of query rows against keys.
+struct ScoreOperands {
+  AttentionGeometry geometry;
+  Matrix query, key;
+  const std::uint8_t* mask;  ///< null: none
+
+  __device__ bool Allowed(std::int64_t head, std::int64_t row, std::int64_t column) const {
+    if (row >= geometry.rows || column >= geometry.ReadableColumns(row)) return false;
+    return mask == nullptr || mask[geometry.MaskRow(head, row) + column * geometry.mask_strides[3]] != 0;
+  }
+
+  /// The scaled scores of the tile at (row, column); kNoScore where nothing may be read, and beyond the last row.
+  __device__ __forceinline__ void Scores(std::int64_t head, std::int64_t row, std::int64_t column, Quad* left,
+                                         Quad* right, Elements& scores) const {
+    for (int i = 0; i < 4; ++i) {
+      for (int j = 0; j < 4; ++j) scores[i][j] = 0.0f;
+    }
+    AddTileProduct<kScoreTile>(query, key, head, row, column, 0, geometry.width, left, right, scores);
+    for (int i = 0; i < 4; ++i) {
+      for (int j = 0; j < 4; ++j) {
+        const bool allowed = Allowed(head, row + ThreadRow<kScoreTile>() + i, column + ThreadColumn<kScoreTile>() + j);
+        scores[i][j] = allowed ? scores[i][j] * geometry.scale : kNoScore;
+      }
+    }
+  }
+};
+
+/// Stores a tile of a result with `rows` rows of `width` elements a head, rounded once.
+__device__ __forceinline__ void StoreResult(const Sink& sink, std::int64_t head, std::int64_t rows, std::int64_t width,
+                                            std::int64_t row, std::int64_t column, const Elements& elements) {
+  const std::int64_t first = column + ThreadColumn<kScoreTile>();
+  const int count = width - first < 4 ? static_cast<int>(width - first) : 4;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t at = row + ThreadRow<kScoreTile>() + i;
+    if (at < rows && count > 0) StoreSome(sink, (head * rows + at) * width + first, count, width % 4 == 0, elements[i]);
+  }
+}
+
+inline std::int64_t TilesOf(std::int64_t extent) { return (extent + kScoreTile - 1) / kScoreTile; }
+
+/// A block's tile of a result with `row_tiles` x `column_tiles` tiles a head.
+struct ResultTiles {
+  std::int64_t heads, row_tiles, column_tiles;
+
+  MPC_HOST_DEVICE std::int64_t count() const { return heads * row_tiles * column_tiles; }
+  __device__ std::int64_t Head(std::int64_t tile) const { return tile / column_tiles / row_tiles; }
+  __device__ std::int64_t Row(std::int64_t tile) const { return tile / column_tiles % row_tiles * kScoreTile; }
+  __device__ std::int64_t Column(std::int64_t tile) const { return tile % column_tiles * kScoreTile; }
+};
+
+/// attention_grad.cu
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec, const KernelContext& context);
+
+}  // namespace mpc::cuda

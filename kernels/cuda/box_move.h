@@ -1,0 +1,125 @@
+// The box skeleton: elements of boxes move from tensor to tensor, as bits where both have one type, else rounded once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/box.h"
+#include "kernels/cuda/map.h"
+#include "kernels/cuda/strided.h"
+
+namespace mpc::cuda {
+
+/// Elements of `from` to elements of `to`, floating tensors both. A unit is one element, or kVector neighbours.
+struct Mover {
+  Source from;
+  Sink to;
+  int unit;
+
+  __device__ __forceinline__ void Move(std::int64_t from_index, std::int64_t to_index) const {
+    if (unit == 1) {
+      MoveOne(from_index, to_index);
+    } else {
+      MoveVector(from_index, to_index);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void MoveOne(std::int64_t from_index, std::int64_t to_index) const {
+    if (from.dtype == to.dtype && to.dtype != DType::kF32) {
+      static_cast<std::uint16_t*>(to.data)[to_index] = static_cast<const std::uint16_t*>(from.data)[from_index];
+    } else {
+      to.Store(to_index, from.Load(from_index));
+    }
+  }
+  __device__ __forceinline__ void MoveVector(std::int64_t from_index, std::int64_t to_index) const {
+    if (from.dtype == to.dtype && to.dtype != DType::kF32) {
+      *reinterpret_cast<Bits128*>(static_cast<std::uint16_t*>(to.data) + to_index) =
+          *reinterpret_cast<const Bits128*>(static_cast<const std::uint16_t*>(from.data) + from_index);
+    } else {
+      float values[kVector];
+      from.LoadVector(from_index, values);
+      to.StoreVector(to_index, values);
+    }
+  }
+};
+
+/// A Box between two tensors.
+struct BoxMove {
+  Mover mover;
+  std::int64_t from_offset, to_offset;
+  std::int64_t units;
+  PairedOffsets offsets;  ///< of units
+};
+
+/// Boxes that one launch moves: blockIdx.y chooses.
+template <int kBoxes>
+struct BoxMoves {
+  BoxMove boxes[kBoxes];
+};
+inline constexpr int kManyBoxes = 12;
+
+template <int kBoxes>
+__global__ void __launch_bounds__(kMapThreads) MoveBoxesKernel(BoxMoves<kBoxes> moves) {
+  const BoxMove& box = moves.boxes[kBoxes == 1 ? 0 : blockIdx.y];
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < box.units; i += threads) {
+    std::int64_t from = box.from_offset, to = box.to_offset;
+    box.offsets.Advance(i, from, to);
+    box.mover.Move(from, to);
+  }
+}
+
+/// How `spec` moves `box`, its tensors' addresses left open. In vectors where every run begins at a multiple of kVector
+/// in both tensors and ends there. Errors: UNIMPLEMENTED beyond eight merged axes.
+inline absl::StatusOr<BoxMove> PlanBox(const KernelSpec& spec, const Box& box, DType from, DType to) {
+  bool vectors = box.run % kVector == 0 && box.from_offset % kVector == 0 && box.to_offset % kVector == 0;
+  for (const Box::Axis& axis : box.axes) {
+    vectors = vectors && axis.from_stride % kVector == 0 && axis.to_stride % kVector == 0;
+  }
+  BoxMove move{};
+  move.mover = {{nullptr, from}, {nullptr, to}, vectors ? kVector : 1};
+  move.from_offset = box.from_offset;
+  move.to_offset = box.to_offset;
+  move.units = box.rows * box.run / move.mover.unit;
+  bool fits = move.offsets.Add(box.run / move.mover.unit, move.mover.unit, move.mover.unit);
+  for (const Box::Axis& axis : box.axes) {
+    fits = fits && move.offsets.Add(axis.extent, axis.from_stride, axis.to_stride);
+  }
+  if (!fits) {
+    return absl::UnimplementedError(
+        absl::StrCat("mpc.", spec.name, " moves at most ", PairedOffsets::kMaxRank, " merged axes on CUDA"));
+  }
+  return move;
+}
+
+template <int kBoxes>
+absl::Status LaunchMoves(LaunchQueue& queue, const BoxMove* first, int count) {
+  BoxMoves<kBoxes> moves{};
+  std::int64_t largest = 0;
+  for (int i = 0; i < count; ++i) {
+    moves.boxes[i] = first[i];
+    largest = std::max(largest, first[i].units);
+  }
+  LaunchShape shape;
+  shape.threads = kMapThreads;
+  shape.blocks_x = BlocksFor(largest, kMapThreads);
+  shape.blocks_y = static_cast<unsigned>(count);
+  return launch(queue, &MoveBoxesKernel<kBoxes>, shape, moves);
+}
+
+/// As many launches as their parameters need.
+inline absl::Status MoveBoxes(LaunchQueue& queue, const std::vector<BoxMove>& moves) {
+  const int count = static_cast<int>(moves.size());
+  if (count == 1) return LaunchMoves<1>(queue, moves.data(), 1);
+  for (int first = 0; first < count; first += kManyBoxes) {
+    absl::Status status = LaunchMoves<kManyBoxes>(queue, moves.data() + first, std::min(kManyBoxes, count - first));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mpc::cuda

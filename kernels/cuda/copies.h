@@ -1,0 +1,27 @@
+// Many small copies in one launch: a step moves its inputs, the state that could not be updated in place and its
+// outputs, and a copy of four bytes alone costs as much as a kernel.
+#pragma once
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "kernels/cuda/kernel.h"
+
+namespace mpc::cuda {
+
+/// Both addresses are the device's own memory or pinned host memory.
+struct CopyRange {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Beyond this many bytes a copy between device memories gains nothing from sharing a launch.
+inline constexpr std::size_t kLargeCopy = std::size_t{1} << 20;
+
+/// Starts `copies`, none of which touches what another one writes. Those above kLargeCopy go to LaunchQueue::Copy and
+/// must lie in device memory.
+absl::Status EnqueueCopies(absl::Span<const CopyRange> copies, LaunchQueue& queue);
+
+}  // namespace mpc::cuda

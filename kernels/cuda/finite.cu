@@ -1,0 +1,276 @@
+// What stands between gradients and their optimizer: all_finite, global_norm, clip_by_norm; and tensor_statistics.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/cuda/block_reduce.h"
+#include "kernels/cuda/map.h"
+#include "kernels/cuda/multi_tensor.h"
+#include "kernels/cuda/registry.h"
+#include "kernels/scalar/clip.h"
+
+namespace mpc::cuda {
+namespace {
+
+using scalar::SumOp;
+
+constexpr int kFinishThreads = 1024;
+
+__device__ __forceinline__ bool IsFinite(float value) {
+  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
+}
+
+struct SmallestOp {
+  using Value = std::int32_t;
+  __device__ static Value Identity() { return std::numeric_limits<std::int32_t>::max(); }
+  __device__ static Value Combine(Value a, Value b) { return b < a ? b : a; }
+};
+
+/// A gradient, in sixteen bytes: a launch takes 191.
+struct Gradient {
+  const void* data;
+  std::uint64_t count : 40, dtype : 4, position : 20;
+
+  __device__ Source source() const { return {data, static_cast<DType>(dtype)}; }
+};
+
+/// Whether g / scale is finite for every g of a block: leaves the position of the gradient if not, else
+/// SmallestOp::Identity().
+struct FiniteBody {
+  using Segment = Gradient;
+  const float* scale;
+  std::int32_t* of_block;
+
+  __device__ void operator()(const Gradient& gradient, const SegmentShare& share) const {
+    const Source g = gradient.source();
+    const float inverse = 1.0f / *scale;
+    int bad = 0;
+    ForEachInShare(share, gradient.count, [&](auto width, std::int64_t index) {
+      float values[width()];
+      LoadElements(g, index, values);
+      for (float value : values) bad |= IsFinite(value * inverse) ? 0 : 1;
+    });
+    bad = __syncthreads_or(bad);
+    if (threadIdx.x != 0) return;
+    of_block[share.first_block + share.block] =
+        bad != 0 ? static_cast<std::int32_t>(gradient.position) : SmallestOp::Identity();
+  }
+};
+
+/// Leaves the sum of squares of a block.
+struct SquaresBody {
+  using Segment = Gradient;
+  float* of_block;
+
+  __device__ void operator()(const Gradient& gradient, const SegmentShare& share) const {
+    const Source g = gradient.source();
+    float sum = 0;
+    ForEachInShare(share, gradient.count, [&](auto width, std::int64_t index) {
+      float values[width()];
+      LoadElements(g, index, values);
+      for (float value : values) sum += value * value;
+    });
+    sum = BlockReduce<SumOp<float>, kTensorThreads>(sum);
+    if (threadIdx.x == 0) of_block[share.first_block + share.block] = sum;
+  }
+};
+
+/// The gradients of an operation, shared out over blocks. Empty ones have none.
+class Gradients {
+ public:
+  explicit Gradients(absl::Span<const TensorSpec> specs) {
+    std::int64_t elements = 0;
+    for (const TensorSpec& spec : specs) elements += spec.num_elements();
+    const SegmentPlan plan = SegmentPlan::For(elements);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const std::int64_t count = specs[i].num_elements();
+      if (count == 0) continue;
+      if (launches_.empty() || launches_.back().table.count == Table::kCapacity) launches_.push_back({{}, 0, blocks_});
+      Launch& launch = launches_.back();
+      Gradient& gradient = launch.table.segments[launch.table.count];
+      gradient.count = static_cast<std::uint64_t>(count);
+      gradient.dtype = static_cast<std::uint64_t>(specs[i].dtype);
+      gradient.position = i;
+      launch.blocks += plan.BlocksOf(count);
+      blocks_ += plan.BlocksOf(count);
+      launch.table.end_block[launch.table.count++] = launch.blocks;
+    }
+  }
+
+  /// Blocks of all launches: what `Run` leaves.
+  std::int64_t blocks() const { return blocks_; }
+
+  /// `body(of_block)` makes a launch's body, which fills its part of `of_block`. data[i] is gradient i.
+  template <typename Value, typename MakeBody>
+  absl::Status Run(LaunchQueue& queue, const void* const* data, Value* of_block, const MakeBody& body) const {
+    for (const Launch& launch : launches_) {
+      Table table = launch.table;
+      for (int i = 0; i < table.count; ++i) table.segments[i].data = data[table.segments[i].position];
+      const absl::Status status = LaunchSegments(queue, table, launch.blocks, body(of_block + launch.first_block));
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  using Table = SegmentTable<Gradient>;
+  struct Launch {
+    Table table;
+    unsigned blocks;
+    std::int64_t first_block;  ///< in the order of all launches
+  };
+  std::vector<Launch> launches_;
+  std::int64_t blocks_ = 0;
+};
+
+/// One block: the first bad gradient, or the loss; results may be null.
+__global__ void __launch_bounds__(kFinishThreads)
+    AllFiniteKernel(const std::int32_t* of_block, std::int64_t blocks, Source loss, std::int64_t loss_count,
+                    std::uint8_t* finite, std::int32_t* first_bad) {
+  std::int32_t smallest = SmallestOp::Identity();
+  for (std::int64_t i = threadIdx.x; i < blocks; i += kFinishThreads) {
+    smallest = SmallestOp::Combine(smallest, of_block[i]);
+  }
+  smallest = BlockReduce<SmallestOp, kFinishThreads>(smallest);
+  int bad_loss = 0;
+  for (std::int64_t i = threadIdx.x; i < loss_count; i += kFinishThreads) bad_loss |= IsFinite(loss.Load(i)) ? 0 : 1;
+  bad_loss = __syncthreads_or(bad_loss);
+  if (threadIdx.x != 0) return;
+  if (smallest == SmallestOp::Identity()) smallest = bad_loss != 0 ? -2 : -1;
+  if (finite != nullptr) *finite = smallest == -1 ? 1 : 0;
+  if (first_bad != nullptr) *first_bad = smallest;
+}
+
+LaunchShape OneBlock() {
+  LaunchShape shape;
+  shape.threads = kFinishThreads;
+  return shape;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec, const KernelContext&) {
+  const Gradients gradients(absl::MakeSpan(spec.inputs).subspan(2));
+  const std::size_t workspace = static_cast<std::size_t>(gradients.blocks()) * sizeof(std::int32_t);
+  return MakeKernel(
+      [gradients, loss_type = spec.inputs[1].dtype, loss_count = spec.inputs[1].num_elements(),
+       used = std::array<bool, 2>{spec.uses(0), spec.uses(1)}](const KernelOperands& operands, LaunchQueue& queue) {
+        auto* of_block = static_cast<std::int32_t*>(operands.workspace);
+        const auto* scale = static_cast<const float*>(operands.inputs[0]);
+        const absl::Status status = gradients.Run(queue, operands.inputs + 2, of_block, [&](std::int32_t* results) {
+          return FiniteBody{scale, results};
+        });
+        if (!status.ok()) return status;
+        return launch(queue, &AllFiniteKernel, OneBlock(), of_block, gradients.blocks(),
+                      Source{operands.inputs[1], loss_type}, loss_count,
+                      used[0] ? static_cast<std::uint8_t*>(operands.outputs[0]) : nullptr,
+                      used[1] ? static_cast<std::int32_t*>(operands.outputs[1]) : nullptr);
+      },
+      workspace);
+}
+
+__global__ void __launch_bounds__(kFinishThreads)
+    GlobalNormKernel(const float* of_block, std::int64_t blocks, float* norm) {
+  float sum = 0;
+  for (std::int64_t i = threadIdx.x; i < blocks; i += kFinishThreads) sum += of_block[i];
+  sum = BlockReduce<SumOp<float>, kFinishThreads>(sum);
+  if (threadIdx.x == 0) *norm = std::sqrt(sum);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec, const KernelContext&) {
+  const Gradients gradients(spec.inputs);
+  const std::size_t workspace = static_cast<std::size_t>(gradients.blocks()) * sizeof(float);
+  return MakeKernel(
+      [gradients](const KernelOperands& operands, LaunchQueue& queue) {
+        auto* of_block = static_cast<float*>(operands.workspace);
+        const absl::Status status =
+            gradients.Run(queue, operands.inputs, of_block, [](float* results) { return SquaresBody{results}; });
+        if (!status.ok()) return status;
+        return launch(queue, &GlobalNormKernel, OneBlock(), of_block, gradients.blocks(),
+                      static_cast<float*>(operands.outputs[0]));
+      },
+      workspace);
+}
+
+/// The norm lies in device memory.
+struct Clip {
+  const float* norm;
+  float max_norm;
+  __device__ float operator()(float gradient) const { return gradient * scalar::ClipFactor(*norm, max_norm); }
+};
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateClipByNorm(const KernelSpec& spec, const KernelContext&) {
+  return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements(),
+                     max_norm = static_cast<float>(spec.attributes.GetDouble("max_norm", 1))](
+                        const KernelOperands& operands, LaunchQueue& queue) {
+    const Clip clip{static_cast<const float*>(operands.inputs[1]), max_norm};
+    return Map<1>(queue, {{{operands.inputs[0], in}}, {operands.outputs[0], out}}, clip, count);
+  });
+}
+
+constexpr int kBins = 256;  ///< exponents of f32
+
+/// Results of tensor_statistics, null where not wanted; zero when the kernel begins. Counts and maxima do not depend on
+/// the order in which blocks add theirs; magnitudes compare like their bits.
+struct Statistics {
+  std::int32_t* exponents;
+  std::int32_t* zeros;
+  std::uint32_t* largest;
+};
+
+__global__ void __launch_bounds__(kBins) StatisticsKernel(Source x, std::int64_t count, Statistics statistics) {
+  MPC_SHARED_ARRAY(std::int32_t, bins, kBins);
+  MPC_SHARED_ARRAY(std::int32_t, zeros, 1);
+  MPC_SHARED_ARRAY(std::uint32_t, largest, 1);
+  bins[threadIdx.x] = 0;
+  if (threadIdx.x == 0) zeros[0] = 0;
+  if (threadIdx.x == 0) largest[0] = 0;
+  __syncthreads();
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kBins;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBins + threadIdx.x; i < count; i += threads) {
+    const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(x.Load(i)) & 0x7fffffffu;
+    const std::uint32_t exponent = magnitude >> 23;
+    atomicAdd(&bins[exponent], 1);
+    if (magnitude == 0) atomicAdd(&zeros[0], 1);
+    if (exponent != kBins - 1) atomicMax(&largest[0], magnitude);
+  }
+  __syncthreads();
+  if (statistics.exponents != nullptr) atomicAdd(&statistics.exponents[threadIdx.x], bins[threadIdx.x]);
+  if (threadIdx.x != 0) return;
+  if (statistics.zeros != nullptr) atomicAdd(statistics.zeros, zeros[0]);
+  if (statistics.largest != nullptr) atomicMax(statistics.largest, largest[0]);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateTensorStatistics(const KernelSpec& spec, const KernelContext&) {
+  return MakeKernel(
+      [in = spec.inputs[0].dtype, count = spec.inputs[0].num_elements(),
+       bytes = std::array<std::size_t, 3>{spec.outputs[0].bytes(), spec.outputs[1].bytes(), spec.outputs[2].bytes()},
+       used = std::array<bool, 3>{spec.uses(0), spec.uses(1), spec.uses(2)}](const KernelOperands& operands,
+                                                                             LaunchQueue& queue) -> absl::Status {
+        for (std::size_t i = 0; i < used.size(); ++i) {
+          if (!used[i]) continue;
+          const absl::Status status = queue.Fill(operands.outputs[i], 0, bytes[i]);
+          if (!status.ok()) return status;
+        }
+        const Statistics statistics{used[0] ? static_cast<std::int32_t*>(operands.outputs[0]) : nullptr,
+                                    used[1] ? static_cast<std::int32_t*>(operands.outputs[1]) : nullptr,
+                                    used[2] ? static_cast<std::uint32_t*>(operands.outputs[2]) : nullptr};
+        constexpr std::int64_t kElementsPerThread = 16;
+        LaunchShape shape;
+        shape.threads = kBins;
+        shape.blocks_x = std::min(BlocksFor(count, kBins * kElementsPerThread), 4096u);
+        return launch(queue, &StatisticsKernel, shape, Source{operands.inputs[0], in}, count, statistics);
+      });
+}
+
+}  // namespace
+
+void RegisterFinite(Registry& registry) {
+  registry.Add("all_finite", CreateAllFinite);
+  registry.Add("global_norm", CreateGlobalNorm);
+  registry.Add("clip_by_norm", CreateClipByNorm, {{0, 0}});
+  registry.Add("tensor_statistics", CreateTensorStatistics);
+}
+
+}  // namespace mpc::cuda

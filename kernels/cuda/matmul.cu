@@ -1,0 +1,83 @@
+// matmul and batch_matmul: products of stored matrices, plain or transposed, of any floating types.
+#include "kernels/cuda/registry.h"
+#include "kernels/cuda/split_product.h"
+#include "kernels/fused_activation.h"
+
+namespace mpc::cuda {
+namespace {
+
+/// y[batch, row, column] = activation(sum + bias[column]), rounded once.
+struct MatrixResult {
+  Sink y;
+  Source bias;  ///< null data: none
+  Activation activation;
+  std::int64_t rows, columns;
+
+  __device__ void Store(std::int64_t batch, std::int64_t row, std::int64_t column, const float (&sums)[4],
+                        int count) const {
+    float values[4];
+    for (int i = 0; i < 4; ++i) {
+      const bool biased = bias.data != nullptr && i < count;
+      values[i] = scalar::Activate(activation, biased ? sums[i] + bias.Load(column + i) : sums[i]);
+    }
+    StoreSome(y, (batch * rows + row) * columns + column, count, columns % 4 == 0, values);
+  }
+};
+
+/// The product of stacks of [rows, depth] and [depth, columns] matrices.
+struct MatrixProduct {
+  ProductPlan plan;
+  Matrix a, b;
+  MatrixResult result;
+
+  absl::Status operator()(const KernelOperands& operands, LaunchQueue& queue, bool has_bias) const {
+    MatrixResult bound = result;
+    bound.y.data = operands.outputs[0];
+    bound.bias.data = has_bias ? operands.inputs[2] : nullptr;
+    return EnqueueProduct(queue, plan, a.With(operands.inputs[0]), b.With(operands.inputs[1]), bound,
+                          operands.workspace);
+  }
+};
+
+MatrixProduct ProductOf(const KernelSpec& spec, const KernelContext& context) {
+  const Shape& a = spec.inputs[0].shape;
+  const Shape& y = spec.outputs[0].shape;
+  const bool transpose_a = spec.attributes.GetBool("transpose_a");
+  const bool transpose_b = spec.attributes.GetBool("transpose_b");
+  const std::int64_t rows = y[y.size() - 2];
+  const std::int64_t columns = y.back();
+  const std::int64_t depth = a[a.size() - (transpose_a ? 2 : 1)];
+  const std::int64_t batch = NumElements(Shape(y.begin(), y.end() - 2));
+  return {PlanProduct(context.target, context.workspace_cap, batch, rows, columns, depth),
+          Matrix::Of(spec.inputs[0].dtype, rows, depth, !transpose_a),
+          Matrix::Of(spec.inputs[1].dtype, columns, depth, transpose_b),
+          {{nullptr, spec.outputs[0].dtype}, {nullptr, DType::kF32}, Activation::kNone, rows, columns}};
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelContext& context) {
+  absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
+  if (!activation.ok()) return activation.status();
+  MatrixProduct product = ProductOf(spec, context);
+  const bool has_bias = spec.inputs.size() > 2;
+  product.result.activation = *activation;
+  if (has_bias) product.result.bias.dtype = spec.inputs[2].dtype;
+  return MakeKernel([product, has_bias](const KernelOperands& operands,
+                                        LaunchQueue& queue) { return product(operands, queue, has_bias); },
+                    product.plan.workspace_bytes());
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchMatmul(const KernelSpec& spec, const KernelContext& context) {
+  const MatrixProduct product = ProductOf(spec, context);
+  return MakeKernel(
+      [product](const KernelOperands& operands, LaunchQueue& queue) { return product(operands, queue, false); },
+      product.plan.workspace_bytes());
+}
+
+}  // namespace
+
+void RegisterMatmul(Registry& registry) {
+  registry.Add("matmul", CreateMatmul);
+  registry.Add("batch_matmul", CreateBatchMatmul);
+}
+
+}  // namespace mpc::cuda

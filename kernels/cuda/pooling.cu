@@ -1,0 +1,287 @@
+// max_pool2d and avg_pool2d with their gradients, in both data formats: a thread takes one pixel of one channel, or of
+// eight channels that lie together. Gradients gather: each input pixel looks through the windows that cover it, in the
+// order of the results.
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/registry.h"
+#include "kernels/cuda/runs.h"
+#include "kernels/pool_geometry.h"
+
+namespace mpc::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+/// PoolGeometry along one axis.
+struct PoolAxis {
+  int kernel, stride, dilation, pad, input, output;
+
+  static PoolAxis Of(const Window& window, std::size_t axis) {
+    const auto number = [](std::int64_t value) { return static_cast<int>(value); };
+    return {number(window.kernel[axis]),    number(window.stride[axis]), number(window.dilation[axis]),
+            number(window.pad_begin[axis]), number(window.input[axis]),  number(window.output[axis])};
+  }
+
+  /// The first input position of a window; in the padding it is negative.
+  __device__ int Start(int position) const { return position * stride - pad; }
+  __device__ bool Contains(int at) const { return at >= 0 && at < input; }
+
+  /// Results [begin, end) whose windows span input position `at`.
+  __device__ int CoverBegin(int at) const {
+    const int first = at + pad - (kernel - 1) * dilation;
+    return first <= 0 ? 0 : (first - 1) / stride + 1;
+  }
+  __device__ int CoverEnd(int at) const {
+    const int end = (at + pad) / stride + 1;
+    return end < output ? end : output;
+  }
+  /// Whether the window of result `position`, one of those, reads `at`: dilation leaves positions out.
+  __device__ bool Reads(int position, int at) const { return dilation == 1 || (at - Start(position)) % dilation == 0; }
+
+  /// Positions of a window that lie inside the input.
+  __device__ int CountInside(int position) const {
+    int count = 0;
+    for (int u = 0; u < kernel; ++u) count += Contains(Start(position) + u * dilation) ? 1 : 0;
+    return count;
+  }
+};
+
+/// The images of one kernel.
+struct Pool {
+  PoolAxis rows, columns;
+  std::int64_t outer, inner;
+
+  /// Errors: UNIMPLEMENTED for 2^31 pixels of an image.
+  static absl::StatusOr<Pool> Of(const KernelSpec& spec, const Shape& image) {
+    absl::StatusOr<PoolGeometry> geometry = PoolGeometry::Create(spec.attributes, image);
+    if (!geometry.ok()) return geometry.status();
+    const Window& window = geometry->window;
+    const std::int64_t pixels = NumElements({window.input[0] + window.pad_begin[0] + window.pad_end[0],
+                                             window.input[1] + window.pad_begin[1] + window.pad_end[1]});
+    if (pixels > std::numeric_limits<std::int32_t>::max()) {
+      return absl::UnimplementedError(absl::StrCat("mpc.", spec.name,
+                                                   " on CUDA takes images of less than 2^31 pixels, ",
+                                                   "padding included; got ", ShapeToString(image)));
+    }
+    return Pool{PoolAxis::Of(window, 0), PoolAxis::Of(window, 1), geometry->outer, geometry->inner};
+  }
+
+  bool vectors() const { return inner % kVector == 0; }
+  MPC_HOST_DEVICE std::int64_t input_image() const {
+    return static_cast<std::int64_t>(rows.input) * columns.input * inner;
+  }
+  MPC_HOST_DEVICE std::int64_t output_image() const {
+    return static_cast<std::int64_t>(rows.output) * columns.output * inner;
+  }
+
+  /// What the sum of a window is divided by.
+  __device__ float Count(bool include_padding, int row, int column) const {
+    if (include_padding) return static_cast<float>(rows.kernel * columns.kernel);
+    const int inside = rows.CountInside(row) * columns.CountInside(column);
+    return static_cast<float>(inside < 1 ? 1 : inside);
+  }
+};
+
+/// A thread's pixel, and the first channel of its run.
+struct PoolPlace {
+  std::int64_t image, channel;
+  int row, column;
+
+  /// Element `index` of images of `height` x `width` pixels.
+  __device__ static PoolPlace Of(std::int64_t index, int height, int width, std::int64_t inner) {
+    const std::int64_t pixel = index / inner;
+    const std::int64_t line = pixel / width;
+    const std::int64_t image = line / height;
+    return {image, index - pixel * inner, static_cast<int>(line - image * height),
+            static_cast<int>(pixel - line * width)};
+  }
+};
+
+/// Indices that lie together.
+template <int kRun>
+struct alignas(kRun == 1 ? 4 : 16) IndexRun {
+  std::int32_t values[kRun];
+};
+
+/// Calls visit(first element) for this thread's runs of `elements`.
+template <int kRun, typename Visit>
+__device__ __forceinline__ void ForEachRun(std::int64_t elements, const Visit& visit) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads * kRun;
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kRun;
+  for (std::int64_t element = first; element < elements; element += step) visit(element);
+}
+
+/// Calls visit(element of x, row * width + column) for the pixels under a window, in row-major order.
+template <typename Visit>
+__device__ __forceinline__ void VisitWindow(const Pool& pool, const PoolPlace& place, const Visit& visit) {
+  const std::int64_t base = place.image * pool.input_image() + place.channel;
+  for (int u = 0; u < pool.rows.kernel; ++u) {
+    const int row = pool.rows.Start(place.row) + u * pool.rows.dilation;
+    if (!pool.rows.Contains(row)) continue;
+    for (int v = 0; v < pool.columns.kernel; ++v) {
+      const int column = pool.columns.Start(place.column) + v * pool.columns.dilation;
+      if (!pool.columns.Contains(column)) continue;
+      const int pixel = row * pool.columns.input + column;
+      visit(base + pixel * pool.inner, pixel);
+    }
+  }
+}
+
+/// Calls visit(element of y, row, column) for the results that read an input pixel, in row-major order.
+template <typename Visit>
+__device__ __forceinline__ void VisitReaders(const Pool& pool, const PoolPlace& place, const Visit& visit) {
+  const std::int64_t base = place.image * pool.output_image() + place.channel;
+  const int row_end = pool.rows.CoverEnd(place.row);
+  const int column_end = pool.columns.CoverEnd(place.column);
+  for (int i = pool.rows.CoverBegin(place.row); i < row_end; ++i) {
+    if (!pool.rows.Reads(i, place.row)) continue;
+    for (int j = pool.columns.CoverBegin(place.column); j < column_end; ++j) {
+      if (!pool.columns.Reads(j, place.column)) continue;
+      visit(base + (i * pool.columns.output + j) * pool.inner, i, j);
+    }
+  }
+}
+
+/// Either of y and indices may have no data.
+template <int kRun>
+__global__ void __launch_bounds__(kThreads, 4) MaxPoolKernel(Pool pool, Source x, Sink y, std::int32_t* indices) {
+  ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
+    const PoolPlace place = PoolPlace::Of(element, pool.rows.output, pool.columns.output, pool.inner);
+    float largest[kRun];
+    IndexRun<kRun> winners;
+    for (int k = 0; k < kRun; ++k) {
+      largest[k] = -std::numeric_limits<float>::infinity();
+      winners.values[k] = -1;
+    }
+    VisitWindow(pool, place, [&](std::int64_t at, int pixel) {
+      float candidates[kRun];
+      LoadRun<kRun>(x, at, candidates);
+      for (int k = 0; k < kRun; ++k) {
+        // The first of equals stays; the first NaN wins; anything beats "nothing yet", even -inf.
+        const float candidate = candidates[k];
+        const float current = largest[k];
+        const bool wins =
+            candidate > current || (candidate != candidate && current == current) || winners.values[k] < 0;
+        largest[k] = wins ? candidate : current;
+        winners.values[k] = wins ? pixel : winners.values[k];
+      }
+    });
+    StoreRun<kRun>(y, element, largest);
+    if (indices != nullptr) *reinterpret_cast<IndexRun<kRun>*>(indices + element) = winners;
+  });
+}
+
+template <int kRun>
+__global__ void __launch_bounds__(kThreads, 4)
+    MaxPoolGradKernel(Pool pool, Source dy, const std::int32_t* indices, Sink dx) {
+  ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
+    const PoolPlace place = PoolPlace::Of(element, pool.rows.input, pool.columns.input, pool.inner);
+    const int pixel = place.row * pool.columns.input + place.column;
+    float sums[kRun] = {};
+    VisitReaders(pool, place, [&](std::int64_t at, int, int) {
+      const IndexRun<kRun> winners = *reinterpret_cast<const IndexRun<kRun>*>(indices + at);
+      float cotangents[kRun];
+      LoadRun<kRun>(dy, at, cotangents);
+      for (int k = 0; k < kRun; ++k) sums[k] = winners.values[k] == pixel ? sums[k] + cotangents[k] : sums[k];
+    });
+    StoreRun<kRun>(dx, element, sums);
+  });
+}
+
+template <int kRun>
+__global__ void __launch_bounds__(kThreads, 4) AvgPoolKernel(Pool pool, bool include_padding, Source x, Sink y) {
+  ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
+    const PoolPlace place = PoolPlace::Of(element, pool.rows.output, pool.columns.output, pool.inner);
+    float sums[kRun] = {};
+    VisitWindow(pool, place, [&](std::int64_t at, int) {
+      float values[kRun];
+      LoadRun<kRun>(x, at, values);
+      for (int k = 0; k < kRun; ++k) sums[k] += values[k];
+    });
+    const float count = pool.Count(include_padding, place.row, place.column);
+    for (int k = 0; k < kRun; ++k) sums[k] /= count;
+    StoreRun<kRun>(y, element, sums);
+  });
+}
+
+template <int kRun>
+__global__ void __launch_bounds__(kThreads, 4) AvgPoolGradKernel(Pool pool, bool include_padding, Source dy, Sink dx) {
+  ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
+    const PoolPlace place = PoolPlace::Of(element, pool.rows.input, pool.columns.input, pool.inner);
+    float sums[kRun] = {};
+    VisitReaders(pool, place, [&](std::int64_t at, int row, int column) {
+      const float count = pool.Count(include_padding, row, column);
+      float cotangents[kRun];
+      LoadRun<kRun>(dy, at, cotangents);
+      for (int k = 0; k < kRun; ++k) sums[k] += cotangents[k] / count;
+    });
+    StoreRun<kRun>(dx, element, sums);
+  });
+}
+
+/// A thread for each run of `elements`.
+template <typename... Parameters, typename... Arguments>
+absl::Status LaunchRuns(LaunchQueue& queue, const Pool& pool, std::int64_t elements, void (*wide)(Parameters...),
+                        void (*narrow)(Parameters...), const Arguments&... arguments) {
+  LaunchShape shape;
+  shape.threads = kThreads;
+  shape.blocks_x = BlocksFor(elements, kThreads * (pool.vectors() ? kVector : 1));
+  return launch(queue, pool.vectors() ? wide : narrow, shape, pool, arguments...);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPool(const KernelSpec& spec, const KernelContext&) {
+  absl::StatusOr<Pool> pool = Pool::Of(spec, spec.inputs[0].shape);
+  if (!pool.ok()) return pool.status();
+  return MakeKernel([pool = *pool, x = spec.inputs[0].dtype, y = spec.outputs[0].dtype,
+                     has_indices = spec.outputs.size() > 1](const KernelOperands& operands, LaunchQueue& queue) {
+    return LaunchRuns(queue, pool, pool.outer * pool.output_image(), &MaxPoolKernel<kVector>, &MaxPoolKernel<1>,
+                      Source{operands.inputs[0], x}, Sink{operands.outputs[0], y},
+                      has_indices ? static_cast<std::int32_t*>(operands.outputs[1]) : nullptr);
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolGrad(const KernelSpec& spec, const KernelContext&) {
+  absl::StatusOr<Pool> pool = Pool::Of(spec, spec.outputs[0].shape);
+  if (!pool.ok()) return pool.status();
+  return MakeKernel([pool = *pool, dy = spec.inputs[0].dtype, dx = spec.outputs[0].dtype](
+                        const KernelOperands& operands, LaunchQueue& queue) {
+    return LaunchRuns(queue, pool, pool.outer * pool.input_image(), &MaxPoolGradKernel<kVector>, &MaxPoolGradKernel<1>,
+                      Source{operands.inputs[0], dy}, static_cast<const std::int32_t*>(operands.inputs[1]),
+                      Sink{operands.outputs[0], dx});
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPool(const KernelSpec& spec, const KernelContext&) {
+  absl::StatusOr<Pool> pool = Pool::Of(spec, spec.inputs[0].shape);
+  if (!pool.ok()) return pool.status();
+  return MakeKernel([pool = *pool, x = spec.inputs[0].dtype, y = spec.outputs[0].dtype,
+                     include_padding = spec.attributes.GetBool("count_include_pad", true)](
+                        const KernelOperands& operands, LaunchQueue& queue) {
+    return LaunchRuns(queue, pool, pool.outer * pool.output_image(), &AvgPoolKernel<kVector>, &AvgPoolKernel<1>,
+                      include_padding, Source{operands.inputs[0], x}, Sink{operands.outputs[0], y});
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPoolGrad(const KernelSpec& spec, const KernelContext&) {
+  absl::StatusOr<Pool> pool = Pool::Of(spec, spec.outputs[0].shape);
+  if (!pool.ok()) return pool.status();
+  return MakeKernel([pool = *pool, dy = spec.inputs[0].dtype, dx = spec.outputs[0].dtype,
+                     include_padding = spec.attributes.GetBool("count_include_pad", true)](
+                        const KernelOperands& operands, LaunchQueue& queue) {
+    return LaunchRuns(queue, pool, pool.outer * pool.input_image(), &AvgPoolGradKernel<kVector>, &AvgPoolGradKernel<1>,
+                      include_padding, Source{operands.inputs[0], dy}, Sink{operands.outputs[0], dx});
+  });
+}
+
+}  // namespace
+
+void RegisterPooling(Registry& registry) {
+  registry.Add("max_pool2d", CreateMaxPool);
+  registry.Add("max_pool2d_grad", CreateMaxPoolGrad);
+  registry.Add("avg_pool2d", CreateAvgPool);
+  registry.Add("avg_pool2d_grad", CreateAvgPoolGrad);
+}
+
+}  // namespace mpc::cuda

@@ -1,0 +1,162 @@
+#include "kernels/cuda/registry.h"
+
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mpc::cuda {
+namespace {
+
+Registry BuildRegistry() {
+  Registry registry;
+  RegisterUnary(registry);
+  RegisterActivation(registry);
+  RegisterBinary(registry);
+  RegisterSelection(registry);
+  RegisterRandom(registry);
+  RegisterDataMovement(registry);
+  RegisterStepFlags(registry);
+  RegisterReduce(registry);
+  RegisterSoftmax(registry);
+  RegisterLosses(registry);
+  RegisterBatchNorm(registry);
+  RegisterLayerNorm(registry);
+  RegisterGroupNorm(registry);
+  RegisterFinite(registry);
+  RegisterPooling(registry);
+  RegisterGather(registry);
+  RegisterConvolution(registry);
+  RegisterMatmul(registry);
+  RegisterAttention(registry);
+  RegisterRecurrent(registry);
+  RegisterOptimizers(registry);
+  RegisterLossScale(registry);
+#ifndef MPC_CUDA_EMULATION
+  RegisterCublasLt(registry);
+  RegisterCudnnConvolution(registry);
+  RegisterCudnnAttention(registry);
+#endif
+  return registry;
+}
+
+const Registry& TheRegistry() {
+  static const Registry registry = BuildRegistry();
+  return registry;
+}
+
+const Registry::Entry* FindEntry(std::string_view name) {
+  const auto found = TheRegistry().entries().find(name);
+  return found == TheRegistry().entries().end() ? nullptr : &found->second;
+}
+
+constexpr char kOwnChoice[] = "own";
+
+std::string TypesOf(const std::vector<TensorSpec>& specs) {
+  return absl::StrJoin(specs, ", ",
+                       [](std::string* out, const TensorSpec& spec) { absl::StrAppend(out, spec.ToString()); });
+}
+
+struct AttributeText {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::int64_t value) const { return absl::StrCat(value); }
+  std::string operator()(double value) const { return absl::StrCat(value); }
+  std::string operator()(const std::string& value) const { return value; }
+  template <typename T>
+  std::string operator()(const std::vector<T>& values) const {
+    return absl::StrCat("[", absl::StrJoin(values, ","), "]");
+  }
+};
+
+/// `kernel` with "own" as its name in the choice table: an operation that a library also offers.
+class OwnKernel : public Kernel {
+ public:
+  explicit OwnKernel(std::unique_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {}
+  std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+  absl::Status Enqueue(const KernelOperands& operands, LaunchQueue& queue) override {
+    return kernel_->Enqueue(operands, queue);
+  }
+  std::string choice() const override { return kOwnChoice; }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+};
+
+}  // namespace
+
+absl::Status UnsupportedTypes(const KernelSpec& spec) {
+  return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CUDA kernel for (", TypesOf(spec.inputs),
+                                               ") -> (", TypesOf(spec.outputs), ")"));
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelContext& context) {
+  const Registry::Entry* entry = FindEntry(spec.name);
+  if (entry == nullptr) return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CUDA kernel"));
+  for (const std::vector<TensorSpec>* specs : {&spec.inputs, &spec.outputs}) {
+    for (const TensorSpec& tensor : *specs) {
+      if (tensor.dtype == DType::kF64) return UnsupportedTypes(spec);
+    }
+  }
+  if (entry->library == nullptr) return entry->own(spec, context);
+  const bool own_only = !context.use_libraries || context.choice == kOwnChoice;
+  if (!own_only) {
+    absl::StatusOr<std::unique_ptr<Kernel>> kernel = entry->library(spec, context);
+    const bool may_fall_back = absl::IsUnimplemented(kernel.status()) && context.choice.empty();
+    if (kernel.ok() || !may_fall_back || entry->own == nullptr) return kernel;
+  }
+  if (entry->own == nullptr) return UnsupportedTypes(spec);
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = entry->own(spec, context);
+  if (!kernel.ok()) return kernel.status();
+  return std::make_unique<OwnKernel>(*std::move(kernel));
+}
+
+bool MayGroup(std::string_view name) {
+  const Registry::Entry* entry = FindEntry(name);
+  return entry != nullptr && entry->group != nullptr;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const KernelSpec> specs,
+                                                          const KernelContext& context) {
+  const Registry::Entry* entry = specs.empty() ? nullptr : FindEntry(specs[0].name);
+  if (entry == nullptr || entry->group == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("instructions of mpc.", specs.empty() ? "" : specs[0].name, " cannot share one launch"));
+  }
+  return entry->group(specs, context);
+}
+
+absl::StatusOr<std::vector<std::string>> CandidateChoices(const KernelSpec& spec, const KernelContext& context) {
+  const Registry::Entry* entry = FindEntry(spec.name);
+  std::vector<std::string> choices;
+  if (entry == nullptr || entry->candidates == nullptr || !context.use_libraries) return choices;
+  absl::StatusOr<std::vector<std::string>> offered = entry->candidates(spec, context);
+  if (offered.ok()) choices = *std::move(offered);
+  if (!offered.ok() && !absl::IsUnimplemented(offered.status())) return offered.status();
+  if (entry->own != nullptr) choices.push_back(kOwnChoice);
+  return choices;
+}
+
+std::string ChoiceKey(const KernelSpec& spec) {
+  const std::string attributes =
+      absl::StrJoin(spec.attributes.entries(), ",", [](std::string* out, const Attributes::Entry& entry) {
+        absl::StrAppend(out, entry.first, "=", std::visit(AttributeText(), entry.second));
+      });
+  return absl::StrCat(spec.name, "(", TypesOf(spec.inputs), ")->(", TypesOf(spec.outputs), "){", attributes, "}");
+}
+
+std::vector<std::string_view> KernelNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, entry] : TheRegistry().entries()) names.push_back(name);
+  return names;
+}
+
+bool MayAlias(std::string_view name, std::size_t output, std::size_t input) {
+  const Registry::Entry* entry = FindEntry(name);
+  if (entry == nullptr) return false;
+  for (const AliasRule& rule : entry->aliases) {
+    if (rule.output == output && rule.input == input) return true;
+  }
+  return false;
+}
+
+}  // namespace mpc::cuda

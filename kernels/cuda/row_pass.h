@@ -1,0 +1,231 @@
+// Passes over whole rows that later passes need again: normalisation, softmax. A team of threads, a warp or a block,
+// holds a row of one or several operands in its registers; a row too long for that is read again in every pass, mostly
+// from the second-level cache. A thread meets its elements in the same order in every pass, and only after the reads of
+// the last pass does it write, so that a result may lie where an operand does.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/cuda/block_reduce.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/storage.h"
+#include "kernels/scalar/vector_math.h"
+
+namespace mpc::cuda {
+
+/// kTeam threads take a row, kVectors vectors each at a time. kResident: these are the whole row.
+template <int kTeam, int kVectors, bool kResident>
+struct RowTeam {
+  /// Positions in a row.
+  using Index = std::conditional_t<kResident, int, std::int64_t>;
+  static constexpr int kThreadsOfTeam = kTeam;
+  static constexpr int kVectorsOfThread = kVectors;
+  static constexpr bool kIsResident = kResident;
+  static constexpr int kCapacity = kTeam * kVectors * kVector;
+  static constexpr int kBlockThreads = kTeam < 256 ? 256 : kTeam;
+  /// What a multiprocessor should hold: fewer registers a thread would not pay.
+  static constexpr int kBlocksAtOnce = 512 / kBlockThreads;
+  static constexpr int kTeamsOfBlock = kBlockThreads / kTeam;
+
+  template <typename Op>
+  __device__ static __forceinline__ typename Op::Value Reduce(typename Op::Value value) {
+    return TeamReduce<Op, kTeam>(value);
+  }
+
+  /// The first row of this thread's team, and how many rows on its next one is.
+  __device__ static __forceinline__ std::int64_t FirstRow() {
+    return static_cast<std::int64_t>(blockIdx.x) * kTeamsOfBlock + threadIdx.x / kTeam;
+  }
+  __device__ static __forceinline__ std::int64_t RowStep() {
+    return static_cast<std::int64_t>(gridDim.x) * kTeamsOfBlock;
+  }
+
+  __device__ static __forceinline__ bool IsFirstThread() { return threadIdx.x % kTeam == 0; }
+
+  static LaunchShape ShapeFor(std::int64_t rows) {
+    LaunchShape shape;
+    shape.threads = kBlockThreads;
+    shape.blocks_x = BlocksFor(rows, kTeamsOfBlock);
+    return shape;
+  }
+};
+
+/// Calls start(team) with the team for rows of `width` elements.
+template <typename Start>
+absl::Status WithRowTeam(std::int64_t width, const Start& start) {
+  using Warp = RowTeam<kWarpSize, 4, true>;
+  using Block = RowTeam<256, 4, true>;
+  using LongRow = RowTeam<512, 2, false>;
+  if (width <= Warp::kCapacity) return start(Warp());
+  if (width <= Block::kCapacity) return start(Block());
+  return start(LongRow());
+}
+
+/// Up to kVector elements of a row that a thread handles together: `count` of them are at first, first + step, ...
+template <typename Index>
+struct RowSlots {
+  Index first;
+  int step;  ///< 1: a whole vector
+  int count;
+
+  __device__ __forceinline__ Index IndexOf(int slot) const { return first + slot * step; }
+  /// The elements of a tensor whose row begins at `base`; what lies beyond the row is 0.
+  __device__ __forceinline__ void Load(const Source& x, std::int64_t base, float (&values)[kVector]) const {
+    if (step == 1) {
+      x.LoadVector(base + first, values);
+      return;
+    }
+    for (int slot = 0; slot < kVector; ++slot) values[slot] = slot < count ? x.Load(base + IndexOf(slot)) : 0.0f;
+  }
+  __device__ __forceinline__ void Store(const Sink& y, std::int64_t base, const float (&values)[kVector]) const {
+    if (step == 1) {
+      y.StoreVector(base + first, values);
+      return;
+    }
+    for (int slot = 0; slot < kVector; ++slot) {
+      if (slot < count) y.Store(base + IndexOf(slot), values[slot]);
+    }
+  }
+};
+
+/// One row of kOperands tensors. `width` is a multiple of kVector only if rows begin at multiples too.
+template <typename Team, int kOperands>
+class Row {
+ public:
+  __device__ __forceinline__ Row(const Source (&operands)[kOperands], std::int64_t base, std::int64_t width)
+      : base_(base), width_(static_cast<Index>(width)), vectors_(width % kVector == 0) {
+    for (int k = 0; k < kOperands; ++k) operands_[k] = operands[k];
+    if constexpr (Team::kIsResident) Read(0);
+  }
+
+  /// visit(slots, x): x[k][i] is operand k's element slots.IndexOf(i), for i < slots.count.
+  template <typename Visit>
+  __device__ __forceinline__ void ForEach(const Visit& visit) {
+    if constexpr (Team::kIsResident) {
+      VisitChunk(0, visit);
+    } else {
+      for (Index start = 0; start < width_; start += Team::kCapacity) {
+        Read(start);
+        VisitChunk(start, visit);
+      }
+    }
+  }
+
+  /// visit(slots), for what lies elsewhere by the same positions: the operands are not read.
+  template <typename Visit>
+  __device__ __forceinline__ void ForEachSlots(const Visit& visit) const {
+    for (Index start = 0; start < width_; start += Team::kCapacity) {
+      MPC_UNROLL for (int vector = 0; vector < kVectors; ++vector) {
+        const Slots slots = SlotsOf(start, vector);
+        if (slots.count > 0) visit(slots);
+      }
+    }
+  }
+
+  /// result(slots, x, y) computes the row of `sink`.
+  template <typename Result>
+  __device__ __forceinline__ void Write(const Sink& sink, const Result& result) {
+    ForEach([&](const Slots& slots, const float(&x)[kOperands][kVector]) {
+      float y[kVector];
+      result(slots, x, y);
+      slots.Store(sink, base_, y);
+    });
+  }
+
+  __device__ __forceinline__ std::int64_t base() const { return base_; }
+
+ private:
+  using Index = typename Team::Index;
+  using Slots = RowSlots<Index>;
+  static constexpr int kTeam = Team::kThreadsOfTeam;
+  static constexpr int kVectors = Team::kVectorsOfThread;
+
+  /// Vector `vector` of this thread in the chunk that begins at `start`. Vectors lie side by side in a team; so do the
+  /// elements of rows that are not made of vectors.
+  __device__ __forceinline__ Slots SlotsOf(Index start, int vector) const {
+    const int lane = static_cast<int>(threadIdx.x) % kTeam;
+    Slots slots;
+    if (vectors_) {
+      slots.first = start + (vector * kTeam + lane) * kVector;
+      slots.step = 1;
+      slots.count = slots.first < width_ ? kVector : 0;
+    } else {
+      slots.first = start + vector * kTeam * kVector + lane;
+      slots.step = kTeam;
+      const Index left = (width_ - slots.first + kTeam - 1) / kTeam;
+      slots.count = static_cast<int>(left < 0 ? 0 : (left < kVector ? left : kVector));
+    }
+    return slots;
+  }
+
+  __device__ __forceinline__ void Read(Index start) {
+    MPC_UNROLL for (int vector = 0; vector < kVectors; ++vector) {
+      const Slots slots = SlotsOf(start, vector);
+      if (slots.count == 0) continue;
+      for (int k = 0; k < kOperands; ++k) slots.Load(operands_[k], base_, values_[vector][k]);
+    }
+  }
+
+  template <typename Visit>
+  __device__ __forceinline__ void VisitChunk(Index start, const Visit& visit) {
+    MPC_UNROLL for (int vector = 0; vector < kVectors; ++vector) {
+      const Slots slots = SlotsOf(start, vector);
+      if (slots.count > 0) visit(slots, values_[vector]);
+    }
+  }
+
+  Source operands_[kOperands];
+  std::int64_t base_;
+  Index width_;
+  bool vectors_;
+  float values_[kVectors][kOperands][kVector];
+};
+
+/// The largest element of a row, NaN passed over, and the sum of exp(x - largest), which a NaN makes NaN.
+struct ExpSum {
+  float largest, sum;
+
+  /// The whole team gets it.
+  template <typename Team>
+  __device__ static __forceinline__ ExpSum Of(Row<Team, 1>& row) {
+    using scalar::MaximumOp;
+    ExpSum result{MaximumOp::Identity(), 0};
+    if constexpr (Team::kIsResident) {
+      row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+        for (int i = 0; i < kVector; ++i) {
+          if (i < slots.count) result.largest = MaximumOp::Combine(result.largest, x[0][i]);
+        }
+      });
+      result.largest = Team::template Reduce<MaximumOp>(result.largest);
+      row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+        for (int i = 0; i < kVector; ++i) {
+          if (i < slots.count) result.sum += scalar::Exp(x[0][i] - result.largest);
+        }
+      });
+    } else {
+      // One pass instead of two: what has been summed is rescaled when a larger element appears. A thread does so once
+      // a vector at most, so that the error of a row of n elements grows by less than n / 400 roundings.
+      row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+        float largest = result.largest;
+        for (int i = 0; i < kVector; ++i) {
+          if (i < slots.count) largest = MaximumOp::Combine(largest, x[0][i]);
+        }
+        if (largest > result.largest) result.sum *= scalar::Exp(result.largest - largest);
+        result.largest = largest;
+        // As long as there is nothing but -infinity, its share is 0 and not NaN.
+        const float shift = largest == MaximumOp::Identity() ? 0.0f : largest;
+        for (int i = 0; i < kVector; ++i) {
+          if (i < slots.count) result.sum += scalar::Exp(x[0][i] - shift);
+        }
+      });
+      const float mine = result.largest;
+      result.largest = Team::template Reduce<MaximumOp>(mine);
+      result.sum *= scalar::Exp(mine - result.largest);
+    }
+    result.sum = Team::template Reduce<scalar::SumOp<float>>(result.sum);
+    return result;
+  }
+};
+
+}  // namespace mpc::cuda

@@ -1,0 +1,29 @@
+# The kernels' sources, for the CUDA library and for the emulation.
+set(MPC_CUDA_KERNEL_SOURCES
+  activation.cu
+  attention.cu
+  attention_grad.cu
+  batch_gather.cu
+  batch_norm.cu
+  binary.cu
+  convolution.cu
+  convolution_grad_weight.cu
+  copies.cu
+  data_movement.cu
+  finite.cu
+  gather.cu
+  gather_lists.cu
+  group_norm.cu
+  layer_norm.cu
+  loss_scale.cu
+  losses.cu
+  matmul.cu
+  optimizers.cu
+  pooling.cu
+  random.cu
+  recurrent.cu
+  reduce.cu
+  selection.cu
+  softmax.cu
+  step_flags.cu
+  unary.cu)

@@ -1,0 +1,42 @@
+#include "tests/kernels/cpu_kernel_device.h"
+
+#include <utility>
+
+#include "kernels/cpu/kernel.h"
+
+namespace mpc::test {
+namespace {
+
+class CpuKernel : public KernelDevice::Kernel {
+ public:
+  explicit CpuKernel(std::unique_ptr<cpu::Kernel> kernel) : kernel_(std::move(kernel)) {}
+  std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+  absl::Status Run(const void* const* inputs, void* const* outputs, void* workspace) override {
+    kernel_->Run({inputs, outputs, workspace});
+    return absl::OkStatus();
+  }
+
+ private:
+  std::unique_ptr<cpu::Kernel> kernel_;
+};
+
+class CpuKernelDevice : public KernelDevice {
+ public:
+  absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec) const override {
+    absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec);
+    if (!kernel.ok()) return kernel.status();
+    return std::make_unique<CpuKernel>(*std::move(kernel));
+  }
+  bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const override {
+    return cpu::MayAlias(name, output, input);
+  }
+};
+
+}  // namespace
+
+const KernelDevice& CpuKernels() {
+  static const auto* const device = new CpuKernelDevice;
+  return *device;
+}
+
+}  // namespace mpc::test
