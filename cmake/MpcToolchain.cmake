@@ -13,6 +13,9 @@ if(MPC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${MPC_CCACHE})
 endif()
+if(MPC_CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${MPC_CCACHE})
+endif()
 
 find_program(MPC_LLD NAMES ld.lld-22 ld.lld PATHS /usr/lib/llvm-22/bin)
 if(MPC_LLD)
@@ -24,20 +27,21 @@ if(MPC_LLD)
 endif()
 
 add_library(mpc_options INTERFACE)
-target_compile_features(mpc_options INTERFACE cxx_std_20)
-target_compile_options(mpc_options INTERFACE -Wall -Wextra -Wno-unused-parameter)
+# nvcc takes other flags: kernels/cuda/CMakeLists.txt.
+set(cxx "$<COMPILE_LANGUAGE:CXX>")
+target_compile_options(mpc_options INTERFACE $<${cxx}:-Wall -Wextra -Wno-unused-parameter>)
 if(MPC_WERROR)
-  target_compile_options(mpc_options INTERFACE -Werror)
+  target_compile_options(mpc_options INTERFACE $<${cxx}:-Werror>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of GCC 12 in inlined standard and LLVM containers.
-  target_compile_options(mpc_options INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
-                         -Wno-stringop-overread -Wno-restrict -Wno-dangling-pointer -Wno-free-nonheap-object
-                         -Wno-missing-field-initializers -Wno-psabi)
+  target_compile_options(mpc_options INTERFACE
+    $<${cxx}:-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict
+      -Wno-dangling-pointer -Wno-free-nonheap-object -Wno-missing-field-initializers -Wno-psabi>)
 endif()
 if(MPC_SANITIZE)
   # vptr needs the run-time type information that MLIR's side is compiled without.
-  target_compile_options(mpc_options INTERFACE -fsanitize=${MPC_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=undefined -fno-sanitize=vptr)
+  target_compile_options(mpc_options INTERFACE
+    $<${cxx}:-fsanitize=${MPC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fno-sanitize=vptr>)
   target_link_options(mpc_options INTERFACE -fsanitize=${MPC_SANITIZE})
 endif()

@@ -1,0 +1,146 @@
+// matmul and batch_matmul on cuBLASLt. Its heuristic needs a device: without one the kernel is only planned, with the
+// workspace that it will be given, and the algorithm is chosen where it will run.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "kernels/cuda/library/cublas_lt_problem.h"
+#include "kernels/cuda/library/workspace.h"
+#include "kernels/cuda/registry.h"
+
+namespace mpc::cuda {
+namespace {
+
+cudaDataType_t CudaType(DType dtype) {
+  if (dtype == DType::kF16) return CUDA_R_16F;
+  return dtype == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/// Errors: UNIMPLEMENTED for what the project's own kernel takes.
+absl::StatusOr<Product> ProductOf(const KernelSpec& spec, const KernelContext& context) {
+  const TensorSpec& a = spec.inputs[0];
+  const TensorSpec& b = spec.inputs[1];
+  const TensorSpec& y = spec.outputs[0];
+  if (a.shape.size() < 2 || b.shape.size() < 2 || y.shape.size() < 2) return UnsupportedTypes(spec);
+  // Operands of one type; the result may be the sums themselves. The bias has the result's type.
+  if (a.dtype != b.dtype || (y.dtype != a.dtype && y.dtype != DType::kF32)) return UnsupportedTypes(spec);
+  Product product;
+  product.has_bias = spec.inputs.size() > 2;
+  if (product.has_bias && spec.inputs[2].dtype != y.dtype) return UnsupportedTypes(spec);
+  // relu is a kernel of its own behind the product: it commutes with rounding, and cuBLASLt does not promise to keep
+  // NaN. Other activations would have to see the sum before it is rounded.
+  const std::string activation = spec.attributes.GetString("activation", "none");
+  if (activation != "relu" && activation != "none") return UnsupportedTypes(spec);
+  product.transpose_a = spec.attributes.GetBool("transpose_a");
+  product.transpose_b = spec.attributes.GetBool("transpose_b");
+  product.m = y.shape[y.shape.size() - 2];
+  product.n = y.shape.back();
+  product.k = a.shape[a.shape.size() - (product.transpose_a ? 2 : 1)];
+  if (y.num_elements() < 1 || product.k < 1) return UnsupportedTypes(spec);
+  product.batch = y.num_elements() / (product.m * product.n);
+  if (product.batch > std::numeric_limits<std::int32_t>::max()) return UnsupportedTypes(spec);
+  product.operand_type = CudaType(a.dtype);
+  product.result_type = CudaType(y.dtype);
+  product.tf32 = context.allow_tf32 && a.dtype == DType::kF32;
+  return product;
+}
+
+/// Room for the partial sums of eight splits of k, between 1 and 32 MiB.
+std::size_t AlgorithmWorkspace(const Product& product, const KernelContext& context) {
+  constexpr std::size_t kLeast = std::size_t{1} << 20;
+  constexpr std::size_t kMost = std::size_t{32} << 20;
+  constexpr std::size_t kSplits = 8;
+  const auto sums = static_cast<std::size_t>(product.batch * product.m * product.n) * sizeof(float);
+  const std::size_t cap = context.workspace_cap - std::min(context.workspace_cap, kWorkspaceAlignment);
+  return std::min(std::clamp(kSplits * sums, kLeast, kMost), cap);
+}
+
+class MatmulKernel : public Kernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec, const KernelContext& context) {
+    absl::StatusOr<Product> product = ProductOf(spec, context);
+    if (!product.ok()) return product.status();
+    auto kernel = std::unique_ptr<MatmulKernel>(new MatmulKernel);
+    kernel->workspace_ = AlgorithmWorkspace(*product, context);
+    kernel->handle_ = static_cast<cublasLtHandle_t>(context.handles.cublas_lt);
+    kernel->choice_ = context.choice;
+    if (spec.attributes.GetString("activation") == "relu") {
+      KernelContext own = context;
+      own.choice.clear();
+      absl::StatusOr<std::unique_ptr<Kernel>> relu =
+          CreateKernel({"relu", {spec.outputs[0]}, {spec.outputs[0]}, {}, {}}, own);
+      if (!relu.ok()) return relu.status();
+      kernel->relu_ = *std::move(relu);
+    }
+    if (absl::Status status = kernel->ChooseAlgorithm(*product); !status.ok()) return status;
+    return kernel;
+  }
+
+  std::size_t workspace_bytes() const override { return PaddedWorkspace(workspace_); }
+  std::string choice() const override { return choice_; }
+
+  absl::Status Enqueue(const KernelOperands& operands, LaunchQueue& queue) override {
+    if (handle_ == nullptr) {
+      return absl::FailedPreconditionError("a cuBLASLt product that was planned without a device cannot run");
+    }
+    if (absl::Status status =
+            problem_.Run(handle_, algorithm_, operands, workspace_, static_cast<cudaStream_t>(queue.stream()));
+        !status.ok() || relu_ == nullptr) {
+      return status;
+    }
+    const void* const y = operands.outputs[0];
+    return relu_->Enqueue({&y, operands.outputs, nullptr}, queue);
+  }
+
+ private:
+  MatmulKernel() = default;
+
+  absl::Status ChooseAlgorithm(const Product& product) {
+    if (!choice_.empty()) {
+      absl::StatusOr<cublasLtMatmulAlgo_t> algorithm = ParseAlgorithm(choice_);
+      if (!algorithm.ok()) return algorithm.status();
+      algorithm_ = *algorithm;
+    }
+    if (handle_ == nullptr) return absl::OkStatus();
+    if (absl::Status status = problem_.Build(product); !status.ok()) return status;
+    if (!choice_.empty()) return problem_.CheckAlgorithm(handle_, algorithm_, workspace_);
+    absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> algorithms =
+        problem_.Algorithms(handle_, workspace_, /*limit=*/8);
+    if (!algorithms.ok()) return algorithms.status();
+    if (algorithms->empty()) return absl::UnimplementedError("cuBLASLt has no algorithm for this product");
+    algorithm_ = algorithms->front();
+    choice_ = AlgorithmText(algorithm_);
+    return absl::OkStatus();
+  }
+
+  CublasLtProblem problem_;
+  cublasLtHandle_t handle_ = nullptr;  ///< null: only planned
+  cublasLtMatmulAlgo_t algorithm_{};
+  std::string choice_;  ///< empty where it is left to the device that will run it
+  std::size_t workspace_ = 0;
+  std::unique_ptr<Kernel> relu_;  ///< null: none
+};
+
+absl::StatusOr<std::vector<std::string>> MatmulCandidates(const KernelSpec& spec, const KernelContext& context) {
+  constexpr int kCandidates = 16;
+  absl::StatusOr<Product> product = ProductOf(spec, context);
+  if (!product.ok()) return product.status();
+  std::vector<std::string> choices;
+  if (context.handles.cublas_lt == nullptr) return choices;
+  CublasLtProblem problem;
+  if (absl::Status status = problem.Build(*product); !status.ok()) return status;
+  absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> algorithms = problem.Algorithms(
+      static_cast<cublasLtHandle_t>(context.handles.cublas_lt), AlgorithmWorkspace(*product, context), kCandidates);
+  if (!algorithms.ok()) return algorithms.status();
+  for (const cublasLtMatmulAlgo_t& algorithm : *algorithms) choices.push_back(AlgorithmText(algorithm));
+  return choices;
+}
+
+}  // namespace
+
+void RegisterCublasLt(Registry& registry) {
+  registry.AddLibrary("matmul", MatmulKernel::Create, MatmulCandidates);
+  registry.AddLibrary("batch_matmul", MatmulKernel::Create, MatmulCandidates);
+}
+
+}  // namespace mpc::cuda

@@ -1,0 +1,70 @@
+// A matrix product as cuBLASLt knows it, and its algorithms as text.
+//
+// cuBLASLt sees column-major matrices, so it computes y^T [n, m] = op(b)^T op(a)^T: its first operand is b, its bias
+// has the length of our rows.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/cuda/kernel.h"
+
+namespace mpc::cuda {
+
+/// y [batch, m, n] = op(a) [batch, m, k] op(b) [batch, k, n] + bias [n], summed in f32, rounded once.
+struct Product {
+  std::int64_t batch = 1, m = 0, k = 0, n = 0;
+  bool transpose_a = false, transpose_b = false, has_bias = false;
+  cudaDataType_t operand_type = CUDA_R_32F;
+  cudaDataType_t result_type = CUDA_R_32F;  ///< of the bias too
+  bool tf32 = false;
+};
+
+/// "algo:<hexadecimal bytes>:id..:tile..": the same algorithm has the same text in every run of one library version.
+std::string AlgorithmText(const cublasLtMatmulAlgo_t& algorithm);
+
+/// Errors (FAILED_PRECONDITION): `text` is not written so.
+absl::StatusOr<cublasLtMatmulAlgo_t> ParseAlgorithm(const std::string& text);
+
+/// A cuBLASLt object with its destroy function.
+template <typename Handle, cublasStatus_t (*kDestroy)(Handle)>
+struct Owned {
+  Handle value = nullptr;
+  Owned() = default;
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() {
+    if (value != nullptr) kDestroy(value);
+  }
+};
+
+class CublasLtProblem {
+ public:
+  /// Once, before anything else.
+  absl::Status Build(const Product& product);
+
+  /// The heuristic's answers, best first, at most `limit`: those that add partial sums in f32 and in a fixed order.
+  absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> Algorithms(cublasLtHandle_t handle, std::size_t workspace,
+                                                               int limit) const;
+
+  /// Errors (FAILED_PRECONDITION): this device or library does not run `algorithm`, or only with more workspace.
+  absl::Status CheckAlgorithm(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
+                              std::size_t workspace) const;
+
+  /// `operands`: a, b and the bias to y, with a workspace of PaddedWorkspace(workspace) bytes.
+  absl::Status Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const KernelOperands& operands,
+                   std::size_t workspace, cudaStream_t stream) const;
+
+ private:
+  Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> description_;
+  Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> a_, b_, y_;
+  bool has_bias_ = false;
+};
+
+}  // namespace mpc::cuda

@@ -1,0 +1,59 @@
+// A cuDNN operation graph and the engine that runs it. Engines are named as cuDNN's own tools name them:
+// "eng51_k2=1_k13=0" is engine 51 with two knobs. With a handle the engine is built for the device behind it; without
+// one it is chosen for the architecture in the context and cannot run.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/cuda/kernel.h"
+#include "kernels/tensor_spec.h"
+
+namespace cudnn_frontend::graph {
+class Graph;
+}  // namespace cudnn_frontend::graph
+
+namespace mpc::cuda {
+
+class CudnnGraph {
+ public:
+  /// Adds tensors and operations to an empty graph whose data type, f32 intermediates and f32 arithmetic are set.
+  /// Tensors in memory have the identifiers 1, 2, ... without gaps.
+  using Operations = std::function<void(cudnn_frontend::graph::Graph&)>;
+
+  /// Errors (UNIMPLEMENTED): cuDNN cannot express this graph, with its reason.
+  static absl::StatusOr<std::unique_ptr<CudnnGraph>> Create(const KernelContext& context, DType dtype,
+                                                            const Operations& operations);
+  ~CudnnGraph();
+
+  /// Engines that keep the numerics contract (f32 sums, equal bits in every run, no TF32 unless allowed) and the
+  /// context's cap on workspace, in the order of the heuristic, at most `limit`. Errors (UNIMPLEMENTED): cuDNN has no
+  /// engine for this graph.
+  absl::StatusOr<std::vector<std::string>> Engines(std::size_t limit);
+
+  /// Takes `engine`, or the heuristic's best where it is empty. Errors: UNIMPLEMENTED if no engine is left;
+  /// FAILED_PRECONDITION for an engine that is not offered here, breaks the contract or needs more workspace.
+  absl::Status Choose(std::string_view engine);
+
+  const std::string& engine() const;    ///< of the last Choose
+  std::size_t workspace_bytes() const;  ///< of the last Choose
+  /// Numerical notes of the chosen engine, as cuDNN spells them without prefix: "TENSOR_CORE".
+  std::vector<std::string> notes() const;
+
+  /// `tensors`: device pointers in the order of their identifiers. Errors: FAILED_PRECONDITION without a handle.
+  absl::Status Run(absl::Span<void* const> tensors, void* workspace, LaunchQueue& queue) const;
+
+ private:
+  struct State;
+  explicit CudnnGraph(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace mpc::cuda

@@ -1,0 +1,258 @@
+// What cuDNN and cuBLASLt are given, what is left to the project's own kernels, and which choices are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/library/cudnn_kernel.h"
+
+namespace mpc::cuda {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+using Created = absl::StatusOr<std::unique_ptr<Kernel>>;
+
+/// A 3x3 convolution of [8, 14, 14, channels] to as many channels, stride 1.
+KernelSpec Convolution(DType dtype, std::int64_t channels = 64, std::int64_t batch = 8) {
+  const TensorSpec image{dtype, {batch, 14, 14, channels}};
+  return {"conv2d",
+          {image, {dtype, {channels, channels, 3, 3}}},
+          {image},
+          {},
+          {{"pad_mode", std::string("same")}, {"data_format", std::string("NHWC")}}};
+}
+
+KernelSpec WithBias(KernelSpec spec, DType dtype) {
+  spec.inputs.push_back({dtype, {spec.outputs[0].shape.back()}});
+  return spec;
+}
+
+KernelSpec WithActivation(KernelSpec spec, const std::string& activation) {
+  spec.attributes.Set("activation", activation);
+  return spec;
+}
+
+KernelSpec AttentionGrad(std::int64_t batch, std::int64_t length = 1024) {
+  const TensorSpec head{DType::kBF16, {batch, 12, length, 64}};
+  return {"attention_grad",
+          {head, head, head, head, {DType::kF32, {batch, 12, length}}},
+          {head, head, head},
+          {},
+          {{"scale", 0.125}, {"causal", true}}};
+}
+
+KernelSpec Matmul(DType a, DType b, DType y) {
+  return {"matmul", {{a, {32, 64}}, {b, {48, 64}}}, {{y, {32, 48}}}, {}, {{"transpose_b", true}}};
+}
+
+std::string ChoiceOf(const KernelSpec& spec, const KernelContext& context = {}) {
+  const Created kernel = CreateKernel(spec, context);
+  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  return kernel.ok() ? (*kernel)->choice() : "";
+}
+
+absl::Status StatusWithChoice(const KernelSpec& spec, const std::string& choice) {
+  KernelContext context;
+  context.choice = choice;
+  return CreateKernel(spec, context).status();
+}
+
+std::vector<std::string> NotesOf(const KernelSpec& spec, const KernelContext& context) {
+  const Created kernel = CreateKernel(spec, context);
+  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  const auto* cudnn = kernel.ok() ? dynamic_cast<const CudnnKernel*>(kernel->get()) : nullptr;
+  EXPECT_NE(cudnn, nullptr);
+  return cudnn == nullptr ? std::vector<std::string>() : cudnn->numerical_notes();
+}
+
+TEST(CudnnConvolution, UsesTensorCoresInF32OnlyWhereTf32IsAllowed) {
+  KernelContext context;
+  EXPECT_THAT(NotesOf(Convolution(DType::kF32), context), Not(Contains("TENSOR_CORE")));
+  context.allow_tf32 = true;
+  EXPECT_THAT(NotesOf(Convolution(DType::kF32), context), Contains("TENSOR_CORE"));
+}
+
+TEST(CudnnConvolution, RefusesATf32EngineThatWasChosenWhereTf32WasAllowed) {
+  KernelContext context;
+  context.allow_tf32 = true;
+  const absl::Status status = StatusWithChoice(Convolution(DType::kF32), ChoiceOf(Convolution(DType::kF32), context));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("TENSOR_CORE"));
+}
+
+TEST(CudnnConvolution, RefusesChoicesThatNameNoEngine) {
+  for (const char* choice : {"eng", "eng9999", "engine5", "eng0_k", "eng0_k2=x", "eng0_k77=1", "algo:00"}) {
+    const absl::Status status = StatusWithChoice(Convolution(DType::kF16), choice);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << choice;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(choice));
+  }
+}
+
+TEST(CudnnConvolution, RefusesAnEngineThatNeedsMoreWorkspaceThanAllowed) {
+  const KernelSpec spec = Convolution(DType::kF16);
+  KernelContext context;
+  context.choice = ChoiceOf(spec);
+  context.workspace_cap = 0;
+  const absl::Status status = CreateKernel(spec, context).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << "the packed filter alone needs 72 KiB";
+}
+
+TEST(CudnnConvolution, OffersCandidatesThatCanAllBeChosenTheHeuristicOneFirst) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const KernelSpec spec = Convolution(dtype);
+    const absl::StatusOr<std::vector<std::string>> candidates = CandidateChoices(spec, {});
+    ASSERT_TRUE(candidates.ok()) << candidates.status();
+    ASSERT_GE(candidates->size(), 3u);
+    EXPECT_LE(candidates->size(), 17u);
+    EXPECT_EQ(candidates->front(), ChoiceOf(spec));
+    EXPECT_EQ(candidates->back(), "own");
+    for (const std::string& candidate : *candidates) {
+      KernelContext context;
+      context.choice = candidate;
+      EXPECT_EQ(ChoiceOf(spec, context), candidate);
+    }
+  }
+}
+
+TEST(CudnnConvolution, LeavesSmallWorkOnFewChannelsToTheDirectKernelUnlessItIsChosen) {
+  const KernelSpec spec = Convolution(DType::kF16, 8);
+  EXPECT_EQ(ChoiceOf(spec), "own");
+  const absl::StatusOr<std::vector<std::string>> candidates = CandidateChoices(spec, {});
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  KernelContext context;
+  context.choice = candidates->front();
+  EXPECT_THAT(ChoiceOf(spec, context), StartsWith("eng"));
+}
+
+TEST(CudnnConvolution, TakesABiasOfEitherTypeIntoTheSameRounding) {
+  EXPECT_THAT(ChoiceOf(WithBias(Convolution(DType::kF16), DType::kF16)), StartsWith("eng"));
+  EXPECT_THAT(ChoiceOf(WithBias(Convolution(DType::kF16), DType::kF32)), StartsWith("eng"));
+  EXPECT_THAT(ChoiceOf(WithBias(Convolution(DType::kF32), DType::kF32)), StartsWith("eng"));
+}
+
+TEST(CudnnConvolution, LeavesActivationsThatDoNotCommuteWithRoundingToTheOwnKernel) {
+  EXPECT_THAT(ChoiceOf(WithActivation(Convolution(DType::kF16), "relu")), StartsWith("eng"));
+  EXPECT_EQ(ChoiceOf(WithActivation(Convolution(DType::kF16), "tanh")), "own");
+}
+
+TEST(CudnnConvolution, LeavesOperandsOfSeveralTypesToTheOwnKernel) {
+  KernelSpec spec = Convolution(DType::kF16);
+  spec.inputs[1].dtype = DType::kF32;
+  EXPECT_EQ(ChoiceOf(spec), "own");
+  KernelSpec widened = Convolution(DType::kF16);
+  widened.outputs[0].dtype = DType::kF32;
+  EXPECT_EQ(ChoiceOf(widened), "own");
+}
+
+TEST(CudnnConvolution, LeavesAnEmptyBatchToTheOwnKernel) {
+  EXPECT_EQ(ChoiceOf(Convolution(DType::kF16, 64, 0)), "own");
+}
+
+/// Takes the launches of this project's own kernels.
+class NoQueue : public LaunchQueue {
+ public:
+  absl::Status Launch(const KernelFunction&, const LaunchShape&, absl::Span<const KernelArgument>) override {
+    return absl::OkStatus();
+  }
+  absl::Status Copy(void*, const void*, std::size_t) override { return absl::InternalError("not here"); }
+  absl::Status Fill(void*, std::uint8_t, std::size_t) override { return absl::InternalError("not here"); }
+  void* stream() override { return nullptr; }
+};
+
+TEST(Libraries, PlannedWithoutADeviceDoNotRun) {
+  for (const KernelSpec& spec : {Convolution(DType::kF16), Matmul(DType::kF16, DType::kF16, DType::kF16)}) {
+    const Created kernel = CreateKernel(spec, {});
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const void* const inputs[] = {nullptr, nullptr};
+    void* const outputs[] = {nullptr};
+    NoQueue queue;
+    EXPECT_EQ((*kernel)->Enqueue({inputs, outputs, nullptr}, queue).code(), absl::StatusCode::kFailedPrecondition)
+        << spec.name;
+  }
+}
+
+TEST(CudnnAttention, DividesALargeBatchSoThatItsGradientFitsTheWorkspace) {
+  const Created small = CreateKernel(AttentionGrad(8), {});
+  const Created large = CreateKernel(AttentionGrad(32), {});
+  ASSERT_TRUE(small.ok() && large.ok());
+  EXPECT_THAT((*small)->choice(), ::testing::EndsWith("+1"));
+  EXPECT_THAT((*large)->choice(), ::testing::EndsWith("+4"));
+  EXPECT_LE((*large)->workspace_bytes(), KernelContext().workspace_cap);
+}
+
+TEST(CudnnAttention, RefusesGradientChoicesThatDoNotFit) {
+  const KernelSpec spec = AttentionGrad(8, 64);
+  const std::string choice = ChoiceOf(spec);
+  EXPECT_TRUE(StatusWithChoice(spec, choice).ok());
+  const std::string engines = choice.substr(0, choice.rfind('+'));
+  for (const std::string& wrong : {engines + "+3", engines, engines + "+0", std::string("eng1+eng2+1+1")}) {
+    EXPECT_EQ(StatusWithChoice(spec, wrong).code(), absl::StatusCode::kFailedPrecondition) << wrong;
+  }
+}
+
+TEST(CudnnAttention, LeavesMasksOddHeadsAndRowsWithoutColumnsToTheOwnKernel) {
+  const auto attention = [](std::int64_t rows, std::int64_t columns, std::int64_t width) {
+    const TensorSpec query{DType::kF16, {2, 4, rows, width}};
+    const TensorSpec key{DType::kF16, {2, 4, columns, width}};
+    return KernelSpec{
+        "attention", {query, key, key}, {query, {DType::kF32, {2, 4, rows}}}, {}, {{"scale", 0.125}, {"causal", true}}};
+  };
+  EXPECT_THAT(ChoiceOf(attention(32, 32, 64)), StartsWith("eng"));
+  EXPECT_THAT(ChoiceOf(attention(32, 48, 64)), StartsWith("eng"));
+  EXPECT_EQ(ChoiceOf(attention(32, 32, 60)), "own");
+  EXPECT_EQ(ChoiceOf(attention(48, 32, 64)), "own");
+  KernelSpec masked = attention(32, 32, 64);
+  masked.inputs.push_back({DType::kBool, {32, 32}});
+  EXPECT_EQ(ChoiceOf(masked), "own");
+}
+
+TEST(CublasLt, IsPlannedWithoutADevice) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const Created kernel = CreateKernel(Matmul(dtype, dtype, dtype), {});
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    EXPECT_EQ((*kernel)->choice(), "") << "the device that will run it chooses";
+    EXPECT_GE((*kernel)->workspace_bytes(), std::size_t{1} << 20);
+    EXPECT_LE((*kernel)->workspace_bytes(), (std::size_t{32} << 20) + 256);
+  }
+}
+
+TEST(CublasLt, KeepsItsWorkspaceWithinTheCap) {
+  KernelContext context;
+  context.workspace_cap = 65536;
+  const Created kernel = CreateKernel(Matmul(DType::kF16, DType::kF16, DType::kF16), context);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_LE((*kernel)->workspace_bytes(), context.workspace_cap);
+}
+
+TEST(CublasLt, LeavesMixedOperandsAndEmptyProductsToTheOwnKernel) {
+  EXPECT_EQ(ChoiceOf(Matmul(DType::kF16, DType::kF32, DType::kF32)), "own");
+  EXPECT_EQ(ChoiceOf(WithActivation(Matmul(DType::kF16, DType::kF16, DType::kF16), "sigmoid")), "own");
+  KernelSpec empty = Matmul(DType::kF16, DType::kF16, DType::kF16);
+  empty.inputs[0].shape[0] = empty.outputs[0].shape[0] = 0;
+  EXPECT_EQ(ChoiceOf(empty), "own");
+}
+
+TEST(CublasLt, KeepsAChoiceThatIsWrittenRightAndRefusesOthers) {
+  const KernelSpec spec = Matmul(DType::kF16, DType::kF16, DType::kF16);
+  const std::string choice = "algo:" + std::string(128, '0') + ":id0:tile0:stages0:splits1";
+  KernelContext context;
+  context.choice = choice;
+  EXPECT_EQ(ChoiceOf(spec, context), choice);
+  for (const std::string& wrong : {std::string("algo:12"), "algo:" + std::string(128, 'g'), std::string("eng0")}) {
+    const absl::Status status = StatusWithChoice(spec, wrong);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << wrong;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("algo:<128 hexadecimal digits>"));
+  }
+}
+
+TEST(Libraries, AreNotUsedWhereTheyAreSwitchedOff) {
+  KernelContext context;
+  context.use_libraries = false;
+  EXPECT_EQ(ChoiceOf(Convolution(DType::kF16), context), "own");
+  EXPECT_EQ(ChoiceOf(Matmul(DType::kF16, DType::kF16, DType::kF16), context), "own");
+}
+
+}  // namespace
+}  // namespace mpc::cuda
