@@ -137,7 +137,7 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
 }
 
 absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions &Options) {
-  absl::StatusOr<const runtime::Device *> Device = runtime::GetDevice(Options.device);
+  absl::StatusOr<const runtime::Device *> Device = runtime::GetTarget(Options.device, Options.arch);
   if (!Device.ok())
     return Device.status();
   CompileResult Result;
@@ -149,7 +149,7 @@ absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions
     return Status;
   Clock::time_point Start = Clock::now();
   absl::StatusOr<runtime::Program> Program =
-      lowerToProgram(Root.lookupSymbol<func::FuncOp>(Options.function), **Device);
+      lowerToProgram(Root.lookupSymbol<func::FuncOp>(Options.function), **Device, Options.plan);
   if (!Program.ok())
     return Program.status();
   Result.phases.push_back({"lowering", secondsSince(Start), 0});

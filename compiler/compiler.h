@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/graph_builder.h"
+#include "runtime/plan_options.h"
 #include "runtime/program.h"
 
 namespace mpc::compiler {
@@ -37,6 +38,8 @@ struct CompileOptions {
   bool master_weights = true;          ///< false: parameters that are only used low are stored low
   bool instrument = false;             ///< measure values instead of updating state (mpc-instrument)
   std::string device = "cpu";
+  runtime::PlanOptions plan; ///< how the device chooses kernels
+  std::string arch; ///< to compile for where the device itself need not be here: "sm_80", "sm_90"; empty: this machine
   /// Operation names ("softmax", "conv2d") or Cell paths ("lenet5/fc1", which covers what is inside) that get another
   /// class than their own. Errors: an entry in two lists.
   std::vector<std::string> allow, deny, infer, clear;

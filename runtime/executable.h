@@ -1,35 +1,95 @@
 // A Program bound to a StateStore on a device, ready to run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/plan_options.h"
 #include "runtime/program.h"
 #include "runtime/state_store.h"
 
 namespace mpc::runtime {
+
+/// The inputs of one step, in the order of Program::inputs, each of exactly its size.
+using StepInputs = absl::Span<const absl::Span<const std::uint8_t>>;
+
+/// When an instruction ran, in microseconds from the beginning of its step.
+struct InstructionTime {
+  std::size_t instruction = 0;
+  double begin_us = 0;
+  double duration_us = 0;
+};
+
+/// Bytes that an Executable holds on its device.
+struct MemoryUse {
+  std::size_t arena = 0;  ///< Program::arena_bytes
+  std::size_t state = 0;  ///< entries, derived state included; shared with other Programs of the Model
+  std::size_t other = 0;  ///< constants, staging of inputs and outputs
+};
 
 /// Runs one Program. Not thread-safe. Holds its state entries alive.
 class Executable {
  public:
   virtual ~Executable() = default;
 
-  /// Runs one step, after rebuilding derived state whose source changed without it: a write by the host, a Program that
-  /// updates the source alone. `inputs` are in the order of Program::inputs, each of exactly its size; they are copied
-  /// before the step begins. Inside the step nothing is allocated, looked up by name or created. Errors
-  /// (INVALID_ARGUMENT): a wrong number or size of inputs.
-  virtual absl::Status Run(absl::Span<const absl::Span<const std::uint8_t>> inputs) = 0;
+  /// Starts one step, after rebuilding derived state whose source changed without it: a write by the host, a Program
+  /// that updates the source alone. Inputs are copied before the call returns. On the CPU the step is then done; on a
+  /// device with a queue of its own it may still be under way, and what reads its results waits for it. Inside the step
+  /// nothing is allocated, looked up by name or created. Errors (INVALID_ARGUMENT): a wrong number or size of inputs;
+  /// what an earlier step failed with, naming the instruction and its Cell where that is known.
+  virtual absl::Status Run(StepInputs inputs) = 0;
 
-  /// Output `index` of the last run (order of Program::outputs). Valid until the next run.
+  /// Starts `steps.size()` steps, at most steps_per_launch(), with one launch: the bits of as many calls of Run.
+  virtual absl::Status RunSteps(absl::Span<const StepInputs> steps) {
+    for (const StepInputs& inputs : steps) {
+      if (absl::Status status = Run(inputs); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  /// How many steps one launch may take. Where it is above 1, records are best read a launch late.
+  virtual int steps_per_launch() const { return 1; }
+
+  /// Output `index` of the last step (order of Program::outputs). Waits for it. Valid until the next run. Empty where
+  /// the step failed: Wait() says why.
   virtual absl::Span<const std::uint8_t> output(std::size_t index) const = 0;
 
+  /// Steps started so far; step numbers count from 0.
+  virtual std::uint64_t steps_started() const = 0;
+  /// The outputs of this many last steps can be read.
+  virtual std::uint64_t steps_kept() const { return 1; }
+  /// Output `index` of step `step`, one of the last steps_kept(). Waits for that step alone, so that reading the step
+  /// before the last does not stop the device.
+  virtual absl::StatusOr<absl::Span<const std::uint8_t>> OutputOfStep(std::uint64_t step, std::size_t index) const = 0;
+
+  /// Waits for every step that was started. Errors: what one of them failed with.
+  virtual absl::Status Wait() { return absl::OkStatus(); }
+
+  /// Runs one step instruction by instruction, waiting for each, and says how long each took: the same bits as Run.
+  virtual absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) = 0;
+
+  virtual MemoryUse memory() const = 0;
   virtual const Program& program() const = 0;
+};
+
+/// How a Program is made runnable. The CPU has neither graphs nor tuning and ignores them.
+struct LoadOptions {
+  bool graph = true;         ///< record the step once as a CUDA graph and replay it; false: the same work on a stream
+  int steps_per_launch = 1;  ///< 1 to 64
+};
+
+/// What a device needs for one instruction.
+struct InstructionPlan {
+  std::size_t workspace_bytes = 0;
+  /// The choice that was made among implementations: key and value for Program::choices; empty where there was none.
+  std::pair<std::string, std::string> choice;
 };
 
 /// What the compiler asks of a device while it plans, and how a Program becomes runnable.
@@ -37,18 +97,33 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
-  /// Scratch bytes of one instruction. Errors: the device has no such kernel.
-  virtual absl::StatusOr<std::size_t> WorkspaceBytes(const Program& program, const Instruction& instruction) const = 0;
+  /// What code is made for: "sm_90"; empty on the CPU.
+  virtual std::string_view arch() const { return ""; }
+  /// Scratch and choice of one instruction. `program` holds the choices so far: a choice that is in it is kept. Errors:
+  /// the device has no such kernel.
+  virtual absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
+                                               const PlanOptions& options = {}) const = 0;
   /// True if the kernel may write `output` over `input`.
   virtual bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const = 0;
   /// Creates kernels, allocates the arena, binds state entries by name. Errors: NOT_FOUND or INVALID_ARGUMENT for a
-  /// missing, misshapen or uninitialised entry (all are listed); FAILED_PRECONDITION for a missing processor feature;
-  /// RESOURCE_EXHAUSTED with the planned peak where memory cannot be had.
+  /// missing, misshapen or uninitialised entry (all are listed); FAILED_PRECONDITION for a missing processor feature,
+  /// another architecture, a choice that this machine does not offer, or a device that can only be compiled for;
+  /// RESOURCE_EXHAUSTED with the planned peak and what is free where memory cannot be had.
   virtual absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program,
-                                                           const StateStore& state) const = 0;
+                                                           const StateStore& state,
+                                                           const LoadOptions& options = {}) const = 0;
 };
 
-/// The device called `name`: "cpu". Errors (NOT_FOUND or UNAVAILABLE): what was given, what exists, why it is missing.
+/// The device called `name`: "cpu" or "cuda". Errors (NOT_FOUND or UNAVAILABLE): what was given, what exists, why it is
+/// missing (no CUDA in this build, no device, a driver too old).
 absl::StatusOr<const Device*> GetDevice(std::string_view name);
+
+/// What to compile for: with an empty `arch` GetDevice(name), else that architecture ("sm_80", "sm_90"; "cpu" has
+/// none), whether or not this machine has such a device. Errors: as GetDevice, and an unknown architecture.
+absl::StatusOr<const Device*> GetTarget(std::string_view name, std::string_view arch);
+
+/// Makes `device` the one that GetDevice gives for its name, for tests and for devices of one's own. It is never
+/// destroyed.
+void RegisterDevice(std::unique_ptr<Device> device);
 
 }  // namespace mpc::runtime

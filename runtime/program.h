@@ -72,9 +72,18 @@ struct StateRefresh {
   Instruction instruction;  ///< reads the source alone, writes the derived entry alone
 };
 
+/// Machine code that a Program carries: kernels that were generated for it.
+struct CodeBlob {
+  std::string name;
+  std::string format;  ///< "cubin", "ptx" or "elf" (a shared object)
+  std::vector<std::uint8_t> bytes;
+  std::vector<std::string> kernels;  ///< names that instructions call; "generated.<name>" is the instruction's kernel
+};
+
 struct Program {
   std::string name;    ///< "train_step", "eval_step", "predict", "init_state"
-  std::string device;  ///< "cpu"
+  std::string device;  ///< "cpu" or "cuda"
+  std::string arch;    ///< what it was planned for: "sm_90"; empty on the CPU
   std::vector<Value> values;
   std::vector<Instruction> instructions;
   std::vector<StateCopy> state_copies;  ///< done after the last instruction
@@ -85,7 +94,9 @@ struct Program {
   std::vector<std::uint8_t> constants;  ///< offsets are 64-byte aligned
   std::size_t arena_bytes = 0;          ///< temporaries, inputs and workspaces: the planned peak without state
   std::vector<std::pair<std::string, std::string>> choices;  ///< the choice table
+  bool allow_tf32 = false;                                   ///< CUDA: f32 products may be TF32
   std::vector<std::string> required_cpu_features;
+  std::vector<CodeBlob> code;
   /// Bytes of state entries.
   std::size_t state_bytes() const {
     std::size_t bytes = 0;

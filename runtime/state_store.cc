@@ -25,6 +25,7 @@ absl::Status StateEntry::Read(absl::Span<std::uint8_t> destination) const {
     return absl::InvalidArgumentError(absl::StrCat("reading state \"", name_, "\" (", spec_.ToString(), ") takes ",
                                                    spec_.bytes(), " bytes, got room for ", destination.size()));
   }
+  if (absl::Status status = FetchToHost(); !status.ok()) return status;
   if (!destination.empty()) std::memcpy(destination.data(), buffer_.data(), destination.size());
   return absl::OkStatus();
 }
@@ -39,14 +40,30 @@ absl::Status StateEntry::Write(absl::Span<const std::uint8_t> source) {
   return absl::OkStatus();
 }
 
+absl::Status StateEntry::FetchToHost() const {
+  if (host_version_ == version_ || device_copy_ == nullptr) return absl::OkStatus();
+  if (absl::Status status = device_copy_->Download(buffer_.data()); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("reading state \"", name_, "\": ", status.message()));
+  }
+  host_version_ = version_;
+  return absl::OkStatus();
+}
+
 void StateEntry::MarkWritten() {
   initialised_ = true;
   version_ = NextVersion();
+  host_version_ = version_;
 }
 
-void StateEntry::MarkFollowing(const StateEntry& source) {
-  MarkWritten();
-  followed_ = source.version_;
+void StateEntry::MarkWrittenOnDevice() {
+  initialised_ = true;
+  version_ = NextVersion();
+  device_version_ = version_;
+}
+
+void StateEntry::set_device_copy(std::unique_ptr<DeviceCopy> copy) {
+  device_copy_ = std::move(copy);
+  device_version_ = 0;
 }
 
 absl::Status StateStore::Add(std::shared_ptr<StateEntry> entry) {

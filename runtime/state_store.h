@@ -14,11 +14,22 @@
 
 namespace mpc::runtime {
 
+/// A device's copy of a state entry. It belongs to the entry; every Program on the device uses the one copy.
+class DeviceCopy {
+ public:
+  virtual ~DeviceCopy() = default;
+  /// Device address.
+  virtual void* data() = 0;
+  /// Waits for steps that write the copy, then copies it out. Errors: what the device failed with.
+  virtual absl::Status Download(void* host) = 0;
+};
+
 /// One tensor of state in its canonical layout. Cells and optimizers hold the entries they declare; a StateStore holds
 /// those of one Model. Not thread-safe: the host reads and writes between steps.
 class StateEntry {
  public:
   StateEntry(std::string name, std::string role, TensorSpec spec);
+  virtual ~StateEntry() = default;
 
   const std::string& name() const { return name_; }
   const std::string& role() const { return role_; }
@@ -31,27 +42,44 @@ class StateEntry {
   /// before the first write.
   std::uint64_t version() const { return version_; }
 
-  /// Copies exactly spec().bytes() bytes. Errors (INVALID_ARGUMENT): another size.
+  /// Copies exactly spec().bytes() bytes. Errors (INVALID_ARGUMENT): another size; those of a device that has the
+  /// content and cannot give it back.
   absl::Status Read(absl::Span<std::uint8_t> destination) const;
   absl::Status Write(absl::Span<const std::uint8_t> source);
 
-  /// The storage, for executors on the host.
+  /// The storage on the host. It is stale while a device has a newer content: FetchToHost() first.
   void* data() { return buffer_.data(); }
   const void* data() const { return buffer_.data(); }
-  /// A step has written the storage.
-  void MarkWritten();
+  /// Brings the newest content to the host. Errors: those of DeviceCopy::Download.
+  absl::Status FetchToHost() const;
+
+  // Virtual where a device library calls: the code that made the entry counts the versions, not the library's copy.
+
+  /// A step has written the storage on the host.
+  virtual void MarkWritten();
+  /// A step that was started writes the device's copy: the host's is stale.
+  virtual void MarkWrittenOnDevice();
+  /// The device's copy, null before a device made one.
+  DeviceCopy* device_copy() const { return device_copy_.get(); }
+  void set_device_copy(std::unique_ptr<DeviceCopy> copy);
+  /// Whether the device's copy has the newest content, and that it now has.
+  bool device_is_current() const { return device_copy_ != nullptr && device_version_ == version_; }
+  void MarkUploaded() { device_version_ = version_; }
 
   /// For derived state: whether it was made from the present content of `source`, and that it now is.
   bool Follows(const StateEntry& source) const { return initialised_ && followed_ == source.version_; }
-  void MarkFollowing(const StateEntry& source);
+  void MarkFollowing(const StateEntry& source) { followed_ = source.version_; }
 
  private:
   std::string name_;
   std::string role_;
   TensorSpec spec_;
-  AlignedBuffer buffer_;
+  mutable AlignedBuffer buffer_;
+  std::unique_ptr<DeviceCopy> device_copy_;
   bool initialised_ = false;
   std::uint64_t version_ = 0;
+  mutable std::uint64_t host_version_ = 0;  ///< of the content in buffer_
+  std::uint64_t device_version_ = 0;        ///< of the content in device_copy_
   std::uint64_t followed_ = 0;
 };
 

@@ -14,13 +14,16 @@ namespace {
 
 class Lowering {
 public:
-  Lowering(func::FuncOp Function, const runtime::Device &Target)
-      : Function(Function), Target(Target), Storage(Function, Target) {}
+  Lowering(func::FuncOp Function, const runtime::Device &Target, const runtime::PlanOptions &Options)
+      : Function(Function), Target(Target), Options(Options), Storage(Function, Target) {}
 
   absl::StatusOr<runtime::Program> run() {
     Result.name = Function.getSymName().str();
     Result.device = std::string(Target.name());
-    Result.required_cpu_features = {"avx2", "fma", "f16c"};
+    Result.allow_tf32 = Options.allow_tf32;
+    Result.arch = std::string(Target.arch());
+    if (Result.device == "cpu")
+      Result.required_cpu_features = {"avx2", "fma", "f16c"};
     if (absl::Status Status = addArguments(); !Status.ok())
       return Status;
     addConstants();
@@ -38,6 +41,7 @@ public:
 private:
   func::FuncOp Function;
   const runtime::Device &Target;
+  const runtime::PlanOptions &Options;
   StorageAssignment Storage;
   runtime::Program Result;
   llvm::DenseMap<Value, runtime::ValueId> Ids;
@@ -135,12 +139,14 @@ private:
       Instruction.inputs.push_back(valueId(Operand));
     for (Value Output : Op->getResults())
       Instruction.outputs.push_back(Output.use_empty() ? runtime::kNoValue : valueId(Output));
-    absl::StatusOr<size_t> Bytes = Target.WorkspaceBytes(Result, Instruction);
-    if (!Bytes.ok())
-      return absl::Status(Bytes.status().code(),
+    absl::StatusOr<runtime::InstructionPlan> Plan = Target.Plan(Result, Instruction, Options);
+    if (!Plan.ok())
+      return absl::Status(Plan.status().code(),
                           absl::StrCat(Instruction.scope, Instruction.scope.empty() ? "" : ": ", "mpc.",
-                                       Instruction.kernel, ": ", Bytes.status().message()));
-    Instruction.workspace_bytes = *Bytes;
+                                       Instruction.kernel, ": ", Plan.status().message()));
+    Instruction.workspace_bytes = Plan->workspace_bytes;
+    if (!Plan->choice.first.empty() && !llvm::is_contained(Result.choices, Plan->choice))
+      Result.choices.push_back(std::move(Plan->choice));
     Result.instructions.push_back(std::move(Instruction));
     return absl::OkStatus();
   }
@@ -248,11 +254,12 @@ private:
 
 } // namespace
 
-absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const runtime::Device &Target) {
+absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const runtime::Device &Target,
+                                                const runtime::PlanOptions &Options) {
   if (!Function.getBody().hasOneBlock())
     return absl::InvalidArgumentError(
         absl::StrCat("@", Function.getSymName().str(), " must be one block to become a Program"));
-  return Lowering(Function, Target).run();
+  return Lowering(Function, Target, Options).run();
 }
 
 } // namespace mpc::compiler

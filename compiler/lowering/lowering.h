@@ -16,6 +16,7 @@ inline constexpr llvm::StringLiteral RecordRole = "record";
 /// Lowers \p Function, which must be one block of operations that \p Target has kernels for. State results update their
 /// argument in place where every other reader comes first; otherwise the Program copies and says why.
 /// Errors: UNIMPLEMENTED or INVALID_ARGUMENT naming the operation and its Cell path.
-absl::StatusOr<runtime::Program> lowerToProgram(mlir::func::FuncOp Function, const runtime::Device &Target);
+absl::StatusOr<runtime::Program> lowerToProgram(mlir::func::FuncOp Function, const runtime::Device &Target,
+                                                const runtime::PlanOptions &Options = {});
 
 } // namespace mpc::compiler

@@ -15,10 +15,11 @@ class CpuDevice : public Device {
   std::string_view name() const override { return "cpu"; }
 
   /// Creates the kernel to ask it: the answer holds for the thread count at the time of the call.
-  absl::StatusOr<std::size_t> WorkspaceBytes(const Program& program, const Instruction& instruction) const override;
+  absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
+                                       const PlanOptions& options = {}) const override;
   bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override;
-  absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program,
-                                                   const StateStore& state) const override;
+  absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program, const StateStore& state,
+                                                   const LoadOptions& options = {}) const override;
 };
 
 }  // namespace mpc::runtime

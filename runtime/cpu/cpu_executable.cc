@@ -2,77 +2,23 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
 namespace mpc::runtime {
 namespace {
 
-/// `status` with the place it happened in front of its message.
-absl::Status At(const std::string& place, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(place, ": ", status.message()));
-}
-
 std::size_t PhysicalMemory() {
   return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// True if two values share bytes: of one state entry, or of the arena.
-bool ShareStorage(const Value& a, const Value& b) {
-  if (a.storage == Storage::kConstant || b.storage == Storage::kConstant) return false;
-  if (a.storage == Storage::kState || b.storage == Storage::kState) {
-    return a.storage == b.storage && a.index == b.index;
-  }
-  return a.offset < b.offset + b.spec.bytes() && b.offset < a.offset + a.spec.bytes();
-}
-
-/// True if `output` lies exactly where `input` does, element for element.
-bool SamePlace(const Value& output, const Value& input) {
-  const bool begins_there = output.storage == Storage::kState || output.offset == input.offset;
-  return begins_there && output.spec.dtype == input.spec.dtype && output.spec.bytes() == input.spec.bytes();
-}
-
-bool TouchesWorkspace(const Value& value, const Instruction& instruction) {
-  if (value.storage != Storage::kTemporary && value.storage != Storage::kInput) return false;
-  return value.offset < instruction.workspace_offset + instruction.workspace_bytes &&
-         instruction.workspace_offset < value.offset + value.spec.bytes();
-}
-
 }  // namespace
-
-absl::StatusOr<cpu::KernelSpec> MakeKernelSpec(const Program& program, const Instruction& instruction) {
-  cpu::KernelSpec spec;
-  spec.name = instruction.kernel;
-  spec.attributes = instruction.attributes;
-  const auto in_range = [&](ValueId id) { return id >= 0 && static_cast<std::size_t>(id) < program.values.size(); };
-  for (ValueId id : instruction.inputs) {
-    if (!in_range(id)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(instruction.kernel, " reads value ", id, " of ", program.values.size()));
-    }
-    spec.inputs.push_back(program.values[id].spec);
-  }
-  for (ValueId id : instruction.outputs) {
-    if (id != kNoValue && !in_range(id)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(instruction.kernel, " writes value ", id, " of ", program.values.size()));
-    }
-    spec.output_used.push_back(id != kNoValue);
-    spec.outputs.push_back(id == kNoValue ? TensorSpec{} : program.values[id].spec);
-  }
-  return spec;
-}
-
-std::string DescribeInstruction(const Program& program, std::size_t position) {
-  const Instruction& instruction = program.instructions[position];
-  return absl::StrCat(program.name, ", instruction ", position, " (", instruction.kernel,
-                      instruction.scope.empty() ? "" : " in ", instruction.scope, ")");
-}
 
 CpuExecutable::CpuExecutable(std::shared_ptr<const Program> program, std::vector<std::shared_ptr<StateEntry>> entries)
     : program_(std::move(program)),
@@ -101,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
     return exhausted();
   }
   for (std::size_t position = 0; position < plan.instructions.size(); ++position) {
-    absl::Status status = executable->CheckOverlaps(position);
+    absl::Status status = CheckOverlaps(plan, position, cpu::MayAlias);
     if (status.ok()) {
       absl::StatusOr<Call> call = executable->MakeCall(plan.instructions[position]);
       status = call.status();
@@ -143,38 +89,8 @@ std::byte* CpuExecutable::Address(ValueId id) {
   return nullptr;
 }
 
-absl::Status CpuExecutable::CheckOverlaps(std::size_t position) const {
-  const Instruction& instruction = program_->instructions[position];
-  for (std::size_t input = 0; input < instruction.inputs.size(); ++input) {
-    if (TouchesWorkspace(program_->values[instruction.inputs[input]], instruction)) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", input, " overlaps the workspace"));
-    }
-  }
-  for (std::size_t output = 0; output < instruction.outputs.size(); ++output) {
-    if (instruction.outputs[output] == kNoValue) continue;
-    const Value& target = program_->values[instruction.outputs[output]];
-    if (TouchesWorkspace(target, instruction)) {
-      return absl::InvalidArgumentError(absl::StrCat("output ", output, " overlaps the workspace"));
-    }
-    for (std::size_t input = 0; input < instruction.inputs.size(); ++input) {
-      const Value& source = program_->values[instruction.inputs[input]];
-      if (!ShareStorage(target, source)) continue;
-      if (SamePlace(target, source) && cpu::MayAlias(instruction.kernel, output, input)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("output ", output, " overwrites input ", input, ", which the kernel still reads"));
-    }
-    for (std::size_t other = 0; other < output; ++other) {
-      if (instruction.outputs[other] == kNoValue) continue;
-      if (ShareStorage(target, program_->values[instruction.outputs[other]])) {
-        return absl::InvalidArgumentError(absl::StrCat("outputs ", other, " and ", output, " overlap"));
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeCall(const Instruction& instruction) {
-  absl::StatusOr<cpu::KernelSpec> spec = MakeKernelSpec(*program_, instruction);
+  absl::StatusOr<KernelSpec> spec = MakeKernelSpec(*program_, instruction);
   if (!spec.ok()) return spec.status();
   absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(*spec);
   if (!kernel.ok()) return kernel.status();
@@ -207,42 +123,67 @@ void CpuExecutable::RefreshStaleState() {
   for (const Refresh& refresh : refreshes_) {
     if (refresh.derived->Follows(*refresh.source)) continue;
     refresh.call.kernel->Run({refresh.call.inputs.data(), refresh.call.outputs.data(), refresh.call.workspace});
+    refresh.derived->MarkWritten();
     refresh.derived->MarkFollowing(*refresh.source);
   }
 }
 
-absl::Status CpuExecutable::CheckInputs(absl::Span<const absl::Span<const std::uint8_t>> inputs) const {
-  bool matches = inputs.size() == inputs_.size();
-  for (std::size_t i = 0; matches && i < inputs.size(); ++i) matches = inputs[i].size() == inputs_[i].bytes;
-  if (matches) return absl::OkStatus();
-  std::vector<std::string> expected;
-  for (const NamedValue& input : program_->inputs) {
-    const TensorSpec& spec = program_->values[input.value].spec;
-    expected.push_back(absl::StrCat("\"", input.name, "\" ", spec.ToString(), " (", spec.bytes(), " bytes)"));
+absl::Status CpuExecutable::Begin(StepInputs inputs) {
+  if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
+  for (const std::shared_ptr<StateEntry>& entry : entries_) {
+    if (absl::Status status = entry->FetchToHost(); !status.ok()) return status;
   }
-  std::vector<std::string> given;
-  for (absl::Span<const std::uint8_t> input : inputs) given.push_back(absl::StrCat(input.size(), " bytes"));
-  return absl::InvalidArgumentError(absl::StrCat("program \"", program_->name, "\" takes ", expected.size(),
-                                                 " inputs [", absl::StrJoin(expected, ", "), "], got ", given.size(),
-                                                 " [", absl::StrJoin(given, ", "), "]"));
-}
-
-absl::Status CpuExecutable::Run(absl::Span<const absl::Span<const std::uint8_t>> inputs) {
-  if (absl::Status status = CheckInputs(inputs); !status.ok()) return status;
   RefreshStaleState();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].empty()) std::memcpy(inputs_[i].data, inputs[i].data(), inputs[i].size());
   }
-  for (const Call& call : calls_) {
-    call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace});
-  }
+  return absl::OkStatus();
+}
+
+void CpuExecutable::Finish() {
   // Sources may be state that another copy writes only if the compiler ordered them so: they run in order.
   for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
   for (StateEntry* entry : written_) entry->MarkWritten();
   for (const Refresh& refresh : refreshes_) {
     if (refresh.written) refresh.derived->MarkFollowing(*refresh.source);
   }
+  ++steps_;
+}
+
+absl::Status CpuExecutable::Run(StepInputs inputs) {
+  if (absl::Status status = Begin(inputs); !status.ok()) return status;
+  for (const Call& call : calls_) {
+    call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace});
+  }
+  Finish();
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<InstructionTime>> CpuExecutable::RunTimed(StepInputs inputs) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const auto since_start = [start] { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); };
+  if (absl::Status status = Begin(inputs); !status.ok()) return status;
+  std::vector<InstructionTime> times;
+  for (const Call& call : calls_) {
+    const double begin = since_start();
+    call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace});
+    times.push_back({times.size(), begin, since_start() - begin});
+  }
+  Finish();
+  return times;
+}
+
+absl::StatusOr<absl::Span<const std::uint8_t>> CpuExecutable::OutputOfStep(std::uint64_t step,
+                                                                           std::size_t index) const {
+  if (step + 1 == steps_ && index < outputs_.size()) return outputs_[index];
+  return absl::InvalidArgumentError(absl::StrCat("program \"", program_->name, "\" keeps the ", outputs_.size(),
+                                                 " outputs of its last step alone; asked for output ", index,
+                                                 " of step ", step, " of ", steps_));
+}
+
+MemoryUse CpuExecutable::memory() const {
+  return {program_->arena_bytes, program_->state_bytes(), program_->constants.size()};
 }
 
 absl::Span<const std::uint8_t> CpuExecutable::output(std::size_t index) const {

@@ -15,13 +15,6 @@
 
 namespace mpc::runtime {
 
-/// What the kernel of `instruction` is created from. Errors (INVALID_ARGUMENT): an operand that is no value of
-/// `program`.
-absl::StatusOr<cpu::KernelSpec> MakeKernelSpec(const Program& program, const Instruction& instruction);
-
-/// "train_step, instruction 7 (conv2d in lenet5/conv1)", the start of messages about an instruction.
-std::string DescribeInstruction(const Program& program, std::size_t position);
-
 class CpuExecutable : public Executable {
  public:
   /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of creating
@@ -29,8 +22,12 @@ class CpuExecutable : public Executable {
   static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<const Program> program,
                                                             std::vector<std::shared_ptr<StateEntry>> entries);
 
-  absl::Status Run(absl::Span<const absl::Span<const std::uint8_t>> inputs) override;
+  absl::Status Run(StepInputs inputs) override;
   absl::Span<const std::uint8_t> output(std::size_t index) const override;
+  std::uint64_t steps_started() const override { return steps_; }
+  absl::StatusOr<absl::Span<const std::uint8_t>> OutputOfStep(std::uint64_t step, std::size_t index) const override;
+  absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) override;
+  MemoryUse memory() const override;
   const Program& program() const override { return *program_; }
 
  private:
@@ -62,8 +59,9 @@ class CpuExecutable : public Executable {
   absl::StatusOr<Call> MakeCall(const Instruction& instruction);
   absl::Status AddRefreshes();
   void RefreshStaleState();
-  absl::Status CheckOverlaps(std::size_t position) const;
-  absl::Status CheckInputs(absl::Span<const absl::Span<const std::uint8_t>> inputs) const;
+  /// What comes before and after the instructions of a step.
+  absl::Status Begin(StepInputs inputs);
+  void Finish();
 
   std::shared_ptr<const Program> program_;
   std::vector<std::shared_ptr<StateEntry>> entries_;
@@ -75,6 +73,7 @@ class CpuExecutable : public Executable {
   std::vector<Copy> copies_;
   std::vector<StateEntry*> written_;
   std::vector<absl::Span<const std::uint8_t>> outputs_;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace mpc::runtime

@@ -60,7 +60,7 @@ class ProgramBuilder {
             Attributes attributes = {}, const Device* device = nullptr) {
     Instruction instruction{kernel, std::move(inputs), std::move(outputs), std::move(attributes), 0, 0, "test"};
     if (device != nullptr) {
-      instruction.workspace_bytes = device->WorkspaceBytes(program, instruction).value();
+      instruction.workspace_bytes = device->Plan(program, instruction).value().workspace_bytes;
       instruction.workspace_offset = Reserve(instruction.workspace_bytes);
     }
     program.instructions.push_back(std::move(instruction));

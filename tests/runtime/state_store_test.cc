@@ -39,6 +39,7 @@ TEST(StateEntry, FollowsTheContentThatItWasMadeFrom) {
   const auto source = Entry("weight"), derived = Entry("weight.f32");
   EXPECT_FALSE(derived->Follows(*source)) << "nothing was made yet";
   source->MarkWritten();
+  derived->MarkWritten();
   derived->MarkFollowing(*source);
   EXPECT_TRUE(derived->Follows(*source));
   source->MarkWritten();

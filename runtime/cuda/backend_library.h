@@ -1,0 +1,20 @@
+// Opens libmpc_cuda.so, the CUDA backend: everything else runs without a driver, and without CUDA.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "runtime/executable.h"
+
+namespace mpc::runtime {
+
+/// This machine's GPU. The library is looked for in MPC_CUDA_LIBRARY, beside the running program, in ../lib of it and
+/// in the build folder. Errors (UNAVAILABLE): the build has no CUDA backend, the library cannot be opened (with the
+/// loader's reason), there is no device, its driver is too old; (FAILED_PRECONDITION) a library of another version.
+absl::StatusOr<const Device*> OpenCudaDevice();
+
+/// A GPU to compile for, present or not: "sm_80" or "sm_90". Errors: as above without those about the device;
+/// (INVALID_ARGUMENT) another architecture, with those that are known.
+absl::StatusOr<const Device*> OpenCudaTarget(std::string_view arch);
+
+}  // namespace mpc::runtime

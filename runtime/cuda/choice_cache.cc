@@ -1,0 +1,65 @@
+#include "runtime/cuda/choice_cache.h"
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/atomic_file.h"
+#include "runtime/checksum.h"
+#include "runtime/file_content.h"
+
+namespace mpc::runtime {
+namespace {
+
+constexpr std::string_view kHeader = "mpc kernel choices 1 ";
+
+std::string ChecksumOf(const std::string& body) {
+  Checksum checksum;
+  checksum.Add(body);
+  return checksum.Text();
+}
+
+/// The choices in the file at `path`; none where it cannot be read or does not match its checksum.
+std::map<std::string, std::string> ReadChoices(const std::string& path) {
+  std::map<std::string, std::string> choices;
+  const absl::StatusOr<std::vector<std::uint8_t>> content = ReadFileContent(path);
+  if (!content.ok()) return choices;
+  const std::string text(content->begin(), content->end());
+  const std::size_t header_end = text.find('\n');
+  if (text.rfind(kHeader, 0) != 0 || header_end == std::string::npos) return choices;
+  std::string body = text.substr(header_end + 1);
+  if (text.substr(kHeader.size(), header_end - kHeader.size()) != ChecksumOf(body)) return choices;
+  for (std::size_t begin = 0; begin < body.size();) {
+    const std::size_t end = body.find('\n', begin);
+    const std::size_t tab = body.find('\t', begin);
+    if (end == std::string::npos || tab == std::string::npos || tab > end) break;
+    choices[body.substr(begin, tab - begin)] = body.substr(tab + 1, end - tab - 1);
+    begin = end + 1;
+  }
+  return choices;
+}
+
+}  // namespace
+
+ChoiceCache::ChoiceCache(std::string path) : path_(std::move(path)) {
+  if (!path_.empty()) choices_ = ReadChoices(path_);
+}
+
+std::string ChoiceCache::Find(const std::string& key) const {
+  const auto found = choices_.find(key);
+  return found == choices_.end() ? "" : found->second;
+}
+
+absl::Status ChoiceCache::Write() {
+  if (path_.empty()) return absl::OkStatus();
+  choices_.merge(ReadChoices(path_));
+  std::string body;
+  for (const auto& [key, choice] : choices_) absl::StrAppend(&body, key, "\t", choice, "\n");
+  const std::string text = absl::StrCat(std::string(kHeader), ChecksumOf(body), "\n", body);
+  const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  return WriteFileAtomically(path_, {bytes});
+}
+
+}  // namespace mpc::runtime

@@ -1,0 +1,80 @@
+#include "runtime/cuda/cuda_context.h"
+
+#include <cstring>
+#include <utility>
+
+namespace mpc::runtime {
+namespace {
+
+constexpr std::size_t kSmallEntriesBytes = std::size_t{256} << 10;
+constexpr std::size_t kSmallEntry = std::size_t{16} << 10;
+constexpr std::size_t kSmallAlignment = 16;
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<CudaContext>> CudaContext::Create(CudaApi& api, bool use_libraries) {
+  std::shared_ptr<CudaContext> context(new CudaContext(api));
+  for (OwnedStream* stream : {&context->compute_, &context->upload_, &context->capture_}) {
+    if (absl::Status status = Keep(api, api.CreateStream(), *stream); !status.ok()) return status;
+  }
+  if (absl::Status status = Allocate(api, kSmallEntriesBytes, context->small_entries_); !status.ok()) return status;
+  if (use_libraries) {
+    absl::StatusOr<cuda::LibraryHandles> handles = api.CreateLibraryHandles();
+    if (!handles.ok()) return handles.status();
+    context->handles_ = *handles;
+  }
+  return context;
+}
+
+CudaContext::~CudaContext() {
+  // Null where creation failed: then nothing was started either.
+  if (compute_.get() != nullptr) Synchronize().IgnoreError();
+  if (handles_.cublas_lt != nullptr || handles_.cudnn != nullptr) api_.DestroyLibraryHandles(handles_).IgnoreError();
+}
+
+absl::Status CudaContext::Upload(const StateEntry& entry, void* to) {
+  const std::size_t bytes = entry.spec().bytes();
+  if (bytes == 0) return absl::OkStatus();
+  if (bytes > kSmallEntry) {
+    // Straight from the entry's pageable memory, which not every system copies before the call returns.
+    absl::Status status = api_.Copy(to, entry.data(), bytes, CudaCopy::kHostToDevice, compute_.get());
+    return status.ok() ? Synchronize() : status;
+  }
+  if (small_used_ + bytes > kSmallEntriesBytes) {
+    if (absl::Status status = Synchronize(); !status.ok()) return status;
+    small_used_ = 0;
+  }
+  std::byte* staged = static_cast<std::byte*>(small_entries_.get()) + small_used_;
+  small_used_ += (bytes + kSmallAlignment - 1) / kSmallAlignment * kSmallAlignment;
+  std::memcpy(staged, entry.data(), bytes);
+  return api_.Copy(to, staged, bytes, CudaCopy::kHostToDevice, compute_.get());
+}
+
+absl::StatusOr<std::unique_ptr<CudaStateCopy>> CudaStateCopy::Create(std::shared_ptr<CudaContext> context,
+                                                                     std::size_t bytes) {
+  std::unique_ptr<CudaStateCopy> copy(new CudaStateCopy(std::move(context), bytes));
+  if (absl::Status status = Allocate(copy->context_->api(), bytes, copy->memory_); !status.ok()) return status;
+  return copy;
+}
+
+CudaStateCopy::~CudaStateCopy() {
+  // A step that was started may still use the memory.
+  if (memory_.get() != nullptr) context_->Synchronize().IgnoreError();
+}
+
+absl::Status CudaStateCopy::Download(void* host) {
+  if (!broken_.ok()) return broken_;
+  if (bytes_ == 0) return absl::OkStatus();
+  const std::lock_guard<std::mutex> lock(context_->mutex());
+  absl::Status status =
+      context_->api().Copy(host, memory_.get(), bytes_, CudaCopy::kDeviceToHost, context_->compute_stream());
+  return status.ok() ? context_->Synchronize() : status;
+}
+
+absl::Status CudaStateCopy::Upload(const StateEntry& entry) {
+  absl::Status status = context_->Upload(entry, memory_.get());
+  if (status.ok()) broken_ = absl::OkStatus();
+  return status;
+}
+
+}  // namespace mpc::runtime

@@ -1,0 +1,82 @@
+// What all Programs on one GPU share: streams, library handles, the way of state to the device.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/cuda/kernel.h"
+#include "runtime/cuda/cuda_api.h"
+#include "runtime/cuda/handles.h"
+#include "runtime/state_store.h"
+
+namespace mpc::runtime {
+
+/// Steps of every Program run on one stream, in the order in which they were started: one Program sees what another one
+/// wrote without any event. Inputs travel on a second stream, beside the step before.
+class CudaContext {
+ public:
+  /// `api` outlives the context.
+  static absl::StatusOr<std::shared_ptr<CudaContext>> Create(CudaApi& api, bool use_libraries);
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+  ~CudaContext();
+
+  CudaApi& api() { return api_; }
+  CudaApi::Stream compute_stream() const { return compute_.get(); }
+  CudaApi::Stream upload_stream() const { return upload_.get(); }
+  /// Only records graphs: another thread may start steps meanwhile.
+  CudaApi::Stream capture_stream() const { return capture_.get(); }
+  const cuda::LibraryHandles& handles() const { return handles_; }
+
+  /// Held while work is put on the streams: library handles and the upload buffer are one for all.
+  std::mutex& mutex() { return mutex_; }
+
+  /// Waits for every step that was started. Errors: what one of them failed with.
+  absl::Status Synchronize() { return api_.SynchronizeStream(compute_.get()); }
+
+  /// Copies the host's content of `entry` to `to` before the steps that follow. The host may write the entry again when
+  /// the call returns. Small entries (a learning rate, a loss scale) go through pinned memory and wait for nothing.
+  absl::Status Upload(const StateEntry& entry, void* to);
+
+ private:
+  explicit CudaContext(CudaApi& api) : api_(api) {}
+
+  CudaApi& api_;
+  OwnedStream compute_, upload_, capture_;
+  cuda::LibraryHandles handles_;
+  PinnedMemory small_entries_;
+  std::size_t small_used_ = 0;  ///< bytes whose copies may still be under way
+  std::mutex mutex_;
+};
+
+/// A state entry's copy on the GPU.
+class CudaStateCopy : public DeviceCopy {
+ public:
+  /// Errors: those of CudaApi::Malloc.
+  static absl::StatusOr<std::unique_ptr<CudaStateCopy>> Create(std::shared_ptr<CudaContext> context, std::size_t bytes);
+  ~CudaStateCopy() override;
+
+  void* data() override { return memory_.get(); }
+  absl::Status Download(void* host) override;
+
+  const CudaContext* context() const { return context_.get(); }
+  /// A step that writes the copy failed half-way: Download gives `why` until new content is uploaded.
+  void MarkBroken(const absl::Status& why) { broken_ = why; }
+  const absl::Status& broken() const { return broken_; }
+  /// Brings the content of `entry`, whose copy this is, to the device.
+  absl::Status Upload(const StateEntry& entry);
+
+ private:
+  CudaStateCopy(std::shared_ptr<CudaContext> context, std::size_t bytes)
+      : context_(std::move(context)), bytes_(bytes) {}
+
+  std::shared_ptr<CudaContext> context_;
+  std::size_t bytes_;
+  DeviceMemory memory_;
+  absl::Status broken_;
+};
+
+}  // namespace mpc::runtime

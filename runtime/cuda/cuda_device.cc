@@ -1,0 +1,161 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/cuda/cuda_context.h"
+#include "runtime/cuda/cuda_executable.h"
+#include "runtime/cuda/device_step.h"
+#include "runtime/cuda/generated_kernel.h"
+#include "runtime/cuda/kernel_tuner.h"
+#include "runtime/program_binding.h"
+#include "runtime/program_check.h"
+
+namespace mpc::runtime {
+namespace {
+
+constexpr int kOldestComputeCapability = 80;
+constexpr int kMostStepsPerLaunch = 64;
+
+/// What is compiled for without the device: compute capability and multiprocessors of an A100 and an H200.
+struct KnownTarget {
+  std::string_view arch;
+  cuda::Target target;
+};
+constexpr KnownTarget kKnownTargets[] = {{"sm_80", {80, 108}}, {"sm_90", {90, 132}}};
+
+std::string VersionText(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
+
+std::string CapabilityText(int capability) { return absl::StrCat(capability / 10, ".", capability % 10); }
+
+/// The oldest architecture of the same major version: machine code for it runs on all of them.
+std::string ArchOf(int compute_capability) { return absl::StrCat("sm_", compute_capability / 10, "0"); }
+
+absl::Status CheckProperties(const CudaDeviceProperties& properties) {
+  if (properties.driver_version / 1000 < properties.runtime_version / 1000) {
+    return absl::UnavailableError(absl::StrCat(
+        "device \"cuda\": the driver is too old: it serves CUDA ", VersionText(properties.driver_version),
+        ", this backend was built with CUDA ", VersionText(properties.runtime_version), "; install a newer driver"));
+  }
+  if (properties.compute_capability < kOldestComputeCapability) {
+    return absl::UnavailableError(absl::StrCat("device \"cuda\": found ", properties.name, " of compute capability ",
+                                               CapabilityText(properties.compute_capability), "; mpc needs ",
+                                               CapabilityText(kOldestComputeCapability), " or later (Ampere, Hopper)"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(CudaApi& api, const CudaDeviceOptions& options) {
+  const absl::StatusOr<int> count = api.DeviceCount();
+  if (!count.ok()) {
+    return absl::UnavailableError(absl::StrCat("device \"cuda\": ", count.status().message()));
+  }
+  if (*count == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("device \"cuda\": the driver sees no GPU (is CUDA_VISIBLE_DEVICES empty?); mpc needs one of "
+                     "compute capability ",
+                     CapabilityText(kOldestComputeCapability), " or later"));
+  }
+  const absl::StatusOr<CudaDeviceProperties> properties = api.Properties();
+  if (!properties.ok()) return properties.status();
+  if (absl::Status status = CheckProperties(*properties); !status.ok()) return status;
+  absl::StatusOr<std::shared_ptr<CudaContext>> context = CudaContext::Create(api, options.use_libraries);
+  if (!context.ok()) return context.status();
+  std::unique_ptr<CudaDevice> device(new CudaDevice);
+  device->arch_ = ArchOf(properties->compute_capability);
+  device->description_ = absl::StrCat(properties->name, " (", device->arch_, ")");
+  device->context_ = *std::move(context);
+  device->kernels_.target = {properties->compute_capability, properties->multiprocessors};
+  device->kernels_.use_libraries = options.use_libraries;
+  device->kernels_.handles = device->context_->handles();
+  device->tuner_ = std::make_shared<KernelTuner>(
+      device->context_, absl::StrCat(properties->name, " with ", properties->multiprocessors, " multiprocessors, ",
+                                     options.use_libraries ? api.LibraryVersions() : "no libraries"));
+  return device;
+}
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::ForTarget(std::string_view arch,
+                                                                  const CudaDeviceOptions& options) {
+  std::string known;
+  for (const KnownTarget& candidate : kKnownTargets) {
+    absl::StrAppend(&known, known.empty() ? "" : ", ", "\"", std::string(candidate.arch), "\"");
+    if (candidate.arch != arch) continue;
+    std::unique_ptr<CudaDevice> device(new CudaDevice);
+    device->arch_ = std::string(arch);
+    device->description_ = absl::StrCat("a target that is only compiled for (", device->arch_, ")");
+    device->kernels_.target = candidate.target;
+    device->kernels_.use_libraries = options.use_libraries;
+    return device;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", std::string(arch), "\" is no architecture that mpc compiles for; known: ", known));
+}
+
+cuda::KernelContext CudaDevice::KernelsOf(bool allow_tf32) const {
+  cuda::KernelContext kernels = kernels_;
+  kernels.allow_tf32 = allow_tf32;
+  return kernels;
+}
+
+absl::StatusOr<std::string> CudaDevice::Choose(const Program& program, const KernelSpec& spec,
+                                               const cuda::KernelContext& kernels, const PlanOptions& options) const {
+  std::string choice = ChoiceFor(program, spec);
+  if (!choice.empty() || (!options.tune && options.choice_cache.empty())) return choice;
+  if (tuner_ == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("kernels are timed, and choices cached, for a GPU that is here; this is ", description_));
+  }
+  return tuner_->Choose(spec, kernels, options);
+}
+
+absl::StatusOr<InstructionPlan> CudaDevice::Plan(const Program& program, const Instruction& instruction,
+                                                 const PlanOptions& options) const {
+  if (IsGenerated(instruction.kernel)) return InstructionPlan{instruction.workspace_bytes, {}};
+  absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, instruction);
+  if (!spec.ok()) return spec.status();
+  cuda::KernelContext kernels = KernelsOf(options.allow_tf32 || program.allow_tf32);
+  absl::StatusOr<std::string> choice = Choose(program, *spec, kernels, options);
+  if (!choice.ok()) return choice.status();
+  kernels.choice = *std::move(choice);
+  absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(*spec, kernels);
+  if (!kernel.ok()) return kernel.status();
+  InstructionPlan plan;
+  plan.workspace_bytes = (*kernel)->workspace_bytes();
+  if (std::string made = (*kernel)->choice(); !made.empty()) plan.choice = {cuda::ChoiceKey(*spec), std::move(made)};
+  return plan;
+}
+
+bool CudaDevice::MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const {
+  return cuda::MayAlias(kernel, output, input);
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> CudaDevice::Load(std::shared_ptr<const Program> program,
+                                                             const StateStore& state,
+                                                             const LoadOptions& options) const {
+  if (program == nullptr) return absl::InvalidArgumentError("there is no program to load");
+  if (program->device != name()) {
+    return absl::InvalidArgumentError(absl::StrCat("program \"", program->name, "\" was compiled for device \"",
+                                                   program->device, "\", not for \"cuda\""));
+  }
+  if (context_ == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("program \"", program->name, "\" cannot run on ", description_,
+                                                      "; load it on the device \"cuda\""));
+  }
+  if (program->arch != arch_) {
+    return absl::FailedPreconditionError(absl::StrCat("program \"", program->name, "\" was compiled for \"",
+                                                      program->arch, "\"; this device is ", description_));
+  }
+  if (options.steps_per_launch < 1 || options.steps_per_launch > kMostStepsPerLaunch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("steps_per_launch is 1 to ", kMostStepsPerLaunch, ", got ", options.steps_per_launch));
+  }
+  if (absl::Status status = CheckProgram(*program); !status.ok()) return status;
+  absl::StatusOr<StateEntries> entries = BindState(*program, state);
+  if (!entries.ok()) return entries.status();
+  const cuda::KernelContext kernels = KernelsOf(program->allow_tf32);
+  return CudaExecutable::Create(context_, std::move(program), *entries, kernels, options);
+}
+
+}  // namespace mpc::runtime

@@ -1,0 +1,57 @@
+// A GPU as a device, over a table of CUDA calls.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kernels/cuda/kernel.h"
+#include "runtime/cuda/cuda_api.h"
+#include "runtime/executable.h"
+
+namespace mpc::runtime {
+
+class CudaContext;
+class KernelTuner;
+
+struct CudaDeviceOptions {
+  /// False: own kernels only. What the emulation needs.
+  bool use_libraries = true;
+};
+
+/// A Program that was planned for sm_80 runs on every GPU of compute capability 8.x, one for sm_90 on 9.x.
+class CudaDevice : public Device {
+ public:
+  /// The GPU behind `api`, which must outlive the device. Errors (UNAVAILABLE): no device, a driver too old, a compute
+  /// capability below 8.0.
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(CudaApi& api, const CudaDeviceOptions& options = {});
+
+  /// A GPU that is only compiled for. Errors (INVALID_ARGUMENT): an unknown architecture, with those that are known.
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> ForTarget(std::string_view arch,
+                                                               const CudaDeviceOptions& options = {});
+
+  std::string_view name() const override { return "cuda"; }
+  std::string_view arch() const override { return arch_; }
+  absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
+                                       const PlanOptions& options = {}) const override;
+  bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override;
+  absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program, const StateStore& state,
+                                                   const LoadOptions& options = {}) const override;
+
+ private:
+  CudaDevice() = default;
+
+  cuda::KernelContext KernelsOf(bool allow_tf32) const;
+  /// What was chosen for `spec`: by `program` already, by the cache, by timing; empty: leave it to the heuristics.
+  absl::StatusOr<std::string> Choose(const Program& program, const KernelSpec& spec, const cuda::KernelContext& kernels,
+                                     const PlanOptions& options) const;
+
+  std::string arch_;
+  std::string description_;               ///< "NVIDIA H200 (sm_90)"
+  std::shared_ptr<CudaContext> context_;  ///< null: only compiled for
+  std::shared_ptr<KernelTuner> tuner_;    ///< null: only compiled for
+  cuda::KernelContext kernels_;           ///< without a choice
+};
+
+}  // namespace mpc::runtime

@@ -1,0 +1,178 @@
+#include "runtime/cuda/cuda_executable.h"
+
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/cuda/stream_queue.h"
+#include "runtime/program_binding.h"
+
+namespace mpc::runtime {
+
+CudaExecutable::CudaExecutable(std::shared_ptr<CudaContext> context, std::shared_ptr<const Program> program,
+                               const StateEntries& entries, const LoadOptions& options)
+    : context_(std::move(context)),
+      api_(context_->api()),
+      program_(std::move(program)),
+      steps_per_launch_(static_cast<std::size_t>(options.steps_per_launch)),
+      graph_(options.graph),
+      state_(*program_, entries) {}
+
+absl::StatusOr<std::unique_ptr<Executable>> CudaExecutable::Create(std::shared_ptr<CudaContext> context,
+                                                                   std::shared_ptr<const Program> program,
+                                                                   const StateEntries& entries,
+                                                                   const cuda::KernelContext& kernels,
+                                                                   const LoadOptions& options) {
+  const std::lock_guard<std::mutex> lock(context->mutex());
+  std::unique_ptr<CudaExecutable> executable(
+      new CudaExecutable(std::move(context), std::move(program), entries, options));
+  if (absl::Status status = executable->Allocate(entries, kernels); !status.ok()) return status;
+  if (absl::Status status = executable->CreateEvents(); !status.ok()) return status;
+  if (options.graph) {
+    for (Slot& slot : executable->slots_) {
+      const std::size_t index = executable->IndexOf(slot);
+      absl::Status status = executable->Record(index, 1, slot.one_step);
+      if (status.ok() && executable->steps_per_launch_ > 1) {
+        status = executable->Record(index, executable->steps_per_launch_, slot.all_steps);
+      }
+      if (!status.ok()) return status;
+    }
+  }
+  return executable;
+}
+
+CudaExecutable::~CudaExecutable() {
+  // Steps under way use what is given back now.
+  api_.SynchronizeStream(context_->upload_stream()).IgnoreError();
+  context_->Synchronize().IgnoreError();
+}
+
+absl::Status CudaExecutable::Allocate(const StateEntries& entries, const cuda::KernelContext& kernels) {
+  const Program& program = *program_;
+  const std::size_t staging_bytes = InputStaging::DeviceBytes(program, steps_per_launch_);
+  absl::StatusOr<ProgramMemory> memory = ProgramMemory::Create(context_, program, entries, staging_bytes);
+  if (!memory.ok()) return memory.status();
+  memory_ = *std::move(memory);
+  absl::StatusOr<std::unique_ptr<DeviceStep>> step = DeviceStep::Create(api_, program, memory_.addresses(), kernels);
+  absl::Status status = step.status();
+  if (step.ok()) {
+    step_ = *std::move(step);
+    status = inputs_.Create(api_, program, memory_.addresses(), steps_per_launch_);
+    if (status.ok()) status = outputs_.Create(api_, program, memory_.addresses(), steps_per_launch_);
+  }
+  if (!absl::IsResourceExhausted(status)) return status;
+  return MemoryExhausted(*context_, program, staging_bytes, std::string(status.message()));
+}
+
+absl::Status CudaExecutable::CreateEvents() {
+  for (Slot& slot : slots_) {
+    if (absl::Status status = Keep(api_, api_.CreateEvent(false), slot.done); !status.ok()) return status;
+  }
+  for (OwnedEvent* event : {&timed_start_, &timed_begin_, &timed_end_}) {
+    if (absl::Status status = Keep(api_, api_.CreateEvent(true), *event); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaExecutable::Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded) {
+  const CudaApi::Stream stream = context_->capture_stream();
+  if (absl::Status status = api_.BeginCapture(stream); !status.ok()) return status;
+  const absl::Status enqueued = EnqueueSteps(slot, steps, stream);
+  // Also after an error: the stream must leave the capture.
+  const absl::StatusOr<CudaApi::Graph> captured = api_.EndCapture(stream);
+  OwnedGraph graph;
+  if (captured.ok()) graph = OwnedGraph(api_, *captured);
+  if (!enqueued.ok()) return enqueued;
+  if (!captured.ok()) return At(absl::StrCat(program_->name, ", recording its graph"), captured.status());
+  const absl::Status status = Keep(api_, api_.Instantiate(graph.get()), recorded);
+  return status.ok() ? status : At(absl::StrCat(program_->name, ", instantiating its graph"), status);
+}
+
+absl::Status CudaExecutable::EnqueueEnd(std::size_t slot, std::size_t step, CudaApi::Stream stream) const {
+  StreamQueue queue(api_, stream);
+  if (absl::Status status = step_->EnqueueStateCopies(queue); !status.ok()) return status;
+  const absl::Status status = outputs_.Enqueue(api_, slot, step, stream);
+  return status.ok() ? status : At(absl::StrCat(program_->name, ", copies of outputs"), status);
+}
+
+absl::Status CudaExecutable::EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const {
+  StreamQueue queue(api_, stream);
+  for (std::size_t step = 0; step < steps; ++step) {
+    if (step > 0) {
+      if (absl::Status status = state_.EnqueueRefreshesBetweenSteps(*step_, queue); !status.ok()) return status;
+    }
+    if (absl::Status status = inputs_.Enqueue(slot, step, queue); !status.ok()) {
+      return At(absl::StrCat(program_->name, ", copies of inputs"), status);
+    }
+    for (const DeviceStep::Call& call : step_->calls()) {
+      if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
+    }
+    if (absl::Status status = EnqueueEnd(slot, step, stream); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaExecutable::Prepare(Slot& slot, absl::Span<const StepInputs> steps) {
+  const std::size_t index = IndexOf(slot);
+  if (absl::Status status = SaveOutputs(slot, steps.size()); !status.ok()) return status;
+  if (!slot.finished && !inputs_.empty()) {
+    // The host is two launches ahead: the pinned memory may still be read.
+    const absl::StatusOr<bool> uploaded = api_.EventDone(inputs_.uploaded(index));
+    if (!uploaded.ok()) return uploaded.status();
+    if (!*uploaded) {
+      if (absl::Status status = api_.SynchronizeEvent(inputs_.uploaded(index)); !status.ok()) return status;
+    }
+  }
+  for (std::size_t step = 0; step < steps.size(); ++step) inputs_.Write(index, step, steps[step]);
+  StreamQueue queue(api_, context_->compute_stream());
+  if (absl::Status status = state_.BringUpToDate(*step_, queue); !status.ok()) return status;
+  return inputs_.Upload(*context_, index, steps.size(), slot.steps == 0 ? nullptr : slot.done.get());
+}
+
+absl::Status CudaExecutable::Finish(Slot& slot, std::size_t steps) {
+  if (absl::Status status = api_.RecordEvent(slot.done.get(), context_->compute_stream()); !status.ok()) return status;
+  slot.first_step = steps_;
+  slot.steps = steps;
+  slot.finished = false;
+  state_.MarkStepsStarted(steps);
+  steps_ += steps;
+  ++launches_;
+  return absl::OkStatus();
+}
+
+absl::Status CudaExecutable::Launch(absl::Span<const StepInputs> steps) {
+  if (!failure_.ok()) return failure_;
+  for (const StepInputs& inputs : steps) {
+    if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
+  }
+  const std::lock_guard<std::mutex> lock(context_->mutex());
+  Slot& slot = slots_[launches_ % kLaunchSlots];
+  if (absl::Status status = Prepare(slot, steps); !status.ok()) return Fail(status, steps_, steps.size());
+  const OwnedGraphExec& graph = steps.size() == 1 ? slot.one_step : slot.all_steps;
+  absl::Status status = graph_ ? api_.LaunchGraph(graph.get(), context_->compute_stream())
+                               : EnqueueSteps(IndexOf(slot), steps.size(), context_->compute_stream());
+  if (status.ok()) status = Finish(slot, steps.size());
+  return status.ok() ? status : Fail(status, steps_, steps.size());
+}
+
+absl::Status CudaExecutable::Run(StepInputs inputs) { return Launch(absl::MakeConstSpan(&inputs, 1)); }
+
+absl::Status CudaExecutable::RunSteps(absl::Span<const StepInputs> steps) {
+  if (steps.size() > steps_per_launch_) {
+    return absl::InvalidArgumentError(absl::StrCat("program \"", program_->name, "\" was loaded for at most ",
+                                                   steps_per_launch_, " steps a launch, got ", steps.size()));
+  }
+  if (steps.empty()) return absl::OkStatus();
+  if (!graph_ || steps.size() == steps_per_launch_) return Launch(steps);
+  for (const StepInputs& inputs : steps) {
+    if (absl::Status status = Run(inputs); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+MemoryUse CudaExecutable::memory() const {
+  return {program_->arena_bytes, program_->state_bytes(),
+          program_->constants.size() + InputStaging::DeviceBytes(*program_, steps_per_launch_) + step_->extra_bytes()};
+}
+
+}  // namespace mpc::runtime

@@ -1,0 +1,104 @@
+// A Program on a GPU. At Load everything is allocated and the step is recorded as CUDA graphs; from then on a launch
+// writes the inputs, starts their upload and the graph, and returns: the host is at most two launches ahead.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/cuda/cuda_context.h"
+#include "runtime/cuda/device_state.h"
+#include "runtime/cuda/device_step.h"
+#include "runtime/cuda/handles.h"
+#include "runtime/cuda/input_staging.h"
+#include "runtime/cuda/output_ring.h"
+#include "runtime/cuda/program_memory.h"
+#include "runtime/executable.h"
+
+namespace mpc::runtime {
+
+class CudaExecutable : public Executable {
+ public:
+  /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of kernels,
+  /// RESOURCE_EXHAUSTED, CUDA's.
+  static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<CudaContext> context,
+                                                            std::shared_ptr<const Program> program,
+                                                            const StateEntries& entries,
+                                                            const cuda::KernelContext& kernels,
+                                                            const LoadOptions& options);
+  ~CudaExecutable() override;
+
+  absl::Status Run(StepInputs inputs) override;
+  absl::Status RunSteps(absl::Span<const StepInputs> steps) override;
+  int steps_per_launch() const override { return static_cast<int>(steps_per_launch_); }
+  absl::Span<const std::uint8_t> output(std::size_t index) const override;
+  std::uint64_t steps_started() const override { return steps_; }
+  std::uint64_t steps_kept() const override { return kLaunchSlots * steps_per_launch_; }
+  absl::StatusOr<absl::Span<const std::uint8_t>> OutputOfStep(std::uint64_t step, std::size_t index) const override;
+  absl::Status Wait() override;
+  absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) override;
+  MemoryUse memory() const override;
+  const Program& program() const override { return *program_; }
+
+ private:
+  /// What one launch under way occupies. Launches use the slots in turn.
+  struct Slot {
+    OwnedEvent done;
+    OwnedGraphExec one_step, all_steps;  ///< empty where the graph is off
+    std::uint64_t first_step = 0;
+    std::size_t steps = 0;         ///< of the last launch; 0 before the first
+    mutable bool finished = true;  ///< known to be done
+  };
+
+  CudaExecutable(std::shared_ptr<CudaContext> context, std::shared_ptr<const Program> program,
+                 const StateEntries& entries, const LoadOptions& options);
+
+  absl::Status Allocate(const StateEntries& entries, const cuda::KernelContext& kernels);
+  absl::Status CreateEvents();
+  /// Records the work of `steps` steps in `slot`.
+  absl::Status Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded);
+
+  absl::Status Launch(absl::Span<const StepInputs> steps);
+  /// What comes before the device's work of a launch: the slot becomes free, inputs and state travel.
+  absl::Status Prepare(Slot& slot, absl::Span<const StepInputs> steps);
+  /// The instructions of `steps` steps with the copies around them.
+  absl::Status EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const;
+  absl::Status EnqueueEnd(std::size_t slot, std::size_t step, CudaApi::Stream stream) const;
+  /// What comes after it.
+  absl::Status Finish(Slot& slot, std::size_t steps);
+  absl::StatusOr<std::vector<InstructionTime>> TimeCalls();
+  absl::StatusOr<double> TimeSinceStart(CudaApi::Event event);
+
+  std::size_t IndexOf(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
+  /// Waits until the launch that used `slot` last is done.
+  absl::Status WaitFor(const Slot& slot) const;
+  /// Keeps what Prepare would overwrite although it is among the last steps_kept().
+  absl::Status SaveOutputs(const Slot& slot, std::size_t new_steps);
+  /// Remembers `status` as what every later call fails with, and says which steps it was.
+  absl::Status Fail(const absl::Status& status, std::uint64_t first_step, std::size_t steps) const;
+
+  std::shared_ptr<CudaContext> context_;
+  CudaApi& api_;
+  std::shared_ptr<const Program> program_;
+  std::size_t steps_per_launch_;
+  bool graph_;
+  ProgramMemory memory_;
+  std::unique_ptr<DeviceStep> step_;
+  mutable DeviceState state_;
+  InputStaging inputs_;
+  OutputRing outputs_;
+  std::array<Slot, kLaunchSlots> slots_;
+  OwnedEvent timed_start_, timed_begin_, timed_end_;
+  std::size_t launches_ = 0;
+  std::uint64_t steps_ = 0;
+  mutable absl::Status failure_;
+};
+
+}  // namespace mpc::runtime

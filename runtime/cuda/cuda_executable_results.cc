@@ -1,0 +1,127 @@
+// What the host reads back from a CudaExecutable: outputs, errors, times.
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/cuda/cuda_executable.h"
+#include "runtime/cuda/stream_queue.h"
+#include "runtime/program_binding.h"
+
+namespace mpc::runtime {
+
+absl::Status CudaExecutable::Fail(const absl::Status& status, std::uint64_t first_step, std::size_t steps) const {
+  if (!failure_.ok()) return failure_;
+  const std::string where = steps == 1 ? absl::StrCat("step ", first_step)
+                                       : absl::StrCat("steps ", first_step, " to ", first_step + steps - 1);
+  failure_ = absl::Status(status.code(), absl::StrCat("program \"", program_->name, "\", ", where,
+                                                      " or work started before: ", status.message()));
+  state_.MarkBroken(failure_);
+  return failure_;
+}
+
+absl::Status CudaExecutable::WaitFor(const Slot& slot) const {
+  if (!failure_.ok()) return failure_;
+  if (slot.finished) return absl::OkStatus();
+  const absl::StatusOr<bool> done = api_.EventDone(slot.done.get());
+  absl::Status status = done.status();
+  if (done.ok() && !*done) status = api_.SynchronizeEvent(slot.done.get());
+  slot.finished = true;
+  if (status.ok()) return status;
+  const char* const how_to_find_it =
+      graph_
+          ? "the step ran as one graph, so that the instruction is not known: run it with the graph off "
+            "(LoadOptions::graph = false, --graph=off) and CUDA_LAUNCH_BLOCKING=1 in the environment"
+          : "it failed after it was started, so that the instruction is not known: set CUDA_LAUNCH_BLOCKING=1 in the "
+            "environment";
+  return Fail(absl::Status(status.code(), absl::StrCat(status.message(), "; ", how_to_find_it)), slot.first_step,
+              slot.steps);
+}
+
+absl::Status CudaExecutable::Wait() {
+  for (std::size_t i = 0; i < kLaunchSlots; ++i) {
+    // The older launch first: it is the one to blame.
+    if (absl::Status status = WaitFor(slots_[(launches_ + i) % kLaunchSlots]); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaExecutable::SaveOutputs(const Slot& slot, std::size_t new_steps) {
+  if (slot.steps == 0) return absl::OkStatus();
+  const std::uint64_t steps_then = steps_ + new_steps;
+  const std::uint64_t oldest_kept = steps_then < steps_kept() ? 0 : steps_then - steps_kept();
+  if (slot.first_step + slot.steps <= oldest_kept) return absl::OkStatus();
+  if (absl::Status status = WaitFor(slot); !status.ok()) return status;
+  for (std::size_t step = 0; step < slot.steps; ++step) {
+    outputs_.Save(IndexOf(slot), step, slot.first_step + step);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Span<const std::uint8_t>> CudaExecutable::OutputOfStep(std::uint64_t step,
+                                                                            std::size_t index) const {
+  if (step >= steps_ || step + steps_kept() < steps_ || index >= program_->outputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("program \"", program_->name, "\" keeps the ", program_->outputs.size(), " outputs of its last ",
+                     steps_kept(), " steps; asked for output ", index, " of step ", step, " of ", steps_));
+  }
+  for (const Slot& slot : slots_) {
+    if (step < slot.first_step || step >= slot.first_step + slot.steps) continue;
+    if (absl::Status status = WaitFor(slot); !status.ok()) return status;
+    return outputs_.Get(IndexOf(slot), step - slot.first_step, index);
+  }
+  return outputs_.Saved(step, index);
+}
+
+absl::Span<const std::uint8_t> CudaExecutable::output(std::size_t index) const {
+  if (steps_ == 0 || index >= program_->outputs.size()) return {};
+  const absl::StatusOr<absl::Span<const std::uint8_t>> last = OutputOfStep(steps_ - 1, index);
+  return last.ok() ? *last : absl::Span<const std::uint8_t>();
+}
+
+absl::StatusOr<double> CudaExecutable::TimeSinceStart(CudaApi::Event event) {
+  if (absl::Status status = api_.RecordEvent(event, context_->compute_stream()); !status.ok()) return status;
+  if (absl::Status status = api_.SynchronizeEvent(event); !status.ok()) return status;
+  const absl::StatusOr<double> milliseconds = api_.ElapsedMilliseconds(timed_start_.get(), event);
+  if (!milliseconds.ok()) return milliseconds.status();
+  return *milliseconds * 1000;
+}
+
+absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls() {
+  std::vector<InstructionTime> times;
+  StreamQueue queue(api_, context_->compute_stream());
+  for (const DeviceStep::Call& call : step_->calls()) {
+    const absl::StatusOr<double> begin = TimeSinceStart(timed_begin_.get());
+    if (!begin.ok()) return begin.status();
+    if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
+    const absl::StatusOr<double> end = TimeSinceStart(timed_end_.get());
+    // The device was idle before, so that this call is to blame.
+    if (!end.ok()) return At(DescribeInstruction(*program_, call.instruction), end.status());
+    times.push_back({call.instruction, *begin, *end - *begin});
+  }
+  return times;
+}
+
+absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs inputs) {
+  if (!failure_.ok()) return failure_;
+  if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
+  if (absl::Status status = Wait(); !status.ok()) return status;
+  const std::lock_guard<std::mutex> lock(context_->mutex());
+  Slot& slot = slots_[launches_ % kLaunchSlots];
+  const CudaApi::Stream stream = context_->compute_stream();
+  StreamQueue queue(api_, stream);
+  absl::Status status = Prepare(slot, absl::MakeConstSpan(&inputs, 1));
+  if (status.ok()) status = api_.RecordEvent(timed_start_.get(), stream);
+  if (status.ok()) status = inputs_.Enqueue(IndexOf(slot), 0, queue);
+  std::vector<InstructionTime> times;
+  if (status.ok()) {
+    absl::StatusOr<std::vector<InstructionTime>> measured = TimeCalls();
+    status = measured.status();
+    if (measured.ok()) times = *std::move(measured);
+  }
+  if (status.ok()) status = EnqueueEnd(IndexOf(slot), 0, stream);
+  if (status.ok()) status = Finish(slot, 1);
+  if (!status.ok()) return Fail(status, steps_, 1);
+  return times;
+}
+
+}  // namespace mpc::runtime

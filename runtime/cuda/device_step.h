@@ -1,0 +1,88 @@
+// The work of one step with every address resolved: what is enqueued on a stream, or recorded as a graph.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/cuda/copies.h"
+#include "kernels/cuda/kernel.h"
+#include "runtime/cuda/cuda_api.h"
+#include "runtime/cuda/generated_kernel.h"
+#include "runtime/cuda/handles.h"
+#include "runtime/program.h"
+
+namespace mpc::runtime {
+
+/// Where a Program's values lie on the device.
+struct DeviceAddresses {
+  std::byte* arena = nullptr;
+  std::byte* constants = nullptr;
+  std::vector<void*> state;  ///< one a binding
+
+  void* Of(const Value& value) const;
+};
+
+class DeviceStep {
+ public:
+  /// One kernel: an instruction, or several that share a launch.
+  struct Call {
+    std::unique_ptr<cuda::Kernel> kernel;
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    void* workspace = nullptr;
+    std::size_t instruction = 0;  ///< the first one
+    std::size_t instructions = 1;
+    std::string range;  ///< its name in profiles: the Cell path and the mnemonic
+  };
+
+  /// Creates the kernels of `program`, which outlives the step, and allocates what groups need beyond it. Errors: those
+  /// of kernels, with the instruction and its Cell; a workspace that is too small for the kernel; an output that
+  /// overlaps what its kernel still reads.
+  static absl::StatusOr<std::unique_ptr<DeviceStep>> Create(CudaApi& api, const Program& program,
+                                                            DeviceAddresses addresses,
+                                                            const cuda::KernelContext& context);
+
+  const std::vector<Call>& calls() const { return calls_; }
+  /// Rebuilds derived state: one a Program::refreshes.
+  const std::vector<Call>& refreshes() const { return refreshes_; }
+  const DeviceAddresses& addresses() const { return addresses_; }
+  /// Device memory of groups' workspaces.
+  std::size_t extra_bytes() const { return extra_bytes_; }
+
+  /// Enqueues one call. Errors: the kernel's, with the program, the instruction and its Cell.
+  absl::Status Enqueue(const Call& call, cuda::LaunchQueue& queue) const;
+  absl::Status EnqueueStateCopies(cuda::LaunchQueue& queue) const;
+
+ private:
+  DeviceStep(CudaApi& api, const Program& program, DeviceAddresses addresses)
+      : api_(api), program_(program), addresses_(std::move(addresses)) {}
+
+  absl::StatusOr<Call> MakeCall(const Instruction& instruction, cuda::KernelContext context);
+  absl::StatusOr<Call> MakeGroup(std::size_t first, std::size_t count, const cuda::KernelContext& context);
+  void AddOperands(const Instruction& instruction, Call& call) const;
+  absl::Status AddCalls(const cuda::KernelContext& context);
+  absl::Status AddRefreshes(const cuda::KernelContext& context);
+  absl::Status PlaceGroupWorkspaces();
+  void AddStateCopies();
+  std::string Describe(const Call& call) const;
+
+  CudaApi& api_;
+  const Program& program_;
+  DeviceAddresses addresses_;
+  GeneratedCode code_;
+  std::vector<Call> calls_;
+  std::vector<Call> refreshes_;
+  std::vector<std::vector<cuda::CopyRange>> state_copies_;  ///< one after another; those of one at once
+  DeviceMemory group_workspace_;
+  std::size_t extra_bytes_ = 0;
+};
+
+/// The choice that `program` made for `spec`; empty where it made none.
+std::string ChoiceFor(const Program& program, const KernelSpec& spec);
+
+}  // namespace mpc::runtime

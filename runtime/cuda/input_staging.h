@@ -1,0 +1,61 @@
+// The way of inputs to the device: the host writes them into pinned memory, a stream of their own carries them into
+// device memory beside the step before, and the step copies them to where its kernels read them. Two of each, used in
+// turn.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "kernels/cuda/copies.h"
+#include "runtime/cuda/cuda_context.h"
+#include "runtime/cuda/device_step.h"
+#include "runtime/executable.h"
+#include "runtime/program.h"
+
+namespace mpc::runtime {
+
+/// Launches that may be under way at once: one runs, one waits.
+inline constexpr std::size_t kLaunchSlots = 2;
+
+class InputStaging {
+ public:
+  /// Room for the inputs of `steps` steps in each slot. Errors: no memory.
+  absl::Status Create(CudaApi& api, const Program& program, const DeviceAddresses& addresses, std::size_t steps);
+
+  /// Copies the inputs of step `step` of a launch into the pinned memory of `slot`, which no upload reads any more.
+  void Write(std::size_t slot, std::size_t step, StepInputs inputs);
+
+  /// Sends what was written for `steps` steps. The upload waits for `slot_free`, recorded when the launch that used the
+  /// slot before had done with it (null: none did); the compute stream waits for the upload.
+  absl::Status Upload(CudaContext& context, std::size_t slot, std::size_t steps, CudaApi::Event slot_free);
+
+  /// Recorded when the upload of a slot is complete: its pinned memory may be written again.
+  CudaApi::Event uploaded(std::size_t slot) const { return slots_[slot].uploaded.get(); }
+
+  /// Enqueues the copies from the slot into the arena, for step `step` of a launch.
+  absl::Status Enqueue(std::size_t slot, std::size_t step, cuda::LaunchQueue& queue) const {
+    return cuda::EnqueueCopies(to_arena_[slot * steps_ + step], queue);
+  }
+
+  bool empty() const { return stride_ == 0; }
+  /// On the device, for `steps` steps a launch.
+  static std::size_t DeviceBytes(const Program& program, std::size_t steps);
+
+ private:
+  struct Slot {
+    PinnedMemory pinned;
+    DeviceMemory device;
+    OwnedEvent uploaded;
+  };
+
+  std::array<Slot, kLaunchSlots> slots_;
+  std::vector<std::vector<cuda::CopyRange>> to_arena_;  ///< [slot * steps + step]
+  std::vector<std::size_t> offsets_;                    ///< one an input
+  std::size_t stride_ = 0;                              ///< bytes of a step's inputs
+  std::size_t steps_ = 0;
+};
+
+}  // namespace mpc::runtime

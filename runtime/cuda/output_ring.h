@@ -1,0 +1,60 @@
+// Outputs of the last steps in pinned memory: the device writes them there at the end of each step, the host reads them
+// while later steps run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "kernels/cuda/copies.h"
+#include "runtime/cuda/cuda_api.h"
+#include "runtime/cuda/device_step.h"
+#include "runtime/cuda/handles.h"
+#include "runtime/cuda/input_staging.h"
+#include "runtime/program.h"
+
+namespace mpc::runtime {
+
+class OutputRing {
+ public:
+  /// Room for the outputs of `steps` steps in each slot, and for what Save keeps. Errors: no memory.
+  absl::Status Create(CudaApi& api, const Program& program, const DeviceAddresses& addresses, std::size_t steps);
+
+  /// Enqueues the copies of the outputs of step `step` of a launch, at its end.
+  absl::Status Enqueue(CudaApi& api, std::size_t slot, std::size_t step, CudaApi::Stream stream) const;
+
+  /// Output `index` of step `step` of the launch that used `slot`. The launch is done.
+  absl::Span<const std::uint8_t> Get(std::size_t slot, std::size_t step, std::size_t index) const {
+    return At(Place(slot, step), index);
+  }
+
+  /// Keeps the outputs of one step of a launch that is done, under its number: the slot is about to be used again.
+  void Save(std::size_t slot, std::size_t step, std::uint64_t number);
+  /// What Save kept of step `number`, one of the last kLaunchSlots * steps.
+  absl::Span<const std::uint8_t> Saved(std::uint64_t number, std::size_t index) const;
+
+ private:
+  /// The copies of one step's outputs.
+  struct Copies {
+    std::vector<cuda::CopyRange> small;  ///< in one launch
+    std::vector<cuda::CopyRange> large;  ///< one by one
+  };
+
+  const std::byte* Place(std::size_t slot, std::size_t step) const {
+    return static_cast<const std::byte*>(pinned_.get()) + (slot * steps_ + step) * stride_;
+  }
+  absl::Span<const std::uint8_t> At(const std::byte* place, std::size_t index) const {
+    return {reinterpret_cast<const std::uint8_t*>(place) + offsets_[index], bytes_[index]};
+  }
+
+  PinnedMemory pinned_;
+  std::vector<Copies> copies_;  ///< [slot * steps + step]
+  std::vector<std::byte> saved_;
+  std::vector<std::size_t> offsets_, bytes_;  ///< one an output
+  std::size_t stride_ = 0;                    ///< bytes of a step's outputs
+  std::size_t steps_ = 0;
+};
+
+}  // namespace mpc::runtime

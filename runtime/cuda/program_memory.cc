@@ -1,0 +1,75 @@
+#include "runtime/cuda/program_memory.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace mpc::runtime {
+namespace {
+
+/// `status`, with the plan where memory is what failed.
+absl::Status Explain(CudaContext& context, const Program& program, std::size_t staging_bytes,
+                     const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  return MemoryExhausted(context, program, staging_bytes, std::string(status.message()));
+}
+
+/// Gives `entry` a copy on the device of `context` if it has none.
+absl::Status BindEntry(const std::shared_ptr<CudaContext>& context, StateEntry& entry) {
+  if (entry.device_copy() == nullptr) {
+    absl::StatusOr<std::unique_ptr<CudaStateCopy>> copy = CudaStateCopy::Create(context, entry.spec().bytes());
+    if (copy.ok()) entry.set_device_copy(*std::move(copy));
+    return copy.status();
+  }
+  const auto* copy = dynamic_cast<const CudaStateCopy*>(entry.device_copy());
+  if (copy != nullptr && copy->context() == context.get()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("state \"", entry.name(), "\" lives on another device; one StateStore serves one GPU"));
+}
+
+}  // namespace
+
+absl::Status MemoryExhausted(CudaContext& context, const Program& program, std::size_t staging_bytes,
+                             std::string_view reason) {
+  const absl::StatusOr<CudaMemoryInfo> memory = context.api().MemoryInfo();
+  const std::string free = memory.ok() ? absl::StrCat(memory->free_bytes, " of ", memory->total_bytes) : "unknown";
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "program \"", program.name, "\" does not fit into the device's memory: it plans an arena of ",
+      program.arena_bytes, " bytes (its peak of temporaries), ", program.state_bytes(), " bytes of state and ",
+      program.constants.size() + staging_bytes, " bytes of constants and staging; bytes free: ", free,
+      reason.empty() ? "" : absl::StrCat(" (", std::string(reason), ")"), ". A smaller batch needs a smaller arena"));
+}
+
+absl::StatusOr<ProgramMemory> ProgramMemory::Create(const std::shared_ptr<CudaContext>& context, const Program& program,
+                                                    const StateEntries& entries, std::size_t staging_bytes) {
+  const absl::StatusOr<CudaMemoryInfo> memory = context->api().MemoryInfo();
+  if (!memory.ok()) return memory.status();
+  std::size_t needed = program.arena_bytes + program.constants.size() + staging_bytes;
+  for (const std::shared_ptr<StateEntry>& entry : entries) {
+    if (entry->device_copy() == nullptr) needed += entry->spec().bytes();
+  }
+  if (needed > memory->free_bytes) return MemoryExhausted(*context, program, staging_bytes, "");
+
+  CudaApi& api = context->api();
+  ProgramMemory placed;
+  absl::Status status = Allocate(api, program.arena_bytes, placed.arena_);
+  if (status.ok()) status = Allocate(api, program.constants.size(), placed.constants_);
+  if (status.ok() && !program.constants.empty()) {
+    status = api.Copy(placed.constants_.get(), program.constants.data(), program.constants.size(),
+                      CudaCopy::kHostToDevice, context->compute_stream());
+    if (status.ok()) status = context->Synchronize();
+  }
+  for (const std::shared_ptr<StateEntry>& entry : entries) {
+    if (status.ok()) status = BindEntry(context, *entry);
+  }
+  if (!status.ok()) return Explain(*context, program, staging_bytes, status);
+  placed.addresses_.arena = static_cast<std::byte*>(placed.arena_.get());
+  placed.addresses_.constants = static_cast<std::byte*>(placed.constants_.get());
+  for (const std::shared_ptr<StateEntry>& entry : entries) {
+    placed.addresses_.state.push_back(entry->device_copy()->data());
+  }
+  return placed;
+}
+
+}  // namespace mpc::runtime

@@ -1,0 +1,95 @@
+#include "runtime/cuda/step_groups.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/kernel.h"
+
+namespace mpc::runtime {
+namespace {
+
+/// True if two values share bytes that a step writes.
+bool Overlap(const Value& a, const Value& b) {
+  if (a.storage == Storage::kConstant || b.storage == Storage::kConstant) return false;
+  if (a.storage == Storage::kState || b.storage == Storage::kState) return a.storage == b.storage && a.index == b.index;
+  return a.offset < b.offset + b.spec.bytes() && b.offset < a.offset + a.spec.bytes();
+}
+
+/// The storage that a unit of work reads and writes.
+struct Uses {
+  std::vector<const Value*> reads, writes;
+
+  bool IndependentOf(const Uses& other) const {
+    return !AnyOverlap(writes, other.writes) && !AnyOverlap(writes, other.reads) && !AnyOverlap(reads, other.writes);
+  }
+  void Add(const Uses& other) {
+    reads.insert(reads.end(), other.reads.begin(), other.reads.end());
+    writes.insert(writes.end(), other.writes.begin(), other.writes.end());
+  }
+
+ private:
+  static bool AnyOverlap(const std::vector<const Value*>& some, const std::vector<const Value*>& others) {
+    return std::any_of(some.begin(), some.end(), [&](const Value* a) {
+      return std::any_of(others.begin(), others.end(), [&](const Value* b) { return Overlap(*a, *b); });
+    });
+  }
+};
+
+Uses UsesOf(const Program& program, const Instruction& instruction) {
+  Uses uses;
+  for (ValueId id : instruction.inputs) uses.reads.push_back(&program.values[id]);
+  for (ValueId id : instruction.outputs) {
+    if (id != kNoValue) uses.writes.push_back(&program.values[id]);
+  }
+  return uses;
+}
+
+bool SameTypes(const Program& program, const std::vector<ValueId>& some, const std::vector<ValueId>& others) {
+  return std::equal(some.begin(), some.end(), others.begin(), others.end(), [&](ValueId a, ValueId b) {
+    if (a == kNoValue || b == kNoValue) return a == b;
+    return program.values[a].spec.dtype == program.values[b].spec.dtype;
+  });
+}
+
+bool MayShareALaunch(const Program& program, const Instruction& a, const Instruction& b) {
+  return a.kernel == b.kernel && cuda::MayGroup(a.kernel) && a.attributes == b.attributes &&
+         SameTypes(program, a.inputs, b.inputs) && SameTypes(program, a.outputs, b.outputs);
+}
+
+}  // namespace
+
+std::vector<InstructionRange> GroupInstructions(const Program& program) {
+  std::vector<InstructionRange> ranges;
+  Uses group;
+  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    const Instruction& instruction = program.instructions[i];
+    const Uses uses = UsesOf(program, instruction);
+    if (!ranges.empty() && MayShareALaunch(program, program.instructions[ranges.back().first], instruction) &&
+        uses.IndependentOf(group)) {
+      ++ranges.back().count;
+      group.Add(uses);
+    } else {
+      ranges.push_back({i, 1});
+      group = uses;
+    }
+  }
+  return ranges;
+}
+
+std::vector<InstructionRange> GroupStateCopies(const Program& program) {
+  std::vector<InstructionRange> ranges;
+  Uses group;
+  for (std::size_t i = 0; i < program.state_copies.size(); ++i) {
+    const StateCopy& copy = program.state_copies[i];
+    const Uses uses{{&program.values[copy.from]}, {&program.values[copy.to]}};
+    if (!ranges.empty() && uses.IndependentOf(group)) {
+      ++ranges.back().count;
+      group.Add(uses);
+    } else {
+      ranges.push_back({i, 1});
+      group = uses;
+    }
+  }
+  return ranges;
+}
+
+}  // namespace mpc::runtime

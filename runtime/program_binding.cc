@@ -1,0 +1,142 @@
+#include "runtime/program_binding.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/program_check.h"
+
+namespace mpc::runtime {
+namespace {
+
+/// True if two values share bytes: of one state entry, or of the arena.
+bool ShareStorage(const Value& a, const Value& b) {
+  if (a.storage == Storage::kConstant || b.storage == Storage::kConstant) return false;
+  if (a.storage == Storage::kState || b.storage == Storage::kState) {
+    return a.storage == b.storage && a.index == b.index;
+  }
+  return a.offset < b.offset + b.spec.bytes() && b.offset < a.offset + a.spec.bytes();
+}
+
+/// True if `output` lies exactly where `input` does, element for element.
+bool SamePlace(const Value& output, const Value& input) {
+  const bool begins_there = output.storage == Storage::kState || output.offset == input.offset;
+  return begins_there && output.spec.dtype == input.spec.dtype && output.spec.bytes() == input.spec.bytes();
+}
+
+bool TouchesWorkspace(const Value& value, const Instruction& instruction) {
+  if (value.storage != Storage::kTemporary && value.storage != Storage::kInput) return false;
+  return value.offset < instruction.workspace_offset + instruction.workspace_bytes &&
+         instruction.workspace_offset < value.offset + value.spec.bytes();
+}
+
+}  // namespace
+
+absl::Status At(const std::string& place, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(place, ": ", status.message()));
+}
+
+absl::StatusOr<KernelSpec> MakeKernelSpec(const Program& program, const Instruction& instruction) {
+  KernelSpec spec;
+  spec.name = instruction.kernel;
+  spec.attributes = instruction.attributes;
+  const auto in_range = [&](ValueId id) { return id >= 0 && static_cast<std::size_t>(id) < program.values.size(); };
+  for (ValueId id : instruction.inputs) {
+    if (!in_range(id)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(instruction.kernel, " reads value ", id, " of ", program.values.size()));
+    }
+    spec.inputs.push_back(program.values[id].spec);
+  }
+  for (ValueId id : instruction.outputs) {
+    if (id != kNoValue && !in_range(id)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(instruction.kernel, " writes value ", id, " of ", program.values.size()));
+    }
+    spec.output_used.push_back(id != kNoValue);
+    spec.outputs.push_back(id == kNoValue ? TensorSpec{} : program.values[id].spec);
+  }
+  return spec;
+}
+
+std::string DescribeInstruction(const Program& program, std::size_t position) {
+  const Instruction& instruction = program.instructions[position];
+  return absl::StrCat(program.name, ", instruction ", position, " (", instruction.kernel,
+                      instruction.scope.empty() ? "" : " in ", instruction.scope, ")");
+}
+
+absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore& store) {
+  const std::vector<StateUse> uses = FindStateUses(program);
+  std::vector<std::shared_ptr<StateEntry>> entries;
+  std::vector<std::string> problems;
+  bool missing = false;
+  for (std::size_t i = 0; i < program.state.size(); ++i) {
+    const StateBinding& binding = program.state[i];
+    std::shared_ptr<StateEntry> entry = store.Find(binding.name);
+    if (entry == nullptr) {
+      missing = true;
+      problems.push_back(
+          absl::StrCat("\"", binding.name, "\" (", binding.role, ", ", binding.spec.ToString(), ") is missing"));
+    } else if (entry->spec() != binding.spec) {
+      problems.push_back(
+          absl::StrCat("\"", binding.name, "\" is ", entry->spec().ToString(), ", expected ", binding.spec.ToString()));
+    } else if (uses[i].read_before_written && !entry->initialised()) {
+      problems.push_back(absl::StrCat("\"", binding.name, "\" is read but was never initialised"));
+    }
+    entries.push_back(std::move(entry));
+  }
+  if (problems.empty()) return entries;
+  const std::string message = absl::StrCat("program \"", program.name, "\" cannot be bound to this state:\n  ",
+                                           absl::StrJoin(problems, "\n  "));
+  return missing ? absl::NotFoundError(message) : absl::InvalidArgumentError(message);
+}
+
+absl::Status CheckOverlaps(const Program& program, std::size_t position, const MayAliasFunction& may_alias) {
+  const Instruction& instruction = program.instructions[position];
+  for (std::size_t input = 0; input < instruction.inputs.size(); ++input) {
+    if (TouchesWorkspace(program.values[instruction.inputs[input]], instruction)) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", input, " overlaps the workspace"));
+    }
+  }
+  for (std::size_t output = 0; output < instruction.outputs.size(); ++output) {
+    if (instruction.outputs[output] == kNoValue) continue;
+    const Value& target = program.values[instruction.outputs[output]];
+    if (TouchesWorkspace(target, instruction)) {
+      return absl::InvalidArgumentError(absl::StrCat("output ", output, " overlaps the workspace"));
+    }
+    for (std::size_t input = 0; input < instruction.inputs.size(); ++input) {
+      const Value& source = program.values[instruction.inputs[input]];
+      if (!ShareStorage(target, source)) continue;
+      if (SamePlace(target, source) && may_alias(instruction.kernel, output, input)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", output, " overwrites input ", input, ", which the kernel still reads"));
+    }
+    for (std::size_t other = 0; other < output; ++other) {
+      if (instruction.outputs[other] == kNoValue) continue;
+      if (ShareStorage(target, program.values[instruction.outputs[other]])) {
+        return absl::InvalidArgumentError(absl::StrCat("outputs ", other, " and ", output, " overlap"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInputs(const Program& program, StepInputs inputs) {
+  bool matches = inputs.size() == program.inputs.size();
+  for (std::size_t i = 0; matches && i < inputs.size(); ++i) {
+    matches = inputs[i].size() == program.values[program.inputs[i].value].spec.bytes();
+  }
+  if (matches) return absl::OkStatus();
+  std::vector<std::string> expected;
+  for (const NamedValue& input : program.inputs) {
+    const TensorSpec& spec = program.values[input.value].spec;
+    expected.push_back(absl::StrCat("\"", input.name, "\" ", spec.ToString(), " (", spec.bytes(), " bytes)"));
+  }
+  std::vector<std::string> given;
+  for (absl::Span<const std::uint8_t> input : inputs) given.push_back(absl::StrCat(input.size(), " bytes"));
+  return absl::InvalidArgumentError(absl::StrCat("program \"", program.name, "\" takes ", expected.size(), " inputs [",
+                                                 absl::StrJoin(expected, ", "), "], got ", given.size(), " [",
+                                                 absl::StrJoin(given, ", "), "]"));
+}
+
+}  // namespace mpc::runtime

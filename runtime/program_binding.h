@@ -1,0 +1,44 @@
+// What every device does to bind a Program: kernel specs, state entries by name, checks, messages.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/kernel_spec.h"
+#include "runtime/executable.h"
+#include "runtime/program.h"
+#include "runtime/state_store.h"
+
+namespace mpc::runtime {
+
+/// What the kernel of `instruction` is created from. Errors (INVALID_ARGUMENT): an operand that is no value of
+/// `program`.
+absl::StatusOr<KernelSpec> MakeKernelSpec(const Program& program, const Instruction& instruction);
+
+/// "train_step, instruction 7 (conv2d in lenet5/conv1)", the start of messages about an instruction.
+std::string DescribeInstruction(const Program& program, std::size_t position);
+
+/// `status` with the place it happened in front of its message.
+absl::Status At(const std::string& place, const absl::Status& status);
+
+using StateEntries = std::vector<std::shared_ptr<StateEntry>>;
+
+/// The entries of Program::state, in order. Errors (NOT_FOUND, INVALID_ARGUMENT) list every entry that does not fit.
+absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore& store);
+
+/// Whether a kernel may write an output over an input.
+using MayAliasFunction = std::function<bool(std::string_view kernel, std::size_t output, std::size_t input)>;
+
+/// Errors (INVALID_ARGUMENT): instruction `position` would overwrite what its kernel still reads.
+absl::Status CheckOverlaps(const Program& program, std::size_t position, const MayAliasFunction& may_alias);
+
+/// Errors (INVALID_ARGUMENT): a number or size of inputs other than the Program's, with both.
+absl::Status CheckInputs(const Program& program, StepInputs inputs);
+
+}  // namespace mpc::runtime
