@@ -87,6 +87,19 @@ void CallbackList::OnTrainEnd(RunContext& context) const {
   for (const auto& callback : callbacks_) callback->OnTrainEnd(context);
 }
 
+bool CallbackList::NeedsState(const RunContext& context) const {
+  return std::any_of(callbacks_.begin(), callbacks_.end(),
+                     [&](const auto& callback) { return callback->NeedsState(context); });
+}
+
+std::vector<Callback*> CallbackList::WantingTiming(const RunContext& context) const {
+  std::vector<Callback*> wanting;
+  for (const auto& callback : callbacks_) {
+    if (callback->WantsTiming(context)) wanting.push_back(callback.get());
+  }
+  return wanting;
+}
+
 LossMonitor::LossMonitor(LossMonitorOptions options) : options_(options) {
   options_.stream = OrStandardOutput(options_.stream);
 }

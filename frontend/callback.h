@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "frontend/shared_or_borrowed.h"
+#include "frontend/step_timing.h"
 #include "frontend/tensor.h"
 
 namespace mpc {
@@ -45,7 +46,8 @@ class RunContext {
   const std::vector<Tensor>* batch() const { return batch_; }
   void set_batch(const std::vector<Tensor>* batch) { batch_ = batch; }
 
-  /// Ends the run after this step: the hooks OnEpochEnd and OnTrainEnd still run.
+  /// Ends the run after this step: the hooks OnEpochEnd and OnTrainEnd still run. Where the device runs ahead the steps
+  /// that it has begun end first, with their hooks; see Callback::NeedsState.
   void RequestStop() { stop_requested_ = true; }
   bool stop_requested() const { return stop_requested_; }
 
@@ -68,9 +70,23 @@ class RunContext {
 };
 
 /// Hooks of a run. Each does nothing unless overridden.
+///
+/// The CPU runs a step from OnStepBegin to OnStepEnd. A GPU runs ahead: OnStepEnd of a step comes when the next launch
+/// has been started, in order, with that step's own records (loss, overflow, loss scale, taps, batch, step numbers).
+/// What a hook writes to the state acts from the next launch on. Before OnEpochEnd and OnTrainEnd every step has ended.
 class Callback {
  public:
   virtual ~Callback() = default;
+
+  /// Whether this callback reads or writes the state of training at the end of the step that begins: it saves, measures
+  /// or evaluates the network, changes a parameter, stops the run at this very step. Asked after OnStepBegin; then no
+  /// further step is started before OnStepEnd of this one. Matters only where a device runs ahead.
+  virtual bool NeedsState(const RunContext& context) const { return false; }
+  /// Whether the step that begins is to be run instruction by instruction. It leaves the same bits, and takes longer.
+  virtual bool WantsTiming(const RunContext& context) const { return false; }
+  /// After OnStepEnd of such a step, for each callback that asked.
+  virtual void OnStepTimed(const StepTiming& timing) {}
+
   virtual void OnTrainBegin(RunContext& context) {}
   virtual void OnEpochBegin(RunContext& context) {}
   virtual void OnStepBegin(RunContext& context) {}
@@ -111,6 +127,9 @@ class CallbackList {
   void OnStepEnd(RunContext& context) const;
   void OnEpochEnd(RunContext& context) const;
   void OnTrainEnd(RunContext& context) const;
+  bool NeedsState(const RunContext& context) const;
+  /// Those that want the step's timing; few steps have any.
+  std::vector<Callback*> WantingTiming(const RunContext& context) const;
 
  private:
   std::vector<std::shared_ptr<Callback>> callbacks_;

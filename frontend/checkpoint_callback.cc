@@ -51,6 +51,11 @@ void ModelCheckpoint::OnTrainBegin(RunContext& context) {
   }
 }
 
+bool ModelCheckpoint::NeedsState(const RunContext& context) const {
+  const std::int64_t every = options_.save_checkpoint_steps;
+  return every > 0 && (context.global_step + 1) % every == 0;
+}
+
 void ModelCheckpoint::OnStepEnd(RunContext& context) {
   // While gradients are accumulated the global step stands still.
   const bool stepped = context.global_step != last_step_;

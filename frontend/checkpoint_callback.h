@@ -26,6 +26,8 @@ class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(ModelCheckpointOptions options = {});
 
+  /// Before the steps that it saves after.
+  bool NeedsState(const RunContext& context) const override;
   void OnTrainBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;

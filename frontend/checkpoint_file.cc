@@ -1,32 +1,17 @@
 #include "frontend/checkpoint_file.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "runtime/checksum.h"
 
 namespace mpc::internal {
 namespace {
 
 constexpr char kChecksum[] = "mpc_crc32";
-
-class Checksum {
- public:
-  void Add(const void* bytes, std::size_t size) {
-    value_ = ::crc32_z(value_, static_cast<const unsigned char*>(bytes), size);
-  }
-  /// The zero at the end keeps ("ab", "c") and ("a", "bc") apart.
-  void Add(const std::string& text) { Add(text.c_str(), text.size() + 1); }
-  std::string Text() const { return absl::StrFormat("%08x", value_); }
-
- private:
-  unsigned long value_ = ::crc32_z(0, nullptr, 0);  // NOLINT(google-runtime-int): zlib's type
-};
 
 }  // namespace
 
@@ -34,7 +19,7 @@ std::string ContentChecksum(const Safetensors& content) {
   std::vector<const std::pair<std::string, Tensor>*> ordered;
   for (const auto& entry : content.tensors) ordered.push_back(&entry);
   std::sort(ordered.begin(), ordered.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
-  Checksum checksum;
+  runtime::Checksum checksum;
   for (const auto* entry : ordered) {
     checksum.Add(entry->first);
     checksum.Add(entry->second.spec().ToString());

@@ -1,5 +1,6 @@
 #include "frontend/compiled_step.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
@@ -10,6 +11,7 @@
 #include "frontend/amp/session.h"
 #include "frontend/amp/step_scaler.h"
 #include "frontend/context.h"
+#include "frontend/eager.h"
 
 namespace mpc::internal {
 namespace {
@@ -44,17 +46,6 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Stores the parameters low that the step binds low. Only those without masters differ from the trace.
-absl::Status StoreLowParameters(const runtime::Program& program, std::vector<Parameter>& state) {
-  for (Parameter& parameter : state) {
-    for (const runtime::StateBinding& binding : program.state) {
-      if (binding.name != parameter.name() || binding.spec.dtype == parameter.dtype()) continue;
-      if (absl::Status status = parameter.StoreLow(binding.spec.dtype); !status.ok()) return status;
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction& function,
@@ -85,43 +76,62 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   if (facts != nullptr) {
     *facts = {outputs.size(), {}};
     for (const amp::internal::StepScaler* scaler : trace.Local<amp::internal::StepScaling>().checking()) {
-      facts->scalers.push_back({scaler->scaler(), scaler->checked_names()});
+      facts->scalers.push_back({scaler->scaler(), scaler->checked_names(), scaler->updates()});
     }
   }
   return trace.Finish();
 }
 
-absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const TensorFunction& function,
-                                                          const std::vector<TensorSpec>& inputs,
-                                                          const StepOptions& options) {
-  auto step = std::make_unique<CompiledStep>();
-  auto start = std::chrono::steady_clock::now();
-  std::vector<Parameter> state;
-  absl::StatusOr<compiler::Module> module = TraceStep(root, function, inputs, options, &state, &step->facts_);
+absl::Status StoreLowParameters(const runtime::Program& program, std::vector<Parameter>& state) {
+  for (Parameter& parameter : state) {
+    for (const runtime::StateBinding& binding : program.state) {
+      if (binding.name != parameter.name() || binding.spec.dtype == parameter.dtype()) continue;
+      if (absl::Status status = parameter.StoreLow(binding.spec.dtype); !status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UnboundStep> CompileUnbound(nn::Cell* root, const TensorFunction& function,
+                                           const std::vector<TensorSpec>& inputs, const StepOptions& options) {
+  UnboundStep step;
+  const auto start = std::chrono::steady_clock::now();
+  absl::StatusOr<compiler::Module> module = TraceStep(root, function, inputs, options, &step.state, &step.facts);
   if (!module.ok()) return module.status();
   const double trace_seconds = SecondsSince(start);
 
   compiler::CompileOptions compile = options.compile;
   compile.function = options.name;
   // A step that scales by itself takes no second scaler.
-  const bool scales = !step->facts_.scalers.empty();
+  const bool scales = !step.facts.scalers.empty();
   if (scales) compile.loss_scale = "none";
   absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(*module, compile);
   if (!compiled.ok()) return compiled.status();
-  step->compiled_ = *std::move(compiled);
+  step.compiled = *std::move(compiled);
   if (compile.level == "auto") {
-    for (auto& choice : amp::RateChoices(compile.rates)) step->compiled_.program.choices.push_back(std::move(choice));
+    for (auto& choice : amp::RateChoices(compile.rates)) step.compiled.program.choices.push_back(std::move(choice));
   }
-  step->compiled_.phases.insert(step->compiled_.phases.begin(), {"trace", trace_seconds, 0});
+  step.compiled.phases.insert(step.compiled.phases.begin(), {"trace", trace_seconds, 0});
+  if (!scales) step.state.insert(step.state.end(), options.scaler.begin(), options.scaler.end());
+  return step;
+}
 
-  if (!scales) state.insert(state.end(), options.scaler.begin(), options.scaler.end());
+absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const TensorFunction& function,
+                                                          const std::vector<TensorSpec>& inputs,
+                                                          const StepOptions& options) {
+  absl::StatusOr<UnboundStep> unbound = CompileUnbound(root, function, inputs, options);
+  if (!unbound.ok()) return unbound.status();
+  auto step = std::make_unique<CompiledStep>();
+  step->facts_ = std::move(unbound->facts);
+  step->compiled_ = std::move(unbound->compiled);
+  std::vector<Parameter> state = std::move(unbound->state);
   const std::shared_ptr<PassState> pass_state =
       options.pass_state != nullptr ? options.pass_state : std::make_shared<PassState>();
   absl::StatusOr<PassState::Bound> added = pass_state->Bind(step->compiled_.program.state, state);
   if (!added.ok()) return added.status();
   state.insert(state.end(), added->accumulators.begin(), added->accumulators.end());
   step->state_ = state;
-  start = std::chrono::steady_clock::now();
+  auto start = std::chrono::steady_clock::now();
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
   if (absl::Status status = StoreLowParameters(step->compiled_.program, state); !status.ok()) return status;
   step->compiled_.phases.push_back({"initial values", SecondsSince(start), 0});
@@ -133,61 +143,111 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
     if (absl::Status status = store.Add(entry); !status.ok()) return status;
   }
   start = std::chrono::steady_clock::now();
-  absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(compile.device);
+  absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(options.compile.device);
   if (!device.ok()) return device.status();
   absl::StatusOr<std::unique_ptr<runtime::Executable>> executable =
-      (*device)->Load(std::make_shared<const runtime::Program>(step->compiled_.program), store);
+      (*device)->Load(std::make_shared<const runtime::Program>(step->compiled_.program), store, options.load);
   if (!executable.ok()) return executable.status();
   step->executable_ = *std::move(executable);
   step->compiled_.phases.push_back({"load", SecondsSince(start), 0});
-  step->input_bytes_.resize(step->program().inputs.size());
   for (std::size_t i = 0; i < step->program().outputs.size(); ++i) {
     if (absl::StartsWith(step->program().outputs[i].name, kPrintPrefix)) step->printed_.push_back(i);
   }
   // An instrumented step has measurements only.
-  step->num_outputs_ = compile.instrument ? step->program().outputs.size() : step->facts_.num_outputs;
+  step->num_outputs_ = options.compile.instrument ? step->program().outputs.size() : step->facts_.num_outputs;
   return step;
 }
 
-absl::Status CompiledStep::Run(const std::vector<Tensor>& inputs) {
-  if (inputs.size() != input_bytes_.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the step takes ", input_bytes_.size(), " inputs, got ", inputs.size()));
+absl::Status CompiledStep::BytesOf(const std::vector<Tensor>& inputs,
+                                   std::vector<absl::Span<const std::uint8_t>>& bytes) const {
+  const std::size_t count = program().inputs.size();
+  if (inputs.size() != count) {
+    return absl::InvalidArgumentError(absl::StrCat("the step takes ", count, " inputs, got ", inputs.size()));
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) input_bytes_[i] = inputs[i].bytes();
-  if (absl::Status status = executable_->Run(input_bytes_); !status.ok()) return status;
-  if (!printed_.empty()) PrintTaps();
+  bytes.resize(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = inputs[i].bytes();
   return absl::OkStatus();
 }
 
-void CompiledStep::PrintTaps() const {
-  for (const std::size_t index : printed_) {
-    std::cout << absl::StripPrefix(program().outputs[index].name, kPrintPrefix) << Output(index) << "\n";
-  }
-  std::cout << std::flush;
+absl::Status CompiledStep::Run(const std::vector<Tensor>& inputs) {
+  const std::vector<Tensor>* const one[] = {&inputs};
+  if (absl::Status status = Start(one); !status.ok()) return status;
+  if (absl::Status status = executable_->Wait(); !status.ok()) return status;
+  last().Print();
+  return absl::OkStatus();
 }
 
-Tensor CompiledStep::Tap(std::string_view name) const {
+absl::Status CompiledStep::Start(absl::Span<const std::vector<Tensor>* const> inputs) {
+  input_bytes_.resize(std::max(input_bytes_.size(), inputs.size()));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (absl::Status status = BytesOf(*inputs[i], input_bytes_[i]); !status.ok()) return status;
+  }
+  if (inputs.size() == 1) return executable_->Run(input_bytes_[0]);
+  std::vector<runtime::StepInputs> steps;
+  for (std::size_t i = 0; i < inputs.size(); ++i) steps.emplace_back(input_bytes_[i]);
+  return executable_->RunSteps(steps);
+}
+
+absl::StatusOr<std::vector<runtime::InstructionTime>> CompiledStep::RunTimed(const std::vector<Tensor>& inputs) {
+  input_bytes_.resize(std::max<std::size_t>(input_bytes_.size(), 1));
+  if (absl::Status status = BytesOf(inputs, input_bytes_[0]); !status.ok()) return status;
+  return executable_->RunTimed(input_bytes_[0]);
+}
+
+bool CompiledStep::can_run_ahead() const {
+  return executable_->steps_kept() >= 2 * static_cast<std::uint64_t>(executable_->steps_per_launch());
+}
+
+absl::Status StepResults::status() const {
+  // What a step without outputs failed with is known when all have ended.
+  if (step_->program().outputs.empty()) return step_->executable_->Wait();
+  return step_->executable_->OutputOfStep(number_, 0).status();
+}
+
+Tensor StepResults::Output(std::size_t index) const {
+  const runtime::NamedValue& output = step_->program().outputs[index];
+  const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = step_->executable_->OutputOfStep(number_, index);
+  if (!bytes.ok()) return ErrorTensor(bytes.status());
+  return Tensor::FromBytes(step_->program().values[output.value].spec, bytes->data(), bytes->size());
+}
+
+Tensor StepResults::Tap(std::string_view name) const {
   const std::string record = absl::StrCat(kTapPrefix, std::string(name));
-  for (std::size_t i = 0; i < program().outputs.size(); ++i) {
-    if (program().outputs[i].name == record) return Output(i);
+  const std::vector<runtime::NamedValue>& outputs = step_->program().outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].name == record) return Output(i);
   }
   return {};
 }
 
-Tensor CompiledStep::Output(std::size_t index) const {
-  const runtime::NamedValue& output = program().outputs[index];
-  const absl::Span<const std::uint8_t> bytes = executable_->output(index);
-  return Tensor::FromBytes(program().values[output.value].spec, bytes.data(), bytes.size());
-}
-
-std::optional<double> CompiledStep::Record(std::string_view name) const {
-  for (std::size_t i = 0; i < program().outputs.size(); ++i) {
-    if (program().outputs[i].name != name) continue;
+std::optional<double> StepResults::Record(std::string_view name) const {
+  const std::vector<runtime::NamedValue>& outputs = step_->program().outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].name != name) continue;
     const absl::StatusOr<double> value = Output(i).TryItem<double>();
     return value.ok() ? std::optional<double>(*value) : std::nullopt;
   }
   return std::nullopt;
+}
+
+void StepResults::Print() const {
+  if (!step_->prints()) return;
+  for (const std::size_t index : step_->printed_) {
+    std::cout << absl::StripPrefix(step_->program().outputs[index].name, kPrintPrefix) << Output(index) << "\n";
+  }
+  std::cout << std::flush;
+}
+
+void UseDevice(const std::string& device, StepOptions& options) {
+  const ContextOptions& context = GetContext();
+  options.compile.device = device;
+  // A Model of another device than the context's takes that device's defaults.
+  if (device != context.device) return;
+  options.compile.arch = context.arch;
+  options.compile.plan.tune = context.tune;
+  options.compile.plan.choice_cache = context.choice_cache;
+  options.compile.plan.allow_tf32 = context.allow_tf32;
+  options.load.graph = context.graph.value_or(true);
 }
 
 std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {
@@ -202,6 +262,8 @@ std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const Ste
   const compiler::CompileOptions& compile = options.compile;
   absl::StrAppend(&key, "|", compile.level, "|", compile.dtype, "|", compile.keep_batchnorm_fp32, "|",
                   compile.loss_scale, "|", compile.skip, compile.unscale, compile.master_weights, "|", compile.device);
+  absl::StrAppend(&key, "|", compile.arch, "|", compile.plan.tune, compile.plan.allow_tf32, options.load.graph, "|",
+                  options.load.steps_per_launch, "|", compile.plan.choice_cache);
   absl::StrAppend(&key, "|", compile.num_losses, "|", compile.accumulation_steps, "|", compile.instrument);
   if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
   for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);

@@ -36,7 +36,11 @@ struct StepOptions {
   std::vector<Parameter> optimizers;      ///< step counters, in the order of their prefixes; others follow by first use
   std::vector<std::string> records;       ///< that are made on request: "gradient_norm", "learning_rate"
   compiler::CompileOptions compile;       ///< `function` is set to `name`
+  runtime::LoadOptions load;
 };
+
+/// Compiles for `device`, and runs there, as the context says.
+void UseDevice(const std::string& device, StepOptions& options);
 
 /// What a trace says about a step beside its graph.
 struct StepFacts {
@@ -47,6 +51,7 @@ struct StepFacts {
   struct Scaler {
     std::shared_ptr<const LossScaler> scaler;
     std::vector<std::vector<std::string>> checked;
+    int updates = 0;  ///< how often its state moves in the step
   };
   std::vector<Scaler> scalers;  ///< in order of first use
 };
@@ -57,37 +62,89 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
                                            const std::vector<TensorSpec>& inputs, const StepOptions& options,
                                            std::vector<Parameter>* used, StepFacts* facts = nullptr);
 
+class CompiledStep;
+
+/// What one step that a CompiledStep has started leaves behind, for as long as its Executable keeps it. Reading waits
+/// for that step alone.
+class StepResults {
+ public:
+  /// Of step number `number` of `step`, from 0.
+  StepResults(const CompiledStep& step, std::uint64_t number) : step_(&step), number_(number) {}
+
+  const CompiledStep& step() const { return *step_; }
+  /// Errors: what the step failed with, or that it is no longer kept.
+  absl::Status status() const;
+  /// A copy of an output; it carries the error where there is one.
+  Tensor Output(std::size_t index) const;
+  /// An output by name, or null: records of loss scaling ("finite", "first_bad", "loss_scale") and on request.
+  std::optional<double> Record(std::string_view name) const;
+  /// What mpc::Tap named `name`; undefined if there is none.
+  Tensor Tap(std::string_view name) const;
+  /// Writes what the step prints to std::cout.
+  void Print() const;
+
+ private:
+  const CompiledStep* step_;
+  std::uint64_t number_;
+};
+
+/// A step that is compiled and bound to nothing: what a package holds.
+struct UnboundStep {
+  StepFacts facts;
+  compiler::CompileResult compiled;
+  std::vector<Parameter> state;  ///< that was traced, and the scalers' where the wrap binds them; not what passes added
+};
+
+/// Traces and compiles. `options.compile` may ask for a device that is not here.
+absl::StatusOr<UnboundStep> CompileUnbound(nn::Cell* root, const TensorFunction& function,
+                                           const std::vector<TensorSpec>& inputs, const StepOptions& options);
+
+/// Stores the parameters low that `program` binds low. Only those without masters differ from the trace.
+absl::Status StoreLowParameters(const runtime::Program& program, std::vector<Parameter>& state);
+
 class CompiledStep {
  public:
-  /// Inputs are concrete and of the compiled types.
+  /// One step from start to end, with what it prints. Inputs are concrete and of the compiled types.
   absl::Status Run(const std::vector<Tensor>& inputs);
+
+  // In parts, for a device that runs while the host goes on. Nothing is printed: see StepResults::Print.
+  /// Starts a step for each of `inputs`, at most Executable::steps_per_launch(), with one launch.
+  absl::Status Start(absl::Span<const std::vector<Tensor>* const> inputs);
+  /// Executable::RunTimed.
+  absl::StatusOr<std::vector<runtime::InstructionTime>> RunTimed(const std::vector<Tensor>& inputs);
+  /// The results of the last step that was started; there is one.
+  StepResults last() const { return {*this, executable_->steps_started() - 1}; }
+  bool prints() const { return !printed_.empty(); }
+  /// True if the results of a launch can still be read when the next one has been started.
+  bool can_run_ahead() const;
 
   /// Number of outputs that `function` returned.
   std::size_t num_outputs() const { return num_outputs_; }
   const StepFacts& facts() const { return facts_; }
-  /// A copy of an output of the last run.
-  Tensor Output(std::size_t index) const;
-  /// An output by name, or null: records of loss scaling ("finite", "first_bad", "loss_scale") and on request.
-  std::optional<double> Record(std::string_view name) const;
-  /// What mpc::Tap named `name` in the last run; undefined if there is none.
-  Tensor Tap(std::string_view name) const;
+  // Of the last step.
+  Tensor Output(std::size_t index) const { return last().Output(index); }
+  std::optional<double> Record(std::string_view name) const { return last().Record(name); }
+  Tensor Tap(std::string_view name) const { return last().Tap(name); }
 
   /// The state that the step reads or writes, accumulators included; derived state is no part of it.
   const std::vector<Parameter>& state() const { return state_; }
   const compiler::CompileResult& compiled() const { return compiled_; }
   const runtime::Program& program() const { return executable_->program(); }
   runtime::Executable& executable() { return *executable_; }
+  const runtime::Executable& executable() const { return *executable_; }
 
  private:
   friend absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell*, const TensorFunction&,
                                                                    const std::vector<TensorSpec>&, const StepOptions&);
-  void PrintTaps() const;
+  friend class StepResults;
+  /// The bytes of one step's inputs, kept in `bytes`.
+  absl::Status BytesOf(const std::vector<Tensor>& inputs, std::vector<absl::Span<const std::uint8_t>>& bytes) const;
 
   compiler::CompileResult compiled_;
   std::vector<Parameter> state_;
   std::vector<std::size_t> printed_;  ///< outputs of ops::Print
   std::unique_ptr<runtime::Executable> executable_;
-  std::vector<absl::Span<const std::uint8_t>> input_bytes_;
+  std::vector<std::vector<absl::Span<const std::uint8_t>>> input_bytes_;  ///< of the steps of a launch
   std::size_t num_outputs_ = 0;
   StepFacts facts_;
 };

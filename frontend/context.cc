@@ -14,6 +14,14 @@ struct Settings {
   ContextOptions options;
 };
 
+constexpr int kMostStepsPerLaunch = 64;
+
+absl::Status OnlyOnCuda(const ContextOptions& options, const std::string& given) {
+  return absl::InvalidArgumentError(absl::StrCat(given, " and device = ", options.device,
+                                                 " contradict each other: only device \"cuda\" has this option; leave ",
+                                                 "it out, or use device \"cuda\""));
+}
+
 Settings& Global() {
   static Settings settings;
   return settings;
@@ -28,19 +36,43 @@ void SetSeed(std::uint64_t seed) {
 
 std::uint64_t GetSeed() { return Global().seed; }
 
-absl::Status SetContext(const ContextOptions& options) {
+absl::Status CheckContext(const ContextOptions& options) {
   if (options.mode != "graph") {
     return absl::InvalidArgumentError(absl::StrCat("unknown mode '", options.mode,
                                                    "'; \"graph\" is the only mode: precision, gradients and loss scale "
                                                    "are decided on whole steps"));
   }
-  if (absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(options.device); !device.ok()) {
-    return device.status();
-  }
   if (options.num_threads < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("num_threads must be 0 (automatic) or more, got ", options.num_threads));
   }
+  if (options.steps_per_launch < 1 || options.steps_per_launch > kMostStepsPerLaunch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("steps_per_launch must be from 1 to ", kMostStepsPerLaunch, ", got ", options.steps_per_launch));
+  }
+  if (options.device == "cpu") {
+    if (!options.arch.empty()) return OnlyOnCuda(options, absl::StrCat("arch = ", options.arch));
+    if (options.graph.has_value()) return OnlyOnCuda(options, *options.graph ? "graph = on" : "graph = off");
+    if (options.steps_per_launch > 1) {
+      return OnlyOnCuda(options, absl::StrCat("steps_per_launch = ", options.steps_per_launch));
+    }
+    if (options.allow_tf32) return OnlyOnCuda(options, "allow_tf32 = true");
+    if (options.tune) return OnlyOnCuda(options, "tune = true");
+    if (!options.choice_cache.empty()) {
+      return OnlyOnCuda(options, absl::StrCat("choice_cache = ", options.choice_cache));
+    }
+  }
+  if (options.steps_per_launch > 1 && !options.graph.value_or(true)) {
+    return absl::InvalidArgumentError(absl::StrCat("steps_per_launch = ", options.steps_per_launch,
+                                                   " and graph = off contradict each other: several steps are one ",
+                                                   "launch only as a graph"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetContext(const ContextOptions& options) {
+  if (absl::Status status = CheckContext(options); !status.ok()) return status;
+  if (absl::Status status = runtime::GetTarget(options.device, options.arch).status(); !status.ok()) return status;
   if (options.num_threads > 0) cpu::SetNumThreads(options.num_threads);
   Global().options = options;
   return absl::OkStatus();

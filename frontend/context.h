@@ -1,7 +1,8 @@
-// Settings of the process: seed and device.
+// Settings of the process: seed, device, and how the device runs steps.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,14 +14,28 @@ namespace mpc {
 void SetSeed(std::uint64_t seed);
 std::uint64_t GetSeed();
 
+/// The fields below `mode` are of device "cuda": the CPU has neither graphs nor tuning nor TF32, and refuses each that
+/// is given. They hold for the Models and Cells of the process that run on "cuda"; see docs/gpu.md.
 struct ContextOptions {
-  std::string device = "cpu";  ///< "cpu"
+  std::string device = "cpu";  ///< "cpu", "cuda"
   int num_threads = 0;         ///< of the CPU backend; 0: OMP_NUM_THREADS, else one a core
   std::string mode = "graph";  ///< "graph": a step is compiled as a whole. There is no other
+  /// What to compile for where the device itself need not be here: "sm_80", "sm_90". Such Programs can be saved, not
+  /// run. Empty: this machine's device.
+  std::string arch;
+  std::optional<bool> graph;  ///< replay a step as one CUDA graph; false: start its kernels one by one. Left out: true
+  int steps_per_launch = 1;   ///< 1 to 64: training steps that one graph holds, where the callbacks allow it
+  bool allow_tf32 = false;    ///< f32 products on tensor cores, with 10 bits of mantissa
+  bool tune = false;          ///< choose kernels by timing them while compiling, not by the libraries' heuristics
+  std::string choice_cache;   ///< file of choices from earlier runs, read and written; empty: none
 };
 
-/// Errors: another mode (MindSpore's "pynative"), an unknown device (what exists), a negative thread count.
+/// Errors: another mode (MindSpore's "pynative"), an unknown or missing device (what exists, why it is missing), a
+/// negative thread count, steps_per_launch out of range; two fields that contradict each other, with both: a field of
+/// "cuda" on another device, several steps a launch without graphs.
 absl::Status SetContext(const ContextOptions& options);
+/// What SetContext checks before it looks for the device.
+absl::Status CheckContext(const ContextOptions& options);
 const ContextOptions& GetContext();
 
 namespace internal {

@@ -83,7 +83,7 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     options.training = cell.training() || cell.is_training_step();
     options.rng = programs.rng;
     options.pass_state = programs.pass_state;
-    options.compile.device = GetContext().device;
+    mpc::internal::UseDevice(GetContext().device, options);
     cell.ConfigureStep(options);
     status = amp::internal::ApplySession(cell, options);
     auto step = programs.steps.find(mpc::internal::StepKey(&cell, inputs, options));

@@ -11,25 +11,8 @@ namespace mpc {
 namespace {
 
 using internal::CompiledStep;
+using internal::InferenceMode;
 using internal::StepOptions;
-
-bool Match(const std::vector<Tensor>& tensors, const std::vector<TensorSpec>& specs) {
-  return std::equal(tensors.begin(), tensors.end(), specs.begin(), specs.end(),
-                    [](const Tensor& tensor, const TensorSpec& spec) { return tensor.spec() == spec; });
-}
-
-/// Puts the Cell into inference for a while.
-class InferenceMode {
- public:
-  explicit InferenceMode(nn::Cell& cell) : cell_(cell), was_training_(cell.training()) { cell_.SetTrain(false); }
-  ~InferenceMode() { cell_.SetTrain(was_training_); }
-  InferenceMode(const InferenceMode&) = delete;
-  InferenceMode& operator=(const InferenceMode&) = delete;
-
- private:
-  nn::Cell& cell_;
-  bool was_training_;
-};
 
 }  // namespace
 
@@ -55,7 +38,7 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
   impl_->status = impl_->UseSession();
   if (impl_->status.ok()) impl_->status = impl_->scale_config.Validate();
   if (impl_->status.ok()) impl_->status = given.metrics.status();
-  if (impl_->status.ok()) impl_->status = runtime::GetDevice(impl_->device()).status();
+  if (impl_->status.ok()) impl_->status = impl_->CheckDevice();
   if (impl_->scaler == nullptr && impl_->scale_config.mode != LossScaleConfig::Mode::kNone) {
     impl_->scaler = std::make_shared<LossScaler>(impl_->scale_config);
     for (std::int64_t loss = 1; loss < precision->num_losses; ++loss) {
@@ -72,6 +55,11 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
     impl_->status.Update(absl::InvalidArgumentError(
         absl::StrCat("max_consecutive_skips must be at least 0 (0: never stop), got ", given.max_consecutive_skips)));
   }
+}
+
+absl::Status Model::Impl::CheckDevice() const {
+  const bool here = device() != GetContext().device || GetContext().arch.empty();
+  return runtime::GetTarget(device(), here ? "" : GetContext().arch).status();
 }
 
 void Model::BuildStep() {
@@ -107,99 +95,6 @@ void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
 }
 
 const absl::Status& Model::status() const { return impl_->status; }
-
-absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks) {
-  Impl& self = *impl_;
-  if (!self.status.ok()) return self.status;
-  if (!self.step.defined()) {
-    return absl::FailedPreconditionError(
-        "Train needs an optimizer (and a loss), or a training step derived from nn::TrainingStep");
-  }
-  if (epochs < 1) return absl::InvalidArgumentError(absl::StrCat("epochs must be at least 1, got ", epochs));
-  const bool own = self.own_step != nullptr;
-  if (own) {
-    // Freezing and unfreezing may have changed what is trainable.
-    if (absl::Status status = self.CheckTrainable(); !status.ok()) return status;
-    const std::vector<Parameter>& trained = self.optimizer->parameters();
-    if (std::none_of(trained.begin(), trained.end(), [](const Parameter& each) { return each.requires_grad(); }) &&
-        self.said.insert("frozen").second) {
-      std::cerr << "remark: every parameter of the optimizer is frozen: training changes none\n";
-    }
-  }
-  const int arity = own && self.network.arity() >= 0 ? self.network.arity() + 1 : self.step.arity();
-  if (absl::Status status =
-          self.CheckColumns(dataset, arity, own ? "training (the network's inputs and a label)" : "the training step");
-      !status.ok()) {
-    return status;
-  }
-  absl::StatusOr<std::int64_t> steps = dataset.size();
-  if (!steps.ok()) return steps.status();
-  if (absl::Status status = self.BeginRun(epochs, *steps); !status.ok()) return status;
-  self.step.cell()->SetTrain(true);
-  const StepOptions options = self.TrainOptions(dataset.column_names());
-
-  RunContext context;
-  context.epochs = epochs;
-  context.steps_per_epoch = *steps;
-  context.global_step = self.global_step;
-  context.epoch = self.position.run_epoch;
-  context.set_save([this](const std::string& path) { return SaveCheckpoint(path); });
-  callbacks.OnTrainBegin(context);
-  absl::Status failure = context.failure();
-  // The Program of the last step serves the next one while input types and structure stand still.
-  CompiledStep* program = nullptr;
-  std::vector<TensorSpec> program_inputs;
-  std::uint64_t program_structure = 0;
-  while (self.position.run_epoch < epochs && failure.ok() && !context.stop_requested()) {
-    context.epoch = self.position.run_epoch + 1;
-    context.step_in_epoch = self.position.step_in_epoch;
-    absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = self.OpenEpoch(dataset);
-    if (!rows.ok()) {
-      failure = rows.status();
-      break;
-    }
-    callbacks.OnEpochBegin(context);
-    failure = context.failure();
-    data::Row row;
-    while (failure.ok() && !context.stop_requested()) {
-      absl::StatusOr<bool> more = (*rows)->Next(&row);
-      if (!more.ok() || !*more) {
-        if (more.ok()) self.position.CompleteEpoch();
-        failure = more.status();
-        break;
-      }
-      ++context.step_in_epoch;
-      context.set_batch(&row);
-      callbacks.OnStepBegin(context);
-      if (program == nullptr || program_structure != internal::StructureVersion() || !Match(row, program_inputs)) {
-        absl::StatusOr<CompiledStep*> found = self.Program(
-            self.step.cell(), [&](const std::vector<Tensor>& columns) { return self.step.Flat(columns); }, row,
-            options);
-        if (!found.ok()) {
-          failure = found.status();
-          break;
-        }
-        program = *found;
-        program_inputs = internal::SpecsOf(row);
-        program_structure = internal::StructureVersion();
-      }
-      failure = program->Run(row);
-      if (failure.ok()) {
-        const bool first_of_run = !self.in_overflow_run;
-        failure = self.AfterStep(*program, context);
-        const bool diagnose = !failure.ok() || (first_of_run && self.options.diagnose_overflow);
-        if (context.overflow && diagnose) failure = self.DiagnoseOverflow(*program, row, failure);
-      }
-      if (failure.ok()) callbacks.OnStepEnd(context);
-      failure.Update(context.failure());
-    }
-    if (failure.ok()) callbacks.OnEpochEnd(context);
-    failure.Update(context.failure());
-  }
-  if (failure.ok()) callbacks.OnTrainEnd(context);
-  failure.Update(context.failure());
-  return failure;
-}
 
 absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& dataset) {
   Impl& self = *impl_;

@@ -23,6 +23,7 @@
 #include "frontend/nn/train_step.h"
 #include "frontend/value_statistics.h"
 #include "runtime/executable.h"
+#include "runtime/program_file.h"
 
 namespace mpc {
 
@@ -101,9 +102,10 @@ class Model {
 
   /// Trains `epochs` >= 1 epochs. Called again it trains as many more; epoch numbers restart at 1. After LoadCheckpoint
   /// it continues the run that was saved: `epochs` counts from that run's beginning, what it had done is left out.
+  /// On a device that runs ahead callbacks learn of a step when the next launch is under way (see Callback).
   /// Errors: no optimizer; a data set whose columns do not fit; what compiling reports; too many skipped steps in a
-  /// row; a data set of another size than that of an epoch to be continued; what a callback reports. State is that of
-  /// the last complete step.
+  /// row; a data set of another size than that of an epoch to be continued; what a callback reports; what the device
+  /// failed with, naming the step. State is that of the last complete step.
   absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
 
   /// The metrics over one pass of `dataset`, by name.
@@ -149,7 +151,8 @@ class Model {
   /// Every state entry that the Programs share, in canonical order.
   std::vector<Parameter> AllState() const;
   /// State that follows other state, as the last step left it: the low copies of parameters ("conv1.weight.f16"). The
-  /// next step rebuilds what a write to its source made stale, so it is in no checkpoint.
+  /// next step rebuilds what a write to its source made stale, so it is in no checkpoint. StateEntry::FetchToHost
+  /// brings it from the device.
   std::vector<std::shared_ptr<const runtime::StateEntry>> DerivedState() const;
 
   // For tools: the traced module of a step on inputs of these types, before any pass, and what it compiles with.
@@ -159,6 +162,12 @@ class Model {
   /// The compiled training step on batches like `columns`, as Train runs it, bound to this Model's state: running it
   /// trains. It lives as long as the Model.
   absl::StatusOr<runtime::Executable*> LoadTrainStep(const std::vector<Tensor>& columns);
+  /// The Programs for batches like `columns` (names and types), compiled for the context's device and architecture,
+  /// with what a run without this Model begins from; see docs/programs.md. "train_step"; also "eval_step" and "predict"
+  /// where the step is the Model's own, whose last column is the label. No parameter's value goes along: a run draws
+  /// initial values or loads others. Learning rates, counters and scaler fields begin as they are now. Errors: a Model
+  /// that does not train; those of compiling; state beyond 64 KiB that was made from data.
+  absl::StatusOr<runtime::Package> MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns);
 
  private:
   struct Impl;

@@ -21,7 +21,7 @@ float MeanOf(const Tensor& loss) {
 
 }  // namespace
 
-using internal::CompiledStep;
+using internal::StepResults;
 
 absl::Status Model::Impl::CheckTrainable() const {
   if (!optimizer->status().ok()) return optimizer->status();
@@ -58,63 +58,59 @@ absl::Status Model::Impl::CheckColumns(const data::Dataset& dataset, int arity, 
                                                  absl::StrJoin(dataset.column_names(), ", "), ")"));
 }
 
-absl::Status Model::Impl::AfterStep(const CompiledStep& run, RunContext& context) {
-  position.step_in_epoch = context.step_in_epoch;
-  context.set_loss([&run] { return MeanOf(run.Output(0)); });
-  context.set_tap([&run](const std::string& name) { return run.Tap(name); });
-  context.gradient_norm = run.Record("gradient_norm");
-  context.learning_rate = run.Record("learning_rate");
+absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, RunContext& context) {
+  context.set_loss([results] { return MeanOf(results.Output(0)); });
+  context.set_tap([results](const std::string& name) { return results.Tap(name); });
+  context.gradient_norm = results.Record("gradient_norm");
+  context.learning_rate = results.Record("learning_rate");
   context.overflow = false;
-  const std::optional<double> micro_step = run.Record("micro_step");
-  if (micro_step.has_value() && *micro_step + 1 < static_cast<double>(options.accumulation_steps)) {
-    return absl::OkStatus();
-  }
-  ++global_step;
-  context.global_step = global_step;
+  if (!completes) return absl::OkStatus();
   const std::string where = absl::StrCat("epoch ", context.epoch, " step ", context.step_in_epoch);
-  const std::vector<Scaling> scalings = ScalingOf(run);
+  const std::vector<Scaling> scalings = ScalingOf(results);
   if (scalings.empty()) {
-    if (!std::isfinite(context.loss()) && !warned_about_nan) {
+    if (!warned_about_nan && !std::isfinite(context.loss())) {
       std::cerr << "warning: " << where << ": the loss is " << context.loss()
                 << " and no scaler skips the step; parameters may be lost\n";
       warned_about_nan = true;
     }
     return absl::OkStatus();
   }
-  context.loss_scale = static_cast<float>(scalings.front().scaler->scale());
-  context.skipped_steps = SkippedSteps();
+  context.loss_scale = static_cast<float>(StateAfterStep(*scalings.front().scaler).scale);
+  context.skipped_steps = 0;
+  for (const LossScaler* active : ActiveScalers()) context.skipped_steps += StateAfterStep(*active).skipped;
   absl::Status status;
   for (const Scaling& scaling : scalings) {
-    if (run.Record("finite" + scaling.suffix) != 0) continue;
-    if (!context.overflow) context.loss_scale = static_cast<float>(scaling.scaler->scale());
+    if (results.Record("finite" + scaling.suffix) != 0) continue;
+    if (!context.overflow) context.loss_scale = static_cast<float>(StateAfterStep(*scaling.scaler).scale);
     context.overflow = true;
-    status.Update(ReportOverflow(run, scaling, where, !in_overflow_run));
+    status.Update(ReportOverflow(results, scaling, where, !in_overflow_run));
   }
   in_overflow_run = context.overflow;
   return status;
 }
 
-absl::Status Model::Impl::ReportOverflow(const CompiledStep& run, const Scaling& scaling, const std::string& where,
+absl::Status Model::Impl::ReportOverflow(const StepResults& results, const Scaling& scaling, const std::string& where,
                                          bool first) const {
-  const LossScaler* state = scaling.scaler;
-  const bool skips = state->config().skip;
-  const auto first_bad = static_cast<std::int64_t>(run.Record("first_bad" + scaling.suffix).value_or(-2));
+  const LossScaler& scaler = *scaling.scaler;
+  const ScalerState after = StateAfterStep(scaler);
+  const bool skips = scaler.config().skip;
+  const auto first_bad = static_cast<std::int64_t>(results.Record("first_bad" + scaling.suffix).value_or(-2));
   const std::string culprit =
-      first_bad < 0 ? "the loss is not finite"
-                    : absl::StrCat("the gradient of ", GradientName(run, scaling.suffix, first_bad), " is not finite");
+      first_bad < 0
+          ? "the loss is not finite"
+          : absl::StrCat("the gradient of ", GradientName(results, scaling.suffix, first_bad), " is not finite");
   if (first) {
     const std::string of_loss = scaling.suffix.empty() ? "" : absl::StrCat(" of loss ", scaling.suffix);
     // Ten digits: every power of two up to 2^33 in full.
     std::cerr << absl::StrFormat("overflow at %s: %s; loss scale%s %.10g -> %.10g%s\n", where, culprit, of_loss,
-                                 run.Record("loss_scale" + scaling.suffix).value_or(1), state->scale(),
+                                 results.Record("loss_scale" + scaling.suffix).value_or(1), after.scale,
                                  skips ? "; step skipped" : "");
   }
-  const bool stuck = state->config().mode != LossScaleConfig::Mode::kDynamic ||
-                     state->scale() <= std::max(1.0, state->config().minimum);
-  if (skips && stuck && options.max_consecutive_skips > 0 &&
-      state->consecutive_skips() >= options.max_consecutive_skips) {
-    return absl::FailedPreconditionError(absl::StrCat(where, ": ", state->consecutive_skips(),
-                                                      " steps in a row were not finite at loss scale ", state->scale(),
+  const bool stuck =
+      scaler.config().mode != LossScaleConfig::Mode::kDynamic || after.scale <= std::max(1.0, scaler.config().minimum);
+  if (skips && stuck && options.max_consecutive_skips > 0 && after.consecutive >= options.max_consecutive_skips) {
+    return absl::FailedPreconditionError(absl::StrCat(where, ": ", after.consecutive,
+                                                      " steps in a row were not finite at loss scale ", after.scale,
                                                       ", which cannot shrink any more: ", culprit));
   }
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/amp/scaler_history.h"
 #include "frontend/checkpoint_metadata.h"
 #include "frontend/compiled_step.h"
 #include "frontend/context.h"
@@ -19,9 +20,24 @@ namespace internal {
 /// say something else; what amp::ResolveOptions refuses; a manager out of range.
 absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options);
 
+/// Puts the Cell into inference for a while.
+class InferenceMode {
+ public:
+  explicit InferenceMode(nn::Cell& cell) : cell_(cell), was_training_(cell.training()) { cell_.SetTrain(false); }
+  ~InferenceMode() { cell_.SetTrain(was_training_); }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  nn::Cell& cell_;
+  bool was_training_;
+};
+
 }  // namespace internal
 
 struct Model::Impl {
+  class TrainingRun;
+
   absl::Status status;
   nn::CellFunction network;
   nn::CellFunction loss;
@@ -60,7 +76,11 @@ struct Model::Impl {
   std::vector<Parameter> traced_state;  ///< of a step of the user's own, where it was traced but not compiled
   bool in_overflow_run = false;         ///< the last step had a gradient that is not finite
   bool warned_about_nan = false;
+  /// Of the active scalers, while Train runs a device that is ahead of the host.
+  std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
 
+  /// Errors: there is no such device, here or to compile for.
+  absl::Status CheckDevice() const;
   std::string device() const { return options.device.empty() ? GetContext().device : options.device; }
 
   /// What every Program of this Model compiles with.
@@ -74,6 +94,8 @@ struct Model::Impl {
   absl::StatusOr<internal::StepOptions> WithPrecision(internal::StepOptions step_options) const;
   /// Keeps the assignment that a graph was compiled with; the first training graph overrules those before.
   void KeepAssignment(const compiler::PrecisionMap& decided, bool training);
+  /// Model::MakePackage.
+  absl::StatusOr<runtime::Package> MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns);
   /// Columns to loss and predictions.
   internal::TensorFunction EvalFunction() const;
 
@@ -86,6 +108,13 @@ struct Model::Impl {
   const LossScaler* ActiveScaler() const;
   /// Over all scalers.
   std::int64_t SkippedSteps() const;
+  /// A scaler's state after the step whose results are read: that of the host's history, else that of the device.
+  struct ScalerState {
+    double scale = 1;
+    std::int64_t skipped = 0;
+    std::int64_t consecutive = 0;
+  };
+  ScalerState StateAfterStep(const LossScaler& scaler) const;
   /// The optimizers that are known before a step is traced.
   std::vector<nn::Optimizer*> optimizers() const;
   /// What amp::Initialize gave the Cells and the optimizer. Errors: a level that ModelOptions gives as well.
@@ -104,26 +133,29 @@ struct Model::Impl {
   void TraceState(const internal::CheckpointMetadata& metadata);
   /// Says on std::cerr where a Program's choices are not those of the checkpoint.
   void CompareChoices(const internal::CompiledStep& program) const;
-  /// Counts the step and reports overflow. Errors: too many skips in a row.
-  absl::Status AfterStep(const internal::CompiledStep& step_run, RunContext& context);
+  /// Tells callbacks of a step and reports overflow; `completes`: it is no micro-step before the last. Errors: too many
+  /// skips in a row.
+  absl::Status AfterStep(const internal::StepResults& results, bool completes, RunContext& context);
   /// Model::Measure.
   absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
                                                        const MeasureOptions& options);
-  /// Replays the step `run` on its batch and says which value was the first that is not finite: on std::cerr, or in
-  /// addition to `failure` where there is one. Returns `failure`.
-  absl::Status DiagnoseOverflow(const internal::CompiledStep& run, const std::vector<Tensor>& columns,
+  /// Replays a step on its batch and says which value was the first that is not finite: on std::cerr, or in addition to
+  /// `failure` where there is one. Returns `failure`.
+  absl::Status DiagnoseOverflow(const internal::StepResults& results, const std::vector<Tensor>& columns,
                                 absl::Status failure);
   /// A scaler with what its records are called: "finite" + suffix, ...
   struct Scaling {
     const LossScaler* scaler;
     std::string suffix;
   };
-  std::vector<Scaling> ScalingOf(const internal::CompiledStep& run) const;
+  std::vector<Scaling> ScalingOf(const internal::StepResults& results) const;
+  /// The record "first_bad" of `scaler`; empty where the step has none.
+  std::optional<double> FirstBad(const internal::StepResults& results, const LossScaler& scaler) const;
   /// Reports an overflow under one scaler, `first` of a run of them. Errors: too many skips in a row.
-  absl::Status ReportOverflow(const internal::CompiledStep& run, const Scaling& scaling, const std::string& where,
+  absl::Status ReportOverflow(const internal::StepResults& results, const Scaling& scaling, const std::string& where,
                               bool first) const;
-  /// The parameter whose gradient is the first that is not finite in a run's check: number `index`.
-  std::string GradientName(const internal::CompiledStep& run, const std::string& suffix, std::int64_t index) const;
+  /// The parameter whose gradient is the first that is not finite in a step's check: number `index`.
+  std::string GradientName(const internal::StepResults& results, const std::string& suffix, std::int64_t index) const;
 };
 
 }  // namespace mpc

@@ -63,12 +63,12 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vec
   return internal::ReadStatistics(*program);
 }
 
-absl::Status Model::Impl::DiagnoseOverflow(const CompiledStep& run, const std::vector<Tensor>& columns,
+absl::Status Model::Impl::DiagnoseOverflow(const internal::StepResults& results, const std::vector<Tensor>& columns,
                                            absl::Status failure) {
   std::string text;
-  for (const Scaling& scaling : ScalingOf(run)) {
-    if (run.Record("finite" + scaling.suffix) != 0) continue;
-    const double scale = run.Record("loss_scale" + scaling.suffix).value_or(scaling.scaler->scale());
+  for (const Scaling& scaling : ScalingOf(results)) {
+    if (results.Record("finite" + scaling.suffix) != 0) continue;
+    const double scale = results.Record("loss_scale" + scaling.suffix).value_or(scaling.scaler->scale());
     const EarlierScale earlier(*scaling.scaler, scale);
     absl::StatusOr<std::vector<ValueStatistics>> values =
         earlier.status().ok() ? Measure(columns, {}) : absl::StatusOr<std::vector<ValueStatistics>>(earlier.status());

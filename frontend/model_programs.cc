@@ -27,7 +27,7 @@ StepOptions Model::Impl::CommonOptions(const char* name) const {
   common.compile.deny = precision.lists.deny;
   common.compile.infer = precision.lists.infer;
   common.compile.clear = precision.lists.clear;
-  common.compile.device = device();
+  internal::UseDevice(device(), common);
   if (options.record_gradient_norm) common.records.push_back("gradient_norm");
   if (options.record_learning_rate) common.records.push_back("learning_rate");
   return common;
@@ -36,6 +36,7 @@ StepOptions Model::Impl::CommonOptions(const char* name) const {
 StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) const {
   StepOptions train = CommonOptions("train_step");
   train.training = true;
+  if (device() == GetContext().device) train.load.steps_per_launch = GetContext().steps_per_launch;
   train.input_names = columns;
   train.output_names = {"loss"};
   train.compile.loss_scale = std::string(scale_config.mode_name());
@@ -67,7 +68,8 @@ absl::StatusOr<StepOptions> Model::Impl::WithPrecision(StepOptions step_options)
   compiler::CompileOptions& compile = step_options.compile;
   // What Predict and Eval found before there was a training graph does not bind it.
   if (assignment_is_trained || !step_options.training) compile.assignment = assignment;
-  if (compile.level != "auto") return step_options;
+  // A device that is only compiled for cannot be measured: the pass has rates of its own.
+  if (compile.level != "auto" || !compile.arch.empty()) return step_options;
   for (const auto& [signature, choices] : resumed.choices) {
     if (const std::optional<compiler::DeviceRates> rates = amp::RatesFromChoices(choices); rates.has_value()) {
       compile.rates = *rates;

@@ -1,5 +1,6 @@
 // Which scalers, optimizers and precision a Model trains with: its own, those of a step of the user's, those of
 // amp::Initialize.
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -20,20 +21,39 @@ std::vector<const LossScaler*> Model::Impl::ActiveScalers() const {
   return scalers;
 }
 
-std::vector<Model::Impl::Scaling> Model::Impl::ScalingOf(const internal::CompiledStep& run) const {
+std::vector<Model::Impl::Scaling> Model::Impl::ScalingOf(const internal::StepResults& results) const {
   std::vector<Scaling> scalings;
-  if (run.Record("finite").has_value()) return {{ActiveScaler(), ""}};
+  if (results.Record("finite").has_value()) return {{ActiveScaler(), ""}};
   const std::vector<const LossScaler*> scalers = ActiveScalers();
   for (std::size_t loss = 0; loss < scalers.size(); ++loss) {
     const std::string suffix = absl::StrCat(loss);
-    if (run.Record("finite" + suffix).has_value()) scalings.push_back({scalers[loss], suffix});
+    if (results.Record("finite" + suffix).has_value()) scalings.push_back({scalers[loss], suffix});
   }
   return scalings;
 }
 
+std::optional<double> Model::Impl::FirstBad(const internal::StepResults& results, const LossScaler& scaler) const {
+  if (const std::optional<double> only = results.Record("first_bad"); only.has_value()) return only;
+  const std::vector<const LossScaler*> scalers = ActiveScalers();
+  const auto found = std::find(scalers.begin(), scalers.end(), &scaler);
+  return results.Record(absl::StrCat("first_bad", found - scalers.begin()));
+}
+
+Model::Impl::ScalerState Model::Impl::StateAfterStep(const LossScaler& scaler) const {
+  const auto followed = scaler_histories.find(&scaler);
+  if (followed == scaler_histories.end()) {
+    return {scaler.scale(), scaler.skipped_steps(), scaler.consecutive_skips()};
+  }
+  const amp::internal::ScalerHistory& history = *followed->second;
+  return {history.scale(), history.skipped_steps(), history.consecutive_skips()};
+}
+
 const LossScaler* Model::Impl::ActiveScaler() const {
+  const std::vector<const LossScaler*> scalers = ActiveScalers();
+  // Comparing would wait for the device.
+  if (scalers.size() == 1) return scalers.front();
   const LossScaler* worst = nullptr;
-  for (const LossScaler* active : ActiveScalers()) {
+  for (const LossScaler* active : scalers) {
     if (worst == nullptr || active->consecutive_skips() > worst->consecutive_skips()) worst = active;
   }
   return worst;
@@ -71,15 +91,15 @@ absl::Status Model::Impl::UseSession() {
   return absl::OkStatus();
 }
 
-std::string Model::Impl::GradientName(const internal::CompiledStep& run, const std::string& suffix,
+std::string Model::Impl::GradientName(const internal::StepResults& results, const std::string& suffix,
                                       std::int64_t index) const {
   // The wrap names what its records count: those of one loss, or of each loss of a shared scaler.
-  for (const auto& [record, names] : run.compiled().gradients) {
+  for (const auto& [record, names] : results.step().compiled().gradients) {
     if (record != "first_bad" + suffix && (!suffix.empty() || !absl::EndsWith(record, ".first_bad"))) continue;
-    const double found = run.Record(record).value_or(-1);
+    const double found = results.Record(record).value_or(-1);
     if (found >= 0 && found < static_cast<double>(names.size())) return names[static_cast<std::size_t>(found)];
   }
-  const std::vector<internal::StepFacts::Scaler>& scalers = run.facts().scalers;
+  const std::vector<internal::StepFacts::Scaler>& scalers = results.step().facts().scalers;
   if (scalers.empty()) {
     // Frozen parameters have no gradient in the step.
     for (const nn::Optimizer* owner : optimizers()) {
@@ -93,7 +113,7 @@ std::string Model::Impl::GradientName(const internal::CompiledStep& run, const s
   const std::vector<std::vector<std::string>>& checked = scalers[scaler].checked;
   for (std::size_t check = 0; check < checked.size(); ++check) {
     const double found = checked.size() == 1 ? static_cast<double>(index)
-                                             : run.Record(absl::StrCat("check", suffix, ".", check)).value_or(-1);
+                                             : results.Record(absl::StrCat("check", suffix, ".", check)).value_or(-1);
     if (found >= 0 && found < static_cast<double>(checked[check].size())) {
       return checked[check][static_cast<std::size_t>(found)];
     }

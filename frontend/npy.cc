@@ -9,9 +9,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/file_content.h"
 #include "frontend/tensor_node.h"
 #include "runtime/atomic_file.h"
+#include "runtime/file_content.h"
 
 namespace mpc::internal {
 namespace {
@@ -182,7 +182,7 @@ absl::StatusOr<Tensor> ParseNpy(absl::Span<const std::uint8_t> content, const st
 }
 
 absl::StatusOr<Tensor> LoadNpy(const std::string& path) {
-  absl::StatusOr<std::vector<std::uint8_t>> content = ReadFileContent(path);
+  absl::StatusOr<std::vector<std::uint8_t>> content = runtime::ReadFileContent(path);
   if (!content.ok()) return content.status();
   return ParseNpy(*content, path);
 }

@@ -19,6 +19,7 @@ struct Parameter::Data {
   bool requires_grad = true;
   std::uint64_t seed = 0;
   std::int64_t stream = 0;
+  bool is_drawn = false;
 };
 
 namespace {
@@ -39,6 +40,7 @@ Parameter::Parameter(Shape shape, Initializer initializer, ParameterOptions opti
   data_->requires_grad = options.requires_grad;
   data_->seed = GetSeed();
   data_->stream = internal::NextStream();
+  data_->is_drawn = true;
 }
 
 Parameter::Parameter(const Tensor& data, ParameterOptions options) : data_(std::make_shared<Data>()) {
@@ -61,6 +63,7 @@ const std::shared_ptr<runtime::StateEntry>& Parameter::entry() const { return da
 void Parameter::set_name(const std::string& name) { data_->entry->set_name(name); }
 std::uint64_t Parameter::seed() const { return data_->seed; }
 std::int64_t Parameter::stream() const { return data_->stream; }
+bool Parameter::is_drawn() const { return data_->is_drawn; }
 
 TensorSpec Parameter::traced_spec() const { return {data_->traced_dtype, shape()}; }
 
@@ -76,6 +79,7 @@ absl::Status Parameter::StoreLow(DType low) {
   }
   auto entry = std::make_shared<runtime::StateEntry>(name(), data_->entry->role(), TensorSpec{low, shape()});
   if (data_->entry->initialised()) {
+    if (absl::Status status = data_->entry->FetchToHost(); !status.ok()) return status;
     if (absl::Status status = WriteRounded(*entry, data_->entry->data()); !status.ok()) return status;
   }
   data_->entry = std::move(entry);
@@ -86,6 +90,7 @@ absl::Status Parameter::StoreLow(DType low) {
 absl::StatusOr<Tensor> Parameter::Value() const {
   if (!defined()) return absl::FailedPreconditionError("an undefined Parameter has no value");
   if (absl::Status status = InitialiseParameters({*this}); !status.ok()) return status;
+  if (absl::Status status = data_->entry->FetchToHost(); !status.ok()) return status;
   const TensorSpec& spec = data_->entry->spec();
   return Tensor::FromBytes(spec, data_->entry->data(), spec.bytes());
 }
@@ -117,10 +122,7 @@ void Parameter::Assign(const Tensor& value) {
   }
 }
 
-namespace {
-
-// One seed's parameters through `@init_state`.
-absl::Status DrawInitialValues(std::uint64_t seed, const std::vector<Parameter>& parameters) {
+absl::StatusOr<runtime::Program> internal::CompileInitState(absl::Span<const Parameter> parameters) {
   internal::Trace trace({}, {});
   trace.AddInitState(parameters);
   absl::StatusOr<compiler::Module> module = trace.Finish();
@@ -129,10 +131,19 @@ absl::Status DrawInitialValues(std::uint64_t seed, const std::vector<Parameter>&
   options.function = "init_state";
   absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(*module, options);
   if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(options.device);
+  return std::move(compiled->program);
+}
+
+namespace {
+
+// One seed's parameters through `@init_state`, on the CPU: equal values wherever the steps run.
+absl::Status DrawInitialValues(std::uint64_t seed, const std::vector<Parameter>& parameters) {
+  absl::StatusOr<runtime::Program> program = internal::CompileInitState(parameters);
+  if (!program.ok()) return program.status();
+  absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(program->device);
   if (!device.ok()) return device.status();
   absl::StatusOr<std::unique_ptr<runtime::Executable>> executable =
-      (*device)->Load(std::make_shared<const runtime::Program>(std::move(compiled->program)), runtime::StateStore());
+      (*device)->Load(std::make_shared<const runtime::Program>(*std::move(program)), runtime::StateStore());
   if (!executable.ok()) return executable.status();
   std::vector<absl::Span<const std::uint8_t>> inputs;
   // The seed is the only input, and absent where every value is a constant.

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/initializer.h"
 #include "frontend/tensor.h"
+#include "runtime/program.h"
 #include "runtime/state_store.h"
 
 namespace mpc {
@@ -39,7 +40,8 @@ class Parameter {
   void set_requires_grad(bool requires_grad);
   const Initializer& initializer() const;
 
-  /// The current value as a concrete tensor; draws the initial value if there is none yet.
+  /// The current value as a concrete tensor; draws the initial value if there is none yet. Waits for steps that a
+  /// device still runs. Errors: what they failed with.
   absl::StatusOr<Tensor> Value() const;
   /// Replaces the value; the next step sees it. A parameter that is stored low takes f32 data too and rounds it.
   /// Errors: another shape or element type.
@@ -63,6 +65,8 @@ class Parameter {
   absl::Status StoreLow(DType low);
   std::uint64_t seed() const;
   std::int64_t stream() const;
+  /// Whether it begins with what its initializer says; false: with the data it was made from.
+  bool is_drawn() const;
   friend bool operator==(const Parameter& a, const Parameter& b) { return a.data_ == b.data_; }
 
  private:
@@ -73,4 +77,11 @@ class Parameter {
 /// Draws the initial value of every parameter that has none: traces, compiles and runs `@init_state`.
 absl::Status InitialiseParameters(absl::Span<const Parameter> parameters);
 
+namespace internal {
+
+/// `@init_state` of `parameters` for the CPU: the seed (i64) in, each initial value out under its parameter's name,
+/// f32. The seed is no input where every value is a constant.
+absl::StatusOr<runtime::Program> CompileInitState(absl::Span<const Parameter> parameters);
+
+}  // namespace internal
 }  // namespace mpc

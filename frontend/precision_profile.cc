@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "frontend/file_content.h"
 #include "runtime/atomic_file.h"
+#include "runtime/file_content.h"
 
 namespace mpc {
 namespace {
@@ -233,7 +233,7 @@ absl::Status PrecisionProfile::Save(const std::string& path) const {
 }
 
 absl::StatusOr<std::vector<std::string>> LossyCellsOfProfile(const std::string& path, double limit) {
-  absl::StatusOr<std::vector<std::uint8_t>> content = internal::ReadFileContent(path);
+  absl::StatusOr<std::vector<std::uint8_t>> content = runtime::ReadFileContent(path);
   if (!content.ok()) return content.status();
   const Json profile = Json::parse(content->begin(), content->end(), nullptr, /*allow_exceptions=*/false);
   const auto malformed = [&](const std::string& what) {

@@ -9,6 +9,8 @@ PrecisionProfiler::PrecisionProfiler(Model& model, const PrecisionProfilerOption
   options_.every = std::max<std::int64_t>(1, options_.every);
 }
 
+bool PrecisionProfiler::NeedsState(const RunContext&) const { return steps_ % options_.every == 0; }
+
 void PrecisionProfiler::OnStepBegin(RunContext& context) {
   if (steps_++ % options_.every != 0 || context.batch() == nullptr) return;
   absl::StatusOr<std::vector<ValueStatistics>> values = model_.Measure(*context.batch(), {.full_precision = true});

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/file_content.h"
 #include "frontend/tensor_node.h"
 #include "runtime/atomic_file.h"
+#include "runtime/file_content.h"
 
 namespace mpc {
 namespace {
@@ -285,7 +285,7 @@ absl::StatusOr<Safetensors> ParseSafetensors(absl::Span<const std::uint8_t> cont
 }
 
 absl::StatusOr<Safetensors> LoadSafetensors(const std::string& path) {
-  absl::StatusOr<std::vector<std::uint8_t>> content = internal::ReadFileContent(path);
+  absl::StatusOr<std::vector<std::uint8_t>> content = runtime::ReadFileContent(path);
   if (!content.ok()) return content.status();
   return ParseSafetensors(*content, path);
 }

@@ -52,6 +52,7 @@ ResNet18 SmallResNet18(int num_classes) {
 struct SampleShapes {
   TensorSpec input;
   TensorSpec label;
+  std::int64_t classes = 10;
 };
 
 template <typename Network, typename Loss>
@@ -60,6 +61,7 @@ class WorkloadOf : public Workload {
   WorkloadOf(Network network, Loss loss, SampleShapes sample)
       : network_(std::move(network)), loss_(std::move(loss)), sample_(std::move(sample)) {}
   nn::Cell& network() override { return network_; }
+  std::int64_t classes() const override { return sample_.classes; }
   std::vector<TensorSpec> PredictInputs(std::int64_t batch) const override { return {Batch(sample_.input, batch)}; }
   std::vector<TensorSpec> TrainInputs(std::int64_t batch) const override {
     return {Batch(sample_.input, batch), Batch(sample_.label, batch)};
@@ -86,48 +88,70 @@ std::unique_ptr<Workload> MakeWorkloadOf(Network network, Loss loss, SampleShape
 }
 
 template <typename Network>
-std::unique_ptr<Workload> Classify(Network network, Shape image) {
+std::unique_ptr<Workload> Classify(Network network, Shape image, std::int64_t classes = 10) {
   return MakeWorkloadOf(std::move(network), nn::SoftmaxCrossEntropyWithLogits({.sparse = true, .reduction = "mean"}),
-                        {{DType::kF32, std::move(image)}, {DType::kI32, {}}});
+                        {{DType::kF32, std::move(image)}, {DType::kI32, {}}, classes});
 }
 
-std::unique_ptr<Workload> PredictTokens(const Gpt2Config& config) {
+/// On photographs of a thousand classes.
+template <typename Network>
+std::unique_ptr<Workload> ClassifyPhotos(Network network, const WorkloadSizes& sizes) {
+  const std::int64_t side = sizes.image_size > 0 ? sizes.image_size : 224;
+  return Classify(std::move(network), {3, side, side}, 1000);
+}
+
+std::unique_ptr<Workload> PredictTokens(const Gpt2Config& config, const WorkloadSizes& sizes) {
+  const std::int64_t tokens = sizes.tokens > 0 ? sizes.tokens : config.context;
   return MakeWorkloadOf(Gpt2(config), NextTokenLoss(),
-                        {{DType::kI32, {config.context}}, {DType::kI32, {config.context}}});
+                        {{DType::kI32, {tokens}}, {DType::kI32, {tokens}}, config.vocabulary});
 }
 
-const std::map<std::string_view, std::function<std::unique_ptr<Workload>()>>& Workloads() {
+using MakeSized = std::function<std::unique_ptr<Workload>(const WorkloadSizes&)>;
+
+struct NamedWorkload {
+  MakeSized make;
+  bool has_photos = false;   ///< takes WorkloadSizes::image_size
+  std::int64_t context = 0;  ///< the most WorkloadSizes::tokens; 0: takes none
+};
+
+const std::map<std::string_view, NamedWorkload>& Workloads() {
   static const Shape kDigit = {1, 32, 32};
-  static const Shape kPhoto = {3, 224, 224};
-  static const auto* const workloads = new std::map<std::string_view, std::function<std::unique_ptr<Workload>()>>{
-      {"bnnet", [] { return Classify(BnNet(), kDigit); }},
-      {"faint",
-       [] {
+  static const auto* const workloads = new std::map<std::string_view, NamedWorkload>{
+      {"bnnet", {[](const WorkloadSizes&) { return Classify(BnNet(), kDigit); }}},
+      {"faint", {[](const WorkloadSizes&) {
          return MakeWorkloadOf(FaintNet(), FaintLoss(), {{DType::kF32, kDigit}, {DType::kI32, {}}});
-       }},
-      {"lenet5", [] { return Classify(LeNet5(), kDigit); }},
-      {"mlp", [] { return Classify(Mlp(), kDigit); }},
-      {"resnet18", [] { return Classify(SmallResNet18(10), kDigit); }},
-      {"resnet18-imagenet", [] { return Classify(ResNet18(), kPhoto); }},
-      {"resnet50-imagenet", [] { return Classify(ResNet50(), kPhoto); }},
-      {"gpt2", [] { return PredictTokens({}); }},
-      {"gpt2-tiny", [] { return PredictTokens(Gpt2Config::Tiny()); }},
-      {"dcgan-generator",
-       [] {
+       }}},
+      {"lenet5", {[](const WorkloadSizes&) { return Classify(LeNet5(), kDigit); }}},
+      {"mlp", {[](const WorkloadSizes&) { return Classify(Mlp(), kDigit); }}},
+      {"resnet18", {[](const WorkloadSizes&) { return Classify(SmallResNet18(10), kDigit); }}},
+      {"resnet18-imagenet",
+       {.make = [](const WorkloadSizes& sizes) { return ClassifyPhotos(ResNet18(), sizes); }, .has_photos = true}},
+      {"resnet50-imagenet",
+       {.make = [](const WorkloadSizes& sizes) { return ClassifyPhotos(ResNet50(), sizes); }, .has_photos = true}},
+      {"gpt2",
+       {.make = [](const WorkloadSizes& sizes) { return PredictTokens({}, sizes); }, .context = Gpt2Config().context}},
+      {"gpt2-tiny",
+       {.make = [](const WorkloadSizes& sizes) { return PredictTokens(Gpt2Config::Tiny(), sizes); },
+        .context = Gpt2Config::Tiny().context}},
+      {"dcgan-generator", {[](const WorkloadSizes&) {
          const DcganOptions options;
          return MakeWorkloadOf(DcganGenerator(options), nn::MSELoss(),
                                {{DType::kF32, {options.latent_size}},
                                 {DType::kF32, {options.num_channels, options.image_size, options.image_size}}});
-       }},
-      {"dcgan-discriminator",
-       [] {
+       }}},
+      {"dcgan-discriminator", {[](const WorkloadSizes&) {
          const DcganOptions options;
          return MakeWorkloadOf(
              DcganDiscriminator(options), nn::BCEWithLogitsLoss(),
              {{DType::kF32, {options.num_channels, options.image_size, options.image_size}}, {DType::kF32, {1}}});
-       }},
+       }}},
   };
   return *workloads;
+}
+
+const NamedWorkload* FindWorkload(std::string_view name) {
+  const auto found = Workloads().find(name == "resnet50" ? "resnet50-imagenet" : name);
+  return found == Workloads().end() ? nullptr : &found->second;
 }
 
 absl::Status UnknownModel(std::string_view name, const std::vector<std::string>& names) {
@@ -150,14 +174,38 @@ absl::StatusOr<std::unique_ptr<Classifier>> MakeClassifier(std::string_view name
 
 std::vector<std::string> WorkloadNames() {
   std::vector<std::string> names;
-  for (const auto& [name, make] : Workloads()) names.emplace_back(name);
+  for (const auto& [name, workload] : Workloads()) names.emplace_back(name);
   return names;
 }
 
-absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name) {
-  const auto found = Workloads().find(name);
-  if (found == Workloads().end()) return UnknownModel(name, WorkloadNames());
-  return found->second();
+absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes) {
+  const NamedWorkload* const workload = FindWorkload(name);
+  if (workload == nullptr) return UnknownModel(name, WorkloadNames());
+  constexpr std::int64_t kSide = 32;
+  const std::string model(name);
+  if (sizes.image_size != 0 && !workload->has_photos) {
+    return absl::InvalidArgumentError(absl::StrCat("image_size = ", sizes.image_size, ": ", model,
+                                                   " has images of one size; resnet18-imagenet and resnet50-imagenet ",
+                                                   "take others"));
+  }
+  if (sizes.image_size < 0 || sizes.image_size % kSide != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("image_size = ", sizes.image_size, ": ", model, " takes multiples of ", kSide));
+  }
+  if (sizes.tokens != 0 && workload->context == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tokens = ", sizes.tokens, ": ", model, " reads no tokens; gpt2 and gpt2-tiny do"));
+  }
+  if (sizes.tokens < 0 || sizes.tokens > workload->context) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tokens = ", sizes.tokens, ": ", model, " takes from 1 to ", workload->context));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes) {
+  if (absl::Status status = CheckWorkload(name, sizes); !status.ok()) return status;
+  return FindWorkload(name)->make(sizes);
 }
 
 }  // namespace mpc::models

@@ -36,16 +36,29 @@ class Workload {
   /// The network's inputs, for `batch` >= 1 samples, and with the labels behind them.
   virtual std::vector<TensorSpec> PredictInputs(std::int64_t batch) const = 0;
   virtual std::vector<TensorSpec> TrainInputs(std::int64_t batch) const = 0;
+  /// Every whole number among the inputs and labels is below this: classes, or words of the vocabulary.
+  virtual std::int64_t classes() const = 0;
   /// A Model over the network and its loss. The Workload and the optimizer must outlive it.
   virtual Model MakeModel(nn::Optimizer& optimizer, ModelOptions options) = 0;
   /// A Model that only predicts.
   virtual Model MakePredictor(ModelOptions options) = 0;
 };
 
+/// Other sizes than published, for small machines. 0: as published.
+struct WorkloadSizes {
+  std::int64_t image_size = 0;  ///< pixels of a side, of "resnet18-imagenet" and "resnet50-imagenet"; a multiple of 32
+  std::int64_t tokens = 0;      ///< of a row, of "gpt2" and "gpt2-tiny"; at most the network's context
+};
+
 /// The classifiers on [1, 32, 32] images with ten classes, and networks as published: "resnet18-imagenet",
-/// "resnet50-imagenet" ([3, 224, 224], 1,000 classes), "gpt2" (1,024 tokens), "gpt2-tiny" (32 tokens, two layers of
-/// width 64), "dcgan-generator" and "dcgan-discriminator" (16x16). Errors (NOT_FOUND): what was given, what exists.
-absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name);
+/// "resnet50-imagenet" or "resnet50" ([3, 224, 224], 1,000 classes), "gpt2" (124M parameters, 1,024 tokens),
+/// "gpt2-tiny" (32 tokens, two layers of width 64), "dcgan-generator" and "dcgan-discriminator" (16x16). Errors: those
+/// of CheckWorkload.
+absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes = {});
+
+/// Errors (NOT_FOUND): what was given, what exists; (INVALID_ARGUMENT) a size that the network does not take, with
+/// those that it does.
+absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes = {});
 
 /// Every name, sorted.
 std::vector<std::string> WorkloadNames();

@@ -40,7 +40,7 @@ absl::StatusOr<double> SecondsOfChain(const std::string& device, const Workload&
   const Tensor input = Tensor::Full({work.extent, work.extent}, 1.0 / static_cast<double>(work.extent), work.dtype);
   mpc::internal::StepOptions options;
   options.name = "measure";
-  options.compile.device = device;
+  mpc::internal::UseDevice(device, options);
   const mpc::internal::TensorFunction chain = [&](const std::vector<Tensor>& inputs) {
     Tensor value = inputs.at(0);
     for (int i = 0; i < length; ++i) value = work.matrix ? matmul(value, inputs.at(0)) : value * 0.999;

@@ -98,7 +98,15 @@ void LossScaler::SetPrefix(const std::string& prefix) {
   }
 }
 
-double LossScaler::Field(std::size_t index) const { return state_[index].Value()->Item<double>(); }
+double LossScaler::Field(std::size_t index) const {
+  const absl::StatusOr<Tensor> value = state_[index].Value();
+  return value.ok() ? value->Item<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::int64_t LossScaler::Count(std::size_t index) const {
+  const double count = Field(index);
+  return std::isnan(count) ? -1 : static_cast<std::int64_t>(count);
+}
 
 LossScaleConfig LossScaler::current() const {
   LossScaleConfig config = config_;

@@ -40,11 +40,12 @@ class LossScaler {
   const LossScaleConfig& config() const { return config_; }
   /// In the order of mpc.update_loss_scale's operands; the first five move in a step.
   const std::vector<Parameter>& state() const { return state_; }
+  // Read from the state, which waits for the device; NaN and -1 where the device has failed.
   double scale() const { return Field(0); }
-  std::int64_t good_steps() const { return static_cast<std::int64_t>(Field(1)); }  ///< since the scale last moved
-  std::int64_t bad_steps() const { return static_cast<std::int64_t>(Field(2)); }   ///< in a row, towards a backoff
-  std::int64_t skipped_steps() const { return static_cast<std::int64_t>(Field(3)); }
-  std::int64_t consecutive_skips() const { return static_cast<std::int64_t>(Field(4)); }
+  std::int64_t good_steps() const { return Count(1); }  ///< since the scale last moved
+  std::int64_t bad_steps() const { return Count(2); }   ///< in a row, towards a backoff
+  std::int64_t skipped_steps() const { return Count(3); }
+  std::int64_t consecutive_skips() const { return Count(4); }
 
   /// The configuration as the state says it now.
   LossScaleConfig current() const;
@@ -61,6 +62,7 @@ class LossScaler {
 
  private:
   double Field(std::size_t index) const;
+  std::int64_t Count(std::size_t index) const;
   LossScaleConfig config_;
   std::vector<Parameter> state_;
 };

@@ -90,6 +90,7 @@ void StepScaler::Update() {
   if (trace_.failed()) return;
   for (std::size_t i = 0; i < moved.size(); ++i) trace_.Assign(scaler_->state()[i], moved[i]);
   scale_ = Tensor();
+  ++updates_;
 }
 
 void StepScaler::Record(const std::string& suffix) const {

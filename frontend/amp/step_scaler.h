@@ -41,6 +41,8 @@ class StepScaler {
   /// Updates when the step ends: once a step, however often it is asked for.
   void UpdateAtEnd() { update_at_end_ = true; }
   bool updates_at_end() const { return update_at_end_; }
+  /// How often the state moves in the step.
+  int updates() const { return updates_; }
   /// The scale that the step began with; undefined if nothing was scaled or checked.
   const Tensor& first_scale() const { return first_scale_; }
   /// The parameters of each check of the step, updates or not.
@@ -62,6 +64,7 @@ class StepScaler {
   std::vector<Tensor> first_bad_;
   std::vector<std::vector<std::string>> checked_names_;
   bool update_at_end_ = false;
+  int updates_ = 0;
 };
 
 /// A loss that a scaler has multiplied.

@@ -17,7 +17,9 @@
 #include "passes/passes.h"
 #include "passes/pipelines.h"
 #include "tests/compiler/random_graph.h"
+#include "tests/cuda/emulated_kernel_device.h"
 #include "tests/kernels/acceptance.h"
+#include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/error_bounds.h"
 #include "tests/kernels/kernel_run.h"
 
@@ -164,10 +166,11 @@ op_cases::OpCase CaseOf(mlir::Operation& op) {
   return op_case;
 }
 
-void ExpectKernelMatches(mlir::Operation& op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& exact) {
+void ExpectKernelMatches(const KernelDevice& device, mlir::Operation& op, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& exact) {
   const op_cases::OpCase op_case = CaseOf(op);
   const auto errors = ArithmeticErrors(op_case, inputs, exact);
-  const auto bits = RunKernel(op_case, DType::kF32, inputs);
+  const auto bits = RunKernel(device, op_case, DType::kF32, inputs);
   ASSERT_TRUE(bits.ok()) << bits.status();
   for (std::size_t r = 0; r < exact.size(); ++r) {
     const Tensor actual = reference::FromStorage(exact[r].spec, (*bits)[r].data());
@@ -180,8 +183,8 @@ void ExpectKernelMatches(mlir::Operation& op, const std::vector<Tensor>& inputs,
   }
 }
 
-// Every operation that the passes wrote, with the types they gave it and the values that reach it: the CPU's kernel is
-// within the bound derived for that operation.
+// Every operation that the passes wrote, with the types they gave it and the values that reach it: each device's kernel
+// is within the bound derived for that operation.
 TEST(RandomGraphs, KernelsMatchTheReferenceOnWhatPassesWrite) {
   for (std::uint64_t seed = 0; seed < kGraphs; ++seed) {
     const Setting setting = SettingOf(seed);
@@ -214,7 +217,10 @@ TEST(RandomGraphs, KernelsMatchTheReferenceOnWhatPassesWrite) {
         const std::string name = Text(op.getName().stripDialect());
         ASSERT_NE(reference::Find(name), nullptr) << name;
         reference::Find(name)(kernelAttributes(&op), inputs, absl::MakeSpan(exact));
-        ExpectKernelMatches(op, inputs, exact);
+        for (const KernelDevice* device : {&CpuKernels(), &EmulatedKernels()}) {
+          SCOPED_TRACE(device == &CpuKernels() ? "on the CPU" : "on CUDA, emulated");
+          ExpectKernelMatches(*device, op, inputs, exact);
+        }
       }
       for (std::size_t r = 0; r < exact.size(); ++r) {
         for (double& value : exact[r].values) value = reference::RoundTo(exact[r].spec.dtype, value);

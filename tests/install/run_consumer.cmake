@@ -40,3 +40,8 @@ require("digits: ${prefix}/share/mpc/data/digits.csv.gz")
 
 run("${prefix}/bin/mpc-opt" --help)
 require("mpc-train-pipeline")
+
+# Programs that one installed tool compiles and another one runs.
+run("${prefix}/bin/mpc-train" mlp "--emit=${WORK_FOLDER}/mlp.mpcx")
+run("${prefix}/bin/mpc-run" "${WORK_FOLDER}/mlp.mpcx" --steps=2 --predict)
+require("test accuracy [0-9.]+ % .[0-9]+ of 360.")

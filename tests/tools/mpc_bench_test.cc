@@ -26,6 +26,37 @@ TEST(MpcBench, PrintsPercentilesAndWritesThemAsJson) {
   EXPECT_LE(mpc["step_seconds"]["median"], mpc["step_seconds"]["p95"]);
 }
 
+TEST(MpcBench, MeasuresEveryCombinationOfNetworksBatchesAndLevels) {
+  const TemporaryFolder folder;
+  const ToolResult result =
+      RunTool(MPC_BENCH, {"lenet5", "gpt2-tiny", "--amp-level=O0,O2", "--dtype=bf16", "--batch=2,3", "--threads=1",
+                          "--warmup=1", "--steps=2", "--runs=1", "--json=" + folder.File("bench.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  const nlohmann::json rows = ReadJson(folder.File("bench.json"))["rows"];
+  ASSERT_EQ(rows.size(), 8u);
+  std::vector<std::string> titles;
+  for (const nlohmann::json& row : rows) {
+    const nlohmann::json& mpc = row["contestants"]["mpc"];
+    titles.push_back(row["model"].get<std::string>() + " " + std::to_string(row["batch"].get<int>()) + " " +
+                     row["precision"].get<std::string>());
+    EXPECT_DOUBLE_EQ(mpc["samples_per_second"]["median"].get<double>(),
+                     row["batch"].get<double>() / mpc["step_seconds"]["median"].get<double>());
+    EXPECT_LE(mpc["samples_per_second"]["p5"], mpc["samples_per_second"]["p95"]);
+    EXPECT_GT(mpc["peak_bytes"], 0);
+    for (const char* phase : {"trace", "passes", "lowering", "load"}) EXPECT_GT(mpc["compile_seconds"][phase], 0);
+  }
+  EXPECT_EQ(titles, (std::vector<std::string>{"lenet5 2 O0 (f32)", "lenet5 3 O0 (f32)", "lenet5 2 O2 (bf16)",
+                                              "lenet5 3 O2 (bf16)", "gpt2-tiny 2 O0 (f32)", "gpt2-tiny 3 O0 (f32)",
+                                              "gpt2-tiny 2 O2 (bf16)", "gpt2-tiny 3 O2 (bf16)"}));
+}
+
+TEST(MpcBench, TimesTheStepOfSeveralNetworks) {
+  const ToolResult result =
+      RunTool(MPC_BENCH, {"dcgan", "--batch=2", "--threads=1", "--warmup=0", "--steps=1", "--runs=1"});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, ContainsRegex("mpc: [0-9.e+]+ samples/s"));
+}
+
 TEST(MpcBench, SaysWhenThereIsNoTorch) {
   const ToolResult result = RunTool(MPC_BENCH, {"lenet5", "--peer=torch", "--python=/nowhere/python", "--steps=1"});
   EXPECT_EQ(result.exit_code, 1);
@@ -54,7 +85,16 @@ TEST(MpcBench, RefusesBadCommandLines) {
   EXPECT_THAT(flag.error, HasSubstr("unknown flag '--step'; accepted: --batch"));
   const ToolResult peer = RunTool(MPC_BENCH, {"mlp", "--peer=torch"});
   EXPECT_EQ(peer.exit_code, 2);
-  EXPECT_THAT(peer.error, HasSubstr("lenet5 only"));
+  EXPECT_THAT(peer.error, HasSubstr("lenet5, resnet50 and gpt2 only, not mlp"));
+  const ToolResult captured = RunTool(MPC_BENCH, {"lenet5", "--peer=torch", "--peer-mode=graph"});
+  EXPECT_EQ(captured.exit_code, 2);
+  EXPECT_THAT(captured.error, HasSubstr("lenet5 with --device=cuda, not of lenet5 with --device=cpu"));
+  const ToolResult batches = RunTool(MPC_BENCH, {"lenet5", "--batch=8,none"});
+  EXPECT_EQ(batches.exit_code, 2);
+  EXPECT_THAT(batches.error, HasSubstr("'8,none' is no list of whole numbers"));
+  const ToolResult device = RunTool(MPC_BENCH, {"lenet5", "--steps-per-launch=4"});
+  EXPECT_EQ(device.exit_code, 2);
+  EXPECT_THAT(device.error, HasSubstr("--steps-per-launch=4 and --device=cpu contradict"));
 }
 
 }  // namespace

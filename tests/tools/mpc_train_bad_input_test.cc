@@ -64,8 +64,36 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--batch-size=0"}, {"--batch-size", "'0'", "at least 1"}},
         BadUsage{{"lenet5", "--lr=nan"}, {"--lr", "'nan'", "number of at least 0"}},
         BadUsage{{"lenet5", "--keep-batchnorm-fp32=yes"}, {"keep_batchnorm_fp32", "'yes'", "true or false"}},
-        BadUsage{{"lenet5", "--device=cuda"}, {"\"cuda\"", "\"cpu\""}},
+        BadUsage{{"lenet5", "--steps-per-launch=8"}, {"--steps-per-launch=8 and --device=cpu contradict", "cuda"}},
+        BadUsage{{"lenet5", "--steps-per-launch=65"}, {"--steps-per-launch", "'65'", "from 1 to 64"}},
+        BadUsage{{"lenet5", "--graph=off"}, {"--graph=off and --device=cpu contradict", "cuda"}},
+        BadUsage{{"lenet5", "--graph=maybe"}, {"--graph", "'maybe'", "on or off"}},
+        BadUsage{{"lenet5", "--tune"}, {"--tune and --device=cpu contradict"}},
+        BadUsage{{"lenet5", "--allow-tf32"}, {"--allow-tf32 and --device=cpu contradict"}},
+        BadUsage{{"lenet5", "--choice-cache=c"}, {"--choice-cache=c and --device=cpu contradict"}},
+        BadUsage{{"lenet5", "--device=cuda", "--graph=off", "--steps-per-launch=2"},
+                 {"--steps-per-launch=2 and --graph=off contradict"}},
+        BadUsage{{"lenet5", "--trace=t", "--trace-steps=5-3"}, {"--trace-steps", "'5-3'", "after the last"}},
+        BadUsage{{"lenet5", "--trace=t", "--trace-steps=0-3"}, {"--trace-steps", "'0-3'", "count from 1"}},
+        BadUsage{{"lenet5", "--trace=t", "--trace-steps=a-b"}, {"--trace-steps", "'a-b'", "FIRST-LAST"}},
+        BadUsage{{"lenet5", "--trace=t", "--trace-steps=3-"}, {"--trace-steps", "'3-'", "FIRST-LAST"}},
+        BadUsage{{"lenet5", "--trace-steps=1-3"}, {"--trace-steps needs --trace=FILE"}},
+        BadUsage{{"gpt2", "--data=digits"}, {"--data=digits", "gpt2", "--data=synthetic"}},
+        BadUsage{{"lenet5", "--steps=3"}, {"--steps and --data=digits contradict"}},
+        BadUsage{{"lenet5", "--data=synthetic", "--shift=1"}, {"--shift and --data=synthetic contradict"}},
+        BadUsage{{"lenet5", "--data=synthetic", "--image-size=64"}, {"image_size = 64", "lenet5", "resnet50"}},
+        BadUsage{{"resnet50", "--image-size=100"}, {"image_size = 100", "multiples of 32"}},
+        BadUsage{{"gpt2", "--tokens=2000"}, {"tokens = 2000", "from 1 to 1024"}},
         BadUsage{{"lenet5", "--device=tpu"}, {"\"tpu\"", "\"cpu\""}}));
+
+TEST(MpcTrainDevice, ADeviceThatIsNotHereIsAClearError) {
+  const ToolResult result = RunTool(MPC_TRAIN, {"lenet5", "--device=cuda", "--epochs=0", "--choice-cache="});
+  if (result.exit_code == 0) GTEST_SKIP() << "there is a CUDA device";
+  EXPECT_EQ(result.exit_code, kBadUsage);
+  // The build has none, or its library says what is missing: a driver, a device, a newer one.
+  EXPECT_THAT(result.error, HasSubstr("device \"cuda\""));
+  EXPECT_EQ(result.output, "");
+}
 
 /// What a run that must fail for a reason in a file leaves behind.
 class BadFile : public testing::Test {

@@ -21,10 +21,19 @@ absl::StatusOr<RunResult> MeasureInProcess(const BenchOptions& options) {
                                       "--single",
                                       absl::StrCat("--batch=", options.batch),
                                       absl::StrCat("--amp-level=", options.amp_level),
+                                      absl::StrCat("--image-size=", options.image_size),
+                                      absl::StrCat("--tokens=", options.tokens),
                                       absl::StrCat("--threads=", options.threads),
+                                      absl::StrCat("--device=", options.device),
+                                      absl::StrCat("--steps-per-launch=", options.steps_per_launch),
                                       absl::StrCat("--warmup=", options.warmup),
                                       absl::StrCat("--steps=", options.steps)};
   if (!options.dtype.empty()) command.push_back(absl::StrCat("--dtype=", options.dtype));
+  if (!options.graph.empty()) command.push_back(absl::StrCat("--graph=", options.graph));
+  if (options.allow_tf32) command.emplace_back("--allow-tf32");
+  if (options.tune) command.emplace_back("--tune");
+  if (options.choice_cache.has_value()) command.push_back(absl::StrCat("--choice-cache=", *options.choice_cache));
+  if (!options.weights_path.empty()) command.push_back(absl::StrCat("--weights=", options.weights_path));
   absl::StatusOr<std::string> output = RunAndCapture(command);
   if (!output.ok()) return output.status();
   return RunFromJson(*output);
@@ -53,22 +62,28 @@ int Main(int argc, char** argv) {
     std::cout << line->help;
     return kSuccess;
   }
-  const BenchOptions& options = line->options;
-  if (options.single) {
-    const absl::StatusOr<RunResult> result = MeasureSteps(options);
+  const BenchOptions& first = line->rows.front();
+  if (first.single) {
+    const absl::StatusOr<RunResult> result = MeasureSteps(first);
     if (!result.ok()) return Fail(kProgram, result.status(), kFailure);
     std::cout << RunToJson(*result).dump() << "\n";
     return kSuccess;
   }
-  if (!options.json_path.empty()) {
-    if (absl::Status status = CheckWritable(options.json_path); !status.ok()) return Fail(kProgram, status, kFailure);
+  if (!first.json_path.empty()) {
+    if (absl::Status status = CheckWritable(first.json_path); !status.ok()) return Fail(kProgram, status, kFailure);
   }
-  const absl::StatusOr<std::vector<Contestant>> contestants = MeasureAll(options);
-  if (!contestants.ok()) return Fail(kProgram, contestants.status(), kFailure);
-  std::cout << FormatTable(options, *contestants);
-  if (!options.json_path.empty()) {
-    const absl::Status status = WriteJsonFile(options.json_path, TableToJson(options, *contestants));
-    if (!status.ok()) return Fail(kProgram, status, kFailure);
+  Json tables = Json::array();
+  for (const BenchOptions& row : line->rows) {
+    const absl::StatusOr<std::vector<Contestant>> contestants = MeasureAll(row);
+    if (!contestants.ok()) return Fail(kProgram, contestants.status(), kFailure);
+    std::cout << (tables.empty() ? "" : "\n") << FormatTable(row, *contestants) << std::flush;
+    tables.push_back(TableToJson(row, *contestants));
+    // After every row: a long run that ends early leaves what it has measured.
+    if (first.json_path.empty()) continue;
+    const Json content = line->rows.size() == 1 ? tables[0] : Json{{"rows", tables}};
+    if (absl::Status status = WriteJsonFile(first.json_path, content); !status.ok()) {
+      return Fail(kProgram, status, kFailure);
+    }
   }
   return kSuccess;
 }

@@ -1,77 +1,116 @@
 #include "tools/mpc-bench/measure.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <random>
 
 #include "absl/strings/str_cat.h"
-#include "models/registry.h"
 #include "runtime/executable.h"
+#include "tools/mpc-bench/bench_model.h"
+#include "tools/support/synthetic_data.h"
 
 namespace mpc::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Bytes = std::vector<absl::Span<const std::uint8_t>>;
 
-constexpr std::int64_t kBatches = 8;
-constexpr std::int64_t kClasses = 10;
-constexpr std::int64_t kImageSize = 32;
-
-struct Batch {
-  Tensor images;
-  Tensor labels;
-};
-
-std::vector<Batch> MakeBatches(std::int64_t rows) {
-  std::mt19937 engine(1);
-  std::normal_distribution<float> pixel;
-  std::vector<Batch> batches;
-  for (std::int64_t i = 0; i < kBatches; ++i) {
-    std::vector<float> images(static_cast<std::size_t>(rows * kImageSize * kImageSize));
-    for (float& value : images) value = pixel(engine);
-    std::vector<std::int32_t> labels(static_cast<std::size_t>(rows));
-    for (std::int32_t& label : labels) label = static_cast<std::int32_t>(engine() % kClasses);
-    batches.push_back({Tensor::From(images, {rows, 1, kImageSize, kImageSize}), Tensor::From(labels, {rows})});
+/// Runs `total` steps on the batches in turn and returns seconds, one a step.
+absl::StatusOr<std::vector<double>> TimeSteps(runtime::Executable& step, const std::vector<Bytes>& batches,
+                                              std::int64_t total) {
+  const std::int64_t most = step.steps_per_launch();
+  const bool runs_ahead = step.steps_kept() >= 2 * static_cast<std::uint64_t>(most);
+  std::vector<double> seconds;
+  seconds.reserve(static_cast<std::size_t>(total));
+  std::int64_t waiting = 0;  ///< steps of the launch whose end has not been seen
+  Clock::time_point last_end = Clock::now();
+  const auto see_end = [&](std::uint64_t last_step) -> absl::Status {
+    if (waiting == 0) return absl::OkStatus();
+    if (absl::Status status = step.OutputOfStep(last_step, 0).status(); !status.ok()) return status;
+    const Clock::time_point end = Clock::now();
+    const double each = std::chrono::duration<double>(end - last_end).count() / static_cast<double>(waiting);
+    seconds.insert(seconds.end(), static_cast<std::size_t>(waiting), each);
+    last_end = end;
+    return absl::OkStatus();
+  };
+  for (std::int64_t done = 0; done < total;) {
+    const std::int64_t count = std::min(most, total - done);
+    std::vector<runtime::StepInputs> inputs;
+    for (std::int64_t i = 0; i < count; ++i) {
+      inputs.emplace_back(batches[static_cast<std::size_t>(done + i) % batches.size()]);
+    }
+    const std::uint64_t before = step.steps_started();
+    if (!runs_ahead) last_end = Clock::now();
+    if (absl::Status status = count == 1 ? step.Run(inputs[0]) : step.RunSteps(inputs); !status.ok()) return status;
+    if (runs_ahead) {
+      if (absl::Status status = see_end(before - 1); !status.ok()) return status;
+    }
+    waiting = count;
+    if (!runs_ahead) {
+      if (absl::Status status = see_end(step.steps_started() - 1); !status.ok()) return status;
+    }
+    done += count;
   }
-  return batches;
+  if (runs_ahead) {
+    if (absl::Status status = see_end(step.steps_started() - 1); !status.ok()) return status;
+  }
+  return seconds;
+}
+
+std::string SettingsOf(const BenchOptions& options) {
+  if (options.device == "cpu") return "";
+  return absl::StrCat("graph ", options.graph.empty() ? "on" : options.graph, ", ", options.steps_per_launch,
+                      options.steps_per_launch == 1 ? " step" : " steps", " a launch, ",
+                      options.tune ? "tuned" : "heuristic choices", ", TF32 ", options.allow_tf32 ? "on" : "off");
 }
 
 }  // namespace
 
 absl::StatusOr<RunResult> MeasureSteps(const BenchOptions& options) {
   SetSeed(1);
-  if (absl::Status status = SetContext({.num_threads = static_cast<int>(options.threads)}); !status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<models::Classifier>> classifier = models::MakeClassifier(options.model);
-  if (!classifier.ok()) return classifier.status();
-  nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
-  nn::Momentum optimizer((*classifier)->network().TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
-  Model model =
-      (*classifier)->MakeModel(loss, optimizer, {.amp_level = options.amp_level, .amp_dtype = options.low_type()});
-  if (!model.status().ok()) return model.status();
-  const std::vector<Batch> batches = MakeBatches(options.batch);
-  const absl::StatusOr<runtime::Executable*> step = model.LoadTrainStep({batches[0].images, batches[0].labels});
+  if (absl::Status status = SetContext(ContextOf(options, options.threads)); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<BenchModel>> bench = MakeBenchModel(options);
+  if (!bench.ok()) return bench.status();
+  if (!options.weights_path.empty()) {
+    if (absl::Status status = SaveCheckpoint((*bench)->network(), options.weights_path, {.names = NameMap::PyTorch()});
+        !status.ok()) {
+      return status;
+    }
+  }
+  const std::vector<data::Row> rows =
+      MakeSyntheticBatches({.columns = (*bench)->columns(), .names = {}, .classes = (*bench)->classes()});
+  const absl::StatusOr<runtime::Executable*> step = (*bench)->model().LoadTrainStep(rows[0]);
   if (!step.ok()) return step.status();
+  std::vector<Bytes> batches;
+  for (const data::Row& row : rows) {
+    Bytes& batch = batches.emplace_back();
+    for (const Tensor& column : row) batch.push_back(column.bytes());
+  }
 
   RunResult result;
   result.version = absl::StrCat("mpc ", MPC_VERSION);
-  result.step_seconds.reserve(static_cast<std::size_t>(options.steps));
-  for (std::int64_t i = 0; i < options.warmup + options.steps; ++i) {
-    const Batch& batch = batches[static_cast<std::size_t>(i % kBatches)];
-    const absl::Span<const std::uint8_t> inputs[] = {batch.images.bytes(), batch.labels.bytes()};
-    const Clock::time_point begin = Clock::now();
-    if (absl::Status status = (*step)->Run(inputs); !status.ok()) return status;
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (i >= options.warmup) result.step_seconds.push_back(seconds);
+  result.settings = SettingsOf(options);
+  absl::StatusOr<std::vector<double>> seconds = TimeSteps(**step, batches, options.warmup + options.steps);
+  if (!seconds.ok()) return seconds.status();
+  result.step_seconds.assign(seconds->begin() + options.warmup, seconds->end());
+  const runtime::NamedValue& loss = (*step)->program().outputs.at(0);
+  const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = (*step)->OutputOfStep((*step)->steps_started() - 1, 0);
+  if (!bytes.ok()) return bytes.status();
+  const TensorSpec& spec = (*step)->program().values[static_cast<std::size_t>(loss.value)].spec;
+  result.final_loss = Tensor::FromBytes(spec, bytes->data(), bytes->size()).ToFloats().at(0);
+  const runtime::MemoryUse memory = (*step)->memory();
+  result.peak_bytes = memory.arena + memory.state + memory.other;
+  for (const compiler::PhaseTime& phase : (*bench)->model().compiled().front()->phases) {
+    if (phase.depth == 0) result.compile_seconds.emplace_back(phase.name, phase.seconds);
   }
-  float final_loss = 0;
-  std::memcpy(&final_loss, (*step)->output(0).data(), sizeof(final_loss));
-  result.final_loss = final_loss;
   return result;
 }
 
 Json RunToJson(const RunResult& result) {
-  return {{"step_seconds", result.step_seconds}, {"version", result.version}, {"final_loss", result.final_loss}};
+  Json compile = Json::object();
+  for (const auto& [phase, seconds] : result.compile_seconds) compile[phase] = seconds;
+  return {{"step_seconds", result.step_seconds}, {"version", result.version},       {"settings", result.settings},
+          {"final_loss", result.final_loss},     {"peak_bytes", result.peak_bytes}, {"compile_seconds", compile}};
 }
 
 absl::StatusOr<RunResult> RunFromJson(const std::string& text) {
@@ -88,6 +127,16 @@ absl::StatusOr<RunResult> RunFromJson(const std::string& text) {
   }
   if (result.step_seconds.empty()) return absl::InvalidArgumentError("a run measured no step");
   result.version = json["version"].get<std::string>();
+  if (has("settings", &Json::is_string)) result.settings = json["settings"].get<std::string>();
+  if (has("peak_bytes", &Json::is_number_unsigned)) result.peak_bytes = json["peak_bytes"].get<std::size_t>();
+  if (has("compile_seconds", &Json::is_object)) {
+    for (const auto& [phase, seconds] : json["compile_seconds"].items()) {
+      if (seconds.is_number()) result.compile_seconds.emplace_back(phase, seconds.get<double>());
+    }
+  }
+  if (has("first_step_seconds", &Json::is_number)) {
+    result.compile_seconds.emplace_back("first step", json["first_step_seconds"].get<double>());
+  }
   result.final_loss = has("final_loss", &Json::is_number) ? json["final_loss"].get<double>() : std::nan("");
   return result;
 }

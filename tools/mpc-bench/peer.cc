@@ -10,18 +10,17 @@
 namespace mpc::tools {
 namespace {
 
-constexpr char kScript[] = "torch_lenet5.py";
-
 /// Beside an installed executable, else in the source tree that mpc was built from.
 absl::StatusOr<std::string> FindScript(const BenchOptions& options) {
+  const std::string script = PeerScriptOf(options.model);
   std::vector<std::string> places;
   std::error_code error;
   if (!options.peer_script.empty()) {
     places = {options.peer_script};
   } else {
     const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
-    places.push_back((executable.parent_path().parent_path() / "share/mpc/peers" / kScript).string());
-    places.push_back((std::filesystem::path(MPC_SOURCE_DIR) / "tools/peers" / kScript).string());
+    places.push_back((executable.parent_path().parent_path() / "share/mpc/peers" / script).string());
+    places.push_back((std::filesystem::path(MPC_SOURCE_DIR) / "tools/peers" / script).string());
   }
   for (const std::string& place : places) {
     if (std::filesystem::is_regular_file(place, error)) return place;
@@ -53,7 +52,13 @@ absl::StatusOr<RunResult> MeasureTorch(const BenchOptions& options) {
                                       absl::StrCat("--threads=", options.threads),
                                       absl::StrCat("--warmup=", options.warmup),
                                       absl::StrCat("--steps=", options.steps),
+                                      absl::StrCat("--device=", options.device),
+                                      absl::StrCat("--mode=", options.peer_mode),
                                       absl::StrCat("--amp-level=", options.amp_level)};
+  if (options.image_size > 0) command.push_back(absl::StrCat("--image-size=", options.image_size));
+  if (options.tokens > 0) command.push_back(absl::StrCat("--tokens=", options.tokens));
+  if (options.allow_tf32) command.emplace_back("--allow-tf32");
+  if (!options.weights_path.empty()) command.push_back(absl::StrCat("--weights=", options.weights_path));
   if (!options.dtype.empty()) command.push_back(absl::StrCat("--dtype=", options.dtype));
   absl::StatusOr<std::string> output = RunAndCapture(command);
   if (!output.ok()) return output.status();

@@ -5,17 +5,9 @@
 #include <vector>
 
 #include "tools/mpc-bench/measure.h"
+#include "tools/support/percentiles.h"
 
 namespace mpc::tools {
-
-struct Percentiles {
-  double p5 = 0;
-  double median = 0;
-  double p95 = 0;
-};
-
-/// By linear interpolation between the two nearest of `samples`, of which there is at least one.
-Percentiles PercentilesOf(std::vector<double> samples);
 
 /// The runs of one program under its name.
 struct Contestant {

@@ -23,6 +23,9 @@ class FileSaver : public Callback {
  public:
   FileSaver(std::string path, std::int64_t every) : path_(std::move(path)), every_(every) {}
 
+  bool NeedsState(const RunContext& context) const override {
+    return every_ > 0 && (context.global_step + 1) % every_ == 0;
+  }
   void OnTrainBegin(RunContext& context) override {
     const fs::path path(path_);
     const std::string folder = path.parent_path().empty() ? "." : path.parent_path().string();

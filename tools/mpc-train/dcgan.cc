@@ -11,6 +11,7 @@
 #include "frontend/data/find_data.h"
 #include "models/dcgan.h"
 #include "tools/mpc-train/checkpoints.h"
+#include "tools/mpc-train/step_trace.h"
 
 namespace mpc::tools {
 namespace {
@@ -67,6 +68,11 @@ struct Gan {
   explicit Gan(const TrainOptions& options)
       : optimizer_g(generator.TrainableParams(), {.learning_rate = options.learning_rate, .beta1 = 0.5}),
         optimizer_d(discriminator.TrainableParams(), {.learning_rate = options.learning_rate, .beta1 = 0.5}) {}
+
+  absl::Status Initialize(amp::Options amp) {
+    amp.num_losses = 3;
+    return amp::Initialize({generator, discriminator}, {optimizer_g, optimizer_d}, amp);
+  }
 
   models::DcganOptions network;
   models::DcganGenerator generator{network};
@@ -154,29 +160,32 @@ Json DcganResult::Summary(const TrainOptions& options) const {
   return summary;
 }
 
+absl::StatusOr<runtime::Package> PackageDcgan(const TrainOptions& options) {
+  Gan gan(options);
+  if (absl::Status status = gan.Initialize(options.amp); !status.ok()) return status;
+  Model model(gan.step, {.device = options.device});
+  const std::int64_t batch = options.batch_size;
+  return model.MakePackage({{"image", {DType::kF32, {batch, 1, kImageSize, kImageSize}}},
+                            {"noise", {DType::kF32, {batch, gan.network.latent_size}}}});
+}
+
 absl::StatusOr<DcganResult> TrainDcgan(const TrainOptions& options, std::ostream* progress) {
   if (absl::Status status = CheckSavePath(options); !status.ok()) return status;
   if (!options.summary_path.empty()) {
     if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
-  SetSeed(static_cast<std::uint64_t>(options.seed));
-  if (absl::Status status = SetContext({.device = options.device, .num_threads = static_cast<int>(options.threads)});
-      !status.ok()) {
-    return status;
+  if (!options.trace_path.empty()) {
+    if (absl::Status status = CheckWritable(options.trace_path); !status.ok()) return status;
   }
+  SetSeed(static_cast<std::uint64_t>(options.seed));
+  if (absl::Status status = SetContext(ContextOf(options, options.threads)); !status.ok()) return status;
   Gan gan(options);
   const std::int64_t latent_size = gan.network.latent_size;
   absl::StatusOr<data::Dataset> train = ImagesAndNoise(options, data::Split::kTrain, latent_size);
   if (!train.ok()) return train.status();
   absl::StatusOr<Tensor> test_images = TestImages(options, latent_size);
   if (!test_images.ok()) return test_images.status();
-  amp::Options amp = options.amp;
-  amp.num_losses = 3;
-  if (absl::Status status =
-          amp::Initialize({gan.generator, gan.discriminator}, {gan.optimizer_g, gan.optimizer_d}, amp);
-      !status.ok()) {
-    return status;
-  }
+  if (absl::Status status = gan.Initialize(options.amp); !status.ok()) return status;
   Model model(gan.step, {.device = options.device});
   absl::StatusOr<std::string> resumed = Resume(options, model);
   if (!resumed.ok()) return resumed.status();
@@ -186,10 +195,17 @@ absl::StatusOr<DcganResult> TrainDcgan(const TrainOptions& options, std::ostream
   DcganRecorder recorder(gan, *test_images, Noise(static_cast<std::uint64_t>(options.seed), -1, {kJudged, latent_size}),
                          result, progress);
   const std::shared_ptr<Callback> saver = MakeSaver(options);
-  if (absl::Status status =
-          model.Train(options.epochs, train->Batch(options.batch_size, /*drop_remainder=*/true), {recorder, saver});
+  std::shared_ptr<StepTrace> trace;
+  if (!options.trace_path.empty()) {
+    trace = std::make_shared<StepTrace>(options.model, options.trace_first, options.trace_last);
+  }
+  if (absl::Status status = model.Train(options.epochs, train->Batch(options.batch_size, /*drop_remainder=*/true),
+                                        {recorder, saver, trace});
       !status.ok()) {
     return status;
+  }
+  if (trace != nullptr) {
+    if (absl::Status status = trace->Save(options.trace_path); !status.ok()) return status;
   }
   result.skipped = model.skipped_steps();
   absl::StatusOr<std::map<std::string, amp::ScalerState>> scalers = amp::StateDict();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/program_file.h"
 #include "tools/mpc-train/options.h"
 #include "tools/support/json_file.h"
 
@@ -32,5 +33,10 @@ struct DcganResult {
 /// Trains the DCGAN of models/ on 16x16 digits, with progress on `progress` (null: none). Errors: the data, the
 /// checkpoint, what amp::Initialize refuses.
 absl::StatusOr<DcganResult> TrainDcgan(const TrainOptions& options, std::ostream* progress);
+
+/// The training step of the DCGAN for batches of `options.batch_size`: images f32 [batch, 1, 16, 16] in [-1, 1] and
+/// noise f32 [batch, latent size]. Seed and context are set. Errors: what amp::Initialize refuses, what compiling
+/// reports.
+absl::StatusOr<runtime::Package> PackageDcgan(const TrainOptions& options);
 
 }  // namespace mpc::tools

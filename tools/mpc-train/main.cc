@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/report.h"
 #include "tools/mpc-train/dcgan.h"
+#include "tools/mpc-train/emit.h"
 #include "tools/mpc-train/summary.h"
 #include "tools/mpc-train/timing_tree.h"
 #include "tools/mpc-train/training.h"
@@ -19,12 +20,14 @@ constexpr char kProgram[] = "mpc-train";
 
 void PrintResults(const Training& training) {
   const Model& model = training.model();
-  const auto right = std::llround(training.test().accuracy * static_cast<double>(training.test_rows()));
-  std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d), test loss %.4f\n", 100 * training.test().accuracy,
-                               right, training.test_rows(), training.test().loss);
+  if (training.test_rows() > 0) {
+    const auto right = std::llround(training.test().accuracy * static_cast<double>(training.test_rows()));
+    std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d), test loss %.4f\n", 100 * training.test().accuracy,
+                                 right, training.test_rows(), training.test().loss);
+  }
   if (training.steps() > 0) {
-    std::cout << absl::StrFormat("%d steps in %.2f s, %.0f steps/s; %d skipped, loss scale %g\n", training.steps(),
-                                 training.seconds(), static_cast<double>(training.steps()) / training.seconds(),
+    std::cout << absl::StrFormat("%d steps in %.2f s, %s; %d skipped, loss scale %g\n", training.steps(),
+                                 training.seconds(), StepRate(training.steps(), training.seconds()),
                                  model.skipped_steps(), model.loss_scale());
   }
   double compile_seconds = 0;
@@ -61,6 +64,10 @@ int Main(int argc, char** argv) {
     return kSuccess;
   }
   const TrainOptions& options = line->options;
+  if (!options.emit_path.empty()) {
+    const absl::Status status = EmitPrograms(options, options.quiet ? nullptr : &std::cout);
+    return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);
+  }
   if (options.model == kDcgan) return MainOfDcgan(options);
   absl::StatusOr<std::unique_ptr<Training>> created = Training::Create(options);
   if (!created.ok()) return Fail(kProgram, created.status(), kFailure);

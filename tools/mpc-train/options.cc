@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "frontend/precision_profile.h"
 #include "models/registry.h"
-#include "runtime/executable.h"
 #include "tools/support/amp_flags.h"
+#include "tools/support/digit_data.h"
 #include "tools/support/flag_set.h"
 
 namespace mpc::tools {
@@ -21,7 +23,9 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// As the flags give them, before they are checked against each other.
 struct Given {
-  std::optional<std::int64_t> epochs;
+  std::string data;
+  bool trace_steps = false;
+  std::optional<std::int64_t> epochs, steps, image_size, tokens;
   std::optional<std::int64_t> shift;
   std::optional<double> learning_rate;
   std::optional<double> momentum;
@@ -29,10 +33,31 @@ struct Given {
 };
 
 std::vector<std::string> ModelNames() {
-  std::vector<std::string> names = models::ClassifierNames();
+  std::vector<std::string> names = models::WorkloadNames();
   names.emplace_back(kDcgan);
+  names.emplace_back("resnet50");
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool IsClassifier(const std::string& model) {
+  const std::vector<std::string> names = models::ClassifierNames();
+  return std::find(names.begin(), names.end(), model) != names.end();
+}
+
+/// "10-12" or "10".
+absl::Status ParseTraceSteps(const std::string& value, TrainOptions& options) {
+  const std::pair<std::string, std::string> ends = absl::StrSplit(value, absl::MaxSplits('-', 1));
+  const std::string last = absl::StrContains(value, '-') ? ends.second : ends.first;
+  if (!absl::SimpleAtoi(ends.first, &options.trace_first) || !absl::SimpleAtoi(last, &options.trace_last) ||
+      options.trace_first < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", value, "' is no range of steps FIRST-LAST, which count from 1: 10-12"));
+  }
+  if (options.trace_first > options.trace_last) {
+    return absl::InvalidArgumentError(absl::StrCat("'", value, "': the first step comes after the last one"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckProfilePath(const std::string& path) {
@@ -42,22 +67,33 @@ absl::Status CheckProfilePath(const std::string& path) {
 }
 
 FlagSet MakeFlags(TrainOptions& options, Given& given) {
-  FlagSet flags("mpc-train", absl::StrJoin(ModelNames(), "|") + " [flags]",
-                "Trains a network on handwritten digits and tests it. The compiled step holds forward, backward, loss\n"
-                "scaling and optimizer; --amp-level chooses its precision.");
+  FlagSet flags(
+      "mpc-train", absl::StrJoin(ModelNames(), "|") + " [flags]",
+      "Trains a network on handwritten digits, with a test after each epoch, or on synthetic data. The compiled\n"
+      "step holds forward, backward, loss scaling and optimizer; --amp-level chooses its precision.");
   for (const AmpFlag& flag : AmpFlags()) {
     flags.Custom(flag.name, flag.placeholder, flag.help, flag.is_switch,
                  [&flag, &options](const std::string& value) { return flag.set(value, options.amp); });
   }
-  flags.Choice("data", {"digits", "mnist"}, "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir.",
-               &options.data);
+  flags.Choice("data", {"digits", "mnist", "synthetic"},
+               "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir; synthetic: random batches of the\n"
+               "network's shapes, without a test. Default: digits, synthetic where a network does not take digits.",
+               &given.data);
   flags.Text("data-dir", "FOLDER",
              "Holds digits.csv.gz, or MNIST's IDX files. Default: MPC_DATA_DIR, then mpc's own data.",
              &options.data_directory);
   flags.Integer("epochs", 0, kNoLimit,
-                "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist.", &given.epochs);
+                "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist, 1 for synthetic.",
+                &given.epochs);
+  flags.Integer("steps", 1, kNoLimit, "Steps of an epoch of synthetic data. Default: 100.", &given.steps);
+  flags.Integer("image-size", 1, 1 << 14, "Side of synthetic photographs (resnet18-imagenet, resnet50). Default: 224.",
+                &given.image_size);
+  flags.Integer("tokens", 1, 1 << 20, "Tokens of a synthetic row (gpt2, gpt2-tiny). Default: the network's context.",
+                &given.tokens);
   flags.Integer("batch-size", 1, kNoLimit, "Rows a step; the last batch of an epoch may be smaller.",
                 &options.batch_size);
+  flags.Switch("drop-remainder", "Leaves out the rows of an epoch that fill no batch, as mpc-run does.",
+               &options.drop_remainder);
   flags.Integer("shift", 0, 16,
                 "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.", &given.shift);
   flags.Choice("optimizer", {"momentum", "sgd", "adam", "adamw"}, "adamw is AdamWeightDecay.", &options.optimizer);
@@ -72,7 +108,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                 &options.seed);
   flags.Integer("threads", 0, 4096, "0: OMP_NUM_THREADS, else one a core. Results depend on it in their last bits.",
                 &options.threads);
-  flags.Text("device", "cpu", "Where to run.", &options.device);
+  AddDeviceFlags(flags, options);
+  flags.Text("arch", "sm_80|sm_90", "What --emit compiles for with --device=cuda; no such device is needed.",
+             &options.arch);
   flags.Text("load", "FILE", "Weights to begin from: any safetensors that fit.", &options.load_path);
   flags.Text("save", "FILE|FOLDER/",
              "Writes the training as safetensors: a file at the end; in a folder a file every epoch and at the end.",
@@ -87,6 +125,11 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  options.resume_path = value == "true" || value == "false" ? "" : value;
                  return absl::OkStatus();
                });
+  flags.Text(
+      "emit", "FILE.mpcx",
+      "Writes the compiled Programs for batches of --batch-size, for mpc-run, in place of training. Weights are\n"
+      "not in it. Every network of mpc-bench and mpc-opt can be written.",
+      &options.emit_path);
   flags.Text("summary", "FILE", "Writes the results as JSON.", &options.summary_path);
   flags.Switch("diagnose-overflow",
                "Replays the first step of a run of overflows and names the first value that is not finite.",
@@ -107,6 +150,14 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  options.amp.deny_add.insert(options.amp.deny_add.end(), cells->begin(), cells->end());
                  return absl::OkStatus();
                });
+  flags.Text("trace", "FILE",
+             "Writes when each instruction of the steps of --trace-steps ran, for Perfetto or chrome://tracing.",
+             &options.trace_path);
+  flags.Custom("trace-steps", "FIRST-LAST", "Steps of this run, from 1. Default: 10-12.", /*is_switch=*/false,
+               [&](const std::string& value) {
+                 given.trace_steps = true;
+                 return ParseTraceSteps(value, options);
+               });
   flags.Switch("timing", "Prints where compiling spent its time: phases and passes with seconds and share.",
                &options.timing);
   flags.Switch("report", "Prints why each operation of the training step has its precision.", &options.report);
@@ -120,14 +171,14 @@ double DefaultLearningRate(const std::string& optimizer) {
 }
 
 absl::Status CheckModel(const std::vector<std::string>& arguments, TrainOptions& options) {
-  const std::string choices = absl::StrJoin(ModelNames(), ", ");
+  const std::vector<std::string> names = ModelNames();
+  const std::string choices = absl::StrJoin(names, ", ");
   if (arguments.empty()) return absl::InvalidArgumentError(absl::StrCat("which model? choose ", choices));
   if (arguments.size() > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("one model, not ", arguments.size(), ": '", absl::StrJoin(arguments, "', '"), "'"));
   }
   options.model = arguments[0];
-  const std::vector<std::string> names = ModelNames();
   if (std::find(names.begin(), names.end(), options.model) != names.end()) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("unknown model '", options.model, "'; choose ", choices));
 }
@@ -137,6 +188,9 @@ absl::Status CheckDcgan(const Given& given, TrainOptions& options) {
   const bool other_optimizer = options.optimizer != TrainOptions().optimizer && options.optimizer != "adam";
   const std::vector<std::pair<bool, const char*>> refused = {
       {options.data != "digits", "--data: it learns digits"},
+      {given.steps.has_value(), "--steps: it learns digits"},
+      {given.image_size.has_value(), "--image-size"},
+      {given.tokens.has_value(), "--tokens"},
       {given.shift.has_value(), "--shift"},
       {other_optimizer, "--optimizer: both networks have adam"},
       {given.momentum.has_value(), "--momentum"},
@@ -182,6 +236,69 @@ absl::Status CheckCheckpoints(const TrainOptions& options) {
   return absl::OkStatus();
 }
 
+/// Errors: a flag of a run that --emit does not make; an architecture for a run.
+absl::Status CheckEmit(const TrainOptions& options) {
+  if (options.emit_path.empty()) {
+    if (options.arch.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--arch is what --emit compiles for; a run takes the device that is here");
+  }
+  const std::vector<std::pair<bool, const char*>> refused = {
+      {!options.load_path.empty(), "--load: no weights are written; mpc-run loads them"},
+      {!options.save_path.empty(), "--save"},
+      {options.resume, "--resume"},
+      {!options.summary_path.empty(), "--summary"},
+      {options.profile_precision, "--profile-precision"},
+      {options.diagnose_overflow, "--diagnose-overflow"},
+      {options.timing, "--timing"},
+      {!options.trace_path.empty(), "--trace"},
+      {!options.graph.empty(), "--graph: mpc-run takes it"},
+      {options.steps_per_launch > 1, "--steps-per-launch: mpc-run takes it"},
+      {options.tune && !options.arch.empty(), "--tune with --arch: mpc-run takes it, on the GPU itself"},
+      {options.choice_cache.has_value() && !options.arch.empty(), "--choice-cache with --arch: mpc-run takes it"},
+      {options.report, "--report"}};
+  for (const auto& [given_here, flag] : refused) {
+    if (given_here) return absl::InvalidArgumentError(absl::StrCat("--emit trains nothing and takes no ", flag));
+  }
+  return absl::OkStatus();
+}
+
+/// Chooses the data and their sizes. Errors: data that the network does not take, a flag of other data.
+absl::Status CheckData(const Given& given, TrainOptions& options) {
+  const bool classifies = IsClassifier(options.model);
+  options.data = !given.data.empty() ? given.data : std::string(classifies ? "digits" : kSynthetic);
+  options.steps = given.steps.value_or(options.steps);
+  options.image_size = given.image_size.value_or(0);
+  options.tokens = given.tokens.value_or(0);
+  const bool synthetic = options.data == kSynthetic;
+  if (!synthetic && !classifies) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data=", options.data, " has images of one channel and 32x32 pixels ", "in ten classes, which ",
+                     options.model, " does not take; --data=synthetic has its shapes"));
+  }
+  const std::vector<std::pair<bool, const char*>> of_other_data = {
+      {!synthetic && given.steps.has_value(), "--steps"},
+      {!synthetic && given.image_size.has_value(), "--image-size"},
+      {!synthetic && given.tokens.has_value(), "--tokens"},
+      {synthetic && given.shift.has_value(), "--shift"},
+      {synthetic && !options.data_directory.empty(), "--data-dir"},
+      {synthetic && options.drop_remainder, "--drop-remainder"}};
+  for (const auto& [given_here, flag] : of_other_data) {
+    if (given_here) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " and --data=", options.data, " contradict each other: the flag is of other data"));
+    }
+  }
+  return models::CheckWorkload(options.model, {.image_size = options.image_size, .tokens = options.tokens});
+}
+
+/// Errors: steps to trace without a file to write them to.
+absl::Status CheckTrace(const Given& given, const TrainOptions& options) {
+  if (given.trace_steps && options.trace_path.empty()) {
+    return absl::InvalidArgumentError("--trace-steps needs --trace=FILE: it does not say where to");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
@@ -196,19 +313,24 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     return line;
   }
   if (absl::Status status = CheckModel(*arguments, options); !status.ok()) return status;
+  if (absl::Status status = CheckTrace(given, options); !status.ok()) return status;
   if (options.model == kDcgan) {
+    if (!given.data.empty()) options.data = given.data;
     absl::Status status = CheckDcgan(given, options);
     status.Update(CheckCheckpoints(options));
-    status.Update(runtime::GetDevice(options.device).status());
+    status.Update(CheckEmit(options));
+    status.Update(CheckDeviceFlags(options));
     if (!status.ok()) return status;
     return line;
   }
   if (absl::Status status = amp::ResolveOptions(options.amp, amp::Front::kModel).status(); !status.ok()) return status;
   if (absl::Status status = CheckOptimizer(given, options); !status.ok()) return status;
   if (absl::Status status = CheckCheckpoints(options); !status.ok()) return status;
-  if (absl::Status status = runtime::GetDevice(options.device).status(); !status.ok()) return status;
-  options.shift = given.shift.value_or(options.data == "mnist" ? 0 : 2);
-  options.epochs = given.epochs.value_or(options.data == "mnist" ? 5 : 15);
+  if (absl::Status status = CheckEmit(options); !status.ok()) return status;
+  if (absl::Status status = CheckDeviceFlags(options); !status.ok()) return status;
+  if (absl::Status status = CheckData(given, options); !status.ok()) return status;
+  options.shift = given.shift.value_or(DefaultShift(options.data));
+  options.epochs = given.epochs.value_or(options.data == kSynthetic ? 1 : options.data == "mnist" ? 5 : 15);
   return line;
 }
 

@@ -9,19 +9,27 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/amp/options.h"
+#include "tools/support/device_flags.h"
 
 namespace mpc::tools {
 
 /// The model that is no classifier: two networks, trained by a step of their own.
 inline constexpr std::string_view kDcgan = "dcgan";
 
-struct TrainOptions {
+/// Data that fit every network.
+inline constexpr std::string_view kSynthetic = "synthetic";
+
+struct TrainOptions : DeviceOptions {
   std::string model;
   amp::Options amp;
-  std::string data = "digits";  ///< digits, mnist
+  std::string data = "digits";  ///< digits, mnist, synthetic
+  std::int64_t steps = 100;     ///< of an epoch of synthetic data
+  std::int64_t image_size = 0;  ///< of synthetic photographs; 0: the network's
+  std::int64_t tokens = 0;      ///< of a row of synthetic text; 0: the network's
   std::string data_directory;   ///< empty: where mpc looks by itself
   std::int64_t epochs = 0;      ///< 0: evaluates only
   std::int64_t batch_size = 32;
+  bool drop_remainder = false;         ///< leaves out the rows of an epoch that fill no batch
   std::int64_t shift = 0;              ///< training images move by up to so many pixels
   std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw
   double learning_rate = 0;
@@ -32,17 +40,19 @@ struct TrainOptions {
   /// One by default: these networks are small, more threads gain little on an idle machine and wait for each other on a
   /// busy one. 0: OMP_NUM_THREADS, else one a core.
   std::int64_t threads = 1;
-  std::string device = "cpu";
   std::string save_path;        ///< a file or a folder of checkpoints; empty: nothing is saved
   std::int64_t save_every = 0;  ///< steps; 0: after epochs in a folder, at the end in a file
   std::int64_t keep = 5;        ///< newest files of a folder that stay; 0: all
   bool resume = false;
   std::string resume_path;  ///< empty: the newest of `save_path`
   std::string load_path;
+  std::string emit_path;  ///< writes the Programs there in place of training
   std::string summary_path;
   bool diagnose_overflow = false;
   bool profile_precision = false;
-  std::string profile_path;  ///< .txt, .json or .svg; empty: the table is printed only
+  std::string profile_path;                        ///< .txt, .json or .svg; empty: the table is printed only
+  std::string trace_path;                          ///< Chrome trace of the steps below; empty: none
+  std::int64_t trace_first = 10, trace_last = 12;  ///< of this process, from 1
   bool timing = false;
   bool report = false;
   bool quiet = false;

@@ -40,6 +40,13 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
   json["seed"] = options.seed;
   json["threads"] = cpu::NumThreads();
   json["device"] = options.device;
+  if (options.data == kSynthetic) json["steps"] = options.steps;
+  if (options.device != "cpu") {
+    json["graph"] = options.graph != "off";
+    json["steps_per_launch"] = options.steps_per_launch;
+    json["allow_tf32"] = options.allow_tf32;
+    json["tune"] = options.tune;
+  }
   return json;
 }
 
@@ -48,15 +55,18 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
 Json MakeSummary(const TrainOptions& options, const Training& training) {
   const Model& model = training.model();
   Json summary;
-  summary["test_accuracy"] = training.test().accuracy;
-  summary["test_loss"] = training.test().loss;
+  // Synthetic data have no test.
+  const bool tests = training.test_rows() > 0;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  summary["test_accuracy"] = tests ? training.test().accuracy : none;
+  summary["test_loss"] = tests ? training.test().loss : none;
   summary["train_loss"] = Json::array();
   summary["epochs"] = Json::array();
   for (const EpochResult& epoch : training.epochs()) {
     summary["train_loss"].push_back(epoch.train_loss);
     summary["epochs"].push_back({{"train_loss", epoch.train_loss},
-                                 {"test_loss", epoch.test.loss},
-                                 {"test_accuracy", epoch.test.accuracy},
+                                 {"test_loss", tests ? epoch.test.loss : none},
+                                 {"test_accuracy", tests ? epoch.test.accuracy : none},
                                  {"steps", epoch.steps},
                                  {"seconds", epoch.seconds}});
   }

@@ -6,10 +6,10 @@
 
 namespace mpc::tools {
 
-/// Keys: test_accuracy, test_loss, train_loss (an epoch each), epochs (an object each), steps, steps_per_second
-/// (without compiling and testing; null without a step), skipped_steps, loss_scale, compile_seconds (total, then by
-/// phase; a pass is "passes/<name>"), peak_bytes (state and temporaries of the largest Program), options (as used,
-/// defaults included).
+/// Keys: test_accuracy, test_loss (null for synthetic data), train_loss (an epoch each), epochs (an object each),
+/// steps, steps_per_second (without compiling and testing; null without a step), skipped_steps, loss_scale,
+/// compile_seconds (total, then by phase; a pass is "passes/<name>"), peak_bytes (state and temporaries of the largest
+/// Program), options (as used, defaults included).
 Json MakeSummary(const TrainOptions& options, const Training& training);
 
 }  // namespace mpc::tools

@@ -12,11 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "frontend/data/find_data.h"
 #include "tools/mpc-train/checkpoints.h"
-#include "tools/mpc-train/random_shift.h"
+#include "tools/mpc-train/optimizer.h"
 #include "tools/mpc-train/timing_tree.h"
+#include "tools/support/digit_data.h"
 #include "tools/support/json_file.h"
+#include "tools/support/synthetic_data.h"
 
 namespace mpc::tools {
 namespace {
@@ -25,49 +26,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kTestBatch = 32;
 
-absl::StatusOr<data::Dataset> LoadMnist(const TrainOptions& options, data::Split split) {
-  data::Dataset dataset = data::Mnist(split, {.directory = options.data_directory});
-  if (dataset.status().code() == absl::StatusCode::kNotFound) {
-    return absl::NotFoundError(
-        absl::StrCat(dataset.status().message(), "; name the folder that holds MNIST's files with --data-dir=FOLDER"));
-  }
-  if (!dataset.status().ok()) return dataset.status();
-  return dataset;
-}
-
-absl::StatusOr<data::Dataset> LoadDigits(const TrainOptions& options, data::Split split) {
-  data::DigitsOptions digits;
-  if (!options.data_directory.empty()) {
-    absl::StatusOr<std::string> path = data::FindDataFile({"digits.csv.gz", "digits.csv"}, {options.data_directory});
-    if (!path.ok()) return path.status();
-    digits.path = *std::move(path);
-  }
-  return data::Digits(split, digits);
-}
-
-absl::StatusOr<data::Dataset> LoadSplit(const TrainOptions& options, data::Split split) {
-  return options.data == "mnist" ? LoadMnist(options, split) : LoadDigits(options, split);
-}
-
-std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::vector<Parameter> parameters) {
-  const double rate = options.learning_rate;
-  const double decay = options.weight_decay;
-  if (options.optimizer == "sgd") {
-    return std::make_unique<nn::SGD>(
-        std::move(parameters),
-        nn::SGDOptions{.learning_rate = rate, .momentum = options.momentum, .weight_decay = decay});
-  }
-  if (options.optimizer == "adam") {
-    return std::make_unique<nn::Adam>(std::move(parameters),
-                                      nn::AdamOptions{.learning_rate = rate, .weight_decay = decay});
-  }
-  if (options.optimizer == "adamw") {
-    return std::make_unique<nn::AdamWeightDecay>(
-        std::move(parameters), nn::AdamWeightDecayOptions{.learning_rate = rate, .weight_decay = decay});
-  }
-  return std::make_unique<nn::Momentum>(
-      std::move(parameters),
-      nn::MomentumOptions{.learning_rate = rate, .momentum = options.momentum, .weight_decay = decay});
+DigitDataOptions DataOptions(const TrainOptions& options) {
+  return {.data = options.data,
+          .directory = options.data_directory,
+          .shift = options.shift,
+          .batch_size = options.batch_size,
+          .seed = options.seed,
+          .drop_remainder = options.drop_remainder};
 }
 
 /// The learning rate of an epoch, counted from 0.
@@ -89,6 +54,11 @@ double CompileSeconds(const Model& model) {
 }
 
 }  // namespace
+
+std::string StepRate(std::int64_t steps, double seconds) {
+  const double rate = static_cast<double>(steps) / std::max(seconds, 1e-9);
+  return rate < 10 ? absl::StrFormat("%.3g steps/s", rate) : absl::StrFormat("%.0f steps/s", rate);
+}
 
 /// Measures each epoch, tests after it, reports it and sets the next learning rate.
 class Training::EpochRecorder : public Callback {
@@ -118,17 +88,20 @@ class Training::EpochRecorder : public Callback {
     result.steps = context.step_in_epoch;
     result.train_loss =
         finite_losses_ > 0 ? loss_sum_ / static_cast<double>(finite_losses_) : std::numeric_limits<double>::quiet_NaN();
-    absl::StatusOr<TestResult> test = training_.Test();
-    Check(test.status(), context);
-    if (!test.ok()) return;
-    result.test = *test;
+    if (training_.test_rows_ > 0) {
+      absl::StatusOr<TestResult> test = training_.Test();
+      Check(test.status(), context);
+      if (!test.ok()) return;
+      result.test = *test;
+    }
     training_.epochs_.push_back(result);
     if (progress_ == nullptr) return;
-    *progress_ << absl::StrFormat("epoch %d/%d: loss %.4f, test loss %.4f, test accuracy %.2f %%, %.0f steps/s\n",
-                                  context.epoch, context.epochs, result.train_loss, result.test.loss,
-                                  100 * result.test.accuracy,
-                                  static_cast<double>(result.steps) / std::max(result.seconds, 1e-9))
-               << std::flush;
+    *progress_ << absl::StrFormat("epoch %d/%d: loss %.4f, ", context.epoch, context.epochs, result.train_loss);
+    if (training_.test_rows_ > 0) {
+      *progress_ << absl::StrFormat("test loss %.4f, test accuracy %.2f %%, ", result.test.loss,
+                                    100 * result.test.accuracy);
+    }
+    *progress_ << StepRate(result.steps, result.seconds) << std::endl;
   }
 
  private:
@@ -155,50 +128,61 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.profile_path.empty()) {
     if (absl::Status status = CheckWritable(options.profile_path); !status.ok()) return status;
   }
-  SetSeed(static_cast<std::uint64_t>(options.seed));
-  if (absl::Status status = SetContext({.device = options.device, .num_threads = static_cast<int>(options.threads)});
-      !status.ok()) {
-    return status;
+  if (!options.trace_path.empty()) {
+    if (absl::Status status = CheckWritable(options.trace_path); !status.ok()) return status;
   }
+  SetSeed(static_cast<std::uint64_t>(options.seed));
+  if (absl::Status status = SetContext(ContextOf(options, options.threads)); !status.ok()) return status;
   auto training = std::unique_ptr<Training>(new Training(options));
   if (absl::Status status = training->LoadData(); !status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<models::Classifier>> classifier = models::MakeClassifier(options.model);
-  if (!classifier.ok()) return classifier.status();
-  training->classifier_ = *std::move(classifier);
-  nn::Cell& network = training->classifier_->network();
-  training->optimizer_ = MakeOptimizer(options, network.TrainableParams());
-  if (!options.load_path.empty()) {
-    if (absl::Status status = LoadParamIntoNet(network, options.load_path).status(); !status.ok()) return status;
-  }
-  ModelOptions model_options{.metrics = {"accuracy", "loss"},
-                             .amp = options.amp,
-                             .device = options.device,
-                             .diagnose_overflow = options.diagnose_overflow};
-  training->model_ = std::make_unique<Model>(
-      training->classifier_->MakeModel(training->loss_, *training->optimizer_, std::move(model_options)));
-  if (!training->model_->status().ok()) return training->model_->status();
+  if (absl::Status status = training->MakeModel(); !status.ok()) return status;
   absl::StatusOr<std::string> resumed = Resume(options, *training->model_);
   if (!resumed.ok()) return resumed.status();
   training->resumed_ = *std::move(resumed);
   return training;
 }
 
-absl::Status Training::LoadData() {
-  absl::StatusOr<data::Dataset> train = LoadSplit(options_, data::Split::kTrain);
-  if (!train.ok()) return train.status();
-  absl::StatusOr<std::int64_t> rows = train->size();
-  if (!rows.ok()) return rows.status();
-  if (options_.batch_size > *rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch size ", options_.batch_size, " is larger than the training set (", *rows, " rows)"));
+absl::Status Training::MakeModel() {
+  if (workload_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<models::Classifier>> classifier = models::MakeClassifier(options_.model);
+    if (!classifier.ok()) return classifier.status();
+    classifier_ = *std::move(classifier);
   }
-  const auto seed = static_cast<std::uint64_t>(options_.seed);
-  train_data_ = train->Shuffle(seed);
-  if (options_.shift > 0) train_data_ = train_data_.Map(RandomShift(options_.shift, seed, *rows), "image");
-  train_data_ = train_data_.Batch(options_.batch_size);
-  absl::StatusOr<data::Dataset> test = LoadSplit(options_, data::Split::kTest);
+  nn::Cell& network = workload_ != nullptr ? workload_->network() : classifier_->network();
+  optimizer_ = MakeOptimizer(options_, network.TrainableParams());
+  if (!options_.load_path.empty()) {
+    if (absl::Status status = LoadParamIntoNet(network, options_.load_path).status(); !status.ok()) return status;
+  }
+  ModelOptions model_options{
+      .amp = options_.amp, .device = options_.device, .diagnose_overflow = options_.diagnose_overflow};
+  if (workload_ != nullptr) {
+    model_ = std::make_unique<Model>(workload_->MakeModel(*optimizer_, std::move(model_options)));
+  } else {
+    model_options.metrics = {"accuracy", "loss"};
+    model_ = std::make_unique<Model>(classifier_->MakeModel(loss_, *optimizer_, std::move(model_options)));
+  }
+  return model_->status();
+}
+
+absl::Status Training::LoadData() {
+  if (options_.data == kSynthetic) {
+    absl::StatusOr<std::unique_ptr<models::Workload>> workload =
+        models::MakeWorkload(options_.model, {.image_size = options_.image_size, .tokens = options_.tokens});
+    if (!workload.ok()) return workload.status();
+    workload_ = *std::move(workload);
+    train_data_ = SyntheticData({.columns = workload_->TrainInputs(options_.batch_size),
+                                 .names = {"data", "label"},
+                                 .classes = workload_->classes(),
+                                 .steps = options_.steps,
+                                 .seed = options_.seed});
+    return train_data_.status();
+  }
+  absl::StatusOr<data::Dataset> train = LoadTrainingBatches(DataOptions(options_));
+  if (!train.ok()) return train.status();
+  train_data_ = *std::move(train);
+  absl::StatusOr<data::Dataset> test = LoadDigitRows(DataOptions(options_), data::Split::kTest);
   if (!test.ok()) return test.status();
-  rows = test->size();
+  const absl::StatusOr<std::int64_t> rows = test->size();
   if (!rows.ok()) return rows.status();
   test_rows_ = *rows;
   test_data_ = test->Batch(std::min(kTestBatch, test_rows_));
@@ -218,13 +202,20 @@ absl::Status Training::Run(std::ostream* progress) {
     const std::shared_ptr<Callback> saver = MakeSaver(options_);
     std::shared_ptr<PrecisionProfiler> profiler;
     if (options_.profile_precision) profiler = std::make_shared<PrecisionProfiler>(*model_, ProfilerOptions(*model_));
+    std::shared_ptr<StepTrace> trace;
+    if (!options_.trace_path.empty()) {
+      trace = std::make_shared<StepTrace>(options_.model, options_.trace_first, options_.trace_last);
+    }
     // Where the output is no terminal the recorder's line says what the bar's would.
     const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1;
     const absl::Status status =
-        bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler})
-            : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler});
+        bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler, trace})
+            : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler, trace});
     if (!status.ok()) return status;
     if (!recorder.status().ok()) return recorder.status();
+    if (trace != nullptr) {
+      if (absl::Status saved = trace->Save(options_.trace_path); !saved.ok()) return saved;
+    }
     if (profiler != nullptr) {
       profile_ = profiler->profile();
       if (!options_.profile_path.empty()) {
@@ -238,6 +229,7 @@ absl::Status Training::Run(std::ostream* progress) {
     test_ = epochs_.back().test;
     return absl::OkStatus();
   }
+  if (test_rows_ == 0) return absl::OkStatus();
   // Nothing was trained: no epochs were asked for, or the checkpoint has them all.
   absl::StatusOr<TestResult> test = Test();
   if (!test.ok()) return test.status();

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "models/registry.h"
 #include "tools/mpc-train/options.h"
+#include "tools/mpc-train/step_trace.h"
 
 namespace mpc::tools {
 
@@ -27,6 +28,9 @@ struct EpochResult {
   TestResult test;
 };
 
+/// "412 steps/s".
+std::string StepRate(std::int64_t steps, double seconds);
+
 /// A network with all that trains it. Members refer to each other: it stays where it is made.
 class Training {
  public:
@@ -41,6 +45,7 @@ class Training {
   const std::vector<EpochResult>& epochs() const { return epochs_; }
   /// After the last epoch.
   const TestResult& test() const { return test_; }
+  /// 0: synthetic data have no test.
   std::int64_t test_rows() const { return test_rows_; }
   /// With TrainOptions::profile_precision, after Run.
   const std::optional<PrecisionProfile>& profile() const { return profile_; }
@@ -51,10 +56,12 @@ class Training {
   class EpochRecorder;
   explicit Training(const TrainOptions& options) : options_(options) {}
   absl::Status LoadData();
+  absl::Status MakeModel();
   absl::StatusOr<TestResult> Test();
 
   TrainOptions options_;
   std::unique_ptr<models::Classifier> classifier_;
+  std::unique_ptr<models::Workload> workload_;  ///< in place of it, on synthetic data
   nn::SoftmaxCrossEntropyWithLogits loss_{{.sparse = true, .reduction = "mean"}};
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<Model> model_;

@@ -1,4 +1,4 @@
-#include "tools/mpc-train/random_shift.h"
+#include "tools/support/random_shift.h"
 
 #include <algorithm>
 #include <memory>

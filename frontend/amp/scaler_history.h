@@ -1,0 +1,54 @@
+// The state of a loss scaler after each step of a device that runs ahead of the host. Not part of the public API.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/amp/loss_scale.h"
+#include "kernels/cpu/kernel.h"
+
+namespace mpc::amp::internal {
+
+/// The device holds the state of its newest step only, and reading that would wait for the step. So the host follows:
+/// from the state at the beginning, each step's `first_bad` and what the host itself writes in between, by the kernel
+/// that the CPU's steps run.
+class ScalerHistory {
+ public:
+  /// Values of fields (LossScaler::state) that the host has written, as bits.
+  using Writes = std::vector<std::pair<std::size_t, std::uint32_t>>;
+
+  /// Begins with the present state of `scaler`, which must outlive the history. Errors: those of reading it.
+  static absl::StatusOr<std::unique_ptr<ScalerHistory>> Create(const LossScaler& scaler);
+
+  /// Before a launch: what the host has written since the last one.
+  absl::StatusOr<Writes> TakeWrites();
+  /// After a launch: what its steps write is not the host's.
+  void NoteLaunch();
+  /// The next step in order: `writes` came before it; `first_bad` is its record, empty where the step leaves the state
+  /// as it was (a micro-step that is not the last).
+  void Step(const Writes& writes, const std::int32_t* first_bad);
+
+  // After the last Step.
+  double scale() const;
+  std::int64_t skipped_steps() const { return Integer(3); }
+  std::int64_t consecutive_skips() const { return Integer(4); }
+
+ private:
+  static constexpr std::size_t kFields = 13;
+  static constexpr std::size_t kMoving = 5;
+
+  explicit ScalerHistory(const LossScaler& scaler) : scaler_(scaler) {}
+  std::int64_t Integer(std::size_t field) const { return static_cast<std::int32_t>(fields_[field]); }
+
+  const LossScaler& scaler_;
+  std::array<std::uint32_t, kFields> fields_{};    ///< 4 bytes each, f32 or i32
+  std::array<std::uint64_t, kFields> versions_{};  ///< of the entries, after the last launch
+  std::unique_ptr<cpu::Kernel> update_;
+};
+
+}  // namespace mpc::amp::internal

@@ -1,0 +1,32 @@
+// The state of a package's Programs: how it begins, from files and back. Needs no compiler.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/program_file.h"
+#include "runtime/state_store.h"
+
+namespace mpc {
+
+/// Every entry that a Program of `package` binds, at its beginning; derived entries without a value, which the first
+/// step rebuilds. Random values are drawn on the CPU. A `seed` takes the place of the package's: for initial values and
+/// in the generator's state (role "rng"). Equal seeds give the bits that training where the package was made begins
+/// with. Errors: those of drawing.
+absl::StatusOr<runtime::StateStore> MakeInitialState(const runtime::Package& package,
+                                                     std::optional<std::uint64_t> seed = std::nullopt);
+
+/// Writes every entry that is not derived as safetensors, under its name. Errors: the path and the reason.
+absl::Status SaveState(const std::string& path, const runtime::StateStore& state);
+
+/// Reads entries from safetensors that SaveState, a checkpoint or another program wrote; floating types are converted.
+/// Returns the names in the file that `state` does not have. Everything is checked first: on an error, which lists
+/// every problem, nothing has changed. Errors: those of LoadSafetensors; a parameter that the file does not have; an
+/// entry of another shape or kind of type.
+absl::StatusOr<std::vector<std::string>> LoadState(const std::string& path, runtime::StateStore& state);
+
+}  // namespace mpc

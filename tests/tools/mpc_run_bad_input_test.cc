@@ -1,0 +1,190 @@
+// Bad input of mpc-run and of mpc-train --emit: a clear error, a non-zero exit, nothing half-written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/program_file.h"
+#include "tests/tools/tool_runner.h"
+
+namespace mpc::tools {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+
+struct BadUsage {
+  std::vector<std::string> arguments;
+  std::vector<std::string> message;  ///< parts of it
+};
+
+void ExpectRefused(const ToolResult& result, int exit_code, const std::vector<std::string>& message) {
+  EXPECT_EQ(result.exit_code, exit_code);
+  for (const std::string& part : message) EXPECT_THAT(result.error, HasSubstr(part));
+  EXPECT_LE(std::count(result.error.begin(), result.error.end(), '\n'), 10) << result.error;
+  EXPECT_EQ(result.output, "");
+}
+
+class BadRun : public testing::TestWithParam<BadUsage> {};
+
+TEST_P(BadRun, IsRefusedBeforeAnythingBegins) {
+  ExpectRefused(RunTool(MPC_RUN, GetParam().arguments), kBadUsage, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    MpcRun, BadRun,
+    testing::Values(BadUsage{{}, {"which file?", "mpc-train MODEL --emit=FILE.mpcx"}},
+                    BadUsage{{"a.mpcx", "b.mpcx", "--steps=1"}, {"one file, not 2", "'b.mpcx'"}},
+                    BadUsage{{"a.mpcx"}, {"nothing to do", "--steps=N", "--predict", "--describe"}},
+                    BadUsage{{"a.mpcx", "--steps=-1"}, {"--steps", "'-1'"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--warmup=5"}, {"--warmup=5", "--steps=5"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--data=cifar"}, {"'cifar'", "digits, mnist, synthetic"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--device=tpu"}, {"'tpu'", "cpu, cuda"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--graph=maybe"}, {"'maybe'", "on or off"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--steps-per-launch=65"}, {"'65'", "from 1 to 64"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--steps-per-launch=2", "--graph=off"},
+                             {"--steps-per-launch=2", "--graph=off", "contradict"}},
+                    BadUsage{{"a.mpcx", "--predict", "--times=t.json"}, {"--times", "--steps=N"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--steps-per-launch=2", "--times=t.json"},
+                             {"--times", "--steps-per-launch=2", "one by one"}},
+                    BadUsage{{"a.mpcx", "--epochs=5"}, {"unknown flag '--epochs'", "--steps"}}));
+
+class BadEmit : public testing::TestWithParam<BadUsage> {};
+
+TEST_P(BadEmit, IsRefusedBeforeAnythingBegins) {
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments = GetParam().arguments;
+  arguments.push_back("--emit=" + folder.File("net.mpcx"));
+  ExpectRefused(RunTool(MPC_TRAIN, arguments), kBadUsage, GetParam().message);
+  EXPECT_TRUE(folder.Content().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    MpcTrain, BadEmit,
+    testing::Values(BadUsage{{"lenet"}, {"unknown model 'lenet'", "gpt2", "lenet5", "resnet50-imagenet"}},
+                    BadUsage{{"lenet5", "--load=weights"}, {"--emit trains nothing", "--load", "mpc-run loads them"}},
+                    BadUsage{{"lenet5", "--save=net"}, {"--emit trains nothing", "--save"}},
+                    BadUsage{{"lenet5", "--device=cuda", "--arch=sm_90", "--tune"}, {"--tune with --arch", "mpc-run"}},
+                    BadUsage{{"lenet5", "--arch=sm_90"}, {"sm_90", "cpu", "cuda"}},
+                    BadUsage{{"lenet5", "--device=tpu"}, {"\"tpu\"", "\"cpu\""}}));
+
+TEST(MpcTrain, AnUnknownArchitectureIsRefused) {
+  const TemporaryFolder folder;
+  const ToolResult result =
+      RunTool(MPC_TRAIN, {"lenet5", "--device=cuda", "--arch=sm_12", "--emit=" + folder.File("net.mpcx")});
+  EXPECT_EQ(result.exit_code, kBadUsage);
+  // A build without CUDA knows no architecture.
+  EXPECT_THAT(result.error, testing::AnyOf(testing::AllOf(HasSubstr("\"sm_12\""), HasSubstr("\"sm_80\", \"sm_90\"")),
+                                           HasSubstr("device \"cuda\"")));
+  EXPECT_TRUE(folder.Content().empty());
+}
+
+TEST(MpcTrain, AnArchitectureIsForEmitAlone) {
+  ExpectRefused(RunTool(MPC_TRAIN, {"lenet5", "--arch=sm_90"}), kBadUsage, {"--arch", "--emit"});
+}
+
+class BadPackage : public testing::Test {
+ protected:
+  void SetUp() override {
+    const ToolResult result = RunTool(MPC_TRAIN, {"mlp", "--emit=" + Path()});
+    ASSERT_EQ(result.exit_code, 0) << result.error;
+    good_ = ReadFile(Path());
+  }
+  std::string Path() const { return folder_.File("net.mpcx"); }
+  /// A run of the package that must fail and write nothing.
+  void ExpectFailure(std::vector<std::string> arguments, const std::vector<std::string>& message) {
+    const std::size_t files = folder_.Content().size();
+    arguments.insert(arguments.begin(), Path());
+    arguments.insert(arguments.end(),
+                     {"--steps=1", "--json=" + folder_.File("run.json"), "--dump-state=" + folder_.File("state")});
+    ExpectRefused(RunTool(MPC_RUN, arguments), kFailure, message);
+    EXPECT_EQ(folder_.Content().size(), files);
+  }
+  /// The package after `change`.
+  template <typename Change>
+  void Rewrite(Change change) {
+    runtime::Package package = runtime::ReadProgramFile(Path()).value();
+    change(package);
+    ASSERT_TRUE(runtime::WriteProgramFile(Path(), package).ok());
+  }
+
+  TemporaryFolder folder_;
+  std::string good_;
+};
+
+TEST_F(BadPackage, DamagedFiles) {
+  WriteFile(Path(), good_.substr(0, good_.size() - 7));
+  ExpectFailure({}, {Path(), "is truncated", std::to_string(good_.size() - 24), std::to_string(good_.size() - 31)});
+  std::string flipped = good_;
+  flipped[good_.size() / 2] ^= 4;
+  WriteFile(Path(), flipped);
+  ExpectFailure({}, {Path(), "is damaged", "checksum"});
+  WriteFile(Path(),
+            "\x7f"
+            "ELF and so on, longer than a header");
+  ExpectFailure({}, {Path(), "is not an .mpcx file", "\\177ELF"});
+  std::string newer = good_;
+  newer[4] = 9;
+  WriteFile(Path(), newer);
+  ExpectFailure({}, {Path(), "format version 9", "reads version 1"});
+  std::filesystem::remove(Path());
+  ExpectFailure({}, {Path(), "No such file"});
+}
+
+TEST_F(BadPackage, AnotherDevice) {
+  ExpectFailure({"--device=cuda"}, {Path(), "compiled for device \"cpu\"", "not for \"cuda\""});
+  for (const std::string flag : {"--graph=on", "--steps-per-launch=2", "--tune", "--choice-cache=cache"}) {
+    ExpectFailure({flag}, {flag.substr(0, flag.find('=')), "\"cuda\"", "compiled for \"cpu\""});
+  }
+}
+
+TEST_F(BadPackage, ADeviceThatIsNotHere) {
+  Rewrite([](runtime::Package& package) {
+    for (runtime::Program& program : package.programs) {
+      program.device = "cuda";
+      program.arch = "sm_12";
+    }
+  });
+  ExpectFailure({}, {Path(), "cuda", "sm_12"});
+  ExpectFailure({"--device=cpu"}, {Path(), "compiled for device \"cuda\" (sm_12)", "not for \"cpu\""});
+}
+
+TEST_F(BadPackage, MissingProcessorFeatures) {
+  Rewrite([](runtime::Package& package) { package.programs[0].required_cpu_features.push_back("avx9"); });
+  ExpectFailure({}, {Path(), "train_step", "avx9"});
+}
+
+TEST_F(BadPackage, MissingPrograms) {
+  Rewrite([](runtime::Package& package) { package.programs.pop_back(); });
+  ExpectFailure({"--predict"}, {Path(), "no program \"predict\"", "\"train_step\", \"eval_step\""});
+}
+
+TEST_F(BadPackage, UnknownKernels) {
+  Rewrite([](runtime::Package& package) { package.programs[0].instructions[0].kernel = "unheard_of"; });
+  ExpectFailure({}, {Path(), "unheard_of"});
+}
+
+TEST_F(BadPackage, DataThatDoNotFit) {
+  ASSERT_EQ(RunTool(MPC_TRAIN, {"gpt2-tiny", "--batch-size=2", "--emit=" + Path()}).exit_code, 0);
+  ExpectFailure({}, {"--data=digits gives tensor<2x1x32x32xf32>", "takes tensor<2x32xi32>", "--data=synthetic"});
+}
+
+TEST_F(BadPackage, BadState) {
+  ExpectFailure({"--load-state=" + folder_.File("missing")}, {"missing"});
+  WriteFile(folder_.File("state.in"), "no safetensors");
+  ExpectFailure({"--load-state=" + folder_.File("state.in")}, {"state.in", "the header should have"});
+}
+
+TEST_F(BadPackage, PlacesThatCannotBeWrittenAreFoundFirst) {
+  const std::string nowhere = folder_.File("none/file");
+  for (const std::string& flag : {"--json=" + nowhere, "--dump-state=" + nowhere, "--predict=" + nowhere}) {
+    ExpectRefused(RunTool(MPC_RUN, {Path(), "--steps=1", flag}), kFailure, {"none/file", "no folder"});
+  }
+  ExpectRefused(RunTool(MPC_TRAIN, {"mlp", "--emit=" + nowhere}), kFailure, {"none/file", "no folder"});
+}
+
+}  // namespace
+}  // namespace mpc::tools

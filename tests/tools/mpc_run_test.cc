@@ -1,0 +1,246 @@
+// mpc-run from outside: what it trains, tests, prints and writes, beside mpc-train.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/safetensors.h"
+#include "tests/tools/tool_runner.h"
+
+namespace mpc::tools {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+ToolResult Train(std::vector<std::string> arguments) {
+  arguments.push_back("--threads=1");
+  return RunTool(MPC_TRAIN, arguments);
+}
+ToolResult RunPackage(const std::vector<std::string>& arguments) { return RunTool(MPC_RUN, arguments); }
+
+class MpcRun : public testing::Test {
+ protected:
+  /// The path of a package.
+  std::string Emit(std::vector<std::string> arguments, const std::string& name = "net.mpcx") {
+    const std::string path = folder_.File(name);
+    arguments.push_back("--emit=" + path);
+    const ToolResult result = Train(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    EXPECT_THAT(result.output, HasSubstr("wrote " + path));
+    return path;
+  }
+  std::string File(const std::string& name) const { return folder_.File(name); }
+
+  TemporaryFolder folder_;
+};
+
+/// Every entry of the run is in the checkpoint with the same bits.
+void ExpectSameState(const std::string& of_run, const std::string& checkpoint) {
+  const Safetensors run = LoadSafetensors(of_run).value();
+  const Safetensors trained = LoadSafetensors(checkpoint).value();
+  EXPECT_GT(run.tensors.size(), 8u);
+  for (const auto& [name, tensor] : run.tensors) {
+    const Tensor* other = trained.Find(name);
+    ASSERT_NE(other, nullptr) << name;
+    ASSERT_EQ(tensor.spec(), other->spec()) << name;
+    EXPECT_EQ(std::memcmp(tensor.bytes().data(), other->bytes().data(), tensor.bytes().size()), 0) << name;
+  }
+}
+
+TEST_F(MpcRun, TrainsBitForBitAsMpcTrain) {
+  struct Case {
+    const char* model;
+    std::vector<std::string> flags;
+  };
+  const std::vector<Case> cases = {{"lenet5", {"--amp-level=O2", "--lr-schedule=constant"}},
+                                   {"bnnet", {"--amp-level=O1", "--dtype=bf16", "--lr-schedule=constant", "--seed=7"}},
+                                   {"mlp", {"--optimizer=adam", "--lr-schedule=constant", "--batch-size=100"}}};
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.model);
+    std::vector<std::string> arguments = {each.model};
+    arguments.insert(arguments.end(), each.flags.begin(), each.flags.end());
+    const std::string package = Emit(arguments, std::string(each.model) + ".mpcx");
+    for (const std::string& flag : {std::string("--epochs=2"), std::string("--drop-remainder"),
+                                    "--save=" + File("checkpoint"), "--summary=" + File("train.json")}) {
+      arguments.push_back(flag);
+    }
+    const ToolResult trained = Train(arguments);
+    ASSERT_EQ(trained.exit_code, 0) << trained.error;
+    const nlohmann::json of_training = ReadJson(File("train.json"));
+    const auto steps = of_training["epochs"][0]["steps"].get<std::size_t>();
+
+    const ToolResult run = RunPackage({package, absl::StrCat("--steps=", 2 * steps), "--predict",
+                                       "--json=" + File("run.json"), "--dump-state=" + File("state")});
+    ASSERT_EQ(run.exit_code, 0) << run.error;
+    const nlohmann::json of_run = ReadJson(File("run.json"));
+    const auto losses = of_run["losses"].get<std::vector<double>>();
+    ASSERT_EQ(losses.size(), 2 * steps);
+    for (std::size_t epoch = 0; epoch < 2; ++epoch) {
+      const auto begin = losses.begin() + static_cast<std::ptrdiff_t>(epoch * steps);
+      const double sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(steps), 0.0);
+      EXPECT_EQ(sum / static_cast<double>(steps), of_training["train_loss"][epoch].get<double>()) << "epoch " << epoch;
+    }
+    ExpectSameState(File("state"), File("checkpoint"));
+    EXPECT_EQ(of_run["test_accuracy"], of_training["test_accuracy"]);
+    // Without a scaler mpc-run has nothing to count.
+    const nlohmann::json& skipped = of_run["skipped_steps"];
+    EXPECT_EQ(skipped.is_null() ? nlohmann::json(0) : skipped, of_training["skipped_steps"]);
+  }
+}
+
+TEST_F(MpcRun, AnotherSeedIsAnotherTraining) {
+  const std::vector<std::string> flags = {"lenet5", "--amp-level=O2"};
+  const std::string one = Emit(flags, "one.mpcx");
+  std::vector<std::string> with_seed = flags;
+  with_seed.push_back("--seed=9");
+  const std::string nine = Emit(with_seed, "nine.mpcx");
+  const auto losses = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"--steps=4", "--json=" + File("run.json")});
+    EXPECT_EQ(RunPackage(all).exit_code, 0);
+    return ReadJson(File("run.json"))["losses"];
+  };
+  EXPECT_EQ(losses({one, "--seed=9"}), losses({nine}));
+  EXPECT_NE(losses({one}), losses({nine}));
+}
+
+TEST_F(MpcRun, StateGoesOutAndInAgain) {
+  const std::string package = Emit({"lenet5", "--amp-level=O2"});
+  ASSERT_EQ(RunPackage({package, "--dump-state=" + File("begin")}).exit_code, 0);
+  const Safetensors begin = LoadSafetensors(File("begin")).value();
+  for (const char* name : {"conv1.weight", "fc3.bias", "optimizer.fc1.weight.velocity", "scaler.scale"}) {
+    EXPECT_NE(begin.Find(name), nullptr) << name;
+  }
+  // Weights alone, as another program gives them, begin the same training.
+  Safetensors weights;
+  for (const auto& [name, tensor] : begin.tensors) {
+    if (name.find("optimizer") != 0 && name.find("scaler") != 0) weights.tensors.emplace_back(name, tensor);
+  }
+  weights.tensors.emplace_back("of.another.program", Tensor::Zeros({1}));
+  ASSERT_TRUE(SaveSafetensors(File("weights"), weights).ok());
+  ASSERT_EQ(RunPackage({package, "--steps=8", "--dump-state=" + File("drawn")}).exit_code, 0);
+  const ToolResult loaded =
+      RunPackage({package, "--steps=8", "--load-state=" + File("weights"), "--dump-state=" + File("loaded")});
+  ASSERT_EQ(loaded.exit_code, 0) << loaded.error;
+  EXPECT_THAT(loaded.error, HasSubstr("also holds what no Program uses: of.another.program"));
+  EXPECT_EQ(ReadFile(File("drawn")), ReadFile(File("loaded")));
+  // Other weights begin another one.
+  ASSERT_EQ(RunPackage({package, "--seed=5", "--dump-state=" + File("other")}).exit_code, 0);
+  ASSERT_EQ(
+      RunPackage({package, "--steps=8", "--load-state=" + File("other"), "--dump-state=" + File("loaded")}).exit_code,
+      0);
+  EXPECT_NE(ReadFile(File("drawn")), ReadFile(File("loaded")));
+}
+
+TEST_F(MpcRun, PredictsEveryTestRow) {
+  const std::string package = Emit({"lenet5", "--batch-size=50"});
+  const ToolResult result = RunPackage({package, "--predict=" + File("predictions")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  // 360 rows are no multiple of 50.
+  EXPECT_THAT(result.output, ContainsRegex("test accuracy [0-9.]+ % .[0-9]+ of 360."));
+  const Tensor* predictions = nullptr;
+  const Safetensors content = LoadSafetensors(File("predictions")).value();
+  predictions = content.Find("predictions");
+  ASSERT_NE(predictions, nullptr);
+  EXPECT_EQ(predictions->shape(), (Shape{360, 10}));
+}
+
+TEST_F(MpcRun, SyntheticDataFitEveryProgram) {
+  for (const char* model : {"gpt2-tiny", "dcgan", "resnet18"}) {
+    const std::string package = Emit({model, "--amp-level=O2", "--batch-size=2"}, std::string(model) + ".mpcx");
+    const ToolResult result = RunPackage({package, "--data=synthetic", "--steps=3", "--warmup=1", "--print-every=1"});
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    EXPECT_THAT(result.output, HasSubstr("step 3: loss "));
+    EXPECT_THAT(result.output, ContainsRegex("2 timed: [0-9.]+ steps/s"));
+  }
+}
+
+TEST_F(MpcRun, WritesWhatItMeasured) {
+  const std::string package = Emit({"mlp", "--amp-level=O2"});
+  const ToolResult result =
+      RunPackage({package, "--data=synthetic", "--steps=10", "--warmup=2", "--json=" + File("run.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  const nlohmann::json json = ReadJson(File("run.json"));
+  EXPECT_EQ(json["steps"], 10);
+  EXPECT_EQ(json["timed_steps"], 8);
+  EXPECT_EQ(json["losses"].size(), 10u);
+  EXPECT_EQ(json["batch"], 32);
+  EXPECT_EQ(json["device"], "cpu");
+  EXPECT_EQ(json["metadata"]["network"], "mlp");
+  EXPECT_EQ(json["metadata"]["amp_level"], "O2");
+  EXPECT_LE(json["step_seconds"]["p5"], json["step_seconds"]["median"]);
+  EXPECT_LE(json["step_seconds"]["median"], json["step_seconds"]["p95"]);
+  EXPECT_GT(json["steps_per_second"], 0);
+  const nlohmann::json& memory = json["memory_bytes"];
+  EXPECT_EQ(memory["total"], memory["arena"].get<int>() + memory["state"].get<int>() + memory["other"].get<int>());
+}
+
+TEST_F(MpcRun, TimesEachInstructionWithoutChangingTheTraining) {
+  const std::string package = Emit({"lenet5", "--amp-level=O2"});
+  ASSERT_EQ(RunPackage({package, "--steps=6", "--dump-state=" + File("plain")}).exit_code, 0);
+  const ToolResult timed = RunPackage(
+      {package, "--steps=6", "--warmup=3", "--times=" + File("times.json"), "--dump-state=" + File("timed")});
+  ASSERT_EQ(timed.exit_code, 0) << timed.error;
+  EXPECT_EQ(ReadFile(File("plain")), ReadFile(File("timed")));
+  const nlohmann::json times = ReadJson(File("times.json"));
+  ASSERT_GT(times["instructions"].size(), 40u);
+  double sum = 0;
+  for (const nlohmann::json& entry : times["instructions"]) {
+    EXPECT_FALSE(entry["kernel"].get<std::string>().empty());
+    EXPECT_LE(entry["median_us"], entry["p95_us"]);
+    sum += entry["median_us"].get<double>();
+  }
+  EXPECT_DOUBLE_EQ(times["sum_us"], sum);
+}
+
+TEST_F(MpcRun, DescribesAFileWithoutRunningIt) {
+  const ToolResult result = RunPackage({Emit({"lenet5", "--amp-level=O2"}), "--describe"});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  for (const char* part :
+       {"format version 1", "network: lenet5", "program train_step for cpu", "program eval_step", "program predict",
+        "inputs: image tensor<32x1x32x32xf32>, label tensor<32xi32>", "peak ", "state (31)",
+        "conv1.weight: parameter tensor<6x1x5x5xf32>, written; begins as drawn, seed 1"}) {
+    EXPECT_THAT(result.output, HasSubstr(part));
+  }
+}
+
+TEST_F(MpcRun, CompilesForAGpuThatIsNotHere) {
+  const std::string path = folder_.File("gpu.mpcx");
+  const ToolResult emitted =
+      Train({"lenet5", "--amp-level=O2", "--device=cuda", "--arch=sm_90", "--batch-size=64", "--emit=" + path});
+  if (emitted.exit_code != 0) {
+    // A build without CUDA says so and leaves nothing.
+    EXPECT_THAT(emitted.error, HasSubstr("\"cuda\""));
+    EXPECT_TRUE(folder_.Content().empty());
+    GTEST_SKIP() << emitted.error;
+  }
+  const ToolResult described = RunPackage({path, "--describe"});
+  ASSERT_EQ(described.exit_code, 0) << described.error;
+  EXPECT_THAT(described.output, HasSubstr("program train_step for cuda sm_90"));
+  EXPECT_THAT(described.output, HasSubstr("image tensor<64x1x32x32xf32>"));
+}
+
+TEST_F(MpcRun, LinksNoCompiler) {
+  const ToolResult result = RunTool("/usr/bin/env", {"ldd", MPC_RUN});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("libdnnl"));
+  EXPECT_THAT(result.output, Not(HasSubstr("MLIR")));
+  EXPECT_THAT(result.output, Not(HasSubstr("LLVM")));
+}
+
+TEST_F(MpcRun, HelpNamesEveryFlagAndEndsWell) {
+  const ToolResult result = RunPackage({"--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* flag : {"--steps", "--warmup", "--data", "--data-dir", "--shift", "--device", "--graph",
+                           "--steps-per-launch", "--seed", "--threads", "--print-every", "--load-state", "--dump-state",
+                           "--predict", "--json", "--times", "--tune", "--choice-cache", "--describe"}) {
+    EXPECT_THAT(result.output, HasSubstr(flag));
+  }
+}
+
+}  // namespace
+}  // namespace mpc::tools

@@ -1,0 +1,36 @@
+// The networks of mpc-bench, each ready to train.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/mpc.h"
+#include "tools/mpc-bench/options.h"
+
+namespace mpc::tools {
+
+/// A network with its loss, its optimizer and its Model.
+class BenchModel {
+ public:
+  virtual ~BenchModel() = default;
+  virtual Model& model() = 0;
+  virtual nn::Cell& network() = 0;
+  /// The types of a batch, in the order of the step's inputs.
+  virtual std::vector<TensorSpec> columns() const = 0;
+  /// Every whole number of a batch is below this.
+  virtual std::int64_t classes() const = 0;
+};
+
+/// Every name, sorted: models::WorkloadNames, "resnet50", and "dcgan", whose step trains both of its networks.
+std::vector<std::string> BenchModelNames();
+
+/// Errors: an unknown network, a size that it does not take.
+absl::Status CheckBenchModel(const BenchOptions& options);
+
+/// Networks of text are trained by AdamWeightDecay, the DCGAN by Adam, all others by Momentum: as their peers are.
+/// Errors: those of CheckBenchModel and of making the Model.
+absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(const BenchOptions& options);
+
+}  // namespace mpc::tools

@@ -1,0 +1,44 @@
+// What the steps of a run read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/data/dataset.h"
+#include "runtime/program.h"
+#include "tools/mpc-run/options.h"
+
+namespace mpc::tools {
+
+/// The types of a Program's inputs, in order.
+std::vector<TensorSpec> InputSpecs(const runtime::Program& program);
+
+/// Batches without an end: epoch after epoch.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  /// One tensor for each input of the Program. Errors: those of the data.
+  virtual absl::StatusOr<data::Row> Next() = 0;
+};
+
+/// Training batches for `program`, in the order that mpc-train reads them in. `seed`: of row order, and of synthetic
+/// numbers. Integers of synthetic batches are below `classes`. Errors: missing data; data that do not fit the Program,
+/// with both.
+absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingBatches(const RunOptions& options,
+                                                                 const runtime::Program& program, std::uint64_t seed,
+                                                                 std::int64_t classes);
+
+/// A batch to predict, filled up with its last row.
+struct TestBatch {
+  data::Row inputs;       ///< of the Program
+  Tensor labels;          ///< i32 [rows]; undefined for synthetic data
+  std::int64_t rows = 0;  ///< that are no filling
+};
+
+/// The test rows in order, or a few synthetic batches. Errors: as MakeTrainingBatches.
+absl::StatusOr<std::vector<TestBatch>> LoadTestBatches(const RunOptions& options, const runtime::Program& program,
+                                                       std::uint64_t seed, std::int64_t classes);
+
+}  // namespace mpc::tools

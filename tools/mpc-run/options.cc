@@ -1,0 +1,115 @@
+#include "tools/mpc-run/options.h"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tools/support/flag_set.h"
+
+namespace mpc::tools {
+namespace {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostStepsPerLaunch = 64;
+
+FlagSet MakeFlags(RunOptions& options) {
+  FlagSet flags(
+      "mpc-run", "FILE.mpcx [flags]",
+      "Trains or tests with the Programs that `mpc-train MODEL --emit=FILE.mpcx` compiled. No compiler is in\n"
+      "it. The batch size is the file's; rows of an epoch that fill no batch are left out.");
+  flags.Integer("steps", 0, kNoLimit, "Training steps.", &options.steps);
+  flags.Integer("warmup", 0, kNoLimit, "Training steps at the beginning that are not timed.", &options.warmup);
+  flags.Choice("data", {"digits", "mnist", "synthetic"},
+               "digits comes with mpc; mnist needs --data-dir; synthetic: random numbers of any type and shape.",
+               &options.data);
+  flags.Text("data-dir", "FOLDER",
+             "Holds digits.csv.gz, or MNIST's IDX files. Default: MPC_DATA_DIR, then mpc's own data.",
+             &options.data_directory);
+  flags.Integer("shift", 0, 16,
+                "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.",
+                &options.shift);
+  flags.Choice("device", {"cpu", "cuda"}, "Must be what the file was compiled for, which is the default.",
+               &options.device);
+  flags.Custom("graph", "on|off", "cuda: a step is one graph launch (default), or its kernels are started one by one.",
+               /*is_switch=*/false, [&options](const std::string& value) {
+                 if (value != "on" && value != "off") {
+                   return absl::InvalidArgumentError(absl::StrCat("'", value, "' is not on or off"));
+                 }
+                 options.graph = value == "on";
+                 return absl::OkStatus();
+               });
+  flags.Integer("steps-per-launch", 1, kMostStepsPerLaunch, "cuda: training steps that one graph launch makes.",
+                &options.steps_per_launch);
+  flags.Switch("tune", "cuda: kernels are chosen anew, by timing them here.", &options.tune);
+  flags.Text("choice-cache", "FILE", "cuda: kernels are chosen anew, from what earlier runs of --tune wrote there.",
+             &options.choice_cache);
+  flags.Integer("seed", 0, kNoLimit, "Of initial values, random operations and row order. Default: the file's.",
+                &options.seed);
+  flags.Integer("threads", 0, 4096, "Of the CPU; 0: OMP_NUM_THREADS, else one a core.", &options.threads);
+  flags.Integer("print-every", 0, kNoLimit, "Prints the loss of every N-th step.", &options.print_every);
+  flags.Text("load-state", "FILE",
+             "Begins from safetensors: every parameter by its name, other state where the file has it.",
+             &options.load_state_path);
+  flags.Text("dump-state", "FILE", "Writes all state at the end as safetensors; with --steps=0 the initial state.",
+             &options.dump_state_path);
+  flags.Custom("predict", "FILE", "Tests after training; writes the predictions as safetensors if FILE is given.",
+               /*is_switch=*/true, [&options](const std::string& value) {
+                 options.predict = value != "false";
+                 options.predictions_path = value == "true" || value == "false" ? "" : value;
+                 return absl::OkStatus();
+               });
+  flags.Text("json", "FILE", "Writes the results as JSON.", &options.json_path);
+  flags.Text("times", "FILE", "Runs the timed steps instruction by instruction and writes the median of each as JSON.",
+             &options.times_path);
+  flags.Switch("describe", "Prints what the file holds.", &options.describe);
+  return flags;
+}
+
+absl::Status Check(const RunOptions& options) {
+  if (options.warmup > 0 && options.warmup >= options.steps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--warmup=", options.warmup, " leaves no step of --steps=", options.steps, " to time"));
+  }
+  if (!options.times_path.empty() && options.steps == 0) {
+    return absl::InvalidArgumentError("--times needs steps to time: give --steps=N");
+  }
+  if (!options.times_path.empty() && options.steps_per_launch > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--times and --steps-per-launch=", options.steps_per_launch,
+                                                   " contradict each other: the steps are run one by one"));
+  }
+  if (options.steps_per_launch > 1 && !options.graph.value_or(true)) {
+    return absl::InvalidArgumentError(absl::StrCat("--steps-per-launch=", options.steps_per_launch,
+                                                   " and --graph=off contradict each other: several steps are one ",
+                                                   "launch only as a graph"));
+  }
+  if (options.steps == 0 && !options.predict && !options.describe && options.dump_state_path.empty()) {
+    return absl::InvalidArgumentError("nothing to do: give --steps=N, --predict, --dump-state=FILE or --describe");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RunCommandLine> ParseRunCommandLine(int argc, const char* const* argv) {
+  RunCommandLine line;
+  FlagSet flags = MakeFlags(line.options);
+  absl::StatusOr<std::vector<std::string>> arguments = flags.Parse(argc, argv);
+  if (!arguments.ok()) return arguments.status();
+  if (flags.help_requested()) {
+    line.help = flags.Help();
+    return line;
+  }
+  if (arguments->size() != 1) {
+    return absl::InvalidArgumentError(
+        arguments->empty()
+            ? std::string("which file? `mpc-train MODEL --emit=FILE.mpcx` makes one")
+            : absl::StrCat("one file, not ", arguments->size(), ": '", absl::StrJoin(*arguments, "', '"), "'"));
+  }
+  line.options.path = arguments->front();
+  if (absl::Status status = Check(line.options); !status.ok()) return status;
+  return line;
+}
+
+}  // namespace mpc::tools

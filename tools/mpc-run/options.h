@@ -1,0 +1,44 @@
+// What mpc-run is asked to do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace mpc::tools {
+
+struct RunOptions {
+  std::string path;             ///< the .mpcx file
+  std::int64_t steps = 0;       ///< training steps
+  std::int64_t warmup = 0;      ///< the first of them, which are not timed
+  std::string data = "digits";  ///< digits, mnist, synthetic
+  std::string data_directory;   ///< empty: where mpc looks by itself
+  std::optional<std::int64_t> shift;
+  std::string device;                 ///< empty: the file's
+  std::optional<bool> graph;          ///< cuda: record the step as a graph; left out: true
+  std::int64_t steps_per_launch = 1;  ///< cuda
+  bool tune = false;                  ///< cuda: choose kernels by timing them here
+  std::string choice_cache;           ///< cuda: file of choices from earlier runs; empty: none
+  std::optional<std::int64_t> seed;   ///< left out: the file's
+  std::int64_t threads = 1;           ///< of the CPU; 0: OMP_NUM_THREADS, else one a core
+  std::int64_t print_every = 0;       ///< steps; 0: no losses are printed
+  std::string load_state_path;
+  std::string dump_state_path;
+  bool predict = false;          ///< test after training
+  std::string predictions_path;  ///< empty: predictions are not written
+  std::string json_path;
+  std::string times_path;  ///< run what is timed instruction by instruction, and write how long each took
+  bool describe = false;
+};
+
+struct RunCommandLine {
+  RunOptions options;
+  std::string help;  ///< not empty: print it and end
+};
+
+/// Reads the command line. Everything is checked that needs no file: errors are bad usage.
+absl::StatusOr<RunCommandLine> ParseRunCommandLine(int argc, const char* const* argv);
+
+}  // namespace mpc::tools

@@ -1,0 +1,31 @@
+// What a run says at its end.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tools/mpc-run/session.h"
+#include "tools/support/json_file.h"
+
+namespace mpc::tools {
+
+struct RunResults {
+  std::optional<TrainResult> train;
+  std::optional<PredictResult> predict;
+};
+
+/// A few lines for people.
+std::string FormatResults(const Session& session, const RunResults& results);
+
+/// Keys: file, metadata (an object), device, arch, batch, load_seconds, memory_bytes {arena, state, other, total}; of
+/// training: steps, losses (one a step; null where not finite), timed_steps, step_seconds {median, p5, p95},
+/// steps_per_second, skipped_steps (null without a scaler), loss_scale, graph, steps_per_launch, choices (an object:
+/// those in force); of a test: test_rows, test_right and test_accuracy (null without labels), test_seconds.
+Json ResultsToJson(const RunOptions& options, const Session& session, const RunResults& results);
+
+/// How long the instructions of `program` took: {"instructions": [{index, kernel, scope, median_us, p95_us}],
+/// "sum_us"}, in the order of the Program. What was not measured (a view, a kernel that ran together with another one)
+/// is left out.
+Json TimesToJson(const runtime::Program& program, const TrainResult& train);
+
+}  // namespace mpc::tools

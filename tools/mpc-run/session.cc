@@ -1,0 +1,314 @@
+#include "tools/mpc-run/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "frontend/package_state.h"
+#include "kernels/cpu/kernel.h"
+#include "runtime/choose_kernels.h"
+#include "tools/mpc-run/batches.h"
+
+namespace mpc::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kTrainStep[] = "train_step";
+constexpr char kPredict[] = "predict";
+
+double SecondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+std::string DeviceText(const std::string& device, const std::string& arch) {
+  return arch.empty() ? absl::StrCat("\"", device, "\"") : absl::StrCat("\"", device, "\" (", arch, ")");
+}
+
+std::vector<absl::Span<const std::uint8_t>> BytesOf(const data::Row& row) {
+  std::vector<absl::Span<const std::uint8_t>> bytes;
+  for (const Tensor& tensor : row) bytes.push_back(tensor.bytes());
+  return bytes;
+}
+
+/// Reads losses in the order of their steps, each while its step is still kept.
+class LossReader {
+ public:
+  LossReader(const runtime::Executable& step, std::int64_t print_every, std::ostream& progress)
+      : step_(step), print_every_(print_every), progress_(progress), next_(step.steps_started()) {}
+
+  /// Of the steps before number `end`.
+  absl::Status ReadUntil(std::uint64_t end) {
+    for (; next_ < end; ++next_) {
+      const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = step_.OutputOfStep(next_, 0);
+      if (!bytes.ok()) return bytes.status();
+      const runtime::Program& program = step_.program();
+      const TensorSpec& spec = program.values[program.outputs[0].value].spec;
+      const absl::StatusOr<double> loss = Tensor::FromBytes(spec, bytes->data(), bytes->size()).TryItem<double>();
+      if (!loss.ok()) return loss.status();
+      losses_.push_back(*loss);
+      if (print_every_ > 0 && losses_.size() % static_cast<std::size_t>(print_every_) == 0) {
+        progress_ << absl::StrFormat("step %d: loss %.6g\n", losses_.size(), *loss) << std::flush;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<double> TakeLosses() { return std::move(losses_); }
+
+ private:
+  const runtime::Executable& step_;
+  std::int64_t print_every_;
+  std::ostream& progress_;
+  std::uint64_t next_;
+  std::vector<double> losses_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunOptions& options, runtime::Package package) {
+  auto session = std::unique_ptr<Session>(new Session(options, std::move(package)));
+  if (absl::Status status = session->CheckDevice(); !status.ok()) return status;
+  if (options.threads > 0) cpu::SetNumThreads(static_cast<int>(options.threads));
+  const runtime::Program& first = session->package_.programs.front();
+  absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(first.device);
+  if (!device.ok()) {
+    return absl::Status(device.status().code(),
+                        absl::StrCat(options.path, " was compiled for ", DeviceText(first.device, first.arch), ": ",
+                                     device.status().message()));
+  }
+  session->device_ = *device;
+  if (const std::vector<TensorSpec> inputs = InputSpecs(first); !inputs.empty() && !inputs[0].shape.empty()) {
+    session->batch_size_ = inputs[0].shape[0];
+  }
+
+  const Clock::time_point begin = Clock::now();
+  std::optional<std::uint64_t> seed;
+  if (options.seed.has_value()) seed = static_cast<std::uint64_t>(*options.seed);
+  absl::StatusOr<runtime::StateStore> state = MakeInitialState(session->package_, seed);
+  if (!state.ok()) return state.status();
+  session->state_ = *std::move(state);
+  if (!options.load_state_path.empty()) {
+    const absl::StatusOr<std::vector<std::string>> unknown = LoadState(options.load_state_path, session->state_);
+    if (!unknown.ok()) return unknown.status();
+    if (!unknown->empty()) {
+      std::cerr << "remark: " << options.load_state_path
+                << " also holds what no Program uses: " << absl::StrJoin(*unknown, ", ") << "\n";
+    }
+  }
+  if (options.steps > 0) {
+    absl::StatusOr<std::unique_ptr<runtime::Executable>> train = session->Load(
+        kTrainStep,
+        {.graph = options.graph.value_or(true), .steps_per_launch = static_cast<int>(options.steps_per_launch)});
+    if (!train.ok()) return train.status();
+    session->train_ = *std::move(train);
+    if (session->train_->program().outputs.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(options.path, ": \"", kTrainStep, "\" tells no loss"));
+    }
+  }
+  if (options.predict) {
+    absl::StatusOr<std::unique_ptr<runtime::Executable>> predict =
+        session->Load(kPredict, {.graph = options.graph.value_or(true)});
+    if (!predict.ok()) return predict.status();
+    session->predict_ = *std::move(predict);
+  }
+  session->load_seconds_ = SecondsSince(begin);
+  return session;
+}
+
+absl::Status Session::CheckDevice() const {
+  const runtime::Program& first = package_.programs.front();
+  if (!options_.device.empty() && options_.device != first.device) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.path, " was compiled for device ", DeviceText(first.device, first.arch), ", not for \"",
+        options_.device, "\"; `mpc-train --emit` with --device=", options_.device, " makes a file for that"));
+  }
+  const std::vector<std::pair<bool, const char*>> of_cuda = {{options_.graph.has_value(), "--graph"},
+                                                             {options_.steps_per_launch > 1, "--steps-per-launch"},
+                                                             {options_.tune, "--tune"},
+                                                             {!options_.choice_cache.empty(), "--choice-cache"}};
+  for (const auto& [given, flag] : of_cuda) {
+    if (!given || first.device != "cpu") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " is an option of device \"cuda\"; ", options_.path, " was compiled for \"cpu\""));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<runtime::Executable>> Session::Load(std::string_view name,
+                                                                   const runtime::LoadOptions& load) const {
+  const runtime::Program* program = package_.Find(name);
+  if (program == nullptr) {
+    const std::string names = absl::StrJoin(
+        package_.programs, ", ",
+        [](std::string* out, const runtime::Program& each) { absl::StrAppend(out, "\"", each.name, "\""); });
+    return absl::NotFoundError(
+        absl::StrCat(options_.path, " has no program \"", std::string(name), "\"; it has ", names));
+  }
+  const auto at_file = [&](const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat(options_.path, ": ", status.message()));
+  };
+  auto chosen = std::make_shared<runtime::Program>(*program);
+  if (options_.tune || !options_.choice_cache.empty()) {
+    const runtime::PlanOptions plan{
+        .tune = options_.tune, .choice_cache = options_.choice_cache, .allow_tf32 = program->allow_tf32};
+    if (absl::Status status = runtime::ChooseKernels(*device_, plan, *chosen); !status.ok()) return at_file(status);
+  }
+  absl::StatusOr<std::unique_ptr<runtime::Executable>> executable = device_->Load(std::move(chosen), state_, load);
+  if (!executable.ok()) return at_file(executable.status());
+  return executable;
+}
+
+std::uint64_t Session::seed() const {
+  if (options_.seed.has_value()) return static_cast<std::uint64_t>(*options_.seed);
+  const std::string text(package_.Metadata("seed"));
+  std::uint64_t seed = 1;
+  return absl::SimpleAtoi(text, &seed) ? seed : 1;
+}
+
+// Labels count the classes, and the tokens of a language model the same ones: the last extent of what is predicted.
+std::int64_t Session::classes() const {
+  const runtime::Program* program = package_.Find(kPredict);
+  if (program == nullptr || program->outputs.empty()) return 2;
+  const Shape& shape = program->values[program->outputs[0].value].spec.shape;
+  return shape.empty() ? 2 : shape.back();
+}
+
+absl::Status Session::Start(const std::vector<data::Row>& rows, bool timed, TrainResult* result) {
+  std::vector<std::vector<absl::Span<const std::uint8_t>>> bytes;
+  for (const data::Row& row : rows) bytes.push_back(BytesOf(row));
+  if (!timed || options_.times_path.empty()) {
+    return train_->RunSteps(std::vector<runtime::StepInputs>(bytes.begin(), bytes.end()));
+  }
+  for (const auto& inputs : bytes) {
+    const absl::StatusOr<std::vector<runtime::InstructionTime>> times = train_->RunTimed(inputs);
+    if (!times.ok()) return times.status();
+    result->instruction_us.resize(train_->program().instructions.size());
+    for (const runtime::InstructionTime& time : *times) {
+      if (time.instruction >= result->instruction_us.size()) continue;
+      result->instruction_us[time.instruction].push_back(time.duration_us);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainResult> Session::Train(std::ostream& progress) {
+  absl::StatusOr<std::unique_ptr<BatchSource>> batches =
+      MakeTrainingBatches(options_, train_->program(), seed(), classes());
+  if (!batches.ok()) return batches.status();
+  const std::uint64_t first = train_->steps_started();
+  const std::uint64_t end = first + static_cast<std::uint64_t>(options_.steps);
+  const std::uint64_t first_timed = first + static_cast<std::uint64_t>(options_.warmup);
+  LossReader losses(*train_, options_.print_every, progress);
+  TrainResult result;
+  result.timed_steps = options_.steps - options_.warmup;
+  Clock::time_point timed_begin = Clock::now();
+  for (std::uint64_t started = first; started < end;) {
+    if (started == first_timed && started > first) {
+      if (absl::Status status = train_->Wait(); !status.ok()) return status;
+      timed_begin = Clock::now();
+    }
+    const Clock::time_point begin = Clock::now();
+    const bool timed = started >= first_timed;
+    const std::uint64_t limit = timed ? end : first_timed;
+    const std::uint64_t count = std::min<std::uint64_t>(limit - started, train_->steps_per_launch());
+    std::vector<data::Row> rows;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      absl::StatusOr<data::Row> row = (*batches)->Next();
+      if (!row.ok()) return row.status();
+      rows.push_back(*std::move(row));
+    }
+    // What this launch would push out of the steps that are kept.
+    const std::uint64_t started_then = started + count;
+    const std::uint64_t kept = train_->steps_kept();
+    absl::Status status = losses.ReadUntil(std::min(started, started_then > kept ? started_then - kept : 0));
+    if (status.ok()) status = Start(rows, timed, &result);
+    if (status.ok()) status = losses.ReadUntil(started);
+    if (!status.ok()) return status;
+    started = started_then;
+    if (timed) result.step_seconds.push_back(SecondsSince(begin) / static_cast<double>(count));
+  }
+  absl::Status status = train_->Wait();
+  result.seconds = SecondsSince(timed_begin);
+  if (status.ok()) status = losses.ReadUntil(end);
+  if (!status.ok()) return status;
+  result.losses = losses.TakeLosses();
+  return result;
+}
+
+absl::StatusOr<PredictResult> Session::Predict() {
+  const runtime::Program& program = predict_->program();
+  const absl::StatusOr<std::vector<TestBatch>> batches = LoadTestBatches(options_, program, seed(), classes());
+  if (!batches.ok()) return batches.status();
+  PredictResult result;
+  const TensorSpec& spec = program.values[program.outputs[0].value].spec;
+  std::vector<float> predictions;
+  for (const TestBatch& batch : *batches) {
+    const Clock::time_point begin = Clock::now();
+    if (absl::Status status = predict_->Run(BytesOf(batch.inputs)); !status.ok()) return status;
+    const absl::Span<const std::uint8_t> bytes = predict_->output(0);
+    if (absl::Status status = predict_->Wait(); !status.ok()) return status;
+    result.seconds += SecondsSince(begin);
+    const std::vector<float> values = Tensor::FromBytes(spec, bytes.data(), bytes.size()).ToFloats();
+    const std::size_t width = values.size() / static_cast<std::size_t>(std::max<std::int64_t>(batch_size_, 1));
+    for (std::int64_t row = 0; row < batch.rows; ++row) {
+      const auto begin_row = values.begin() + row * static_cast<std::ptrdiff_t>(width);
+      const auto end_row = begin_row + static_cast<std::ptrdiff_t>(width);
+      predictions.insert(predictions.end(), begin_row, end_row);
+      if (!batch.labels.defined() || spec.shape.size() != 2) continue;
+      const std::int64_t label = batch.labels.data<std::int32_t>()[static_cast<std::size_t>(row)];
+      result.right =
+          std::max<std::int64_t>(result.right, 0) + (std::max_element(begin_row, end_row) - begin_row == label);
+    }
+    result.rows += batch.rows;
+  }
+  Shape shape = spec.shape;
+  shape[0] = result.rows;
+  result.predictions = Tensor::From(predictions, shape);
+  return result;
+}
+
+absl::Status Session::DumpState() const { return SaveState(options_.dump_state_path, state_); }
+
+runtime::MemoryUse Session::memory() const {
+  runtime::MemoryUse sum;
+  for (const runtime::Executable* executable : {train_.get(), predict_.get()}) {
+    if (executable == nullptr) continue;
+    const runtime::MemoryUse use = executable->memory();
+    sum.arena += use.arena;
+    sum.state = std::max(sum.state, use.state);
+    sum.other += use.other;
+  }
+  return sum;
+}
+
+double Session::Scalar(const runtime::StateEntry& entry) const {
+  std::vector<std::uint8_t> bytes(entry.spec().bytes());
+  if (!entry.Read(absl::MakeSpan(bytes)).ok()) return std::nan("");
+  return Tensor::FromBytes(entry.spec(), bytes.data(), bytes.size()).TryItem<double>().value_or(std::nan(""));
+}
+
+std::int64_t Session::skipped_steps() const {
+  std::int64_t skipped = -1;
+  for (const std::shared_ptr<runtime::StateEntry>& entry : state_.entries()) {
+    if (entry->role() != "scaler" || !absl::EndsWith(entry->name(), ".skipped")) continue;
+    skipped = std::max<std::int64_t>(skipped, 0) + std::llround(Scalar(*entry));
+  }
+  return skipped;
+}
+
+double Session::loss_scale() const {
+  for (const std::shared_ptr<runtime::StateEntry>& entry : state_.entries()) {
+    if (entry->role() == "scaler" && absl::EndsWith(entry->name(), ".scale")) return Scalar(*entry);
+  }
+  return 1;
+}
+
+}  // namespace mpc::tools

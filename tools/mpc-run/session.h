@@ -1,0 +1,83 @@
+// One run of a package: its state, and the Programs that are bound to it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/data/dataset.h"
+#include "frontend/tensor.h"
+#include "runtime/executable.h"
+#include "runtime/program_file.h"
+#include "tools/mpc-run/options.h"
+
+namespace mpc::tools {
+
+struct TrainResult {
+  std::vector<double> losses;        ///< one a step; NaN and infinities are possible
+  std::vector<double> step_seconds;  ///< of the timed launches, each divided by its steps
+  std::int64_t timed_steps = 0;
+  /// With RunOptions::times_path: microseconds of each instruction in each of the timed steps.
+  std::vector<std::vector<double>> instruction_us;
+  double seconds = 0;  ///< of the timed steps, from the first launch until the last one has ended
+};
+
+struct PredictResult {
+  std::int64_t rows = 0;
+  std::int64_t right = -1;  ///< rows whose largest prediction is the label; -1: there are no labels
+  double seconds = 0;       ///< of the Program's runs
+  Tensor predictions;       ///< of all rows
+};
+
+class Session {
+ public:
+  /// Checks the device, makes the initial state, loads and binds what is to be run. Errors: what is missing or does not
+  /// fit, with the file.
+  static absl::StatusOr<std::unique_ptr<Session>> Open(const RunOptions& options, runtime::Package package);
+
+  /// RunOptions::steps training steps, with losses on `progress` as RunOptions::print_every asks. Losses are read a
+  /// launch late, so that a device with a queue never waits for the host. Errors: those of the data and the device.
+  absl::StatusOr<TrainResult> Train(std::ostream& progress);
+  /// The test rows once.
+  absl::StatusOr<PredictResult> Predict();
+  /// Errors: the path and the reason.
+  absl::Status DumpState() const;
+
+  /// As it was bound, with the choices in force; null where nothing is trained.
+  const runtime::Program* train_program() const { return train_ == nullptr ? nullptr : &train_->program(); }
+  const runtime::Package& package() const { return package_; }
+  std::int64_t batch_size() const { return batch_size_; }
+  double load_seconds() const { return load_seconds_; }
+  /// Arena, state and the rest of the Programs that are loaded; they share their state.
+  runtime::MemoryUse memory() const;
+  /// Of every scaler, counted since the state began. -1: nothing scales losses.
+  std::int64_t skipped_steps() const;
+  /// Of the first scaler; 1 without one.
+  double loss_scale() const;
+
+ private:
+  Session(const RunOptions& options, runtime::Package package) : options_(options), package_(std::move(package)) {}
+  absl::Status CheckDevice() const;
+  absl::StatusOr<std::unique_ptr<runtime::Executable>> Load(std::string_view name,
+                                                            const runtime::LoadOptions& load) const;
+  /// Starts a step for each of `rows`. With RunOptions::times_path a timed step is run to its end and measured.
+  absl::Status Start(const std::vector<data::Row>& rows, bool timed, TrainResult* result);
+  std::uint64_t seed() const;
+  std::int64_t classes() const;
+  double Scalar(const runtime::StateEntry& entry) const;
+
+  RunOptions options_;
+  runtime::Package package_;
+  const runtime::Device* device_ = nullptr;
+  runtime::StateStore state_;
+  std::unique_ptr<runtime::Executable> train_;
+  std::unique_ptr<runtime::Executable> predict_;
+  std::int64_t batch_size_ = 0;
+  double load_seconds_ = 0;
+};
+
+}  // namespace mpc::tools

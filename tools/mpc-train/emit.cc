@@ -1,0 +1,59 @@
+#include "tools/mpc-train/emit.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "models/registry.h"
+#include "runtime/program_file.h"
+#include "tools/mpc-train/dcgan.h"
+#include "tools/mpc-train/optimizer.h"
+#include "tools/support/json_file.h"
+
+namespace mpc::tools {
+namespace {
+
+absl::StatusOr<runtime::Package> PackageWorkload(const TrainOptions& options) {
+  const absl::StatusOr<std::unique_ptr<models::Workload>> workload =
+      models::MakeWorkload(options.model, {.image_size = options.image_size, .tokens = options.tokens});
+  if (!workload.ok()) return workload.status();
+  const std::unique_ptr<nn::Optimizer> optimizer = MakeOptimizer(options, (*workload)->network().TrainableParams());
+  Model model = (*workload)->MakeModel(*optimizer, {.amp = options.amp, .device = options.device});
+  const std::vector<TensorSpec> inputs = (*workload)->TrainInputs(options.batch_size);
+  // As the data sets name their columns.
+  const bool images = inputs[0].shape.size() == 4;
+  return model.MakePackage({{images ? "image" : "data", inputs[0]}, {"label", inputs[1]}});
+}
+
+}  // namespace
+
+absl::Status EmitPrograms(const TrainOptions& options, std::ostream* progress) {
+  if (absl::Status status = CheckWritable(options.emit_path); !status.ok()) return status;
+  SetSeed(static_cast<std::uint64_t>(options.seed));
+  if (absl::Status status = SetContext(ContextOf(options, options.threads)); !status.ok()) return status;
+  absl::StatusOr<runtime::Package> package = options.model == kDcgan ? PackageDcgan(options) : PackageWorkload(options);
+  if (!package.ok()) return package.status();
+  package->metadata.emplace_back("network", options.model);
+  package->metadata.emplace_back("seed", absl::StrCat(options.seed));
+  if (absl::Status status = runtime::WriteProgramFile(options.emit_path, *package); !status.ok()) return status;
+  if (progress == nullptr) return absl::OkStatus();
+  std::vector<std::string> names;
+  std::size_t peak = 0;
+  for (const runtime::Program& program : package->programs) {
+    names.push_back(program.name);
+    peak = std::max(peak, program.arena_bytes + program.state_bytes());
+  }
+  const std::string& arch = package->programs.front().arch;
+  *progress << absl::StrFormat("wrote %s: %s of %s for %s, batch %d; peak %.1f MiB, file %.1f KiB\n", options.emit_path,
+                               absl::StrJoin(names, ", "), options.model, arch.empty() ? options.device : arch,
+                               options.batch_size, static_cast<double>(peak) / (1 << 20),
+                               static_cast<double>(std::filesystem::file_size(options.emit_path)) / (1 << 10));
+  return absl::OkStatus();
+}
+
+}  // namespace mpc::tools

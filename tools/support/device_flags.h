@@ -1,0 +1,37 @@
+// The flags that say where steps run and how, the same for every tool.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "frontend/context.h"
+#include "tools/support/flag_set.h"
+
+namespace mpc::tools {
+
+struct DeviceOptions {
+  std::string device = "cpu";
+  std::string arch;   ///< to compile for without the device: "sm_90"
+  std::string graph;  ///< "on", "off"; empty: not given
+  std::int64_t steps_per_launch = 1;
+  bool allow_tf32 = false;
+  bool tune = false;
+  /// File of kernel choices; empty: none. Not given: the user's, on device "cuda".
+  std::optional<std::string> choice_cache;
+};
+
+/// --device, --graph, --steps-per-launch, --allow-tf32, --tune, --choice-cache.
+void AddDeviceFlags(FlagSet& flags, DeviceOptions& options);
+
+/// What they ask of SetContext.
+ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads);
+
+/// "$XDG_CACHE_HOME/mpc/choices", else "~/.cache/mpc/choices"; empty where there is no such folder and none can be
+/// made.
+std::string UserChoiceCache();
+
+/// Errors: a contradiction between the flags, with both; a device or an architecture that is not there.
+absl::Status CheckDeviceFlags(const DeviceOptions& options);
+
+}  // namespace mpc::tools
