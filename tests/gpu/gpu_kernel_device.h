@@ -1,0 +1,15 @@
+// The CUDA kernels on the GPU of this machine, one at a time, between guards.
+#pragma once
+
+#include "absl/status/status.h"
+#include "tests/kernels/kernel_device.h"
+
+namespace mpc::test {
+
+/// OK where there is a GPU that mpc can use; else why not.
+const absl::Status& GpuStatus();
+
+/// `use_libraries` false: the project's own kernels alone. GpuStatus() is OK.
+const KernelDevice& GpuKernels(bool use_libraries);
+
+}  // namespace mpc::test

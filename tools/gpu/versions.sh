@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Everything that a measured number depends on.
+set -uo pipefail
+date --iso-8601=seconds
+uname -sr
+nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.memory,power.limit --format=csv
+nvcc --version 2> /dev/null | tail -2
+"${PYTHON:-python3}" -c 'import torch; print("torch", torch.__version__, "cudnn", torch.backends.cudnn.version())'
+cat VERSION
