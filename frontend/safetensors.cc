@@ -268,8 +268,9 @@ absl::StatusOr<Safetensors> ParseSafetensors(absl::Span<const std::uint8_t> cont
   for (std::size_t i = kLengthBytes; i-- > 0;) header_bytes = header_bytes << 8 | content[i];
   const std::uint64_t rest = content.size() - kLengthBytes;
   if (header_bytes > rest || header_bytes > kMaxHeaderBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(origin, ": the header should have ", header_bytes, " bytes, but ",
-                                                   rest, " follow (limit ", kMaxHeaderBytes, ")"));
+    return absl::InvalidArgumentError(absl::StrCat(origin, " is truncated or not a safetensors file: by its first ",
+                                                   kLengthBytes, " bytes the header should have ", header_bytes,
+                                                   " bytes, but ", rest, " follow (limit ", kMaxHeaderBytes, ")"));
   }
   const std::string_view text(reinterpret_cast<const char*>(content.data()) + kLengthBytes, header_bytes);
   const absl::Span<const std::uint8_t> data = content.subspan(kLengthBytes + header_bytes);

@@ -24,6 +24,17 @@ TEST(CudaBackend, ANamedLibraryThatCannotBeOpenedIsAnErrorWithTheReason) {
               HasSubstr("MPC_CUDA_LIBRARY may name it); tried:\n  /nowhere/libmpc_cuda.so:"));
 }
 
+TEST(CudaBackend, ALibraryOfSomethingElseIsAnErrorThatNamesIt) {
+#ifndef MPC_TEST_HAS_CUDA
+  GTEST_SKIP() << "this build has no CUDA backend";
+#endif
+  ASSERT_EQ(::setenv("MPC_CUDA_LIBRARY", "libc.so.6", 1), 0);
+  const absl::Status status = GetDevice("cuda").status();
+  ASSERT_EQ(::unsetenv("MPC_CUDA_LIBRARY"), 0);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("libc.so.6 is no backend of mpc"));
+}
+
 TEST(CudaBackend, OpensADeviceOrSaysWhatIsMissing) {
   const auto device = GetDevice("cuda");
 #ifdef MPC_TEST_HAS_CUDA

@@ -107,6 +107,14 @@ TEST_F(ChoiceCacheFile, ThatIsDamagedIsMadeAnew) {
   EXPECT_EQ(Content(), good);
 }
 
+TEST_F(ChoiceCacheFile, ThatIsAFolderIsAnErrorThatNamesIt) {
+  ASSERT_TRUE(std::filesystem::create_directory(path_));
+  ChoiceCache cache(path_);
+  cache.Set("matmul", "own");
+  EXPECT_THAT(std::string(cache.Write().message()), testing::HasSubstr(path_));
+  EXPECT_TRUE(std::filesystem::is_empty(path_));
+}
+
 TEST_F(ChoiceCacheFile, WithoutAPathLivesInMemoryAlone) {
   ChoiceCache cache("");
   cache.Set("matmul", "own");

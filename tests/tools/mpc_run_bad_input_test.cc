@@ -176,6 +176,8 @@ TEST_F(BadPackage, BadState) {
   ExpectFailure({"--load-state=" + folder_.File("missing")}, {"missing"});
   WriteFile(folder_.File("state.in"), "no safetensors");
   ExpectFailure({"--load-state=" + folder_.File("state.in")}, {"state.in", "the header should have"});
+  WriteFile(folder_.File("state.npy"), "\x93NUMPY, not safetensors");
+  ExpectFailure({"--load-state=" + folder_.File("state.npy")}, {"state.npy", "not a safetensors file"});
 }
 
 TEST_F(BadPackage, PlacesThatCannotBeWrittenAreFoundFirst) {

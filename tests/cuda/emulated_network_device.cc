@@ -1,0 +1,35 @@
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/executable.h"
+#include "tests/cuda/emulated_api.h"
+#include "tests/cuda/network_device.h"
+
+namespace mpc::test {
+namespace {
+
+/// The emulated GPU that "cuda" names in this process, with the project's own kernels.
+struct Emulated {
+  emulation::EmulatedApi api;
+  absl::Status status;
+
+  Emulated() {
+    auto device = runtime::CudaDevice::Open(api, {.use_libraries = false});
+    status = device.status();
+    if (device.ok()) runtime::RegisterDevice(*std::move(device));
+  }
+};
+
+Emulated& TheGpu() {
+  static auto* const gpu = new Emulated;
+  return *gpu;
+}
+
+}  // namespace
+
+absl::Status NetworkDeviceStatus() { return TheGpu().status; }
+std::vector<std::string> NetworkDeviceProblems() { return TheGpu().api.Problems(); }
+std::optional<std::size_t> GraphLaunches() { return TheGpu().api.calls("LaunchGraph"); }
+
+}  // namespace mpc::test
