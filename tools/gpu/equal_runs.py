@@ -24,7 +24,7 @@ def main():
     except runs.RunFailed as error:
         sys.exit(str(error))
 
-    steps = [step for step, (a, b) in enumerate(zip(first["losses"], second["losses"])) if a != b and not a != a]
+    steps = [step for step, (a, b) in enumerate(zip(first["losses"], second["losses"])) if a != b]
     names = runs.different_bits(runs.read_state(first_state), runs.read_state(second_state))
     if steps or names:
         print(f"first different loss: step {steps[0] if steps else 'none'}; different state: {', '.join(names[:8])}")

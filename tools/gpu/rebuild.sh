@@ -1,43 +1,73 @@
 #!/usr/bin/env bash
-# Builds libmpc_cuda.so and gpu_kernel_test from the packed sources with nvcc and g++, where the packed binaries do not
-# start. The libraries and headers that they need are in the archive; cuBLAS and cuDNN are the machine's.
+# Builds libmpc_cuda.so, gpu_kernel_test and gpu_probe from the packed sources with nvcc and g++, where the packed
+# binaries do not start. The libraries and headers that they need are in the archive; those of CUDA, cuBLAS and cuDNN
+# are the machine's.
+# mpc-run is not built: it needs oneDNN's headers and more of the project.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 bundle="$(cd .. && pwd)"
 objects="$PWD/objects"
 mkdir -p "$objects"
+if ! command -v nvcc > /dev/null; then
+  echo "rebuild: there is no nvcc on PATH" >&2
+  exit 1
+fi
 cuda="$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")"
-includes=(-I. -Iinclude -isystem "$cuda/include")
-while IFS= read -r folder; do includes+=(-isystem "$folder"); done < <(
-  "${PYTHON:-python3}" -c 'import glob, site; print("\n".join(f for s in site.getsitepackages() for f in glob.glob(s + "/nvidia/*/include")))')
 
+# Folders of Python's packages that match a pattern below nvidia/, one a line.
+package_folders() {
+  "${PYTHON:-python3}" -c '
+import glob, site, sys
+found = [path for folder in site.getsitepackages() for path in sorted(glob.glob(folder + "/nvidia/" + sys.argv[1]))]
+print("\n".join(found))' "$1"
+}
+flags=(-std=c++20 -DCUDNN_FRONTEND_SKIP_JSON_LIB -I. -isystem include -isystem "$cuda/include")
+while read -r folder; do [[ -n "$folder" ]] && flags+=(-isystem "$folder"); done < <(package_folders '*/include')
+libraries=("$bundle"/lib/libabsl_*.so* "$bundle/lib/compiler/libz.so.1")
+for folder in "$cuda/lib64" "$cuda/lib"; do libraries+=("-L$folder"); done
+while read -r folder; do [[ -n "$folder" ]] && libraries+=("-L$folder"); done < <(package_folders '*/lib')
+libraries+=(-l:libcudnn.so.9 -l:libcublasLt.so.13 -l:libcudart_static.a -lpthread -ldl -lrt)
+
+# Abseil of this age forgets <cstdint>, which newer compilers no longer include by the way. No contraction: see
+# docs/gpu.md, which bits are equal.
 compile() {
   local source="$1" object
-  object="$objects/$(echo "$source" | tr '/' '_').o"
+  object="$objects/${source//\//_}.o"
   case "$source" in
-    *.cu) nvcc -std=c++20 -O3 -arch=sm_90 --expt-relaxed-constexpr -fmad=false -Xcompiler=-fPIC "${includes[@]}" -c "$source" -o "$object" ;;
-    *) g++ -std=c++20 -O2 -fPIC "${includes[@]}" -c "$source" -o "$object" ;;
+    *.cu)
+      nvcc "${flags[@]}" -O3 -arch=sm_90 --expt-relaxed-constexpr -fmad=false -Xcompiler=-fPIC -include cstdint \
+        -c "$source" -o "$object"
+      ;;
+    *)
+      g++ "${flags[@]}" -O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off -include cstdint \
+        -c "$source" -o "$object"
+      ;;
   esac
 }
 
-sources=(device_properties.cc kernels/*.cc kernels/cuda/*.cc kernels/cuda/*.cu kernels/cuda/library/*.cc kernels/reference/*.cc
-  runtime/cuda/*.cc runtime/{atomic_file,memory_planner,program_binding,program_check,state_store}.cc
-  tests/gpu/gpu_kernel_*.cc tests/kernels/{acceptance,*bounds,kernel_checks,kernel_run}.cc tests/op_cases/*.cc)
+# ONLY, a pattern, compiles what matches it and links nothing: to try the packing.
+sources=(kernels/cuda/*.cu device_properties.cc kernels/*.cc kernels/cuda/*.cc kernels/cuda/library/*.cc
+  kernels/reference/*.cc runtime/cuda/*.cc
+  runtime/{atomic_file,checksum,file_content,program_binding,program_check,state_store}.cc
+  tests/gpu/gpu_kernel_{device,test}.cc tests/kernels/{acceptance,*bounds,kernel_checks,kernel_run}.cc
+  tests/op_cases/*.cc tools/gpu/gpu_probe.cc)
 failed=0
 for source in "${sources[@]}"; do
+  # shellcheck disable=SC2053
+  if [[ -n "${ONLY:-}" && "$source" != $ONLY ]]; then continue; fi
   while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || failed=1; done
   compile "$source" &
 done
-while (($(jobs -rp | wc -l) > 0)); do wait -n || failed=1; done
+for job in $(jobs -p); do wait "$job" || failed=1; done
 if ((failed)); then
   echo "rebuild: some sources did not compile" >&2
   exit 1
 fi
+if [[ -n "${ONLY:-}" ]]; then exit 0; fi
 
-cudnn="$("${PYTHON:-python3}" -c 'import glob, site; print(([f for s in site.getsitepackages() for f in glob.glob(s + "/nvidia/cudnn/lib/libcudnn.so.9")] + ["libcudnn.so.9"])[0])')"
-cublas="$("${PYTHON:-python3}" -c 'import glob, site; print(([f for s in site.getsitepackages() for f in glob.glob(s + "/nvidia/*/lib/libcublasLt.so.13")] + ["libcublasLt.so.13"])[0])')"
-libraries=("$bundle"/lib/libabsl_*.so* "$cudnn" "$cublas" "$cuda"/lib64/libcudart_static.a -lpthread -ldl -lrt)
 common=("$objects"/{device_properties.cc,kernels_*,runtime_*}.o)
-g++ -shared -o "$bundle/lib/libmpc_cuda.so" "${common[@]}" "${libraries[@]}"
-g++ -o "$bundle/bin/gpu_kernel_test" "${common[@]}" "$objects"/tests_*.o "$bundle"/lib/libgtest*.so* "${libraries[@]}"
+g++ -shared -Wl,-z,defs -o "$bundle/lib/libmpc_cuda.so" "${common[@]}" "${libraries[@]}"
+g++ -o "$bundle/bin/gpu_kernel_test" "${common[@]}" "$objects"/tests_*.o lib/libgtest_main.a lib/libgtest.a \
+  "${libraries[@]}"
+g++ -o "$bundle/bin/gpu_probe" "${common[@]}" "$objects"/tools_gpu_gpu_probe.cc.o "${libraries[@]}"
 echo "rebuild: done"
