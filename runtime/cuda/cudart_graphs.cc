@@ -85,13 +85,13 @@ absl::Status CudartApi::UnloadCode(Library library) {
 absl::StatusOr<cuda::LibraryHandles> CudartApi::CreateLibraryHandles() {
   cublasLtHandle_t cublas_lt = nullptr;
   if (const cublasStatus_t status = cublasLtCreate(&cublas_lt); status != CUBLAS_STATUS_SUCCESS) {
-    return absl::UnavailableError(
+    return absl::FailedPreconditionError(
         absl::StrCat("cublasLtCreate: ", cublasLtGetStatusName(status), ": ", cublasLtGetStatusString(status)));
   }
   cudnnHandle_t cudnn = nullptr;
   if (const cudnnStatus_t status = cudnnCreate(&cudnn); status != CUDNN_STATUS_SUCCESS) {
     cublasLtDestroy(cublas_lt);
-    return absl::UnavailableError(absl::StrCat("cudnnCreate: ", cudnnGetErrorString(status)));
+    return absl::FailedPreconditionError(absl::StrCat("cudnnCreate: ", cudnnGetErrorString(status)));
   }
   return cuda::LibraryHandles{cublas_lt, cudnn};
 }

@@ -150,7 +150,8 @@ class OnCuda : public ::testing::Test {
  protected:
   void SetUp() override {
     const absl::Status status = test::NetworkDeviceStatus();
-    if (!status.ok()) GTEST_SKIP() << "no GPU: " << status;
+    if (absl::IsUnavailable(status)) GTEST_SKIP() << "no GPU: " << status;
+    ASSERT_TRUE(status.ok()) << status;
   }
 };
 

@@ -10,7 +10,7 @@
 
 namespace mpc::test {
 
-/// OK where "cuda" is a device of this process, which the first call may make it; else why not.
+/// OK where "cuda" is a device of this process, which the first call may make it; UNAVAILABLE where there is no GPU.
 absl::Status NetworkDeviceStatus();
 
 /// Misuse of the device so far. Empty where nobody watches: on hardware.

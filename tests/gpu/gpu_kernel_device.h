@@ -6,7 +6,7 @@
 
 namespace mpc::test {
 
-/// OK where there is a GPU that mpc can use; else why not.
+/// OK where there is a GPU that mpc can use; UNAVAILABLE where there is none; else what is wrong with it.
 const absl::Status& GpuStatus();
 
 /// `use_libraries` false: the project's own kernels alone. GpuStatus() is OK.

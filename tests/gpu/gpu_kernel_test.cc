@@ -25,7 +25,8 @@ using Parameter = std::tuple<std::string, bool>;
 class GpuKernel : public testing::TestWithParam<Parameter> {
  protected:
   void SetUp() override {
-    if (!GpuStatus().ok()) GTEST_SKIP() << "no GPU: " << GpuStatus();
+    if (absl::IsUnavailable(GpuStatus())) GTEST_SKIP() << "no GPU: " << GpuStatus();
+    ASSERT_TRUE(GpuStatus().ok()) << GpuStatus();
   }
   const std::string& op() const { return std::get<0>(GetParam()); }
   const KernelDevice& device() const { return GpuKernels(std::get<1>(GetParam())); }

@@ -98,9 +98,9 @@ absl::StatusOr<Form> FormOf(const KernelSpec& spec) {
   return form;
 }
 
-/// True for little work on few channels. cuDNN pads channels to whole tensor-core tiles and a launch of it costs more
-/// than such a convolution: the project's direct convolution is taken. A large one (the first layer of a ResNet) pays
-/// for the padding.
+/// True for little work on few channels. cuDNN pads channels to whole tensor-core tiles, mostly for nothing there: the
+/// project's direct convolution is taken. A large one (the first layer of a ResNet) should pay for the padding. Where
+/// the border lies has not been measured on hardware; tuning measures both sides of it.
 bool IsSmallAndNarrow(const Form& form) {
   constexpr std::int64_t kNarrow = 16;
   constexpr std::int64_t kSmall = std::int64_t{1} << 30;
