@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/narrow_max_pool.h"
 #include "kernels/cpu/pooling.h"
 #include "kernels/cpu/registry.h"
 
@@ -52,6 +53,7 @@ struct MaximumTile {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPool(const KernelSpec& spec) {
   absl::StatusOr<PoolGeometry> geometry = PoolGeometry::Create(spec.attributes, spec.inputs[0].shape);
   if (!geometry.ok()) return geometry.status();
+  if (std::unique_ptr<Kernel> narrow = MakeNarrowMaxPool(spec, *geometry)) return narrow;
   return MakeKernel([geometry = *geometry, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                      uses_y = spec.uses(0),
                      uses_indices = spec.outputs.size() > 1 && spec.uses(1)](const KernelOperands& operands) {

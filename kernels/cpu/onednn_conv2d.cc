@@ -2,6 +2,7 @@
 // with plain weights oneDNN falls back to slow loops.
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/window.h"
@@ -119,6 +120,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConv2d(const KernelSpec& spec) {
   }
   absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
   if (!activation.ok()) return activation.status();
+  if (const auto narrow = NarrowConvolution::Of(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
+      narrow && narrow->TakesForward()) {
+    return MakeNarrowConv2d(spec, *narrow);
+  }
 
   return FirstFastCandidate(
       spec, Candidates(spec.inputs[0].dtype, spec.inputs[1].dtype), [&](const Candidate& candidate) {
@@ -155,6 +160,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConv2dGradInput(const KernelSpec& 
   absl::StatusOr<ConvolutionShape> shape =
       ShapeOf(spec, spec.outputs[0].shape, spec.inputs[1].shape, spec.inputs[0].shape);
   if (!shape.ok()) return shape.status();
+  if (const auto narrow = NarrowConvolution::Of(spec.attributes, spec.outputs[0].shape, spec.inputs[1].shape);
+      narrow && narrow->TakesGradInput()) {
+    return MakeNarrowConv2dGradInput(spec, *narrow);
+  }
 
   return FirstFastCandidate(
       spec, Candidates(spec.inputs[0].dtype, spec.inputs[1].dtype), [&](const Candidate& candidate) {
@@ -187,6 +196,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConv2dGradWeight(const KernelSpec&
   absl::StatusOr<ConvolutionShape> shape =
       ShapeOf(spec, spec.inputs[0].shape, spec.outputs[0].shape, spec.inputs[1].shape);
   if (!shape.ok()) return shape.status();
+  if (const auto narrow = NarrowConvolution::Of(spec.attributes, spec.inputs[0].shape, spec.outputs[0].shape);
+      narrow && narrow->TakesGradWeight()) {
+    return MakeNarrowConv2dGradWeight(spec, *narrow);
+  }
 
   return FirstFastCandidate(
       spec, Candidates(spec.inputs[0].dtype, spec.inputs[1].dtype), [&](const Candidate& candidate) {

@@ -50,6 +50,7 @@ std::vector<Convolution> Convolutions() {
       {"two_groups", 2, 4, 6, 6, 6, 3, 3, groups(2)},
       {"depthwise", 2, 5, 7, 7, 5, 3, 3, With(same, groups(5))},
       {"depthwise_multiplier_2", 2, 3, 6, 6, 6, 3, 3, groups(3)},
+      {"few_channels_long_rows", 18, 2, 5, 39, 7, 3, 5, same},
   };
 }
 
@@ -101,7 +102,7 @@ std::vector<OpCase> Conv2dCases() {
                        {F32(weight)}});
     }
   }
-  for (const Convolution& convolution : {Convolutions()[1], Convolutions()[2], Convolutions()[16]}) {
+  for (const Convolution& convolution : {Convolutions()[0], Convolutions()[1], Convolutions()[2], Convolutions()[16]}) {
     for (const char* activation : {"relu", "sigmoid", "tanh"}) {
       for (const char* format : {"NCHW", "NHWC"}) {
         const Attributes attributes = With(

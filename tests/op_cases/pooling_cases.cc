@@ -82,6 +82,13 @@ std::vector<OpCase> PoolingCases() {
                    {Fixed({1, 1, 2, 8}, List({1, nan, -infinity, -infinity, infinity, nan, 3, infinity,  //
                                               2, nan, -infinity, -infinity, nan, 5, infinity, 4}))},
                    {F32({1, 1, 1, 4}), I32({1, 1, 1, 4})}});
+  // The same windows, each in two channels.
+  cases.push_back({"max_pool2d/special_values_NHWC",
+                   "max_pool2d",
+                   {{"kernel_size", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"data_format", std::string("NHWC")}},
+                   {Fixed({1, 2, 4, 2}, List({1, 3, nan, infinity, -infinity, infinity, -infinity, nan,  //
+                                              2, infinity, nan, 4, -infinity, nan, -infinity, 5}))},
+                   {F32({1, 1, 2, 2}), I32({1, 1, 2, 2})}});
   return cases;
 }
 

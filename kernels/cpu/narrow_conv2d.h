@@ -1,0 +1,35 @@
+// Convolutions with few channels, which leave most lanes of a library's vectors empty: channels-last, stride 1. y is
+// computed from planes, 16 pixels of one channel a vector (narrow_conv2d.cc). The gradients take a window's row,
+// columns times channels, as one run (narrow_conv2d_grad.cc). Storage of any floating type; f32 inside, rounded once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "kernels/cpu/kernel.h"
+#include "kernels/window.h"
+
+namespace mpc::cpu {
+
+/// What the kernels here can do.
+struct NarrowConvolution {
+  std::int64_t batch = 0, in_channels = 0, out_channels = 0;
+  Window window;
+
+  /// The convolution of x [N, H, W, C], weight [O, C, kh, kw] and y, if it is channels-last without groups, strides and
+  /// dilation. None on processors without AVX-512.
+  static std::optional<NarrowConvolution> Of(const Attributes& attributes, const Shape& x, const Shape& weight);
+
+  /// Whether y, dx or dweight is better computed here than by the library.
+  bool TakesForward() const;
+  bool TakesGradInput() const;
+  bool TakesGradWeight() const;
+};
+
+/// conv2d, conv2d_grad_input and conv2d_grad_weight of operands that have been checked.
+std::unique_ptr<Kernel> MakeNarrowConv2d(const KernelSpec& spec, const NarrowConvolution& convolution);
+std::unique_ptr<Kernel> MakeNarrowConv2dGradInput(const KernelSpec& spec, const NarrowConvolution& convolution);
+std::unique_ptr<Kernel> MakeNarrowConv2dGradWeight(const KernelSpec& spec, const NarrowConvolution& convolution);
+
+}  // namespace mpc::cpu

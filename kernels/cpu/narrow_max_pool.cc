@@ -1,0 +1,126 @@
+#include "kernels/cpu/narrow_max_pool.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/row_permutation.h"
+
+namespace mpc::cpu {
+namespace {
+
+/// Values of a row on the stack.
+constexpr std::int64_t kMaxRow = 2048;
+/// Window columns.
+constexpr std::int64_t kMaxWindow = 3;
+
+bool IsNarrow(const PoolGeometry& geometry) {
+  const Window& w = geometry.window;
+  const std::array<std::int64_t, 2> none{0, 0};
+  return HasAvx512() && geometry.inner > 1 && geometry.inner <= kLanes && w.pad_begin == none && w.pad_end == none &&
+         w.dilation == std::array<std::int64_t, 2>{1, 1} && w.kernel[1] <= kMaxWindow &&
+         w.input[1] * geometry.inner <= kMaxRow;
+}
+
+std::int64_t Vectors(std::int64_t count) { return (count + kLanes - 1) / kLanes; }
+
+__mmask16 Rest(std::int64_t count) {
+  return count >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1u << count) - 1u);
+}
+
+/// One row of results.
+class PooledRow {
+ public:
+  explicit PooledRow(const PoolGeometry& geometry) : geometry_(geometry) {
+    const Window& w = geometry.window;
+    const std::int64_t inner = geometry.inner, length = w.output[1] * inner;
+    for (std::int64_t v = 0; v < w.kernel[1]; ++v) {
+      std::vector<std::int64_t> from;
+      for (std::int64_t i = 0; i < length; ++i) {
+        from.push_back((i / inner * w.stride[1] + v) * inner + i % inner);
+      }
+      columns_.emplace_back(from, w.input[1] * inner);
+    }
+    for (std::int64_t i = 0; i < Vectors(length) * kLanes; ++i) {
+      first_column_.push_back(static_cast<std::int32_t>(i / inner * w.stride[1]));
+    }
+  }
+
+  bool fits() const {
+    return std::all_of(columns_.begin(), columns_.end(), [](const RowPermutation& p) { return p.fits(); });
+  }
+  std::int64_t length() const { return geometry_.window.output[1] * geometry_.inner; }
+
+  /// The largest values of row `row` of `image` and, unless null, the pixels they come from. The first of equals stays;
+  /// the first NaN wins.
+  [[gnu::target("avx512f")]] void Run(Source x, std::int64_t image, std::int64_t row, float* largest,
+                                      std::int32_t* pixels) const {
+    const Window& w = geometry_.window;
+    const std::int64_t row_length = w.input[1] * geometry_.inner;
+    const float* rows[kMaxWindow];
+    alignas(64) float buffers[kMaxWindow][kMaxRow];
+    for (std::int64_t u = 0; u < w.kernel[0]; ++u) {
+      const std::int64_t offset = image * geometry_.input_image() + (row * w.stride[0] + u) * row_length;
+      rows[u] = x.Load(offset, row_length, buffers[u]);
+    }
+    for (std::int64_t vector = 0; vector < Vectors(length()); ++vector) {
+      const auto slot = static_cast<std::size_t>(vector);
+      __m512 best = _mm512_setzero_ps();
+      __m512i from = _mm512_setzero_si512();
+      const __m512i column = _mm512_loadu_si512(first_column_.data() + vector * kLanes);
+      for (std::int64_t u = 0; u < w.kernel[0]; ++u) {
+        for (std::size_t v = 0; v < columns_.size(); ++v) {
+          const __m512 candidate =
+              _mm512_castsi512_ps(columns_[v].Take(reinterpret_cast<const std::int32_t*>(rows[u]), slot));
+          const std::int64_t pixel = (row * w.stride[0] + u) * w.input[1] + static_cast<std::int64_t>(v);
+          const __m512i place = _mm512_add_epi32(column, _mm512_set1_epi32(static_cast<int>(pixel)));
+          const __mmask16 larger = _mm512_cmp_ps_mask(candidate, best, _CMP_GT_OQ);
+          const __mmask16 first_nan =
+              _mm512_cmp_ps_mask(candidate, candidate, _CMP_UNORD_Q) & _mm512_cmp_ps_mask(best, best, _CMP_ORD_Q);
+          const bool first = u == 0 && v == 0;
+          const __mmask16 wins = first ? __mmask16{0xffff} : static_cast<__mmask16>(larger | first_nan);
+          best = _mm512_mask_mov_ps(best, wins, candidate);
+          from = _mm512_mask_mov_epi32(from, wins, place);
+        }
+      }
+      const __mmask16 lanes = Rest(length() - vector * kLanes);
+      _mm512_mask_storeu_ps(largest + vector * kLanes, lanes, best);
+      if (pixels != nullptr) _mm512_mask_storeu_epi32(pixels + vector * kLanes, lanes, from);
+    }
+  }
+
+ private:
+  PoolGeometry geometry_;
+  std::vector<RowPermutation> columns_;     ///< one a column of the window
+  std::vector<std::int32_t> first_column_;  ///< of each result's window
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeNarrowMaxPool(const KernelSpec& spec, const PoolGeometry& geometry) {
+  if (!IsNarrow(geometry) || geometry.window.kernel[0] > kMaxWindow) return nullptr;
+  PooledRow pooled(geometry);
+  if (!pooled.fits()) return nullptr;
+  return *MakeKernel([geometry, pooled = std::move(pooled), in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
+                      uses_y = spec.uses(0),
+                      uses_pixels = spec.outputs.size() > 1 && spec.uses(1)](const KernelOperands& operands) {
+    const Source x{in, operands.inputs[0]};
+    const std::int64_t rows = geometry.window.output[0];
+    const std::int64_t work = geometry.outer * geometry.input_image();
+    ParallelFor(geometry.outer * rows, work, [&](std::int64_t task) {
+      alignas(64) float buffer[kMaxRow];
+      const std::int64_t offset = task * pooled.length();
+      const Sink y{out, operands.outputs[0]};
+      float* largest = uses_y ? y.Target(offset, buffer) : buffer;
+      std::int32_t* pixels = uses_pixels ? static_cast<std::int32_t*>(operands.outputs[1]) + offset : nullptr;
+      pooled.Run(x, task / rows, task % rows, largest, pixels);
+      if (uses_y) y.Commit(offset, pooled.length(), largest);
+    });
+  });
+}
+
+}  // namespace mpc::cpu
