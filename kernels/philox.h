@@ -8,21 +8,28 @@
 #include <cstdint>
 
 #include "kernels/host_device.h"
+#include "kernels/scalar/number.h"
 
 namespace mpc {
 
-/// Four independent uniform 32-bit words for one (key, counter).
-MPC_HOST_DEVICE inline std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter,
-                                                               std::array<std::uint32_t, 2> key) {
+/// Four independent uniform 32-bit words for one (key, counter). `U` is std::uint32_t, or a number of the code
+/// generator (see kernels/scalar/number.h).
+template <typename U>
+MPC_HOST_DEVICE inline std::array<U, 4> PhiloxRounds(std::array<U, 4> counter, std::array<U, 2> key) {
+  using scalar::MultiplyWide;
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
-    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(product0)};
-    key[0] += 0x9E3779B9u;
-    key[1] += 0xBB67AE85u;
+    const auto product0 = MultiplyWide(counter[0], U(0xD2511F53u));
+    const auto product1 = MultiplyWide(counter[2], U(0xCD9E8D57u));
+    counter = {product1.upper ^ counter[1] ^ key[0], product1.lower, product0.upper ^ counter[3] ^ key[1],
+               product0.lower};
+    key = {key[0] + 0x9E3779B9u, key[1] + 0xBB67AE85u};
   }
   return counter;
+}
+
+MPC_HOST_DEVICE inline std::array<std::uint32_t, 4> Philox4x32(std::array<std::uint32_t, 4> counter,
+                                                               std::array<std::uint32_t, 2> key) {
+  return PhiloxRounds(counter, key);
 }
 
 /// The words for element block `block` (four elements a block) of call site `call_site` at training step `step`.
@@ -33,7 +40,11 @@ MPC_HOST_DEVICE inline std::array<std::uint32_t, 4> PhiloxBlock(std::uint64_t se
 }
 
 /// Uniform in [0, 1) with 24 bits.
-MPC_HOST_DEVICE inline float UniformFromBits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+template <typename U>
+MPC_HOST_DEVICE inline auto UniformFromBits(U bits) {
+  using scalar::ToFloat;
+  return ToFloat(bits >> 8) * 0x1p-24f;
+}
 
 /// Two standard normals from two words (Box and Muller 1958), computed in f64 so that devices agree after rounding.
 MPC_HOST_DEVICE inline std::array<double, 2> NormalsFromBits(std::uint32_t bits0, std::uint32_t bits1) {

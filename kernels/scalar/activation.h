@@ -1,6 +1,6 @@
-// Activation functions and their derivatives of one f32 element, (x) and (dy, x): what a device's kernels apply. An
-// operation with parameters is constructed from the attributes. Where `Apply` holds for |x| <= kFastLimit alone, `Slow`
-// holds for every x.
+// Activation functions and their derivatives of one f32 element, (x) and (dy, x): what kernels and generated code
+// apply. An operation with parameters is constructed from the attributes. Where `Apply` holds for |x| <= kFastLimit
+// alone, `Slow` holds for every x.
 #pragma once
 
 #include <cmath>
@@ -12,28 +12,49 @@
 namespace mpc::scalar {
 
 struct AbsOp {
-  MPC_HOST_DEVICE static float Apply(float x) { return std::fabs(x); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    return Abs(x);
+  }
 };
 struct AbsGradOp {
-  MPC_HOST_DEVICE static float Apply(float dy, float x) { return x > 0.0f ? dy : (x < 0.0f ? -dy : 0.0f); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
+    return Select(x > 0.0f, dy, Select(x < 0.0f, -dy, 0.0f));
+  }
 };
 
 struct FloorOp {
-  MPC_HOST_DEVICE static float Apply(float x) { return std::floor(x); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    return Floor(x);
+  }
 };
 
 struct SquareOp {
-  MPC_HOST_DEVICE static float Apply(float x) { return x * x; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    return x * x;
+  }
 };
 struct SquareGradOp {
-  MPC_HOST_DEVICE static float Apply(float dy, float x) { return 2.0f * dy * x; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
+    return 2.0f * dy * x;
+  }
 };
 
 struct Log1pOp {
-  MPC_HOST_DEVICE static float Apply(float x) { return Log1p(x); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    return Log1p(x);
+  }
 };
 struct Log1pGradOp {
-  MPC_HOST_DEVICE static float Apply(float dy, float x) { return dy / (1.0f + x); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
+    return dy / (1.0f + x);
+  }
 };
 
 /// sin(x) and cos(x) for every x. A GPU's f32 functions may be off by two units in the last place; its f64 ones,
@@ -75,19 +96,29 @@ struct CosGradOp {
 };
 
 struct SiluOp {
-  MPC_HOST_DEVICE static float Apply(float x) { return x * Sigmoid(x); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    return x * Sigmoid(x);
+  }
 };
 struct SiluGradOp {
   // 1 - s is the sigmoid of -x, which keeps its digits where s rounds to 1.
-  MPC_HOST_DEVICE static float Apply(float dy, float x) { return dy * (Sigmoid(x) * (1.0f + x * Sigmoid(-x))); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
+    return dy * (Sigmoid(x) * (1.0f + x * Sigmoid(-x)));
+  }
 };
 
 struct GeluOp {
-  MPC_HOST_DEVICE static float Apply(float x) { return x * NormalDistribution::At(x).cdf; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    return x * NormalDistribution<F>::At(x).cdf;
+  }
 };
 struct GeluGradOp {
-  MPC_HOST_DEVICE static float Apply(float dy, float x) {
-    const NormalDistribution normal = NormalDistribution::At(x);
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
+    const auto normal = NormalDistribution<F>::At(x);
     return dy * (normal.cdf + x * normal.density);
   }
 };
@@ -97,34 +128,51 @@ inline constexpr float kTwiceGeluSlope = 1.5957691216f;
 inline constexpr float kGeluCubic = 0.044715f;
 
 struct GeluTanhOp {
-  MPC_HOST_DEVICE static float Apply(float x) { return x * Sigmoid(kTwiceGeluSlope * (x + kGeluCubic * x * x * x)); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    return x * Sigmoid(kTwiceGeluSlope * (x + kGeluCubic * x * x * x));
+  }
 };
 struct GeluTanhGradOp {
-  MPC_HOST_DEVICE static float Apply(float dy, float x) {
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
     // Beyond 30 the sigmoid is 0 or 1 and its slope 0; unlimited, the cube would overflow into 0 * infinity.
-    float limited = x > 30.0f ? 30.0f : x;
-    limited = limited < -30.0f ? -30.0f : limited;
-    const float square = limited * limited;
-    const float twice_u = kTwiceGeluSlope * (limited + kGeluCubic * square * limited);
-    const float slope = kTwiceGeluSlope * (1.0f + 3.0f * kGeluCubic * square);
+    F limited = Select(x > 30.0f, 30.0f, x);
+    limited = Select(limited < -30.0f, -30.0f, limited);
+    const F square = limited * limited;
+    const F twice_u = kTwiceGeluSlope * (limited + kGeluCubic * square * limited);
+    const F slope = kTwiceGeluSlope * (1.0f + 3.0f * kGeluCubic * square);
     return dy * (Sigmoid(twice_u) * (1.0f + limited * Sigmoid(-twice_u) * slope));
   }
 };
 
 struct LeakyReluOp {
+  explicit LeakyReluOp(float alpha) : alpha(alpha) {}
   explicit LeakyReluOp(const Attributes& attributes) : alpha(static_cast<float>(attributes.GetDouble("alpha", 0.2f))) {}
-  MPC_HOST_DEVICE float Apply(float x) const { return x > 0.0f ? x : alpha * x; }
-  MPC_HOST_DEVICE float Apply(float dy, float x) const { return x > 0.0f ? dy : alpha * dy; }
+  template <typename F>
+  MPC_HOST_DEVICE F Apply(F x) const {
+    return Select(x > 0.0f, x, alpha * x);
+  }
+  template <typename F>
+  MPC_HOST_DEVICE F Apply(F dy, F x) const {
+    return Select(x > 0.0f, dy, alpha * dy);
+  }
   float alpha;
 };
 
 /// Operands x and its slope.
 struct PreluOp {
-  MPC_HOST_DEVICE static float Apply(float x, float alpha) { return x > 0.0f ? x : alpha * x; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x, F alpha) {
+    return Select(x > 0.0f, x, alpha * x);
+  }
 };
 /// One element's share of the slope's gradient.
 struct PreluSlopeGradOp {
-  MPC_HOST_DEVICE static float Apply(float dy, float x) { return x > 0.0f ? 0.0f : dy * x; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
+    return Select(x > 0.0f, 0.0f, dy * x);
+  }
 };
 
 struct PowOp {
@@ -143,15 +191,20 @@ struct PowGradOp {
 };
 
 struct ClampOp {
+  ClampOp(float minimum, float maximum) : minimum(minimum), maximum(maximum) {}
   explicit ClampOp(const Attributes& attributes)
       : minimum(static_cast<float>(attributes.GetDouble("minimum"))),
         maximum(static_cast<float>(attributes.GetDouble("maximum"))) {}
   // NaN passes both comparisons.
-  MPC_HOST_DEVICE float Apply(float x) const {
-    const float above = x < minimum ? minimum : x;
-    return above > maximum ? maximum : above;
+  template <typename F>
+  MPC_HOST_DEVICE F Apply(F x) const {
+    const F above = Select(x < minimum, minimum, x);
+    return Select(above > maximum, maximum, above);
   }
-  MPC_HOST_DEVICE float Apply(float dy, float x) const { return x >= minimum && x <= maximum ? dy : 0.0f; }
+  template <typename F>
+  MPC_HOST_DEVICE F Apply(F dy, F x) const {
+    return Select((x >= minimum) & (x <= maximum), dy, 0.0f);
+  }
   float minimum, maximum;
 };
 

@@ -6,17 +6,19 @@
 #pragma once
 
 #include "kernels/host_device.h"
+#include "kernels/scalar/number.h"
 
 namespace mpc::scalar {
 
+template <typename F>
 struct Moments {
-  float mean, variance;
+  F mean, variance;
 
-  MPC_HOST_DEVICE static Moments FromSums(double sum, double squares, double count) {
-    const double mean = sum / count;
-    const double difference = squares / count - mean * mean;
+  MPC_HOST_DEVICE static Moments FromSums(WideOf<F> sum, WideOf<F> squares, double count) {
+    const WideOf<F> mean = sum / count;
+    const WideOf<F> difference = squares / count - mean * mean;
     // Rounding may leave it below 0; NaN passes.
-    return {static_cast<float>(mean), static_cast<float>(difference < 0.0 ? 0.0 : difference)};
+    return {ToFloat(mean), ToFloat(Select(difference < 0.0, 0.0, difference))};
   }
 };
 

@@ -5,12 +5,14 @@
 #include <limits>
 
 #include "kernels/host_device.h"
+#include "kernels/scalar/number.h"
 
 namespace mpc::scalar {
 
 /// A candidate for a maximum that a NaN wins and keeps.
-MPC_HOST_DEVICE inline float Larger(float candidate, float largest) {
-  return candidate > largest || candidate != candidate ? candidate : largest;
+template <typename F>
+MPC_HOST_DEVICE inline F Larger(F candidate, F largest) {
+  return Select((candidate > largest) | (candidate != candidate), candidate, largest);
 }
 
 template <typename T>
@@ -24,14 +26,20 @@ struct SumOp {
 struct MaximumOp {
   using Value = float;
   MPC_HOST_DEVICE static float Identity() { return -std::numeric_limits<float>::infinity(); }
-  MPC_HOST_DEVICE static float Combine(float a, float b) { return b > a ? b : a; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Combine(F a, F b) {
+    return Select(b > a, b, a);
+  }
 };
 
 /// The largest value; a NaN counts as the largest.
 struct LargerOp {
   using Value = float;
   MPC_HOST_DEVICE static float Identity() { return -std::numeric_limits<float>::infinity(); }
-  MPC_HOST_DEVICE static float Combine(float a, float b) { return Larger(b, a); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Combine(F a, F b) {
+    return Larger(b, a);
+  }
 };
 
 /// Where the largest value is: the first of equals, a NaN being the largest.

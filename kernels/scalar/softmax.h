@@ -8,22 +8,46 @@ namespace mpc::scalar {
 
 /// `shifted` is x - max; `Normaliser` is computed once a row from sum exp(x - max).
 struct SoftmaxOp {
-  MPC_HOST_DEVICE static float Normaliser(float sum) { return sum; }
-  MPC_HOST_DEVICE static float Result(float shifted, float normaliser) { return Exp(shifted) / normaliser; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Normaliser(F sum) {
+    return sum;
+  }
+  template <typename F>
+  MPC_HOST_DEVICE static F Result(F shifted, F normaliser) {
+    return Exp(shifted) / normaliser;
+  }
 };
 struct LogSoftmaxOp {
-  MPC_HOST_DEVICE static float Normaliser(float sum) { return Log(sum); }
-  MPC_HOST_DEVICE static float Result(float shifted, float normaliser) { return shifted - normaliser; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Normaliser(F sum) {
+    return Log(sum);
+  }
+  template <typename F>
+  MPC_HOST_DEVICE static F Result(F shifted, F normaliser) {
+    return shifted - normaliser;
+  }
 };
 
 /// `sum` is that of the row's terms.
 struct SoftmaxGradOp {
-  MPC_HOST_DEVICE static float Term(float dy, float y) { return dy * y; }
-  MPC_HOST_DEVICE static float Result(float dy, float y, float sum) { return y * (dy - sum); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Term(F dy, F y) {
+    return dy * y;
+  }
+  template <typename F>
+  MPC_HOST_DEVICE static F Result(F dy, F y, F sum) {
+    return y * (dy - sum);
+  }
 };
 struct LogSoftmaxGradOp {
-  MPC_HOST_DEVICE static float Term(float dy, float) { return dy; }
-  MPC_HOST_DEVICE static float Result(float dy, float y, float sum) { return dy - Exp(y) * sum; }
+  template <typename F>
+  MPC_HOST_DEVICE static F Term(F dy, F) {
+    return dy;
+  }
+  template <typename F>
+  MPC_HOST_DEVICE static F Result(F dy, F y, F sum) {
+    return dy - Exp(y) * sum;
+  }
 };
 
 }  // namespace mpc::scalar

@@ -14,11 +14,12 @@
 
 namespace mpc::scalar {
 
-MPC_HOST_DEVICE inline float Log1p(float x) {
-  const float u = 1.0f + x;
+template <typename F>
+MPC_HOST_DEVICE inline F Log1p(F x) {
+  const F u = 1.0f + x;
   // What the sum rounded away, as a share of u: log(1 + x) = log(u) + (x - (u - 1)) / u to first order.
-  const bool regular = u > 0.0f && u < __builtin_inff();
-  const float lost = regular ? (x - (u - 1.0f)) / u : 0.0f;
+  const auto regular = (u > 0.0f) & (u < __builtin_inff());
+  const F lost = Select(regular, (x - (u - 1.0f)) / u, 0.0f);
   return Log(u) + lost;
 }
 
@@ -54,33 +55,33 @@ template <bool kCosine>
 
 /// The standard normal distribution at x: Phi(x) = (1 + erf(x / sqrt 2)) / 2, with its relative accuracy in the lower
 /// tail, and its derivative.
+template <typename F>
 struct NormalDistribution {
-  float cdf;
-  float density;
+  F cdf;
+  F density;
 
-  [[gnu::always_inline]] MPC_HOST_DEVICE static NormalDistribution At(float x) {
+  [[gnu::always_inline]] MPC_HOST_DEVICE static NormalDistribution At(F x) {
     // Beyond 20 both are 0 (or 1); a NaN passes the comparison unchanged.
-    float a = std::fabs(x);
-    a = a > 20.0f ? 20.0f : a;
+    F a = Abs(x);
+    a = Select(a > 20.0f, 20.0f, a);
     // exp(-a^2 / 2) where a^2 = square + error exactly: the exponent would amplify the rounding of the square.
-    const float square = a * a;
-    const float error = std::fma(a, a, -square);
-    const float bell = Exp(-0.5f * square) * (1.0f - 0.5f * error);
+    const F square = a * a;
+    const F error = Fma(a, a, -square);
+    const F bell = Exp(-0.5f * square) * (1.0f - 0.5f * error);
     // Phi(-a) exp(a^2 / 2) = t q(t) with t = 1 / (1 + 0.3 a): q interpolates at the Chebyshev nodes of a in [0, 15],
     // relative error 4.4e-9.
-    const float t = 1.0f / (1.0f + 0.3f * a);
-    float q = -0.0209846694f;
-    q = std::fma(q, t, 0.114402112f);
-    q = std::fma(q, t, -0.232835483f);
-    q = std::fma(q, t, 0.197921644f);
-    q = std::fma(q, t, -0.0844812823f);
-    q = std::fma(q, t, 0.0988308412f);
-    q = std::fma(q, t, 0.0774857707f);
-    q = std::fma(q, t, 0.110423197f);
-    q = std::fma(q, t, 0.119550118f);
-    q = std::fma(q, t, 0.11968775f);
-    const float tail = bell * (t * q);
-    return {x > 0.0f ? 1.0f - tail : tail, 0.398942280f * bell};
+    const F t = 1.0f / (1.0f + 0.3f * a);
+    F q = Fma(t, -0.0209846694f, 0.114402112f);
+    q = Fma(q, t, -0.232835483f);
+    q = Fma(q, t, 0.197921644f);
+    q = Fma(q, t, -0.0844812823f);
+    q = Fma(q, t, 0.0988308412f);
+    q = Fma(q, t, 0.0774857707f);
+    q = Fma(q, t, 0.110423197f);
+    q = Fma(q, t, 0.119550118f);
+    q = Fma(q, t, 0.11968775f);
+    const F tail = bell * (t * q);
+    return {Select(x > 0.0f, 1.0f - tail, tail), 0.398942280f * bell};
   }
 };
 
