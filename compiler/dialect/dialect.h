@@ -1,6 +1,7 @@
 // The mpc dialect: operations, attributes, interfaces.
 #pragma once
 
+#include "compiler/codegen/iteration_space.h"
 #include "compiler/dialect/amp_class.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,6 +14,16 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/Error.h"
+
+namespace mpc::codegen {
+
+class ElementContext;
+
+/// The space of an operation whose results have one shape and whose operands are broadcast to it. Errors: an operand
+/// that is neither a row, a column, a single value nor the whole.
+llvm::Expected<OperationSpace> elementwiseSpace(mlir::Operation *Op);
+
+} // namespace mpc::codegen
 
 namespace mpc {
 

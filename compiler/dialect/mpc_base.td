@@ -116,4 +116,12 @@ class Mpc_DifferentiableOp<string mnemonic, string ampClass, list<Trait> traits 
 // An operation that only autodiff writes.
 class Mpc_GradientOp<string mnemonic, list<Trait> traits = []> : Mpc_Op<mnemonic, "Exempt", [Pure] # traits>;
 
+// What the code generator computes: element by element, operands broadcast to the result;
+defvar Mpc_Elementwise = DeclareOpInterfaceMethods<Mpc_FusibleInterface>;
+// element by element, where the operation says itself how its operands lie over its elements;
+defvar Mpc_ElementwiseInSpace = DeclareOpInterfaceMethods<Mpc_FusibleInterface, ["getSpace"]>;
+// after reductions of rows, of columns or of everything.
+defvar Mpc_Reducing =
+    DeclareOpInterfaceMethods<Mpc_FusibleInterface, ["getSpace", "getReductions", "emitTerms", "emitFinish"]>;
+
 #endif

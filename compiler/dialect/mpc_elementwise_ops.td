@@ -32,8 +32,8 @@ def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure]> {
 
 //===-- Element by element ---------------------------------------------------------------------------------------===//
 
-class Mpc_UnaryOp<string mnemonic, string ampClass, string formula>
-    : Mpc_DifferentiableOp<mnemonic, ampClass> {
+class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> traits = [Mpc_Elementwise]>
+    : Mpc_DifferentiableOp<mnemonic, ampClass, traits> {
   let summary = "Element-wise " # formula # ".";
   let description = "y = " # formula # ", computed in f32 and rounded once.";
   let arguments = (ins Mpc_FloatTensor:$x);
@@ -48,7 +48,7 @@ def Mpc_LogOp : Mpc_UnaryOp<"log", "Deny", "log(x)">;
 def Mpc_SqrtOp : Mpc_UnaryOp<"sqrt", "Infer", "sqrt(x)">;
 def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x">;
 
-class Mpc_UnaryGradOp<string mnemonic, string formula> : Mpc_GradientOp<mnemonic> {
+class Mpc_UnaryGradOp<string mnemonic, string formula> : Mpc_GradientOp<mnemonic, [Mpc_Elementwise]> {
   let summary = "Derivative of the operation of the same name: " # formula # ".";
   let description = "dx = " # formula # " from the forward result y, computed in f32 and rounded once.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y);
@@ -61,7 +61,7 @@ def Mpc_TanhGradOp : Mpc_UnaryGradOp<"tanh_grad", "dy * (1 - y * y)">;
 def Mpc_SqrtGradOp : Mpc_UnaryGradOp<"sqrt_grad", "dy / (2 * y)">;
 
 class Mpc_BinaryOp<string mnemonic, string ampClass, string formula>
-    : Mpc_DifferentiableOp<mnemonic, ampClass> {
+    : Mpc_DifferentiableOp<mnemonic, ampClass, [Mpc_Elementwise]> {
   let summary = "Element-wise " # formula # ", with broadcasting.";
   let description = "y = " # formula # [{, computed in f32 and rounded once. Shapes are aligned at the right; an extent of
     1 stretches.}];
@@ -75,21 +75,21 @@ def Mpc_MulOp : Mpc_BinaryOp<"mul", "Infer", "a * b">;
 def Mpc_DivOp : Mpc_BinaryOp<"div", "Infer", "a / b">;
 def Mpc_MaximumOp : Mpc_BinaryOp<"maximum", "Clear", "max(a, b), NaN if either is">;
 
-def Mpc_DivGradOp : Mpc_GradientOp<"div_grad"> {
+def Mpc_DivGradOp : Mpc_GradientOp<"div_grad", [Mpc_Elementwise]> {
   let summary = "Derivative of div by its divisor, before broadcasting is undone.";
   let description = "db = -dy * y / b, with b broadcast to dy; computed in f32 and rounded once.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$db);
 }
 
-def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad"> {
+def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad", [Mpc_Elementwise]> {
   let summary = "Derivative of maximum, before broadcasting is undone.";
   let description = "The larger operand receives dy; equal operands receive half of it each.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$da, Mpc_FloatTensor:$db);
 }
 
-class Mpc_ScalarOp<string mnemonic, string formula> : Mpc_DifferentiableOp<mnemonic, "Infer"> {
+class Mpc_ScalarOp<string mnemonic, string formula> : Mpc_DifferentiableOp<mnemonic, "Infer", [Mpc_Elementwise]> {
   let summary = "Element-wise " # formula # " with an f32 constant.";
   let description = "y = " # formula # ", computed in f32 and rounded once; the constant never becomes low.";
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$value);
@@ -99,28 +99,28 @@ class Mpc_ScalarOp<string mnemonic, string formula> : Mpc_DifferentiableOp<mnemo
 def Mpc_AddScalarOp : Mpc_ScalarOp<"add_scalar", "x + value">;
 def Mpc_MulScalarOp : Mpc_ScalarOp<"mul_scalar", "x * value">;
 
-def Mpc_SumNOp : Mpc_DifferentiableOp<"sum_n", "Infer"> {
+def Mpc_SumNOp : Mpc_DifferentiableOp<"sum_n", "Infer", [Mpc_Elementwise]> {
   let summary = "Sum of several tensors of one shape: added in f32, rounded once.";
   let description = "y = x_0 + x_1 + ... in operand order. Autodiff adds the cotangents of several uses with it.";
   let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure]> {
+def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure, Mpc_Elementwise]> {
   let summary = "Element-wise a == b, with broadcasting.";
   let description = "Compares exact values; NaN equals nothing.";
   let arguments = (ins Mpc_NumberTensor:$a, Mpc_NumberTensor:$b);
   let results = (outs Mpc_BoolTensor:$y);
 }
 
-def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure]> {
+def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure, Mpc_Elementwise]> {
   let summary = "a where the condition holds, else b.";
   let description = "The condition is a scalar or has the shape of a and b. Writes the bits of the chosen operand.";
   let arguments = (ins Mpc_BoolTensor:$condition, Mpc_Tensor:$a, Mpc_Tensor:$b);
   let results = (outs Mpc_Tensor:$y);
 }
 
-def Mpc_CastOp : Mpc_DifferentiableOp<"cast", "Exempt"> {
+def Mpc_CastOp : Mpc_DifferentiableOp<"cast", "Exempt", [Mpc_ElementwiseInSpace]> {
   let summary = "The same values in another element type.";
   let description = [{
     Widening is exact, narrowing rounds to nearest even. `user = true` marks a cast that the user wrote: its rounding is
@@ -133,14 +133,14 @@ def Mpc_CastOp : Mpc_DifferentiableOp<"cast", "Exempt"> {
   let hasFolder = 1;
 }
 
-def Mpc_StopGradientOp : Mpc_DifferentiableOp<"stop_gradient", "Clear"> {
+def Mpc_StopGradientOp : Mpc_DifferentiableOp<"stop_gradient", "Clear", [Mpc_Elementwise]> {
   let summary = "Identity with a zero derivative.";
   let description = "Autodiff treats the result as a constant.";
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer"> {
+def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise]> {
   let summary = "Zeroes elements with probability `p` and scales the rest by 1 / (1 - p).";
   let description = [{
     The mask is Philox: key = seed, counter = (element / 4, step, call_site). It depends on nothing else, so that the
@@ -169,7 +169,7 @@ def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear"> {
   let hasFolder = 1;
 }
 
-def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear"> {
+def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", [Mpc_Elementwise]> {
   let summary = "Stretches extents of 1 and missing leading axes to `shape`.";
   let description = "Shapes are aligned at the right.";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$shape);
@@ -178,7 +178,7 @@ def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear"> {
 
 //===-- Reductions -----------------------------------------------------------------------------------------------===//
 
-class Mpc_ReductionOp<string mnemonic, string what> : Mpc_DifferentiableOp<mnemonic, "Deny"> {
+class Mpc_ReductionOp<string mnemonic, string what> : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing]> {
   let summary = what # " over the given axes.";
   let description = "Accumulates in f32 and rounds once. Axes are distinct and not negative; none means all.";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);

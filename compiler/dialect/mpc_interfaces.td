@@ -1,4 +1,4 @@
-// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation.
+// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation, fusion.
 #ifndef MPC_INTERFACES_TD
 #define MPC_INTERFACES_TD
 
@@ -50,6 +50,38 @@ def Mpc_DifferentiableInterface : OpInterface<"DifferentiableOpInterface"> {
     }], "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildVjp",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
            "::llvm::ArrayRef<bool>":$needed)>
+  ];
+}
+
+def Mpc_FusibleInterface : OpInterface<"FusibleOpInterface"> {
+  let description = [{
+    How an operation is computed element by element, for the code generator. `ElementContext` (see
+    `compiler/codegen/element_context.h`) gives the operands' elements, widened to f32, and takes the results', which the
+    generator rounds to their storage types. The same code emits one element or a vector of them.
+
+    An operation may reduce rows or columns first, in steps: the terms of step k may use what the steps before it kept.
+    Element-wise operations have no steps.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<[{
+      The operation's iteration space and how its operands and results lie over it. The error says why the operation, with
+      these shapes and attributes, cannot be in a region. By default: element-wise, operands broadcast to the first
+      result.
+    }], "::llvm::Expected<::mpc::codegen::OperationSpace>", "getSpace", (ins), "",
+      "return ::mpc::codegen::elementwiseSpace($_op);">,
+    InterfaceMethod<"The reductions that come before the elements, in order.",
+      "::llvm::SmallVector<::mpc::codegen::Reduction>", "getReductions", (ins), "", "return {};">,
+    InterfaceMethod<"Emits what one element adds to the accumulators of reduction `step`: `context.addTerm` for each.",
+      "void", "emitTerms", (ins "unsigned":$step, "::mpc::codegen::ElementContext &":$context), "",
+      [{ llvm_unreachable("an operation with reductions has terms"); }]>,
+    InterfaceMethod<[{
+      Emits what follows from the accumulators of reduction `step`, once a row (or column): `context.keep` for what later
+      steps and elements use, `context.setResult` for results with one value a row (or column).
+    }], "void", "emitFinish", (ins "unsigned":$step, "::mpc::codegen::ElementContext &":$context), "",
+      [{ llvm_unreachable("an operation with reductions finishes them"); }]>,
+    InterfaceMethod<"Emits the results that have a value for each element.", "void", "emitElement",
+      (ins "::mpc::codegen::ElementContext &":$context)>
   ];
 }
 

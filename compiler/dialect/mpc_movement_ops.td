@@ -60,7 +60,7 @@ def Mpc_OneHotOp : Mpc_Op<"one_hot", "Clear", [Pure]> {
   let results = (outs Mpc_F32Tensor:$y);
 }
 
-def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear"> {
+def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing]> {
   let summary = "Maximum over the given axes.";
   let description = "A NaN wins. Axes are distinct and not negative; none means all.";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);

@@ -7,6 +7,7 @@ include "compiler/dialect/mpc_activation_ops.td"
 include "compiler/dialect/mpc_movement_ops.td"
 include "compiler/dialect/mpc_nn_ops.td"
 include "compiler/dialect/mpc_sequence_ops.td"
+include "compiler/dialect/mpc_fusion_ops.td"
 include "compiler/dialect/mpc_step_ops.td"
 include "compiler/dialect/mpc_optimizer_ops.td"
 

@@ -55,14 +55,14 @@ def Mpc_CustomVjpOp : Op<Mpc_Dialect, "custom_vjp", [
   let assemblyFormat = "$callee `(` $inputs `)` `vjp` $vjp attr-dict `:` functional-type(operands, results)";
 }
 
-def Mpc_ScaleLossOp : Mpc_DifferentiableOp<"scale_loss", "Exempt"> {
+def Mpc_ScaleLossOp : Mpc_DifferentiableOp<"scale_loss", "Exempt", [Mpc_Elementwise]> {
   let summary = "loss * scale, in f32: what a gradient scaler gives to the backward pass.";
   let description = "The scale is a scalar; it has no derivative.";
   let arguments = (ins Mpc_F32Tensor:$loss, Mpc_F32Tensor:$scale);
   let results = (outs Mpc_F32Tensor:$output);
 }
 
-def Mpc_UnscaleOp : Mpc_Op<"unscale", "Exempt", [Pure]> {
+def Mpc_UnscaleOp : Mpc_Op<"unscale", "Exempt", [Pure, Mpc_Elementwise]> {
   let summary = "gradient * (1 / scale), in f32.";
   let description = "Reads a low or f32 gradient, writes f32.";
   let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$scale);
@@ -102,7 +102,7 @@ def Mpc_GlobalNormOp : Mpc_Op<"global_norm", "Exempt", [Pure]> {
   let results = (outs Mpc_F32Tensor:$norm);
 }
 
-def Mpc_ClipByNormOp : Mpc_Op<"clip_by_norm", "Exempt", [Pure]> {
+def Mpc_ClipByNormOp : Mpc_Op<"clip_by_norm", "Exempt", [Pure, Mpc_Elementwise]> {
   let summary = "gradient * min(1, max_norm / (norm + 1e-6)).";
   let description = "`norm` is that of mpc.global_norm. f32; a norm that is not finite gives NaN.";
   let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$norm, F32Attr:$max_norm);
@@ -143,8 +143,8 @@ def Mpc_GuardedUpdateOp : Op<Mpc_Dialect, "guarded_update", [
   let hasVerifier = 1;
 }
 
-def Mpc_YieldOp : Op<Mpc_Dialect, "yield", [Pure, Terminator, ReturnLike, HasParent<"GuardedUpdateOp">]> {
-  let summary = "The new state of a guarded update.";
+def Mpc_YieldOp : Op<Mpc_Dialect, "yield", [Pure, Terminator, ReturnLike, ParentOneOf<["FusionOp", "GuardedUpdateOp"]>]> {
+  let summary = "The results of the enclosing region: the new state of a guarded update, what a fusion stores.";
   let description = "One operand for each result of the enclosing operation.";
   let arguments = (ins Variadic<Mpc_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";

@@ -24,6 +24,7 @@ private:
   absl::Status runOperation(Operation &Op);
   absl::Status runConstant(ConstantOp Op);
   absl::Status runCall(func::CallOp Op);
+  absl::Status runFusion(FusionOp Op);
   absl::Status runGuardedUpdate(GuardedUpdateOp Op);
   absl::Status runReference(Operation &Op);
 
@@ -87,6 +88,7 @@ absl::Status FunctionInterpreter::runOperation(Operation &Op) {
   return llvm::TypeSwitch<Operation *, absl::Status>(&Op)
       .Case([&](ConstantOp Constant) { return runConstant(Constant); })
       .Case([&](func::CallOp Call) { return runCall(Call); })
+      .Case([&](FusionOp Fusion) { return runFusion(Fusion); })
       .Case([&](GuardedUpdateOp Update) { return runGuardedUpdate(Update); })
       .Case<ValueAndGradOp, BackwardOp, CustomVjpOp>([&](Operation *) {
         return absl::FailedPreconditionError(absl::StrCat(describe(Op, Function), ": run mpc-autodiff first"));
@@ -124,6 +126,20 @@ absl::Status FunctionInterpreter::runCall(func::CallOp Op) {
   if (!Results.ok())
     return Results.status();
   for (auto [Result, Computed] : llvm::zip_equal(Op.getResults(), *Results))
+    Environment[Result] = std::move(Computed);
+  return absl::OkStatus();
+}
+
+absl::Status FunctionInterpreter::runFusion(FusionOp Op) {
+  Block &Body = Op.getBody().front();
+  std::vector<Tensor> Inputs = valuesOf(Op.getInputs());
+  for (auto [Argument, Input] : llvm::zip_equal(Body.getArguments(), Inputs))
+    Environment[Argument] = std::move(Input);
+  for (Operation &Nested : Body.without_terminator())
+    if (absl::Status Status = runOperation(Nested); !Status.ok())
+      return Status;
+  std::vector<Tensor> Outputs = valuesOf(Body.getTerminator()->getOperands());
+  for (auto [Result, Computed] : llvm::zip_equal(Op.getResults(), Outputs))
     Environment[Result] = std::move(Computed);
   return absl::OkStatus();
 }

@@ -12,8 +12,9 @@ namespace mpc {
 
 /// Runs \p Function on \p Inputs, operation by operation, and returns its results.
 ///
-/// Any function of mpc operations and calls can be run, after any pass; guarded updates evaluate their region where the
-/// condition holds. Results are stored as \p Rounding says: kLowOnly keeps f32 tensors at f64 accuracy.
+/// Any function of mpc operations and calls can be run, after any pass; fusions evaluate their region, guarded
+/// updates theirs where the condition holds. Results are stored as \p Rounding says: kLowOnly keeps f32 tensors at f64
+/// accuracy.
 ///
 /// Errors: INVALID_ARGUMENT where the inputs do not match the arguments, FAILED_PRECONDITION for an operation that a
 /// pass must expand first (mpc.value_and_grad) and for functions without a body or with control flow, NOT_FOUND for an

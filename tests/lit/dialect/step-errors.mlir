@@ -282,7 +282,7 @@ func.func @guarded_update(%finite: tensor<i1>, %x: tensor<f32>) {
 // -----
 
 func.func @yield(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.yield' op expects parent op 'mpc.guarded_update'}}
+  // expected-error @+1 {{'mpc.yield' op expects parent op to be one of 'mpc.fusion, mpc.guarded_update'}}
   mpc.yield %x : tensor<f32>
 }
 

@@ -1,0 +1,87 @@
+// Element-wise arithmetic with the functors of kernels/scalar.
+#include "compiler/dialect/fusible_space.h"
+#include "kernels/scalar/binary.h"
+#include "kernels/scalar/clip.h"
+#include "kernels/scalar/unary.h"
+
+using namespace mlir;
+using mpc::codegen::ElementContext;
+using mpc::codegen::Float;
+
+namespace mpc {
+
+#define MPC_EMIT_UNARY(Class)                                                                                          \
+  void Class::emitElement(ElementContext &Context) { Context.setResult(0, scalar::Class::Apply(Context.operand(0))); }
+MPC_EMIT_UNARY(ReluOp)
+MPC_EMIT_UNARY(SigmoidOp)
+MPC_EMIT_UNARY(TanhOp)
+MPC_EMIT_UNARY(ExpOp)
+MPC_EMIT_UNARY(LogOp)
+MPC_EMIT_UNARY(SqrtOp)
+MPC_EMIT_UNARY(NegOp)
+#undef MPC_EMIT_UNARY
+
+#define MPC_EMIT_BINARY(Class)                                                                                         \
+  void Class::emitElement(ElementContext &Context) {                                                                   \
+    Context.setResult(0, scalar::Class::Apply(Context.operand(0), Context.operand(1)));                                \
+  }
+MPC_EMIT_BINARY(ReluGradOp)
+MPC_EMIT_BINARY(SigmoidGradOp)
+MPC_EMIT_BINARY(TanhGradOp)
+MPC_EMIT_BINARY(SqrtGradOp)
+MPC_EMIT_BINARY(AddOp)
+MPC_EMIT_BINARY(SubOp)
+MPC_EMIT_BINARY(MulOp)
+MPC_EMIT_BINARY(DivOp)
+MPC_EMIT_BINARY(MaximumOp)
+MPC_EMIT_BINARY(MinimumOp)
+#undef MPC_EMIT_BINARY
+
+#define MPC_EMIT_SCALAR(Class)                                                                                         \
+  void Class::emitElement(ElementContext &Context) {                                                                   \
+    Context.setResult(0, scalar::Class::Apply(Context.operand(0), getValue().convertToFloat()));                       \
+  }
+MPC_EMIT_SCALAR(AddScalarOp)
+MPC_EMIT_SCALAR(MulScalarOp)
+#undef MPC_EMIT_SCALAR
+
+void DivGradOp::emitElement(ElementContext &Context) {
+  Context.setResult(0, scalar::DivGradOp::First(Context.operand(0), Context.operand(1), Context.operand(2)));
+}
+
+#define MPC_EMIT_PAIR_GRAD(Class)                                                                                      \
+  void Class::emitElement(ElementContext &Context) {                                                                   \
+    Float Dy = Context.operand(0), A = Context.operand(1), B = Context.operand(2);                                     \
+    if (Context.isUsed(0))                                                                                             \
+      Context.setResult(0, scalar::Class::First(Dy, A, B));                                                            \
+    if (Context.isUsed(1))                                                                                             \
+      Context.setResult(1, scalar::Class::Second(Dy, A, B));                                                           \
+  }
+MPC_EMIT_PAIR_GRAD(MaximumGradOp)
+MPC_EMIT_PAIR_GRAD(MinimumGradOp)
+#undef MPC_EMIT_PAIR_GRAD
+
+void SumNOp::emitElement(ElementContext &Context) {
+  Float Sum = Context.operand(0);
+  for (unsigned Index = 1; Index < getInputs().size(); ++Index)
+    Sum = Sum + Context.operand(Index);
+  Context.setResult(0, Sum);
+}
+
+void StopGradientOp::emitElement(ElementContext &Context) { Context.setResult(0, Context.operand(0)); }
+
+void BroadcastToOp::emitElement(ElementContext &Context) { Context.setResult(0, Context.operand(0)); }
+
+void ScaleLossOp::emitElement(ElementContext &Context) {
+  Context.setResult(0, scalar::MulOp::Apply(Context.operand(0), Context.operand(1)));
+}
+
+void UnscaleOp::emitElement(ElementContext &Context) {
+  Context.setResult(0, Context.operand(0) * (1.0f / Context.operand(1)));
+}
+
+void ClipByNormOp::emitElement(ElementContext &Context) {
+  Context.setResult(0, Context.operand(0) * scalar::ClipFactor(Context.operand(1), getMaxNorm().convertToFloat()));
+}
+
+} // namespace mpc

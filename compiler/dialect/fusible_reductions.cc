@@ -1,0 +1,101 @@
+// reduce_sum, reduce_mean and reduce_max over leading axes (columns), trailing axes (rows) or all.
+#include "compiler/dialect/fusible_space.h"
+#include "compiler/dialect/inference_support.h"
+
+using namespace mlir;
+using namespace mpc::codegen;
+
+namespace mpc {
+
+namespace {
+struct ReducedAxes {
+  std::optional<Axis> axis; ///< none: only extents of 1 are reduced
+  int64_t columns = 0;
+};
+} // namespace
+
+/// Extents of 1 belong to either side.
+static llvm::Expected<ReducedAxes> reducedAxes(Operation *Op, Value X, ArrayRef<int64_t> Axes) {
+  ArrayRef<int64_t> Shape = tensorType(X).getShape();
+  SmallVector<std::pair<int64_t, bool>> Extents; // and whether they are reduced
+  for (auto [Index, Extent] : llvm::enumerate(Shape))
+    if (Extent != 1)
+      Extents.push_back({Extent, Axes.empty() || llvm::is_contained(Axes, int64_t(Index))});
+  if (llvm::none_of(Extents, [](auto E) { return E.second; }))
+    return ReducedAxes();
+  if (llvm::all_of(Extents, [](auto E) { return E.second; }))
+    return ReducedAxes{Axis::All, 0};
+  bool Leading = Extents.front().second;
+  auto Boundary = llvm::find_if(Extents, [&](auto E) { return E.second != Leading; });
+  if (std::any_of(Boundary, Extents.end(), [&](auto E) { return E.second == Leading; }))
+    return unfit(Op, llvm::formatv("the axes that it reduces of {0} are neither the first nor the last ones",
+                                   typeText(X.getType())));
+  ReducedAxes Result{Leading ? Axis::Column : Axis::Row, 1};
+  for (auto E = Boundary; E != Extents.end(); ++E)
+    Result.columns *= E->first;
+  return Result;
+}
+
+static Extent extentOf(std::optional<Axis> Reduced) {
+  if (!Reduced)
+    return Extent::Full;
+  return *Reduced == Axis::Row ? Extent::PerRow : *Reduced == Axis::Column ? Extent::PerColumn : Extent::Single;
+}
+
+static FusibleSpace reductionSpace(Operation *Op, ArrayRef<int64_t> Axes) {
+  Value X = Op->getOperand(0);
+  auto Reduced = reducedAxes(Op, X, Axes);
+  if (!Reduced)
+    return Reduced.takeError();
+  return OperationSpace{
+      tensorType(X).getNumElements(), Reduced->columns, {Extent::Full}, {extentOf(Reduced->axis)}, {}};
+}
+
+// getSpace has reported axes that do not fit.
+static std::optional<Axis> axisOf(Operation *Op, ArrayRef<int64_t> Axes) {
+  return llvm::cantFail(reducedAxes(Op, Op->getOperand(0), Axes)).axis;
+}
+
+static SmallVector<Reduction> reductionsOf(Operation *Op, ArrayRef<int64_t> Axes, Combine How) {
+  std::optional<Axis> Along = axisOf(Op, Axes);
+  return Along ? SmallVector<Reduction>{{*Along, {How}}} : SmallVector<Reduction>{};
+}
+
+FusibleSpace ReduceSumOp::getSpace() { return reductionSpace(*this, getAxes()); }
+SmallVector<Reduction> ReduceSumOp::getReductions() { return reductionsOf(*this, getAxes(), Combine::Sum); }
+void ReduceSumOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(0)); }
+void ReduceSumOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(0, Context.accumulated(0)); }
+void ReduceSumOp::emitElement(ElementContext &Context) {
+  if (!axisOf(*this, getAxes()))
+    Context.setResult(0, Context.operand(0));
+}
+
+FusibleSpace ReduceMeanOp::getSpace() { return reductionSpace(*this, getAxes()); }
+SmallVector<Reduction> ReduceMeanOp::getReductions() { return reductionsOf(*this, getAxes(), Combine::Sum); }
+void ReduceMeanOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(0)); }
+void ReduceMeanOp::emitFinish(unsigned, ElementContext &Context) {
+  int64_t Count = Context.count(*axisOf(*this, getAxes()));
+  Context.setResult(0, Context.accumulated(0) / static_cast<float>(Count));
+}
+void ReduceMeanOp::emitElement(ElementContext &Context) {
+  if (!axisOf(*this, getAxes()))
+    Context.setResult(0, Context.operand(0));
+}
+
+FusibleSpace ReduceMaxOp::getSpace() {
+  auto Reduced = reducedAxes(*this, getX(), getAxes());
+  if (!Reduced)
+    return Reduced.takeError();
+  if (Reduced->axis && *Reduced->axis != Axis::Row)
+    return unfit(*this, "it has no code but for rows: the axes that it reduces must be the last ones and not all");
+  return reductionSpace(*this, getAxes());
+}
+SmallVector<Reduction> ReduceMaxOp::getReductions() { return reductionsOf(*this, getAxes(), Combine::Largest); }
+void ReduceMaxOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(0)); }
+void ReduceMaxOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(0, Context.accumulated(0)); }
+void ReduceMaxOp::emitElement(ElementContext &Context) {
+  if (!axisOf(*this, getAxes()))
+    Context.setResult(0, Context.operand(0));
+}
+
+} // namespace mpc

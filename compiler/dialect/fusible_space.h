@@ -1,0 +1,28 @@
+// Shared by the files that say how operations are computed element by element.
+#pragma once
+
+#include "compiler/codegen/element_context.h"
+#include "compiler/codegen/number_functions.h"
+#include "compiler/dialect/dialect.h"
+#include "llvm/ADT/Twine.h"
+
+namespace mpc {
+
+using FusibleSpace = llvm::Expected<codegen::OperationSpace>;
+
+/// "mpc.softmax: <Why>".
+llvm::Error unfit(mlir::Operation *Op, const llvm::Twine &Why);
+
+inline mlir::RankedTensorType tensorType(mlir::Value V) { return llvm::cast<mlir::RankedTensorType>(V.getType()); }
+inline bool isFloating(mlir::Value V) { return llvm::isa<mlir::FloatType>(tensorType(V).getElementType()); }
+
+/// The length of rows along \p Axis (from -rank), which must be the last axis of \p X but for extents of 1.
+llvm::Expected<int64_t> lastAxisLength(mlir::Operation *Op, mlir::Value X, int64_t Axis);
+
+/// The channels of \p X, which must lie in the last axis but for extents of 1: [N, C] or channels-last.
+llvm::Expected<int64_t> lastAxisChannels(mlir::Operation *Op, mlir::Value X, llvm::StringRef DataFormat);
+
+/// What the sum of \p Count losses is divided by under `reduction`.
+float lossDivisor(llvm::StringRef Reduction, int64_t Count);
+
+} // namespace mpc
