@@ -171,12 +171,71 @@ def ShadowPass : Pass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 
+def SinkReluPass : Pass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
+  let summary = "Moves relu behind max pooling, where fewer elements are left";
+  let description = [{
+    The largest of several values and relu commute, so pooling first leaves relu, its derivative and what is saved for it
+    a quarter of the elements for 2x2 windows. Values and gradients are the same bits: where several elements of a window
+    are negative another one may win, but its derivative is zero. relu moves where pooling alone reads it and it does
+    not round. It runs before autodiff.
+
+    ```mlir
+    // before
+    %r = mpc.relu %x : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
+    %y, %i = mpc.max_pool2d %r {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi32>)
+    // after
+    %p, %i = mpc.max_pool2d %x {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi32>)
+    %y = mpc.relu %p : (tensor<2x3x2x2xf32>) -> tensor<2x3x2x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
 def LayoutPass : Pass<"mpc-layout", "::mlir::func::FuncOp"> {
   let summary = "Makes images channels-last, with explicit transposes that cancel or sink";
   let description = [{
     Convolution, pooling and batch normalisation on rank-4 operands get `data_format = "NHWC"`. Transposes appear at the
     borders, move through element-wise operations and cancel. Weights keep their canonical layout.
   }];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
+def FusionPass : Pass<"mpc-fusion", "::mlir::func::FuncOp"> {
+  let summary = "Puts operations that one generated kernel computes together into mpc.fusion";
+  let description = [{
+    The last pass: layout, casts and shadows have settled what is read and written. Regions grow from single operations:
+    of all pairs of neighbours (one hands a value to the other, or both read a whole tensor) the one that saves most is
+    merged, as long as any saves something. Two may be merged where
+
+    * both are computed element by element, maybe after reductions, over one space of rows and columns (RegionPlan);
+    * no way leads out of the region and back through another operation;
+    * no element that takes many instructions (exp, gelu, dropout) is computed in two phases, unless it is stored anyway;
+    * operations smaller than the region come after a reduction of it;
+    * loads and stores of intermediate values that go, and launches that go, outweigh loads that later sweeps repeat.
+
+    Updates of state, unscale, clipping, constants and random values stay outside, and so does every operation of a
+    library. An operation alone keeps its own kernel. Reshapes join regions where both sides do; they move nothing.
+
+    Operations keep their order as far as regions allow; an update of state stays behind the readers of the old state.
+    The region has the Cell path that its operations share, and `mpc.fusion_choice` says how many bytes it saves and why
+    each neighbour was left out.
+
+    ```mlir
+    // before
+    %s = mpc.add %x, %r : (tensor<32x84xf32>, tensor<32x84xf32>) -> tensor<32x84xf32>
+    %y = mpc.relu %s : (tensor<32x84xf32>) -> tensor<32x84xf32>
+    // after
+    %y = mpc.fusion(%x, %r) {
+    ^bb0(%a: tensor<32x84xf32>, %b: tensor<32x84xf32>):
+      %s = mpc.add %a, %b : (tensor<32x84xf32>, tensor<32x84xf32>) -> tensor<32x84xf32>
+      %t = mpc.relu %s : (tensor<32x84xf32>) -> tensor<32x84xf32>
+      mpc.yield %t : tensor<32x84xf32>
+    } {mpc.fusion_choice = {bytes_saved = 21504 : i64, left_out = []}} : ...
+    ```
+  }];
+  let options = [
+    Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda: what a launch costs beside moving bytes">,
+    Option<"maxOperations", "max-operations", "unsigned", "32", "Operations of one region, at least 2">];
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 

@@ -29,12 +29,17 @@ template <typename Options> static void addPrecision(OpPassManager &Manager, con
   Manager.addPass(createVerifyPrecisionPass(withLists<VerifyPrecisionPassOptions>(Chosen)));
 }
 
-// What is left is what reads parameters low: their shadows come last.
+// What is left is what reads parameters low: their shadows come behind. Fusion is last: it sees what will run.
 template <typename Options> static void addLayout(OpPassManager &Manager, const Options &Chosen) {
   if (Chosen.layout)
     Manager.addNestedPass<func::FuncOp>(createLayoutPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
   Manager.addNestedPass<func::FuncOp>(createShadowPass({Chosen.masterWeights}));
+  if (!Chosen.fusion)
+    return;
+  FusionPassOptions Fusion;
+  Fusion.device = Chosen.device;
+  Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
 }
 
 void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Options) {
@@ -43,6 +48,7 @@ void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Opti
   addPrecision(Manager, Options);
   if (Options.stage == Stage::Amp)
     return;
+  Manager.addNestedPass<func::FuncOp>(createSinkReluPass());
   Manager.addPass(createVerifyLossScalePass());
   Manager.addPass(createLossScalePass(
       {Options.lossScale, Options.skip, Options.unscale, Options.numLosses, Options.accumulationSteps}));
@@ -62,6 +68,7 @@ void buildEvalPipeline(OpPassManager &Manager, const EvalPipelineOptions &Option
   addPrecision(Manager, Options);
   if (Options.stage == Stage::Amp)
     return;
+  Manager.addNestedPass<func::FuncOp>(createSinkReluPass());
   // A rule of the user's own is a call until here, in a forward function too.
   Manager.addPass(createAutodiffPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());

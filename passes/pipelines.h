@@ -13,7 +13,7 @@ enum class Stage {
   Traced, ///< as traced: nothing runs
   Amp,    ///< precision assigned and verified
   Grad,   ///< loss-scale wrap and backward graph, casts cleaned up
-  Final,  ///< guards flattened, channels-last
+  Final,  ///< guards flattened, channels-last, fused
 };
 
 /// Options that training and evaluation share.
@@ -44,6 +44,9 @@ template <typename Derived> struct PrecisionPipelineOptions : public mlir::PassP
       llvm::cl::desc("Keep parameters in f32; false: those that are only used low are stored low"),
       llvm::cl::init(true)};
   Option<bool> layout{*this, "layout", llvm::cl::desc("Make images channels-last"), llvm::cl::init(true)};
+  Option<bool> fusion{*this, "fusion", llvm::cl::desc("Compute neighbouring operations in one generated kernel"),
+                      llvm::cl::init(true)};
+  Option<std::string> device{*this, "device", llvm::cl::desc("cpu or cuda: what fusion weighs"), llvm::cl::init("cpu")};
   Option<Stage> stage{*this, "stage", llvm::cl::desc("Stop after this stage"), llvm::cl::init(Stage::Final),
                       llvm::cl::values(clEnumValN(Stage::Traced, "traced", "As traced"),
                                        clEnumValN(Stage::Amp, "amp", "Precision assigned"),
@@ -69,10 +72,10 @@ struct TrainPipelineOptions : public PrecisionPipelineOptions<TrainPipelineOptio
 };
 
 /// amp, verify-precision | verify-loss-scale, loss-scale, autodiff, cast-cleanup | flatten-guards, layout,
-/// cast-cleanup, shadows.
+/// cast-cleanup, shadows, fusion.
 void buildTrainPipeline(mlir::OpPassManager &Manager, const TrainPipelineOptions &Options);
 
-/// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, shadows.
+/// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, shadows, fusion.
 void buildEvalPipeline(mlir::OpPassManager &Manager, const EvalPipelineOptions &Options);
 
 /// Every pass of passes.td, and the pipelines `mpc-train-pipeline` and `mpc-eval-pipeline`.

@@ -12,3 +12,6 @@ config.test_exec_root = config.mpc_lit_output
 
 config.environment["PATH"] = os.pathsep.join([config.mpc_tools, config.llvm_tools, config.environment["PATH"]])
 config.substitutions.append(("%mpc-opt", os.path.join(config.mpc_tools, "mpc-opt")))
+# A target of a GPU needs the CUDA backend, no GPU.
+if config.mpc_has_cuda in ("ON", "TRUE", "1"):
+    config.available_features.add("cuda")

@@ -4,11 +4,17 @@
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=FINAL
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O0" | FileCheck %s --check-prefix=O0
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" > %t.once && mpc-opt %t.once --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup | diff %t.once -
+// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=true" | FileCheck %s --check-prefixes=FINAL,FUSED
+// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-shadows --mpc-fusion | diff %t.fused -
+// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=false" | FileCheck %s --check-prefix=ALONE
+// RUN: not mpc-opt %s --mpc-train-pipeline="fusion=true device=tpu" 2>&1 | FileCheck %s --check-prefix=DEVICE
+// RUN: mpc-opt %s --mpc-eval-pipeline="level=O2 fusion=true" | FileCheck %s --check-prefix=EVAL
 // RUN: not mpc-opt %s --mpc-train-pipeline="stage=last" 2>&1 | FileCheck %s --check-prefix=STAGE
 // RUN: not mpc-opt %s --mpc-train-pipeline="level=O4" 2>&1 | FileCheck %s --check-prefix=LEVEL
 
 // STAGE: Cannot find option named 'last'
 // LEVEL: error: unknown level 'O4'; valid levels are O0, O1, O2, O3 and auto
+// DEVICE: error: unknown device 'tpu' of mpc-fusion; choose cpu or cuda
 
 #network = #mpc.scope<path = "net/fc", network = true>
 #loss = #mpc.scope<path = "loss">
@@ -30,8 +36,18 @@
 
 // FINAL: func.func @train_step
 // FINAL-NOT: mpc.guarded_update
+// FUSED: mpc.matmul
+// FUSED: mpc.fusion
+// FUSED:   mpc.softmax_cross_entropy
+// FUSED:   mpc.softmax_cross_entropy_grad
+// FUSED:   mpc.yield
+// FUSED: path = "loss"
 // FINAL: mpc.all_finite
 // FINAL: mpc.momentum
+
+// ALONE-NOT: mpc.fusion
+// EVAL: func.func @train_step
+// EVAL: mpc.fusion
 
 // O0: func.func @train_step
 // O0-NOT: mpc.cast

@@ -29,6 +29,7 @@ PIPELINES = [
     ["--pass-pipeline=builtin.module(func.func(mpc-cast-cleanup))"],
     ["--pass-pipeline=builtin.module(func.func(mpc-flatten-guards))"],
     ["--pass-pipeline=builtin.module(func.func(mpc-layout))"],
+    ["--pass-pipeline=builtin.module(func.func(mpc-fusion))"],
     ["--pass-pipeline=builtin.module(func.func(mpc-shadows))"],
     ["--pass-pipeline=builtin.module(func.func(mpc-shadows{master-weights=false}))"],
     ["--mpc-train-pipeline=level=O2 loss-scale=dynamic"],

@@ -1,0 +1,168 @@
+// Puts the groups that FusionGroups chooses into regions.
+#include "compiler/dialect/dialect.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/fusion/fusion_choice.h"
+#include "passes/fusion/fusion_groups.h"
+#include "passes/fusion/region_body.h"
+#include "passes/passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_FUSIONPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+// The Cell path that all operations share; null where they share none.
+ScopeAttr commonScope(ArrayRef<Operation *> Operations) {
+  std::optional<SmallVector<StringRef>> Common;
+  bool Network = true;
+  for (Operation *Op : Operations) {
+    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+    if (!Scope || Scope.getPath().empty())
+      continue;
+    SmallVector<StringRef> Cells;
+    Scope.getPath().split(Cells, '/');
+    if (!Common)
+      Common = Cells;
+    auto Ends = std::mismatch(Common->begin(), Common->end(), Cells.begin(), Cells.end());
+    Common->erase(Ends.first, Common->end());
+    Network &= Scope.getNetwork();
+  }
+  if (!Common || Common->empty())
+    return {};
+  return ScopeAttr::get(Operations.front()->getContext(), llvm::join(*Common, "/"), Network, {}, "", {});
+}
+
+std::string describe(const FusionRegion::Neighbour &Neighbour) {
+  std::string Text = Neighbour.Op->getName().stripDialect().str();
+  if (auto Scope = Neighbour.Op->getAttrOfType<ScopeAttr>(ScopeAttrName); Scope && !Scope.getPath().empty())
+    Text += " in " + Scope.getPath().str();
+  return Text + ": " + Neighbour.Why;
+}
+
+// Each text once, with its count.
+SmallVector<std::string> describe(ArrayRef<FusionRegion::Neighbour> Neighbours) {
+  llvm::MapVector<std::string, unsigned, std::map<std::string, unsigned>> Counts;
+  for (const FusionRegion::Neighbour &Neighbour : Neighbours)
+    ++Counts[describe(Neighbour)];
+  return llvm::map_to_vector(Counts, [](const auto &Entry) {
+    return Entry.second > 1 ? Entry.first + " (" + std::to_string(Entry.second) + ")" : Entry.first;
+  });
+}
+
+/// Writes a block anew, region by region.
+class BlockWriter {
+public:
+  BlockWriter(Block &Body, const FusionGroups &Choice)
+      : Choice(Choice), Terminator(Body.getTerminator()), Builder(Terminator) {
+    for (auto Reshape : Body.getOps<ReshapeOp>())
+      Unplaced.insert(Reshape);
+  }
+
+  void run() {
+    llvm::DenseMap<unsigned, const FusionRegion *> Regions;
+    for (const FusionRegion &Region : Choice.regions())
+      Regions[Region.Group] = &Region;
+    for (unsigned Group : Choice.groups().schedule()) {
+      if (const FusionRegion *Region = Regions.lookup(Group))
+        writeRegion(*Region);
+      else
+        write(Choice.groups().members(Group).front());
+    }
+    for (Value Returned : Terminator->getOperands())
+      placeReshapes(Returned);
+    for (Operation *Reshape : llvm::reverse(Unplaced))
+      Reshape->erase();
+  }
+
+private:
+  // A reshape goes to its first reader.
+  void placeReshapes(Value V) {
+    auto Reshape = V.getDefiningOp<ReshapeOp>();
+    if (!Reshape || !Unplaced.remove(Reshape))
+      return;
+    placeReshapes(Reshape.getX());
+    Reshape->moveBefore(Terminator);
+  }
+
+  void write(Operation *Op) {
+    Op->walk([&](Operation *Nested) {
+      for (Value Operand : Nested->getOperands())
+        placeReshapes(Operand);
+    });
+    Op->moveBefore(Terminator);
+  }
+
+  void writeRegion(const FusionRegion &Region) {
+    RegionBody Parts = regionBody(Region.Operations);
+    for (Value Input : Parts.Inputs)
+      placeReshapes(Input);
+    SmallVector<Location> Places = llvm::map_to_vector(Region.Operations, [](Operation *Op) { return Op->getLoc(); });
+    auto Fusion =
+        FusionOp::create(Builder, Builder.getFusedLoc(Places), ValueRange(Parts.Outputs).getTypes(), Parts.Inputs);
+    fill(Fusion.getBody().emplaceBlock(), Parts);
+    for (auto [Output, Result] : llvm::zip_equal(Parts.Outputs, Fusion.getResults()))
+      Output.replaceUsesWithIf(Result, [&](OpOperand &Use) { return !Fusion->isProperAncestor(Use.getOwner()); });
+    if (ScopeAttr Scope = commonScope(Region.Operations))
+      Fusion->setAttr(ScopeAttrName, Scope);
+    writeFusionChoice(Fusion, {Region.BytesSaved, describe(Region.LeftOut)});
+  }
+
+  static void fill(Block &Inside, const RegionBody &Parts) {
+    IRMapping Mapping;
+    for (Value Input : Parts.Inputs)
+      Mapping.map(Input, Inside.addArgument(Input.getType(), Input.getLoc()));
+    OpBuilder BodyBuilder = OpBuilder::atBlockEnd(&Inside);
+    for (Operation *Op : Parts.Operations) {
+      if (isa<ReshapeOp>(Op)) {
+        BodyBuilder.clone(*Op, Mapping);
+        continue;
+      }
+      Op->moveBefore(&Inside, Inside.end());
+      for (OpOperand &Operand : Op->getOpOperands())
+        Operand.set(Mapping.lookupOrDefault(Operand.get()));
+    }
+    YieldOp::create(BodyBuilder, Inside.getParentOp()->getLoc(), Parts.Outputs);
+  }
+
+  const FusionGroups &Choice;
+  Operation *Terminator;
+  OpBuilder Builder;
+  llvm::SetVector<Operation *> Unplaced;
+};
+
+class FusionPass : public impl::FusionPassBase<FusionPass> {
+public:
+  using FusionPassBase::FusionPassBase;
+
+  void runOnOperation() override {
+    std::optional<FusionCosts> Costs = FusionCosts::of(device);
+    if (!Costs) {
+      getOperation().emitError() << "unknown device '" << device << "' of mpc-fusion; choose cpu or cuda";
+      return signalPassFailure();
+    }
+    if (maxOperations < 2) {
+      getOperation().emitError() << "max-operations of mpc-fusion must be at least 2, got " << maxOperations.getValue();
+      return signalPassFailure();
+    }
+    Costs->MaxOperations = maxOperations;
+    if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
+      return;
+    Block &Body = getOperation().getBody().front();
+    FusionGroups Choice(Body, *Costs);
+    if (!Choice.regions().empty())
+      BlockWriter(Body, Choice).run();
+  }
+};
+
+} // namespace
+
+} // namespace mpc

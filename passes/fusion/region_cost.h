@@ -1,0 +1,25 @@
+// What a region moves and computes, from its plan.
+#pragma once
+
+#include "compiler/codegen/region_plan.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace mpc {
+
+struct RegionCost {
+  int64_t Bytes = 0;     ///< that one run loads from memory and stores
+  unsigned Launches = 0; ///< sweeps and combinations that do something
+  /// An operation of many instructions whose elements are computed in more than one phase; null where there is none.
+  mlir::Operation *Repeated = nullptr;
+};
+
+/// The cost of a region that stores what \p IsStored says of the results of its operations.
+///
+/// Each sweep loads what it reads once: later phases find their row in a cache. A value that is needed after the phase
+/// in which it can be had is computed again from what that phase loads, or read where it is stored.
+RegionCost regionCost(const codegen::RegionPlan &Plan, llvm::function_ref<bool(mlir::Value)> IsStored);
+
+/// Whether an element takes many instructions: exponentials, random numbers.
+bool isExpensive(mlir::Operation *Op);
+
+} // namespace mpc

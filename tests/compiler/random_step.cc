@@ -1,0 +1,81 @@
+#include "tests/compiler/random_step.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "compiler/dialect/attribute_conversion.h"
+#include "compiler/interpreter/interpreter.h"
+#include "compiler/module_impl.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/pipelines.h"
+
+namespace mpc::test {
+
+using mlir::func::FuncOp;
+using reference::Tensor;
+
+static std::string ArgumentAttr(FuncOp function, unsigned index, llvm::StringRef name) {
+  auto attr = function.getArgAttrOfType<mlir::StringAttr>(index, name);
+  return attr ? attr.getValue().str() : "";
+}
+
+Setting SettingOf(std::uint64_t seed) {
+  static constexpr const char* kLevels[] = {"O1", "O2", "O3", "auto", "O0"};
+  return {kLevels[seed % 5], (seed / 5) % 2 == 0 ? "f16" : "bf16"};
+}
+
+mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, bool layout, bool fusion) {
+  mlir::PassManager manager(module.getContext());
+  TrainPipelineOptions options;
+  options.level = setting.level;
+  options.dtype = setting.dtype;
+  options.layout = layout;
+  options.fusion = fusion;
+  buildTrainPipeline(manager, options);
+  return manager.run(module);
+}
+
+FuncOp StepOf(compiler::Module& module) { return module.impl().module->lookupSymbol<FuncOp>("train_step"); }
+
+Tensor ArgumentValue(FuncOp function, unsigned index) {
+  Tensor tensor;
+  tensor.spec = toTensorSpec(mlir::cast<mlir::RankedTensorType>(function.getArgument(index).getType()));
+  std::string name = ArgumentAttr(function, index, NameAttrName);
+  if (ArgumentAttr(function, index, RoleAttrName) == "derived") name = name.substr(0, name.rfind('.'));
+  std::seed_seq seed(name.begin(), name.end());
+  std::mt19937_64 random(seed);
+  const bool parameter = name[0] == 'p';
+  for (std::int64_t i = 0; i < tensor.spec.num_elements(); ++i) {
+    const double value = IsFloating(tensor.spec.dtype)
+                             ? std::normal_distribution<double>(0, parameter ? 0.5 : 1.0)(random)
+                             : static_cast<double>(std::uniform_int_distribution<int>(0, 2)(random));
+    tensor.values.push_back(reference::RoundTo(tensor.spec.dtype, reference::RoundTo(DType::kF32, value)));
+  }
+  return tensor;
+}
+
+std::map<std::string, Tensor> Results(compiler::Module& module) {
+  FuncOp step = StepOf(module);
+  std::vector<Tensor> arguments;
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) arguments.push_back(ArgumentValue(step, i));
+  absl::StatusOr<std::vector<Tensor>> values = interpret(step, arguments);
+  EXPECT_TRUE(values.ok()) << values.status() << "\n" << module.Print();
+  std::map<std::string, Tensor> results;
+  for (unsigned i = 0; values.ok() && i < step.getNumResults(); ++i) {
+    auto name = step.getResultAttrOfType<mlir::StringAttr>(i, NameAttrName);
+    if (name) results[name.getValue().str()] = (*values)[i];
+  }
+  return results;
+}
+
+bool SameBits(const Tensor& a, const Tensor& b) {
+  if (!(a.spec == b.spec) || a.values.size() != b.values.size()) return false;
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    if (a.values[i] != b.values[i] && !(std::isnan(a.values[i]) && std::isnan(b.values[i]))) return false;
+  }
+  return true;
+}
+
+}  // namespace mpc::test

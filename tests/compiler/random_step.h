@@ -1,0 +1,37 @@
+// Random training steps through the passes and the interpreter.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/dialect/dialect.h"
+#include "compiler/graph_builder.h"
+#include "kernels/reference/reference.h"
+
+namespace mpc::test {
+
+struct Setting {
+  std::string level;
+  std::string dtype;
+};
+
+/// Every level with both low types, in turn.
+Setting SettingOf(std::uint64_t seed);
+
+/// The training pipeline to its end.
+mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, bool layout, bool fusion);
+
+mlir::func::FuncOp StepOf(compiler::Module& module);
+
+/// A value that depends on the argument's name alone; a parameter's shadow is the parameter rounded.
+reference::Tensor ArgumentValue(mlir::func::FuncOp function, unsigned index);
+
+/// The results of the step by name. A failure of the interpreter fails the test.
+std::map<std::string, reference::Tensor> Results(compiler::Module& module);
+
+/// Whether two tensors hold the same values, NaN where the other has NaN.
+bool SameBits(const reference::Tensor& a, const reference::Tensor& b);
+
+}  // namespace mpc::test
