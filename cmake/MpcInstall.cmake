@@ -23,10 +23,10 @@ install(FILES "${PROJECT_BINARY_DIR}/cmake/mpcConfig.cmake" "${PROJECT_BINARY_DI
 # The public API and what it includes. Headers of kernels, passes and the dialect stay private: they change with them.
 set(mpc_include_folder ${CMAKE_INSTALL_INCLUDEDIR}/mpc)
 install(DIRECTORY frontend models DESTINATION ${mpc_include_folder} FILES_MATCHING PATTERN "*.h")
-install(FILES compiler/compiler.h compiler/graph_builder.h DESTINATION ${mpc_include_folder}/compiler)
+install(FILES compiler/compiler.h compiler/fusion_default.h compiler/graph_builder.h DESTINATION ${mpc_include_folder}/compiler)
 file(GLOB mpc_runtime_headers CONFIGURE_DEPENDS runtime/*.h)
 install(FILES ${mpc_runtime_headers} DESTINATION ${mpc_include_folder}/runtime)
 file(GLOB mpc_kernel_headers CONFIGURE_DEPENDS kernels/*.h)
 install(FILES ${mpc_kernel_headers} DESTINATION ${mpc_include_folder}/kernels)
 
-install(FILES data/digits.csv.gz data/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/mpc/data)
+install(FILES data/digits.csv.gz data/sonnets.txt data/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/mpc/data)

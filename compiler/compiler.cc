@@ -1,6 +1,8 @@
 #include "compiler/compiler.h"
 
 #include "compiler/diagnostics.h"
+#include "compiler/fusion_default.h"
+#include "compiler/generated_code.h"
 #include "compiler/lowering/lowering.h"
 #include "compiler/module_impl.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -117,6 +119,8 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
   if (!Options.assignment.empty())
     writeAssignment(Root, Options.assignment);
   Pipeline.instrument = Options.instrument;
+  Pipeline.fusion = Options.fusion.value_or(FusesByDefault(Options.device));
+  Pipeline.device = Options.device;
   Pipeline.stage = *Until;
 
   DiagnosticCollector Diagnostics(Context);
@@ -147,9 +151,13 @@ absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions
     return Status;
   if (absl::Status Status = RunPasses(Result.final_ir, Options, "final", &Result.phases, &Result.remarks); !Status.ok())
     return Status;
+  absl::StatusOr<codegen::GeneratedCode> Code =
+      generateCodeFor(Root.lookupSymbol<func::FuncOp>(Options.function), **Device, Options, Result);
+  if (!Code.ok())
+    return Code.status();
   Clock::time_point Start = Clock::now();
   absl::StatusOr<runtime::Program> Program =
-      lowerToProgram(Root.lookupSymbol<func::FuncOp>(Options.function), **Device, Options.plan);
+      lowerToProgram(Root.lookupSymbol<func::FuncOp>(Options.function), **Device, Options.plan, *std::move(Code));
   if (!Program.ok())
     return Program.status();
   Result.phases.push_back({"lowering", secondsSince(Start), 0});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,15 @@ struct CompileOptions {
   std::int64_t num_losses = 1;         ///< loss scalers; one is shared by every loss
   std::int64_t accumulation_steps = 1; ///< micro-steps (runs of the step) before an optimizer acts
   bool master_weights = true;          ///< false: parameters that are only used low are stored low
-  bool instrument = false;             ///< measure values instead of updating state (mpc-instrument)
+  /// Compute neighbouring operations in one generated kernel (mpc-fusion); left out: the device's default.
+  std::optional<bool> fusion;
+  bool instrument = false; ///< measure values instead of updating state (mpc-instrument)
   std::string device = "cpu";
   runtime::PlanOptions plan; ///< how the device chooses kernels
+  /// Where generated code is kept between processes; empty: MPC_CACHE_DIR, or else mpc's folder in the user's cache
+  /// folder; "off": nowhere.
+  std::string cache_dir;
+  unsigned threads = 0; ///< that generate code; 0: the processor's cores
   std::string arch; ///< to compile for where the device itself need not be here: "sm_80", "sm_90"; empty: this machine
   /// Operation names ("softmax", "conv2d") or Cell paths ("lenet5/fc1", which covers what is inside) that get another
   /// class than their own. Errors: an entry in two lists.
@@ -47,17 +54,25 @@ struct CompileOptions {
   DeviceRates rates;       ///< auto
 };
 
-/// Wall time of one phase or pass; `depth` gives the tree.
+/// Wall time of one phase or pass; `depth` gives the tree. The parts of "code generation" are summed over its threads.
 struct PhaseTime {
   std::string name;
   double seconds = 0;
   int depth = 0;
 };
 
+/// How many regions became generated kernels, how many kernels those are, and how many of them were found in the cache.
+struct CodeCounts {
+  unsigned regions = 0;
+  unsigned distinct = 0;
+  unsigned from_cache = 0;
+};
+
 struct CompileResult {
   runtime::Program program;
   Module final_ir;
   std::vector<PhaseTime> phases;
+  CodeCounts code;
   std::vector<std::string> remarks; ///< what the passes want the user to know
   /// For each record that names a gradient by its position ("first_bad"): the gradients' parameters.
   std::map<std::string, std::vector<std::string>> gradients;
@@ -71,5 +86,10 @@ absl::Status RunPasses(Module &module, const CompileOptions &options, const std:
 
 /// Runs the passes on a copy of `module` and lowers `options.function` for the device.
 absl::StatusOr<CompileResult> Compile(const Module &module, const CompileOptions &options);
+
+/// Makes generated code that only this process can load part of what is saved: links it to one shared object. A Program
+/// without such code stays as it is. Errors (FAILED_PRECONDITION): no linker, with those that were looked for; what it
+/// says.
+absl::Status LinkGeneratedCode(runtime::Program &program);
 
 } // namespace mpc::compiler

@@ -1,6 +1,7 @@
 #include "compiler/dot_graph.h"
 
 #include "compiler/function_facts.h"
+#include "compiler/unfused_function.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -39,7 +40,7 @@ std::string colourOf(Type Type) {
 
 class DotWriter {
 public:
-  explicit DotWriter(func::FuncOp Function) : Function(Function), Out(Result) {}
+  explicit DotWriter(const UnfusedFunction &Given) : Given(Given), Function(Given.get()), Out(Result) {}
 
   std::string run() {
     Out << "digraph " << quoted(Function.getSymName()) << " {\n"
@@ -92,12 +93,14 @@ private:
                         "];\n");
   }
 
-  static std::string label(Operation *Op) {
-    if (auto Cast = dyn_cast<CastOp>(Op))
-      return elementName(Cast.getX()) + " to " + elementName(Cast.getY()) + (Cast.getUser() ? " (user cast)" : "");
+  std::string label(Operation *Op) const {
     std::string Label = mnemonicOf(Op);
-    if (auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName))
+    if (auto Cast = dyn_cast<CastOp>(Op))
+      Label = elementName(Cast.getX()) + " to " + elementName(Cast.getY()) + (Cast.getUser() ? " (user cast)" : "");
+    else if (auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName))
       Label += " (" + Reason.getValue().str() + ")";
+    if (unsigned Region = Given.regionOf(Op))
+      Label += " [region " + std::to_string(Region) + "]";
     return Label;
   }
 
@@ -111,6 +114,7 @@ private:
       Out << "  }\n";
   }
 
+  const UnfusedFunction &Given;
   func::FuncOp Function;
   std::string Result;
   llvm::raw_string_ostream Out;
@@ -123,7 +127,7 @@ private:
 } // namespace
 
 absl::StatusOr<std::string> DotGraph(const Module &Target, const std::string &Name) {
-  absl::StatusOr<func::FuncOp> Function = findFunction(Target, Name);
+  absl::StatusOr<UnfusedFunction> Function = UnfusedFunction::of(Target, Name);
   if (!Function.ok())
     return Function.status();
   return DotWriter(*Function).run();

@@ -4,6 +4,7 @@
 #include "compiler/function_facts.h"
 #include "compiler/precision_reason.h"
 #include "compiler/text_table.h"
+#include "compiler/unfused_function.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -66,7 +67,7 @@ std::string slotType(Operation *Op) {
 
 class Explanation {
 public:
-  Explanation(func::FuncOp Function) : Facts(Function) {}
+  Explanation(const UnfusedFunction &Function) : Function(Function), Facts(Function.get()) {}
 
   absl::StatusOr<std::string> about(StringRef What) const {
     SmallVector<Operation *> Named = find(What);
@@ -144,8 +145,20 @@ private:
       absl::StrAppend(&Text, forwardOf(Op));
     if (IsPropagated(Reason))
       absl::StrAppend(&Text, wayToPin(Op, Reason));
-    absl::StrAppend(&Text, castsBefore(Op), castsBehind(Op));
+    absl::StrAppend(&Text, castsBefore(Op), castsBehind(Op), regionOf(Op));
     return Text;
+  }
+
+  // "  computed in region 2 with #4 add in net/block, #5 relu in net/block".
+  std::string regionOf(Operation *Op) const {
+    unsigned Region = Function.regionOf(Op);
+    if (Region == 0)
+      return "";
+    SmallVector<std::string> Others;
+    for (Operation &Other : *Op->getBlock())
+      if (&Other != Op && Function.regionOf(&Other) == Region && !isa<ReshapeOp>(Other))
+        Others.push_back(name(&Other));
+    return absl::StrCat("  computed in region ", Region, " with ", llvm::join(Others, ", "), "\n");
   }
 
   // A gradient has the types of what it is the gradient of: the last operation before it in the same Cell whose name it
@@ -275,13 +288,14 @@ private:
                       "; ");
   }
 
+  const UnfusedFunction &Function;
   FunctionFacts Facts;
 };
 
 } // namespace
 
 absl::StatusOr<std::string> ExplainPrecision(const Module &Target, const std::string &Name, const std::string &What) {
-  absl::StatusOr<func::FuncOp> Function = findFunction(Target, Name);
+  absl::StatusOr<UnfusedFunction> Function = UnfusedFunction::of(Target, Name);
   if (!Function.ok())
     return Function.status();
   return Explanation(*Function).about(What);

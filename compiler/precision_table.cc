@@ -2,6 +2,7 @@
 
 #include "compiler/function_facts.h"
 #include "compiler/module_impl.h"
+#include "compiler/unfused_function.h"
 
 using namespace mlir;
 
@@ -67,13 +68,13 @@ double PrecisionTable::low_matrix_flops() const {
 }
 
 absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &Target, const std::string &Name) {
-  absl::StatusOr<func::FuncOp> Function = findFunction(Target, Name);
+  absl::StatusOr<UnfusedFunction> Function = UnfusedFunction::of(Target, Name);
   if (!Function.ok())
     return Function.status();
-  FunctionFacts Facts(*Function);
+  FunctionFacts Facts(Function->get());
   PrecisionTable Table;
   Table.function = Name;
-  for (BlockArgument Argument : Function->getArguments()) {
+  for (BlockArgument Argument : Function->get().getArguments()) {
     std::string Role = Facts.roleOf(Argument);
     addArgument(Table, Role.empty() ? "input" : Role, Argument);
   }

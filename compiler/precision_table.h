@@ -44,7 +44,8 @@ struct PrecisionTable {
   double low_matrix_flops() const; ///< of the matrix work that reads a 16-bit type
 };
 
-/// The table of function `function`. Errors: NOT_FOUND where the module has no such function with a body.
+/// The table of function `function`, its regions (`mpc.fusion`) taken apart. Errors: NOT_FOUND where the module has no
+/// such function with a body.
 absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &module, const std::string &function);
 
 /// Functions that have a body, in module order.

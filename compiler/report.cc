@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "compiler/fusion_table.h"
 #include "compiler/precision_table.h"
 #include "compiler/text_table.h"
 
@@ -88,8 +89,31 @@ std::string memory(const runtime::Program &Program) {
   return Text;
 }
 
-std::string functionReport(const PrecisionTable &Table) {
-  return absl::StrCat(operations(Table), "\n", casts(Table), "\n", matrixWork(Table), "\n", arguments(Table));
+/// "1.5 MiB", or "-512 bytes" where fewer launches are worth more loads.
+std::string signedBytes(std::int64_t Bytes) {
+  return Bytes < 0 ? absl::StrCat("-", FormatBytes(-Bytes)) : FormatBytes(Bytes);
+}
+
+/// Nothing where there is no region.
+std::string fusion(const FusionTable &Table) {
+  if (Table.rows.empty())
+    return "";
+  TextTable Regions({"region", "operations", "Cell", "saves"}), LeftOut({"region", "left out, and why"});
+  std::size_t Number = 0;
+  for (const FusionRow &Row : Table.rows) {
+    const std::string Name = absl::StrCat(++Number);
+    Regions.add({Name, places(Row.operations), Row.path.empty() ? "-" : Row.path, signedBytes(Row.bytes_saved)});
+    for (const std::string &Neighbour : Row.left_out)
+      LeftOut.add({Name, Neighbour});
+  }
+  return absl::StrCat("fusion (", FormatCounted(Table.operations(), "operation"), " in ",
+                      FormatCounted(Table.rows.size(), "region"), ", ", signedBytes(Table.bytes_saved()),
+                      " less moved a step)\n", Regions.print(), LeftOut.print(), "\n");
+}
+
+std::string functionReport(const PrecisionTable &Table, const FusionTable &Regions) {
+  return absl::StrCat(operations(Table), "\n", fusion(Regions), casts(Table), "\n", matrixWork(Table), "\n",
+                      arguments(Table));
 }
 
 const ArgumentGroup *findRole(const PrecisionTable &Table, std::string_view Role) {
@@ -115,8 +139,12 @@ std::string PrecisionReport(const CompileResult &Result) {
   const absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Program.name);
   if (!Table.ok())
     return absl::StrCat("no report: ", Table.status().message(), "\n");
-  std::string Text = absl::StrCat("precision report of @", Program.name, " on ", Program.device, "\n\n",
-                                  functionReport(*Table), "\n", parameterText(*Table), "\n\n", memory(Program));
+  const absl::StatusOr<FusionTable> Regions = TabulateFusion(Result.final_ir, Program.name);
+  if (!Regions.ok())
+    return absl::StrCat("no report: ", Regions.status().message(), "\n");
+  std::string Text =
+      absl::StrCat("precision report of @", Program.name, " on ", Program.device, "\n\n",
+                   functionReport(*Table, *Regions), "\n", parameterText(*Table), "\n\n", memory(Program));
   if (!Result.remarks.empty())
     absl::StrAppend(&Text, "\nremarks\n  ", absl::StrJoin(Result.remarks, "\n  "), "\n");
   return Text;
@@ -145,10 +173,11 @@ std::string ModuleReport(const Module &Target) {
   std::string Text;
   for (const std::string &Function : FunctionNames(Target)) {
     const absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Target, Function);
-    if (!Table.ok())
+    const absl::StatusOr<FusionTable> Regions = TabulateFusion(Target, Function);
+    if (!Table.ok() || !Regions.ok())
       continue;
-    absl::StrAppend(&Text, Text.empty() ? "" : "\n", "precision report of @", Function, "\n\n", functionReport(*Table),
-                    "\n", parameterText(*Table), "\n");
+    absl::StrAppend(&Text, Text.empty() ? "" : "\n", "precision report of @", Function, "\n\n",
+                    functionReport(*Table, *Regions), "\n", parameterText(*Table), "\n");
   }
   return Text.empty() ? "the module has no function with a body\n" : Text;
 }

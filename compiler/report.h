@@ -8,14 +8,16 @@
 namespace mpc::compiler {
 
 /// The whole report of a compiled step: a row for each operation (Cell, storage types read and written, compute type,
-/// reason), casts by kind with counts and bytes, parameters and state, planned arena, state copies with their reasons,
-/// remarks of the passes.
+/// reason), regions with what they save and what was left out, casts by kind with counts and bytes, parameters and
+/// state, planned arena, state copies with their reasons, remarks of the passes.
 std::string PrecisionReport(const CompileResult &result);
 
 /// The same as JSON: "function", "device", "operations" (each with "ordinal", "op", "cell", "reads", "writes",
-/// "compute", "why", "direction", "bytes", "flops"), "casts" (each with "kind", "from", "to", "count", "bytes", "of"),
-/// "cast_count", "cast_bytes", "matrix_work" ("flops", "low_flops", "low_share"), "arguments", "memory" ("arena_bytes",
-/// "state_bytes", "constant_bytes", "state_copies"), "remarks". A report without a table has the member "error" alone.
+/// "compute", "why", "direction", "bytes", "flops"), "regions" (each with "number", "operations", "cells", "cell",
+/// which those share, "bytes", "bytes_saved", "left_out"), "casts" (each with "kind", "from", "to", "count", "bytes",
+/// "of"), "cast_count", "cast_bytes", "matrix_work" ("flops", "low_flops", "low_share"), "arguments", "memory"
+/// ("arena_bytes", "state_bytes", "constant_bytes", "state_copies"), "remarks". A report without a table has the member
+/// "error" alone.
 std::string PrecisionReportJson(const CompileResult &result);
 
 /// The functions of a module as a JSON array, without "device", "memory" and "remarks".
@@ -24,7 +26,7 @@ std::string ModuleReportJson(const Module &module);
 /// A few lines of the same, for the end of a training run.
 std::string PrecisionSummary(const CompileResult &result);
 
-/// Operations, casts and arguments of every function of a module at any stage.
+/// Operations, regions, casts and arguments of every function of a module at any stage.
 std::string ModuleReport(const Module &module);
 
 } // namespace mpc::compiler

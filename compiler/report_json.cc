@@ -1,4 +1,5 @@
 // The precision report as JSON.
+#include "compiler/fusion_table.h"
 #include "compiler/precision_table.h"
 #include "compiler/report.h"
 #include "llvm/Support/JSON.h"
@@ -32,6 +33,20 @@ static Array operations(const PrecisionTable &Table) {
   return List;
 }
 
+static Array regions(const FusionTable &Table) {
+  Array List;
+  std::int64_t Number = 0;
+  for (const FusionRow &Row : Table.rows)
+    List.push_back(Object{{"number", ++Number},
+                          {"operations", Array(Row.operations)},
+                          {"cells", Array(Row.cells)},
+                          {"cell", Row.path},
+                          {"bytes", Row.bytes},
+                          {"bytes_saved", Row.bytes_saved},
+                          {"left_out", Array(Row.left_out)}});
+  return List;
+}
+
 static Array casts(const PrecisionTable &Table) {
   Array List;
   for (const CastGroup &Group : Table.casts.groups())
@@ -52,11 +67,12 @@ static Array arguments(const PrecisionTable &Table) {
   return List;
 }
 
-static Object functionReport(const PrecisionTable &Table) {
+static Object functionReport(const PrecisionTable &Table, const FusionTable &Regions) {
   double Flops = Table.matrix_flops(), Low = Table.low_matrix_flops();
   return Object{
       {"function", Table.function},
       {"operations", operations(Table)},
+      {"regions", regions(Regions)},
       {"casts", casts(Table)},
       {"cast_count", Table.casts.count()},
       {"cast_bytes", Table.casts.bytes()},
@@ -81,7 +97,10 @@ std::string PrecisionReportJson(const CompileResult &Result) {
   absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Result.program.name);
   if (!Table.ok())
     return print(Object{{"error", std::string(Table.status().message())}});
-  Object Report = functionReport(*Table);
+  absl::StatusOr<FusionTable> Regions = TabulateFusion(Result.final_ir, Result.program.name);
+  if (!Regions.ok())
+    return print(Object{{"error", std::string(Regions.status().message())}});
+  Object Report = functionReport(*Table, *Regions);
   Report["device"] = Result.program.device;
   Report["memory"] = memory(Result.program);
   Report["remarks"] = Array(Result.remarks);
@@ -92,7 +111,7 @@ std::string ModuleReportJson(const Module &Target) {
   Array Functions;
   for (const std::string &Name : FunctionNames(Target))
     if (absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Target, Name); Table.ok())
-      Functions.push_back(functionReport(*Table));
+      Functions.push_back(functionReport(*Table, *TabulateFusion(Target, Name)));
   return print(std::move(Functions));
 }
 

@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/lowering/region_instruction.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "runtime/aligned_buffer.h"
 #include "runtime/memory_planner.h"
@@ -14,8 +15,9 @@ namespace {
 
 class Lowering {
 public:
-  Lowering(func::FuncOp Function, const runtime::Device &Target, const runtime::PlanOptions &Options)
-      : Function(Function), Target(Target), Options(Options), Storage(Function, Target) {}
+  Lowering(func::FuncOp Function, const runtime::Device &Target, const runtime::PlanOptions &Options,
+           codegen::GeneratedCode Code)
+      : Function(Function), Target(Target), Options(Options), Code(std::move(Code)), Storage(Function, Target) {}
 
   absl::StatusOr<runtime::Program> run() {
     Result.name = Function.getSymName().str();
@@ -23,7 +25,9 @@ public:
     Result.allow_tf32 = Options.allow_tf32;
     Result.arch = std::string(Target.arch());
     if (Result.device == "cpu")
-      Result.required_cpu_features = {"avx2", "fma", "f16c"};
+      Result.required_cpu_features = Code.required_cpu_features.empty()
+                                         ? std::vector<std::string>{"avx2", "fma", "f16c"}
+                                         : Code.required_cpu_features;
     if (absl::Status Status = addArguments(); !Status.ok())
       return Status;
     addConstants();
@@ -35,6 +39,7 @@ public:
     if (absl::Status Status = addRefreshes(); !Status.ok())
       return Status;
     plan();
+    Result.code = std::move(Code.blobs);
     return std::move(Result);
   }
 
@@ -42,6 +47,7 @@ private:
   func::FuncOp Function;
   const runtime::Device &Target;
   const runtime::PlanOptions &Options;
+  codegen::GeneratedCode Code;
   StorageAssignment Storage;
   runtime::Program Result;
   llvm::DenseMap<Value, runtime::ValueId> Ids;
@@ -129,7 +135,24 @@ private:
       std::memcpy(Out + Index * Width, Raw.data() + (Elements.isSplat() ? 0 : Index * Width), Width);
   }
 
+  absl::Status addRegion(FusionOp Fusion) {
+    auto Call = Code.calls.find(Fusion);
+    if (Call == Code.calls.end())
+      return absl::InvalidArgumentError(
+          absl::StrCat("@", Function.getSymName().str(), ": no code was generated for an mpc.fusion"));
+    runtime::Instruction Instruction = regionInstruction(Fusion, Call->second, Storage.aliases(Fusion));
+    for (Value Operand : Fusion.getInputs())
+      Instruction.inputs.push_back(valueId(Operand));
+    // The code stores what the region yields, whether or not something reads it.
+    for (Value Output : Fusion.getOutputs())
+      Instruction.outputs.push_back(valueId(Output));
+    Result.instructions.push_back(std::move(Instruction));
+    return absl::OkStatus();
+  }
+
   absl::Status addInstruction(Operation *Op) {
+    if (auto Fusion = dyn_cast<FusionOp>(Op))
+      return addRegion(Fusion);
     runtime::Instruction Instruction;
     Instruction.kernel = Op->getName().stripDialect().str();
     Instruction.attributes = kernelAttributes(Op);
@@ -255,11 +278,16 @@ private:
 } // namespace
 
 absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const runtime::Device &Target,
-                                                const runtime::PlanOptions &Options) {
+                                                const runtime::PlanOptions &Options, codegen::GeneratedCode Code) {
   if (!Function.getBody().hasOneBlock())
     return absl::InvalidArgumentError(
         absl::StrCat("@", Function.getSymName().str(), " must be one block to become a Program"));
-  return Lowering(Function, Target, Options).run();
+  absl::StatusOr<runtime::Program> Result = Lowering(Function, Target, Options, std::move(Code)).run();
+  if (!Result.ok())
+    return Result;
+  if (absl::Status Written = Target.EndPlanning(Options); !Written.ok())
+    return Written;
+  return Result;
 }
 
 } // namespace mpc::compiler

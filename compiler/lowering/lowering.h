@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include "compiler/codegen/code_generator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/executable.h"
 #include "runtime/program.h"
@@ -14,9 +15,11 @@ inline constexpr llvm::StringLiteral OutputRole = "output";
 inline constexpr llvm::StringLiteral RecordRole = "record";
 
 /// Lowers \p Function, which must be one block of operations that \p Target has kernels for. State results update their
-/// argument in place where every other reader comes first; otherwise the Program copies and says why.
-/// Errors: UNIMPLEMENTED or INVALID_ARGUMENT naming the operation and its Cell path.
+/// argument in place where every other reader comes first; otherwise the Program copies and says why. \p Code is that
+/// of the function's regions; its blobs become the Program's. Errors: UNIMPLEMENTED or INVALID_ARGUMENT naming the
+/// operation and its Cell path.
 absl::StatusOr<runtime::Program> lowerToProgram(mlir::func::FuncOp Function, const runtime::Device &Target,
-                                                const runtime::PlanOptions &Options = {});
+                                                const runtime::PlanOptions &Options = {},
+                                                codegen::GeneratedCode Code = codegen::GeneratedCode());
 
 } // namespace mpc::compiler

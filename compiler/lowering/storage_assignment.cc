@@ -24,7 +24,7 @@ static std::string describe(Operation *Op) {
   return Text;
 }
 
-StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Device &Target) {
+StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Device &Target) : Target(Target) {
   for (Operation &Op : Function.getBody().front().without_terminator()) {
     if (isa<ConstantOp>(Op))
       continue;
@@ -56,7 +56,7 @@ StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Devic
   }
   for (Value Result : Function.getBody().front().getTerminator()->getOperands())
     Extend(root(Result), End);
-  reuseDyingOperands(Target);
+  reuseDyingOperands();
 }
 
 Value StorageAssignment::root(Value V) const {
@@ -70,15 +70,54 @@ std::pair<size_t, size_t> StorageAssignment::life(Value Root) const {
   return It == Lives.end() ? std::pair<size_t, size_t>(0, 0) : It->second;
 }
 
-std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const {
+std::vector<RegionAlias> StorageAssignment::aliases(FusionOp Fusion) const {
+  std::vector<RegionAlias> Pairs;
+  for (auto [Output, Written] : llvm::enumerate(Fusion.getOutputs()))
+    for (auto [Input, Read] : llvm::enumerate(Fusion.getInputs()))
+      if (root(Written) == root(Read))
+        Pairs.emplace_back(Output, Input);
+  return Pairs;
+}
+
+/// Whether the kernel of \p Op may write a result over an operand.
+static bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::Device &Target) {
+  if (auto Fusion = dyn_cast<FusionOp>(Op)) {
+    llvm::Expected<codegen::RegionPlan> Plan = codegen::RegionPlan::of(Fusion);
+    if (!Plan) {
+      llvm::consumeError(Plan.takeError());
+      return false;
+    }
+    return codegen::mayAlias(Fusion, *Plan, Result, Operand);
+  }
+  StringRef Kernel = Op->getName().stripDialect();
+  return Target.MayAlias(std::string_view(Kernel.data(), Kernel.size()), Result, Operand);
+}
+
+std::string StorageAssignment::obstacleInside(OpResult Update, Value Old) const {
   Operation *Writer = Update.getOwner();
   unsigned Index = Update.getResultNumber();
+  if (isa<FusionOp>(Writer)) {
+    for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
+      if (root(Operand) == Old && !mayAlias(Writer, Index, Other, Target))
+        return describe(Writer) + " reads the old value when it has begun to write the new one";
+    return "";
+  }
   if (!Writer->hasTrait<StateUpdate>())
     return describe(Writer) + " is no in-place update";
   // A shadow follows the parameter and has no operand of its own.
   bool Shadow = isShadow(Update);
   if (!Shadow && root(Writer->getOperand(Index)) != Old)
     return describe(Writer) + " does not update this state";
+  for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
+    if ((Shadow || Other != Index) && root(Operand) == Old)
+      return describe(Writer) + (Shadow ? " reads what it writes" : " reads the old value twice");
+  return "";
+}
+
+std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const {
+  Operation *Writer = Update.getOwner();
+  if (std::string Obstacle = obstacleInside(Update, Old); !Obstacle.empty())
+    return Obstacle;
   size_t WriterPosition = Position.lookup(Writer);
   for (Operation *Reader : Instructions) {
     if (Reader == Writer || Position.lookup(Reader) < WriterPosition)
@@ -87,9 +126,6 @@ std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const
       if (root(Operand) == Old)
         return describe(Reader) + " reads the old value after the update";
   }
-  for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
-    if ((Shadow || Other != Index) && root(Operand) == Old)
-      return describe(Writer) + (Shadow ? " reads what it writes" : " reads the old value twice");
   return "";
 }
 
@@ -122,9 +158,8 @@ void StorageAssignment::placeStateInPlace(func::FuncOp Function) {
   }
 }
 
-void StorageAssignment::reuseDyingOperands(const runtime::Device &Target) {
+void StorageAssignment::reuseDyingOperands() {
   for (auto [Index, Op] : llvm::enumerate(Instructions)) {
-    StringRef Kernel = Op->getName().stripDialect();
     for (OpResult Result : Op->getResults()) {
       if (root(Result) != Result || Result.use_empty())
         continue;
@@ -136,8 +171,7 @@ void StorageAssignment::reuseDyingOperands(const runtime::Device &Target) {
         bool Once = llvm::count_if(Op->getOperands(), [&](Value V) { return root(V) == Candidate; }) == 1;
         bool SameSpec = Operand.get().getType() == Result.getType() && Candidate.getType() == Result.getType();
         if (!Temporary || !Dies || !Once || !SameSpec ||
-            !Target.MayAlias(std::string_view(Kernel.data(), Kernel.size()), Result.getResultNumber(),
-                             Operand.getOperandNumber()))
+            !mayAlias(Op, Result.getResultNumber(), Operand.getOperandNumber(), Target))
           continue;
         Life->second.second = Lives.lookup(Result).second;
         Lives.erase(Result);

@@ -1,6 +1,7 @@
 // Which values share storage, and how long each storage lives.
 #pragma once
 
+#include "compiler/lowering/region_instruction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/executable.h"
 #include "llvm/ADT/DenseMap.h"
@@ -28,16 +29,21 @@ public:
   /// First and last instruction of a root's life. Function results live to the end.
   std::pair<size_t, size_t> life(mlir::Value Root) const;
   const std::vector<Copy> &copies() const { return Copies; }
+  /// Which outputs of a region are written over which of its inputs.
+  std::vector<RegionAlias> aliases(FusionOp Fusion) const;
 
   /// True if a function result with this role and name is state.
   static bool isState(llvm::StringRef Role);
 
 private:
   void placeStateInPlace(mlir::func::FuncOp Function);
-  void reuseDyingOperands(const runtime::Device &Target);
+  void reuseDyingOperands();
   /// Empty if result `Index` of `Update` may overwrite state argument `Old`, else the reason why not.
   std::string inPlaceObstacle(mlir::OpResult Update, mlir::Value Old) const;
+  /// The same of how \p Update's operation itself reads \p Old.
+  std::string obstacleInside(mlir::OpResult Update, mlir::Value Old) const;
 
+  const runtime::Device &Target;
   std::vector<mlir::Operation *> Instructions;
   llvm::DenseMap<mlir::Operation *, size_t> Position;
   llvm::DenseMap<mlir::Value, mlir::Value> Parent;

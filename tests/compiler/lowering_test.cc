@@ -1,4 +1,4 @@
-// What lowering makes of derived state.
+// What lowering makes of derived state, and what it asks of a device.
 #include "compiler/lowering/lowering.h"
 
 #include <gmock/gmock.h>
@@ -14,13 +14,13 @@ using ::testing::HasSubstr;
 
 const runtime::Device& Cpu() { return **runtime::GetDevice("cpu"); }
 
-absl::StatusOr<runtime::Program> Lower(std::string_view text) {
+absl::StatusOr<runtime::Program> Lower(std::string_view text, const runtime::Device& device = Cpu()) {
   const std::unique_ptr<mlir::MLIRContext> context = makeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
   EXPECT_TRUE(module);
   if (!module) return absl::InternalError("the test's module does not parse");
   absl::StatusOr<runtime::Program> program =
-      compiler::lowerToProgram(*module->getOps<mlir::func::FuncOp>().begin(), Cpu());
+      compiler::lowerToProgram(*module->getOps<mlir::func::FuncOp>().begin(), device);
   const absl::Status check = program.ok() ? runtime::CheckProgram(*program) : absl::OkStatus();
   EXPECT_TRUE(check.ok()) << check;
   return program;
@@ -91,6 +91,45 @@ TEST(Lowering, DerivedStateIsNamedAfterItsSourceAndType) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
     EXPECT_THAT(std::string(status.message()), HasSubstr(name));
   }
+}
+
+// The CPU, which counts plannings.
+class CountingDevice : public runtime::Device {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  absl::StatusOr<runtime::InstructionPlan> Plan(const runtime::Program& program,
+                                                const runtime::Instruction& instruction,
+                                                const runtime::PlanOptions& options) const override {
+    EXPECT_EQ(ended, 0);
+    ++planned;
+    return Cpu().Plan(program, instruction, options);
+  }
+  absl::Status EndPlanning(const runtime::PlanOptions&) const override {
+    ++ended;
+    return end_of_planning;
+  }
+  bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override {
+    return Cpu().MayAlias(kernel, output, input);
+  }
+  absl::StatusOr<std::unique_ptr<runtime::Executable>> Load(std::shared_ptr<const runtime::Program>,
+                                                            const runtime::StateStore&,
+                                                            const runtime::LoadOptions&) const override {
+    return absl::UnimplementedError("nothing runs here");
+  }
+
+  mutable int planned = 0, ended = 0;
+  absl::Status end_of_planning;
+};
+
+TEST(Lowering, PlanningEndsOnceAfterEveryInstruction) {
+  CountingDevice device;
+  const absl::StatusOr<runtime::Program> program = Lower(Step(), device);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_GE(device.planned, 3);
+  EXPECT_EQ(device.ended, 1);
+  CountingDevice full;
+  full.end_of_planning = absl::PermissionDeniedError("no place for choices");
+  EXPECT_EQ(Lower(Step(), full).status(), full.end_of_planning);
 }
 
 }  // namespace

@@ -5,18 +5,16 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
-#include "compiler/interpreter/interpreter.h"
 #include "compiler/module_impl.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
-#include "passes/pipelines.h"
 #include "tests/compiler/random_graph.h"
+#include "tests/compiler/random_step.h"
 #include "tests/cuda/emulated_kernel_device.h"
 #include "tests/kernels/acceptance.h"
 #include "tests/kernels/cpu_kernel_device.h"
@@ -31,23 +29,6 @@ using reference::Tensor;
 
 constexpr std::uint64_t kGraphs = 500;
 
-struct Setting {
-  std::string level;
-  std::string dtype;
-};
-
-Setting SettingOf(std::uint64_t seed) {
-  static constexpr const char* kLevels[] = {"O1", "O2", "O3", "auto", "O0"};
-  return {kLevels[seed % 5], (seed / 5) % 2 == 0 ? "f16" : "bf16"};
-}
-
-std::string Text(llvm::StringRef text) { return text.str(); }
-
-std::string ArgumentAttr(FuncOp function, unsigned index, llvm::StringRef name) {
-  auto attr = function.getArgAttrOfType<mlir::StringAttr>(index, name);
-  return attr ? Text(attr.getValue()) : "";
-}
-
 /// The step with a cast before every operand that asks for one, and its derivative: nothing moved, folded or merged.
 mlir::LogicalResult RunNaively(mlir::ModuleOp module, const Setting& setting) {
   mlir::PassManager manager(module.getContext());
@@ -59,67 +40,10 @@ mlir::LogicalResult RunNaively(mlir::ModuleOp module, const Setting& setting) {
   return manager.run(module);
 }
 
-mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, bool layout) {
-  mlir::PassManager manager(module.getContext());
-  TrainPipelineOptions options;
-  options.level = setting.level;
-  options.dtype = setting.dtype;
-  options.layout = layout;
-  buildTrainPipeline(manager, options);
-  return manager.run(module);
-}
-
-/// Values that depend on the argument's name alone; a parameter's shadow is the parameter rounded.
-Tensor ArgumentValue(FuncOp function, unsigned index) {
-  Tensor tensor;
-  tensor.spec = toTensorSpec(mlir::cast<mlir::RankedTensorType>(function.getArgument(index).getType()));
-  std::string name = ArgumentAttr(function, index, NameAttrName);
-  if (ArgumentAttr(function, index, RoleAttrName) == "derived") name = name.substr(0, name.rfind('.'));
-  std::seed_seq seed(name.begin(), name.end());
-  std::mt19937_64 random(seed);
-  const bool parameter = name[0] == 'p';
-  for (std::int64_t i = 0; i < tensor.spec.num_elements(); ++i) {
-    const double value = IsFloating(tensor.spec.dtype)
-                             ? std::normal_distribution<double>(0, parameter ? 0.5 : 1.0)(random)
-                             : static_cast<double>(std::uniform_int_distribution<int>(0, 2)(random));
-    tensor.values.push_back(reference::RoundTo(tensor.spec.dtype, reference::RoundTo(DType::kF32, value)));
-  }
-  return tensor;
-}
-
-std::vector<Tensor> ArgumentValues(FuncOp function) {
-  std::vector<Tensor> values;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) values.push_back(ArgumentValue(function, i));
-  return values;
-}
-
-FuncOp StepOf(compiler::Module& module) { return module.impl().module->lookupSymbol<FuncOp>("train_step"); }
-
-/// The results of the step by name.
-std::map<std::string, Tensor> Results(compiler::Module& module) {
-  FuncOp step = StepOf(module);
-  absl::StatusOr<std::vector<Tensor>> values = interpret(step, ArgumentValues(step));
-  EXPECT_TRUE(values.ok()) << values.status() << "\n" << module.Print();
-  std::map<std::string, Tensor> results;
-  for (unsigned i = 0; values.ok() && i < step.getNumResults(); ++i) {
-    auto name = step.getResultAttrOfType<mlir::StringAttr>(i, NameAttrName);
-    if (name) results[Text(name.getValue())] = (*values)[i];
-  }
-  return results;
-}
-
 std::int64_t CountCasts(compiler::Module& module) {
   std::int64_t casts = 0;
   module.impl().module->walk([&](CastOp) { ++casts; });
   return casts;
-}
-
-bool SameBits(const Tensor& a, const Tensor& b) {
-  if (!(a.spec == b.spec) || a.values.size() != b.values.size()) return false;
-  for (std::size_t i = 0; i < a.values.size(); ++i) {
-    if (a.values[i] != b.values[i] && !(std::isnan(a.values[i]) && std::isnan(b.values[i]))) return false;
-  }
-  return true;
 }
 
 // Moving, merging and folding casts, shadows and the layout of images change no bit of any result: casts move only
@@ -135,7 +59,8 @@ TEST(RandomGraphs, PassesKeepTheBitsOfNaiveCasts) {
       return mlir::success(diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error);
     });
     ASSERT_TRUE(mlir::succeeded(RunNaively(*naive.impl().module, setting)));
-    ASSERT_TRUE(mlir::succeeded(RunPipeline(*optimised.impl().module, setting, /*layout=*/seed % 2 == 0)));
+    ASSERT_TRUE(
+        mlir::succeeded(RunPipeline(*optimised.impl().module, setting, /*layout=*/seed % 2 == 0, /*fusion=*/false)));
     const std::map<std::string, Tensor> expected = Results(naive), actual = Results(optimised);
     ASSERT_FALSE(expected.empty());
     finite_losses += std::isfinite(expected.at("loss").values[0]);
@@ -154,7 +79,7 @@ TEST(RandomGraphs, PassesKeepTheBitsOfNaiveCasts) {
 /// The operation as a case of the table: its own types, nothing made low.
 op_cases::OpCase CaseOf(mlir::Operation& op) {
   op_cases::OpCase op_case;
-  op_case.op = Text(op.getName().stripDialect());
+  op_case.op = op.getName().stripDialect().str();
   op_case.name = op_case.op;
   op_case.attributes = kernelAttributes(&op);
   op_case.low = false;
@@ -193,7 +118,7 @@ TEST(RandomGraphs, KernelsMatchTheReferenceOnWhatPassesWrite) {
     mlir::ScopedDiagnosticHandler quiet(module.impl().context.get(), [](mlir::Diagnostic& diagnostic) {
       return mlir::success(diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error);
     });
-    ASSERT_TRUE(mlir::succeeded(RunPipeline(*module.impl().module, setting, /*layout=*/true)));
+    ASSERT_TRUE(mlir::succeeded(RunPipeline(*module.impl().module, setting, /*layout=*/true, /*fusion=*/false)));
     FuncOp step = StepOf(module);
     llvm::DenseMap<mlir::Value, Tensor> values;
     for (mlir::BlockArgument argument : step.getArguments()) {
@@ -214,7 +139,7 @@ TEST(RandomGraphs, KernelsMatchTheReferenceOnWhatPassesWrite) {
           out.push_back(element.convertToDouble());
         }
       } else {
-        const std::string name = Text(op.getName().stripDialect());
+        const std::string name = op.getName().stripDialect().str();
         ASSERT_NE(reference::Find(name), nullptr) << name;
         reference::Find(name)(kernelAttributes(&op), inputs, absl::MakeSpan(exact));
         for (const KernelDevice* device : {&CpuKernels(), &EmulatedKernels()}) {

@@ -21,19 +21,25 @@ using compiler::ValueHandle;
 
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : random_(seed) {}
+  enum class Kind { kMixed, kFusible };
+
+  Generator(std::uint64_t seed, Kind kind) : random_(seed), kind_(kind) {}
 
   compiler::Module Run() {
     builder_.BeginFunction("train_step", /*is_private=*/false);
     builder_.BeginFunction("forward", /*is_private=*/true);
-    pool_.push_back(Argument({DType::kF32, {2, 3, 6, 6}}, "image", "input"));
-    pool_.push_back(Argument({DType::kF32, {2, 5}}, "row", "input"));
+    if (kind_ == Kind::kMixed) {
+      pool_.push_back(Argument({DType::kF32, {2, 3, 6, 6}}, "image", "input"));
+      pool_.push_back(Argument({DType::kF32, {2, 5}}, "row", "input"));
+    } else {
+      pool_.push_back(Argument({DType::kF32, {Between(2, 24), Between(1, 40)}}, "row", "input"));
+    }
     const int operations = Between(6, 14);
     for (int i = 0; i < operations; ++i) {
       scope_.path = "net/op" + std::to_string(i);
       scope_.network = true;
       scope_.pin = Chance(0.06) ? std::optional(Chance(0.5) ? DType::kF16 : DType::kF32) : std::nullopt;
-      AddOperation();
+      kind_ == Kind::kMixed ? AddOperation() : AddFusible(Pick(2));
     }
     scope_.pin.reset();
     const TypedValue loss = AddLoss();
@@ -177,6 +183,43 @@ class Generator {
     AddElementwise(x);
   }
 
+  void AddFusible(const TypedValue& x) {
+    const Shape& shape = x.spec.shape;
+    const std::vector<std::int64_t> rows{0}, columns{1};
+    switch (Between(0, 11)) {
+      case 0:
+        return Keep("layer_norm", {x, Parameter({shape[1]}), Parameter({shape[1]})});
+      case 1:
+        return Keep("batch_norm_train", {x, Parameter({shape[1]}), Parameter({shape[1]})});
+      case 2:
+        return Keep(Chance(0.5) ? "softmax" : "log_softmax", {x});
+      case 3: {
+        const TypedValue mean = Emit("reduce_mean", {x}, {{"axes", columns}, {"keep_dims", true}})[0];
+        return Keep("sub", {x, mean});
+      }
+      case 4: {
+        const TypedValue sum = Emit("reduce_sum", {x}, {{"axes", rows}, {"keep_dims", Chance(0.5)}})[0];
+        return Keep("add", {x, sum});
+      }
+      case 5: {
+        const TypedValue largest = Emit("reduce_max", {x}, {{"axes", columns}, {"keep_dims", true}})[0];
+        return Keep("mul", {x, largest});
+      }
+      case 6: {
+        const TypedValue other = Partner(x);
+        return Keep("where", {Emit("greater", {x, other})[0], x, other});
+      }
+      case 7:
+        return Keep("clamp", {x}, {{"minimum", -1.5}, {"maximum", 1.25}});
+      case 8:
+        if (!Chance(0.4)) break;
+        return Keep("matmul", {x, Parameter({shape[1], Between(1, 40)})});
+      default:
+        break;
+    }
+    AddElementwise(x);
+  }
+
   void AddElementwise(const TypedValue& x) {
     static constexpr std::array<std::string_view, 8> kUnary = {"relu", "sigmoid", "tanh", "neg",
                                                                "gelu", "silu",    "abs",  "square"};
@@ -223,6 +266,7 @@ class Generator {
   }
 
   std::mt19937_64 random_;
+  Kind kind_;
   GraphBuilder builder_;
   Scope scope_;
   std::vector<ValueHandle> outer_;  ///< what the step passes to the network
@@ -232,6 +276,8 @@ class Generator {
 
 }  // namespace
 
-compiler::Module MakeRandomGraph(std::uint64_t seed) { return Generator(seed).Run(); }
+compiler::Module MakeRandomGraph(std::uint64_t seed) { return Generator(seed, Generator::Kind::kMixed).Run(); }
+
+compiler::Module MakeRandomFusibleGraph(std::uint64_t seed) { return Generator(seed, Generator::Kind::kFusible).Run(); }
 
 }  // namespace mpc::test

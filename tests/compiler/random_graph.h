@@ -13,4 +13,9 @@ namespace mpc::test {
 /// graphs.
 compiler::Module MakeRandomGraph(std::uint64_t seed);
 
+/// The same of operations that fusion puts into regions, with a few matrix products between them: chains and diamonds
+/// of element-wise work, broadcasts of rows and columns, casts, reductions along both axes, normalisation, softmax.
+/// Tensors have up to 24 rows of up to 40 elements.
+compiler::Module MakeRandomFusibleGraph(std::uint64_t seed);
+
 }  // namespace mpc::test

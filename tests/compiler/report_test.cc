@@ -5,6 +5,7 @@
 
 #include "compiler/dot_graph.h"
 #include "compiler/explanation.h"
+#include "compiler/fusion_table.h"
 #include "compiler/level_difference.h"
 #include "compiler/parse_module.h"
 #include "compiler/precision_table.h"
@@ -271,6 +272,90 @@ TEST(ParseModule, ReportsWhatTheVerifierSays) {
       "  return %0 : tensor<4x2xf32>\n}");
   EXPECT_EQ(module.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(module.status().message().find("inner extents"), std::string::npos) << module.status();
+}
+
+/// The operations of `kApart` with the last two in a region.
+constexpr char kApart[] = R"(
+func.func @predict(%x: tensor<8x16xbf16> {mpc.name = "x", mpc.role = "input"}, %w: tensor<16x16xbf16>) -> tensor<8x16xbf16> {
+  %m = mpc.matmul %x, %w {mpc.scope = #mpc.scope<path = "net/a">} : (tensor<8x16xbf16>, tensor<16x16xbf16>) -> tensor<8x16xbf16>
+  %s = mpc.add %m, %x {mpc.scope = #mpc.scope<path = "net/b">} : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xf32>
+  %c = mpc.cast %s : (tensor<8x16xf32>) -> tensor<8x16xbf16>
+  return %c : tensor<8x16xbf16>
+}
+)";
+constexpr char kFused[] = R"(
+func.func @predict(%x: tensor<8x16xbf16> {mpc.name = "x", mpc.role = "input"}, %w: tensor<16x16xbf16>) -> tensor<8x16xbf16> {
+  %m = mpc.matmul %x, %w {mpc.scope = #mpc.scope<path = "net/a">} : (tensor<8x16xbf16>, tensor<16x16xbf16>) -> tensor<8x16xbf16>
+  %y = mpc.fusion(%m, %x) {
+  ^bb0(%a: tensor<8x16xbf16>, %b: tensor<8x16xbf16>):
+    %s = mpc.add %a, %b {mpc.scope = #mpc.scope<path = "net/b">} : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xf32>
+    %c = mpc.cast %s : (tensor<8x16xf32>) -> tensor<8x16xbf16>
+    mpc.yield %c : tensor<8x16xbf16>
+  } {mpc.fusion_choice = {bytes_saved = 1024 : i64, left_out = ["matmul in net/a: it is not computed element by element"]},
+     mpc.scope = #mpc.scope<path = "net/b">} : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xbf16>
+  return %y : tensor<8x16xbf16>
+}
+)";
+
+TEST(FusionTable, HoldsOperationsPlacesBytesAndWhatWasLeftOut) {
+  const absl::StatusOr<FusionTable> table = TabulateFusion(Parse(kFused), "predict");
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_EQ(table->rows.size(), 1u);
+  const FusionRow& row = table->rows[0];
+  EXPECT_EQ(row.operations, (std::vector<std::string>{"add", "cast"}));
+  EXPECT_EQ(row.cells, (std::vector<std::string>{"net/b", ""}));
+  EXPECT_EQ(row.path, "net/b");
+  EXPECT_EQ(row.bytes, 3 * 8 * 16 * 2);
+  EXPECT_EQ(row.bytes_saved, 1024);
+  EXPECT_EQ(row.left_out, std::vector<std::string>{"matmul in net/a: it is not computed element by element"});
+  EXPECT_EQ(TabulateFusion(Parse(kApart), "predict")->rows.size(), 0u);
+  EXPECT_EQ(TabulateFusion(Parse(kFused), "train").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(FusionReport, FollowsTheOperations) {
+  const std::string report = ModuleReport(Parse(kFused));
+  EXPECT_NE(report.find("fusion (2 operations in 1 region, 1.0 KiB less moved a step)\n"), std::string::npos) << report;
+  EXPECT_NE(report.find("  1       add, cast   net/b  1.0 KiB\n"), std::string::npos) << report;
+  EXPECT_NE(report.find("  1       matmul in net/a: it is not computed element by element\n"), std::string::npos)
+      << report;
+  EXPECT_EQ(ModuleReport(Parse(kApart)).find("fusion"), std::string::npos);
+  EXPECT_NE(ModuleReportJson(Parse(kFused)).find("\"bytes_saved\": 1024"), std::string::npos);
+}
+
+TEST(PrecisionTable, SeesTheOperationsOfRegions) {
+  const absl::StatusOr<PrecisionTable> fused = TabulatePrecision(Parse(kFused), "predict");
+  const absl::StatusOr<PrecisionTable> apart = TabulatePrecision(Parse(kApart), "predict");
+  ASSERT_TRUE(fused.ok() && apart.ok());
+  ASSERT_EQ(fused->rows.size(), apart->rows.size());
+  for (std::size_t i = 0; i < apart->rows.size(); ++i) {
+    EXPECT_EQ(fused->rows[i].op, apart->rows[i].op);
+    EXPECT_EQ(fused->rows[i].path, apart->rows[i].path);
+  }
+  // What the cast narrows is known across the region's border.
+  ASSERT_NE(Find(*fused, CastKind::kActivation), nullptr);
+  EXPECT_EQ(Find(*fused, CastKind::kActivation)->where, std::vector<std::string>{"add in net/b"});
+  const Module from = Parse(kApart), to = Parse(kFused);
+  const absl::StatusOr<std::string> difference = LevelDifference({&from, "apart"}, {&to, "fused"}, "predict");
+  ASSERT_TRUE(difference.ok()) << difference.status();
+  EXPECT_NE(difference->find("operations (0 changed, 2 the same)"), std::string::npos) << *difference;
+}
+
+TEST(Explanation, NamesTheRegionOfAnOperation) {
+  const absl::StatusOr<std::string> text = ExplainPrecision(Parse(kFused), "predict", "add");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_NE(text->find("  computed in region 1 with cast\n"), std::string::npos) << *text;
+  EXPECT_EQ(ExplainPrecision(Parse(kFused), "predict", "matmul")->find("region"), std::string::npos);
+}
+
+TEST(DotGraph, DrawsTheOperationsOfRegionsWithTheirEdges) {
+  const absl::StatusOr<std::string> graph = DotGraph(Parse(kFused), "predict");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_NE(graph->find("label=\"add [region 1]\""), std::string::npos) << *graph;
+  EXPECT_NE(graph->find("label=\"f32 to bf16 [region 1]\""), std::string::npos) << *graph;
+  EXPECT_EQ(graph->find("fusion"), std::string::npos);
+  std::size_t edges = 0;
+  for (std::size_t at = graph->find(" -> "); at != std::string::npos; at = graph->find(" -> ", at + 1)) ++edges;
+  EXPECT_EQ(edges, 6u) << *graph;
 }
 
 }  // namespace

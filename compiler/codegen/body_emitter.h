@@ -1,0 +1,98 @@
+// The operations of a region at one element, or a vector of neighbours in one row: shared by every target.
+#pragma once
+
+#include "compiler/codegen/element_context.h"
+#include "compiler/codegen/region_plan.h"
+
+namespace mpc::codegen {
+
+/// Where the elements are that are being computed, and how memory is reached: given by a target's loop nest. Numbers
+/// that it returns have the lanes of the current position; values a row or Single may be scalars.
+class Position {
+public:
+  virtual ~Position() = default;
+  /// The stored elements of an input of the region, at this position, as its extent says, of `storageType`.
+  virtual llvm::Value *load(mlir::Value Input, Extent E) = 0;
+  /// The stored elements of \p V, a value of the body, where memory has them already: an output that an earlier phase
+  /// stored, a reduced result of an earlier sweep. Null: it is to be computed.
+  virtual llvm::Value *loadStored(mlir::Value V, Extent E) { return nullptr; }
+  /// Value \p Index of those that \p Op kept in a sweep before this function.
+  virtual Float loadKept(mlir::Operation *Op, unsigned Index) { llvm_unreachable("nothing was kept before"); }
+  /// Where the code of values of extent \p E goes: before an instruction that dominates every position that shares
+  /// them, so that they are computed once. Null: at the position.
+  virtual llvm::Instruction *anchor(Extent E) { return nullptr; }
+  virtual Long column() = 0;
+  virtual Long linearIndex() = 0;
+};
+
+/// Widening and rounding between storage types and f32, a matter of the target.
+class Conversion {
+public:
+  virtual ~Conversion() = default;
+  /// The bits (i16) of an f16 or bf16 to f32, exactly.
+  virtual Float widen(llvm::Value *Stored, mlir::Type StorageType) = 0;
+  /// f32 to the bits (i16) of an f16 or bf16, to nearest even; NaN stays NaN.
+  virtual llvm::Value *round(Float Value, mlir::Type StorageType) = 0;
+};
+
+/// The type in memory of one element of \p V: i1 is i8; f16 and bf16 are i16, their bits.
+llvm::Type *storageType(mlir::Value V);
+
+/// What adds nothing to an accumulator, and two accumulators as one: f32, or f64 for SumF64.
+llvm::Constant *identity(Combine How);
+llvm::Value *combine(Combine How, llvm::Value *A, llvm::Value *B);
+/// A term as it is combined: widened for SumF64.
+llvm::Value *accumulable(Combine How, Float Term);
+
+/// Emits the body of one region in one function. A value is emitted once a position; `moveTo` begins another position
+/// and forgets element values, while what reductions gave stays.
+class BodyEmitter {
+public:
+  BodyEmitter(const RegionPlan &Plan, Conversion &Convert) : Plan(Plan), Convert(Convert) {}
+
+  /// Values whose extent has an anchor in \p To stay known until `forget`.
+  void moveTo(Position &To);
+  /// The values of extent \p E are other ones from now on: another row, another column.
+  void forget(Extent E);
+
+  /// The stored form of \p V at the position: rounded, of `storageType`. Emits what it needs. It may be a scalar where
+  /// all lanes are equal.
+  llvm::Value *stored(mlir::Value V);
+
+  /// The terms of \p Step at the position, one an accumulator; a scalar where all lanes are equal.
+  llvm::SmallVector<Float, 2> terms(const RegionPlan::Step &Step);
+  /// From the accumulators' values (f64 for Combine::SumF64) to what the operation keeps and its reduced results, which
+  /// `stored` then knows. Row: scalars. Column: a vector of columns. All: a scalar.
+  void finish(const RegionPlan::Step &Step, llvm::ArrayRef<llvm::Value *> Accumulated);
+
+  /// What the steps of \p Op finished in this function keep, in order; a Position of a later function brings it back
+  /// (`loadKept`), for which `firstKept` says how many values earlier functions kept.
+  llvm::ArrayRef<Float> kept(mlir::Operation *Op) const;
+  /// Before the reductions of \p Op are finished again, at another place.
+  void forgetKept(mlir::Operation *Op) { Kept.erase(Op); }
+  void setFirstKept(mlir::Operation *Op, unsigned Count) { FirstKept[Op] = Count; }
+  unsigned firstKept(mlir::Operation *Op) const { return FirstKept.lookup(Op); }
+
+private:
+  class Context;
+  /// A value as it is stored and as operations compute with it (f32, i64 or i1); either may not have been emitted.
+  struct Element {
+    llvm::Value *Stored = nullptr;
+    llvm::Value *Number = nullptr;
+  };
+
+  Element evaluate(mlir::Value V);
+  Element *find(mlir::Value V);
+  llvm::Value *number(mlir::Value V);
+  void set(mlir::Value V, llvm::Value *Number, bool IsReduced);
+
+  const RegionPlan &Plan;
+  Conversion &Convert;
+  Position *Where = nullptr;
+  llvm::DenseMap<mlir::Value, Element> AtPosition;
+  llvm::DenseMap<mlir::Value, Element> Reduced;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Float, 4>> Kept;
+  llvm::DenseMap<mlir::Operation *, unsigned> FirstKept;
+};
+
+} // namespace mpc::codegen

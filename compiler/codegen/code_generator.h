@@ -1,0 +1,58 @@
+// The code of all regions of a function: generated in parallel, equal regions once, kept on disk.
+#pragma once
+
+#include "compiler/codegen/region_emitter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/program.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpc::codegen {
+
+/// How one region is called: what lowering writes into its instruction.
+struct GeneratedCall {
+  std::string kernel; ///< "generated.<name>", the name a hash of the region and the target
+  llvm::SmallVector<Stage, 3> stages;
+  size_t workspace_bytes = 0;
+};
+
+/// What generating cost and what came from where: for `--timing` and the report.
+struct CodeStatistics {
+  unsigned regions = 0;
+  unsigned distinct = 0;
+  unsigned from_cache = 0;
+  double emit_seconds = 0, optimise_seconds = 0, assemble_seconds = 0; ///< summed over threads
+};
+
+struct GeneratedCode {
+  llvm::DenseMap<mlir::Operation *, GeneratedCall> calls; ///< of every FusionOp
+  std::vector<runtime::CodeBlob> blobs;                   ///< "object" on the host, "ptx" for a GPU
+  CodeStatistics statistics;
+  std::vector<std::string> required_cpu_features; ///< that host code uses
+  std::vector<std::string> remarks; ///< what the user should know: a cache that cannot be written, once a process
+};
+
+struct CodeOptions {
+  /// Folder of the cache; empty: none. Entries are keyed by the region, the target and the version of mpc and LLVM;
+  /// written beside and renamed, so that processes may share it; one whose checksum is wrong is made again.
+  std::string cache_dir;
+  unsigned threads = 0; ///< that generate; 0: the processor's cores
+};
+
+/// MPC_CACHE_DIR where it is set ("off": none), else mpc's folder in the user's cache folder.
+std::string defaultCacheDir();
+
+/// What code for this processor is made for; Nvptx for "sm_80" and "sm_90". Errors: an unknown architecture.
+llvm::Expected<CodeTarget> hostTarget();
+llvm::Expected<CodeTarget> gpuTarget(llvm::StringRef Arch);
+/// The processor features that host code for \p Target takes, by the names of runtime/cpu/cpu_features.h.
+std::vector<std::string> requiredCpuFeatures(const CodeTarget &Target);
+
+/// Generates the code of every region of \p Function. Errors: a region that cannot be emitted, unresolved symbols.
+llvm::Expected<GeneratedCode> generateCode(mlir::func::FuncOp Function, const CodeTarget &Target,
+                                           const CodeOptions &Options);
+
+} // namespace mpc::codegen

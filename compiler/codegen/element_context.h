@@ -1,0 +1,49 @@
+// What an operation sees while the code of its elements is emitted.
+#pragma once
+
+#include "compiler/codegen/iteration_space.h"
+#include "compiler/codegen/number.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace mpc::codegen {
+
+/// The operands, reduced values and results of one operation, at one element (or a vector of neighbours). Implemented
+/// by the region emitter.
+class ElementContext {
+public:
+  virtual ~ElementContext() = default;
+
+  /// The element of a floating operand, widened to f32. An operand with one value a row or column gives that value.
+  virtual Float operand(unsigned Index) = 0;
+  /// The element of an integer operand (i32 or i64), as 64 bits.
+  virtual Long integerOperand(unsigned Index) = 0;
+  /// The element of an i1 operand.
+  virtual Bool boolOperand(unsigned Index) = 0;
+
+  /// Where the element is in its row, from 0.
+  virtual Long column() = 0;
+  /// Where the element is in the whole iteration space in row-major order, from 0. A vector of elements begins at a
+  /// multiple of its lanes in its row.
+  virtual Long linearIndex() = 0;
+  /// How many elements one accumulator of an \p Along reduction takes in.
+  virtual int64_t count(Axis Along) const = 0;
+
+  /// In emitTerms: the next accumulator's term.
+  virtual void addTerm(Float Term) = 0;
+  /// In emitFinish: accumulator \p Index of the step, and for Combine::SumF64 its f64 value.
+  virtual Float accumulated(unsigned Index) = 0;
+  virtual Double accumulatedF64(unsigned Index) = 0;
+  /// In emitFinish: keeps a value for what follows.
+  virtual void keep(Float Value) = 0;
+  /// The values that the emitFinish of all steps so far kept, in order.
+  virtual Float kept(unsigned Index) = 0;
+
+  /// The value of result \p Index: before rounding where it is floating.
+  virtual void setResult(unsigned Index, Float Value) = 0;
+  virtual void setResult(unsigned Index, Bool Value) = 0;
+  virtual void setResult(unsigned Index, Long Value) = 0;
+  /// Whether anything reads result \p Index.
+  virtual bool isUsed(unsigned Index) const = 0;
+};
+
+} // namespace mpc::codegen

@@ -1,0 +1,73 @@
+// Where a thread's elements are.
+#pragma once
+
+#include "compiler/codegen/gpu_function.h"
+
+namespace mpc::codegen {
+
+/// A place of one thread: `lanes` neighbours (0: a scalar), or what has one value a row, a column or at all.
+class GpuPosition : public Position {
+public:
+  GpuPosition(GpuFunction &F, unsigned Lanes) : F(F), Lanes(Lanes) {}
+
+  llvm::Value *load(mlir::Value Input, Extent E) override;
+  llvm::Value *loadStored(mlir::Value V, Extent E) override;
+  Float loadKept(mlir::Operation *Op, unsigned Index) override;
+  llvm::Instruction *anchor(Extent E) override { return E == Extent::Single ? F.entryAnchor() : nullptr; }
+
+  /// Elements of \p T from \p Base on as \p E says.
+  llvm::Value *loadFrom(llvm::Value *Base, llvm::Type *T, Extent E);
+  void storeTo(llvm::Value *Base, llvm::Value *V, Extent E);
+  /// Loads what later positions with these elements use, before anything computes: the loads are under way together.
+  void preload(llvm::ArrayRef<mlir::Value> Elements);
+
+  unsigned lanes() const { return Lanes; }
+
+protected:
+  /// The index of the first of `lanes` neighbours, of the only element, or (a vector) of each element.
+  virtual llvm::Value *indexOf(Extent E) = 0;
+  Long wide(llvm::Value *Index);
+  /// First, First + 1, ... for each lane.
+  llvm::Value *eachLane(llvm::Value *First);
+
+  GpuFunction &F;
+  unsigned Lanes;
+  llvm::DenseMap<mlir::Value, llvm::Value *> Loaded;
+};
+
+/// Neighbours in one row. A null row or column: only what needs none is asked for.
+class RowPosition final : public GpuPosition {
+public:
+  RowPosition(GpuFunction &F, llvm::Value *Row, llvm::Value *Column, unsigned Lanes,
+              llvm::Instruction *ColumnAnchor = nullptr)
+      : GpuPosition(F, Lanes), Row(Row), Column(Column), ColumnAnchor(ColumnAnchor) {}
+
+  llvm::Instruction *anchor(Extent E) override {
+    return E == Extent::PerColumn ? ColumnAnchor : GpuPosition::anchor(E);
+  }
+  Long column() override { return wide(eachLane(Column)); }
+  Long linearIndex() override { return wide(eachLane(indexOf(Extent::Full))); }
+
+private:
+  llvm::Value *indexOf(Extent E) override;
+
+  llvm::Value *Row, *Column;
+  llvm::Instruction *ColumnAnchor; ///< where the columns of all positions that share it are known
+};
+
+/// Neighbours in row-major order, which may lie in two rows.
+class FlatPosition final : public GpuPosition {
+public:
+  FlatPosition(GpuFunction &F, llvm::Value *First, unsigned Lanes);
+
+  Long column() override;
+  Long linearIndex() override { return wide(eachLane(First)); }
+
+private:
+  llvm::Value *indexOf(Extent E) override;
+
+  llvm::Value *First;
+  bool InOneRow;
+};
+
+} // namespace mpc::codegen

@@ -1,0 +1,43 @@
+// The kernels that a region becomes on a GPU: one a sweep, and those that combine what the blocks of a sweep leave.
+#pragma once
+
+#include "compiler/codegen/gpu_position.h"
+
+namespace mpc::codegen {
+
+/// What the blocks of a sweep leave in the workspace, an array an accumulator: [parts, columns] of columns, [parts] of
+/// everything. No parts: nothing is left to combine.
+struct Partials {
+  llvm::SmallVector<size_t> columns, all;
+  int64_t columnParts = 0, allParts = 0;
+};
+
+/// Emit the kernel of sweep \p S; \p Next comes after it. A sweep of one block finishes its reductions itself.
+Partials emitFlatSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T);
+Partials emitRowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T);
+
+/// Combine the parts of \p Steps in their order, finish them, and store the results that \p Next knows when it begins.
+/// Without steps they only store.
+void emitColumnCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
+                           const Partials &Left);
+void emitCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
+                     const Partials &Left);
+
+/// Finish \p Steps from the values of their accumulators. What they keep, their results and those that \p Next knows
+/// when it begins are stored: by the threads that are \p Inside, for column \p Column; by the block's first thread.
+void finishColumn(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next, llvm::Value *Column,
+                  llvm::Value *Inside, llvm::ArrayRef<llvm::Value *> Values);
+void finishAll(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
+               llvm::ArrayRef<llvm::Value *> Values);
+
+/// A block of \p Teams teams of \p Lanes threads, each with neighbouring columns for each accumulator: combines the
+/// teams' values of each column, the first team's first. `Use(offset, inside, values)` gets the scalars of a column of
+/// the team's, where `inside` is true.
+using UseOfColumn = llvm::function_ref<void(llvm::Value *, llvm::Value *, llvm::ArrayRef<llvm::Value *>)>;
+void combineTeams(GpuFunction &F, llvm::ArrayRef<Accumulator> Accumulators, llvm::ArrayRef<llvm::Value *> Values,
+                  unsigned Lanes, unsigned Teams, UseOfColumn Use);
+
+/// \p Term as accumulator \p A takes it, with \p Lanes lanes: nothing where \p Mask is false.
+llvm::Value *maskedTerm(const Accumulator &A, Float Term, llvm::Value *Mask, unsigned Lanes);
+
+} // namespace mpc::codegen

@@ -1,0 +1,16 @@
+// f16 and bf16 to and from f32 on the host, in vector registers.
+#pragma once
+
+#include "compiler/codegen/body_emitter.h"
+
+namespace mpc::codegen {
+
+/// f16 by the processor's conversions (F16C), bf16 by integer arithmetic: what kernels/cpu/convert.h does. The
+/// processor's own bf16 conversion would flush subnormal numbers.
+class HostConversion final : public Conversion {
+public:
+  Float widen(llvm::Value *Stored, mlir::Type StorageType) override;
+  llvm::Value *round(Float Value, mlir::Type StorageType) override;
+};
+
+} // namespace mpc::codegen

@@ -1,0 +1,126 @@
+#include "compiler/codegen/host_function.h"
+
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
+
+namespace mpc::codegen {
+
+HostFunction::HostFunction(llvm::Module &Module, llvm::StringRef Name, const CodeTarget &Target)
+    : B(Module.getContext()), Scope(B) {
+  llvm::Type *Pointer = B.getPtrTy();
+  auto *Type = llvm::FunctionType::get(B.getVoidTy(), {Pointer, Pointer, B.getInt64Ty()}, /*isVarArg=*/false);
+  F = llvm::Function::Create(Type, llvm::Function::ExternalLinkage, Name, Module);
+  F->addFnAttr(llvm::Attribute::NoUnwind);
+  F->addFnAttr("target-cpu", Target.cpu);
+  if (!Target.features.empty())
+    F->addFnAttr("target-features", Target.features);
+  F->addFnAttr("prefer-vector-width", std::to_string(Target.vector_bits));
+  F->addFnAttr("min-legal-vector-width", std::to_string(Target.vector_bits));
+  B.SetInsertPoint(llvm::BasicBlock::Create(B.getContext(), "entry", F));
+  Entry = placeAnchor();
+}
+
+void HostFunction::finish() {
+  // Other threads see streamed stores only after a fence.
+  if (Streams)
+    B.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {});
+  B.CreateRetVoid();
+  llvm::DominatorTree Tree(*F);
+  llvm::PromoteMemToReg(Variables, Tree);
+}
+
+llvm::Value *HostFunction::operand(unsigned Index) {
+  llvm::Value *&Known = Operands[Index];
+  if (!Known) {
+    llvm::IRBuilderBase::InsertPointGuard Guard(B);
+    B.SetInsertPoint(Entry);
+    Known = B.CreateLoad(B.getPtrTy(), B.CreateConstGEP1_64(B.getPtrTy(), F->getArg(0), Index));
+  }
+  return Known;
+}
+
+llvm::Value *HostFunction::workspace(size_t Offset) {
+  return B.CreateConstGEP1_64(B.getInt8Ty(), F->getArg(1), static_cast<int64_t>(Offset));
+}
+
+llvm::AllocaInst *HostFunction::variable(llvm::Type *T) {
+  llvm::IRBuilderBase::InsertPointGuard Guard(B);
+  B.SetInsertPoint(&F->getEntryBlock(), F->getEntryBlock().begin());
+  return Variables.emplace_back(B.CreateAlloca(T));
+}
+
+llvm::AllocaInst *HostFunction::buffer(llvm::Type *T, uint64_t Count) {
+  llvm::IRBuilderBase::InsertPointGuard Guard(B);
+  B.SetInsertPoint(&F->getEntryBlock(), F->getEntryBlock().begin());
+  llvm::AllocaInst *Memory = B.CreateAlloca(llvm::ArrayType::get(T, Count));
+  Memory->setAlignment(llvm::Align(64));
+  return Memory;
+}
+
+void HostFunction::stream(llvm::Value *Value, llvm::Value *Address) {
+  llvm::DataLayout Layout = F->getParent()->getDataLayout();
+  llvm::StoreInst *Store = B.CreateAlignedStore(Value, Address, llvm::Align(Layout.getTypeStoreSize(Value->getType())));
+  llvm::Metadata *One = llvm::ConstantAsMetadata::get(B.getInt32(1));
+  Store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(B.getContext(), One));
+  Streams = true;
+}
+
+llvm::Instruction *HostFunction::placeAnchor() {
+  auto *Next = llvm::BasicBlock::Create(B.getContext(), "", F);
+  llvm::Instruction *Anchor = B.CreateBr(Next);
+  B.SetInsertPoint(Next);
+  return Anchor;
+}
+
+void HostFunction::loop(llvm::Value *Begin, llvm::Value *End, int64_t Step,
+                        llvm::function_ref<void(llvm::Value *)> Body) {
+  auto *First = llvm::dyn_cast<llvm::ConstantInt>(Begin), *Last = llvm::dyn_cast<llvm::ConstantInt>(End);
+  bool Known = First && Last;
+  int64_t Distance = Known ? Last->getSExtValue() - First->getSExtValue() : 0;
+  if (Known && Distance <= 0)
+    return;
+  if (Known && Distance <= Step)
+    return Body(Begin);
+
+  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "loop", F);
+  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
+  llvm::BasicBlock *Before = B.GetInsertBlock();
+  if (Known)
+    B.CreateBr(Inside);
+  else
+    B.CreateCondBr(B.CreateICmpSLT(Begin, End), Inside, After);
+  B.SetInsertPoint(Inside);
+  llvm::PHINode *I = B.CreatePHI(B.getInt64Ty(), 2);
+  I->addIncoming(Begin, Before);
+  Body(I);
+  llvm::Value *Next = B.CreateNSWAdd(I, index(Step));
+  I->addIncoming(Next, B.GetInsertBlock());
+  B.CreateCondBr(B.CreateICmpSLT(Next, End), Inside, After);
+  B.SetInsertPoint(After);
+}
+
+void HostFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) {
+  if (auto *Known = llvm::dyn_cast<llvm::ConstantInt>(Condition)) {
+    if (Known->isOne())
+      Body();
+    return;
+  }
+  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "if", F);
+  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
+  B.CreateCondBr(Condition, Inside, After);
+  B.SetInsertPoint(Inside);
+  Body();
+  B.CreateBr(After);
+  B.SetInsertPoint(After);
+}
+
+llvm::Constant *firstLanes(unsigned Lanes, unsigned Count) {
+  llvm::IRBuilder<> &B = EmissionScope::builder();
+  llvm::SmallVector<llvm::Constant *> Mask;
+  for (unsigned Lane = 0; Lane < Lanes; ++Lane)
+    Mask.push_back(B.getInt1(Lane < Count));
+  return llvm::ConstantVector::get(Mask);
+}
+
+} // namespace mpc::codegen

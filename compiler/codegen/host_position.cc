@@ -1,0 +1,188 @@
+#include "compiler/codegen/host_position.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace mpc::codegen {
+
+static llvm::Align alignOf(llvm::Type *T) { return llvm::Align(T->getScalarSizeInBits() / 8); }
+
+void HostPosition::setRow(llvm::Value *At) {
+  Row = At;
+  Start = F.builder().CreateMul(Row, F.index(Region.schedule.width));
+}
+
+void HostPosition::setColumn(llvm::Value *At, llvm::Constant *Lanes) {
+  Column = At;
+  Mask = Lanes;
+  KeptHere.clear();
+}
+
+llvm::Value *HostPosition::loadVector(llvm::Type *T, llvm::Value *Address) const {
+  auto *Vector = llvm::FixedVectorType::get(T, Region.schedule.lanes);
+  if (!Mask)
+    return F.builder().CreateAlignedLoad(Vector, Address, alignOf(T));
+  return F.builder().CreateMaskedLoad(Vector, Address, alignOf(T), Mask, llvm::Constant::getNullValue(Vector));
+}
+
+void HostPosition::storeVector(llvm::Value *Value, llvm::Value *Address) const {
+  llvm::IRBuilder<> &B = F.builder();
+  Value = lanes(Value);
+  if (!Mask)
+    B.CreateAlignedStore(Value, Address, alignOf(Value->getType()));
+  else if (!Mask->getAggregateElement(1u)->isOneValue())
+    // One lane. LLVM 22 would store it as wide as it was before it was truncated.
+    B.CreateAlignedStore(B.CreateExtractElement(Value, uint64_t(0)), Address, alignOf(Value->getType()));
+  else
+    B.CreateMaskedStore(Value, Address, alignOf(Value->getType()), Mask);
+}
+
+llvm::Value *HostPosition::address(llvm::Type *T, llvm::Value *Base, Extent E) const {
+  llvm::IRBuilder<> &B = F.builder();
+  switch (E) {
+  case Extent::Full:
+    return B.CreateGEP(T, Base, B.CreateAdd(Start, Column));
+  case Extent::PerRow:
+    return B.CreateGEP(T, Base, Row);
+  case Extent::PerColumn:
+    return B.CreateGEP(T, Base, Column);
+  case Extent::Single:
+    return Base;
+  }
+  llvm_unreachable("an extent");
+}
+
+llvm::Value *HostPosition::loadFrom(llvm::Type *T, llvm::Value *Base, Extent E) const {
+  llvm::Value *Address = address(T, Base, E);
+  if (E == Extent::Full || E == Extent::PerColumn)
+    return loadVector(T, Address);
+  return F.builder().CreateAlignedLoad(T, Address, alignOf(T));
+}
+
+static void storeAt(const HostPosition &P, llvm::IRBuilder<> &B, llvm::Value *Value, llvm::Value *Address, Extent E) {
+  if (E == Extent::Full || E == Extent::PerColumn)
+    P.storeVector(Value, Address);
+  else
+    B.CreateAlignedStore(Value, Address, alignOf(Value->getType()));
+}
+
+bool HostPosition::isStreamed(const RegionOutputs::Output &O, llvm::Value *Value) const {
+  const HostSchedule &S = Region.schedule;
+  unsigned ElementBytes = Value->getType()->getScalarSizeInBits() / 8;
+  bool InLastPhase = O.when.phase + 1 == Region.plan.numPhases(O.when.sweep);
+  return S.streams && O.extent == Extent::Full && InLastPhase && !Mask && S.width * ElementBytes % 64 == 0;
+}
+
+void HostPosition::store(const RegionOutputs::Output &O, llvm::Value *Value) const {
+  llvm::Value *Base = F.operand(Region.fusion.getInputs().size() + O.index);
+  llvm::Value *Address = address(Value->getType()->getScalarType(), Base, O.extent);
+  if (isStreamed(O, Value))
+    F.stream(lanes(Value), Address);
+  else
+    storeAt(*this, F.builder(), Value, Address, O.extent);
+}
+
+void HostPosition::store(HostWorkspace::Slot Slot, llvm::Value *Value) const {
+  llvm::Value *Base = F.workspace(Slot.offset);
+  storeAt(*this, F.builder(), Value, address(Value->getType()->getScalarType(), Base, Slot.extent), Slot.extent);
+}
+
+llvm::Value *HostPosition::load(Value Input, Extent E) {
+  llvm::Type *T = storageType(Input);
+  if (llvm::Value *Spread = SpreadValues.lookup(Input))
+    return loadFrom(T, Spread, E);
+  return loadFrom(T, F.operand(cast<BlockArgument>(Input).getArgNumber()), E);
+}
+
+llvm::Value *HostPosition::loadStored(Value V, Extent E) {
+  llvm::Type *T = storageType(V);
+  if (llvm::Value *Spread = SpreadValues.lookup(V))
+    return loadFrom(T, Spread, E);
+  if (const RegionOutputs::Output *O = Region.outputs.storedBefore(V, Now))
+    return loadFrom(T, F.operand(Region.fusion.getInputs().size() + O->index), E);
+  if (std::optional<HostWorkspace::Slot> Slot = Region.workspace.reduced(V))
+    return loadFrom(T, F.workspace(Slot->offset), E);
+  return nullptr;
+}
+
+Float HostPosition::loadKept(Operation *Op, unsigned Index) {
+  llvm::Value *&Known = KeptHere[{Op, Index}];
+  if (!Known) {
+    std::optional<HostWorkspace::Slot> Slot = Region.workspace.kept(Op)[Index];
+    assert(Slot && "what a row kept is not used in a later sweep");
+    llvm::IRBuilder<> &B = F.builder();
+    llvm::IRBuilderBase::InsertPointGuard Guard(B);
+    if (llvm::Instruction *Anchor = anchor(Slot->extent))
+      B.SetInsertPoint(Anchor);
+    llvm::Value *Spread = SpreadKept.lookup({Op, Index});
+    Known = loadFrom(B.getFloatTy(), Spread ? Spread : F.workspace(Slot->offset), Slot->extent);
+  }
+  return Float(Known);
+}
+
+Long HostPosition::iota(llvm::Value *First) const {
+  SmallVector<uint64_t> Lanes(Region.schedule.lanes);
+  std::iota(Lanes.begin(), Lanes.end(), 0);
+  return Long(First) + Long(llvm::ConstantDataVector::get(F.builder().getContext(), Lanes));
+}
+
+Long HostPosition::column() {
+  if (Region.schedule.width == Region.schedule.columns)
+    return iota(Column);
+  llvm::Value *Linear = linearIndex().value();
+  return Long(F.builder().CreateURem(Linear, lanes(F.index(Region.schedule.columns))));
+}
+
+Long HostPosition::linearIndex() { return iota(F.builder().CreateAdd(Start, Column)); }
+
+llvm::Value *HostPosition::spreadFrom(llvm::Type *T, llvm::Value *Base) {
+  llvm::IRBuilder<> &B = F.builder();
+  const HostSchedule &S = Region.schedule;
+  // Each copy is written in whole vectors; what is too much, the next one overwrites.
+  llvm::Value *Buffer = F.buffer(T, S.width + S.lanes);
+  F.loop(F.index(0), F.index(S.copies), 1, [&](llvm::Value *Copy) {
+    llvm::Value *Target = B.CreateGEP(T, Buffer, B.CreateMul(Copy, F.index(S.columns)));
+    auto Move = [&](llvm::Value *At, llvm::Constant *Lanes) {
+      setColumn(At, Lanes);
+      llvm::Value *Source = loadVector(T, B.CreateGEP(T, Base, At));
+      setColumn(At, nullptr);
+      storeVector(Source, B.CreateGEP(T, Target, At));
+    };
+    int64_t Tail = S.columns % S.lanes;
+    F.loop(F.index(0), F.index(S.columns - Tail), S.lanes, [&](llvm::Value *At) { Move(At, nullptr); });
+    if (Tail != 0)
+      Move(F.index(S.columns - Tail), firstLanes(S.lanes, Tail));
+  });
+  return Buffer;
+}
+
+void HostPosition::spreadColumns() {
+  if (Region.schedule.copies == 1)
+    return;
+  llvm::SetVector<Value> Inputs;
+  for (unsigned Phase = 0; Phase < Region.plan.numPhases(Now.sweep); ++Phase)
+    Inputs.insert_range(Region.outputs.inputsRead({Now.sweep, Phase}));
+  for (Value Input : Inputs)
+    if (Region.plan.extent(Input) == Extent::PerColumn)
+      SpreadValues[Input] = spreadFrom(storageType(Input), F.operand(cast<BlockArgument>(Input).getArgNumber()));
+  for (Operation *Op : Region.plan.body()) {
+    for (auto [Index, Slot] : llvm::enumerate(Region.workspace.kept(Op)))
+      if (Slot && Slot->extent == Extent::PerColumn)
+        SpreadKept[{Op, static_cast<unsigned>(Index)}] =
+            spreadFrom(F.builder().getFloatTy(), F.workspace(Slot->offset));
+    for (Value Result : Op->getResults()) {
+      if (Region.plan.extent(Result) != Extent::PerColumn || Result.use_empty())
+        continue;
+      llvm::Value *Base = nullptr;
+      if (const RegionOutputs::Output *O = Region.outputs.storedBefore(Result, Now))
+        Base = F.operand(Region.fusion.getInputs().size() + O->index);
+      else if (std::optional<HostWorkspace::Slot> Slot = Region.workspace.reduced(Result))
+        Base = F.workspace(Slot->offset);
+      if (Base)
+        SpreadValues[Result] = spreadFrom(storageType(Result), Base);
+    }
+  }
+}
+
+} // namespace mpc::codegen

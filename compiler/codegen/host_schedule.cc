@@ -1,0 +1,89 @@
+#include "compiler/codegen/host_schedule.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace mpc::codegen {
+
+// What a tile reads and writes, about: below the second-level cache, above what starting a tile costs.
+static constexpr int64_t TileBytes = 64 * 1024;
+// Rows of the loops that are made of several: at least this wide, so that starting a row costs little, and at most that
+// wide, for what is spread over a row lies on the stack.
+static constexpr int64_t MergedWidth = 64;
+static constexpr int64_t WidestMerged = 1024;
+// The partial sums of a tile are written and read again: at most this share of what it reads; their number is bounded.
+static constexpr int64_t RowsPerPartial = 64;
+static constexpr int64_t MostPartials = 64;
+
+// Traffic of which a last-level cache keeps nothing for what comes next. Stores around the caches then save reading the
+// lines that they overwrite.
+static constexpr int64_t StreamedBytes = 256 * 1024 * 1024;
+
+static int64_t bytesPerElement(FusionOp Fusion, const RegionPlan &Plan) {
+  int64_t Bytes = 0;
+  auto Add = [&](Value V) {
+    if (Plan.extent(V) == Extent::Full)
+      Bytes += llvm::divideCeil(cast<RankedTensorType>(V.getType()).getElementTypeBitWidth(), 8);
+  };
+  llvm::for_each(Fusion.getBody().front().getArguments(), Add);
+  llvm::for_each(Fusion.getBody().front().getTerminator()->getOperands(), Add);
+  return std::max<int64_t>(Bytes, 1);
+}
+
+static bool reduces(const RegionPlan &Plan, Axis Along) {
+  return llvm::any_of(Plan.steps(), [&](const RegionPlan::Step &S) { return S.reduction.axis == Along; });
+}
+
+static bool hasExtent(FusionOp Fusion, const RegionPlan &Plan, Extent E) {
+  auto Has = [&](Value V) { return Plan.extent(V) == E; };
+  return llvm::any_of(Fusion.getBody().front().getArguments(), Has) ||
+         llvm::any_of(Plan.body(), [&](Operation *Op) { return llvm::any_of(Op->getResults(), Has); });
+}
+
+// How many of the region's rows make one of the loops'.
+static int64_t mergedRows(int64_t Rows, int64_t Columns, int64_t Lanes) {
+  int64_t Copies = Lanes / std::gcd(Columns, Lanes);
+  if (Columns * Copies < MergedWidth)
+    Copies *= llvm::divideCeil(MergedWidth, Columns * Copies);
+  return Columns * Copies > WidestMerged ? 1 : std::min(Rows, Copies);
+}
+
+HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const CodeTarget &Target) {
+  bool ReducesRows = reduces(Plan, Axis::Row), ReducesColumns = reduces(Plan, Axis::Column);
+  bool HasRows = ReducesRows || hasExtent(Fusion, Plan, Extent::PerRow);
+  bool HasColumns = ReducesColumns || hasExtent(Fusion, Plan, Extent::PerColumn);
+  int64_t Bytes = bytesPerElement(Fusion, Plan);
+
+  HostSchedule S;
+  S.lanes = Target.vector_bits / 32;
+  S.columns = Plan.columns();
+  S.streams = Plan.elements() * Bytes > StreamedBytes;
+  if (!HasRows && !HasColumns) {
+    S.width = std::min<int64_t>(Plan.elements(), llvm::bit_floor<uint64_t>(TileBytes / Bytes));
+  } else {
+    S.copies = HasRows ? 1 : mergedRows(Plan.rows(), Plan.columns(), S.lanes);
+    S.width = S.columns * S.copies;
+  }
+  S.rows = llvm::divideCeil(Plan.elements(), S.width);
+  S.lastWidth = Plan.elements() - (S.rows - 1) * S.width;
+
+  S.rowsPerTile = std::max<int64_t>(1, TileBytes / (S.width * Bytes));
+  if (ReducesColumns)
+    S.rowsPerTile = std::max(
+        {S.rowsPerTile, RowsPerPartial / S.copies, static_cast<int64_t>(llvm::divideCeil(S.rows, MostPartials))});
+  S.rowsPerTile = std::min(S.rowsPerTile, S.rows);
+
+  S.columnsPerTile = S.width;
+  // What a row gives is stored by one tile.
+  bool GivesRows = ReducesRows || llvm::any_of(Fusion.getBody().front().getTerminator()->getOperands(),
+                                               [&](Value V) { return Plan.extent(V) == Extent::PerRow; });
+  if (int64_t Column = S.rowsPerTile * Bytes; !GivesRows && S.width * Column > 2 * TileBytes)
+    S.columnsPerTile =
+        std::min<int64_t>(S.width, std::max<int64_t>(256, llvm::bit_floor<uint64_t>(TileBytes / Column)));
+  return S;
+}
+
+} // namespace mpc::codegen

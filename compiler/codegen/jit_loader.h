@@ -1,0 +1,15 @@
+// Relocatable code, loaded in the process that made it.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+namespace mpc::codegen {
+
+/// Lets runtime::LoadCode load blobs of format "object": sections are placed and relocated, nothing is compiled.
+/// Further calls change nothing.
+void registerObjectLoader();
+
+/// Lets code that is loaded from now on call \p Function by \p Name: the functions of gpu_builtins.h, for an emulation.
+void provideFunction(llvm::StringRef Name, void *Function);
+
+} // namespace mpc::codegen

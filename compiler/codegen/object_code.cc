@@ -1,0 +1,136 @@
+#include "compiler/codegen/object_code.h"
+
+#include "compiler/codegen/gpu_builtins.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <chrono>
+#include <mutex>
+
+namespace mpc::codegen {
+
+static constexpr llvm::StringRef MemoryFunctions[] = {"memcpy", "memset"};
+static constexpr llvm::StringRef EmulationFunctions[] = {
+    "memcpy", "memset", gpu_builtins::Thread, gpu_builtins::Barrier, gpu_builtins::ShuffleXor, gpu_builtins::Shared};
+
+llvm::ArrayRef<llvm::StringRef> providedSymbols(Backend Target) {
+  return Target == Backend::Emulated ? llvm::ArrayRef<llvm::StringRef>(EmulationFunctions)
+                                     : llvm::ArrayRef<llvm::StringRef>(MemoryFunctions);
+}
+
+using Clock = std::chrono::steady_clock;
+
+static double secondsSince(Clock::time_point Start) {
+  return std::chrono::duration<double>(Clock::now() - Start).count();
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const CodeTarget &Target) {
+  static std::once_flag Initialised;
+  std::call_once(Initialised, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  llvm::Triple Triple(Target.triple);
+  std::string Message;
+  const llvm::Target *Found = llvm::TargetRegistry::lookupTarget(Triple, Message);
+  if (!Found)
+    return llvm::createStringError(Message);
+  llvm::TargetOptions Options;
+  Options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> Machine(Found->createTargetMachine(Triple, Target.cpu, Target.features, Options,
+                                                                          llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                          llvm::CodeGenOptLevel::Default));
+  if (!Machine)
+    return llvm::createStringError("LLVM makes no code for '" + Target.triple + "'");
+  return Machine;
+}
+
+static void optimise(llvm::Module &Module, llvm::TargetMachine &Machine) {
+  // The emitter's loops are vectors already.
+  llvm::PipelineTuningOptions Tuning;
+  Tuning.LoopVectorization = false;
+  Tuning.LoopInterleaving = false;
+  Tuning.SLPVectorization = false;
+  llvm::PassBuilder Builder(&Machine, Tuning);
+  // Loops may become calls of what is provided, and of nothing else.
+  llvm::TargetLibraryInfoImpl Library(Machine.getTargetTriple());
+  Library.disableAllFunctions();
+  Library.setAvailable(llvm::LibFunc_memcpy);
+  Library.setAvailable(llvm::LibFunc_memset);
+  llvm::LoopAnalysisManager Loops;
+  llvm::FunctionAnalysisManager Functions;
+  llvm::CGSCCAnalysisManager Components;
+  llvm::ModuleAnalysisManager Modules;
+  Functions.registerPass([&] { return llvm::TargetLibraryAnalysis(Library); });
+  Builder.registerModuleAnalyses(Modules);
+  Builder.registerCGSCCAnalyses(Components);
+  Builder.registerFunctionAnalyses(Functions);
+  Builder.registerLoopAnalyses(Loops);
+  Builder.crossRegisterProxies(Loops, Functions, Components, Modules);
+  Builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(Module, Modules);
+}
+
+static llvm::Error checkUndefinedSymbols(llvm::StringRef Object, Backend Target) {
+  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> File =
+      llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(Object, "generated code"));
+  if (!File)
+    return File.takeError();
+  llvm::SmallVector<std::string> Missing;
+  for (const llvm::object::SymbolRef &Symbol : (*File)->symbols()) {
+    llvm::Expected<std::uint32_t> Flags = Symbol.getFlags();
+    if (!Flags)
+      return Flags.takeError();
+    llvm::Expected<llvm::StringRef> Name = Symbol.getName();
+    if (!Name)
+      return Name.takeError();
+    bool Undefined = (*Flags & llvm::object::SymbolRef::SF_Undefined) && !Name->empty();
+    if (Undefined && !llvm::is_contained(providedSymbols(Target), *Name))
+      Missing.push_back(Name->str());
+  }
+  if (Missing.empty())
+    return llvm::Error::success();
+  return llvm::createStringError("generated code calls " + llvm::join(Missing, ", ") +
+                                 ", which the runtime does not provide; it provides " +
+                                 llvm::join(providedSymbols(Target), ", "));
+}
+
+llvm::Expected<std::vector<std::uint8_t>> toObject(llvm::Module &Module, const CodeTarget &Target,
+                                                   AssemblyTimes &Times) {
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> Machine = createTargetMachine(Target);
+  if (!Machine)
+    return Machine.takeError();
+  Module.setTargetTriple((*Machine)->getTargetTriple());
+  Module.setDataLayout((*Machine)->createDataLayout());
+  for (llvm::Function &Function : Module)
+    if (!Function.isDeclaration())
+      Function.addFnAttr("prefer-vector-width", std::to_string(Target.vector_bits));
+  std::string Message;
+  llvm::raw_string_ostream Out(Message);
+  if (llvm::verifyModule(Module, &Out))
+    return llvm::createStringError("the emitted module is malformed: " + Message);
+
+  Clock::time_point Start = Clock::now();
+  optimise(Module, **Machine);
+  Times.optimise += secondsSince(Start);
+  Start = Clock::now();
+  llvm::SmallString<0> Object;
+  llvm::raw_svector_ostream Stream(Object);
+  llvm::legacy::PassManager Passes;
+  if ((*Machine)->addPassesToEmitFile(Passes, Stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return llvm::createStringError("LLVM writes no object for '" + Target.triple + "'");
+  Passes.run(Module);
+  Times.assemble += secondsSince(Start);
+  if (llvm::Error Failure = checkUndefinedSymbols(Object, Target.backend))
+    return Failure;
+  return std::vector<std::uint8_t>(Object.begin(), Object.end());
+}
+
+} // namespace mpc::codegen

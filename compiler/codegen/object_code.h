@@ -1,0 +1,27 @@
+// From an LLVM module to relocatable code for the host.
+#pragma once
+
+#include "compiler/codegen/region_emitter.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace mpc::codegen {
+
+/// Seconds that were spent.
+struct AssemblyTimes {
+  double optimise = 0;
+  double assemble = 0;
+};
+
+/// Functions that code may call: memcpy and memset, which every process has; in an emulation those of gpu_builtins.h
+/// too.
+llvm::ArrayRef<llvm::StringRef> providedSymbols(Backend Target);
+
+/// Optimises \p Module, which it changes, and makes an ELF object of it: position-independent, small code model,
+/// vectors as wide as \p Target says. No two operations are contracted and nothing is reordered that floating-point
+/// arithmetic distinguishes. Errors: a malformed module; calls of functions that are not provided, by name.
+llvm::Expected<std::vector<std::uint8_t>> toObject(llvm::Module &Module, const CodeTarget &Target,
+                                                   AssemblyTimes &Times);
+
+} // namespace mpc::codegen

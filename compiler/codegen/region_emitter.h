@@ -1,0 +1,53 @@
+// From a region to functions in an LLVM module, for each target from the same body.
+#pragma once
+
+#include "compiler/codegen/region_plan.h"
+
+#include "llvm/IR/Module.h"
+
+namespace mpc::codegen {
+
+enum class Backend {
+  Host,     ///< this processor's vectors
+  Nvptx,    ///< a GPU's threads
+  Emulated, ///< the GPU form, as host code that asks the functions of `gpu_builtins.h` for its place: for tests
+};
+
+/// What code is made for.
+struct CodeTarget {
+  Backend backend = Backend::Host;
+  std::string triple;
+  std::string cpu;      ///< "sapphirerapids", "sm_90"
+  std::string features; ///< LLVM's "+avx512f,..."
+  unsigned vector_bits = 256;
+};
+
+/// One launch: a function that is called for each of `blocks`, which are independent of each other. Stages follow each
+/// other.
+struct Stage {
+  std::string function;
+  int64_t blocks = 1;        ///< tiles on the host
+  unsigned threads = 1;      ///< of a block; the host has one
+  unsigned shared_bytes = 0; ///< static in the code, given for checks
+};
+
+/// The functions of one region, in the order in which they run.
+///
+/// On the host a stage is `void f(void *const *operands, void *workspace, int64_t tile)`, where operands are the inputs
+/// and then the outputs. Emulated: the same, called by every thread of every block. NVPTX: a kernel whose parameters
+/// are the addresses of the inputs, of the outputs and, where workspace_bytes is not 0, of the workspace.
+struct RegionCode {
+  llvm::SmallVector<Stage, 3> stages;
+  size_t workspace_bytes = 0;
+};
+
+/// Emits the functions of \p Fusion as `<Name>_0`, `<Name>_1` ... into \p Module. The tiling, and so the order of sums,
+/// follows from the shapes and the target alone, not from threads. Errors: what the plan says.
+llvm::Expected<RegionCode> emitRegion(FusionOp Fusion, llvm::StringRef Name, const CodeTarget &Target,
+                                      llvm::Module &Module);
+
+/// Whether the code may write output \p Output over input \p Input: both lie alike over the space and nothing reads an
+/// element of the input after the output's is stored.
+bool mayAlias(FusionOp Fusion, const RegionPlan &Plan, unsigned Output, unsigned Input);
+
+} // namespace mpc::codegen

@@ -1,0 +1,58 @@
+#include "compiler/lowering/region_instruction.h"
+
+#include "runtime/generated_call.h"
+
+using namespace mlir;
+
+namespace mpc::compiler {
+
+// Elements times operations: what the operations would be worth apart.
+static std::int64_t workOf(FusionOp Fusion) {
+  std::int64_t Work = 0;
+  for (Operation &Op : Fusion.getBody().front().without_terminator()) {
+    std::int64_t Largest = 0;
+    for (Value Operand : Op.getOperands())
+      Largest = std::max(Largest, cast<RankedTensorType>(Operand.getType()).getNumElements());
+    for (Value Output : Op.getResults())
+      Largest = std::max(Largest, cast<RankedTensorType>(Output.getType()).getNumElements());
+    Work += Largest;
+  }
+  return Work;
+}
+
+// Where the region, or else its first operation with a scope, was traced.
+static std::string scopeOf(FusionOp Fusion) {
+  if (auto Where = Fusion->getAttrOfType<ScopeAttr>(ScopeAttrName))
+    return Where.getPath().str();
+  for (Operation &Op : Fusion.getBody().front())
+    if (auto Where = Op.getAttrOfType<ScopeAttr>(ScopeAttrName))
+      return Where.getPath().str();
+  return "";
+}
+
+runtime::Instruction regionInstruction(FusionOp Fusion, const codegen::GeneratedCall &Call,
+                                       const std::vector<RegionAlias> &Aliases) {
+  std::vector<std::int64_t> Blocks, Threads, SharedBytes, Pairs;
+  for (const codegen::Stage &Stage : Call.stages) {
+    Blocks.push_back(Stage.blocks);
+    Threads.push_back(Stage.threads);
+    SharedBytes.push_back(Stage.shared_bytes);
+  }
+  for (auto [Output, Input] : Aliases) {
+    Pairs.push_back(Output);
+    Pairs.push_back(Input);
+  }
+  runtime::Instruction Result;
+  Result.kernel = Call.kernel;
+  Result.scope = scopeOf(Fusion);
+  Result.workspace_bytes = Call.workspace_bytes;
+  Result.attributes.Set(runtime::kBlocksAttribute, std::move(Blocks));
+  Result.attributes.Set(runtime::kThreadsAttribute, std::move(Threads));
+  Result.attributes.Set(runtime::kSharedBytesAttribute, std::move(SharedBytes));
+  Result.attributes.Set(runtime::kWorkAttribute, workOf(Fusion));
+  if (!Pairs.empty())
+    Result.attributes.Set(runtime::kAliasesAttribute, std::move(Pairs));
+  return Result;
+}
+
+} // namespace mpc::compiler

@@ -1,0 +1,116 @@
+// The GPU form of regions, run thread by thread on the host: it computes what the host's form does.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "tests/compiler/codegen/compiled_region.h"
+#include "tests/compiler/codegen/emulated_region.h"
+#include "tests/compiler/codegen/region_run.h"
+
+namespace mpc::test {
+namespace {
+
+struct Shape {
+  std::int64_t rows, columns;
+};
+
+// What one kind of region has to get right: vectors that rows are made of or not, rows of a few threads, of a warp, of
+// a block, and too long for its registers; rows of one block and of many.
+const std::vector<Shape>& Shapes() {
+  static const auto* const shapes = new std::vector<Shape>{{2, 3},    {5, 7},    {32, 10},  {33, 84},   {17, 129},
+                                                           {700, 24}, {2, 1000}, {3, 2051}, {2, 20000}, {2500, 3}};
+  return *shapes;
+}
+
+constexpr const char* kTypes[] = {"f32", "f16", "bf16"};
+constexpr std::uint64_t kSeeds[] = {0, 1, 77};
+
+template <typename MakeCases, typename Check>
+void ForEachRegion(const MakeCases& make, const Check& check) {
+  for (const Shape& shape : Shapes()) {
+    for (const char* type : kTypes) {
+      for (const RegionCase& region : make(shape.rows, shape.columns, type)) {
+        SCOPED_TRACE(region.name);
+        check(region);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+std::vector<reference::Tensor> RunOnHost(const RegionCase& region, FusionOp fusion) {
+  auto compiled = CompiledRegion::Create(fusion, HostTarget());
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  if (!compiled.ok()) return {};
+  RegionOperands operands(region, fusion);
+  GuardedBuffer workspace((*compiled)->workspace_bytes());
+  (*compiled)->Run(operands.pointers(), workspace.data());
+  return operands.Results();
+}
+
+std::vector<reference::Tensor> RunEmulated(const EmulatedRegion& compiled, RegionOperands& operands,
+                                           std::uint64_t seed) {
+  GuardedBuffer workspace(compiled.workspace_bytes());
+  const absl::Status status = compiled.Run(operands.pointers(), workspace.data(), seed);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(workspace.GuardsAreWhole());
+  operands.ExpectNothingElseWritten();
+  return operands.Results();
+}
+
+void ExpectTheHostsResultsInEveryOrder(const RegionCase& region) {
+  const ParsedRegion parsed(region);
+  ASSERT_TRUE(parsed.fusion);
+  const auto compiled = EmulatedRegion::Create(parsed.fusion, EmulatedTarget());
+  ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << region.text();
+  std::vector<reference::Tensor> first;
+  for (std::uint64_t seed : kSeeds) {
+    RegionOperands operands(region, parsed.fusion);
+    const std::vector<reference::Tensor> results = RunEmulated(**compiled, operands, seed);
+    if (first.empty()) first = results;
+    ASSERT_NO_FATAL_FAILURE(ExpectEqualBits(results, first)) << "seed " << seed;
+  }
+  ASSERT_NO_FATAL_FAILURE(ExpectWithinBounds(region, first, RunOnHost(region, parsed.fusion)));
+}
+
+TEST(GpuRegion, ElementsHaveTheBitsOfTheHost) { ForEachRegion(ElementwiseRegions, ExpectTheHostsResultsInEveryOrder); }
+
+TEST(GpuRegion, ReductionsAreTheHostsButForTheOrderOfSums) {
+  ForEachRegion(ReducingRegions, ExpectTheHostsResultsInEveryOrder);
+}
+
+TEST(GpuRegion, ResultsMayLieWhereOperandsDid) {
+  const auto check = [](const RegionCase& region) {
+    const ParsedRegion parsed(region);
+    ASSERT_TRUE(parsed.fusion);
+    auto plan = codegen::RegionPlan::of(parsed.fusion);
+    ASSERT_TRUE(static_cast<bool>(plan)) << llvm::toString(plan.takeError());
+    const auto compiled = EmulatedRegion::Create(parsed.fusion, EmulatedTarget());
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    RegionOperands apart(region, parsed.fusion);
+    const std::vector<reference::Tensor> expected = RunEmulated(**compiled, apart, 1);
+    FusionOp fusion = parsed.fusion;
+    for (unsigned output = 0; output < fusion->getNumResults(); ++output) {
+      for (unsigned input = 0; input < fusion->getNumOperands(); ++input) {
+        if (!codegen::mayAlias(fusion, *plan, output, input)) continue;
+        RegionOperands shared(region, fusion);
+        shared.Share(output, input);
+        ASSERT_NO_FATAL_FAILURE(ExpectEqualBits(RunEmulated(**compiled, shared, 1), expected))
+            << "result " << output << " over operand " << input;
+      }
+    }
+  };
+  for (const Shape& shape : {Shape{33, 84}, Shape{700, 24}, Shape{2, 20000}}) {
+    for (const auto& make : {ElementwiseRegions, ReducingRegions}) {
+      for (const RegionCase& region : make(shape.rows, shape.columns, "f32")) {
+        SCOPED_TRACE(region.name);
+        check(region);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mpc::test

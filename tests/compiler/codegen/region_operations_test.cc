@@ -1,0 +1,67 @@
+// Every operation that may be in a region, alone in one, on the table of operation cases.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "compiler/dialect/dialect.h"
+#include "tests/compiler/codegen/compiled_region.h"
+#include "tests/compiler/codegen/region_kernel_device.h"
+#include "tests/compiler/op_case_module.h"
+#include "tests/kernels/cpu_kernel_device.h"
+#include "tests/kernels/kernel_checks.h"
+
+namespace mpc::test {
+namespace {
+
+using op_cases::OpCase;
+
+bool IsFusible(const OpCase& op_case, DType dtype) { return RegionKernelDevice::IsFusible(SpecOf(op_case, dtype)); }
+
+bool Reduces(const OpCase& op_case) {
+  auto context = makeContext();
+  auto module = forwardModule(*context, op_case, DType::kF32);
+  bool reduces = false;
+  module->walk([&](FusibleOpInterface op) { reduces |= !op.getReductions().empty(); });
+  return reduces;
+}
+
+class RegionOperation : public testing::TestWithParam<std::string> {};
+
+TEST_P(RegionOperation, MatchesReferenceWithinDerivedBounds) {
+  for (const codegen::CodeTarget& target : {HostTarget(), NarrowTarget()}) {
+    const RegionKernelDevice device(target);
+    ForEachCase(GetParam(), [&](const OpCase& op_case, DType dtype) {
+      if (IsFusible(op_case, dtype)) ExpectMatchesReference(device, op_case, dtype);
+    });
+  }
+}
+
+// Element by element the code is that of kernels/scalar, so only a NaN may have another payload.
+TEST_P(RegionOperation, ElementsHaveTheBitsOfTheCpuKernels) {
+  const RegionKernelDevice device(HostTarget());
+  ForEachCase(GetParam(), [&](const OpCase& op_case, DType dtype) {
+    if (!IsFusible(op_case, dtype) || Reduces(op_case)) return;
+    const std::vector<reference::Tensor> inputs = op_cases::MakeInputs(op_case, dtype);
+    const auto generated = RunKernel(device, op_case, dtype, inputs);
+    const auto kernel = RunKernel(CpuKernels(), op_case, dtype, inputs);
+    ASSERT_TRUE(generated.ok()) << generated.status();
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const std::vector<TensorSpec> specs = op_cases::ResultSpecs(op_case, dtype);
+    for (std::size_t r = 0; r < specs.size(); ++r) {
+      const reference::Tensor ours = reference::FromStorage(specs[r], (*generated)[r].data());
+      const reference::Tensor theirs = reference::FromStorage(specs[r], (*kernel)[r].data());
+      for (std::size_t i = 0; i < ours.values.size(); ++i) {
+        const double a = ours.values[i], b = theirs.values[i];
+        const bool equal = std::memcmp(&a, &b, sizeof a) == 0 || (std::isnan(a) && std::isnan(b));
+        ASSERT_TRUE(equal) << "result " << r << " [" << i << "]: " << a << ", the kernel gives " << b;
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RegionOperation, testing::ValuesIn(ReferenceNames()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace mpc::test
