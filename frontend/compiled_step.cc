@@ -241,6 +241,7 @@ void StepResults::Print() const {
 void UseDevice(const std::string& device, StepOptions& options) {
   const ContextOptions& context = GetContext();
   options.compile.device = device;
+  options.compile.fusion = context.fusion;
   // A Model of another device than the context's takes that device's defaults.
   if (device != context.device) return;
   options.compile.arch = context.arch;
@@ -264,7 +265,8 @@ std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const Ste
                   compile.loss_scale, "|", compile.skip, compile.unscale, compile.master_weights, "|", compile.device);
   absl::StrAppend(&key, "|", compile.arch, "|", compile.plan.tune, compile.plan.allow_tf32, options.load.graph, "|",
                   options.load.steps_per_launch, "|", compile.plan.choice_cache);
-  absl::StrAppend(&key, "|", compile.num_losses, "|", compile.accumulation_steps, "|", compile.instrument);
+  absl::StrAppend(&key, "|", compile.num_losses, "|", compile.accumulation_steps, "|", compile.instrument, "|",
+                  compile.fusion.has_value() ? static_cast<int>(*compile.fusion) : -1);
   if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
   for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);
   if (root != nullptr) StructureWriter(key).Visit("", *root);

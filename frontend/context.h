@@ -19,6 +19,8 @@ std::uint64_t GetSeed();
 struct ContextOptions {
   std::string device = "cpu";  ///< "cpu", "cuda"
   int num_threads = 0;         ///< of the CPU backend; 0: OMP_NUM_THREADS, else one a core
+  /// Compute neighbouring operations in one generated kernel; see docs/fusion.md. Left out: on the CPU.
+  std::optional<bool> fusion;
   std::string mode = "graph";  ///< "graph": a step is compiled as a whole. There is no other
   /// What to compile for where the device itself need not be here: "sm_80", "sm_90". Such Programs can be saved, not
   /// run. Empty: this machine's device.

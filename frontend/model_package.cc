@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/compiler.h"
 #include "frontend/checkpoint_environment.h"
 #include "frontend/element_conversion.h"
 #include "frontend/model_impl.h"
@@ -66,6 +67,7 @@ class Beginnings {
     for (const auto& [seed, parameters] : drawn_) {
       absl::StatusOr<runtime::Program> program = internal::CompileInitState(parameters);
       if (!program.ok()) return program.status();
+      if (absl::Status status = compiler::LinkGeneratedCode(*program); !status.ok()) return status;
       package_.draws.push_back({*std::move(program), seed});
     }
     return absl::OkStatus();
@@ -110,6 +112,7 @@ absl::StatusOr<runtime::Package> Model::Impl::MakePackage(
     if (absl::Status status = internal::StoreLowParameters(compiled->compiled.program, compiled->state); !status.ok()) {
       return status;
     }
+    if (absl::Status status = compiler::LinkGeneratedCode(compiled->compiled.program); !status.ok()) return status;
     Merge(compiled->state, state);
     package.programs.push_back(std::move(compiled->compiled.program));
     return absl::OkStatus();

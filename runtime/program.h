@@ -75,9 +75,12 @@ struct StateRefresh {
 /// Machine code that a Program carries: kernels that were generated for it.
 struct CodeBlob {
   std::string name;
-  std::string format;  ///< "cubin", "ptx" or "elf" (a shared object)
+  /// "cubin" or "ptx" for a GPU; "elf", a shared object for the CPU; "object", relocatable code for the CPU that is
+  /// loaded where it was made and never saved.
+  std::string format;
   std::vector<std::uint8_t> bytes;
-  std::vector<std::string> kernels;  ///< names that instructions call; "generated.<name>" is the instruction's kernel
+  /// Functions: the stages "<name>_0", "<name>_1", ... of instructions whose kernel is "generated.<name>".
+  std::vector<std::string> kernels;
 };
 
 struct Program {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/generated_call.h"
 #include "runtime/program_check.h"
 
 namespace mpc::runtime {
@@ -93,6 +94,10 @@ absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore&
 
 absl::Status CheckOverlaps(const Program& program, std::size_t position, const MayAliasFunction& may_alias) {
   const Instruction& instruction = program.instructions[position];
+  const auto allowed = [&](std::size_t output, std::size_t input) {
+    return IsGenerated(instruction.kernel) ? GeneratedMayAlias(instruction, output, input)
+                                           : may_alias(instruction.kernel, output, input);
+  };
   for (std::size_t input = 0; input < instruction.inputs.size(); ++input) {
     if (TouchesWorkspace(program.values[instruction.inputs[input]], instruction)) {
       return absl::InvalidArgumentError(absl::StrCat("input ", input, " overlaps the workspace"));
@@ -107,7 +112,7 @@ absl::Status CheckOverlaps(const Program& program, std::size_t position, const M
     for (std::size_t input = 0; input < instruction.inputs.size(); ++input) {
       const Value& source = program.values[instruction.inputs[input]];
       if (!ShareStorage(target, source)) continue;
-      if (SamePlace(target, source) && may_alias(instruction.kernel, output, input)) continue;
+      if (SamePlace(target, source) && allowed(output, input)) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("output ", output, " overwrites input ", input, ", which the kernel still reads"));
     }

@@ -35,7 +35,8 @@ absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore&
 /// Whether a kernel may write an output over an input.
 using MayAliasFunction = std::function<bool(std::string_view kernel, std::size_t output, std::size_t input)>;
 
-/// Errors (INVALID_ARGUMENT): instruction `position` would overwrite what its kernel still reads.
+/// Errors (INVALID_ARGUMENT): instruction `position` would overwrite what its kernel still reads. `may_alias` is asked
+/// for kernels of the device; instructions whose code the Program carries say it themselves.
 absl::Status CheckOverlaps(const Program& program, std::size_t position, const MayAliasFunction& may_alias);
 
 /// Errors (INVALID_ARGUMENT): a number or size of inputs other than the Program's, with both.

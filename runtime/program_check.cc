@@ -1,5 +1,7 @@
 #include "runtime/program_check.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -7,12 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/generated_call.h"
 
 namespace mpc::runtime {
 namespace {
 
 /// More than any address space in use, and small enough that sums of two sizes do not overflow.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 48;
+
+constexpr const char* kCodeFormats[] = {"cubin", "elf", "object", "ptx"};
 
 /// Bytes of `spec`, or nothing if an extent is negative, the type unknown or the size absurd.
 std::optional<std::size_t> CheckedBytes(const TensorSpec& spec) {
@@ -40,6 +45,7 @@ class ProgramChecker {
       Report("the arena of ", program_.arena_bytes, " bytes is larger than any address space");
     }
     CheckState();
+    CheckCode();
     for (std::size_t i = 0; i < program_.values.size(); ++i) CheckValue(i);
     for (std::size_t i = 0; i < program_.instructions.size(); ++i) CheckInstruction(i);
     for (std::size_t i = 0; i < program_.state_copies.size(); ++i) CheckStateCopy(i);
@@ -133,6 +139,31 @@ class ProgramChecker {
     }
     CheckRange(what + ", workspace", instruction.workspace_offset, instruction.workspace_bytes, program_.arena_bytes,
                "arena");
+    if (IsGenerated(instruction.kernel)) CheckGeneratedCall(what, instruction);
+  }
+
+  void CheckCode() {
+    for (const CodeBlob& blob : program_.code) {
+      const std::string what = absl::StrCat("code \"", blob.name, "\"");
+      const auto format = std::find(std::begin(kCodeFormats), std::end(kCodeFormats), blob.format);
+      if (format == std::end(kCodeFormats)) {
+        Report(what, " is in format \"", blob.format, "\"; known are ", absl::StrJoin(kCodeFormats, ", "));
+      }
+      if (blob.bytes.empty()) Report(what, " has no bytes");
+      for (const std::string& name : blob.kernels) {
+        if (!functions_.insert(name).second) Report(what, ": another blob has a kernel \"", name, "\" too");
+      }
+    }
+  }
+
+  void CheckGeneratedCall(const std::string& what, const Instruction& instruction) {
+    const absl::StatusOr<std::vector<GeneratedStage>> stages = StagesOf(instruction);
+    if (!stages.ok()) return Report(what, ": ", stages.status().message());
+    for (const GeneratedStage& stage : *stages) {
+      if (!functions_.contains(stage.function)) {
+        Report(what, ": no code of the program has a function \"", stage.function, "\"");
+      }
+    }
   }
 
   void CheckStateCopy(std::size_t position) {
@@ -201,6 +232,7 @@ class ProgramChecker {
   }
 
   const Program& program_;
+  absl::flat_hash_set<std::string> functions_;  ///< of its code
   std::vector<std::string> problems_;
 };
 

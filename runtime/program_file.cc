@@ -103,6 +103,7 @@ class PackageChecker {
       Keep(CheckProgram(program));
       if (program.name.empty()) Report("a program has no name");
       if (!names.insert(program.name).second) Report("there are two programs \"", program.name, "\"");
+      CheckCode(program);
       CollectState(program);
     }
     if (package_.programs.empty()) Report("there is no program");
@@ -126,6 +127,13 @@ class PackageChecker {
     if (!status.ok()) problems_.emplace_back(status.message());
   }
 
+  void CheckCode(const Program& program) {
+    for (const CodeBlob& blob : program.code) {
+      if (blob.format != "object") continue;
+      Report("program \"", program.name, "\", code \"", blob.name, "\" is in format \"object\", which is never saved");
+    }
+  }
+
   void CollectState(const Program& program) {
     for (const StateBinding& binding : program.state) {
       const auto [entry, is_new] = state_.emplace(binding.name, &binding);
@@ -140,6 +148,7 @@ class PackageChecker {
     const Program& program = draw.program;
     const absl::Status status = CheckProgram(program);
     if (!status.ok()) return Keep(status);
+    CheckCode(program);
     if (!program.state.empty()) Report("\"", program.name, "\" has state");
     if (program.inputs.size() != 1 || program.values[program.inputs[0].value].spec != TensorSpec{DType::kI64, {}}) {
       Report("\"", program.name, "\" must have a seed as its one input");

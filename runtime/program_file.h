@@ -51,9 +51,9 @@ struct Package {
 inline constexpr std::string_view kProgramFileMagic = "MPCX";
 inline constexpr std::uint32_t kProgramFileVersion = 1;
 
-/// Errors (INVALID_ARGUMENT), everything that is wrong: a Program that CheckProgram refuses; two Programs of one name;
-/// Programs that bind one name to different types; state without a beginning, or with one of another size; a draw that
-/// has state, or another input than a seed.
+/// Errors (INVALID_ARGUMENT), everything that is wrong: a Program that CheckProgram refuses; code in format "object";
+/// two Programs of one name; Programs that bind one name to different types; state without a beginning, or with one of
+/// another size; a draw that has state, or another input than a seed.
 absl::Status CheckPackage(const Package& package);
 
 /// The bytes of a file. Errors: those of CheckPackage; more than 1 GiB of constants and code (RESOURCE_EXHAUSTED).

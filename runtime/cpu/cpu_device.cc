@@ -9,6 +9,7 @@
 #include "kernels/cpu/kernel.h"
 #include "runtime/cpu/cpu_executable.h"
 #include "runtime/cpu/cpu_features.h"
+#include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
@@ -30,6 +31,7 @@ absl::Status CheckFeatures(const Program& program) {
 
 absl::StatusOr<InstructionPlan> CpuDevice::Plan(const Program& program, const Instruction& instruction,
                                                 const PlanOptions&) const {
+  if (IsGenerated(instruction.kernel)) return InstructionPlan{instruction.workspace_bytes, {}};
   absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, instruction);
   if (!spec.ok()) return spec.status();
   absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(*spec);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
@@ -46,6 +47,9 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
   } catch (const std::bad_alloc&) {
     return exhausted();
   }
+  absl::StatusOr<HostCode> code = HostCode::Load(plan);
+  if (!code.ok()) return code.status();
+  executable->code_ = *std::move(code);
   for (std::size_t position = 0; position < plan.instructions.size(); ++position) {
     absl::Status status = CheckOverlaps(plan, position, cpu::MayAlias);
     if (status.ok()) {
@@ -92,7 +96,8 @@ std::byte* CpuExecutable::Address(ValueId id) {
 absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeCall(const Instruction& instruction) {
   absl::StatusOr<KernelSpec> spec = MakeKernelSpec(*program_, instruction);
   if (!spec.ok()) return spec.status();
-  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(*spec);
+  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel =
+      IsGenerated(instruction.kernel) ? code_.CreateKernel(instruction) : cpu::CreateKernel(*spec);
   if (!kernel.ok()) return kernel.status();
   if ((*kernel)->workspace_bytes() > instruction.workspace_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -11,14 +11,16 @@
 #include "absl/types/span.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/cpu/generated_kernel.h"
 #include "runtime/executable.h"
 
 namespace mpc::runtime {
 
 class CpuExecutable : public Executable {
  public:
-  /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of creating
-  /// kernels, a workspace that is too small, an output that overlaps what its kernel still reads, no memory.
+  /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of loading code
+  /// and creating kernels, a workspace that is too small, an output that overlaps what its kernel still reads, no
+  /// memory.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<const Program> program,
                                                             std::vector<std::shared_ptr<StateEntry>> entries);
 
@@ -65,6 +67,7 @@ class CpuExecutable : public Executable {
 
   std::shared_ptr<const Program> program_;
   std::vector<std::shared_ptr<StateEntry>> entries_;
+  HostCode code_;  ///< kernels call into it
   AlignedBuffer arena_;
   AlignedBuffer constants_;
   std::vector<InputSlot> inputs_;

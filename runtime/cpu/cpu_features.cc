@@ -40,6 +40,8 @@ bool HasCpuFeature(std::string_view name) {
   if (name == "fma") return __builtin_cpu_supports("fma") != 0;
   if (name == "f16c") return __builtin_cpu_supports("f16c") != 0;
   if (name == "avx512f") return __builtin_cpu_supports("avx512f") != 0;
+  if (name == "avx512cd") return __builtin_cpu_supports("avx512cd") != 0;
+  if (name == "avx512dq") return __builtin_cpu_supports("avx512dq") != 0;
   if (name == "avx512bw") return __builtin_cpu_supports("avx512bw") != 0;
   if (name == "avx512vl") return __builtin_cpu_supports("avx512vl") != 0;
   if (name == "avx512_bf16") return HasAvx512Bf16();

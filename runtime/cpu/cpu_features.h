@@ -13,8 +13,8 @@ absl::Status CheckCpuBaseline();
 /// True if the processor multiplies bf16 natively (AVX512_BF16).
 bool HasAvx512Bf16();
 
-/// Whether a feature that a Program requires is there. Known names: "avx2", "fma", "f16c", "avx512f", "avx512bw",
-/// "avx512vl", "avx512_bf16"; an unknown name is absent.
+/// Whether a feature that a Program requires is there. Known names: "avx2", "fma", "f16c", "avx512f", "avx512cd",
+/// "avx512dq", "avx512bw", "avx512vl", "avx512_bf16"; an unknown name is absent.
 bool HasCpuFeature(std::string_view name);
 
 }  // namespace mpc::runtime

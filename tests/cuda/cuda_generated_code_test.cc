@@ -22,27 +22,42 @@ void Double(const void*, const void* const* arguments) {
   for (int i = 0; i < 5; ++i) y[i] = workspace[i];
 }
 
+/// y += x, after the stage before it.
+void AddAgain(const void*, const void* const* arguments) {
+  const float* x = *static_cast<const float* const*>(arguments[0]);
+  float* y = *static_cast<float* const*>(arguments[1]);
+  for (int i = 0; i < 5; ++i) y[i] += x[i];
+}
+
+/// Two stages of this many blocks and threads.
+Attributes Shape(std::int64_t blocks, std::int64_t threads) {
+  return {{"blocks", std::vector<std::int64_t>{blocks, blocks}},
+          {"threads", std::vector<std::int64_t>{threads, threads}},
+          {"shared_bytes", std::vector<std::int64_t>{0, 0}}};
+}
+
 ProgramBuilder GeneratedProgram() {
   ProgramBuilder builder("predict");
   const ValueId x = builder.Input("x", kStepVector);
   const ValueId y = builder.Temporary(kStepVector);
   const ValueId scratch = builder.Temporary(kStepVector);
-  builder.Call("generated.double", {x}, {y}, {{"blocks", std::int64_t{1}}, {"threads", std::int64_t{1}}});
+  builder.Call("generated.double", {x}, {y}, Shape(1, 1));
   builder.program.instructions[0].workspace_offset = builder.program.values[scratch].offset;
   builder.program.instructions[0].workspace_bytes = 64;
-  builder.program.code.push_back({"fused", "cubin", {1, 2, 3}, {"double"}});
+  builder.program.code.push_back({"fused", "cubin", {1, 2, 3}, {"double_0", "double_1"}});
   builder.Output("y", y);
   return builder;
 }
 
-TEST(GeneratedCode, RunsAmongTheOtherKernels) {
+TEST(GeneratedCode, RunsItsStagesInOrder) {
   EmulatedDevice gpu;
-  gpu.api.AddCode("double", {nullptr, Double});
+  gpu.api.AddCode("double_0", {nullptr, Double});
+  gpu.api.AddCode("double_1", {nullptr, AddAgain});
   StateStore store;
   auto executable = gpu->Load(BuildFor("cuda", GeneratedProgram()), store);
   ASSERT_TRUE(executable.ok()) << executable.status();
   ASSERT_TRUE((*executable)->Run({BytesOf(std::vector<float>{1, 2, 3, 4, 5})}).ok());
-  EXPECT_EQ(ValuesOf<float>((*executable)->output(0)), (std::vector<float>{2, 4, 6, 8, 10}));
+  EXPECT_EQ(ValuesOf<float>((*executable)->output(0)), (std::vector<float>{3, 6, 9, 12, 15}));
 }
 
 TEST(GeneratedCode, ThatCannotBeLoadedSaysWhy) {
@@ -53,23 +68,26 @@ TEST(GeneratedCode, ThatCannotBeLoadedSaysWhy) {
     EXPECT_FALSE(status.ok());
     return std::string(status.message());
   };
-  EXPECT_THAT(load(GeneratedProgram()), HasSubstr("code \"fused\": cudaErrorSymbolNotFound: \"double\""));
-  gpu.api.AddCode("double", {nullptr, Double});
+  EXPECT_THAT(load(GeneratedProgram()), HasSubstr("code \"fused\": cudaErrorSymbolNotFound: \"double_0\""));
+  gpu.api.AddCode("double_0", {nullptr, Double});
+  gpu.api.AddCode("double_1", {nullptr, AddAgain});
   ProgramBuilder builder = GeneratedProgram();
   builder.program.code[0].bytes.clear();
-  EXPECT_THAT(load(builder), HasSubstr("cudaErrorInvalidKernelImage"));
+  EXPECT_THAT(load(builder), HasSubstr("code \"fused\" has no bytes"));
   builder = GeneratedProgram();
   builder.program.code[0].format = "elf";
   EXPECT_THAT(load(builder), HasSubstr("is in format \"elf\"; a GPU takes \"cubin\" and \"ptx\""));
   builder = GeneratedProgram();
   builder.program.code.push_back(builder.program.code[0]);
-  EXPECT_THAT(load(builder), HasSubstr("another blob has a kernel \"double\" too"));
+  EXPECT_THAT(load(builder), HasSubstr("another blob has a kernel \"double_0\" too"));
   builder = GeneratedProgram();
   builder.program.code.clear();
-  EXPECT_THAT(load(builder), HasSubstr("instruction 0 (generated.double in test): no code of the program"));
+  EXPECT_THAT(
+      load(builder),
+      HasSubstr("instruction 0 (generated.double in test): no code of the program has a function \"double_0\""));
   builder = GeneratedProgram();
-  builder.program.instructions[0].attributes.Set("threads", std::int64_t{2000});
-  EXPECT_THAT(load(builder), HasSubstr("threads = 2000"));
+  builder.program.instructions[0].attributes = Shape(1, 2000);
+  EXPECT_THAT(load(builder), HasSubstr("threads = [2000, 2000]"));
 }
 
 }  // namespace

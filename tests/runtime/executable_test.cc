@@ -56,6 +56,7 @@ TEST(Executable, RunsInstructionsAndUpdatesStateInPlace) {
   EXPECT_EQ(FloatsOf(*velocity), (std::vector<float>{2, 3, 4, 5}));
   EXPECT_EQ(FloatsOf(*weight), (std::vector<float>{0, 0.5, 1, 1.5}));
   EXPECT_EQ(ValuesOf<float>((*executable)->output(1)), FloatsOf(*weight));
+  EXPECT_EQ((*executable)->nodes_per_step(), 0u) << "the CPU has no graphs";
 }
 
 TEST(Executable, AFalsePredicateLeavesStateUntouched) {

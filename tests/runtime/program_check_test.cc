@@ -77,6 +77,52 @@ TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
   }
 }
 
+/// A program whose one instruction is code that it carries.
+Program ProgramWithCode() {
+  ProgramBuilder builder("fused");
+  const ValueId x = builder.Input("x", kVector);
+  const ValueId y = builder.Temporary(kVector);
+  builder.Call("generated.region", {x}, {y},
+               {{"blocks", std::vector<std::int64_t>{2, 1}},
+                {"threads", std::vector<std::int64_t>{1, 1}},
+                {"shared_bytes", std::vector<std::int64_t>{0, 64}}});
+  builder.program.code.push_back({"code", "elf", {1, 2, 3}, {"region_0", "region_1"}});
+  builder.Output("y", y);
+  return builder.program;
+}
+
+TEST(ProgramCheck, CodeHasTheFunctionsThatInstructionsCall) {
+  const absl::Status good = CheckProgram(ProgramWithCode());
+  EXPECT_TRUE(good.ok()) << good;
+  const auto set = [](const char* name, std::vector<std::int64_t> values) {
+    return [name, values](Program& p) { p.instructions[0].attributes.Set(name, values); };
+  };
+  const std::vector<Defect> defects = {
+      {"no code of the program has a function \"region_1\"", [](Program& p) { p.code[0].kernels.pop_back(); }},
+      {"no code of the program has a function \"other_0\"",
+       [](Program& p) { p.instructions[0].kernel = "generated.other"; }},
+      {"code \"code\": another blob has a kernel \"region_0\" too", [](Program& p) { p.code.push_back(p.code[0]); }},
+      {"code \"code\" is in format \"a.out\"; known are cubin, elf, object, ptx",
+       [](Program& p) { p.code[0].format = "a.out"; }},
+      {"code \"code\" has no bytes", [](Program& p) { p.code[0].bytes.clear(); }},
+      {"blocks = [2, 0]", set("blocks", {2, 0})},
+      {"blocks = []", set("blocks", {})},
+      {"threads = [1]", set("threads", {1})},
+      {"threads = [1025, 1]", set("threads", {1025, 1})},
+      {"shared_bytes = [0, -1]", set("shared_bytes", {0, -1})},
+      {"shared_bytes = [0, 65536]", set("shared_bytes", {0, 65536})},
+  };
+  for (const Defect& defect : defects) {
+    Program program = ProgramWithCode();
+    defect.damage(program);
+    const absl::Status status = CheckProgram(program);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << defect.message;
+    EXPECT_NE(status.message().find(defect.message), absl::string_view::npos)
+        << "expected \"" << defect.message << "\" in\n"
+        << status.message();
+  }
+}
+
 /// A program that reads the low copy of a weight.
 Program ProgramWithDerivedState() {
   ProgramBuilder builder("shadowed");
