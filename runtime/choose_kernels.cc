@@ -46,6 +46,7 @@ absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Pro
       return At(absl::StrCat(program.name, ", refresh of ", program.state[refresh.derived].name), status);
     }
   }
+  if (absl::Status status = device.EndPlanning(options); !status.ok()) return At(program.name, status);
   if (behind > 0) result.arena_bytes = arena + AlignedBuffer::Padded(behind);
   // What is no kernel's, such as the rates that a precision was decided with.
   for (const auto& choice : before) {

@@ -76,6 +76,9 @@ class Executable {
   virtual absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) = 0;
 
   virtual MemoryUse memory() const = 0;
+  /// Nodes of the graph that one step is: kernels and copies. 0 where a step is no graph: on the CPU, with
+  /// LoadOptions::graph off.
+  virtual std::size_t nodes_per_step() const { return 0; }
   virtual const Program& program() const = 0;
 };
 
@@ -103,6 +106,9 @@ class Device {
   /// the device has no such kernel.
   virtual absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
                                                const PlanOptions& options = {}) const = 0;
+  /// Every instruction of a Program has been planned: what is kept of choices is written. Errors:
+  /// `options.choice_cache` cannot be written.
+  virtual absl::Status EndPlanning(const PlanOptions& /*options*/) const { return absl::OkStatus(); }
   /// True if the kernel may write `output` over `input`.
   virtual bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const = 0;
   /// Creates kernels, allocates the arena, binds state entries by name. Errors: NOT_FOUND or INVALID_ARGUMENT for a

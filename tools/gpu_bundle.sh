@@ -40,8 +40,8 @@ emit_and_expect() {
   shift 2
   local threads suffix=""
   for threads in 1 2; do
-    "$build/bin/mpc-train" "$model" --emit="$scratch/$name.mpcx" --seed=1 --threads="$threads" --amp-verbosity=0 "$@" \
-      > /dev/null
+    "$build/bin/mpc-train" "$model" --emit="$scratch/$name.mpcx" --force --seed=1 --threads="$threads" \
+      --amp-verbosity=0 "$@" > /dev/null
     "$build/bin/mpc-run" "$scratch/$name.mpcx" --data=synthetic --seed=1 --steps=8 --threads="$threads" \
       --json="$bundle/expected/$name$suffix.json" --dump-state="$bundle/expected/$name$suffix.safetensors" > /dev/null
     suffix="-reordered"

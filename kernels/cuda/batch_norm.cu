@@ -21,7 +21,7 @@ struct StoreStatistics {
   float epsilon;
 
   __device__ void operator()(std::int64_t channel, const double (&sums)[2]) const {
-    const auto moments = scalar::Moments::FromSums(sums[0], sums[1], count);
+    const auto moments = scalar::Moments<float>::FromSums(sums[0], sums[1], count);
     const float inv_std = 1.0f / std::sqrt(moments.variance + epsilon);
     mean[channel] = moments.mean;
     scale[channel] = inv_std * gamma[channel];

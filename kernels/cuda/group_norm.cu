@@ -53,7 +53,7 @@ struct StoreStatistics {
   float epsilon;
 
   __device__ void operator()(std::int64_t group, const double (&sums)[2]) const {
-    const auto moments = scalar::Moments::FromSums(sums[0], sums[1], count);
+    const auto moments = scalar::Moments<float>::FromSums(sums[0], sums[1], count);
     mean[group] = moments.mean;
     inv_std[group] = 1.0f / std::sqrt(moments.variance + epsilon);
     if (mean_result != nullptr) mean_result[group] = mean[group];

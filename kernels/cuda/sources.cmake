@@ -3,7 +3,6 @@ set(MPC_CUDA_KERNEL_SOURCES
   activation.cu
   attention.cu
   attention_grad.cu
-  batch_gather.cu
   batch_norm.cu
   binary.cu
   convolution.cu

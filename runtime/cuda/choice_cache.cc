@@ -52,14 +52,26 @@ std::string ChoiceCache::Find(const std::string& key) const {
   return found == choices_.end() ? "" : found->second;
 }
 
+void ChoiceCache::Set(const std::string& key, const std::string& choice) {
+  choices_[key] = choice;
+  changed_ = true;
+}
+
+absl::Status ChoiceCache::WriteEvery(std::chrono::seconds interval) {
+  return Clock::now() - written_ < interval ? absl::OkStatus() : Write();
+}
+
 absl::Status ChoiceCache::Write() {
-  if (path_.empty()) return absl::OkStatus();
+  if (path_.empty() || !changed_) return absl::OkStatus();
   choices_.merge(ReadChoices(path_));
   std::string body;
   for (const auto& [key, choice] : choices_) absl::StrAppend(&body, key, "\t", choice, "\n");
   const std::string text = absl::StrCat(std::string(kHeader), ChecksumOf(body), "\n", body);
   const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-  return WriteFileAtomically(path_, {bytes});
+  if (absl::Status status = WriteFileAtomically(path_, {bytes}); !status.ok()) return status;
+  changed_ = false;
+  written_ = Clock::now();
+  return absl::OkStatus();
 }
 
 }  // namespace mpc::runtime

@@ -8,6 +8,7 @@
 #include "runtime/cuda/device_step.h"
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/kernel_tuner.h"
+#include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
@@ -125,6 +126,10 @@ absl::StatusOr<InstructionPlan> CudaDevice::Plan(const Program& program, const I
   plan.workspace_bytes = (*kernel)->workspace_bytes();
   if (std::string made = (*kernel)->choice(); !made.empty()) plan.choice = {cuda::ChoiceKey(*spec), std::move(made)};
   return plan;
+}
+
+absl::Status CudaDevice::EndPlanning(const PlanOptions& options) const {
+  return tuner_ == nullptr ? absl::OkStatus() : tuner_->WriteCache(options);
 }
 
 bool CudaDevice::MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const {

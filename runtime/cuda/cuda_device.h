@@ -35,6 +35,7 @@ class CudaDevice : public Device {
   std::string_view arch() const override { return arch_; }
   absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
                                        const PlanOptions& options = {}) const override;
+  absl::Status EndPlanning(const PlanOptions& options) const override;
   bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override;
   absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program, const StateStore& state,
                                                    const LoadOptions& options = {}) const override;

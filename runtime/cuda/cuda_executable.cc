@@ -29,14 +29,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CudaExecutable::Create(std::shared_p
   if (absl::Status status = executable->Allocate(entries, kernels); !status.ok()) return status;
   if (absl::Status status = executable->CreateEvents(); !status.ok()) return status;
   if (options.graph) {
-    for (Slot& slot : executable->slots_) {
-      const std::size_t index = executable->IndexOf(slot);
-      absl::Status status = executable->Record(index, 1, slot.one_step);
-      if (status.ok() && executable->steps_per_launch_ > 1) {
-        status = executable->Record(index, executable->steps_per_launch_, slot.all_steps);
-      }
-      if (!status.ok()) return status;
-    }
+    if (absl::Status status = executable->RecordGraphs(); !status.ok()) return status;
   }
   return executable;
 }
@@ -74,7 +67,20 @@ absl::Status CudaExecutable::CreateEvents() {
   return absl::OkStatus();
 }
 
-absl::Status CudaExecutable::Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded) {
+absl::Status CudaExecutable::RecordGraphs() {
+  for (Slot& slot : slots_) {
+    const absl::StatusOr<std::size_t> nodes = Record(IndexOf(slot), 1, slot.one_step);
+    if (!nodes.ok()) return nodes.status();
+    nodes_per_step_ = *nodes;
+    if (steps_per_launch_ == 1) continue;
+    if (absl::Status status = Record(IndexOf(slot), steps_per_launch_, slot.all_steps).status(); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::size_t> CudaExecutable::Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded) {
   const CudaApi::Stream stream = context_->capture_stream();
   if (absl::Status status = api_.BeginCapture(stream); !status.ok()) return status;
   const absl::Status enqueued = EnqueueSteps(slot, steps, stream);
@@ -84,8 +90,11 @@ absl::Status CudaExecutable::Record(std::size_t slot, std::size_t steps, OwnedGr
   if (captured.ok()) graph = OwnedGraph(api_, *captured);
   if (!enqueued.ok()) return enqueued;
   if (!captured.ok()) return At(absl::StrCat(program_->name, ", recording its graph"), captured.status());
+  const absl::StatusOr<std::size_t> nodes = api_.NodeCount(graph.get());
+  if (!nodes.ok()) return At(absl::StrCat(program_->name, ", counting the nodes of its graph"), nodes.status());
   const absl::Status status = Keep(api_, api_.Instantiate(graph.get()), recorded);
-  return status.ok() ? status : At(absl::StrCat(program_->name, ", instantiating its graph"), status);
+  if (!status.ok()) return At(absl::StrCat(program_->name, ", instantiating its graph"), status);
+  return nodes;
 }
 
 absl::Status CudaExecutable::EnqueueEnd(std::size_t slot, std::size_t step, CudaApi::Stream stream) const {

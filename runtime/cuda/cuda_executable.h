@@ -45,6 +45,7 @@ class CudaExecutable : public Executable {
   absl::Status Wait() override;
   absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) override;
   MemoryUse memory() const override;
+  std::size_t nodes_per_step() const override { return nodes_per_step_; }
   const Program& program() const override { return *program_; }
 
  private:
@@ -62,8 +63,9 @@ class CudaExecutable : public Executable {
 
   absl::Status Allocate(const StateEntries& entries, const cuda::KernelContext& kernels);
   absl::Status CreateEvents();
-  /// Records the work of `steps` steps in `slot`.
-  absl::Status Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded);
+  /// Records the work of `steps` steps in `slot`; says of how many nodes.
+  absl::StatusOr<std::size_t> Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded);
+  absl::Status RecordGraphs();
 
   absl::Status Launch(absl::Span<const StepInputs> steps);
   /// What comes before the device's work of a launch: the slot becomes free, inputs and state travel.
@@ -96,6 +98,7 @@ class CudaExecutable : public Executable {
   OutputRing outputs_;
   std::array<Slot, kLaunchSlots> slots_;
   OwnedEvent timed_start_, timed_begin_, timed_end_;
+  std::size_t nodes_per_step_ = 0;
   std::size_t launches_ = 0;
   std::uint64_t steps_ = 0;
   mutable absl::Status failure_;

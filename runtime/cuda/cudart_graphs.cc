@@ -60,8 +60,10 @@ absl::Status CudartApi::DestroyGraphExec(GraphExec graph) {
 
 absl::StatusOr<CudaApi::Library> CudartApi::LoadCode(absl::Span<const std::uint8_t> code) {
   cudaLibrary_t library = nullptr;
+  // PTX is text without a length: it ends with a zero, which a string has behind its content.
+  const std::string image(code.begin(), code.end());
   const absl::Status status =
-      CudaStatus(cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+      CudaStatus(cudaLibraryLoadData(&library, image.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                  absl::StrCat("cudaLibraryLoadData of ", code.size(), " bytes"));
   if (!status.ok()) return status;
   return static_cast<Library>(library);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/step_groups.h"
+#include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 
 namespace mpc::runtime {

@@ -1,6 +1,8 @@
 #include "runtime/cuda/kernel_tuner.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -15,8 +17,7 @@ namespace {
 constexpr int kRounds = 3;
 constexpr double kRoundMicroseconds = 2000;
 constexpr int kMostRunsARound = 20;
-/// As f32, f16 and bf16 a number near 0.01 or 1: products of zeros would draw less power and run faster.
-constexpr std::uint8_t kNumberByte = 0x3C;
+constexpr std::chrono::seconds kBetweenWrites{5};
 
 /// Operands of one kernel, filled.
 struct Operands {
@@ -25,11 +26,12 @@ struct Operands {
   std::vector<void*> outputs;
   void* workspace = nullptr;
 
-  absl::StatusOr<void*> Add(CudaContext& context, std::size_t bytes, std::uint8_t fill) {
+  /// Zeros.
+  absl::StatusOr<void*> Add(CudaContext& context, std::size_t bytes) {
     CudaApi& api = context.api();
     if (absl::Status status = Allocate(api, bytes, memory.emplace_back()); !status.ok()) return status;
     if (bytes > 0) {
-      if (absl::Status status = api.Fill(memory.back().get(), fill, bytes, context.compute_stream()); !status.ok()) {
+      if (absl::Status status = api.Fill(memory.back().get(), 0, bytes, context.compute_stream()); !status.ok()) {
         return status;
       }
     }
@@ -37,24 +39,42 @@ struct Operands {
   }
 };
 
-/// Indices and flags are 0: always in range.
-std::uint8_t FillOf(DType dtype) { return IsFloating(dtype) ? kNumberByte : 0; }
+/// Fills `address` with uniform numbers in [-1, 1), other ones for each `stream`.
+absl::Status FillWithRandomNumbers(CudaContext& context, const TensorSpec& spec, std::int64_t stream, const void* seed,
+                                   void* address) {
+  const KernelSpec random{"random",
+                          {{DType::kI64, {}}},
+                          {spec},
+                          {},
+                          {{"distribution", "uniform"}, {"a", -1.0}, {"b", 1.0}, {"stream", stream}}};
+  absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(random, {.use_libraries = false});
+  if (!kernel.ok()) return kernel.status();
+  StreamQueue queue(context.api(), context.compute_stream());
+  return (*kernel)->Enqueue({&seed, &address, nullptr}, queue);
+}
 
 absl::Status MakeOperands(CudaContext& context, const KernelSpec& spec, std::size_t workspace_bytes,
                           Operands& operands) {
+  const absl::StatusOr<void*> seed = operands.Add(context, sizeof(std::int64_t));
+  if (!seed.ok()) return seed.status();
   for (const TensorSpec& input : spec.inputs) {
-    absl::StatusOr<void*> address = operands.Add(context, input.bytes(), FillOf(input.dtype));
-    if (!address.ok()) return address.status();
+    absl::StatusOr<void*> address = operands.Add(context, input.bytes());
+    absl::Status status = address.status();
+    if (status.ok() && IsFloating(input.dtype) && input.bytes() > 0) {
+      const auto stream = static_cast<std::int64_t>(operands.inputs.size());
+      status = FillWithRandomNumbers(context, input, stream, *seed, *address);
+    }
+    if (!status.ok()) return status;
     operands.inputs.push_back(*address);
   }
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     operands.outputs.push_back(nullptr);
     if (!spec.uses(i)) continue;
-    absl::StatusOr<void*> address = operands.Add(context, spec.outputs[i].bytes(), 0);
+    absl::StatusOr<void*> address = operands.Add(context, spec.outputs[i].bytes());
     if (!address.ok()) return address.status();
     operands.outputs.back() = *address;
   }
-  absl::StatusOr<void*> workspace = operands.Add(context, workspace_bytes, 0);
+  absl::StatusOr<void*> workspace = operands.Add(context, workspace_bytes);
   if (workspace.ok()) operands.workspace = *workspace;
   return workspace.status();
 }
@@ -124,7 +144,7 @@ absl::StatusOr<std::string> KernelTuner::Choose(const KernelSpec& spec, const cu
   const std::string key = absl::StrCat(cuda::ChoiceKey(spec), " on ", device_, kernels.allow_tf32 ? ", TF32" : "",
                                        ", workspaces up to ", kernels.workspace_cap);
   const std::lock_guard<std::mutex> lock(mutex_);
-  ChoiceCache& cache = caches_.try_emplace(options.choice_cache, options.choice_cache).first->second;
+  ChoiceCache& cache = CacheOf(options);
   // A choice that the libraries no longer offer is no choice.
   std::string choice = cache.Find(key);
   if (std::find(candidates->begin(), candidates->end(), choice) != candidates->end()) return choice;
@@ -139,8 +159,13 @@ absl::StatusOr<std::string> KernelTuner::Choose(const KernelSpec& spec, const cu
   }
   if (choice.empty()) return "";
   cache.Set(key, choice);
-  if (absl::Status status = cache.Write(); !status.ok()) return status;
+  if (absl::Status status = cache.WriteEvery(kBetweenWrites); !status.ok()) return status;
   return choice;
+}
+
+absl::Status KernelTuner::WriteCache(const PlanOptions& options) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return CacheOf(options).Write();
 }
 
 }  // namespace mpc::runtime

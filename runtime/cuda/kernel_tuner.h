@@ -17,7 +17,9 @@
 
 namespace mpc::runtime {
 
-/// The time of one run of `kernel` in microseconds, on operands of the device's own. Errors: the kernel's, no memory.
+/// The time of one run of `kernel` in microseconds, on operands of the device's own: random numbers in [-1, 1), whose
+/// products draw the power, and so leave the clock, that those of a training do; integers and flags are 0, which is in
+/// every range. Errors: the kernel's, no memory.
 absl::StatusOr<double> TimeKernel(CudaContext& context, const KernelSpec& spec, cuda::Kernel& kernel);
 
 /// The fastest of `choices`, each made by `create`. What cannot be created or run is left out; empty where nothing
@@ -33,12 +35,19 @@ class KernelTuner {
   KernelTuner(std::shared_ptr<CudaContext> context, std::string device)
       : context_(std::move(context)), device_(std::move(device)) {}
 
-  /// What the cache has for `spec`, else what `options.tune` measures now; empty: leave it to the heuristics. Errors:
-  /// the cache cannot be written; asking for the candidates.
+  /// What the cache has for `spec`, else what `options.tune` measures now; empty: leave it to the heuristics. What was
+  /// measured is written now and then, so that little is lost where a long planning ends early. Errors: the cache
+  /// cannot be written; asking for the candidates.
   absl::StatusOr<std::string> Choose(const KernelSpec& spec, const cuda::KernelContext& kernels,
                                      const PlanOptions& options);
+  /// Writes what was measured for the cache of `options` and not written yet.
+  absl::Status WriteCache(const PlanOptions& options);
 
  private:
+  ChoiceCache& CacheOf(const PlanOptions& options) {
+    return caches_.try_emplace(options.choice_cache, options.choice_cache).first->second;
+  }
+
   std::shared_ptr<CudaContext> context_;
   std::string device_;
   std::mutex mutex_;

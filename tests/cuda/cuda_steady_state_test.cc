@@ -83,9 +83,12 @@ TEST(SteadyState, AGraphHoldsTheWholeStep) {
   Loaded loaded(gpu, {});
   // 1 for inputs, 7 instructions, 1 for state copies, 1 for the large output, 1 for the small ones.
   EXPECT_EQ(gpu.api.last_graph_nodes(), 11u);
+  EXPECT_EQ(loaded.executable->nodes_per_step(), 11u);
   Loaded four(gpu, {.steps_per_launch = 4});
+  EXPECT_EQ(four.executable->nodes_per_step(), 11u) << "of one step, however many a launch makes";
   // Between steps the stale shadow is rebuilt.
   EXPECT_EQ(gpu.api.last_graph_nodes(), 4u * 11 + 3);
+  EXPECT_EQ(Loaded(gpu, {.graph = false}).executable->nodes_per_step(), 0u) << "no graph";
 }
 
 TEST(SteadyState, AThousandStepsUseNoMoreMemory) {

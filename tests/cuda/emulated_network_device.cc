@@ -12,10 +12,11 @@ namespace {
 /// The emulated GPU that "cuda" names in this process, with the project's own kernels.
 struct Emulated {
   emulation::EmulatedApi api;
+  CountingApi counted{api};
   absl::Status status;
 
   Emulated() {
-    auto device = runtime::CudaDevice::Open(api, {.use_libraries = false});
+    auto device = runtime::CudaDevice::Open(counted, {.use_libraries = false});
     // What is emulated is always there: a test must not be skipped for it.
     if (!device.ok()) status = absl::InternalError(device.status().message());
     if (device.ok()) runtime::RegisterDevice(*std::move(device));
@@ -31,6 +32,6 @@ Emulated& TheGpu() {
 
 absl::Status NetworkDeviceStatus() { return TheGpu().status; }
 std::vector<std::string> NetworkDeviceProblems() { return TheGpu().api.Problems(); }
-std::optional<std::size_t> GraphLaunches() { return TheGpu().api.calls("LaunchGraph"); }
+CountingApi* NetworkDeviceCalls() { return &TheGpu().counted; }
 
 }  // namespace mpc::test

@@ -4,13 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/registry.h"
+#include "kernels/float16.h"
 #include "tests/cuda/emulated_device.h"
 #include "tests/cuda/step_program.h"
 
@@ -55,6 +60,33 @@ TEST(FastestChoice, GivesEverythingBackWhenMemoryRunsOut) {
   auto context = *CudaContext::Create(api, false);
   EXPECT_EQ(FastestChoice(*context, kSpec, {"slow", "fast"}, MakeCopies), "") << "left to the heuristics";
   EXPECT_EQ(api.device_bytes_used(), 0u);
+}
+
+TEST(TimeKernel, RunsOnRandomNumbersAndOnIndicesInRange) {
+  emulation::EmulatedApi api({.schedule = emulation::Schedule::kAtOnce});
+  auto context = *CudaContext::Create(api, false);
+  const KernelSpec spec{"gather", {{DType::kF32, {41, 7}}, {DType::kF16, {50}}, {DType::kI32, {9}}}, {}, {}, {}};
+  std::vector<float> wide;
+  std::vector<Half> low;
+  std::vector<std::int32_t> indices;
+  const auto kernel = cuda::MakeKernel([&](const KernelOperands& operands, LaunchQueue&) {
+    // An emulated device's memory can be read here, and its work is done at once.
+    wide.assign(static_cast<const float*>(operands.inputs[0]), static_cast<const float*>(operands.inputs[0]) + 287);
+    low.assign(static_cast<const Half*>(operands.inputs[1]), static_cast<const Half*>(operands.inputs[1]) + 50);
+    indices.assign(static_cast<const std::int32_t*>(operands.inputs[2]),
+                   static_cast<const std::int32_t*>(operands.inputs[2]) + 9);
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(TimeKernel(*context, spec, **kernel).ok());
+  EXPECT_THAT(wide, testing::Each(testing::AllOf(testing::Ge(-1.0f), testing::Lt(1.0f))));
+  EXPECT_GT(std::set<float>(wide.begin(), wide.end()).size(), 280u);
+  EXPECT_GT(*std::max_element(wide.begin(), wide.end()), 0.9f);
+  EXPECT_LT(*std::min_element(wide.begin(), wide.end()), -0.9f);
+  std::set<float> of_low;
+  for (const Half value : low) of_low.insert(static_cast<float>(value));
+  EXPECT_GT(of_low.size(), 40u);
+  EXPECT_NE(static_cast<float>(low[0]), wide[0]) << "each operand has numbers of its own";
+  EXPECT_THAT(indices, testing::Each(0));
 }
 
 class ChoiceCacheFile : public testing::Test {
@@ -105,6 +137,20 @@ TEST_F(ChoiceCacheFile, ThatIsDamagedIsMadeAnew) {
   again.Set("matmul", "algorithm 7");
   ASSERT_TRUE(again.Write().ok());
   EXPECT_EQ(Content(), good);
+}
+
+TEST_F(ChoiceCacheFile, IsWrittenWhereSomethingIsNew) {
+  ChoiceCache cache(path_);
+  ASSERT_TRUE(cache.Write().ok());
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "nothing to say";
+  cache.Set("matmul", "algorithm 7");
+  ASSERT_TRUE(cache.WriteEvery(std::chrono::hours(1)).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "later";
+  ASSERT_TRUE(cache.WriteEvery(std::chrono::seconds(0)).ok());
+  EXPECT_EQ(ChoiceCache(path_).Find("matmul"), "algorithm 7");
+  std::filesystem::remove(path_);
+  ASSERT_TRUE(cache.Write().ok());
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "it was written";
 }
 
 TEST_F(ChoiceCacheFile, ThatIsAFolderIsAnErrorThatNamesIt) {

@@ -1,12 +1,11 @@
-// The device on which cuda_networks_test.cc trains: emulated in tests/cuda, the GPU of this machine in tests/gpu.
+// The device on which whole networks train in tests: emulated in tests/cuda, the GPU of this machine in tests/gpu.
 #pragma once
 
-#include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tests/cuda/counting_api.h"
 
 namespace mpc::test {
 
@@ -16,7 +15,7 @@ absl::Status NetworkDeviceStatus();
 /// Misuse of the device so far. Empty where nobody watches: on hardware.
 std::vector<std::string> NetworkDeviceProblems();
 
-/// Graphs launched so far; nothing where they are not counted: on hardware.
-std::optional<std::size_t> GraphLaunches();
+/// The calls that the device makes; null where they are not counted: in libmpc_cuda.so. Valid once the status is OK.
+CountingApi* NetworkDeviceCalls();
 
 }  // namespace mpc::test

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "runtime/code_loader.h"
 #include "tests/runtime/program_builder.h"
 
 namespace {
@@ -83,6 +84,35 @@ TEST(Allocation, AStepOfOwnKernelsAllocatesNothing) {
   ASSERT_TRUE(executable.ok()) << executable.status();
   const std::vector<std::uint8_t> input(matrix.bytes());
   EXPECT_EQ(AllocationsOfAStep(**executable, {BytesOf(input)}), 0);
+}
+
+/// y = 2 x, 4 numbers a block.
+void Double(void* const* operands, void*, std::int64_t block) {
+  const float* x = static_cast<const float*>(operands[0]) + 4 * block;
+  float* y = static_cast<float*>(operands[1]) + 4 * block;
+  for (int i = 0; i < 4; ++i) y[i] = 2 * x[i];
+}
+
+class DoubleCode : public LoadedCode {
+ public:
+  absl::StatusOr<void*> Find(const std::string&) const override { return reinterpret_cast<void*>(&Double); }
+};
+
+TEST(Allocation, GeneratedKernelsAllocateNothing) {
+  RegisterCodeLoader("object", [](const CodeBlob&) { return std::make_unique<DoubleCode>(); });
+  constexpr std::int64_t kBlocks = 20000;
+  ProgramBuilder builder("predict");
+  const ValueId x = builder.Input("x", {DType::kF32, {4 * kBlocks}});
+  const ValueId y = builder.Temporary({DType::kF32, {4 * kBlocks}});
+  builder.Call("generated.double", {x}, {y},
+               {{"blocks", std::vector<std::int64_t>{kBlocks}},
+                {"threads", std::vector<std::int64_t>{1}},
+                {"shared_bytes", std::vector<std::int64_t>{0}},
+                {"work", 4 * kBlocks}});
+  builder.program.code.push_back({"code", "object", {1}, {"double_0"}});
+  auto executable = Cpu().Load(builder.Build(), StateStore());
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  EXPECT_EQ(AllocationsOfAStep(**executable, {BytesOf(std::vector<float>(4 * kBlocks, 1))}), 0);
 }
 
 TEST(Allocation, OneDnnAllocatesOnlyItsArgumentTables) {

@@ -32,7 +32,14 @@ class ChoosyDevice : public Device {
     return absl::UnimplementedError("not here");
   }
 
+  absl::Status EndPlanning(const PlanOptions&) const override {
+    ++plannings;
+    return end_of_planning;
+  }
+
   std::size_t workspace = 0;
+  absl::Status end_of_planning;
+  mutable int plannings = 0;
 };
 
 Program Compiled() {
@@ -81,6 +88,18 @@ TEST(ChooseKernels, ErrorsNameTheInstructionAndChangeNothing) {
   const absl::Status status = ChooseKernels(ChoosyDevice(), {.tune = true}, program);
   EXPECT_THAT(std::string(status.message()), HasSubstr("step, instruction 1 (unheard_of in test)"));
   EXPECT_EQ(program.choices[0].second, "plain");
+}
+
+TEST(ChooseKernels, EndsThePlanningOnce) {
+  ChoosyDevice device;
+  Program program = Compiled();
+  ASSERT_TRUE(ChooseKernels(device, {.tune = true}, program).ok());
+  EXPECT_EQ(device.plannings, 1);
+  device.end_of_planning = absl::PermissionDeniedError("no place for choices");
+  program = Compiled();
+  const absl::Status status = ChooseKernels(device, {.tune = true}, program);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("step: no place for choices"));
+  EXPECT_EQ(program.choices[0].second, "plain") << "as it was";
 }
 
 }  // namespace

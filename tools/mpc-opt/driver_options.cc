@@ -15,8 +15,8 @@ static cl::OptionCategory category("mpc: models, stages and reports");
 
 static cl::opt<std::string> model_name("model",
                                        cl::desc("Print the IR of a model: bnnet, dcgan-discriminator, dcgan-generator, "
-                                                "faint, gpt2, gpt2-tiny, lenet5, mlp, resnet18, resnet18-imagenet, "
-                                                "resnet50-imagenet"),
+                                                "faint, gpt2, gpt2-tiny, lenet5, mlp, resnet18, resnet18-cifar, "
+                                                "resnet18-imagenet, resnet50-imagenet"),
                                        cl::cat(category));
 static cl::opt<bool> train("train", cl::desc("The training step, not the forward function"), cl::cat(category));
 static cl::opt<int64_t> batch("batch", cl::desc("Samples a step (32)"), cl::init(32), cl::cat(category));
@@ -25,6 +25,13 @@ static cl::opt<std::string> stage_name("stage",
                                                 "--amp-level, else grad; with --report and no passes, program; with "
                                                 "--explain and --diff, final"),
                                        cl::cat(category));
+static cl::opt<std::string> device("device", cl::desc("What the model is compiled for: cpu (default) or cuda"),
+                                   cl::init("cpu"), cl::cat(category));
+static cl::opt<std::string> arch("arch",
+                                 cl::desc("With --device=cuda: sm_80 or sm_90, whatever device is here, if any"),
+                                 cl::cat(category));
+static cl::opt<bool> fusion("fusion", cl::desc("Compute neighbouring operations of the model in one generated kernel"),
+                            cl::cat(category));
 static cl::opt<std::string> report("report", cl::ValueOptional,
                                    cl::desc("Print the precision report as text (default) or json"), cl::cat(category));
 static cl::opt<std::string> explain("explain",
@@ -74,7 +81,7 @@ class AmpOptions {
 static AmpOptions amp_options;
 
 // Options that say something about a model.
-static cl::Option* const kModelOptions[] = {&train, &batch, &stage_name, &diff};
+static cl::Option* const kModelOptions[] = {&train, &batch, &device, &arch, &fusion, &stage_name, &diff};
 static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &emit, &function_name};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
@@ -152,6 +159,9 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.model.model = model_name;
   options.model.train = train;
   options.model.batch = batch;
+  options.model.device = device;
+  options.model.arch = arch;
+  if (fusion.getNumOccurrences() > 0) options.model.fusion = fusion;
   options.model.amp.verbosity = 0;
   if (absl::Status status = amp_options.Read(options.model.amp); !status.ok()) return status;
   if (Given(diff)) {

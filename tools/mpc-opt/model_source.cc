@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/registry.h"
+#include "tools/support/device_flags.h"
 
 namespace mpc::opt {
 namespace {
@@ -18,10 +19,23 @@ absl::Status Check(const ModelRequest& request) {
   return absl::OkStatus();
 }
 
+/// Makes the device of `request` the one that Models compile for. Nothing is measured or remembered: equal command
+/// lines print equal texts.
+absl::Status UseDevice(const ModelRequest& request) {
+  tools::DeviceOptions options;
+  options.device = request.device;
+  options.arch = request.arch;
+  options.fusion = request.fusion;
+  options.choice_cache = "";
+  if (absl::Status status = tools::CheckDeviceFlags(options); !status.ok()) return status;
+  return SetContext(tools::ContextOf(options, 0));
+}
+
 }  // namespace
 
 absl::StatusOr<ModelSource> TraceModel(const ModelRequest& request) {
   if (absl::Status status = Check(request); !status.ok()) return status;
+  if (absl::Status status = UseDevice(request); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(request.model);
   if (!workload.ok()) return workload.status();
   nn::Momentum optimizer((*workload)->network().TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});

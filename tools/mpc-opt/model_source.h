@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -15,6 +16,9 @@ struct ModelRequest {
   std::string model;        ///< one of models::WorkloadNames()
   bool train = false;       ///< the training step instead of the forward function
   std::int64_t batch = 32;  ///< samples a step, at least 1
+  std::string device = "cpu";
+  std::string arch;            ///< to compile for where no such device is: "sm_90"
+  std::optional<bool> fusion;  ///< left out: the device's default
   amp::Options amp;
 };
 

@@ -106,14 +106,28 @@ std::string CopyList(const runtime::Program& program) {
   return text;
 }
 
+// Nothing where there was nothing to choose.
+std::string ChoiceList(const runtime::Program& program) {
+  if (program.choices.empty()) return "";
+  std::string text = absl::StrCat("choices (", program.choices.size(), ")\n");
+  for (const auto& [key, choice] : program.choices) absl::StrAppend(&text, "  ", key, ": ", choice, "\n");
+  return text;
+}
+
+// What the device must be.
+std::string TargetText(const runtime::Program& program) {
+  if (program.device != "cpu") return absl::StrCat("requires ", program.arch, "\n");
+  return absl::StrCat("requires ", absl::StrJoin(program.required_cpu_features, ", "), "\n");
+}
+
 }  // namespace
 
 std::string ListProgram(const runtime::Program& program) {
   return absl::StrCat("program @", program.name, " for ", program.device, ", arena ", program.arena_bytes,
-                      " bytes, constants ", program.constants.size(), " bytes\n", "requires ",
-                      absl::StrJoin(program.required_cpu_features, ", "), "\n", StateList(program),
-                      RefreshList(program), NamedList("inputs", program.inputs), ValueList(program),
-                      InstructionList(program), CopyList(program), NamedList("outputs", program.outputs));
+                      " bytes, constants ", program.constants.size(), " bytes\n", TargetText(program),
+                      StateList(program), RefreshList(program), NamedList("inputs", program.inputs), ValueList(program),
+                      InstructionList(program), CopyList(program), NamedList("outputs", program.outputs),
+                      ChoiceList(program));
 }
 
 }  // namespace mpc::opt

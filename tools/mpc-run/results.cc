@@ -34,6 +34,8 @@ std::string FormatResults(const Session& session, const RunResults& results) {
     absl::StrAppendFormat(&text, "\n%d timed: %.1f steps/s; ms a step: median %.3f, p5 %.3f, p95 %.3f\n",
                           train.timed_steps, StepsPerSecond(train), 1e3 * seconds.median, 1e3 * seconds.p5,
                           1e3 * seconds.p95);
+    if (session.nodes_per_step() > 0)
+      absl::StrAppend(&text, "a step is a graph of ", session.nodes_per_step(), " nodes\n");
   }
   if (results.predict.has_value()) {
     const PredictResult& predict = *results.predict;
@@ -81,6 +83,7 @@ Json ResultsToJson(const RunOptions& options, const Session& session, const RunR
     json["loss_scale"] = session.loss_scale();
     json["graph"] = options.graph.value_or(package.programs.front().device != "cpu");
     json["steps_per_launch"] = options.steps_per_launch;
+    json["nodes_per_step"] = session.nodes_per_step();
     json["choices"] = Json::object();
     for (const auto& [key, value] : session.train_program()->choices) json["choices"][key] = value;
   }

@@ -49,6 +49,8 @@ class Session {
 
   /// As it was bound, with the choices in force; null where nothing is trained.
   const runtime::Program* train_program() const { return train_ == nullptr ? nullptr : &train_->program(); }
+  /// Nodes of the graph of one training step; 0: it is no graph.
+  std::size_t nodes_per_step() const { return train_ == nullptr ? 0 : train_->nodes_per_step(); }
   const runtime::Package& package() const { return package_; }
   std::int64_t batch_size() const { return batch_size_; }
   double load_seconds() const { return load_seconds_; }
