@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,9 +44,9 @@ class FaintClassifier : public ClassifierOf<FaintNet> {
   FaintLoss loss_;
 };
 
-/// ResNet-18 for small images of one channel.
-ResNet18 SmallResNet18(int num_classes) {
-  return ResNet18({.num_classes = num_classes, .num_channels = 1, .stem = ResNetStem::kCifar});
+/// ResNet-18 for small images.
+ResNet18 SmallResNet18(int num_classes, int num_channels = 1) {
+  return ResNet18({.num_classes = num_classes, .num_channels = num_channels, .stem = ResNetStem::kCifar});
 }
 
 /// Inputs of one sample, and of its label.
@@ -100,7 +101,20 @@ std::unique_ptr<Workload> ClassifyPhotos(Network network, const WorkloadSizes& s
   return Classify(std::move(network), {3, side, side}, 1000);
 }
 
-std::unique_ptr<Workload> PredictTokens(const Gpt2Config& config, const WorkloadSizes& sizes) {
+/// `published` with the sizes that are given in place of its own.
+Gpt2Config Resized(const Gpt2Config& published, const WorkloadSizes& sizes) {
+  const auto either = [](std::int64_t size, std::int64_t otherwise) { return size > 0 ? size : otherwise; };
+  Gpt2Config config = published;
+  config.vocabulary = either(sizes.vocabulary, config.vocabulary);
+  config.context = either(sizes.context, config.context);
+  config.width = either(sizes.width, config.width);
+  config.layers = either(sizes.layers, config.layers);
+  config.heads = either(sizes.heads, config.heads);
+  return config;
+}
+
+std::unique_ptr<Workload> PredictTokens(const Gpt2Config& published, const WorkloadSizes& sizes) {
+  const Gpt2Config config = Resized(published, sizes);
   const std::int64_t tokens = sizes.tokens > 0 ? sizes.tokens : config.context;
   return MakeWorkloadOf(Gpt2(config), NextTokenLoss(),
                         {{DType::kI32, {tokens}}, {DType::kI32, {tokens}}, config.vocabulary});
@@ -110,8 +124,8 @@ using MakeSized = std::function<std::unique_ptr<Workload>(const WorkloadSizes&)>
 
 struct NamedWorkload {
   MakeSized make;
-  bool has_photos = false;   ///< takes WorkloadSizes::image_size
-  std::int64_t context = 0;  ///< the most WorkloadSizes::tokens; 0: takes none
+  bool has_photos = false;                   ///< takes WorkloadSizes::image_size
+  std::optional<Gpt2Config> language_model;  ///< takes the sizes of one; as published
 };
 
 const std::map<std::string_view, NamedWorkload>& Workloads() {
@@ -124,15 +138,18 @@ const std::map<std::string_view, NamedWorkload>& Workloads() {
       {"lenet5", {[](const WorkloadSizes&) { return Classify(LeNet5(), kDigit); }}},
       {"mlp", {[](const WorkloadSizes&) { return Classify(Mlp(), kDigit); }}},
       {"resnet18", {[](const WorkloadSizes&) { return Classify(SmallResNet18(10), kDigit); }}},
+      {"resnet18-cifar", {[](const WorkloadSizes&) {
+         return Classify(SmallResNet18(10, 3), {3, 32, 32});
+       }}},
       {"resnet18-imagenet",
        {.make = [](const WorkloadSizes& sizes) { return ClassifyPhotos(ResNet18(), sizes); }, .has_photos = true}},
       {"resnet50-imagenet",
        {.make = [](const WorkloadSizes& sizes) { return ClassifyPhotos(ResNet50(), sizes); }, .has_photos = true}},
       {"gpt2",
-       {.make = [](const WorkloadSizes& sizes) { return PredictTokens({}, sizes); }, .context = Gpt2Config().context}},
+       {.make = [](const WorkloadSizes& sizes) { return PredictTokens({}, sizes); }, .language_model = Gpt2Config()}},
       {"gpt2-tiny",
        {.make = [](const WorkloadSizes& sizes) { return PredictTokens(Gpt2Config::Tiny(), sizes); },
-        .context = Gpt2Config::Tiny().context}},
+        .language_model = Gpt2Config::Tiny()}},
       {"dcgan-generator", {[](const WorkloadSizes&) {
          const DcganOptions options;
          return MakeWorkloadOf(DcganGenerator(options), nn::MSELoss(),
@@ -152,6 +169,34 @@ const std::map<std::string_view, NamedWorkload>& Workloads() {
 const NamedWorkload* FindWorkload(std::string_view name) {
   const auto found = Workloads().find(name == "resnet50" ? "resnet50-imagenet" : name);
   return found == Workloads().end() ? nullptr : &found->second;
+}
+
+/// Errors: a size below 0, one that a network without tokens does not have, a width that the heads do not divide, more
+/// tokens than the context.
+absl::Status CheckLanguageModel(const std::string& model, const std::optional<Gpt2Config>& published,
+                                const WorkloadSizes& sizes) {
+  const std::pair<const char*, std::int64_t> given[] = {{"tokens", sizes.tokens},   {"vocabulary", sizes.vocabulary},
+                                                        {"context", sizes.context}, {"width", sizes.width},
+                                                        {"layers", sizes.layers},   {"heads", sizes.heads}};
+  for (const auto& [name, size] : given) {
+    if (size == 0) continue;
+    if (!published.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " = ", size, ": ", model, " reads no tokens; gpt2 and gpt2-tiny do"));
+    }
+    if (size < 0) return absl::InvalidArgumentError(absl::StrCat(name, " = ", size, ": ", model, " takes 1 and more"));
+  }
+  if (!published.has_value()) return absl::OkStatus();
+  const Gpt2Config config = Resized(*published, sizes);
+  if (config.width % config.heads != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("width = ", config.width, ": the ", config.heads, " heads of ",
+                                                   model, " share it equally; it must be a multiple of them"));
+  }
+  if (sizes.tokens > config.context) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tokens = ", sizes.tokens, ": ", model, " takes from 1 to ", config.context));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status UnknownModel(std::string_view name, const std::vector<std::string>& names) {
@@ -192,15 +237,13 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes) {
     return absl::InvalidArgumentError(
         absl::StrCat("image_size = ", sizes.image_size, ": ", model, " takes multiples of ", kSide));
   }
-  if (sizes.tokens != 0 && workload->context == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tokens = ", sizes.tokens, ": ", model, " reads no tokens; gpt2 and gpt2-tiny do"));
-  }
-  if (sizes.tokens < 0 || sizes.tokens > workload->context) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tokens = ", sizes.tokens, ": ", model, " takes from 1 to ", workload->context));
-  }
-  return absl::OkStatus();
+  return CheckLanguageModel(model, workload->language_model, sizes);
+}
+
+std::optional<Gpt2Config> LanguageModelOf(std::string_view name, const WorkloadSizes& sizes) {
+  const NamedWorkload* const workload = FindWorkload(name);
+  if (workload == nullptr || !workload->language_model.has_value()) return std::nullopt;
+  return Resized(*workload->language_model, sizes);
 }
 
 absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes) {

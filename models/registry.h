@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "frontend/mpc.h"
+#include "models/gpt2.h"
 
 namespace mpc::models {
 
@@ -48,12 +50,20 @@ class Workload {
 struct WorkloadSizes {
   std::int64_t image_size = 0;  ///< pixels of a side, of "resnet18-imagenet" and "resnet50-imagenet"; a multiple of 32
   std::int64_t tokens = 0;      ///< of a row, of "gpt2" and "gpt2-tiny"; at most the network's context
+  // Of "gpt2" and "gpt2-tiny" too; see Gpt2Config.
+  std::int64_t vocabulary = 0;
+  std::int64_t context = 0;
+  std::int64_t width = 0;  ///< a multiple of the heads
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+
+  friend bool operator==(const WorkloadSizes&, const WorkloadSizes&) = default;
 };
 
-/// The classifiers on [1, 32, 32] images with ten classes, and networks as published: "resnet18-imagenet",
-/// "resnet50-imagenet" or "resnet50" ([3, 224, 224], 1,000 classes), "gpt2" (124M parameters, 1,024 tokens),
-/// "gpt2-tiny" (32 tokens, two layers of width 64), "dcgan-generator" and "dcgan-discriminator" (16x16). Errors: those
-/// of CheckWorkload.
+/// The classifiers on [1, 32, 32] images with ten classes, "resnet18-cifar" on [3, 32, 32] ones, and networks as
+/// published: "resnet18-imagenet", "resnet50-imagenet" or "resnet50" ([3, 224, 224], 1,000 classes), "gpt2" (124M
+/// parameters, 1,024 tokens), "gpt2-tiny" (32 tokens, two layers of width 64), "dcgan-generator" and
+/// "dcgan-discriminator" (16x16). Errors: those of CheckWorkload.
 absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes = {});
 
 /// Errors (NOT_FOUND): what was given, what exists; (INVALID_ARGUMENT) a size that the network does not take, with
@@ -62,5 +72,8 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes = {
 
 /// Every name, sorted.
 std::vector<std::string> WorkloadNames();
+
+/// The GPT-2 of `name` in these sizes; empty for a network that reads no tokens.
+std::optional<Gpt2Config> LanguageModelOf(std::string_view name, const WorkloadSizes& sizes = {});
 
 }  // namespace mpc::models

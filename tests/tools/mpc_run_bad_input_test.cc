@@ -86,6 +86,19 @@ TEST(MpcTrain, AnArchitectureIsForEmitAlone) {
   ExpectRefused(RunTool(MPC_TRAIN, {"lenet5", "--arch=sm_90"}), kBadUsage, {"--arch", "--emit"});
 }
 
+TEST(MpcTrain, EmitWritesOverAFileOnlyByForce) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("net.mpcx");
+  ASSERT_EQ(RunTool(MPC_TRAIN, {"mlp", "--seed=1", "--emit=" + path}).exit_code, 0);
+  const std::string first = ReadFile(path);
+  ExpectRefused(RunTool(MPC_TRAIN, {"mlp", "--seed=2", "--emit=" + path}), kFailure, {path, "exists", "--force"});
+  EXPECT_EQ(ReadFile(path), first);
+  const ToolResult forced = RunTool(MPC_TRAIN, {"mlp", "--seed=2", "--force", "--emit=" + path});
+  EXPECT_EQ(forced.exit_code, 0) << forced.error;
+  EXPECT_NE(ReadFile(path), first);
+  ExpectRefused(RunTool(MPC_TRAIN, {"mlp", "--force"}), kBadUsage, {"--force", "--emit"});
+}
+
 class BadPackage : public testing::Test {
  protected:
   void SetUp() override {
@@ -168,7 +181,7 @@ TEST_F(BadPackage, UnknownKernels) {
 }
 
 TEST_F(BadPackage, DataThatDoNotFit) {
-  ASSERT_EQ(RunTool(MPC_TRAIN, {"gpt2-tiny", "--batch-size=2", "--emit=" + Path()}).exit_code, 0);
+  ASSERT_EQ(RunTool(MPC_TRAIN, {"gpt2-tiny", "--batch-size=2", "--force", "--emit=" + Path()}).exit_code, 0);
   ExpectFailure({}, {"--data=digits gives tensor<2x1x32x32xf32>", "takes tensor<2x32xi32>", "--data=synthetic"});
 }
 

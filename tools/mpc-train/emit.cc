@@ -20,10 +20,11 @@ namespace {
 
 absl::StatusOr<runtime::Package> PackageWorkload(const TrainOptions& options) {
   const absl::StatusOr<std::unique_ptr<models::Workload>> workload =
-      models::MakeWorkload(options.model, {.image_size = options.image_size, .tokens = options.tokens});
+      models::MakeWorkload(options.model, SizesOf(options));
   if (!workload.ok()) return workload.status();
   const std::unique_ptr<nn::Optimizer> optimizer = MakeOptimizer(options, (*workload)->network().TrainableParams());
-  Model model = (*workload)->MakeModel(*optimizer, {.amp = options.amp, .device = options.device});
+  Model model = (*workload)->MakeModel(
+      *optimizer, {.amp = options.amp, .device = options.device, .clip_global_norm = ClipNorm(options)});
   const std::vector<TensorSpec> inputs = (*workload)->TrainInputs(options.batch_size);
   // As the data sets name their columns.
   const bool images = inputs[0].shape.size() == 4;
@@ -34,6 +35,9 @@ absl::StatusOr<runtime::Package> PackageWorkload(const TrainOptions& options) {
 
 absl::Status EmitPrograms(const TrainOptions& options, std::ostream* progress) {
   if (absl::Status status = CheckWritable(options.emit_path); !status.ok()) return status;
+  if (!options.force && std::filesystem::exists(options.emit_path)) {
+    return absl::AlreadyExistsError(absl::StrCat("'", options.emit_path, "' exists; --force writes over it"));
+  }
   SetSeed(static_cast<std::uint64_t>(options.seed));
   if (absl::Status status = SetContext(ContextOf(options, options.threads)); !status.ok()) return status;
   absl::StatusOr<runtime::Package> package = options.model == kDcgan ? PackageDcgan(options) : PackageWorkload(options);

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <numbers>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/report.h"
 #include "tools/mpc-train/dcgan.h"
 #include "tools/mpc-train/emit.h"
+#include "tools/mpc-train/sample.h"
 #include "tools/mpc-train/summary.h"
 #include "tools/mpc-train/timing_tree.h"
 #include "tools/mpc-train/training.h"
@@ -18,9 +20,12 @@ namespace {
 
 constexpr char kProgram[] = "mpc-train";
 
-void PrintResults(const Training& training) {
+void PrintResults(const TrainOptions& options, const Training& training) {
   const Model& model = training.model();
-  if (training.test_rows() > 0) {
+  if (options.data == kText) {
+    std::cout << absl::StrFormat("validation loss %.4f (%.3f bits a byte, %d windows)\n", training.test().loss,
+                                 training.test().loss / std::numbers::ln2, training.test_rows());
+  } else if (training.test_rows() > 0) {
     const auto right = std::llround(training.test().accuracy * static_cast<double>(training.test_rows()));
     std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d), test loss %.4f\n", 100 * training.test().accuracy,
                                  right, training.test_rows(), training.test().loss);
@@ -30,11 +35,12 @@ void PrintResults(const Training& training) {
                                  training.seconds(), StepRate(training.steps(), training.seconds()),
                                  model.skipped_steps(), model.loss_scale());
   }
-  double compile_seconds = 0;
-  for (const compiler::CompileResult* program : model.compiled()) compile_seconds += TotalSeconds(*program);
   std::cout << absl::StrFormat("%d programs compiled in %.2f s; peak %.1f MiB of state and temporaries\n",
-                               model.compiled().size(), compile_seconds,
+                               model.compiled().size(), TotalSeconds(model.compiled()),
                                static_cast<double>(model.peak_bytes()) / (1 << 20));
+  if (!training.sample().empty()) {
+    std::cout << absl::StrFormat("sample at temperature %g:\n%s\n", options.temperature, Printable(training.sample()));
+  }
 }
 
 /// Of the training step on a full batch, which is compiled first; of the test where nothing was trained.
@@ -75,7 +81,7 @@ int Main(int argc, char** argv) {
   if (absl::Status status = training.Run(options.quiet ? nullptr : &std::cout); !status.ok()) {
     return Fail(kProgram, status, kFailure);
   }
-  PrintResults(training);
+  PrintResults(options, training);
   if (training.profile().has_value()) std::cout << training.profile()->Table();
   if (options.timing) std::cout << FormatTimingTree(training.model().compiled());
   if (options.report) PrintReport(training);

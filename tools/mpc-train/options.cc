@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "frontend/data/text.h"
 #include "frontend/precision_profile.h"
 #include "models/registry.h"
+#include "tools/mpc-train/text_options.h"
 #include "tools/support/amp_flags.h"
 #include "tools/support/digit_data.h"
 #include "tools/support/flag_set.h"
@@ -24,12 +26,15 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 /// As the flags give them, before they are checked against each other.
 struct Given {
   std::string data;
+  std::string optimizer;
+  GivenText text;
   bool trace_steps = false;
   std::optional<std::int64_t> epochs, steps, image_size, tokens;
   std::optional<std::int64_t> shift;
   std::optional<double> learning_rate;
   std::optional<double> momentum;
   std::optional<double> weight_decay;
+  std::optional<double> clip_norm;
 };
 
 std::vector<std::string> ModelNames() {
@@ -75,35 +80,47 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
     flags.Custom(flag.name, flag.placeholder, flag.help, flag.is_switch,
                  [&flag, &options](const std::string& value) { return flag.set(value, options.amp); });
   }
-  flags.Choice("data", {"digits", "mnist", "synthetic"},
+  flags.Choice("data", {"digits", "mnist", "synthetic", "text"},
                "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir; synthetic: random batches of the\n"
-               "network's shapes, without a test. Default: digits, synthetic where a network does not take digits.",
+               "network's shapes, without a test; text: windows of bytes, for gpt2 and gpt2-tiny.\n"
+               "Default: digits, synthetic where a network does not take digits.",
                &given.data);
   flags.Text("data-dir", "FOLDER",
              "Holds digits.csv.gz, or MNIST's IDX files. Default: MPC_DATA_DIR, then mpc's own data.",
              &options.data_directory);
   flags.Integer("epochs", 0, kNoLimit,
-                "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist, 1 for synthetic.",
+                "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist, else 1.",
                 &given.epochs);
-  flags.Integer("steps", 1, kNoLimit, "Steps of an epoch of synthetic data. Default: 100.", &given.steps);
+  flags.Integer("steps", 1, kNoLimit, "Steps of an epoch of synthetic data or text. Default: 100, 400 for text.",
+                &given.steps);
   flags.Integer("image-size", 1, 1 << 14, "Side of synthetic photographs (resnet18-imagenet, resnet50). Default: 224.",
                 &given.image_size);
-  flags.Integer("tokens", 1, 1 << 20, "Tokens of a synthetic row (gpt2, gpt2-tiny). Default: the network's context.",
+  flags.Integer("tokens", 1, 1 << 20,
+                "Tokens of a row (gpt2, gpt2-tiny). Default: the network's context, 64 for gpt2 on text.",
                 &given.tokens);
+  AddTextFlags(flags, given.text);
   flags.Integer("batch-size", 1, kNoLimit, "Rows a step; the last batch of an epoch may be smaller.",
                 &options.batch_size);
   flags.Switch("drop-remainder", "Leaves out the rows of an epoch that fill no batch, as mpc-run does.",
                &options.drop_remainder);
   flags.Integer("shift", 0, 16,
                 "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.", &given.shift);
-  flags.Choice("optimizer", {"momentum", "sgd", "adam", "adamw"}, "adamw is AdamWeightDecay.", &options.optimizer);
-  flags.Number("lr", 0,
-               "Learning rate at the start. Default: 0.03 for momentum, 0.1 for sgd, 0.001 for adam and adamw.",
-               &given.learning_rate);
-  flags.Choice("lr-schedule", {"cosine", "constant"}, "cosine: falls to 0 over the epochs, changed after each.",
+  flags.Choice("optimizer", {"momentum", "sgd", "adam", "adamw", "torch-adamw"},
+               "adamw is AdamWeightDecay, torch-adamw is AdamW, with bias correction. Default: momentum, torch-adamw\n"
+               "for text.",
+               &given.optimizer);
+  flags.Number(
+      "lr", 0,
+      "Learning rate at the start. Default: 0.03 for momentum, 0.1 for sgd, 0.001 for the others, 0.003 for text.",
+      &given.learning_rate);
+  flags.Choice("lr-schedule", {"cosine", "constant"},
+               "cosine: falls to 0 over the epochs, changed after each; on text to a tenth, changed after each step.",
                &options.schedule);
   flags.Number("momentum", 0, "Of momentum (default 0.9) and sgd (default 0).", &given.momentum);
-  flags.Number("weight-decay", 0, "Default 0.", &given.weight_decay);
+  flags.Number("weight-decay", 0, "Default: 0, 0.1 for text, of matrices and tables alone.", &given.weight_decay);
+  flags.Number("clip-norm", 0,
+               "Scales gradients down whose global norm is larger; 0: leaves them. Default: 0, 1 for text.",
+               &given.clip_norm);
   flags.Integer("seed", 0, kNoLimit, "Of initial values and row order: equal seeds and threads give equal bits.",
                 &options.seed);
   flags.Integer("threads", 0, 4096, "0: OMP_NUM_THREADS, else one a core. Results depend on it in their last bits.",
@@ -130,6 +147,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
       "Writes the compiled Programs for batches of --batch-size, for mpc-run, in place of training. Weights are\n"
       "not in it. Every network of mpc-bench and mpc-opt can be written.",
       &options.emit_path);
+  flags.Switch("force", "--emit writes over a file that is there.", &options.force);
   flags.Text("summary", "FILE", "Writes the results as JSON.", &options.summary_path);
   flags.Switch("diagnose-overflow",
                "Replays the first step of a run of overflows and names the first value that is not finite.",
@@ -185,22 +203,26 @@ absl::Status CheckModel(const std::vector<std::string>& arguments, TrainOptions&
 
 /// The DCGAN has its own data, optimizers and report. Errors: a flag that does not apply.
 absl::Status CheckDcgan(const Given& given, TrainOptions& options) {
-  const bool other_optimizer = options.optimizer != TrainOptions().optimizer && options.optimizer != "adam";
-  const std::vector<std::pair<bool, const char*>> refused = {
-      {options.data != "digits", "--data: it learns digits"},
-      {given.steps.has_value(), "--steps: it learns digits"},
-      {given.image_size.has_value(), "--image-size"},
-      {given.tokens.has_value(), "--tokens"},
-      {given.shift.has_value(), "--shift"},
-      {other_optimizer, "--optimizer: both networks have adam"},
-      {given.momentum.has_value(), "--momentum"},
-      {given.weight_decay.has_value(), "--weight-decay"},
-      {!options.load_path.empty(), "--load"},
-      {options.amp.num_losses != 1, "--num-losses: it has three"},
-      {options.diagnose_overflow, "--diagnose-overflow"},
-      {options.profile_precision, "--profile-precision"},
-      {options.timing, "--timing"},
-      {options.report, "--report"}};
+  const bool other_optimizer = !given.optimizer.empty() && given.optimizer != "adam";
+  std::vector<std::pair<bool, const char*>> refused = {{options.data != "digits", "--data: it learns digits"},
+                                                       {given.steps.has_value(), "--steps: it learns digits"},
+                                                       {given.image_size.has_value(), "--image-size"},
+                                                       {given.tokens.has_value(), "--tokens"},
+                                                       {given.text.layers.has_value(), "--layers"},
+                                                       {given.text.width.has_value(), "--width"},
+                                                       {given.text.heads.has_value(), "--heads"},
+                                                       {given.clip_norm.has_value(), "--clip-norm"},
+                                                       {given.shift.has_value(), "--shift"},
+                                                       {other_optimizer, "--optimizer: both networks have adam"},
+                                                       {given.momentum.has_value(), "--momentum"},
+                                                       {given.weight_decay.has_value(), "--weight-decay"},
+                                                       {!options.load_path.empty(), "--load"},
+                                                       {options.amp.num_losses != 1, "--num-losses: it has three"},
+                                                       {options.diagnose_overflow, "--diagnose-overflow"},
+                                                       {options.profile_precision, "--profile-precision"},
+                                                       {options.timing, "--timing"},
+                                                       {options.report, "--report"}};
+  for (const auto& flag : TextOnlyFlags(given.text)) refused.push_back(flag);
   for (const auto& [given_here, flag] : refused) {
     if (given_here) return absl::InvalidArgumentError(absl::StrCat("dcgan takes no ", flag));
   }
@@ -211,15 +233,19 @@ absl::Status CheckDcgan(const Given& given, TrainOptions& options) {
   return amp::ResolveOptions(options.amp, amp::Front::kInitialize).status();
 }
 
+/// After CheckData. Errors: momentum for an optimizer that has none.
 absl::Status CheckOptimizer(const Given& given, TrainOptions& options) {
+  const bool text = options.data == kText;
+  options.optimizer = !given.optimizer.empty() ? given.optimizer : std::string(text ? "torch-adamw" : "momentum");
   const bool has_momentum = options.optimizer == "momentum" || options.optimizer == "sgd";
   if (given.momentum.has_value() && !has_momentum) {
     return absl::InvalidArgumentError(
         absl::StrCat("--momentum: ", options.optimizer, " has none; choose momentum or sgd"));
   }
-  options.learning_rate = given.learning_rate.value_or(DefaultLearningRate(options.optimizer));
+  options.learning_rate = given.learning_rate.value_or(text ? 0.003 : DefaultLearningRate(options.optimizer));
   options.momentum = given.momentum.value_or(options.optimizer == "momentum" ? 0.9 : 0.0);
-  options.weight_decay = given.weight_decay.value_or(0.0);
+  options.weight_decay = given.weight_decay.value_or(text ? 0.1 : 0.0);
+  options.clip_norm = given.clip_norm.value_or(text ? 1.0 : 0.0);
   return absl::OkStatus();
 }
 
@@ -239,6 +265,7 @@ absl::Status CheckCheckpoints(const TrainOptions& options) {
 /// Errors: a flag of a run that --emit does not make; an architecture for a run.
 absl::Status CheckEmit(const TrainOptions& options) {
   if (options.emit_path.empty()) {
+    if (options.force) return absl::InvalidArgumentError("--force lets --emit write over a file; there is no --emit");
     if (options.arch.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("--arch is what --emit compiles for; a run takes the device that is here");
   }
@@ -262,33 +289,66 @@ absl::Status CheckEmit(const TrainOptions& options) {
   return absl::OkStatus();
 }
 
-/// Chooses the data and their sizes. Errors: data that the network does not take, a flag of other data.
-absl::Status CheckData(const Given& given, TrainOptions& options) {
-  const bool classifies = IsClassifier(options.model);
-  options.data = !given.data.empty() ? given.data : std::string(classifies ? "digits" : kSynthetic);
-  options.steps = given.steps.value_or(options.steps);
-  options.image_size = given.image_size.value_or(0);
-  options.tokens = given.tokens.value_or(0);
+/// Flags that another kind of data has than the one that was chosen, with whether they were given.
+std::vector<std::pair<bool, const char*>> FlagsOfOtherData(const Given& given, const TrainOptions& options) {
   const bool synthetic = options.data == kSynthetic;
-  if (!synthetic && !classifies) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--data=", options.data, " has images of one channel and 32x32 pixels ", "in ten classes, which ",
-                     options.model, " does not take; --data=synthetic has its shapes"));
+  const bool text = options.data == kText;
+  const bool images = !synthetic && !text;
+  std::vector<std::pair<bool, const char*>> flags = {{images && given.steps.has_value(), "--steps"},
+                                                     {!synthetic && given.image_size.has_value(), "--image-size"},
+                                                     {images && given.tokens.has_value(), "--tokens"},
+                                                     {images && given.text.layers.has_value(), "--layers"},
+                                                     {images && given.text.width.has_value(), "--width"},
+                                                     {images && given.text.heads.has_value(), "--heads"},
+                                                     {!images && given.shift.has_value(), "--shift"},
+                                                     {!images && !options.data_directory.empty(), "--data-dir"},
+                                                     {!images && options.drop_remainder, "--drop-remainder"}};
+  for (const auto& [given_here, flag] : TextOnlyFlags(given.text)) flags.emplace_back(!text && given_here, flag);
+  return flags;
+}
+
+/// Errors: data that the network does not take, with those that it does.
+absl::Status CheckNetworkTakesData(const TrainOptions& options) {
+  if (options.data == kSynthetic) return absl::OkStatus();
+  if (options.data == kText) {
+    if (models::LanguageModelOf(options.model).has_value()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("--data=text has windows of bytes, which ", options.model,
+                                                   " does not take; gpt2 and gpt2-tiny do"));
   }
-  const std::vector<std::pair<bool, const char*>> of_other_data = {
-      {!synthetic && given.steps.has_value(), "--steps"},
-      {!synthetic && given.image_size.has_value(), "--image-size"},
-      {!synthetic && given.tokens.has_value(), "--tokens"},
-      {synthetic && given.shift.has_value(), "--shift"},
-      {synthetic && !options.data_directory.empty(), "--data-dir"},
-      {synthetic && options.drop_remainder, "--drop-remainder"}};
-  for (const auto& [given_here, flag] : of_other_data) {
+  if (IsClassifier(options.model)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--data=", options.data,
+                                                 " has images of one channel and 32x32 pixels in ten classes, which ",
+                                                 options.model, " does not take; --data=synthetic has its shapes"));
+}
+
+/// Chooses the data, their sizes and how long to train on them. Errors: data that the network does not take, a flag of
+/// other data, a size that the network does not take.
+absl::Status CheckData(const Given& given, TrainOptions& options) {
+  options.data = given.data;
+  if (options.data.empty()) {
+    options.data = !given.text.path.empty()      ? kText
+                   : IsClassifier(options.model) ? std::string_view("digits")
+                                                 : kSynthetic;
+  }
+  if (absl::Status status = CheckNetworkTakesData(options); !status.ok()) return status;
+  for (const auto& [given_here, flag] : FlagsOfOtherData(given, options)) {
     if (given_here) {
       return absl::InvalidArgumentError(
           absl::StrCat(flag, " and --data=", options.data, " contradict each other: the flag is of other data"));
     }
   }
-  return models::CheckWorkload(options.model, {.image_size = options.image_size, .tokens = options.tokens});
+  options.steps = given.steps.value_or(options.data == kText ? 400 : 100);
+  options.image_size = given.image_size.value_or(0);
+  options.tokens = given.tokens.value_or(0);
+  options.layers = given.text.layers.value_or(0);
+  options.width = given.text.width.value_or(0);
+  options.heads = given.text.heads.value_or(0);
+  options.shift = given.shift.value_or(DefaultShift(options.data));
+  options.epochs = given.epochs.value_or(options.data == "digits" ? 15 : options.data == "mnist" ? 5 : 1);
+  if (options.data == kText) {
+    if (absl::Status status = ResolveText(given.text, options); !status.ok()) return status;
+  }
+  return models::CheckWorkload(options.model, SizesOf(options));
 }
 
 /// Errors: steps to trace without a file to write them to.
@@ -300,6 +360,24 @@ absl::Status CheckTrace(const Given& given, const TrainOptions& options) {
 }
 
 }  // namespace
+
+std::int64_t TotalSteps(const TrainOptions& options) {
+  const std::int64_t epochs = std::max<std::int64_t>(options.epochs, 1);
+  return epochs > kNoLimit / options.steps ? kNoLimit : epochs * options.steps;
+}
+
+models::WorkloadSizes SizesOf(const TrainOptions& options) {
+  models::WorkloadSizes sizes{.image_size = options.image_size,
+                              .tokens = options.tokens,
+                              .width = options.width,
+                              .layers = options.layers,
+                              .heads = options.heads};
+  if (options.data == kText) {
+    sizes.vocabulary = data::kByteVocabulary;
+    sizes.context = options.tokens;
+  }
+  return sizes;
+}
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
   CommandLine line;
@@ -324,13 +402,11 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
     return line;
   }
   if (absl::Status status = amp::ResolveOptions(options.amp, amp::Front::kModel).status(); !status.ok()) return status;
-  if (absl::Status status = CheckOptimizer(given, options); !status.ok()) return status;
   if (absl::Status status = CheckCheckpoints(options); !status.ok()) return status;
   if (absl::Status status = CheckEmit(options); !status.ok()) return status;
   if (absl::Status status = CheckDeviceFlags(options); !status.ok()) return status;
   if (absl::Status status = CheckData(given, options); !status.ok()) return status;
-  options.shift = given.shift.value_or(DefaultShift(options.data));
-  options.epochs = given.epochs.value_or(options.data == kSynthetic ? 1 : options.data == "mnist" ? 5 : 15);
+  if (absl::Status status = CheckOptimizer(given, options); !status.ok()) return status;
   return line;
 }
 

@@ -11,6 +11,10 @@
 #include "frontend/amp/options.h"
 #include "tools/support/device_flags.h"
 
+namespace mpc::models {
+struct WorkloadSizes;
+}  // namespace mpc::models
+
 namespace mpc::tools {
 
 /// The model that is no classifier: two networks, trained by a step of their own.
@@ -18,24 +22,34 @@ inline constexpr std::string_view kDcgan = "dcgan";
 
 /// Data that fit every network.
 inline constexpr std::string_view kSynthetic = "synthetic";
+/// Bytes of a file, for language models.
+inline constexpr std::string_view kText = "text";
 
 struct TrainOptions : DeviceOptions {
   std::string model;
   amp::Options amp;
-  std::string data = "digits";  ///< digits, mnist, synthetic
-  std::int64_t steps = 100;     ///< of an epoch of synthetic data
-  std::int64_t image_size = 0;  ///< of synthetic photographs; 0: the network's
-  std::int64_t tokens = 0;      ///< of a row of synthetic text; 0: the network's
-  std::string data_directory;   ///< empty: where mpc looks by itself
-  std::int64_t epochs = 0;      ///< 0: evaluates only
+  std::string data = "digits";                    ///< digits, mnist, synthetic, text
+  std::int64_t steps = 100;                       ///< of an epoch of synthetic data or text
+  std::int64_t image_size = 0;                    ///< of synthetic photographs; 0: the network's
+  std::int64_t tokens = 0;                        ///< of a row of text, synthetic or not; 0: the network's
+  std::int64_t layers = 0, width = 0, heads = 0;  ///< of a language model; 0: the network's
+  std::string data_directory;                     ///< empty: where mpc looks by itself
+  std::int64_t epochs = 0;                        ///< 0: evaluates only
   std::int64_t batch_size = 32;
   bool drop_remainder = false;         ///< leaves out the rows of an epoch that fill no batch
   std::int64_t shift = 0;              ///< training images move by up to so many pixels
-  std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw
+  std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw, torch-adamw
   double learning_rate = 0;
   double momentum = 0.9;  ///< of momentum and sgd
   double weight_decay = 0;
+  double clip_norm = 0;             ///< of all gradients together; 0: they are not clipped
   std::string schedule = "cosine";  ///< cosine, constant
+  std::int64_t warmup_steps = 0;    ///< on text, before the cosine
+  std::string text_path;            ///< empty: the text that comes with mpc
+  std::int64_t validate_every = 0;  ///< steps, on text; 0: after epochs only
+  std::int64_t sample_bytes = 0;    ///< written at the end, on text
+  double temperature = 1;           ///< of the sample
+  std::string prompt = "\n";        ///< of the sample
   std::int64_t seed = 1;
   /// One by default: these networks are small, more threads gain little on an idle machine and wait for each other on a
   /// busy one. 0: OMP_NUM_THREADS, else one a core.
@@ -47,6 +61,7 @@ struct TrainOptions : DeviceOptions {
   std::string resume_path;  ///< empty: the newest of `save_path`
   std::string load_path;
   std::string emit_path;  ///< writes the Programs there in place of training
+  bool force = false;     ///< writes over a file that is there
   std::string summary_path;
   bool diagnose_overflow = false;
   bool profile_precision = false;
@@ -57,6 +72,12 @@ struct TrainOptions : DeviceOptions {
   bool report = false;
   bool quiet = false;
 };
+
+/// Of all epochs of synthetic data or text, at least of one; the largest number where there are more.
+std::int64_t TotalSteps(const TrainOptions& options);
+
+/// What the network is built with. 0: as published.
+models::WorkloadSizes SizesOf(const TrainOptions& options);
 
 struct CommandLine {
   TrainOptions options;

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "kernels/cpu/kernel.h"
+#include "tools/mpc-train/optimizer.h"
+#include "tools/mpc-train/sample.h"
 #include "tools/mpc-train/timing_tree.h"
 
 namespace mpc::tools {
@@ -15,6 +17,19 @@ std::string LossScaleName(const LossScaleConfig& config) {
   number.erase(number.find_last_not_of('0') + 1);
   if (number.back() == '.') number.pop_back();
   return number;
+}
+
+void AddTextOptions(const TrainOptions& options, Json& json) {
+  json["text_file"] = options.text_path;
+  json["tokens"] = options.tokens;
+  json["layers"] = options.layers;
+  json["width"] = options.width;
+  json["heads"] = options.heads;
+  json["warmup_steps"] = options.warmup_steps;
+  json["final_lr"] = RateIsInStep(options) ? options.learning_rate * kTextFinalRate : options.learning_rate;
+  if (options.optimizer == "torch-adamw") json["beta2"] = kTextBeta2;
+  json["temperature"] = options.temperature;
+  json["prompt"] = Printable(options.prompt);
 }
 
 Json OptionsJson(const TrainOptions& options, const Model& model) {
@@ -40,7 +55,9 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
   json["seed"] = options.seed;
   json["threads"] = cpu::NumThreads();
   json["device"] = options.device;
-  if (options.data == kSynthetic) json["steps"] = options.steps;
+  json["clip_norm"] = options.clip_norm;
+  if (options.data == kSynthetic || options.data == kText) json["steps"] = options.steps;
+  if (options.data == kText) AddTextOptions(options, json);
   if (options.device != "cpu") {
     json["graph"] = options.graph != "off";
     json["steps_per_launch"] = options.steps_per_launch;
@@ -70,14 +87,20 @@ Json MakeSummary(const TrainOptions& options, const Training& training) {
                                  {"steps", epoch.steps},
                                  {"seconds", epoch.seconds}});
   }
+  if (options.data == kText) {
+    summary["validations"] = Json::array();
+    for (const Validation& validation : training.validations()) {
+      summary["validations"].push_back(
+          {{"step", validation.step}, {"train_loss", validation.train_loss}, {"loss", validation.loss}});
+    }
+    summary["sample"] = Printable(training.sample());
+  }
   summary["steps"] = training.steps();
   summary["steps_per_second"] = training.steps() > 0 ? static_cast<double>(training.steps()) / training.seconds()
                                                      : std::numeric_limits<double>::quiet_NaN();
   summary["skipped_steps"] = model.skipped_steps();
   summary["loss_scale"] = model.loss_scale();
-  double total = 0;
-  for (const compiler::CompileResult* program : model.compiled()) total += TotalSeconds(*program);
-  summary["compile_seconds"]["total"] = total;
+  summary["compile_seconds"]["total"] = TotalSeconds(model.compiled());
   for (const auto& [phase, seconds] : SecondsByPhase(model.compiled())) summary["compile_seconds"][phase] = seconds;
   summary["peak_bytes"] = model.peak_bytes();
   summary["options"] = OptionsJson(options, model);

@@ -50,6 +50,13 @@ std::string Line(int depth, const std::string& name, double seconds, double tota
   return line + "\n";
 }
 
+/// `line` with what the phase of generating code made.
+std::string WithCounts(std::string line, const compiler::CodeCounts& code) {
+  line.pop_back();
+  return absl::StrCat(line, ", ", code.regions, " regions, ", code.distinct, " kernels, ", code.from_cache,
+                      " from the cache\n");
+}
+
 struct Sum {
   double seconds = 0;
   int count = 0;
@@ -85,9 +92,14 @@ double TotalSeconds(const CompileResult& program) {
   return total;
 }
 
-std::string FormatTimingTree(const std::vector<const CompileResult*>& programs) {
+double TotalSeconds(const std::vector<const CompileResult*>& programs) {
   double total = 0;
   for (const CompileResult* program : programs) total += TotalSeconds(*program);
+  return total;
+}
+
+std::string FormatTimingTree(const std::vector<const CompileResult*>& programs) {
+  const double total = TotalSeconds(programs);
   std::string text = absl::StrFormat("TotalTime = %.6g, [%d]\n", total, programs.size());
   for (const CompileResult* program : programs) {
     const std::vector<PhaseTime>& phases = program->phases;
@@ -95,7 +107,9 @@ std::string FormatTimingTree(const std::vector<const CompileResult*>& programs) 
         std::count_if(phases.begin(), phases.end(), [](const PhaseTime& phase) { return phase.depth == 0; });
     text += Line(0, ProgramTitle(program->program), TotalSeconds(*program), total, static_cast<std::size_t>(top));
     for (std::size_t i = 0; i < phases.size(); ++i) {
-      text += Line(phases[i].depth + 1, phases[i].name, phases[i].seconds, total, NumChildren(phases, i));
+      const std::string line =
+          Line(phases[i].depth + 1, phases[i].name, phases[i].seconds, total, NumChildren(phases, i));
+      text += phases[i].name == "code generation" ? WithCounts(line, program->code) : line;
     }
   }
   text += "Sums\n";

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <iostream>
 #include <limits>
-#include <numbers>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "frontend/data/text.h"
 #include "tools/mpc-train/checkpoints.h"
+#include "tools/mpc-train/epoch_recorder.h"
 #include "tools/mpc-train/optimizer.h"
+#include "tools/mpc-train/sample.h"
 #include "tools/mpc-train/timing_tree.h"
 #include "tools/support/digit_data.h"
 #include "tools/support/json_file.h"
@@ -35,22 +36,18 @@ DigitDataOptions DataOptions(const TrainOptions& options) {
           .drop_remainder = options.drop_remainder};
 }
 
-/// The learning rate of an epoch, counted from 0.
-double ScheduledRate(const TrainOptions& options, std::int64_t epoch) {
-  if (options.schedule == "constant") return options.learning_rate;
-  const double progress = static_cast<double>(epoch) / static_cast<double>(options.epochs);
-  return options.learning_rate * 0.5 * (1 + std::cos(std::numbers::pi * progress));
-}
-
 /// The low type of the level; at O0 what f16 would lose.
 PrecisionProfilerOptions ProfilerOptions(const Model& model) {
   return {.low = model.precision().level == "O0" ? DType::kF16 : model.precision().dtype};
 }
 
-double CompileSeconds(const Model& model) {
-  double seconds = 0;
-  for (const compiler::CompileResult* program : model.compiled()) seconds += TotalSeconds(*program);
-  return seconds;
+/// Windows of bytes, as many in an epoch as its steps take.
+data::TextOptions TextOptionsOf(const TrainOptions& options) {
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  return {.path = options.text_path,
+          .tokens = options.tokens,
+          .windows = options.steps > most / options.batch_size ? most : options.steps * options.batch_size,
+          .seed = static_cast<std::uint64_t>(options.seed)};
 }
 
 }  // namespace
@@ -59,66 +56,6 @@ std::string StepRate(std::int64_t steps, double seconds) {
   const double rate = static_cast<double>(steps) / std::max(seconds, 1e-9);
   return rate < 10 ? absl::StrFormat("%.3g steps/s", rate) : absl::StrFormat("%.0f steps/s", rate);
 }
-
-/// Measures each epoch, tests after it, reports it and sets the next learning rate.
-class Training::EpochRecorder : public Callback {
- public:
-  EpochRecorder(Training& training, std::ostream* progress) : training_(training), progress_(progress) {}
-
-  const absl::Status& status() const { return status_; }
-
-  void OnEpochBegin(RunContext& context) override {
-    Check(training_.optimizer_->SetLearningRate(ScheduledRate(training_.options_, context.epoch - 1)), context);
-    loss_sum_ = 0;
-    finite_losses_ = 0;
-    compiled_before_ = CompileSeconds(*training_.model_);
-    begin_ = Clock::now();
-  }
-
-  void OnStepEnd(RunContext& context) override {
-    if (!std::isfinite(context.loss())) return;
-    loss_sum_ += context.loss();
-    ++finite_losses_;
-  }
-
-  void OnEpochEnd(RunContext& context) override {
-    EpochResult result;
-    const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
-    result.seconds = elapsed - (CompileSeconds(*training_.model_) - compiled_before_);
-    result.steps = context.step_in_epoch;
-    result.train_loss =
-        finite_losses_ > 0 ? loss_sum_ / static_cast<double>(finite_losses_) : std::numeric_limits<double>::quiet_NaN();
-    if (training_.test_rows_ > 0) {
-      absl::StatusOr<TestResult> test = training_.Test();
-      Check(test.status(), context);
-      if (!test.ok()) return;
-      result.test = *test;
-    }
-    training_.epochs_.push_back(result);
-    if (progress_ == nullptr) return;
-    *progress_ << absl::StrFormat("epoch %d/%d: loss %.4f, ", context.epoch, context.epochs, result.train_loss);
-    if (training_.test_rows_ > 0) {
-      *progress_ << absl::StrFormat("test loss %.4f, test accuracy %.2f %%, ", result.test.loss,
-                                    100 * result.test.accuracy);
-    }
-    *progress_ << StepRate(result.steps, result.seconds) << std::endl;
-  }
-
- private:
-  void Check(const absl::Status& status, RunContext& context) {
-    if (status.ok()) return;
-    if (status_.ok()) status_ = status;
-    context.RequestStop();
-  }
-
-  Training& training_;
-  std::ostream* progress_;
-  absl::Status status_;
-  double loss_sum_ = 0;
-  std::int64_t finite_losses_ = 0;
-  double compiled_before_ = 0;
-  Clock::time_point begin_;
-};
 
 absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& options) {
   if (absl::Status status = CheckSavePath(options); !status.ok()) return status;
@@ -153,9 +90,13 @@ absl::Status Training::MakeModel() {
   if (!options_.load_path.empty()) {
     if (absl::Status status = LoadParamIntoNet(network, options_.load_path).status(); !status.ok()) return status;
   }
-  ModelOptions model_options{
-      .amp = options_.amp, .device = options_.device, .diagnose_overflow = options_.diagnose_overflow};
+  ModelOptions model_options{.amp = options_.amp,
+                             .device = options_.device,
+                             .diagnose_overflow = options_.diagnose_overflow,
+                             .clip_global_norm = ClipNorm(options_)};
   if (workload_ != nullptr) {
+    // Accuracy compares one class with one label a row; a row of text has many.
+    if (options_.data == kText) model_options.metrics = {"loss"};
     model_ = std::make_unique<Model>(workload_->MakeModel(*optimizer_, std::move(model_options)));
   } else {
     model_options.metrics = {"accuracy", "loss"};
@@ -165,18 +106,36 @@ absl::Status Training::MakeModel() {
 }
 
 absl::Status Training::LoadData() {
-  if (options_.data == kSynthetic) {
-    absl::StatusOr<std::unique_ptr<models::Workload>> workload =
-        models::MakeWorkload(options_.model, {.image_size = options_.image_size, .tokens = options_.tokens});
-    if (!workload.ok()) return workload.status();
-    workload_ = *std::move(workload);
-    train_data_ = SyntheticData({.columns = workload_->TrainInputs(options_.batch_size),
-                                 .names = {"data", "label"},
-                                 .classes = workload_->classes(),
-                                 .steps = options_.steps,
-                                 .seed = options_.seed});
-    return train_data_.status();
-  }
+  if (options_.data == kText) return LoadText();
+  if (options_.data != kSynthetic) return LoadDigits();
+  if (absl::Status status = MakeWorkload(); !status.ok()) return status;
+  train_data_ = SyntheticData({.columns = workload_->TrainInputs(options_.batch_size),
+                               .names = {"data", "label"},
+                               .classes = workload_->classes(),
+                               .steps = options_.steps,
+                               .seed = options_.seed});
+  return train_data_.status();
+}
+
+absl::Status Training::MakeWorkload() {
+  absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(options_.model, SizesOf(options_));
+  if (!workload.ok()) return workload.status();
+  workload_ = *std::move(workload);
+  return absl::OkStatus();
+}
+
+absl::Status Training::LoadText() {
+  const data::TextOptions text = TextOptionsOf(options_);
+  train_data_ = data::TextDataset(data::Split::kTrain, text).Batch(options_.batch_size);
+  const data::Dataset validation = data::TextDataset(data::Split::kTest, text);
+  const absl::StatusOr<std::int64_t> rows = validation.size();
+  if (!rows.ok()) return rows.status();
+  test_rows_ = *rows;
+  test_data_ = validation.Batch(std::min(kTestBatch, test_rows_));
+  return MakeWorkload();
+}
+
+absl::Status Training::LoadDigits() {
   absl::StatusOr<data::Dataset> train = LoadTrainingBatches(DataOptions(options_));
   if (!train.ok()) return train.status();
   train_data_ = *std::move(train);
@@ -190,9 +149,28 @@ absl::Status Training::LoadData() {
 }
 
 absl::StatusOr<TestResult> Training::Test() {
+  const double compiled_before = TotalSeconds(model_->compiled());
+  const Clock::time_point begin = Clock::now();
   absl::StatusOr<std::map<std::string, double>> metrics = model_->Eval(test_data_);
   if (!metrics.ok()) return metrics.status();
-  return TestResult{.accuracy = metrics->at("accuracy"), .loss = metrics->at("loss")};
+  test_seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();
+  test_seconds_ -= TotalSeconds(model_->compiled()) - compiled_before;
+  const auto accuracy = metrics->find("accuracy");
+  return TestResult{
+      .accuracy = accuracy != metrics->end() ? accuracy->second : std::numeric_limits<double>::quiet_NaN(),
+      .loss = metrics->at("loss")};
+}
+
+absl::Status Training::Sample() {
+  if (options_.sample_bytes == 0) return absl::OkStatus();
+  absl::StatusOr<std::string> sample = SampleText(*model_, {.prompt = options_.prompt,
+                                                            .bytes = options_.sample_bytes,
+                                                            .context = options_.tokens,
+                                                            .temperature = options_.temperature,
+                                                            .seed = static_cast<std::uint64_t>(options_.seed)});
+  if (!sample.ok()) return sample.status();
+  sample_ = *std::move(sample);
+  return absl::OkStatus();
 }
 
 absl::Status Training::Run(std::ostream* progress) {
@@ -206,8 +184,9 @@ absl::Status Training::Run(std::ostream* progress) {
     if (!options_.trace_path.empty()) {
       trace = std::make_shared<StepTrace>(options_.model, options_.trace_first, options_.trace_last);
     }
-    // Where the output is no terminal the recorder's line says what the bar's would.
-    const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1;
+    // Where the output is no terminal the recorder's line says what the bar's would; lines amid an epoch would break
+    // it.
+    const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1 && options_.validate_every == 0;
     const absl::Status status =
         bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler, trace})
             : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler, trace});
@@ -227,14 +206,13 @@ absl::Status Training::Run(std::ostream* progress) {
   }
   if (!epochs_.empty()) {
     test_ = epochs_.back().test;
-    return absl::OkStatus();
+  } else if (test_rows_ > 0) {
+    // Nothing was trained: no epochs were asked for, or the checkpoint has them all.
+    absl::StatusOr<TestResult> test = Test();
+    if (!test.ok()) return test.status();
+    test_ = *test;
   }
-  if (test_rows_ == 0) return absl::OkStatus();
-  // Nothing was trained: no epochs were asked for, or the checkpoint has them all.
-  absl::StatusOr<TestResult> test = Test();
-  if (!test.ok()) return test.status();
-  test_ = *test;
-  return absl::OkStatus();
+  return Sample();
 }
 
 std::int64_t Training::steps() const {

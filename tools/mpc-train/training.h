@@ -17,8 +17,15 @@
 namespace mpc::tools {
 
 struct TestResult {
-  double accuracy = 0;
+  double accuracy = 0;  ///< NaN for text
   double loss = 0;
+};
+
+/// What a language model makes of the text that it does not learn from.
+struct Validation {
+  std::int64_t step = 0;  ///< after it
+  double train_loss = 0;  ///< mean over the steps since the last validation whose loss is finite; NaN if none is
+  double loss = 0;        ///< nats a byte
 };
 
 struct EpochResult {
@@ -45,6 +52,10 @@ class Training {
   const std::vector<EpochResult>& epochs() const { return epochs_; }
   /// After the last epoch.
   const TestResult& test() const { return test_; }
+  /// Of text: as TrainOptions::validate_every asks, and after each epoch.
+  const std::vector<Validation>& validations() const { return validations_; }
+  /// Of text, after Run: the prompt and what the network wrote behind it; empty if nothing was asked for.
+  const std::string& sample() const { return sample_; }
   /// 0: synthetic data have no test.
   std::int64_t test_rows() const { return test_rows_; }
   /// With TrainOptions::profile_precision, after Run.
@@ -56,12 +67,16 @@ class Training {
   class EpochRecorder;
   explicit Training(const TrainOptions& options) : options_(options) {}
   absl::Status LoadData();
+  absl::Status LoadDigits();
+  absl::Status LoadText();
+  absl::Status MakeWorkload();
   absl::Status MakeModel();
   absl::StatusOr<TestResult> Test();
+  absl::Status Sample();
 
   TrainOptions options_;
   std::unique_ptr<models::Classifier> classifier_;
-  std::unique_ptr<models::Workload> workload_;  ///< in place of it, on synthetic data
+  std::unique_ptr<models::Workload> workload_;  ///< in place of it, on synthetic data and text
   nn::SoftmaxCrossEntropyWithLogits loss_{{.sparse = true, .reduction = "mean"}};
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<Model> model_;
@@ -71,6 +86,9 @@ class Training {
   std::string resumed_;  ///< a line that says what training goes on from
   std::vector<EpochResult> epochs_;
   TestResult test_;
+  double test_seconds_ = 0;  ///< of all tests, without compiling
+  std::vector<Validation> validations_;
+  std::string sample_;
   std::optional<PrecisionProfile> profile_;
 };
 

@@ -1,0 +1,96 @@
+// mpc-bench --op from outside: small graphs of operations beside the machine's limits.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/tool_runner.h"
+
+namespace mpc::tools {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+struct Family {
+  std::string graphs;
+  std::string shape;
+};
+
+class MpcBenchOps : public testing::TestWithParam<Family> {};
+
+TEST_P(MpcBenchOps, AreMeasuredInF32AndInALowType) {
+  for (const std::string dtype : {"f32", "bf16"}) {
+    SCOPED_TRACE(dtype);
+    const ToolResult result = RunTool(MPC_BENCH, {"--op=" + GetParam().graphs, "--shape=" + GetParam().shape,
+                                                  "--dtype=" + dtype, "--threads=1", "--seconds=0", "--buffers=1"});
+    ASSERT_EQ(result.exit_code, 0) << result.error;
+    EXPECT_THAT(result.output, HasSubstr(dtype + ", 1 thread; "));
+    EXPECT_THAT(result.output, ContainsRegex("\ncopy: [0-9.]+ GB/s"));
+    EXPECT_THAT(result.output, HasSubstr(" " + GetParam().shape + " "));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryGraph, MpcBenchOps,
+    testing::Values(Family{"matmul,dense_relu,dense_gelu", "8x16x24"},
+                    Family{"conv2d,conv2d_grad_input,conv2d_grad_weight", "2x6x6x4x8x3"},
+                    Family{"attention", "2x2x8x4"},
+                    Family{"relu,exp,tanh,gelu,add,add_relu,gelu_bias,gelu_grad,transpose", "9x17"},
+                    Family{"softmax,layer_norm,layer_norm_grad,add_layer_norm,softmax_cross_entropy,bias_grad", "9x17"},
+                    Family{"batch_norm_relu,batch_norm_relu_grad", "2x3x3x5"},
+                    Family{"all_finite,global_norm,momentum,adamw", "100"}));
+
+TEST(MpcBenchOp, WritesRatesAndFractionsOfTheLimitAsJson) {
+  const TemporaryFolder folder;
+  const ToolResult result = RunTool(MPC_BENCH, {"--op=add_relu,matmul,momentum", "--threads=1", "--seconds=0",
+                                                "--buffers=2", "--json=" + folder.File("ops.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  const nlohmann::json json = ReadJson(folder.File("ops.json"));
+  EXPECT_GT(json["limits"]["copy_bytes_per_second"]["median"], 0);
+  EXPECT_GT(json["limits"]["matmul_flops_per_second"]["median"], 0);
+  EXPECT_GT(json["limits"]["last_level_cache_bytes"], 0);
+  ASSERT_EQ(json["rows"].size(), 3u);
+  for (const nlohmann::json& row : json["rows"]) {
+    EXPECT_GT(row["seconds"]["median"], 0);
+    EXPECT_GT(row["fraction"]["median"], 0);
+    EXPECT_EQ(row["sets"], 2);
+  }
+  const nlohmann::json& added = json["rows"][0];
+  EXPECT_EQ(added["limit"], "copy");
+  EXPECT_TRUE(added["flops_per_second"].is_null());
+  // Two operands and a result.
+  const double bytes = 3.0 * 4 * 4096 * 4096;
+  EXPECT_DOUBLE_EQ(added["bytes_per_second"].get<double>() * added["seconds"]["median"].get<double>(), bytes);
+  const nlohmann::json& product = json["rows"][1];
+  EXPECT_EQ(product["limit"], "compute");
+  EXPECT_DOUBLE_EQ(product["flops_per_second"].get<double>() * product["seconds"]["median"].get<double>(),
+                   2.0 * 1024 * 1024 * 1024);
+  // Parameter and velocity are read and written, the gradient is read.
+  const nlohmann::json& update = json["rows"][2];
+  EXPECT_DOUBLE_EQ(update["bytes_per_second"].get<double>() * update["seconds"]["median"].get<double>(),
+                   5.0 * 4 * (1 << 24));
+}
+
+TEST(MpcBenchOp, RefusesBadCommandLines) {
+  const auto error_of = [](const std::vector<std::string>& arguments) {
+    const ToolResult result = RunTool(MPC_BENCH, arguments);
+    EXPECT_EQ(result.exit_code, 2);
+    return result.error;
+  };
+  EXPECT_THAT(error_of({"--op=relu,relu7"}), HasSubstr("'relu7' is not one of matmul, "));
+  EXPECT_THAT(error_of({"--op=matmul", "--shape=8x8"}), HasSubstr("matmul takes MxKxN, got 8x8"));
+  EXPECT_THAT(error_of({"--op=relu", "--shape=8y8"}), HasSubstr("'8y8' is no list of whole numbers"));
+  EXPECT_THAT(error_of({"--op=relu", "--dtype=f64"}), HasSubstr("'f64' is not f32, f16 or bf16"));
+  EXPECT_THAT(error_of({"lenet5", "--op=relu"}), HasSubstr("--op measures operations on their own, without 'lenet5'"));
+  EXPECT_THAT(error_of({"--op=relu", "--peer=torch"}), HasSubstr("without --peer"));
+  EXPECT_THAT(error_of({"--op=relu", "--device=cuda"}), HasSubstr("--op measures the CPU, not --device=cuda"));
+  EXPECT_THAT(error_of({"lenet5", "--shape=8x8"}), HasSubstr("they need --op=NAME"));
+}
+
+TEST(MpcBenchOp, SaysWhichGraphDoesNotTakeItsSizes) {
+  const ToolResult result = RunTool(MPC_BENCH, {"--op=softmax_cross_entropy", "--shape=1000000000000x1000000000000"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.error, HasSubstr("softmax_cross_entropy of NxM = 1000000000000x1000000000000 in f32: "));
+}
+
+}  // namespace
+}  // namespace mpc::tools

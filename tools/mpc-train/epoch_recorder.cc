@@ -1,0 +1,104 @@
+#include "tools/mpc-train/epoch_recorder.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "absl/strings/str_format.h"
+#include "tools/mpc-train/optimizer.h"
+#include "tools/mpc-train/timing_tree.h"
+
+namespace mpc::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The learning rate of an epoch, counted from 0.
+double ScheduledRate(const TrainOptions& options, std::int64_t epoch) {
+  if (options.schedule == "constant") return options.learning_rate;
+  const double progress = static_cast<double>(epoch) / static_cast<double>(options.epochs);
+  return options.learning_rate * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+}
+
+}  // namespace
+
+void MeanLoss::Add(double loss) {
+  if (!std::isfinite(loss)) return;
+  sum_ += loss;
+  ++count_;
+}
+
+double MeanLoss::value() const {
+  return count_ > 0 ? sum_ / static_cast<double>(count_) : std::numeric_limits<double>::quiet_NaN();
+}
+
+void Training::EpochRecorder::OnEpochBegin(RunContext& context) {
+  // Elsewhere the step computes it.
+  if (!RateIsInStep(training_.options_)) {
+    Check(training_.optimizer_->SetLearningRate(ScheduledRate(training_.options_, context.epoch - 1)), context);
+  }
+  epoch_loss_ = MeanLoss();
+  compiled_before_ = TotalSeconds(training_.model_->compiled());
+  tested_before_ = training_.test_seconds_;
+  begin_ = Clock::now();
+}
+
+void Training::EpochRecorder::OnStepEnd(RunContext& context) {
+  epoch_loss_.Add(context.loss());
+  loss_since_validation_.Add(context.loss());
+  // The end of an epoch has a test of its own.
+  if (!ValidatesAt(context.global_step) || context.step_in_epoch == context.steps_per_epoch) return;
+  const double train_loss = loss_since_validation_.value();
+  const absl::StatusOr<TestResult> test = Test(context);
+  if (!test.ok() || progress_ == nullptr) return;
+  *progress_ << absl::StrFormat("step %d/%d: loss %.4f, validation loss %.4f", context.step_in_epoch,
+                                context.steps_per_epoch, train_loss, test->loss)
+             << std::endl;
+}
+
+void Training::EpochRecorder::OnEpochEnd(RunContext& context) {
+  EpochResult result;
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
+  const double compiled = TotalSeconds(training_.model_->compiled()) - compiled_before_;
+  result.seconds = elapsed - compiled - (training_.test_seconds_ - tested_before_);
+  result.steps = context.step_in_epoch;
+  result.train_loss = epoch_loss_.value();
+  if (training_.test_rows_ > 0) {
+    absl::StatusOr<TestResult> test = Test(context);
+    if (!test.ok()) return;
+    result.test = *test;
+  }
+  training_.epochs_.push_back(result);
+  if (progress_ == nullptr) return;
+  *progress_ << absl::StrFormat("epoch %d/%d: loss %.4f, ", context.epoch, context.epochs, result.train_loss);
+  if (training_.options_.data == kText) {
+    *progress_ << absl::StrFormat("validation loss %.4f, ", result.test.loss);
+  } else if (training_.test_rows_ > 0) {
+    *progress_ << absl::StrFormat("test loss %.4f, test accuracy %.2f %%, ", result.test.loss,
+                                  100 * result.test.accuracy);
+  }
+  *progress_ << StepRate(result.steps, result.seconds) << std::endl;
+}
+
+bool Training::EpochRecorder::ValidatesAt(std::int64_t step) const {
+  const std::int64_t every = training_.options_.validate_every;
+  return every > 0 && step % every == 0;
+}
+
+absl::StatusOr<TestResult> Training::EpochRecorder::Test(RunContext& context) {
+  absl::StatusOr<TestResult> test = training_.Test();
+  Check(test.status(), context);
+  if (test.ok() && training_.options_.data == kText) {
+    training_.validations_.push_back({context.global_step, loss_since_validation_.value(), test->loss});
+    loss_since_validation_ = MeanLoss();
+  }
+  return test;
+}
+
+void Training::EpochRecorder::Check(const absl::Status& status, RunContext& context) {
+  if (status.ok()) return;
+  if (status_.ok()) status_ = status;
+  context.RequestStop();
+}
+
+}  // namespace mpc::tools

@@ -1,0 +1,72 @@
+#include "tools/mpc-train/text_options.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "models/gpt2.h"
+
+namespace mpc::tools {
+namespace {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostOfASize = 1 << 20;
+
+/// Trains on a processor in about a minute.
+constexpr models::Gpt2Config kSmall = {.context = 64, .width = 128, .layers = 4, .heads = 4};
+
+}  // namespace
+
+void AddTextFlags(FlagSet& flags, GivenText& given) {
+  flags.Text("text-file", "FILE",
+             "The text of --data=text, which it stands for: any bytes. The first 90 % are for training, the rest for\n"
+             "validation. Default: 47 sonnets by Shakespeare, which come with mpc.",
+             &given.path);
+  flags.Integer("layers", 1, kMostOfASize, "Of gpt2 and gpt2-tiny. Default: the network's, 4 for gpt2 on text.",
+                &given.layers);
+  flags.Integer("width", 1, kMostOfASize, "Of gpt2 and gpt2-tiny. Default: the network's, 128 for gpt2 on text.",
+                &given.width);
+  flags.Integer("heads", 1, kMostOfASize, "Of gpt2 and gpt2-tiny. Default: the network's, 4 for gpt2 on text.",
+                &given.heads);
+  flags.Integer("warmup-steps", 0, kNoLimit,
+                "Text: steps over which the learning rate rises. Default: a tenth of all steps.", &given.warmup_steps);
+  flags.Integer("validate-every", 0, kNoLimit,
+                "Text: steps between two validations; 0: only after epochs. Default: a fifth of an epoch.",
+                &given.validate_every);
+  flags.Integer("sample", 0, kMostOfASize, "Text: bytes to be written by the trained network. Default: 256.",
+                &given.sample_bytes);
+  flags.Number("temperature", 0, "Text: of the sample; 0 takes the likeliest byte each time. Default: 0.8.",
+               &given.temperature);
+  flags.Text("prompt", "TEXT", "Text: what the sample goes on from. Default: a line break.", &given.prompt);
+}
+
+std::vector<std::pair<bool, const char*>> TextOnlyFlags(const GivenText& given) {
+  return {{!given.path.empty(), "--text-file"},
+          {given.warmup_steps.has_value(), "--warmup-steps"},
+          {given.validate_every.has_value(), "--validate-every"},
+          {given.sample_bytes.has_value(), "--sample"},
+          {given.temperature.has_value(), "--temperature"},
+          {!given.prompt.empty(), "--prompt"}};
+}
+
+absl::Status ResolveText(const GivenText& given, TrainOptions& options) {
+  const models::Gpt2Config sizes = options.model == "gpt2" ? kSmall : models::Gpt2Config::Tiny();
+  options.layers = given.layers.value_or(sizes.layers);
+  options.width = given.width.value_or(sizes.width);
+  options.heads = given.heads.value_or(sizes.heads);
+  if (options.tokens == 0) options.tokens = sizes.context;
+  options.text_path = given.path;
+  const std::int64_t all_steps = TotalSteps(options);
+  options.warmup_steps = given.warmup_steps.value_or(all_steps / 10);
+  if (options.warmup_steps >= all_steps) {
+    return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options.warmup_steps, " leaves none of the ",
+                                                   all_steps, " steps; give fewer of them"));
+  }
+  options.validate_every = given.validate_every.value_or(std::max<std::int64_t>(options.steps / 5, 1));
+  options.sample_bytes = given.sample_bytes.value_or(256);
+  options.temperature = given.temperature.value_or(0.8);
+  if (!given.prompt.empty()) options.prompt = given.prompt;
+  return absl::OkStatus();
+}
+
+}  // namespace mpc::tools

@@ -1,0 +1,33 @@
+// The flags of text: what a language model of bytes is trained with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/mpc-train/options.h"
+#include "tools/support/flag_set.h"
+
+namespace mpc::tools {
+
+/// As the flags give them, before they are checked against the data.
+struct GivenText {
+  std::string path, prompt;
+  std::optional<std::int64_t> layers, width, heads;
+  std::optional<std::int64_t> warmup_steps, validate_every, sample_bytes;
+  std::optional<double> temperature;
+};
+
+void AddTextFlags(FlagSet& flags, GivenText& given);
+
+/// The flags that only text has, with whether they were given.
+std::vector<std::pair<bool, const char*>> TextOnlyFlags(const GivenText& given);
+
+/// Fills in what text is trained with where no flag says otherwise. Steps, epochs and tokens are set; 0 tokens: those
+/// of the defaults. Errors: a warm-up that leaves no step behind it.
+absl::Status ResolveText(const GivenText& given, TrainOptions& options);
+
+}  // namespace mpc::tools
