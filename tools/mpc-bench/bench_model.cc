@@ -7,14 +7,18 @@
 #include "absl/strings/match.h"
 #include "models/dcgan.h"
 #include "models/registry.h"
+#include "tools/support/synthetic_data.h"
 
 namespace mpc::tools {
 namespace {
 
 constexpr char kDcgan[] = "dcgan";
 
-models::WorkloadSizes SizesOf(const BenchOptions& options) {
-  return {.image_size = options.image_size, .tokens = options.tokens};
+/// What the options say of precision.
+amp::Options PrecisionOf(const BenchOptions& options) {
+  amp::Options precision = {.level = options.amp_level, .dtype = options.low_type(), .verbosity = 0};
+  if (!options.loss_scale.empty()) precision.loss_scale = options.loss_scale;
+  return precision;
 }
 
 class WorkloadModel : public BenchModel {
@@ -22,7 +26,7 @@ class WorkloadModel : public BenchModel {
   WorkloadModel(const BenchOptions& options, std::unique_ptr<models::Workload> workload)
       : workload_(std::move(workload)),
         optimizer_(MakeOptimizer(options.model, workload_->network().TrainableParams())),
-        model_(workload_->MakeModel(*optimizer_, {.amp_level = options.amp_level, .amp_dtype = options.low_type()})),
+        model_(workload_->MakeModel(*optimizer_, {.amp = PrecisionOf(options)})),
         columns_(workload_->TrainInputs(options.batch)) {}
   Model& model() override { return model_; }
   nn::Cell& network() override { return workload_->network(); }
@@ -32,8 +36,8 @@ class WorkloadModel : public BenchModel {
  private:
   static std::unique_ptr<nn::Optimizer> MakeOptimizer(const std::string& model, std::vector<Parameter> parameters) {
     if (absl::StartsWith(model, "gpt2")) {
-      return std::make_unique<nn::AdamWeightDecay>(
-          std::move(parameters), nn::AdamWeightDecayOptions{.learning_rate = 3e-4, .weight_decay = 0.1});
+      return std::make_unique<nn::AdamW>(std::move(parameters),
+                                         nn::AdamWOptions{.learning_rate = 3e-4, .weight_decay = 0.1});
     }
     return std::make_unique<nn::Momentum>(std::move(parameters),
                                           nn::MomentumOptions{.learning_rate = 0.01, .momentum = 0.9});
@@ -49,8 +53,9 @@ class WorkloadModel : public BenchModel {
 class DcganModel : public BenchModel {
  public:
   explicit DcganModel(const BenchOptions& options) : batch_(options.batch) {
-    status_ = amp::Initialize({generator_, discriminator_}, {optimizer_g_, optimizer_d_},
-                              {.level = options.amp_level, .dtype = options.low_type(), .num_losses = 3});
+    amp::Options precision = PrecisionOf(options);
+    precision.num_losses = 3;
+    status_ = amp::Initialize({generator_, discriminator_}, {optimizer_g_, optimizer_d_}, precision);
     model_ = std::make_unique<Model>(step_);
   }
   const absl::Status& status() const { return status_; }
@@ -85,8 +90,8 @@ std::vector<std::string> BenchModelNames() {
 }
 
 absl::Status CheckBenchModel(const BenchOptions& options) {
-  if (options.model == kDcgan && options.image_size == 0 && options.tokens == 0) return absl::OkStatus();
-  return models::CheckWorkload(options.model, SizesOf(options));
+  if (options.model == kDcgan && options.sizes == models::WorkloadSizes()) return absl::OkStatus();
+  return models::CheckWorkload(options.model, options.sizes);
 }
 
 absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(const BenchOptions& options) {
@@ -97,11 +102,21 @@ absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(const BenchOptions& o
     if (!dcgan->model().status().ok()) return dcgan->model().status();
     return dcgan;
   }
-  absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(options.model, SizesOf(options));
+  absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(options.model, options.sizes);
   if (!workload.ok()) return workload.status();
   auto model = std::make_unique<WorkloadModel>(options, *std::move(workload));
   if (!model->model().status().ok()) return model->model().status();
   return model;
+}
+
+absl::StatusOr<std::unique_ptr<BenchModel>> PrepareBenchModel(const BenchOptions& options) {
+  SetSeed(1);
+  if (absl::Status status = SetContext(ContextOf(options, options.threads)); !status.ok()) return status;
+  return MakeBenchModel(options);
+}
+
+std::vector<data::Row> BatchesOf(const BenchModel& bench) {
+  return MakeSyntheticBatches({.columns = bench.columns(), .names = {}, .classes = bench.classes()});
 }
 
 }  // namespace mpc::tools

@@ -29,8 +29,14 @@ std::vector<std::string> BenchModelNames();
 /// Errors: an unknown network, a size that it does not take.
 absl::Status CheckBenchModel(const BenchOptions& options);
 
-/// Networks of text are trained by AdamWeightDecay, the DCGAN by Adam, all others by Momentum: as their peers are.
-/// Errors: those of CheckBenchModel and of making the Model.
+/// Networks of text are trained by AdamW, the DCGAN by Adam, all others by Momentum: as their peers are. Errors: those
+/// of CheckBenchModel and of making the Model.
 absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(const BenchOptions& options);
+
+/// Sets the seed and the context, then MakeBenchModel: equal options give equal initial values.
+absl::StatusOr<std::unique_ptr<BenchModel>> PrepareBenchModel(const BenchOptions& options);
+
+/// The made-up batches that its steps take in turn; equal in every process.
+std::vector<data::Row> BatchesOf(const BenchModel& bench);
 
 }  // namespace mpc::tools

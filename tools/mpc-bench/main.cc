@@ -1,12 +1,14 @@
-// mpc-bench: how long the compiled training step takes, beside a peer if one is asked for.
+// mpc-bench: how long the compiled training step takes, beside peers if they are asked for; how fast operations are
+// beside what the machine can do.
 #include <iostream>
 
-#include "absl/strings/str_cat.h"
-#include "tools/mpc-bench/measure.h"
+#include "runtime/atomic_file.h"
+#include "tools/mpc-bench/chart.h"
+#include "tools/mpc-bench/op_bench.h"
+#include "tools/mpc-bench/op_report.h"
 #include "tools/mpc-bench/options.h"
-#include "tools/mpc-bench/peer.h"
 #include "tools/mpc-bench/report.h"
-#include "tools/mpc-bench/subprocess.h"
+#include "tools/mpc-bench/start.h"
 #include "tools/support/exit_code.h"
 
 namespace mpc::tools {
@@ -14,45 +16,50 @@ namespace {
 
 constexpr char kProgram[] = "mpc-bench";
 
-/// One run of mpc in a process of its own, so that it starts as cold as the peer's.
-absl::StatusOr<RunResult> MeasureInProcess(const BenchOptions& options) {
-  std::vector<std::string> command = {"/proc/self/exe",
-                                      options.model,
-                                      "--single",
-                                      absl::StrCat("--batch=", options.batch),
-                                      absl::StrCat("--amp-level=", options.amp_level),
-                                      absl::StrCat("--image-size=", options.image_size),
-                                      absl::StrCat("--tokens=", options.tokens),
-                                      absl::StrCat("--threads=", options.threads),
-                                      absl::StrCat("--device=", options.device),
-                                      absl::StrCat("--steps-per-launch=", options.steps_per_launch),
-                                      absl::StrCat("--warmup=", options.warmup),
-                                      absl::StrCat("--steps=", options.steps)};
-  if (!options.dtype.empty()) command.push_back(absl::StrCat("--dtype=", options.dtype));
-  if (!options.graph.empty()) command.push_back(absl::StrCat("--graph=", options.graph));
-  if (options.allow_tf32) command.emplace_back("--allow-tf32");
-  if (options.tune) command.emplace_back("--tune");
-  if (options.choice_cache.has_value()) command.push_back(absl::StrCat("--choice-cache=", *options.choice_cache));
-  if (!options.weights_path.empty()) command.push_back(absl::StrCat("--weights=", options.weights_path));
-  absl::StatusOr<std::string> output = RunAndCapture(command);
-  if (!output.ok()) return output.status();
-  return RunFromJson(*output);
+absl::Status WriteText(const std::string& path, const std::string& text) {
+  return runtime::WriteFileAtomically(
+      path, {absl::Span<const std::uint8_t>(reinterpret_cast<const std::uint8_t*>(text.data()), text.size())});
 }
 
-absl::StatusOr<std::vector<Contestant>> MeasureAll(const BenchOptions& options) {
-  std::vector<Contestant> contestants = {{.name = "mpc", .runs = {}}};
-  if (!options.peer.empty()) {
-    if (absl::Status status = CheckTorch(options); !status.ok()) return status;
-    contestants.push_back({.name = options.peer, .runs = {}});
+absl::Status CheckOutputs(const BenchCommandLine& line) {
+  for (const std::string& path : {line.json_path, line.svg_path}) {
+    if (path.empty()) continue;
+    if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
-  for (std::int64_t run = 0; run < options.runs; ++run) {
-    for (std::size_t i = 0; i < contestants.size(); ++i) {
-      absl::StatusOr<RunResult> result = i == 0 ? MeasureInProcess(options) : MeasureTorch(options);
-      if (!result.ok()) return result.status();
-      contestants[i].runs.push_back(*std::move(result));
+  return absl::OkStatus();
+}
+
+absl::Status MeasureOnce(const BenchOptions& row) {
+  const absl::StatusOr<RunResult> result = MeasureSteps(row);
+  if (!result.ok()) return result.status();
+  std::cout << RunToJson(*result).dump() << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status MeasureNetworks(const BenchCommandLine& line) {
+  std::vector<Json> rows;
+  for (const BenchOptions& row : line.rows) {
+    const absl::StatusOr<std::vector<Contestant>> contestants = MeasureRow(row);
+    if (!contestants.ok()) return contestants.status();
+    std::cout << (rows.empty() ? "" : "\n") << FormatTable(row, *contestants) << std::flush;
+    for (Json& json : RowsToJson(row, *contestants)) rows.push_back(std::move(json));
+    // After every row: a long run that ends early leaves what it has measured.
+    if (!line.json_path.empty()) {
+      if (absl::Status status = WriteJsonFile(line.json_path, Json{{"rows", rows}}); !status.ok()) return status;
+    }
+    if (!line.svg_path.empty()) {
+      if (absl::Status status = WriteText(line.svg_path, RatioChart(rows)); !status.ok()) return status;
     }
   }
-  return contestants;
+  return absl::OkStatus();
+}
+
+absl::Status MeasureOperations(const BenchCommandLine& line) {
+  const absl::StatusOr<OpTable> table = MeasureOps(line.ops);
+  if (!table.ok()) return table.status();
+  std::cout << FormatOpTable(line.ops, *table) << std::flush;
+  if (line.json_path.empty()) return absl::OkStatus();
+  return WriteJsonFile(line.json_path, OpTableToJson(line.ops, *table));
 }
 
 int Main(int argc, char** argv) {
@@ -62,30 +69,19 @@ int Main(int argc, char** argv) {
     std::cout << line->help;
     return kSuccess;
   }
-  const BenchOptions& first = line->rows.front();
-  if (first.single) {
-    const absl::StatusOr<RunResult> result = MeasureSteps(first);
-    if (!result.ok()) return Fail(kProgram, result.status(), kFailure);
-    std::cout << RunToJson(*result).dump() << "\n";
-    return kSuccess;
-  }
-  if (!first.json_path.empty()) {
-    if (absl::Status status = CheckWritable(first.json_path); !status.ok()) return Fail(kProgram, status, kFailure);
-  }
-  Json tables = Json::array();
-  for (const BenchOptions& row : line->rows) {
-    const absl::StatusOr<std::vector<Contestant>> contestants = MeasureAll(row);
-    if (!contestants.ok()) return Fail(kProgram, contestants.status(), kFailure);
-    std::cout << (tables.empty() ? "" : "\n") << FormatTable(row, *contestants) << std::flush;
-    tables.push_back(TableToJson(row, *contestants));
-    // After every row: a long run that ends early leaves what it has measured.
-    if (first.json_path.empty()) continue;
-    const Json content = line->rows.size() == 1 ? tables[0] : Json{{"rows", tables}};
-    if (absl::Status status = WriteJsonFile(first.json_path, content); !status.ok()) {
-      return Fail(kProgram, status, kFailure);
+  absl::Status status = CheckOutputs(*line);
+  if (status.ok()) {
+    if (!line->ops.names.empty()) {
+      status = MeasureOperations(*line);
+    } else if (line->rows.front().single) {
+      status = MeasureOnce(line->rows.front());
+    } else if (!line->rows.front().start_folder.empty()) {
+      status = WriteStart(line->rows.front(), line->rows.front().start_folder);
+    } else {
+      status = MeasureNetworks(*line);
     }
   }
-  return kSuccess;
+  return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "tools/mpc-bench/options.h"
 
 #include <algorithm>
-#include <map>
-#include <vector>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +10,8 @@
 #include "absl/strings/str_split.h"
 #include "frontend/amp/options.h"
 #include "tools/mpc-bench/bench_model.h"
+#include "tools/mpc-bench/op_graphs.h"
+#include "tools/mpc-bench/peer.h"
 #include "tools/support/flag_set.h"
 
 namespace mpc::tools {
@@ -18,131 +20,227 @@ namespace {
 constexpr std::int64_t kMaxSteps = 10'000'000;
 constexpr std::int64_t kMaxBatch = 1 << 20;
 
-/// Lists between commas: every combination is a row.
-struct Lists {
+/// What the flags say before it is made into rows.
+struct Given {
+  BenchOptions row;
   std::vector<std::int64_t> batches = {BenchOptions().batch};
   std::vector<std::string> levels = {BenchOptions().amp_level};
+  OpOptions ops;
+  std::optional<double> seconds;
 };
 
-const std::map<std::string, std::string>& PeerScripts() {
-  static const auto* const scripts = new std::map<std::string, std::string>{{"lenet5", "torch_lenet5.py"},
-                                                                            {"resnet50", "torch_resnet50.py"},
-                                                                            {"resnet50-imagenet", "torch_resnet50.py"},
-                                                                            {"gpt2", "torch_gpt2.py"}};
-  return *scripts;
-}
-
-absl::Status ParseBatches(const std::string& value, std::vector<std::int64_t>& batches) {
-  batches.clear();
-  for (const absl::string_view part : absl::StrSplit(value, ',')) {
-    std::int64_t batch = 0;
-    if (!absl::SimpleAtoi(part, &batch) || batch < 1 || batch > kMaxBatch) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", value, "' is no list of whole numbers from 1 to ", kMaxBatch));
+/// The whole numbers of `value` between `separator`s.
+absl::Status ParseNumbers(const std::string& value, char separator, std::int64_t most,
+                          std::vector<std::int64_t>& numbers) {
+  numbers.clear();
+  for (const absl::string_view part : absl::StrSplit(value, separator)) {
+    std::int64_t number = 0;
+    if (!absl::SimpleAtoi(part, &number) || number < 1 || number > most) {
+      return absl::InvalidArgumentError(absl::StrCat("'", value, "' is no list of whole numbers from 1 to ", most,
+                                                     " with '", std::string(1, separator), "' between them"));
     }
-    batches.push_back(batch);
+    numbers.push_back(number);
   }
   return absl::OkStatus();
 }
 
-FlagSet MakeFlags(BenchOptions& options, Lists& lists) {
+FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
+  BenchOptions& row = given.row;
   FlagSet flags(
-      "mpc-bench", absl::StrJoin(BenchModelNames(), "|") + "... [flags]",
+      "mpc-bench",
+      absl::StrCat(absl::StrJoin(BenchModelNames(), "|"),
+                   "[:BATCH]... [flags]\n       mpc-bench --op=NAME,... [flags]"),
       "Times the compiled training step of networks on made-up batches: forward, backward, loss scaling, optimizer\n"
       "and the copy of the inputs. Each run is a process of its own; a peer's runs alternate with mpc's. Several\n"
-      "networks, batch sizes or levels give a table for each combination.");
-  flags.Custom("batch", "N,...", "Rows a step. Default 32.", /*is_switch=*/false,
-               [&lists](const std::string& value) { return ParseBatches(value, lists.batches); });
+      "networks, batch sizes or levels give a table for each combination. With --op: operations on their own, beside\n"
+      "what the machine can do.");
+  flags.Custom("batch", "N,...", "Rows a step, of networks that are given without. Default 32.", /*is_switch=*/false,
+               [&given](const std::string& value) { return ParseNumbers(value, ',', kMaxBatch, given.batches); });
   flags.Custom("amp-level", "O0|O1|O2|O3|auto,...", "Precision of the step. Default O0.", /*is_switch=*/false,
-               [&lists](const std::string& value) {
-                 lists.levels = absl::StrSplit(value, ',');
+               [&given](const std::string& value) {
+                 given.levels = absl::StrSplit(value, ',');
                  return absl::OkStatus();
                });
-  flags.Text("dtype", "f16|bf16", "The low type of O2 and O3. Default f16.", &options.dtype);
-  flags.Integer("image-size", 0, 1 << 14, "Side of photographs (resnet50); 0: 224.", &options.image_size);
-  flags.Integer("tokens", 0, 1 << 20, "Tokens of a row (gpt2); 0: the network's context.", &options.tokens);
-  flags.Integer("threads", 1, 4096, "Threads of mpc and of the peer.", &options.threads);
-  AddDeviceFlags(flags, options);
-  flags.Integer("warmup", 0, kMaxSteps, "Steps of a run before the measured ones.", &options.warmup);
-  flags.Integer("steps", 1, kMaxSteps, "Measured steps of a run.", &options.steps);
-  flags.Integer("runs", 1, 10'000, "Runs.", &options.runs);
-  flags.Text("json", "FILE", "Writes runs, percentiles and ratios as JSON.", &options.json_path);
-  flags.Choice("peer", {"torch"}, "Runs PyTorch's step of the same network beside it (lenet5, resnet50, gpt2).",
-               &options.peer);
-  flags.Choice("peer-mode", {"eager", "graph", "compile", "max-autotune"},
-               "graph: the whole step captured by hand as one CUDA graph (lenet5); the others: torch.compile.",
-               &options.peer_mode);
-  flags.Text("python", "PROGRAM", "The interpreter that has PyTorch.", &options.python);
-  flags.Text("peer-script", "FILE", "The peer's program. Default: the network's of mpc's tools.", &options.peer_script);
-  flags.Text("weights", "FILE", "Writes the initial weights, for a peer that begins from the same.",
-             &options.weights_path);
-  flags.Switch("single", "Measures one run in this process and prints its samples as JSON.", &options.single);
+  flags.Text("dtype", "f16|bf16|f32", "The low type of O2 and O3, default f16; with --op every type, default f32.",
+             &row.dtype);
+  flags.Text("loss-scale", "dynamic|none|X", "Default: the level's.", &row.loss_scale);
+  for (const SizeFlag& flag : SizeFlags()) {
+    flags.Integer(flag.name, 0, flag.most, flag.help, &(row.sizes.*flag.size));
+  }
+  flags.Integer("threads", 1, 4096, "Threads of mpc and of the peer.", &row.threads);
+  AddDeviceFlags(flags, row);
+  flags.Integer("warmup", 0, kMaxSteps, "Steps of a run before the measured ones.", &row.warmup);
+  flags.Integer("steps", 1, kMaxSteps, "Measured steps of a run.", &row.steps);
+  flags.Number("seconds", 0,
+               "CPU: fewer steps, but three, where a run's take longer than this, and a third of it for warming up; 0: "
+               "no limit. With --op: of measuring each. Default 20, with --op 1.",
+               &given.seconds);
+  flags.Integer("runs", 1, 10'000, "Runs.", &row.runs);
+  flags.Text("json", "FILE", "Writes medians, percentiles, ratios, memory and compile time as JSON.", &line.json_path);
+  flags.Text("svg", "FILE", "Draws the ratios as a bar chart.", &line.svg_path);
+  flags.Custom("peer", absl::StrJoin(PeerNames(), "|") + ",...",
+               "Runs other steps of the same network beside it, in turn: PyTorch's, from the same weights and batches, "
+               "or mpc's in f32, without loss scale, without fusion.",
+               /*is_switch=*/false, [&row](const std::string& value) {
+                 row.peers = absl::StrSplit(value, ',');
+                 return absl::OkStatus();
+               });
+  flags.Choice("peer-layout", {"auto", "nchw", "nhwc"},
+               "Of PyTorch's images; auto: the one that is faster in a short run with each.", &row.peer_layout);
+  flags.Text("python", "PROGRAM", "The interpreter that has PyTorch.", &row.python);
+  flags.Text("peer-script", "FILE", "The peer's program. Default: the network's of mpc's tools.", &row.peer_script);
+  flags.Text("start", "FOLDER", "Writes the initial weights and the batches there, and ends.", &row.start_folder);
+  flags.Switch("single", "Measures one run in this process and prints its samples as JSON.", &row.single);
+  flags.Custom("op", absl::StrJoin(OpGraphNames(), "|") + ",...", "Measures these graphs of operations.",
+               /*is_switch=*/false, [&given](const std::string& value) {
+                 given.ops.names = absl::StrSplit(value, ',');
+                 return absl::OkStatus();
+               });
+  flags.Custom(
+      "shape", "NxM...", "With --op: its sizes. Default: some that no cache holds.", /*is_switch=*/false,
+      [&given](const std::string& value) { return ParseNumbers(value, 'x', std::int64_t{1} << 40, given.ops.shape); });
+  flags.Integer("buffers", 0, 1024,
+                "With --op: sets of tensors that are used in turn; 1: what fits stays in the caches; 0: as many as "
+                "together are twice the last-level cache.",
+                &given.ops.buffers);
   return flags;
 }
 
 absl::Status CheckRow(const BenchOptions& row) {
   if (absl::Status status = CheckBenchModel(row); !status.ok()) return status;
-  if (!row.dtype.empty() && !row.low_type().has_value()) {
+  if (!row.dtype.empty() && row.dtype != "f16" && row.dtype != "bf16") {
     return absl::InvalidArgumentError(absl::StrCat("--dtype: '", row.dtype, "' is not f16 or bf16"));
   }
   // An f32 row among others has no low type.
-  const std::optional<DType> low = row.amp_level == "O0" ? std::nullopt : row.low_type();
-  if (absl::Status status = amp::ResolveOptions({.level = row.amp_level, .dtype = low}, amp::Front::kModel).status();
-      !status.ok()) {
-    return status;
-  }
-  if (row.peer.empty()) return absl::OkStatus();
-  const std::string script = PeerScriptOf(row.model);
-  if (script.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--peer=", row.peer, " knows lenet5, resnet50 and gpt2 only, not ", row.model));
-  }
-  if (row.peer_mode == "graph" && (row.model != "lenet5" || row.device != "cuda")) {
-    return absl::InvalidArgumentError(absl::StrCat("--peer-mode=graph is of lenet5 with --device=cuda, not of ",
-                                                   row.model, " with --device=", row.device));
+  amp::Options precision = {.level = row.amp_level};
+  if (row.amp_level != "O0") precision.dtype = row.low_type();
+  if (!row.loss_scale.empty()) precision.loss_scale = row.loss_scale;
+  if (absl::Status status = amp::ResolveOptions(precision, amp::Front::kModel).status(); !status.ok()) return status;
+  for (const std::string& peer : row.peers) {
+    if (absl::Status status = CheckPeer(row, peer); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
+/// Whether the network has this size.
+bool Takes(const std::string& model, std::int64_t models::WorkloadSizes::*size) {
+  if (size != &models::WorkloadSizes::image_size) return models::LanguageModelOf(model).has_value();
+  return models::CheckWorkload(model, {.image_size = 32}).ok();
+}
+
+/// Among several networks a size is of those that have it.
+void LeaveOutForeignSizes(std::vector<BenchOptions>& rows) {
+  for (const SizeFlag& flag : SizeFlags()) {
+    const auto takes = [&](const BenchOptions& row) { return Takes(row.model, flag.size); };
+    if (std::none_of(rows.begin(), rows.end(), takes)) continue;
+    for (BenchOptions& row : rows) {
+      if (!takes(row)) row.sizes.*flag.size = 0;
+    }
+  }
+}
+
+absl::Status MakeRows(const Given& given, const std::vector<std::string>& models, std::vector<BenchOptions>& rows) {
+  for (const std::string& text : models) {
+    const std::pair<std::string, std::string> model = absl::StrSplit(text, absl::MaxSplits(':', 1));
+    std::vector<std::int64_t> batches = given.batches;
+    if (text.find(':') != std::string::npos) {
+      if (absl::Status status = ParseNumbers(model.second, ',', kMaxBatch, batches); !status.ok()) {
+        return absl::InvalidArgumentError(absl::StrCat("the batch size of '", text, "': ", status.message()));
+      }
+    }
+    for (const std::string& level : given.levels) {
+      for (const std::int64_t batch : batches) {
+        BenchOptions& row = rows.emplace_back(given.row);
+        row.model = model.first;
+        row.amp_level = level;
+        row.batch = batch;
+        if (given.seconds.has_value()) row.seconds = *given.seconds;
+        if (level == "O0" && given.levels.size() > 1) row.dtype.clear();
+      }
+    }
+  }
+  LeaveOutForeignSizes(rows);
+  for (const BenchOptions& row : rows) {
+    if (absl::Status status = CheckRow(row); !status.ok()) return status;
+  }
+  if ((given.row.single || !given.row.start_folder.empty()) && rows.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(given.row.single ? "--single measures" : "--start writes",
+                                                   " one row, the command line asks for ", rows.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpOptions> MakeOps(const Given& given, const std::vector<std::string>& models) {
+  if (!models.empty() || !given.row.peers.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--op measures operations on their own, without ",
+                                                   models.empty() ? "--peer" : absl::StrCat("'", models[0], "'")));
+  }
+  if (given.row.device != "cpu") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--op measures the CPU, not --device=", given.row.device, "; gpu_kernel_test measures a GPU"));
+  }
+  OpOptions ops = given.ops;
+  ops.threads = given.row.threads;
+  ops.fusion = given.row.fuses();
+  if (given.seconds.has_value()) ops.seconds = *given.seconds;
+  if (!given.row.dtype.empty()) {
+    const std::optional<DType> dtype = ParseDType(given.row.dtype);
+    if (!dtype.has_value() || (*dtype != DType::kF32 && !IsLowPrecision(*dtype))) {
+      return absl::InvalidArgumentError(absl::StrCat("--dtype: '", given.row.dtype, "' is not f32, f16 or bf16"));
+    }
+    ops.dtype = *dtype;
+  }
+  for (const std::string& name : ops.names) {
+    if (absl::Status status = CheckOpGraph(name, ops.shape); !status.ok()) return status;
+  }
+  return ops;
+}
+
 }  // namespace
 
-std::string PeerScriptOf(const std::string& model) {
-  const auto found = PeerScripts().find(model);
-  return found == PeerScripts().end() ? "" : found->second;
+const std::vector<SizeFlag>& SizeFlags() {
+  using Sizes = models::WorkloadSizes;
+  static const auto* const flags = new std::vector<SizeFlag>{
+      {"image-size", "Side of photographs (resnet50); 0: 224.", 1 << 14, &Sizes::image_size},
+      {"tokens", "Of a row (gpt2); 0: the network's context.", 1 << 20, &Sizes::tokens},
+      {"layers", "Of gpt2; 0: as published. So are its other sizes.", 1 << 10, &Sizes::layers},
+      {"width", "Of gpt2.", 1 << 16, &Sizes::width},
+      {"heads", "Of gpt2.", 1 << 10, &Sizes::heads},
+      {"context", "Of gpt2: positions.", 1 << 20, &Sizes::context},
+      {"vocabulary", "Of gpt2.", 1 << 24, &Sizes::vocabulary},
+  };
+  return *flags;
+}
+
+double BenchOptions::seconds_limit() const {
+  return seconds > 0 && device == "cpu" ? seconds : std::numeric_limits<double>::infinity();
 }
 
 absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* const* argv) {
   BenchCommandLine line;
-  BenchOptions options;
-  Lists lists;
-  FlagSet flags = MakeFlags(options, lists);
+  Given given;
+  FlagSet flags = MakeFlags(line, given);
   absl::StatusOr<std::vector<std::string>> models = flags.Parse(argc, argv);
   if (!models.ok()) return models.status();
   if (flags.help_requested()) {
     line.help = flags.Help();
     return line;
   }
+  if (!given.ops.names.empty()) {
+    absl::StatusOr<OpOptions> ops = MakeOps(given, *models);
+    if (!ops.ok()) return ops.status();
+    line.ops = *std::move(ops);
+    return line;
+  }
+  if (!given.ops.shape.empty() || given.ops.buffers > 0) {
+    return absl::InvalidArgumentError("--shape and --buffers are of operations: they need --op=NAME");
+  }
   if (models->empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("which model? choose among ", absl::StrJoin(BenchModelNames(), ", ")));
   }
-  if (absl::Status status = CheckDeviceFlags(options); !status.ok()) return status;
-  for (const std::string& model : *models) {
-    for (const std::string& level : lists.levels) {
-      for (const std::int64_t batch : lists.batches) {
-        BenchOptions& row = line.rows.emplace_back(options);
-        row.model = model;
-        row.amp_level = level;
-        row.batch = batch;
-        if (level == "O0" && lists.levels.size() > 1) row.dtype.clear();
-        if (absl::Status status = CheckRow(row); !status.ok()) return status;
-      }
-    }
-  }
-  if (options.single && line.rows.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--single measures one row, the command line asks for ", line.rows.size()));
-  }
+  if (absl::Status status = CheckDeviceFlags(given.row); !status.ok()) return status;
+  if (absl::Status status = MakeRows(given, *models, line.rows); !status.ok()) return status;
   return line;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/dtype.h"
+#include "models/registry.h"
 #include "tools/support/device_flags.h"
 
 namespace mpc::tools {
@@ -17,33 +18,56 @@ struct BenchOptions : DeviceOptions {
   std::string model;
   std::int64_t batch = 32;
   std::string amp_level = "O0";
-  std::string dtype;            ///< "f16", "bf16"; empty: f16 at O2 and O3
-  std::int64_t image_size = 0;  ///< of photographs; 0: the network's
-  std::int64_t tokens = 0;      ///< of a row of text; 0: the network's
+  std::string dtype;       ///< "f16", "bf16"; empty: f16 at O2 and O3
+  std::string loss_scale;  ///< as amp::Options takes it; empty: the level's default
+  models::WorkloadSizes sizes;
   std::int64_t threads = 2;
-  std::int64_t warmup = 50;  ///< steps of a run that are not measured
-  std::int64_t steps = 200;  ///< measured steps of a run
-  std::int64_t runs = 5;     ///< each in a process of its own
-  std::string json_path;
-  std::string peer;                 ///< "torch"; empty: none
-  std::string peer_mode = "eager";  ///< eager, graph, compile, max-autotune
+  std::int64_t warmup = 50;          ///< steps of a run that are not measured
+  std::int64_t steps = 200;          ///< measured steps of a run
+  double seconds = 20;               ///< on the CPU: fewer steps where they take longer, but three; 0: no limit
+  std::int64_t runs = 5;             ///< each in a process of its own
+  std::vector<std::string> peers;    ///< names of PeerNames()
+  std::string peer_layout = "auto";  ///< of images: nchw, nhwc; auto: the faster one
   std::string python = "python3";
   std::string peer_script;   ///< empty: that of the network, where mpc's tools are
-  std::string weights_path;  ///< where a run writes its initial weights for the peer; empty: nowhere
+  std::string start_folder;  ///< where the initial weights and the batches are written; empty: nowhere
   bool single = false;       ///< measure one run in this process and print its samples as JSON
 
   std::optional<DType> low_type() const { return ParseDType(dtype); }
+  /// Seconds of measured steps at most; infinite where there is no limit.
+  double seconds_limit() const;
 };
 
+/// Operations on their own; see op_graphs.h.
+struct OpOptions {
+  std::vector<std::string> names;   ///< of OpGraphs(); empty: networks are measured
+  std::vector<std::int64_t> shape;  ///< empty: each graph's default
+  DType dtype = DType::kF32;
+  std::int64_t buffers = 0;  ///< sets of tensors that are used in turn; 0: as many as no cache holds
+  std::int64_t threads = 2;
+  bool fusion = false;
+  double seconds = 1;  ///< of measuring, for each graph
+};
+
+/// A size of networks and its flag.
+struct SizeFlag {
+  const char* name;
+  const char* help;
+  std::int64_t most;
+  std::int64_t models::WorkloadSizes::*size;
+};
+
+const std::vector<SizeFlag>& SizeFlags();
+
 struct BenchCommandLine {
-  std::vector<BenchOptions> rows;  ///< every network with every batch size and every level; at least one
-  std::string help;                ///< not empty: print it and end
+  std::vector<BenchOptions> rows;  ///< every network with every batch size and every level; empty: see `ops`
+  OpOptions ops;
+  std::string json_path;
+  std::string svg_path;
+  std::string help;  ///< not empty: print it and end
 };
 
 /// Errors are bad usage.
 absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* const* argv);
-
-/// The network's peer script: "torch_lenet5.py"; empty where it has none.
-std::string PeerScriptOf(const std::string& model);
 
 }  // namespace mpc::tools

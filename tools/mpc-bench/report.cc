@@ -1,7 +1,6 @@
 #include "tools/mpc-bench/report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <thread>
 
@@ -10,6 +9,68 @@
 
 namespace mpc::tools {
 namespace {
+
+std::string Row(const std::string& run, const std::string& name, const Percentiles& seconds) {
+  return absl::StrFormat("%-6s %-18s %10.3f %10.3f %10.3f\n", run, name, 1e3 * seconds.median, 1e3 * seconds.p5,
+                         1e3 * seconds.p95);
+}
+
+std::string Mebibytes(std::size_t bytes) { return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20)); }
+
+/// Samples a second, the slowest and the fastest steps by the percentiles of their times.
+Percentiles SamplesPerSecond(const BenchOptions& row, const Percentiles& seconds) {
+  const auto samples = static_cast<double>(row.batch);
+  return {.p5 = samples / seconds.p95, .median = samples / seconds.median, .p95 = samples / seconds.p5};
+}
+
+/// "mpc: 24581 samples/s (p5 23900, p95 25010); first step after 0.210 s, in later runs 0.060 s: trace 0.010, ...".
+std::string Rates(const BenchOptions& row, const Contestant& contestant) {
+  const Percentiles rate = SamplesPerSecond(row, PercentilesOf(AllSteps(contestant)));
+  std::string text =
+      absl::StrFormat("%s: %.6g samples/s (p5 %.6g, p95 %.6g)", contestant.name, rate.median, rate.p5, rate.p95);
+  const FirstStep first = FirstStepOf(contestant);
+  if (first.cold > 0) absl::StrAppendFormat(&text, "; first step after %.3f s", first.cold);
+  if (first.cached > 0) absl::StrAppendFormat(&text, ", in later runs %.3f s", first.cached);
+  std::string phases;
+  for (const auto& [phase, seconds] : contestant.runs.front().compile_seconds) {
+    absl::StrAppendFormat(&phases, "%s %s %.3f", phases.empty() ? ":" : ",", phase, seconds);
+  }
+  return text + phases + "\n";
+}
+
+/// "mpc: planned 3.2 MiB; resident memory grew by 5.0 MiB in the steps, 40.1 MiB with compiling"; empty: not known.
+std::string Memory(const BenchOptions& row, const Contestant& contestant) {
+  const RunResult& last = contestant.runs.back();
+  std::string text;
+  if (last.peak_bytes > 0) {
+    const char* const what = row.device == "cuda" ? "peak" : "planned";
+    absl::StrAppend(&text, what, " ", Mebibytes(last.peak_bytes));
+  }
+  if (last.resident.has_value()) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "resident memory grew by ", Mebibytes(last.resident->steps),
+                    " in the steps, ", Mebibytes(last.resident->process), " with compiling");
+  }
+  return text.empty() ? "" : absl::StrCat(contestant.name, ": ", text, "\n");
+}
+
+std::string Ratio(const Contestant& mpc, const Contestant& peer) {
+  const std::vector<double> ratios = RatiosByRun(mpc, peer);
+  const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
+  return absl::StrFormat("ratio %s / mpc: %.2f (median of the runs' ratios, %.2f .. %.2f; above 1 mpc is faster)\n",
+                         peer.name, PercentilesOf(ratios).median, *lowest, *highest);
+}
+
+/// What was measured, where: "lenet5, batch 32, f32, 2 threads, 5 runs of 200 steps after 50 to warm up; <processor>".
+std::string Title(const BenchOptions& row) {
+  const std::string device = row.device == "cpu" ? "" : absl::StrCat("device ", row.device, ", ");
+  const std::string limit = row.seconds > 0 && row.device == "cpu" ? absl::StrCat(" or ", row.seconds, " s") : "";
+  return absl::StrCat(NetworkName(row), ", batch ", row.batch, ", ", ModeName(row), ", ", device, row.threads,
+                      row.threads == 1 ? " thread, " : " threads, ", row.runs, row.runs == 1 ? " run" : " runs", " of ",
+                      row.steps, " steps", limit, " after ", row.warmup, " to warm up; ", ProcessorName(), ", ",
+                      std::thread::hardware_concurrency(), " processors");
+}
+
+}  // namespace
 
 std::string ProcessorName() {
   std::ifstream file("/proc/cpuinfo");
@@ -21,9 +82,22 @@ std::string ProcessorName() {
   return "unknown processor";
 }
 
-std::string PrecisionName(const BenchOptions& options) {
-  if (options.amp_level == "O0") return "O0 (f32)";
-  return absl::StrCat(options.amp_level, " (", options.dtype.empty() ? "f16" : options.dtype, ")");
+std::string ModeName(const BenchOptions& row) {
+  std::string mode = "f32";
+  if (row.amp_level != "O0") mode = absl::StrCat(row.amp_level, " ", row.dtype.empty() ? "f16" : row.dtype);
+  if (!row.loss_scale.empty()) absl::StrAppend(&mode, ", loss scale ", row.loss_scale);
+  return mode;
+}
+
+std::string NetworkName(const BenchOptions& row) {
+  std::string name = row.model;
+  const char* separator = " with ";
+  for (const SizeFlag& flag : SizeFlags()) {
+    if (row.sizes.*flag.size == 0) continue;
+    absl::StrAppend(&name, separator, flag.name, " ", row.sizes.*flag.size);
+    separator = ", ";
+  }
+  return name;
 }
 
 std::vector<double> AllSteps(const Contestant& contestant) {
@@ -34,42 +108,6 @@ std::vector<double> AllSteps(const Contestant& contestant) {
   return samples;
 }
 
-std::string Row(const std::string& run, const std::string& name, const Percentiles& seconds) {
-  return absl::StrFormat("%-6s %-6s %10.3f %10.3f %10.3f\n", run, name, 1e3 * seconds.median, 1e3 * seconds.p5,
-                         1e3 * seconds.p95);
-}
-
-/// Samples a second, the slowest and the fastest steps by the percentiles of their times.
-Percentiles SamplesPerSecond(const BenchOptions& options, const Percentiles& seconds) {
-  const auto samples = static_cast<double>(options.batch);
-  return {.p5 = samples / seconds.p95, .median = samples / seconds.median, .p95 = samples / seconds.p5};
-}
-
-/// "mpc: 24581 samples/s (p5 23900, p95 25010), peak 3.2 MiB; 0.21 s to the first step: trace 0.01, passes 0.15".
-std::string Rates(const BenchOptions& options, const Contestant& contestant) {
-  const Percentiles rate = SamplesPerSecond(options, PercentilesOf(AllSteps(contestant)));
-  const RunResult& last = contestant.runs.back();
-  std::string text =
-      absl::StrFormat("%s: %.6g samples/s (p5 %.6g, p95 %.6g)", contestant.name, rate.median, rate.p5, rate.p95);
-  if (last.peak_bytes > 0) {
-    absl::StrAppendFormat(&text, ", peak %.1f MiB", static_cast<double>(last.peak_bytes) / (1 << 20));
-  }
-  double total = 0;
-  std::string phases;
-  for (const auto& [phase, seconds] : last.compile_seconds) {
-    total += seconds;
-    absl::StrAppendFormat(&phases, "%s %s %.3f", phases.empty() ? ":" : ",", phase, seconds);
-  }
-  if (total > 0) absl::StrAppendFormat(&text, "; %.3f s to the first step%s", total, phases);
-  return text + "\n";
-}
-
-Json ToJson(const Percentiles& seconds) {
-  return {{"median", seconds.median}, {"p5", seconds.p5}, {"p95", seconds.p95}};
-}
-
-}  // namespace
-
 std::vector<double> RatiosByRun(const Contestant& mpc, const Contestant& peer) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(mpc.runs.size(), peer.runs.size()); ++i) {
@@ -78,25 +116,23 @@ std::vector<double> RatiosByRun(const Contestant& mpc, const Contestant& peer) {
   return ratios;
 }
 
-std::string Title(const BenchOptions& options) {
-  std::string sizes;
-  if (options.image_size > 0) absl::StrAppend(&sizes, " of ", options.image_size, "x", options.image_size, " pixels");
-  if (options.tokens > 0) absl::StrAppend(&sizes, " of ", options.tokens, " tokens");
-  const std::string device = options.device == "cpu" ? "" : absl::StrCat("device ", options.device, ", ");
-  return absl::StrCat(options.model, ", batch ", options.batch, sizes, ", ", PrecisionName(options), ", ", device,
-                      options.threads, options.threads == 1 ? " thread, " : " threads, ", options.runs,
-                      options.runs == 1 ? " run" : " runs", " of ", options.steps, " steps after ", options.warmup,
-                      " to warm up; ", ProcessorName(), ", ", std::thread::hardware_concurrency(), " processors");
+FirstStep FirstStepOf(const Contestant& contestant) {
+  FirstStep first = {.cold = contestant.runs.front().first_step_seconds};
+  std::vector<double> later;
+  for (std::size_t i = 1; i < contestant.runs.size(); ++i) later.push_back(contestant.runs[i].first_step_seconds);
+  if (!later.empty()) first.cached = PercentilesOf(later).median;
+  return first;
 }
 
-std::string FormatTable(const BenchOptions& options, const std::vector<Contestant>& contestants) {
-  std::string text = Title(options) + "\n";
+std::string FormatTable(const BenchOptions& row, const std::vector<Contestant>& contestants) {
+  std::string text = Title(row) + "\n";
   for (const Contestant& contestant : contestants) {
     const RunResult& last = contestant.runs.back();
-    absl::StrAppendFormat(&text, "%s: %s, loss of the last step %.4f%s%s\n", contestant.name, last.version,
-                          last.final_loss, last.settings.empty() ? "" : "; ", last.settings);
+    absl::StrAppendFormat(&text, "%s: %s, loss of the first step %.5f, of the last %.5f%s%s\n", contestant.name,
+                          last.version, last.first_loss, last.final_loss, last.settings.empty() ? "" : "; ",
+                          last.settings);
   }
-  absl::StrAppendFormat(&text, "%-6s %-6s %10s %10s %10s   ms a step\n", "run", "", "median", "p5", "p95");
+  absl::StrAppendFormat(&text, "%-6s %-18s %10s %10s %10s   ms a step\n", "run", "", "median", "p5", "p95");
   for (std::size_t run = 0; run < contestants[0].runs.size(); ++run) {
     for (const Contestant& contestant : contestants) {
       text += Row(absl::StrCat(run + 1), contestant.name, PercentilesOf(contestant.runs[run].step_seconds));
@@ -105,48 +141,10 @@ std::string FormatTable(const BenchOptions& options, const std::vector<Contestan
   for (const Contestant& contestant : contestants) {
     text += Row("all", contestant.name, PercentilesOf(AllSteps(contestant)));
   }
-  for (const Contestant& contestant : contestants) text += Rates(options, contestant);
-  if (contestants.size() == 2) {
-    const std::vector<double> ratios = RatiosByRun(contestants[0], contestants[1]);
-    const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
-    absl::StrAppendFormat(&text,
-                          "ratio %s / mpc: %.2f (median of the runs' ratios, %.2f .. %.2f; above 1 mpc is faster)\n",
-                          contestants[1].name, PercentilesOf(ratios).median, *lowest, *highest);
-  }
+  for (const Contestant& contestant : contestants) text += Rates(row, contestant);
+  for (const Contestant& contestant : contestants) text += Memory(row, contestant);
+  for (std::size_t i = 1; i < contestants.size(); ++i) text += Ratio(contestants[0], contestants[i]);
   return text;
-}
-
-Json TableToJson(const BenchOptions& options, const std::vector<Contestant>& contestants) {
-  Json json;
-  json["title"] = Title(options);
-  json["model"] = options.model;
-  json["batch"] = options.batch;
-  json["precision"] = PrecisionName(options);
-  json["threads"] = options.threads;
-  json["warmup"] = options.warmup;
-  json["steps"] = options.steps;
-  json["device"] = options.device;
-  json["processor"] = ProcessorName();
-  for (const Contestant& contestant : contestants) {
-    Json& entry = json["contestants"][contestant.name];
-    entry["version"] = contestant.runs.back().version;
-    entry["settings"] = contestant.runs.back().settings;
-    const Percentiles seconds = PercentilesOf(AllSteps(contestant));
-    entry["step_seconds"] = ToJson(seconds);
-    entry["samples_per_second"] = ToJson(SamplesPerSecond(options, seconds));
-    entry["peak_bytes"] = contestant.runs.back().peak_bytes;
-    for (const auto& [phase, spent] : contestant.runs.back().compile_seconds) {
-      entry["compile_seconds"][phase] = spent;
-    }
-    entry["runs"] = Json::array();
-    for (const RunResult& run : contestant.runs) entry["runs"].push_back(ToJson(PercentilesOf(run.step_seconds)));
-  }
-  if (contestants.size() == 2) {
-    const std::vector<double> ratios = RatiosByRun(contestants[0], contestants[1]);
-    json["ratios"] = ratios;
-    json["ratio"] = PercentilesOf(ratios).median;
-  }
-  return json;
 }
 
 }  // namespace mpc::tools

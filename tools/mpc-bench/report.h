@@ -1,28 +1,43 @@
-// Percentiles of runs, and how mpc compares with its peer.
+// Percentiles of runs, and how mpc compares with its peers.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "tools/mpc-bench/measure.h"
+#include "tools/mpc-bench/contest.h"
 #include "tools/support/percentiles.h"
 
 namespace mpc::tools {
 
-/// The runs of one program under its name.
-struct Contestant {
-  std::string name;
-  std::vector<RunResult> runs;
-};
-
 /// Step time of the peer over mpc's in each pair of runs (medians); above 1 mpc is faster.
 std::vector<double> RatiosByRun(const Contestant& mpc, const Contestant& peer);
 
-/// What was measured, where: "lenet5, batch 32, O0 (f32), 2 threads, 5 runs of 200 steps; <processor>".
-std::string Title(const BenchOptions& options);
+/// All measured steps of its runs, in seconds.
+std::vector<double> AllSteps(const Contestant& contestant);
 
-/// A table in milliseconds, a row for each run and one over all steps, and the ratio if there is a peer.
-std::string FormatTable(const BenchOptions& options, const std::vector<Contestant>& contestants);
-Json TableToJson(const BenchOptions& options, const std::vector<Contestant>& contestants);
+/// Seconds to the end of the first step: of the first run, which finds empty caches, and the median of the others,
+/// which find its code; that one is 0 where there was one run.
+struct FirstStep {
+  double cold = 0;
+  double cached = 0;
+};
+FirstStep FirstStepOf(const Contestant& contestant);
+
+/// "f32", "O2 bf16", "O2 f16, loss scale none".
+std::string ModeName(const BenchOptions& row);
+
+/// "gpt2 with tokens 256 and width 384": the network with its sizes that are not as published.
+std::string NetworkName(const BenchOptions& row);
+
+/// The name that the processor gives itself.
+std::string ProcessorName();
+
+/// A table in milliseconds, a row for each run and one over all steps; rates, memory and compile time of each program;
+/// the ratios.
+std::string FormatTable(const BenchOptions& row, const std::vector<Contestant>& contestants);
+
+/// An object for each peer, one where there is none: `model`, `batch`, `mode`, and `mpc`, `peer` (seconds a step) and
+/// `ratio`, each with `median`, `p5`, `p95`. Memory and compile time are in `mpc` and `peer`.
+std::vector<Json> RowsToJson(const BenchOptions& row, const std::vector<Contestant>& contestants);
 
 }  // namespace mpc::tools

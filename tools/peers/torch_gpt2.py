@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times PyTorch's training step of GPT-2 (124M), the peer of `mpc-bench gpt2 --peer=torch`; see torch_common.py. The
-vocabulary is not padded, as in mpc's network."""
+"""Times PyTorch's training step of GPT-2 (124M by default), the peer of `mpc-bench gpt2 --peer=torch`; see
+torch_common.py. The vocabulary is not padded, as in mpc's network."""
 
 import torch
 from torch import nn
@@ -8,31 +8,30 @@ from torch.nn import functional
 
 import torch_common
 
-WIDTH, LAYERS, HEADS, CONTEXT, VOCABULARY = 768, 12, 12, 1024, 50257
-
 
 class Attention(nn.Module):
-    def __init__(self):
+    def __init__(self, width, heads):
         super().__init__()
-        self.in_proj = nn.Linear(WIDTH, 3 * WIDTH)
-        self.out_proj = nn.Linear(WIDTH, WIDTH)
+        self.heads = heads
+        self.in_proj = nn.Linear(width, 3 * width)
+        self.out_proj = nn.Linear(width, width)
 
     def forward(self, x):
-        rows, length, _ = x.shape
-        q, k, v = (part.view(rows, length, HEADS, WIDTH // HEADS).transpose(1, 2)
-                   for part in self.in_proj(x).split(WIDTH, dim=2))
+        rows, length, width = x.shape
+        q, k, v = (part.view(rows, length, self.heads, width // self.heads).transpose(1, 2)
+                   for part in self.in_proj(x).split(width, dim=2))
         y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.out_proj(y.transpose(1, 2).reshape(rows, length, WIDTH))
+        return self.out_proj(y.transpose(1, 2).reshape(rows, length, width))
 
 
 class Block(nn.Module):
-    def __init__(self):
+    def __init__(self, width, heads):
         super().__init__()
-        self.ln1 = nn.LayerNorm(WIDTH)
-        self.attention = Attention()
-        self.ln2 = nn.LayerNorm(WIDTH)
-        self.expand = nn.Linear(WIDTH, 4 * WIDTH)
-        self.contract = nn.Linear(4 * WIDTH, WIDTH)
+        self.ln1 = nn.LayerNorm(width)
+        self.attention = Attention(width, heads)
+        self.ln2 = nn.LayerNorm(width)
+        self.expand = nn.Linear(width, 4 * width)
+        self.contract = nn.Linear(4 * width, width)
 
     def forward(self, x):
         x = x + self.attention(self.ln1(x))
@@ -42,12 +41,12 @@ class Block(nn.Module):
 class Gpt2(nn.Module):
     """The network of models/gpt2.h, with its paths: the head is the token table."""
 
-    def __init__(self):
+    def __init__(self, sizes):
         super().__init__()
-        self.tokens = nn.Embedding(VOCABULARY, WIDTH)
-        self.positions = nn.Embedding(CONTEXT, WIDTH)
-        self.blocks = nn.Sequential(*[Block() for _ in range(LAYERS)])
-        self.ln_f = nn.LayerNorm(WIDTH)
+        self.tokens = nn.Embedding(sizes.vocabulary, sizes.width)
+        self.positions = nn.Embedding(sizes.context, sizes.width)
+        self.blocks = nn.Sequential(*[Block(sizes.width, sizes.heads) for _ in range(sizes.layers)])
+        self.ln_f = nn.LayerNorm(sizes.width)
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.normal_(parameter, std=0.02)
@@ -57,15 +56,24 @@ class Gpt2(nn.Module):
         return functional.linear(self.ln_f(self.blocks(x)), self.tokens.weight)
 
 
+def add_sizes(parser):
+    parser.add_argument("--tokens", type=int, default=1024, help="of a row, at most --context")
+    parser.add_argument("--context", type=int, default=1024)
+    parser.add_argument("--vocabulary", type=int, default=50257)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=768)
+    parser.add_argument("--heads", type=int, default=12)
+
+
 def main():
-    arguments = torch_common.parse(__doc__, ["eager", "compile", "max-autotune"], batch=4)
+    arguments = torch_common.parse(__doc__, ["eager", "compile", "max-autotune"], 4, add_sizes)
     shape = (arguments.batch, arguments.tokens)
     torch_common.run(
-        arguments, Gpt2(),
-        lambda: [torch.randint(0, VOCABULARY, shape), torch.randint(0, VOCABULARY, shape)],
+        arguments, lambda: Gpt2(arguments),
+        lambda: [torch.randint(0, arguments.vocabulary, shape), torch.randint(0, arguments.vocabulary, shape)],
         lambda logits, labels: functional.cross_entropy(logits.float().flatten(0, 1), labels.flatten()),
         lambda parameters, options: torch.optim.AdamW(parameters, lr=3e-4, weight_decay=0.1, **options),
-        "vocabulary of 50257, AdamW")
+        [f"vocabulary of {arguments.vocabulary}", "AdamW"])
 
 
 if __name__ == "__main__":

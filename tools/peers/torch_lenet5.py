@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-import torch_common
+import torch_images
 
 
 class LeNet5(nn.Module):
@@ -28,15 +28,6 @@ class LeNet5(nn.Module):
         return self.fc3(x)
 
 
-def main():
-    arguments = torch_common.parse(__doc__, ["eager", "graph", "compile", "max-autotune"], batch=32)
-    torch_common.run(
-        arguments, LeNet5(),
-        lambda: [torch.randn(arguments.batch, 1, 32, 32), torch.randint(0, 10, (arguments.batch,))],
-        lambda logits, labels: functional.cross_entropy(logits.float(), labels),
-        lambda parameters, options: torch.optim.SGD(parameters, lr=0.01, momentum=0.9, **options),
-        "NCHW, SGD with momentum")
-
-
 if __name__ == "__main__":
-    main()
+    torch_images.main(__doc__, lambda arguments: LeNet5(), classes=10, image=lambda arguments: (1, 32, 32), batch=32,
+                      modes=["graph"])

@@ -11,6 +11,8 @@ namespace mpc::tools {
 
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
   flags.Text("device", "cpu|cuda", "Where to run.", &options.device);
+  flags.Switch("fusion", "Computes neighbouring operations in one generated kernel. Default: on the CPU.",
+               &options.fusion);
   flags.Custom("graph", "on|off",
                "cuda: replays a step as one graph, or starts its kernels one by one; the same bits. Default on.",
                /*is_switch=*/false, [&options](const std::string& value) {
@@ -55,6 +57,7 @@ ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
   ContextOptions context;
   context.device = options.device;
   context.num_threads = static_cast<int>(threads);
+  context.fusion = options.fusion;
   context.arch = options.arch;
   if (!options.graph.empty()) context.graph = options.graph == "on";
   context.steps_per_launch = static_cast<int>(options.steps_per_launch);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "compiler/fusion_default.h"
 #include "frontend/context.h"
 #include "tools/support/flag_set.h"
 
@@ -12,6 +13,8 @@ namespace mpc::tools {
 
 struct DeviceOptions {
   std::string device = "cpu";
+  std::optional<bool> fusion;  ///< left out: the device's default
+  bool fuses() const { return fusion.value_or(FusesByDefault(device)); }
   std::string arch;   ///< to compile for without the device: "sm_90"
   std::string graph;  ///< "on", "off"; empty: not given
   std::int64_t steps_per_launch = 1;
@@ -21,7 +24,7 @@ struct DeviceOptions {
   std::optional<std::string> choice_cache;
 };
 
-/// --device, --graph, --steps-per-launch, --allow-tf32, --tune, --choice-cache.
+/// --device, --fusion, --graph, --steps-per-launch, --allow-tf32, --tune, --choice-cache.
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options);
 
 /// What they ask of SetContext.

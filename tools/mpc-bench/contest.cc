@@ -1,0 +1,100 @@
+#include "tools/mpc-bench/contest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/mpc-bench/peer.h"
+#include "tools/mpc-bench/scratch_folder.h"
+#include "tools/mpc-bench/subprocess.h"
+
+namespace mpc::tools {
+namespace {
+
+/// This program with the flags of the row.
+std::vector<std::string> OwnCommand(const BenchOptions& row) {
+  std::vector<std::string> command = {"/proc/self/exe",
+                                      row.model,
+                                      absl::StrCat("--batch=", row.batch),
+                                      absl::StrCat("--amp-level=", row.amp_level),
+                                      absl::StrCat("--threads=", row.threads),
+                                      absl::StrCat("--device=", row.device),
+                                      absl::StrCat("--steps-per-launch=", row.steps_per_launch),
+                                      absl::StrCat("--warmup=", row.warmup),
+                                      absl::StrCat("--steps=", row.steps),
+                                      absl::StrCat("--seconds=", row.seconds)};
+  for (const SizeFlag& flag : SizeFlags()) {
+    if (row.sizes.*flag.size > 0) command.push_back(absl::StrCat("--", flag.name, "=", row.sizes.*flag.size));
+  }
+  if (!row.dtype.empty()) command.push_back(absl::StrCat("--dtype=", row.dtype));
+  if (!row.loss_scale.empty()) command.push_back(absl::StrCat("--loss-scale=", row.loss_scale));
+  if (!row.graph.empty()) command.push_back(absl::StrCat("--graph=", row.graph));
+  command.push_back(absl::StrCat("--fusion=", row.fuses() ? "true" : "false"));
+  if (row.allow_tf32) command.emplace_back("--allow-tf32");
+  if (row.tune) command.emplace_back("--tune");
+  if (row.choice_cache.has_value()) command.push_back(absl::StrCat("--choice-cache=", *row.choice_cache));
+  return command;
+}
+
+absl::StatusOr<RunResult> MeasureOwn(const BenchOptions& row) {
+  std::vector<std::string> command = OwnCommand(row);
+  command.emplace_back("--single");
+  absl::StatusOr<std::string> output = RunAndCapture(command);
+  if (!output.ok()) return output.status();
+  return RunFromJson(*output);
+}
+
+absl::Status WriteStartInProcess(const BenchOptions& row, const std::string& folder) {
+  std::vector<std::string> command = OwnCommand(row);
+  command.push_back(absl::StrCat("--start=", folder));
+  return RunAndCapture(command).status();
+}
+
+/// Where the processes of this one keep compiled code.
+void UseCaches(const std::string& folder) {
+  ::setenv("MPC_CACHE_DIR", absl::StrCat(folder, "/mpc").c_str(), /*overwrite=*/1);
+  ::setenv("TORCHINDUCTOR_CACHE_DIR", absl::StrCat(folder, "/torch").c_str(), /*overwrite=*/1);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Contestant>> MeasureRow(const BenchOptions& row) {
+  const absl::StatusOr<ScratchFolder> scratch = ScratchFolder::Make();
+  if (!scratch.ok()) return scratch.status();
+  BenchOptions measured = row;
+  std::map<std::string, std::string> layouts;
+  if (std::any_of(row.peers.begin(), row.peers.end(), IsTorch)) {
+    if (absl::Status status = CheckTorch(row); !status.ok()) return status;
+    UseCaches(scratch->Subfolder("trial"));
+    measured.start_folder = scratch->Subfolder("start");
+    if (absl::Status status = WriteStartInProcess(row, measured.start_folder); !status.ok()) return status;
+    for (const std::string& peer : row.peers) {
+      if (!IsTorch(peer)) continue;
+      absl::StatusOr<std::string> layout = ChoosePeerLayout(measured, peer);
+      if (!layout.ok()) return layout.status();
+      layouts[peer] = *std::move(layout);
+    }
+  }
+  UseCaches(scratch->Subfolder("cache"));
+  std::vector<Contestant> contestants = {{.name = "mpc", .runs = {}}};
+  for (const std::string& peer : row.peers) contestants.push_back({.name = peer, .runs = {}});
+  const auto measure = [&](const std::string& name) -> absl::StatusOr<RunResult> {
+    if (name == "mpc") return MeasureOwn(row);
+    if (!IsTorch(name)) return MeasureOwn(OwnPeerRow(row, name));
+    BenchOptions peer = measured;
+    peer.peer_layout = layouts[name];
+    return MeasureTorch(peer, name);
+  };
+  for (std::int64_t run = 0; run < row.runs; ++run) {
+    for (Contestant& contestant : contestants) {
+      absl::StatusOr<RunResult> result = measure(contestant.name);
+      if (!result.ok()) return result.status();
+      contestant.runs.push_back(*std::move(result));
+    }
+  }
+  return contestants;
+}
+
+}  // namespace mpc::tools

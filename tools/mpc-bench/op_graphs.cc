@@ -1,0 +1,317 @@
+#include "tools/mpc-bench/op_graphs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mpc::tools {
+namespace {
+
+using Value = compiler::TypedValue;
+using Graph = GraphUnderTest;
+
+double Product(const Shape& shape) {
+  double product = 1;
+  for (const std::int64_t extent : shape) product *= static_cast<double>(extent);
+  return product;
+}
+
+/// Two for each of m k n.
+double MatmulFlops(const Shape& shape) { return 2 * Product(shape); }
+
+// Convolutions of stride 1, padded to their input's size, on channels-last images: N, H, W, C, O, kernel.
+
+double ConvolutionFlops(const Shape& s) { return 2 * Product(s) * static_cast<double>(s[5]); }
+
+Attributes ConvolutionAttributes() { return {{"pad_mode", std::string("same")}, {"data_format", std::string("NHWC")}}; }
+
+Attributes With(Attributes attributes, const char* name, const AttributeValue& value) {
+  attributes.Set(name, value);
+  return attributes;
+}
+
+Shape Image(const Shape& s) { return {s[0], s[1], s[2], s[3]}; }
+Shape ImageOut(const Shape& s) { return {s[0], s[1], s[2], s[4]}; }
+Shape Weight(const Shape& s) { return {s[4], s[3], s[5], s[5]}; }
+
+std::vector<OpGraph> MatrixGraphs() {
+  return {
+      {"matmul",
+       "MxKxN",
+       {1024, 1024, 1024},
+       [](Graph& graph, const Shape& s) {
+         graph.Result(graph.Op("matmul", {graph.Argument({s[0], s[1]}), graph.Argument({s[1], s[2]})}));
+       },
+       MatmulFlops},
+      {"dense_relu",
+       "MxKxN",
+       {1024, 1024, 1024},
+       [](Graph& graph, const Shape& s) {
+         const std::vector<Value> operands = {graph.Argument({s[0], s[1]}), graph.Argument({s[2], s[1]}),
+                                              graph.Argument({s[2]})};
+         graph.Result(graph.Op("relu", {graph.Op("matmul", operands, {{"transpose_b", true}})}));
+       },
+       MatmulFlops},
+      {"dense_gelu",
+       "MxKxN",
+       {1024, 384, 1536},
+       [](Graph& graph, const Shape& s) {
+         const std::vector<Value> operands = {graph.Argument({s[0], s[1]}), graph.Argument({s[2], s[1]}),
+                                              graph.Argument({s[2]})};
+         const Value y = graph.Op("matmul", operands, {{"transpose_b", true}});
+         graph.Result(graph.Op("gelu", {y}, {{"approximate", std::string("tanh")}}));
+         graph.Result(y);
+       },
+       MatmulFlops},
+      {"conv2d",
+       "NxHxWxCxOxK",
+       {32, 32, 32, 64, 64, 3},
+       [](Graph& graph, const Shape& s) {
+         graph.Result(
+             graph.Op("conv2d", {graph.Argument(Image(s)), graph.Argument(Weight(s))}, ConvolutionAttributes()));
+       },
+       ConvolutionFlops},
+      {"conv2d_grad_input",
+       "NxHxWxCxOxK",
+       {32, 32, 32, 64, 64, 3},
+       [](Graph& graph, const Shape& s) {
+         graph.Result(graph.Op("conv2d_grad_input", {graph.Argument(ImageOut(s)), graph.Argument(Weight(s))},
+                               With(ConvolutionAttributes(), "input_shape", Image(s))));
+       },
+       ConvolutionFlops},
+      {"conv2d_grad_weight",
+       "NxHxWxCxOxK",
+       {32, 32, 32, 64, 64, 3},
+       [](Graph& graph, const Shape& s) {
+         graph.Result(graph.Op("conv2d_grad_weight", {graph.Argument(Image(s)), graph.Argument(ImageOut(s))},
+                               With(ConvolutionAttributes(), "weight_shape", Weight(s))));
+       },
+       ConvolutionFlops},
+      {"attention",
+       "NxHxTxD",
+       {4, 6, 256, 64},
+       [](Graph& graph, const Shape& s) {
+         const std::vector<Value> operands = {graph.Argument(s), graph.Argument(s), graph.Argument(s)};
+         const double scale = 1 / std::sqrt(static_cast<double>(s[3]));
+         const std::vector<Value> results = graph.Emit("attention", operands, {{"causal", true}, {"scale", scale}});
+         graph.Result(results[0]);
+         graph.Result(results[1]);
+       },
+       // Two products, half of each below the diagonal.
+       [](const Shape& s) { return 2 * Product(s) * static_cast<double>(s[2]); }},
+  };
+}
+
+/// A graph of one N x M tensor to another.
+OpGraph Elementwise(const std::string& name, const std::function<Value(Graph&, const Shape&)>& result) {
+  return {name, "NxM", {4096, 4096}, [result](Graph& graph, const Shape& s) { graph.Result(result(graph, s)); }, {}};
+}
+
+std::vector<OpGraph> ElementwiseGraphs() {
+  const auto gelu = [](Graph& graph, const Value& x) {
+    return graph.Op("gelu", {x}, {{"approximate", std::string("tanh")}});
+  };
+  return {
+      Elementwise("relu", [](Graph& graph, const Shape& s) { return graph.Op("relu", {graph.Argument(s)}); }),
+      Elementwise("exp", [](Graph& graph, const Shape& s) { return graph.Op("exp", {graph.Argument(s)}); }),
+      Elementwise("tanh", [](Graph& graph, const Shape& s) { return graph.Op("tanh", {graph.Argument(s)}); }),
+      Elementwise("gelu", [=](Graph& graph, const Shape& s) { return gelu(graph, graph.Argument(s)); }),
+      Elementwise("add",
+                  [](Graph& graph, const Shape& s) {
+                    return graph.Op("add", {graph.Argument(s), graph.Argument(s)});
+                  }),
+      Elementwise("add_relu",
+                  [](Graph& graph, const Shape& s) {
+                    return graph.Op("relu", {graph.Op("add", {graph.Argument(s), graph.Argument(s)})});
+                  }),
+      Elementwise("gelu_bias",
+                  [=](Graph& graph, const Shape& s) {
+                    return gelu(graph, graph.Op("add", {graph.Argument(s), graph.Argument({s[1]})}));
+                  }),
+      Elementwise("gelu_grad",
+                  [](Graph& graph, const Shape& s) {
+                    return graph.Op("gelu_grad", {graph.Argument(s), graph.Argument(s)},
+                                    {{"approximate", std::string("tanh")}});
+                  }),
+      Elementwise(
+          "transpose",
+          [](Graph& graph, const Shape& s) {
+            return graph.Op("transpose", {graph.Argument(s)}, {{"permutation", std::vector<std::int64_t>{1, 0}}});
+          }),
+  };
+}
+
+std::vector<OpGraph> RowGraphs() {
+  const Shape rows = {16384, 768};
+  return {
+      {"softmax",
+       "NxM",
+       rows,
+       [](Graph& graph, const Shape& s) { graph.Result(graph.Op("softmax", {graph.Argument(s)})); },
+       {}},
+      {"layer_norm",
+       "NxM",
+       rows,
+       [](Graph& graph, const Shape& s) {
+         const std::vector<Value> results =
+             graph.Emit("layer_norm", {graph.Argument(s), graph.F32Argument({s[1]}), graph.F32Argument({s[1]})});
+         for (std::size_t i = 0; i < 3; ++i) graph.Result(results[i]);
+       },
+       {}},
+      {"layer_norm_grad",
+       "NxM",
+       rows,
+       [](Graph& graph, const Shape& s) {
+         const std::vector<Value> results =
+             graph.Emit("layer_norm_grad", {graph.Argument(s), graph.Argument(s), graph.F32Argument({s[1]}),
+                                            graph.F32Argument({s[0]}), graph.F32Argument({s[0]}, Fill::kPositive)});
+         for (std::size_t i = 0; i < 3; ++i) graph.Result(results[i]);
+       },
+       {}},
+      {"add_layer_norm",
+       "NxM",
+       rows,
+       [](Graph& graph, const Shape& s) {
+         const Value x = graph.Op("add", {graph.Argument(s), graph.Argument(s)});
+         const std::vector<Value> results =
+             graph.Emit("layer_norm", {x, graph.F32Argument({s[1]}), graph.F32Argument({s[1]})});
+         graph.Result(x);
+         for (std::size_t i = 0; i < 3; ++i) graph.Result(results[i]);
+       },
+       {}},
+      {"softmax_cross_entropy",
+       "NxM",
+       {1024, 50257},
+       [](Graph& graph, const Shape& s) {
+         const Value logits = graph.Argument(s);
+         const Value labels = graph.Labels({s[0]}, s[1]);
+         const std::vector<Value> loss = graph.Emit("softmax_cross_entropy", {logits, labels});
+         graph.Result(loss[0]);
+         graph.Result(graph.Op("softmax_cross_entropy_grad", {graph.Scalar(1), logits, labels, loss[1]}));
+       },
+       {}},
+  };
+}
+
+std::vector<OpGraph> ColumnGraphs() {
+  const Attributes channels_last = {{"data_format", std::string("NHWC")}};
+  return {
+      {"bias_grad",
+       "NxM",
+       {16384, 1536},
+       [](Graph& graph, const Shape& s) {
+         graph.Result(graph.Op("reduce_sum", {graph.Argument(s)}, {{"axes", std::vector<std::int64_t>{0}}}));
+       },
+       {}},
+      {"batch_norm_relu",
+       "NxHxWxC",
+       {32, 56, 56, 64},
+       [=](Graph& graph, const Shape& s) {
+         const std::vector<Value> results =
+             graph.Emit("batch_norm_train", {graph.Argument(s), graph.F32Argument({s[3]}), graph.F32Argument({s[3]})},
+                        channels_last);
+         graph.Result(graph.Op("relu", {results[0]}));
+         for (std::size_t i = 1; i < 4; ++i) graph.Result(results[i]);
+       },
+       {}},
+      {"batch_norm_relu_grad",
+       "NxHxWxC",
+       {32, 56, 56, 64},
+       [=](Graph& graph, const Shape& s) {
+         const Value dy = graph.Op("relu_grad", {graph.Argument(s), graph.Argument(s)});
+         const std::vector<Value> results =
+             graph.Emit("batch_norm_train_grad",
+                        {dy, graph.Argument(s), graph.F32Argument({s[3]}), graph.F32Argument({s[3]}),
+                         graph.F32Argument({s[3]}, Fill::kPositive)},
+                        channels_last);
+         for (std::size_t i = 0; i < 3; ++i) graph.Result(results[i]);
+       },
+       {}},
+  };
+}
+
+std::vector<OpGraph> StepGraphs() {
+  const Shape elements = {1 << 24};
+  return {
+      {"all_finite",
+       "N",
+       elements,
+       [](Graph& graph, const Shape& s) {
+         for (const Value& result : graph.Emit("all_finite", {graph.Scalar(1), graph.Scalar(1), graph.Argument(s)})) {
+           graph.Result(result);
+         }
+       },
+       {}},
+      {"global_norm",
+       "N",
+       elements,
+       [](Graph& graph, const Shape& s) { graph.Result(graph.Op("global_norm", {graph.Argument(s)})); },
+       {}},
+      {"momentum",
+       "N",
+       elements,
+       [](Graph& graph, const Shape& s) {
+         const Value parameter = graph.F32Argument(s);
+         const Value velocity = graph.F32Argument(s);
+         const std::vector<Value> updated =
+             graph.Emit("momentum", {parameter, velocity, graph.Argument(s), graph.Scalar(1e-3)});
+         graph.Update(parameter, updated[0]);
+         graph.Update(velocity, updated[1]);
+       },
+       {}},
+      {"adamw",
+       "N",
+       elements,
+       [](Graph& graph, const Shape& s) {
+         const Value parameter = graph.F32Argument(s);
+         const Value moment1 = graph.F32Argument(s);
+         const Value moment2 = graph.F32Argument(s, Fill::kPositive);
+         const std::vector<Value> updated = graph.Emit("adamw", {parameter, moment1, moment2, graph.Argument(s),
+                                                                 graph.Scalar(1e-3), graph.Scalar(1, DType::kI32)});
+         graph.Update(parameter, updated[0]);
+         graph.Update(moment1, updated[1]);
+         graph.Update(moment2, updated[2]);
+       },
+       {}},
+  };
+}
+
+}  // namespace
+
+const std::vector<OpGraph>& OpGraphs() {
+  static const auto* const graphs = [] {
+    auto* const all = new std::vector<OpGraph>();
+    for (const auto& family : {MatrixGraphs(), ElementwiseGraphs(), RowGraphs(), ColumnGraphs(), StepGraphs()}) {
+      all->insert(all->end(), family.begin(), family.end());
+    }
+    return all;
+  }();
+  return *graphs;
+}
+
+std::vector<std::string> OpGraphNames() {
+  std::vector<std::string> names;
+  for (const OpGraph& graph : OpGraphs()) names.push_back(graph.name);
+  return names;
+}
+
+const OpGraph& FindOpGraph(const std::string& name) {
+  return *std::find_if(OpGraphs().begin(), OpGraphs().end(), [&](const OpGraph& graph) { return graph.name == name; });
+}
+
+absl::Status CheckOpGraph(const std::string& name, const Shape& shape) {
+  const std::vector<std::string> names = OpGraphNames();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("--op: '", name, "' is not one of ", absl::StrJoin(names, ", ")));
+  }
+  const OpGraph& graph = FindOpGraph(name);
+  if (!shape.empty() && shape.size() != graph.default_shape.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--shape: ", name, " takes ", graph.sizes, ", got ", ShapeToString(shape)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mpc::tools
