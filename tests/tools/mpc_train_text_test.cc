@@ -65,7 +65,8 @@ TEST_P(EveryPrecision, LearnsToReadContextFromTheSonnets) {
   EXPECT_LT(summary["validations"][4]["loss"], summary["validations"][0]["loss"]);
   EXPECT_LT(summary["test_loss"], EntropyOfValidation(MPC_SONNETS));
   EXPECT_TRUE(summary["test_accuracy"].is_null());
-  EXPECT_EQ(summary["sample"].get<std::string>().size(), 1u + 256u) << "English: a byte is a character";
+  // A byte that is no text is shown as its number, in several characters.
+  EXPECT_GE(summary["sample"].get<std::string>().size(), 1u + 256u);
   EXPECT_EQ(summary["options"]["optimizer"], "torch-adamw");
   EXPECT_EQ(summary["options"]["clip_norm"], 1);
   EXPECT_EQ(summary["options"]["warmup_steps"], 20);

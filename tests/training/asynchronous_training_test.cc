@@ -19,7 +19,11 @@ constexpr std::int64_t kSteps = 7;  ///< of an epoch: no multiple of the steps o
 /// The context of a test; the CPU's comes back after it.
 class OnDevice {
  public:
-  explicit OnDevice(const ContextOptions& options) { MPC_EXPECT_OK(SetContext(options)); }
+  // Without fusion, which regroups the sums: the device of this test has the CPU's kernels and no generated ones.
+  explicit OnDevice(ContextOptions options) {
+    options.fusion = false;
+    MPC_EXPECT_OK(SetContext(options));
+  }
   ~OnDevice() { MPC_EXPECT_OK(SetContext({})); }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
