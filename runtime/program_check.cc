@@ -157,6 +157,9 @@ class ProgramChecker {
   }
 
   void CheckGeneratedCall(const std::string& what, const Instruction& instruction) {
+    for (const ValueId output : instruction.outputs) {
+      if (output == kNoValue) Report(what, ": generated code stores every output, and one has no value");
+    }
     const absl::StatusOr<std::vector<GeneratedStage>> stages = StagesOf(instruction);
     if (!stages.ok()) return Report(what, ": ", stages.status().message());
     for (const GeneratedStage& stage : *stages) {

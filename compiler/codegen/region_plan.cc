@@ -194,7 +194,39 @@ llvm::Error RegionPlan::place(Operation *Op) {
   return llvm::Error::success();
 }
 
-llvm::Expected<RegionPlan> RegionPlan::of(ArrayRef<Operation *> Operations) {
+// Whether computing \p V once more, in a later sweep, takes the reduced value of a row, which only the sweep that
+// reduced it has. What is stored is read back; what a combination gave is kept.
+bool RegionPlan::needsRowAgain(Value V, const llvm::SmallPtrSetImpl<Value> &Stored) const {
+  Operation *Op = V.getDefiningOp();
+  if (!Op || !llvm::is_contained(Body, Op) || Stored.contains(V))
+    return false;
+  Extent E = extent(V);
+  if (E == Extent::PerColumn || E == Extent::Single)
+    return false;
+  return reducesRows(Op) ||
+         llvm::any_of(Op->getOperands(), [&](Value Operand) { return needsRowAgain(Operand, Stored); });
+}
+
+bool RegionPlan::reducesRows(Operation *Op) const {
+  return llvm::any_of(Steps, [&](const Step &S) { return S.op == Op && S.reduction.axis == Axis::Row; });
+}
+
+llvm::Error RegionPlan::checkLaterSweeps(ValueRange StoredValues) const {
+  llvm::SmallPtrSet<Value, 8> Stored(StoredValues.begin(), StoredValues.end());
+  for (Operation *Op : Body) {
+    bool Later = llvm::any_of(Steps, [&](const Step &S) { return S.op == Op && S.when.sweep > 0; }) ||
+                 llvm::any_of(Op->getResults(), [&](Value Result) {
+                   Extent E = extent(Result);
+                   return (E == Extent::Full || E == Extent::PerRow) && available(Result).sweep > 0;
+                 });
+    if (Later &&
+        (reducesRows(Op) || llvm::any_of(Op->getOperands(), [&](Value V) { return needsRowAgain(V, Stored); })))
+      return misfit(Op, "it needs the reduced value of a row after a reduction of columns");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<RegionPlan> RegionPlan::of(ArrayRef<Operation *> Operations, ValueRange Stored) {
   RegionPlan Plan;
   Plan.Body.assign(Operations.begin(), Operations.end());
   int64_t Columns = 0;
@@ -225,6 +257,8 @@ llvm::Expected<RegionPlan> RegionPlan::of(ArrayRef<Operation *> Operations) {
           !llvm::any_of(Plan.Steps, [&](const Step &S) { return S.op == Op && S.when.sweep == 0; }))
         return misfit(Op, "it needs the reduced value of a row after a reduction of columns");
     }
+  if (llvm::Error Failure = Plan.checkLaterSweeps(Stored))
+    return Failure;
   llvm::stable_sort(Plan.Steps, [](const Step &A, const Step &B) { return A.when < B.when; });
   return Plan;
 }
@@ -233,7 +267,7 @@ llvm::Expected<RegionPlan> RegionPlan::of(FusionOp Fusion) {
   SmallVector<Operation *> Operations;
   for (Operation &Op : Fusion.getBody().front().without_terminator())
     Operations.push_back(&Op);
-  return of(Operations);
+  return of(Operations, Fusion.getBody().front().getTerminator()->getOperands());
 }
 
 unsigned RegionPlan::numPhases(unsigned Sweep) const {

@@ -9,6 +9,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 #include <string>
 
@@ -36,7 +37,8 @@ public:
 
   /// The plan of the operations of \p Body, in their order; values from outside are inputs. Errors: the operation that
   /// does not fit and why.
-  static llvm::Expected<RegionPlan> of(llvm::ArrayRef<mlir::Operation *> Body);
+  /// \p Stored are values of the body that the region stores whatever else it does.
+  static llvm::Expected<RegionPlan> of(llvm::ArrayRef<mlir::Operation *> Body, mlir::ValueRange Stored = {});
   static llvm::Expected<RegionPlan> of(FusionOp Fusion);
 
   int64_t rows() const { return Elements / Columns; }
@@ -58,6 +60,9 @@ public:
 
 private:
   llvm::Error place(mlir::Operation *Op);
+  llvm::Error checkLaterSweeps(mlir::ValueRange Stored) const;
+  bool needsRowAgain(mlir::Value V, const llvm::SmallPtrSetImpl<mlir::Value> &Stored) const;
+  bool reducesRows(mlir::Operation *Op) const;
   llvm::Error unify(mlir::Operation *Op, mlir::Value V, Extent E);
   Extent outerExtent(mlir::Operation *Op, const OperationSpace &Space) const;
 

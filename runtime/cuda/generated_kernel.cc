@@ -26,9 +26,7 @@ class GeneratedKernel : public cuda::Kernel {
 
   absl::Status Enqueue(const cuda::KernelOperands& operands, cuda::LaunchQueue& queue) override {
     addresses_.assign(operands.inputs, operands.inputs + inputs_);
-    for (std::size_t i = 0; i < outputs_; ++i) {
-      if (operands.outputs[i] != nullptr) addresses_.push_back(operands.outputs[i]);
-    }
+    addresses_.insert(addresses_.end(), operands.outputs, operands.outputs + outputs_);
     if (has_workspace_) addresses_.push_back(operands.workspace);
     arguments_.clear();
     for (const void*& address : addresses_) arguments_.push_back({&address, sizeof(address)});

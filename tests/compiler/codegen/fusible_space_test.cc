@@ -132,5 +132,45 @@ TEST_F(FusibleSpace, RegionsHaveNoF64) {
   EXPECT_EQ(llvm::toString(plan.takeError()), "mpc.relu: it computes in f32, and f64 is for the reference alone");
 }
 
+/// The plan of a whole body; the first results of the first `stored` operations are stored.
+class RegionPlans : public FusibleSpace {
+ protected:
+  std::string RefusalOfBody(const std::string& arguments, const std::string& body, std::size_t stored = 0) {
+    module_ = parseModule(*context_, "func.func @f(" + arguments + ") {\n" + body + "\nreturn\n}");
+    if (!module_) return "not parsed";
+    llvm::SmallVector<mlir::Operation*> operations;
+    module_->walk([&](FusibleOpInterface op) { operations.push_back(op); });
+    llvm::SmallVector<mlir::Value> kept;
+    for (std::size_t i = 0; i < stored; ++i) kept.push_back(operations[i]->getResult(0));
+    auto plan = RegionPlan::of(operations, kept);
+    return plan ? "none" : llvm::toString(plan.takeError());
+  }
+};
+
+// The first sweep alone has a row's sums: an element that follows from them can be read in the second one only where it
+// was stored.
+TEST_F(RegionPlans, RowsAreNotReducedAgainInALaterSweep) {
+  const std::string arguments =
+      "%dy: tensor<8x6xf32>, %x: tensor<8x6xf32>, %g: tensor<6xf32>, %m: tensor<8xf32>, %i: tensor<8xf32>, "
+      "%z: tensor<8x6xf32>, %c: tensor<6xf32>";
+  const std::string body =
+      "%dx, %dg, %db = mpc.layer_norm_grad %dy, %x, %g, %m, %i : (tensor<8x6xf32>, tensor<8x6xf32>, tensor<6xf32>, "
+      "tensor<8xf32>, tensor<8xf32>) -> (tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>)\n"
+      "%q, %p, %o = mpc.batch_norm_train_grad %dx, %z, %c, %c, %c : (tensor<8x6xf32>, tensor<8x6xf32>, tensor<6xf32>, "
+      "tensor<6xf32>, tensor<6xf32>) -> (tensor<8x6xf32>, tensor<6xf32>, tensor<6xf32>)";
+  EXPECT_THAT(RefusalOfBody(arguments, body), HasSubstr("the reduced value of a row after a reduction of columns"));
+  EXPECT_EQ(RefusalOfBody(arguments, body, 1), "none");
+}
+
+TEST_F(RegionPlans, NeitherAreTheMeansOfRows) {
+  EXPECT_THAT(RefusalOfBody("%x: tensor<8x6xf32>",
+                            "%m = mpc.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<8x6xf32>) -> "
+                            "tensor<8x1xf32>\n"
+                            "%d = mpc.sub %x, %m : (tensor<8x6xf32>, tensor<8x1xf32>) -> tensor<8x6xf32>\n"
+                            "%s = mpc.reduce_sum %d {axes = array<i64: 0>} : (tensor<8x6xf32>) -> tensor<6xf32>\n"
+                            "%e = mpc.mul %d, %s : (tensor<8x6xf32>, tensor<6xf32>) -> tensor<8x6xf32>"),
+              HasSubstr("the reduced value of a row after a reduction of columns"));
+}
+
 }  // namespace
 }  // namespace mpc::test
