@@ -196,23 +196,24 @@ llvm::Error RegionPlan::place(Operation *Op) {
 
 // Whether computing \p V once more, in a later sweep, takes the reduced value of a row, which only the sweep that
 // reduced it has. What is stored is read back; what a combination gave is kept.
-bool RegionPlan::needsRowAgain(Value V, const llvm::SmallPtrSetImpl<Value> &Stored) const {
+bool RegionPlan::needsRowAgain(Value V, llvm::SmallPtrSetImpl<Value> &Settled) const {
   Operation *Op = V.getDefiningOp();
-  if (!Op || !llvm::is_contained(Body, Op) || Stored.contains(V))
+  if (!Op || !llvm::is_contained(Body, Op) || !Settled.insert(V).second)
     return false;
   Extent E = extent(V);
   if (E == Extent::PerColumn || E == Extent::Single)
     return false;
   return reducesRows(Op) ||
-         llvm::any_of(Op->getOperands(), [&](Value Operand) { return needsRowAgain(Operand, Stored); });
+         llvm::any_of(Op->getOperands(), [&](Value Operand) { return needsRowAgain(Operand, Settled); });
 }
 
 bool RegionPlan::reducesRows(Operation *Op) const {
   return llvm::any_of(Steps, [&](const Step &S) { return S.op == Op && S.reduction.axis == Axis::Row; });
 }
 
-llvm::Error RegionPlan::checkLaterSweeps(ValueRange StoredValues) const {
-  llvm::SmallPtrSet<Value, 8> Stored(StoredValues.begin(), StoredValues.end());
+llvm::Error RegionPlan::checkLaterSweeps(ValueRange Stored) const {
+  // Values that need none: those that are stored, then those that were looked at. The first that does ends the search.
+  llvm::SmallPtrSet<Value, 8> Settled(Stored.begin(), Stored.end());
   for (Operation *Op : Body) {
     bool Later = llvm::any_of(Steps, [&](const Step &S) { return S.op == Op && S.when.sweep > 0; }) ||
                  llvm::any_of(Op->getResults(), [&](Value Result) {
@@ -220,7 +221,7 @@ llvm::Error RegionPlan::checkLaterSweeps(ValueRange StoredValues) const {
                    return (E == Extent::Full || E == Extent::PerRow) && available(Result).sweep > 0;
                  });
     if (Later &&
-        (reducesRows(Op) || llvm::any_of(Op->getOperands(), [&](Value V) { return needsRowAgain(V, Stored); })))
+        (reducesRows(Op) || llvm::any_of(Op->getOperands(), [&](Value V) { return needsRowAgain(V, Settled); })))
       return misfit(Op, "it needs the reduced value of a row after a reduction of columns");
   }
   return llvm::Error::success();

@@ -61,7 +61,7 @@ public:
 private:
   llvm::Error place(mlir::Operation *Op);
   llvm::Error checkLaterSweeps(mlir::ValueRange Stored) const;
-  bool needsRowAgain(mlir::Value V, const llvm::SmallPtrSetImpl<mlir::Value> &Stored) const;
+  bool needsRowAgain(mlir::Value V, llvm::SmallPtrSetImpl<mlir::Value> &Settled) const;
   bool reducesRows(mlir::Operation *Op) const;
   llvm::Error unify(mlir::Operation *Op, mlir::Value V, Extent E);
   Extent outerExtent(mlir::Operation *Op, const OperationSpace &Space) const;
