@@ -43,6 +43,8 @@ public:
     return std::move(Result);
   }
 
+  const std::vector<std::string> &remarks() const { return Remarks; }
+
 private:
   func::FuncOp Function;
   const runtime::Device &Target;
@@ -171,9 +173,15 @@ private:
                                        Instruction.kernel, ": ", Plan.status().message()));
     Instruction.workspace_bytes = Plan->workspace_bytes;
     if (!Plan->choice.first.empty() && !llvm::is_contained(Result.choices, Plan->choice))
-      Result.choices.push_back(std::move(Plan->choice));
+      addChoice(*Plan);
     Result.instructions.push_back(std::move(Instruction));
     return absl::OkStatus();
+  }
+
+  void addChoice(runtime::InstructionPlan &Plan) {
+    if (!Plan.times.empty())
+      Remarks.push_back(absl::StrCat("kernels timed for ", Plan.choice.first, ": ", Plan.times));
+    Result.choices.push_back(std::move(Plan.choice));
   }
 
   absl::Status addResults() {
@@ -182,7 +190,7 @@ private:
       StringRef Role = resultAttr(Index, RoleAttrName);
       std::string Name = resultAttr(Index, NameAttrName).str();
       if (Role.empty() || !StorageAssignment::isState(Role)) {
-        Result.outputs.push_back({Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, outputId(Operand)});
+        Result.outputs.push_back({Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, keptId(Operand)});
         continue;
       }
       auto State = StateByName.find(Name);
@@ -192,7 +200,7 @@ private:
       Binding.written |= valueId(Operand) != State->second;
     }
     for (const StorageAssignment::Copy &Copy : Storage.copies())
-      Result.state_copies.push_back({valueId(Return->getOperand(Copy.Result)),
+      Result.state_copies.push_back({keptId(Return->getOperand(Copy.Result)),
                                      StateByName.lookup(resultAttr(Copy.Result, NameAttrName)), Copy.Reason});
     return absl::OkStatus();
   }
@@ -219,10 +227,14 @@ private:
     return absl::OkStatus();
   }
 
-  // An output must not change when state is updated in place: a state argument is copied out first.
-  runtime::ValueId outputId(Value Operand) {
+  // What leaves the step as an output, or becomes another state, must not change when state is updated in place: an old
+  // value of state, or a view of one, is copied before the first instruction.
+  runtime::ValueId keptId(Value Operand) {
     runtime::ValueId Id = valueId(Operand);
-    if (Result.values[Id].storage != runtime::Storage::kState || !isa<BlockArgument>(Operand))
+    Value Viewed = Operand;
+    while (auto View = Viewed.getDefiningOp<ReshapeOp>())
+      Viewed = View.getX();
+    if (!isa<BlockArgument>(Viewed) || Result.values[Id].storage != runtime::Storage::kState)
       return Id;
     runtime::Value Copy;
     Copy.spec = Result.values[Id].spec;
@@ -272,6 +284,8 @@ private:
     Result.instructions.insert(Result.instructions.begin(), Prologue.begin(), Prologue.end());
   }
 
+  /// What was measured to choose kernels.
+  std::vector<std::string> Remarks;
   /// Copies of state that is also an output: done before the first instruction, kept to the end.
   std::vector<runtime::Instruction> Prologue;
   std::vector<runtime::ValueId> PinnedValues;
@@ -280,13 +294,17 @@ private:
 } // namespace
 
 absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const runtime::Device &Target,
-                                                const runtime::PlanOptions &Options, codegen::GeneratedCode Code) {
+                                                const runtime::PlanOptions &Options, codegen::GeneratedCode Code,
+                                                std::vector<std::string> *Remarks) {
   if (!Function.getBody().hasOneBlock())
     return absl::InvalidArgumentError(
         absl::StrCat("@", Function.getSymName().str(), " must be one block to become a Program"));
-  absl::StatusOr<runtime::Program> Result = Lowering(Function, Target, Options, std::move(Code)).run();
+  Lowering Run(Function, Target, Options, std::move(Code));
+  absl::StatusOr<runtime::Program> Result = Run.run();
   if (!Result.ok())
     return Result;
+  if (Remarks)
+    Remarks->insert(Remarks->end(), Run.remarks().begin(), Run.remarks().end());
   if (absl::Status Written = Target.EndPlanning(Options); !Written.ok())
     return Written;
   return Result;
