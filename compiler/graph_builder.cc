@@ -5,6 +5,7 @@
 #include "compiler/diagnostics.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/recompute_attributes.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/module_impl.h"
 #include "mlir/IR/Verifier.h"
@@ -164,6 +165,8 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view Name
   State.addOperands(Inputs);
   State.addTypes(llvm::to_vector_of<Type>(*Types));
   List.append(ScopeAttrName, state_->scope(Where));
+  if (Where.recompute != 0)
+    List.append(RecomputeAttrName, Builder(Context).getI64IntegerAttr(Where.recompute));
   State.addAttributes(List);
   OpBuilder B = state_->builder();
   Operation *Op = B.create(State);

@@ -51,6 +51,8 @@ struct Scope {
   std::optional<DType> pin; ///< innermost Cell::ToFloat
   std::string level;        ///< of the innermost amp::AutoCast scope; empty: that of the compilation
   std::optional<DType> low; ///< its low type
+  /// The call of a Cell with Recompute() that it is traced in, counted from 1; becomes `mpc.recompute`. 0: none.
+  std::int64_t recompute = 0;
 };
 
 /// A function result with its `mpc.name` and `mpc.role`.

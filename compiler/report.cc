@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/fusion_table.h"
+#include "compiler/memory_report.h"
 #include "compiler/precision_table.h"
 #include "compiler/text_table.h"
 
@@ -73,22 +74,6 @@ std::string arguments(const PrecisionTable &Table) {
   return absl::StrCat("arguments\n", Text.print());
 }
 
-std::string memory(const runtime::Program &Program) {
-  std::string Text = absl::StrCat("memory\n  planned arena peak: ", FormatBytes(Program.arena_bytes),
-                                  " (temporaries, inputs, workspaces)\n  state: ", FormatBytes(Program.state_bytes()),
-                                  " in ", FormatCounted(Program.state.size(), "tensor"),
-                                  "\n  arena and state: ", FormatBytes(Program.arena_bytes + Program.state_bytes()),
-                                  "\n  constants: ", FormatBytes(Program.constants.size()), "\n");
-  if (Program.state_copies.empty())
-    return absl::StrCat(Text, "  state copies: none, every update is in place\n");
-  absl::StrAppend(&Text, "  state copies: ", Program.state_copies.size(), "\n");
-  for (const runtime::StateCopy &Copy : Program.state_copies) {
-    const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
-    absl::StrAppend(&Text, "    ", State.name, " (", FormatBytes(State.spec.bytes()), "): ", Copy.reason, "\n");
-  }
-  return Text;
-}
-
 /// "1.5 MiB", or "-512 bytes" where fewer launches are worth more loads.
 std::string signedBytes(std::int64_t Bytes) {
   return Bytes < 0 ? absl::StrCat("-", FormatBytes(-Bytes)) : FormatBytes(Bytes);
@@ -144,7 +129,7 @@ std::string PrecisionReport(const CompileResult &Result) {
     return absl::StrCat("no report: ", Regions.status().message(), "\n");
   std::string Text =
       absl::StrCat("precision report of @", Program.name, " on ", Program.device, "\n\n",
-                   functionReport(*Table, *Regions), "\n", parameterText(*Table), "\n\n", memory(Program));
+                   functionReport(*Table, *Regions), "\n", parameterText(*Table), "\n\n", MemoryReport(Result));
   if (!Result.remarks.empty())
     absl::StrAppend(&Text, "\nremarks\n  ", absl::StrJoin(Result.remarks, "\n  "), "\n");
   return Text;

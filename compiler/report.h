@@ -9,15 +9,16 @@ namespace mpc::compiler {
 
 /// The whole report of a compiled step: a row for each operation (Cell, storage types read and written, compute type,
 /// reason), regions with what they save and what was left out, casts by kind with counts and bytes, parameters and
-/// state, planned arena, state copies with their reasons, remarks of the passes.
+/// state, planned arena and what is live at its peak, state copies with their reasons, remarks of the passes.
 std::string PrecisionReport(const CompileResult &result);
 
 /// The same as JSON: "function", "device", "operations" (each with "ordinal", "op", "cell", "reads", "writes",
 /// "compute", "why", "direction", "bytes", "flops"), "regions" (each with "number", "operations", "cells", "cell",
 /// which those share, "bytes", "bytes_saved", "left_out"), "casts" (each with "kind", "from", "to", "count", "bytes",
 /// "of"), "cast_count", "cast_bytes", "matrix_work" ("flops", "low_flops", "low_share"), "arguments", "memory"
-/// ("arena_bytes", "state_bytes", "constant_bytes", "state_copies"), "remarks". A report without a table has the member
-/// "error" alone.
+/// ("arena_bytes", "activation_bytes", "state_bytes", "constant_bytes", "state_copies", "peak": "instruction", "op",
+/// "cell", "bytes" and what is "live" there, each with "use", "op", "cell", "type", "bytes", "first", "last"),
+/// "remarks". A report without a table has the member "error" alone.
 std::string PrecisionReportJson(const CompileResult &result);
 
 /// The functions of a module as a JSON array, without "device", "memory" and "remarks".

@@ -1,5 +1,6 @@
 // The precision report as JSON.
 #include "compiler/fusion_table.h"
+#include "compiler/memory_table.h"
 #include "compiler/precision_table.h"
 #include "compiler/report.h"
 #include "llvm/Support/JSON.h"
@@ -80,17 +81,40 @@ static Object functionReport(const PrecisionTable &Table, const FusionTable &Reg
       {"arguments", arguments(Table)}};
 }
 
-static Object memory(const runtime::Program &Program) {
+static Object peak(const MemoryTable &Table) {
+  Array Live;
+  for (const MemoryRow &Row : Table.rows)
+    Live.push_back(Object{{"use", StorageUseName(Row.use)},
+                          {"op", Row.op},
+                          {"cell", Row.path},
+                          {"type", Row.type},
+                          {"bytes", Row.bytes},
+                          {"first", static_cast<std::int64_t>(Row.first)},
+                          {"last", static_cast<std::int64_t>(Row.last)}});
+  return Object{{"instruction", static_cast<std::int64_t>(Table.peak)},
+                {"op", Table.peak_op},
+                {"cell", Table.peak_path},
+                {"bytes", Table.peak_bytes},
+                {"live", std::move(Live)}};
+}
+
+static Object memory(const CompileResult &Result) {
+  const runtime::Program &Program = Result.program;
   Array Copies;
   for (const runtime::StateCopy &Copy : Program.state_copies) {
     const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
     Copies.push_back(Object{
         {"state", State.name}, {"bytes", static_cast<std::int64_t>(State.spec.bytes())}, {"reason", Copy.reason}});
   }
-  return Object{{"arena_bytes", static_cast<std::int64_t>(Program.arena_bytes)},
+  Object Memory{{"arena_bytes", static_cast<std::int64_t>(Program.arena_bytes)},
                 {"state_bytes", static_cast<std::int64_t>(Program.state_bytes())},
                 {"constant_bytes", static_cast<std::int64_t>(Program.constants.size())},
                 {"state_copies", std::move(Copies)}};
+  if (absl::StatusOr<MemoryTable> Table = TabulateMemory(Program, Result.final_ir); Table.ok()) {
+    Memory["activation_bytes"] = Table->activation_bytes;
+    Memory["peak"] = peak(*Table);
+  }
+  return Memory;
 }
 
 std::string PrecisionReportJson(const CompileResult &Result) {
@@ -102,7 +126,7 @@ std::string PrecisionReportJson(const CompileResult &Result) {
     return print(Object{{"error", std::string(Regions.status().message())}});
   Object Report = functionReport(*Table, *Regions);
   Report["device"] = Result.program.device;
-  Report["memory"] = memory(Result.program);
+  Report["memory"] = memory(Result);
   Report["remarks"] = Array(Result.remarks);
   return print(std::move(Report));
 }

@@ -90,12 +90,14 @@ Cell::Cell(const Cell& other)
     : listers_(other.listers_),
       training_(other.training_),
       to_float_(other.to_float_),
+      recompute_(other.recompute_),
       amp_session_(other.amp_session_) {}
 
 Cell& Cell::operator=(const Cell& other) {
   listers_ = other.listers_;
   training_ = other.training_;
   to_float_ = other.to_float_;
+  recompute_ = other.recompute_;
   amp_session_ = other.amp_session_;
   eager_programs_ = nullptr;
   return *this;
@@ -157,6 +159,12 @@ absl::Status Cell::SetRequiresGrad(std::string_view prefix, bool requires_grad) 
 
 Cell& Cell::ToFloat(DType dtype) {
   ForEachCell(*this, [dtype](Cell& cell) { cell.to_float_ = dtype; });
+  mpc::internal::StructureChanged();
+  return *this;
+}
+
+Cell& Cell::Recompute(bool recompute) {
+  recompute_ = recompute;
   mpc::internal::StructureChanged();
   return *this;
 }

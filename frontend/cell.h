@@ -102,6 +102,13 @@ class Cell {
   /// there.
   Cell& ToFloat(DType dtype);
   std::optional<DType> to_float() const { return to_float_; }
+  /// Keeps only the inputs and the outputs of each call of this Cell for the backward pass, which computes what it
+  /// needs of the values between them again: less memory for more work. Losses, gradients and state are the same bits:
+  /// dropout draws the same mask again, running statistics move once. Inside another Cell with Recompute() it has no
+  /// effect of its own. The report of a compiled step says what is computed again and how many bytes that saves; see
+  /// docs/memory.md. `recompute = false` takes it back.
+  Cell& Recompute(bool recompute = true);
+  bool recompute() const { return recompute_; }
   /// What amp::Initialize has given this Cell; null without it.
   const std::shared_ptr<amp::internal::Session>& amp_session() const { return amp_session_; }
   void set_amp_session(std::shared_ptr<amp::internal::Session> session) { amp_session_ = std::move(session); }
@@ -127,6 +134,7 @@ class Cell {
   std::vector<internal::MemberLister> listers_;
   bool training_ = false;
   std::optional<DType> to_float_;
+  bool recompute_ = false;
   std::shared_ptr<amp::internal::Session> amp_session_;
   std::shared_ptr<void> eager_programs_;  ///< of direct calls
 };

@@ -256,6 +256,7 @@ class Trace {
   std::map<std::type_index, std::shared_ptr<void>> locals_;
   std::optional<std::vector<Parameter>> registered_;
   std::int64_t next_call_site_ = 0;
+  std::int64_t recomputed_calls_ = 0;  ///< of Cells with Recompute()
   bool uses_random_ = false;
   bool training_ = false;
   absl::Status status_;

@@ -74,6 +74,8 @@ void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
   if (is_network) frame.scope.network = true;
   if (cell.is_loss()) frame.scope.network = false;
   if (cell.to_float().has_value()) frame.scope.pin = cell.to_float();
+  // The outermost such Cell decides what is kept: its inputs.
+  if (cell.recompute() && frame.scope.recompute == 0) frame.scope.recompute = ++recomputed_calls_;
   if (depth() == 1) {
     calls_.push_back({&cell, inputs, {}, next_call_site_, 0, false});
     frame.call = calls_.size();

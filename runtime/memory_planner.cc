@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "runtime/aligned_buffer.h"
 
@@ -14,8 +15,14 @@ std::size_t PaddedBytes(const LiveInterval& interval) {
 
 bool OverlapInTime(const LiveInterval& a, const LiveInterval& b) { return a.first <= b.last && b.first <= a.last; }
 
-/// The largest sum of padded bytes live at one instruction. It is reached where some interval begins.
-std::size_t LargestLiveSum(const std::vector<LiveInterval>& intervals) {
+/// The largest sum of padded bytes live at one instruction, and the first such instruction.
+struct Peak {
+  std::size_t bytes = 0;
+  std::size_t time = 0;
+};
+
+/// The peak lies where some interval begins.
+Peak FindPeak(const std::vector<LiveInterval>& intervals) {
   std::vector<std::size_t> begins;
   std::vector<std::size_t> ends;
   for (std::size_t i = 0; i < intervals.size(); ++i) {
@@ -27,14 +34,14 @@ std::size_t LargestLiveSum(const std::vector<LiveInterval>& intervals) {
   std::sort(ends.begin(), ends.end(),
             [&](std::size_t a, std::size_t b) { return intervals[a].last < intervals[b].last; });
   std::size_t live = 0;
-  std::size_t largest = 0;
+  Peak peak;
   std::size_t ended = 0;
   for (std::size_t begin : begins) {
     while (intervals[ends[ended]].last < intervals[begin].first) live -= PaddedBytes(intervals[ends[ended++]]);
     live += PaddedBytes(intervals[begin]);
-    largest = std::max(largest, live);
+    if (live > peak.bytes) peak = {live, intervals[begin].first};
   }
-  return largest;
+  return peak;
 }
 
 /// The placed intervals that are live together with the one being placed, by offset.
@@ -43,8 +50,12 @@ struct Occupied {
   std::size_t end;
 };
 
-/// Start of the smallest gap that holds `bytes`, the lowest among equals; the end of what is occupied if none does.
-std::size_t BestFit(const std::vector<Occupied>& occupied, std::size_t bytes) {
+/// Which gap an interval takes.
+enum class Fit { kSmallest, kLowest };
+
+/// Start of the smallest or the lowest gap that holds `bytes`, the lowest among equals; the end of what is occupied if
+/// none does.
+std::size_t FindGap(const std::vector<Occupied>& occupied, std::size_t bytes, Fit fit) {
   std::size_t cursor = 0;
   std::size_t best_offset = 0;
   std::size_t best_gap = 0;
@@ -52,7 +63,7 @@ std::size_t BestFit(const std::vector<Occupied>& occupied, std::size_t bytes) {
   for (const Occupied& block : occupied) {
     if (block.begin > cursor) {
       const std::size_t gap = block.begin - cursor;
-      if (gap >= bytes && (!found || gap < best_gap)) {
+      if (gap >= bytes && (!found || (fit == Fit::kSmallest && gap < best_gap))) {
         found = true;
         best_gap = gap;
         best_offset = cursor;
@@ -63,18 +74,10 @@ std::size_t BestFit(const std::vector<Occupied>& occupied, std::size_t bytes) {
   return found ? best_offset : cursor;
 }
 
-}  // namespace
-
-MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals) {
+/// Places intervals one after the other, each among those placed before it that it overlaps in time.
+MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::vector<std::size_t>& order, Fit fit) {
   MemoryPlan plan;
   plan.offsets.resize(intervals.size(), 0);
-  plan.lower_bound = LargestLiveSum(intervals);
-
-  std::vector<std::size_t> order(intervals.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return PaddedBytes(intervals[a]) > PaddedBytes(intervals[b]); });
-
   std::vector<std::size_t> placed;
   std::vector<Occupied> occupied;
   for (std::size_t index : order) {
@@ -88,11 +91,50 @@ MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals) {
       }
     }
     std::sort(occupied.begin(), occupied.end(), [](const Occupied& a, const Occupied& b) { return a.begin < b.begin; });
-    plan.offsets[index] = BestFit(occupied, bytes);
+    plan.offsets[index] = FindGap(occupied, bytes, fit);
     plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[index] + bytes);
     placed.push_back(index);
   }
   return plan;
+}
+
+/// Indices of the intervals, the largest first, among equals the one that stays longest, then the earlier one.
+std::vector<std::size_t> LargestFirst(const std::vector<LiveInterval>& intervals) {
+  std::vector<std::size_t> order(intervals.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(PaddedBytes(intervals[a]), intervals[a].last) >
+           std::pair(PaddedBytes(intervals[b]), intervals[b].last);
+  });
+  return order;
+}
+
+/// What is live at the peak, the longest-lived first, then the rest.
+std::vector<std::size_t> PeakFirst(const std::vector<LiveInterval>& intervals, std::size_t peak) {
+  std::vector<std::size_t> order = LargestFirst(intervals);
+  const auto key = [&](std::size_t index) {
+    const LiveInterval& interval = intervals[index];
+    return interval.first <= peak && peak <= interval.last ? interval.last - interval.first + 1 : 0;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) > key(b); });
+  return order;
+}
+
+}  // namespace
+
+MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals) {
+  const Peak peak = FindPeak(intervals);
+  const std::vector<std::size_t> largest_first = LargestFirst(intervals);
+  MemoryPlan best = PlaceInOrder(intervals, largest_first, Fit::kSmallest);
+  const auto keep_smaller = [&](const std::vector<std::size_t>& order, Fit fit) {
+    if (best.arena_bytes == peak.bytes) return;
+    MemoryPlan other = PlaceInOrder(intervals, order, fit);
+    if (other.arena_bytes < best.arena_bytes) best = std::move(other);
+  };
+  keep_smaller(largest_first, Fit::kLowest);
+  keep_smaller(PeakFirst(intervals, peak.time), Fit::kSmallest);
+  best.lower_bound = peak.bytes;
+  return best;
 }
 
 }  // namespace mpc::runtime

@@ -1,4 +1,4 @@
-// Offsets for temporaries in one arena: liveness intervals packed best-fit, largest first.
+// Offsets for temporaries in one arena: liveness intervals packed best-fit, in the best of a few orders.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,10 @@ struct MemoryPlan {
   std::size_t lower_bound = 0;
 };
 
-/// Intervals that overlap in time never overlap in memory. Deterministic: ties go to the earlier interval.
+/// Intervals that overlap in time never overlap in memory. Places the largest first, each in the smallest gap; where
+/// that stays above the lower bound, also each in the lowest gap, and what is live at the peak first; keeps the
+/// smallest arena. Deterministic: ties go to the interval that ends last, then to the earlier one, and to the
+/// way named first.
 MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals);
 
 }  // namespace mpc::runtime

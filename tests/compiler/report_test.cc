@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/dot_graph.h"
 #include "compiler/explanation.h"
 #include "compiler/fusion_table.h"
 #include "compiler/level_difference.h"
+#include "compiler/memory_table.h"
 #include "compiler/parse_module.h"
 #include "compiler/precision_table.h"
 
@@ -320,6 +323,75 @@ TEST(FusionReport, FollowsTheOperations) {
       << report;
   EXPECT_EQ(ModuleReport(Parse(kApart)).find("fusion"), std::string::npos);
   EXPECT_NE(ModuleReportJson(Parse(kFused)).find("\"bytes_saved\": 1024"), std::string::npos);
+}
+
+/// A step whose operands, results and gradients have known sizes.
+constexpr char kStep[] = R"(
+func.func @train_step(%x: tensor<8x16xf32> {mpc.name = "x", mpc.role = "input"},
+                      %w: tensor<16x16xf32> {mpc.name = "w", mpc.role = "parameter"},
+                      %v: tensor<16x16xf32> {mpc.name = "v", mpc.role = "slot"},
+                      %rate: tensor<f32> {mpc.name = "rate", mpc.role = "learning_rate"})
+    -> (tensor<16x16xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<16x16xf32> {mpc.name = "v", mpc.role = "slot"}) {
+  %y = mpc.matmul %x, %w {mpc.scope = #mpc.scope<path = "net/fc">} : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
+  %e = mpc.exp %y {mpc.scope = #mpc.scope<path = "net/act">} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %d = mpc.mul %e, %y {mpc.backward, mpc.scope = #mpc.scope<path = "net/act">} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %g = mpc.matmul %x, %d {mpc.backward, transpose_a = true, mpc.scope = #mpc.scope<path = "net/fc">} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %w2, %v2 = mpc.momentum %w, %v, %g, %rate {momentum = 0.9 : f32} : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<f32>) -> (tensor<16x16xf32>, tensor<16x16xf32>)
+  return %w2, %v2 : tensor<16x16xf32>, tensor<16x16xf32>
+}
+)";
+
+TEST(MemoryTable, HoldsWhatIsLiveAtThePeakAndWhatForAndWhereItIsFrom) {
+  CompileOptions options;
+  options.function = "train_step";
+  options.fusion = false;
+  absl::StatusOr<CompileResult> result = Compile(Parse(kStep), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const absl::StatusOr<MemoryTable> table = TabulateMemory(result->program, result->final_ir);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->instructions, 5u);
+  // At the gradient: x, the product before it (over which the product of the two lies) and the gradient itself.
+  EXPECT_EQ(table->peak_op, "matmul");
+  EXPECT_EQ(table->peak_path, "net/fc");
+  EXPECT_EQ(table->peak, 3u);
+  EXPECT_EQ(table->bytes(StorageUse::kInput), 8 * 16 * 4);
+  EXPECT_EQ(table->bytes(StorageUse::kBackward), 8 * 16 * 4);
+  EXPECT_EQ(table->bytes(StorageUse::kGradient), 16 * 16 * 4);
+  std::int64_t sum = 0;
+  for (const MemoryRow& row : table->rows) sum += row.bytes;
+  EXPECT_EQ(sum, table->peak_bytes);
+  EXPECT_LE(table->peak_bytes, static_cast<std::int64_t>(result->program.arena_bytes));
+  EXPECT_LE(table->activation_bytes, table->peak_bytes);
+  const auto gradient = std::find_if(table->rows.begin(), table->rows.end(),
+                                     [](const MemoryRow& row) { return row.use == StorageUse::kGradient; });
+  ASSERT_NE(gradient, table->rows.end());
+  EXPECT_EQ(gradient->op, "matmul");
+  EXPECT_EQ(gradient->path, "net/fc");
+  EXPECT_EQ(gradient->first, 3u);
+  EXPECT_EQ(gradient->last, 4u);
+}
+
+TEST(MemoryReport, ListsThePeak) {
+  CompileOptions options;
+  options.function = "train_step";
+  options.fusion = false;
+  absl::StatusOr<CompileResult> result = Compile(Parse(kStep), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const std::string report = PrecisionReport(*result);
+  EXPECT_NE(report.find("at instruction 3 of 5, matmul in net/fc)"), std::string::npos) << report;
+  EXPECT_NE(report.find("gradients   matmul  net/fc"), std::string::npos) << report;
+  const std::string json = PrecisionReportJson(*result);
+  EXPECT_NE(json.find("\"activation_bytes\": "), std::string::npos) << json;
+  EXPECT_NE(json.find("\"use\": \"gradients\""), std::string::npos) << json;
+}
+
+TEST(MemoryTable, AProgramOfAnotherModuleIsRefused) {
+  CompileOptions options;
+  options.function = "train_step";
+  options.fusion = false;
+  absl::StatusOr<CompileResult> result = Compile(Parse(kStep), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(TabulateMemory(result->program, Parse(kDense)).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(PrecisionTable, SeesTheOperationsOfRegions) {

@@ -74,9 +74,18 @@ TEST(MemoryPlanner, AChainOfTemporariesNeedsTwoSlots) {
 TEST(MemoryPlanner, TakesTheSmallestGapThatFits) {
   // Two blocks end at 2 and leave gaps of 640 and 320 bytes between three that stay; 256 bytes go into the smaller gap.
   const std::vector<LiveInterval> intervals = {{1024, 0, 9}, {640, 0, 2}, {512, 0, 9},
-                                               {320, 0, 2},  {300, 0, 9}, {256, 3, 9}};
+                                               {320, 0, 2},  {250, 0, 9}, {256, 3, 9}};
   const MemoryPlan plan = PlanMemory(intervals);
   EXPECT_EQ(plan.offsets[5], plan.offsets[3]);
+}
+
+TEST(MemoryPlanner, PlacesThePeakFirstWhereTheLargestFirstLeavesAHoleThere) {
+  // The largest first puts the 64 bytes, which live through the peak at 5, above blocks that do not: 1024 bytes.
+  const std::vector<LiveInterval> intervals = {{384, 2, 3}, {320, 3, 5}, {64, 1, 5},
+                                               {320, 0, 1}, {256, 4, 5}, {320, 5, 6}};
+  const MemoryPlan plan = PlanMemory(intervals);
+  EXPECT_EQ(plan.lower_bound, 960u);
+  EXPECT_EQ(plan.arena_bytes, 960u);
 }
 
 TEST(MemoryPlanner, NothingAndEmptyTensorsNeedNoMemory) {

@@ -1,0 +1,14 @@
+// The memory part of the report as text. Free of MLIR headers.
+#pragma once
+
+#include <string>
+
+#include "compiler/compiler.h"
+
+namespace mpc::compiler {
+
+/// Planned arena and state, activations, what is live at the peak (the largest values), state copies with their
+/// reasons: docs/memory.md.
+std::string MemoryReport(const CompileResult &result);
+
+} // namespace mpc::compiler

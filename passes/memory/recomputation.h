@@ -1,0 +1,45 @@
+// Forward operations that run again where the backward pass reads their results.
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <string>
+
+namespace mpc {
+
+/// Which values of a block are computed again, and how: each value by its operation, from the operation's operands, of
+/// which those that are computed again themselves are taken in their new form. Apply it once.
+class Recomputation {
+public:
+  explicit Recomputation(mlir::Block &Body) : Body(Body) {}
+
+  /// \p V, a result of a forward operation, is computed again wherever the backward pass reads it. \p Why is what it is
+  /// reported under: a Cell path.
+  void add(mlir::Value V, llvm::StringRef Why);
+  bool contains(mlir::Value V) const { return Reasons.contains(V); }
+
+  /// Puts copies of the operations before their first readers in the backward pass, and removes what nothing reads any
+  /// more.
+  void apply();
+
+  /// What was done under one name.
+  struct Summary {
+    unsigned Operations = 0; ///< that run again, without those that move no bytes
+    int64_t BytesSaved = 0;  ///< of values that are not kept for the backward pass any more
+  };
+  const llvm::MapVector<llvm::StringRef, Summary> &summaries() const { return Summaries; }
+
+private:
+  mlir::Value again(mlir::Value V, mlir::Operation *Before);
+
+  mlir::Block &Body;
+  llvm::DenseMap<mlir::Value, llvm::StringRef> Reasons;
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> Copies;
+  llvm::MapVector<llvm::StringRef, Summary> Summaries;
+};
+
+} // namespace mpc

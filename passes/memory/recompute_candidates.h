@@ -1,0 +1,42 @@
+// What could be computed again to keep less, cheapest first: how a memory budget is met.
+#pragma once
+
+#include "passes/memory/recomputation.h"
+
+#include <string>
+
+namespace mpc {
+
+/// Values of operations without matrix work, in the order in which they are given up: the least work for each byte that
+/// need not be kept comes first. A candidate is computed from values that are kept, so two of them never wait for each
+/// other.
+class CheapCandidates {
+public:
+  explicit CheapCandidates(mlir::Block &Body);
+
+  unsigned size() const { return Order.size(); }
+  /// Adds the first \p Count candidates.
+  void add(unsigned Count, Recomputation &Chosen) const;
+
+private:
+  struct Candidate {
+    mlir::Value Saved;
+    llvm::SmallVector<mlir::Value> Chain; ///< what is computed again for it, itself included
+  };
+  std::vector<Candidate> Order;
+};
+
+/// Cells with matrix work, in the same order: each computes again everything that it does not hand on. No Cell is
+/// inside another one.
+class CellCandidates {
+public:
+  explicit CellCandidates(mlir::Block &Body);
+
+  unsigned size() const { return Paths.size(); }
+  void add(mlir::Block &Body, unsigned Count, Recomputation &Chosen) const;
+
+private:
+  llvm::SmallVector<llvm::StringRef> Paths;
+};
+
+} // namespace mpc

@@ -1,0 +1,88 @@
+// Puts copies of forward operations into the backward pass: what Cells ask for, then what a memory budget needs.
+#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/recompute_attributes.h"
+#include "passes/memory/recompute_candidates.h"
+#include "passes/memory/recompute_marks.h"
+#include "passes/passes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_RECOMPUTEPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+/// How many Cells a remark about a budget names.
+constexpr size_t NamedCells = 8;
+
+std::string describe(const Recomputation::Summary &Summary) {
+  return llvm::formatv("{0} operation{1} run{2} again in the backward pass, {3} bytes less are kept for it",
+                       Summary.Operations, Summary.Operations == 1 ? "" : "s", Summary.Operations == 1 ? "s" : "",
+                       Summary.BytesSaved);
+}
+
+class RecomputePass : public impl::RecomputePassBase<RecomputePass> {
+public:
+  using RecomputePassBase::RecomputePassBase;
+
+  void runOnOperation() override {
+    if (candidates < 0) {
+      getOperation().emitError() << "candidates of mpc-recompute must not be negative, got " << candidates.getValue();
+      return signalPassFailure();
+    }
+    if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
+      return;
+    Block &Body = getOperation().getBody().front();
+    Recomputation Marked(Body);
+    addCalls(Body, markedCall, Marked);
+    Marked.apply();
+    for (const auto &[Cell, Summary] : Marked.summaries())
+      getOperation().emitRemark() << "recompute: " << (Cell.empty() ? "(no Cell)" : Cell) << ": " << describe(Summary);
+    if (candidates > 0 && !getOperation()->hasAttr(RecomputeCandidatesAttrName))
+      giveUp(Body, candidates);
+  }
+
+private:
+  void giveUp(Block &Body, unsigned Count) {
+    CheapCandidates Cheap(Body);
+    CellCandidates Cells(Body);
+    int64_t Counts[] = {Cheap.size(), Cells.size()};
+    getOperation()->setAttr(RecomputeCandidatesAttrName, DenseI64ArrayAttr::get(&getContext(), Counts));
+    Recomputation Chosen(Body);
+    if (Count <= Cheap.size()) {
+      Cheap.add(Count, Chosen);
+      Chosen.apply();
+      return report(Chosen);
+    }
+    Cells.add(Body, Count - Cheap.size(), Chosen);
+    Chosen.apply();
+    report(Chosen);
+    CheapCandidates Rest(Body);
+    Recomputation Others(Body);
+    Rest.add(Rest.size(), Others);
+    Others.apply();
+    report(Others);
+  }
+
+  void report(const Recomputation &Chosen) {
+    Recomputation::Summary Total;
+    std::string Cells;
+    for (auto [Index, Entry] : llvm::enumerate(Chosen.summaries())) {
+      Total.Operations += Entry.second.Operations;
+      Total.BytesSaved += Entry.second.BytesSaved;
+      if (Index < NamedCells)
+        Cells += (Index ? ", " : "") + (Entry.first.empty() ? "(no Cell)" : Entry.first.str());
+    }
+    if (Chosen.summaries().size() > NamedCells)
+      Cells += llvm::formatv(" and {0} more", Chosen.summaries().size() - NamedCells);
+    if (Total.Operations > 0)
+      getOperation().emitRemark() << "recompute for the memory budget: " << describe(Total) << ": " << Cells;
+  }
+};
+
+} // namespace
+
+} // namespace mpc

@@ -1,0 +1,8 @@
+// RUN: mpc-opt %s --mpc-schedule --verify-diagnostics --split-input-file
+
+// expected-error @+1 {{mpc-schedule orders one block of operations, got 2}}
+func.func @two_blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+^unreachable:
+  return %x : tensor<4xf32>
+}

@@ -1,0 +1,118 @@
+// The planned peak is the measured one: a steady step of a network allocates nothing that grows with its tensors, by
+// any of the C library's functions, oneDNN's own calls included.
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+#include "models/bnnet.h"
+#include "models/lenet5.h"
+#include "models/resnet.h"
+#include "tests/training/training_support.h"
+
+extern "C" {
+void* __libc_malloc(std::size_t bytes);                           // NOLINT
+void* __libc_calloc(std::size_t count, std::size_t bytes);        // NOLINT
+void* __libc_realloc(void* data, std::size_t bytes);              // NOLINT
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);  // NOLINT
+}
+
+namespace {
+
+std::atomic<bool> g_counting{false};
+std::atomic<std::size_t> g_bytes{0};
+
+void Count(std::size_t bytes) {
+  if (g_counting.load(std::memory_order_relaxed)) g_bytes += bytes;
+}
+
+}  // namespace
+
+extern "C" {
+void* malloc(std::size_t bytes) noexcept {
+  Count(bytes);
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  Count(count * bytes);
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* data, std::size_t bytes) noexcept {
+  Count(bytes);
+  return __libc_realloc(data, bytes);
+}
+void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  Count(bytes);
+  return __libc_memalign(alignment, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept { return memalign(alignment, bytes); }
+int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexcept {
+  *data = memalign(alignment, bytes);
+  return *data == nullptr ? ENOMEM : 0;
+}
+}
+
+namespace mpc::testing {
+namespace {
+
+struct Measured {
+  std::size_t planned = 0;  ///< arena
+  std::size_t held = 0;     ///< arena of the Executable
+  std::size_t bytes = 0;    ///< allocated during a steady step
+};
+
+Measured MeasureStep(Model& model, const std::vector<Tensor>& columns) {
+  Measured measured;
+  const absl::StatusOr<runtime::Executable*> step = model.LoadTrainStep(columns);
+  EXPECT_TRUE(step.ok()) << step.status();
+  if (!step.ok()) return measured;
+  std::vector<absl::Span<const std::uint8_t>> inputs;
+  for (const Tensor& column : columns) inputs.emplace_back(column.bytes().data(), column.bytes().size());
+  // The first steps start threads and fill what libraries keep.
+  for (int i = 0; i < 2; ++i) MPC_EXPECT_OK((*step)->Run(inputs));
+  g_bytes = 0;
+  g_counting = true;
+  const absl::Status status = (*step)->Run(inputs);
+  g_counting = false;
+  MPC_EXPECT_OK(status);
+  measured.bytes = g_bytes;
+  measured.planned = (*step)->program().arena_bytes;
+  measured.held = (*step)->memory().arena;
+  return measured;
+}
+
+Measured MeasureNetwork(const std::string& name, const Level& level, std::int64_t batch) {
+  SetSeed(7);
+  const auto measure = [&](auto cell, auto loss, std::vector<Tensor> columns) {
+    nn::Momentum optimizer(cell.TrainableParams(), {.learning_rate = 0.05});
+    Model model(cell, loss, optimizer, {.amp_level = level.level, .amp_dtype = level.dtype});
+    return MeasureStep(model, columns);
+  };
+  const nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
+  if (name == "lenet5") return measure(models::LeNet5(), loss, MakeBatch({1, 32, 32}, batch, 0, 10));
+  if (name == "bnnet") return measure(models::BnNet(), loss, MakeBatch({1, 32, 32}, batch, 0, 10));
+  return measure(models::ResNet18({.num_classes = 10, .stem = models::ResNetStem::kCifar, .width = 8}), loss,
+                 MakeBatch({3, 16, 16}, batch, 0, 10));
+}
+
+class PlannedMemory : public ::testing::TestWithParam<Level> {};
+
+TEST_P(PlannedMemory, IsWhatAStepHoldsAndASteadyStepAllocatesNothingThatGrows) {
+  for (const char* network : {"lenet5", "bnnet", "resnet18"}) {
+    const Measured small = MeasureNetwork(network, GetParam(), 4);
+    const Measured large = MeasureNetwork(network, GetParam(), 32);
+    EXPECT_EQ(small.held, small.planned) << network;
+    EXPECT_EQ(large.held, large.planned) << network;
+    EXPECT_GT(large.planned, small.planned) << network;
+    // oneDNN makes a table of arguments in each call. Another shape may take another primitive, with an argument more;
+    // the tensors are eight times as large.
+    EXPECT_LT(large.bytes, small.bytes + 1024) << network;
+    EXPECT_LT(large.bytes, 64 * 1024u) << network;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, PlannedMemory,
+                         ::testing::Values(Level{"O0", {}}, Level{"O2", DType::kF16}, Level{"O2", DType::kBF16}),
+                         LevelName);
+
+}  // namespace
+}  // namespace mpc::testing
