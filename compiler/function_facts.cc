@@ -106,9 +106,21 @@ void FunctionFacts::visit(Operation *Op) {
   Ordinals[Op] = Operations.size();
 }
 
+// "update, with unscale and clip_by_norm": what the optimizer has taken over.
+static std::string updateReason(OptimizerOpInterface Update) {
+  SmallVector<StringRef> Folded;
+  if (Update.getUnscale())
+    Folded.push_back("unscale");
+  if (!Update.getMaxNorm().isZero())
+    Folded.push_back("clip_by_norm");
+  return Folded.empty() ? "update" : "update, with " + llvm::join(Folded, " and ");
+}
+
 std::string FunctionFacts::reasonOf(Operation *Op) const {
   if (auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName))
     return Reason.getValue().str();
+  if (auto Update = dyn_cast<OptimizerOpInterface>(Op))
+    return updateReason(Update);
   if (Op->hasTrait<StateUpdate>() || isa<UnscaleOp, AllFiniteOp, UpdateLossScaleOp>(Op))
     return "update";
   return isBackward(Op) ? "backward" : "";

@@ -11,7 +11,7 @@ struct Sentence {
 };
 
 // The first match counts: longer beginnings stand before shorter ones.
-constexpr std::array<Sentence, 23> Sentences = {{
+constexpr std::array<Sentence, 24> Sentences = {{
     {"level O0", "f32 throughout, but for what the user casts"},
     {"level O2", "everything is low but norms and losses"},
     {"level O3", "everything is low but losses"},
@@ -33,6 +33,7 @@ constexpr std::array<Sentence, 23> Sentences = {{
     {"cost model", "its low form saves more on this device than its casts cost"},
     {"stored assignment", "an earlier compilation of this network decided, and every Program follows it"},
     {"backward", "a gradient has the types of the forward operation"},
+    {"update, with", "optimizers compute in f32; this one unscales or clips as it reads the gradient"},
     {"update", "training steps and optimizers compute in f32"},
     {"", "it lies outside every network: types are as traced"},
 }};

@@ -20,16 +20,36 @@ static llvm::Error expectCount(StringRef Op, DictionaryAttr Dictionary) {
   return llvm::Error::success();
 }
 
-// `StateCount` state operands and a gradient of one shape, then scalars. A shadow is one more result.
+static llvm::Error expectElement(StringRef Op, StringRef Name, RankedTensorType Type, bool Flag) {
+  if (Flag ? Type.getElementType().isInteger(1) : isa<Float32Type, Float64Type>(Type.getElementType()))
+    return llvm::Error::success();
+  return inferenceError("{0} expects {1} to be {2}, got {3}; a scale comes with unscale = true, a norm with max_norm",
+                        Op, Name, Flag ? "tensor<i1>" : "tensor<f32>", typeText(Type));
+}
+
+// `StateCount` state operands and a gradient of one shape, then scalars; behind those of the rule the ones that the
+// attributes ask for, and the predicate. A shadow is one more result.
 static InferredTypes inferOptimizer(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op, size_t StateCount,
-                                    ArrayRef<StringRef> Names) {
+                                    ArrayRef<StringRef> RuleNames) {
+  SmallVector<StringRef> Names(RuleNames);
+  Attributes Values = toAttributes(Dictionary);
+  double MaxNorm = Values.GetDouble("max_norm", 0);
+  if (!(MaxNorm >= 0))
+    return inferenceError("{0} expects max_norm > 0, or 0 where it does not clip, got {1}", Op, MaxNorm);
+  if (Values.GetBool("unscale"))
+    Names.push_back("scale");
+  if (MaxNorm > 0)
+    Names.push_back("norm");
+  Names.push_back("predicate?");
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
   ArrayRef<RankedTensorType> All(Types);
   for (size_t Index = 1; Index <= StateCount; ++Index)
     MPC_RETURN_IF_ERROR(expectShape(Op, Names[Index], Types[Index], Types[0].getShape()));
   MPC_RETURN_IF_ERROR(expectScalars(Op, All.drop_front(StateCount + 1)));
+  for (size_t Index = RuleNames.size(); Index < Types.size(); ++Index)
+    MPC_RETURN_IF_ERROR(expectElement(Op, Names[Index].rtrim('?'), Types[Index], /*Flag=*/Index + 1 == Names.size()));
   SmallVector<RankedTensorType> Results(All.take_front(StateCount));
-  std::string Shadow = toAttributes(Dictionary).GetString("shadow", "none");
+  std::string Shadow = Values.GetString("shadow", "none");
   Builder B(Types[0].getContext());
   if (Shadow != "none")
     Results.push_back(Types[0].clone(Shadow == "f16" ? Type(B.getF16Type()) : Type(B.getBF16Type())));
@@ -37,33 +57,31 @@ static InferredTypes inferOptimizer(TypeRange Operands, DictionaryAttr Dictionar
 }
 
 InferredTypes SgdOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferOptimizer(Operands, Dictionary, "sgd", 2,
-                        {"parameter", "velocity", "gradient", "learning_rate", "step", "predicate?"});
+  return inferOptimizer(Operands, Dictionary, "sgd", 2, {"parameter", "velocity", "gradient", "learning_rate", "step"});
 }
 
 InferredTypes MomentumOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferOptimizer(Operands, Dictionary, "momentum", 2,
-                        {"parameter", "velocity", "gradient", "learning_rate", "predicate?"});
+  return inferOptimizer(Operands, Dictionary, "momentum", 2, {"parameter", "velocity", "gradient", "learning_rate"});
 }
 
 InferredTypes AdamOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   return inferOptimizer(Operands, Dictionary, "adam", 3,
-                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step", "predicate?"});
+                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step"});
 }
 
 InferredTypes AdamWeightDecayOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   return inferOptimizer(Operands, Dictionary, "adam_weight_decay", 3,
-                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "predicate?"});
+                        {"parameter", "moment1", "moment2", "gradient", "learning_rate"});
 }
 
 InferredTypes AdamWOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   return inferOptimizer(Operands, Dictionary, "adamw", 3,
-                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step", "predicate?"});
+                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step"});
 }
 
 InferredTypes LambOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   return inferOptimizer(Operands, Dictionary, "lamb", 3,
-                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step", "predicate?"});
+                        {"parameter", "moment1", "moment2", "gradient", "learning_rate", "step"});
 }
 
 InferredTypes AccumulateGradientOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
@@ -127,10 +145,19 @@ InferredTypes AllOfOp::inferTypes(TypeRange Operands, DictionaryAttr) { return i
 
 InferredTypes AnyOfOp::inferTypes(TypeRange Operands, DictionaryAttr) { return inferFlagReduction(Operands, "any_of"); }
 
-InferredTypes GlobalNormOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "global_norm", {"gradients..."}));
-  if (Types.empty())
+InferredTypes GlobalNormOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  StringRef Name = "global_norm";
+  SmallVector<StringRef, 2> Names = {"gradients..."};
+  bool Unscales = toAttributes(Dictionary).GetBool("unscale");
+  if (Unscales)
+    Names.insert(Names.begin(), "scale");
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name, Names));
+  if (Types.size() < Names.size())
     return inferenceError("global_norm expects at least one gradient");
+  if (Unscales) {
+    MPC_RETURN_IF_ERROR(expectScalars(Name, {Types[0]}));
+    MPC_RETURN_IF_ERROR(expectElement(Name, "scale", Types[0], /*Flag=*/false));
+  }
   return SmallVector<RankedTensorType>{RankedTensorType::get({}, Float32Type::get(Types[0].getContext()))};
 }
 

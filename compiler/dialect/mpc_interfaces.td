@@ -1,4 +1,4 @@
-// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation, fusion.
+// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation, updates, fusion.
 #ifndef MPC_INTERFACES_TD
 #define MPC_INTERFACES_TD
 
@@ -50,6 +50,23 @@ def Mpc_DifferentiableInterface : OpInterface<"DifferentiableOpInterface"> {
     }], "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildVjp",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
            "::llvm::ArrayRef<bool>":$needed)>
+  ];
+}
+
+def Mpc_OptimizerInterface : OpInterface<"OptimizerOpInterface"> {
+  let description = [{
+    The update of one parameter (operand 0) by its gradient. Behind the operands of the rule come scalars, those that there
+    are in this order: the scale where `unscale` is set, the norm where `max_norm` is not 0, the predicate. The rule sees
+    the gradient times 1 / scale, then times min(1, max_norm / (norm + 1e-6)), each rounded to f32: the bits of
+    `mpc.unscale` and `mpc.clip_by_norm` in front of it.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<"The gradient, of any floating type.", "::mlir::OpOperand &", "getGradientMutable", (ins)>,
+    InterfaceMethod<"Scale, norm and predicate, as far as there are.", "::mlir::OperandRange", "getScalars", (ins)>,
+    InterfaceMethod<"The same, to add to.", "::mlir::MutableOperandRange", "getScalarsMutable", (ins)>,
+    InterfaceMethod<"Whether the first scalar is the scale of the gradient.", "bool", "getUnscale", (ins)>,
+    InterfaceMethod<"The largest norm of all gradients; 0: they are not clipped.", "::llvm::APFloat", "getMaxNorm", (ins)>
   ];
 }
 

@@ -1,4 +1,7 @@
 // Optimizers: one update of one parameter and its slots.
+//
+// `gradient` below is what mpc.unscale and mpc.clip_by_norm would make of the operand: with `unscale`, the scalar `scale`
+// divides it; with `max_norm`, it is clipped by the scalar `norm`. The optional predicate is the last scalar.
 #ifndef MPC_OPTIMIZER_OPS_TD
 #define MPC_OPTIMIZER_OPS_TD
 
@@ -8,35 +11,43 @@ include "compiler/dialect/mpc_step_ops.td"
 // and `new_shadow` is the last result: the new parameter rounded to that type (the old one where the predicate is false).
 def Mpc_Shadow : DefaultValuedAttr<Mpc_OneOf<["none", "f16", "bf16"]>, "\"none\"">;
 
-def Mpc_SgdOp : Mpc_UpdateOp<"sgd"> {
+// What comes between the backward pass and the rule, computed by the update itself: see OptimizerOpInterface.
+def Mpc_UpdateScalar : StaticShapeTensorOf<[F32, F64, I1]>;
+def Mpc_MaxNorm : Mpc_Float<"0.0f">;
+class Mpc_OptimizerOp<string mnemonic>
+    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_StateUpdateTrait, Mpc_OptimizerInterface]>;
+
+def Mpc_SgdOp : Mpc_OptimizerOp<"sgd"> {
   let summary = "Stochastic gradient descent with optional momentum (PyTorch's definition).";
   let description = [{
     g = gradient / loss_scale + weight_decay * p. Without momentum p -= lr * g. With it v = g at step 0, then
     v = momentum * v + (1 - dampening) * g; p -= lr * v, or lr * (g + momentum * v) for nesterov.
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
-                       Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step, Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step, Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.0f">:$momentum, Mpc_Float<"0.0f">:$dampening, Mpc_Flag:$nesterov,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_MomentumOp : Mpc_UpdateOp<"momentum"> {
+def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum"> {
   let summary = "Gradient descent with momentum (MindSpore's definition).";
   let description = [{
     g = gradient / loss_scale + weight_decay * p; v = momentum * v + g; p -= lr * v, or for nesterov
     p -= lr * (g + momentum * v).
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
-                       Mpc_F32Tensor:$learning_rate, Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_F32Tensor:$learning_rate, Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$momentum, Mpc_Flag:$nesterov,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_AdamOp : Mpc_UpdateOp<"adam"> {
+def Mpc_AdamOp : Mpc_OptimizerOp<"adam"> {
   let summary = "Adam with coupled weight decay (Kingma and Ba 2015; MindSpore's placement of epsilon).";
   let description = [{
     g = gradient / loss_scale + weight_decay * p; t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
@@ -44,27 +55,29 @@ def Mpc_AdamOp : Mpc_UpdateOp<"adam"> {
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
-                       Optional<Mpc_BoolTensor>:$predicate,
+                       Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_AdamWeightDecayOp : Mpc_UpdateOp<"adam_weight_decay"> {
+def Mpc_AdamWeightDecayOp : Mpc_OptimizerOp<"adam_weight_decay"> {
   let summary = "Adam with decoupled weight decay and no bias correction (MindSpore's AdamWeightDecay).";
   let description = [{
     m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr * (m / (sqrt(v) + epsilon) + weight_decay * p).
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
-                       Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Shadow:$shadow);
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_AdamWOp : Mpc_UpdateOp<"adamw"> {
+def Mpc_AdamWOp : Mpc_OptimizerOp<"adamw"> {
   let summary = "Adam with decoupled weight decay (Loshchilov and Hutter 2019; PyTorch's placement of epsilon).";
   let description = [{
     t = step + 1; p -= lr * weight_decay * p; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
@@ -72,14 +85,15 @@ def Mpc_AdamWOp : Mpc_UpdateOp<"adamw"> {
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
-                       Optional<Mpc_BoolTensor>:$predicate,
+                       Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
-                       Mpc_Float<"0.01f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+                       Mpc_Float<"0.01f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_LambOp : Mpc_UpdateOp<"lamb"> {
+def Mpc_LambOp : Mpc_OptimizerOp<"lamb"> {
   let summary = "Layer-wise adaptive moments (You et al. 2020).";
   let description = [{
     t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
@@ -88,9 +102,10 @@ def Mpc_LambOp : Mpc_UpdateOp<"lamb"> {
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
-                       Optional<Mpc_BoolTensor>:$predicate,
+                       Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Shadow:$shadow);
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }

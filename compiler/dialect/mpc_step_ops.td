@@ -97,9 +97,17 @@ def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the">;
 
 def Mpc_GlobalNormOp : Mpc_Op<"global_norm", "Exempt", [Pure]> {
   let summary = "sqrt of the sum of squares of every element of every gradient.";
-  let description = "Accumulated in f32, in operand order.";
-  let arguments = (ins Variadic<Mpc_FloatTensor>:$gradients);
+  let description = [{
+    Accumulated in f32, in operand order. With `unscale` the first operand is a scale: the norm is that of the gradients
+    times 1 / scale, each rounded to f32.
+  }];
+  let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs, Mpc_Flag:$unscale);
   let results = (outs Mpc_F32Tensor:$norm);
+  let extraDeclarations = [{
+    /// Null without `unscale`.
+    ::mlir::Value getScale() { return getUnscale() ? getInputs().front() : ::mlir::Value(); }
+    ::mlir::OperandRange getGradients() { return getInputs().drop_front(getUnscale() ? 1 : 0); }
+  }];
 }
 
 def Mpc_ClipByNormOp : Mpc_Op<"clip_by_norm", "Exempt", [Pure, Mpc_Elementwise]> {

@@ -20,24 +20,31 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateScaleLoss(const KernelSpec& spec) 
   });
 }
 
-float SumOfSquares(const float* values, std::int64_t count) {
+// Of values[i] * factor, each rounded.
+float SumOfSquares(const float* values, std::int64_t count, float factor) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) sum += values[i] * values[i];
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = values[i] * factor;
+    sum += value * value;
+  }
   return sum;
 }
 
 // One sum a block, then the blocks in operand order: the threads that shared them do not matter.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec) {
-  GradientBlocks blocks(spec, 0);
+  const bool unscales = spec.attributes.GetBool("unscale");
+  const std::size_t first = unscales ? 1 : 0;
+  GradientBlocks blocks(spec, first);
   const std::size_t workspace = static_cast<std::size_t>(blocks.count()) * sizeof(float);
   return MakeKernel(
-      [blocks = std::move(blocks)](const KernelOperands& operands) {
+      [blocks = std::move(blocks), unscales, first](const KernelOperands& operands) {
         float* sums = static_cast<float*>(operands.workspace);
+        const float factor = unscales ? 1.0f / ScalarOperand<float>(operands, 0) : 1.0f;
         ParallelFor(blocks.count(), blocks.total(), [&](std::int64_t block) {
           float sum = 0;
-          blocks.ForEachPart(block, operands.inputs, [&](const float* values, std::int64_t size) {
-            sum += SumOfSquares(values, size);
+          blocks.ForEachPart(block, operands.inputs + first, [&](const float* values, std::int64_t size) {
+            sum += SumOfSquares(values, size, factor);
             return true;
           });
           sums[block] = sum;

@@ -15,7 +15,7 @@ namespace mpc::cpu {
 namespace {
 
 // Whether values[i] * factor is finite for every i. Exponent bits are tested as integers, without branches.
-bool BlockIsFinite(const float* values, std::int64_t size, float factor) {
+bool ProductsAreFinite(const float* values, std::int64_t size, float factor) {
   std::uint32_t bad = 0;
 #pragma omp simd reduction(| : bad)
   for (std::int64_t i = 0; i < size; ++i) {
@@ -25,15 +25,34 @@ bool BlockIsFinite(const float* values, std::int64_t size, float factor) {
   return bad == 0;
 }
 
-// The position of the block's gradient if it holds a non-finite value, else `none`.
+// Whether every 16-bit value is finite: its exponent, the bits of `mask`, is not all ones.
+bool ExponentsAreFinite(const void* gradient, std::int64_t offset, std::int64_t size, std::uint16_t mask) {
+  const std::uint16_t* values = static_cast<const std::uint16_t*>(gradient) + offset;
+  std::uint16_t bad = 0;
+#pragma omp simd reduction(| : bad)
+  for (std::int64_t i = 0; i < size; ++i) {
+    bad = static_cast<std::uint16_t>(bad | ((values[i] & mask) == mask ? 1 : 0));
+  }
+  return bad == 0;
+}
+
+// The position of the block's gradient if it holds a value whose product with `inverse` is not finite, else `none`.
 std::int32_t FirstBad(const GradientBlocks& blocks, std::int64_t block, const void* const* gradients, float inverse,
                       std::int32_t none) {
+  const TensorBlocks::Block part = blocks.At(block);
+  const DType dtype = blocks.dtype(part.tensor);
   bool finite = true;
-  blocks.ForEachPart(block, gradients, [&](const float* values, std::int64_t size) {
-    finite = BlockIsFinite(values, size, inverse);
-    return finite;
-  });
-  return finite ? none : static_cast<std::int32_t>(blocks.GradientOf(block));
+  // A factor of at most 1 makes nothing infinite, so that a low gradient need not be widened to be judged.
+  if (dtype != DType::kF32 && std::abs(inverse) <= 1.0f) {
+    const std::uint16_t exponent = dtype == DType::kF16 ? 0x7c00 : 0x7f80;
+    finite = ExponentsAreFinite(gradients[part.tensor], part.offset, part.size, exponent);
+  } else {
+    blocks.ForEachPart(block, gradients, [&](const float* values, std::int64_t size) {
+      finite = ProductsAreFinite(values, size, inverse);
+      return finite;
+    });
+  }
+  return finite ? none : static_cast<std::int32_t>(part.tensor);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) {

@@ -1,159 +1,269 @@
 // sgd, momentum, adam, adam_weight_decay, adamw, lamb. Parameters and gradients of any floating storage type, optimizer
-// state f32, all of one shape. Each block of every operand is read before its results are written, so results may lie
-// in their state operands' storage. The shadow, an f32 parameter's low copy, is written in the same pass. A false
-// predicate copies the state, or does nothing where it is updated in place.
+// state f32, all of one shape. One pass over a block widens the gradient, divides it by its scale, clips it, applies
+// the rule and writes the parameter, its states and its shadow, the f32 parameter's low copy. Each element of every
+// operand is read before its results are written, so results may lie in their state operands' storage. A false
+// predicate copies the state, or does nothing where it is updated in place. Updates of several parameters share one
+// parallel region.
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/state_update.h"
+#include "kernels/cpu/tensor_blocks.h"
 #include "kernels/optimizer_shadow.h"
 #include "kernels/scalar/optimizer_rules.h"
 
 namespace mpc::cpu {
 namespace {
 
-// The operands of one update with `kStates` f32 states after the parameter.
-template <int kStates>
-struct UpdateTensors {
-  DType parameter_type, gradient_type;
-  std::int64_t count;
-
-  struct Block {
-    BlockBuffer parameter, state1, state2, gradient_buffer;
-    const float* gradient;
-  };
-  void Load(const KernelOperands& operands, std::int64_t offset, std::int64_t size, Block& block) const {
-    LoadFloats(parameter_type, operands.inputs[0], offset, size, block.parameter.values);
-    LoadFloats(DType::kF32, operands.inputs[1], offset, size, block.state1.values);
-    if constexpr (kStates > 1) LoadFloats(DType::kF32, operands.inputs[2], offset, size, block.state2.values);
-    const Source source{gradient_type, operands.inputs[kStates + 1]};
-    block.gradient = source.Load(offset, size, block.gradient_buffer.values);
-  }
-};
-
 template <typename Rule>
 constexpr bool kNeedsNorms = requires(const Rule& rule, const scalar::StepScalars& scalars) {
   rule.Direction(scalars);
 };
 
+// What all instructions of one kernel agree in.
 template <typename Rule>
-scalar::StepScalars ReadScalars(const KernelOperands& operands) {
-  return {ScalarOperand<float>(operands, Rule::kStates + 2),
-          Rule::kHasStep ? ScalarOperand<std::int32_t>(operands, Rule::kStates + 3) : 0};
-}
+struct UpdateLayout {
+  static constexpr int kStates = Rule::kStates;
+  static constexpr std::size_t kGradient = kStates + 1, kRate = kStates + 2, kShadow = kStates + 1;
+  static constexpr std::size_t kRuleOperands = kStates + (Rule::kHasStep ? 4 : 3);
 
-std::int64_t BlocksOf(std::int64_t count) { return (count + kBlock - 1) / kBlock; }
+  DType parameter_type, gradient_type, shadow_type;  // shadow_type is f32 where there is none
+  std::array<bool, kStates + 1> used;
+  scalar::GradientScaling scaling;
+  Predicate predicate;
 
-// The element functor of one run. Norms are sums of blocks in f32, added in the order of the blocks.
-template <typename Rule>
-auto BeginStep(const Rule& rule, const UpdateTensors<Rule::kStates>& tensors, const KernelOperands& operands) {
-  const scalar::StepScalars scalars = ReadScalars<Rule>(operands);
-  if constexpr (kNeedsNorms<Rule>) {
-    const auto direction = rule.Direction(scalars);
-    float* sums = static_cast<float*>(operands.workspace);
-    ParallelBlocks(tensors.count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-      typename UpdateTensors<Rule::kStates>::Block block;
-      tensors.Load(operands, offset, size, block);
-#pragma omp simd
-      for (std::int64_t i = 0; i < size; ++i) {
-        const float p = block.parameter.values[i];
-        const float u = direction(p, block.state1.values[i], block.state2.values[i], block.gradient[i]);
-        block.parameter.values[i] = p * p;
-        block.state1.values[i] = u * u;
-      }
-      sums[2 * (offset / kBlock)] = SumOf(block.parameter.values, size);
-      sums[2 * (offset / kBlock) + 1] = SumOf(block.state1.values, size);
-    });
-    float parameter = 0, update = 0;
-    for (std::int64_t block = 0; block < BlocksOf(tensors.count); ++block) {
-      parameter += sums[2 * block];
-      update += sums[2 * block + 1];
+  // Nothing where operands are missing, or an operand or a result has another type than it may.
+  static std::optional<UpdateLayout> Of(const KernelSpec& spec) {
+    const scalar::GradientScaling scaling(spec, kRuleOperands);
+    if (spec.inputs.size() < scaling.predicate) return std::nullopt;
+    UpdateLayout layout{spec.inputs[0].dtype,
+                        spec.inputs[kGradient].dtype,
+                        DType::kF32,
+                        {},
+                        scaling,
+                        Predicate(spec, scaling.predicate)};
+    for (std::size_t i = 0; i <= std::size_t{kStates}; ++i) {
+      layout.used[i] = spec.uses(i);
+      const DType wanted = i == 0 ? layout.parameter_type : DType::kF32;
+      if (spec.inputs[i].dtype != wanted || (layout.used[i] && spec.outputs[i].dtype != wanted)) return std::nullopt;
     }
-    return rule.Begin(scalars, std::sqrt(parameter), std::sqrt(update));
-  } else {
-    return rule.Begin(scalars);
+    const std::optional<DType> shadow = ShadowType(spec, kShadow);
+    if (!shadow) return std::nullopt;
+    layout.shadow_type = *shadow;
+    return layout;
+  }
+
+  bool has_shadow() const { return shadow_type != DType::kF32; }
+  scalar::StepScalars Scalars(const KernelOperands& operands) const {
+    return {ScalarOperand<float>(operands, kRate),
+            Rule::kHasStep ? ScalarOperand<std::int32_t>(operands, kRate + 1) : 0};
+  }
+  scalar::GradientFactors Factors(const KernelOperands& operands) const {
+    const auto at = [&](std::size_t position) { return static_cast<const float*>(operands.inputs[position]); };
+    return scalar::FactorsOf(scaling.unscales ? at(scaling.scale) : nullptr,
+                             scaling.clips() ? at(scaling.norm) : nullptr, scaling.max_norm);
+  }
+};
+
+// The elements of one block of every operand, f32 where they lie or widened.
+template <typename Rule>
+struct BlockOperands {
+  BlockBuffer parameter_buffer, gradient_buffer;
+  const float *parameter, *state1, *state2, *gradient;
+
+  BlockOperands(const UpdateLayout<Rule>& layout, const KernelOperands& operands, std::int64_t offset,
+                std::int64_t size) {
+    parameter = Source{layout.parameter_type, operands.inputs[0]}.Load(offset, size, parameter_buffer.values);
+    state1 = static_cast<const float*>(operands.inputs[1]) + offset;
+    state2 = Rule::kStates > 1 ? static_cast<const float*>(operands.inputs[2]) + offset : nullptr;
+    const Source source{layout.gradient_type, operands.inputs[UpdateLayout<Rule>::kGradient]};
+    gradient = source.Load(offset, size, gradient_buffer.values);
+  }
+};
+
+template <typename Rule, typename Step>
+void UpdateBlock(const UpdateLayout<Rule>& layout, const KernelOperands& operands, std::int64_t offset,
+                 std::int64_t size, const Step step, const scalar::GradientFactors factors) {
+  constexpr bool kTwoStates = Rule::kStates > 1;
+  const BlockOperands<Rule> old(layout, operands, offset, size);
+  BlockBuffer unused, narrow;
+  const auto target = [&](std::size_t result) {
+    return layout.used[result] ? static_cast<float*>(operands.outputs[result]) + offset : unused.values;
+  };
+  const Sink sink{layout.parameter_type, operands.outputs[0]};
+  float* parameter = layout.used[0] ? sink.Target(offset, narrow.values) : narrow.values;
+  float* state1 = target(1);
+  float* state2 = kTwoStates ? target(Rule::kStates) : nullptr;
+#pragma omp simd
+  for (std::int64_t i = 0; i < size; ++i) {
+    float p = old.parameter[i], first = old.state1[i], second = kTwoStates ? old.state2[i] : 0.0f;
+    step(p, first, second, factors.Apply(old.gradient[i]));
+    parameter[i] = p;
+    state1[i] = first;
+    if constexpr (kTwoStates) state2[i] = second;
+  }
+  if (layout.used[0]) sink.Commit(offset, size, parameter);
+  if (layout.has_shadow()) {
+    StoreFloats(layout.shadow_type, parameter, operands.outputs[layout.kShadow], offset, size);
   }
 }
 
 // What a skipped update leaves: the old state, and the old parameter rounded.
-template <int kStates>
-struct OldState {
-  std::array<bool, kStates + 1> used;
-  std::array<std::size_t, kStates + 1> bytes;
+template <typename Rule>
+void KeepBlock(const UpdateLayout<Rule>& layout, const KernelOperands& operands, std::int64_t offset,
+               std::int64_t size) {
+  for (std::size_t i = 0; i < layout.used.size(); ++i) {
+    if (!layout.used[i] || operands.outputs[i] == operands.inputs[i]) continue;
+    const std::size_t width = ElementSize(i == 0 ? layout.parameter_type : DType::kF32);
+    std::memcpy(static_cast<char*>(operands.outputs[i]) + static_cast<std::size_t>(offset) * width,
+                static_cast<const char*>(operands.inputs[i]) + static_cast<std::size_t>(offset) * width,
+                static_cast<std::size_t>(size) * width);
+  }
+  if (!layout.has_shadow()) return;
+  const float* parameter = static_cast<const float*>(operands.inputs[0]) + offset;
+  StoreFloats(layout.shadow_type, parameter, operands.outputs[layout.kShadow], offset, size);
+}
 
-  void Keep(const KernelOperands& operands) const {
-    for (std::size_t i = 0; i <= kStates; ++i) {
-      if (used[i] && operands.outputs[i] != operands.inputs[i]) {
-        std::memcpy(operands.outputs[i], operands.inputs[i], bytes[i]);
-      }
+std::int64_t BlocksOf(std::int64_t count) { return (count + kBlock - 1) / kBlock; }
+
+// The norms of a parameter and of its direction: sums of blocks in f32, added in the order of the blocks.
+template <typename Rule>
+std::array<float, 2> Norms(const Rule& rule, const UpdateLayout<Rule>& layout, const KernelOperands& operands,
+                           std::int64_t count) {
+  const auto direction = rule.Direction(layout.Scalars(operands));
+  const scalar::GradientFactors factors = layout.Factors(operands);
+  auto* sums = static_cast<float*>(operands.workspace);
+  ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+    const BlockOperands<Rule> old(layout, operands, offset, size);
+    BlockBuffer parameters, directions;
+#pragma omp simd
+    for (std::int64_t i = 0; i < size; ++i) {
+      const float p = old.parameter[i];
+      float state1 = old.state1[i], state2 = old.state2[i];
+      const float u = direction(p, state1, state2, factors.Apply(old.gradient[i]));
+      parameters.values[i] = p * p;
+      directions.values[i] = u * u;
+    }
+    sums[2 * (offset / kBlock)] = SumOf(parameters.values, size);
+    sums[2 * (offset / kBlock) + 1] = SumOf(directions.values, size);
+  });
+  float parameter = 0, update = 0;
+  for (std::int64_t block = 0; block < BlocksOf(count); ++block) {
+    parameter += sums[2 * block];
+    update += sums[2 * block + 1];
+  }
+  return {std::sqrt(parameter), std::sqrt(update)};
+}
+
+template <typename Rule>
+auto BeginStep(const Rule& rule, const UpdateLayout<Rule>& layout, const KernelOperands& operands, std::int64_t count) {
+  if constexpr (kNeedsNorms<Rule>) {
+    const std::array<float, 2> norms = Norms(rule, layout, operands, count);
+    return rule.Begin(layout.Scalars(operands), norms[0], norms[1]);
+  } else {
+    (void)count;
+    return rule.Begin(layout.Scalars(operands));
+  }
+}
+
+// One instruction, or several that agree in everything but their shapes. Their scalars may be different ones.
+template <typename Rule>
+class OptimizerKernel final : public Kernel {
+ public:
+  OptimizerKernel(absl::Span<const KernelSpec> specs, const UpdateLayout<Rule>& layout)
+      : rule_(specs[0]),
+        layout_(layout),
+        inputs_(specs[0].inputs.size()),
+        outputs_(specs[0].outputs.size()),
+        blocks_(kBlock),
+        turns_(specs.size()) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      turns_[i].count = specs[i].inputs[0].num_elements();
+      blocks_.Add(turns_[i].count);
     }
   }
+  std::size_t workspace_bytes() const override {
+    return kNeedsNorms<Rule> ? static_cast<std::size_t>(2 * blocks_.count()) * sizeof(float) : 0;
+  }
+
+  void Run(const KernelOperands& operands) override {
+    for (std::size_t i = 0; i < turns_.size(); ++i) Begin(turns_[i], Of(operands, i));
+    ParallelFor(blocks_.count(), blocks_.total(), [&](std::int64_t index) {
+      const TensorBlocks::Block block = blocks_.At(index);
+      const Turn& turn = turns_[block.tensor];
+      const KernelOperands own = Of(operands, block.tensor);
+      if (turn.step) {
+        UpdateBlock(layout_, own, block.offset, block.size, *turn.step, turn.factors);
+      } else {
+        KeepBlock(layout_, own, block.offset, block.size);
+      }
+    });
+  }
+
+ private:
+  using Step = decltype(BeginStep(std::declval<const Rule&>(), std::declval<const UpdateLayout<Rule>&>(),
+                                  std::declval<const KernelOperands&>(), std::int64_t{}));
+  // An instruction in this run; without a step it is skipped.
+  struct Turn {
+    std::int64_t count = 0;
+    std::optional<Step> step;
+    scalar::GradientFactors factors;
+  };
+
+  KernelOperands Of(const KernelOperands& operands, std::size_t instruction) const {
+    return {operands.inputs + instruction * inputs_, operands.outputs + instruction * outputs_, operands.workspace};
+  }
+  void Begin(Turn& turn, const KernelOperands& operands) const {
+    turn.step.reset();
+    if (!layout_.predicate.Holds(operands)) return;
+    turn.step.emplace(BeginStep(rule_, layout_, operands, turn.count));
+    turn.factors = layout_.Factors(operands);
+  }
+
+  Rule rule_;
+  UpdateLayout<Rule> layout_;
+  std::size_t inputs_, outputs_;
+  TensorBlocks blocks_;
+  std::vector<Turn> turns_;
 };
 
 template <typename Rule>
-absl::StatusOr<std::unique_ptr<Kernel>> CreateOptimizer(const KernelSpec& spec) {
-  constexpr int kStates = Rule::kStates;
-  constexpr std::size_t kShadow = kStates + 1, kPredicate = kStates + (Rule::kHasStep ? 4 : 3);
-  OldState<kStates> old;
-  for (std::size_t i = 0; i <= kStates; ++i) {
-    old.bytes[i] = spec.inputs[i].bytes();
-    old.used[i] = spec.uses(i);
-    const DType wanted = i == 0 ? spec.inputs[0].dtype : DType::kF32;
-    if (spec.inputs[i].dtype != wanted || (old.used[i] && spec.outputs[i].dtype != wanted)) {
-      return UnsupportedTypes(spec);
-    }
+absl::StatusOr<std::unique_ptr<Kernel>> CreateGroup(absl::Span<const KernelSpec> specs) {
+  std::optional<UpdateLayout<Rule>> layout;
+  for (const KernelSpec& spec : specs) {
+    layout = UpdateLayout<Rule>::Of(spec);
+    if (!layout) return UnsupportedTypes(spec);
   }
-  const std::optional<DType> shadow = ShadowType(spec, kShadow);
-  if (!shadow) return UnsupportedTypes(spec);
-  const UpdateTensors<kStates> tensors{spec.inputs[0].dtype, spec.inputs[kStates + 1].dtype,
-                                       spec.inputs[0].num_elements()};
-  const auto sums = static_cast<std::size_t>(2 * BlocksOf(tensors.count)) * sizeof(float);
-  return MakeKernel(
-      [rule = Rule(spec), old, tensors, predicate = Predicate(spec, kPredicate),
-       shadow = *shadow](const KernelOperands& operands) {
-        const bool has_shadow = shadow != DType::kF32;
-        if (!predicate.Holds(operands)) {
-          old.Keep(operands);
-          if (!has_shadow) return;
-          ParallelBlocks(tensors.count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-            const float* parameter = static_cast<const float*>(operands.inputs[0]) + offset;
-            StoreFloats(shadow, parameter, operands.outputs[kShadow], offset, size);
-          });
-          return;
-        }
-        const auto step = BeginStep(rule, tensors, operands);
-        ParallelBlocks(tensors.count, kBlock, [&](std::int64_t offset, std::int64_t size) {
-          typename UpdateTensors<kStates>::Block block;
-          tensors.Load(operands, offset, size, block);
-          float *p = block.parameter.values, *state1 = block.state1.values, *state2 = block.state2.values;
-#pragma omp simd
-          for (std::int64_t i = 0; i < size; ++i) step(p[i], state1[i], state2[i], block.gradient[i]);
-          if (old.used[0]) StoreFloats(tensors.parameter_type, p, operands.outputs[0], offset, size);
-          if (old.used[1]) StoreFloats(DType::kF32, state1, operands.outputs[1], offset, size);
-          if constexpr (kStates > 1) {
-            if (old.used[2]) StoreFloats(DType::kF32, state2, operands.outputs[2], offset, size);
-          }
-          if (has_shadow) StoreFloats(shadow, p, operands.outputs[kShadow], offset, size);
-        });
-      },
-      kNeedsNorms<Rule> ? sums : 0);
+  return std::unique_ptr<Kernel>(std::make_unique<OptimizerKernel<Rule>>(specs, *layout));
+}
+
+template <typename Rule>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateOne(const KernelSpec& spec) {
+  return CreateGroup<Rule>({&spec, 1});
+}
+
+template <typename Rule>
+void Add(Registry& registry, std::string_view name, std::vector<AliasRule> aliases) {
+  registry.Add(name, CreateOne<Rule>, std::move(aliases));
+  // Norms take a region of their own for each parameter, and a workspace.
+  if constexpr (!kNeedsNorms<Rule>) registry.AddGroup(name, CreateGroup<Rule>);
 }
 
 }  // namespace
 
 void RegisterOptimizers(Registry& registry) {
-  using namespace scalar;
-  registry.Add("sgd", CreateOptimizer<Sgd>, {{0, 0}, {1, 1}});
-  registry.Add("momentum", CreateOptimizer<Momentum>, {{0, 0}, {1, 1}});
-  registry.Add("adam", CreateOptimizer<Adam>, {{0, 0}, {1, 1}, {2, 2}});
-  registry.Add("adam_weight_decay", CreateOptimizer<AdamWeightDecay>, {{0, 0}, {1, 1}, {2, 2}});
-  registry.Add("adamw", CreateOptimizer<AdamW>, {{0, 0}, {1, 1}, {2, 2}});
-  registry.Add("lamb", CreateOptimizer<Lamb>, {{0, 0}, {1, 1}, {2, 2}});
+  Add<scalar::Sgd>(registry, "sgd", {{0, 0}, {1, 1}});
+  Add<scalar::Momentum>(registry, "momentum", {{0, 0}, {1, 1}});
+  Add<scalar::Adam>(registry, "adam", {{0, 0}, {1, 1}, {2, 2}});
+  Add<scalar::AdamWeightDecay>(registry, "adam_weight_decay", {{0, 0}, {1, 1}, {2, 2}});
+  Add<scalar::AdamW>(registry, "adamw", {{0, 0}, {1, 1}, {2, 2}});
+  Add<scalar::Lamb>(registry, "lamb", {{0, 0}, {1, 1}, {2, 2}});
 }
 
 }  // namespace mpc::cpu

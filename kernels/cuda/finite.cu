@@ -60,18 +60,23 @@ struct FiniteBody {
   }
 };
 
-/// Leaves the sum of squares of a block.
+/// Leaves the sum of squares of g / scale of a block; of g where there is no scale.
 struct SquaresBody {
   using Segment = Gradient;
+  const float* scale;
   float* of_block;
 
   __device__ void operator()(const Gradient& gradient, const SegmentShare& share) const {
     const Source g = gradient.source();
+    const float factor = scale == nullptr ? 1.0f : 1.0f / *scale;
     float sum = 0;
     ForEachInShare(share, gradient.count, [&](auto width, std::int64_t index) {
       float values[width()];
       LoadElements(g, index, values);
-      for (float value : values) sum += value * value;
+      for (float value : values) {
+        const float unscaled = value * factor;
+        sum += unscaled * unscaled;
+      }
     });
     sum = BlockReduce<SumOp<float>, kTensorThreads>(sum);
     if (threadIdx.x == 0) of_block[share.first_block + share.block] = sum;
@@ -179,13 +184,17 @@ __global__ void __launch_bounds__(kFinishThreads)
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec, const KernelContext&) {
-  const Gradients gradients(spec.inputs);
+  const bool unscales = spec.attributes.GetBool("unscale");
+  const std::size_t first = unscales ? 1 : 0;
+  const Gradients gradients(absl::MakeSpan(spec.inputs).subspan(first));
   const std::size_t workspace = static_cast<std::size_t>(gradients.blocks()) * sizeof(float);
   return MakeKernel(
-      [gradients](const KernelOperands& operands, LaunchQueue& queue) {
+      [gradients, unscales, first](const KernelOperands& operands, LaunchQueue& queue) {
         auto* of_block = static_cast<float*>(operands.workspace);
-        const absl::Status status =
-            gradients.Run(queue, operands.inputs, of_block, [](float* results) { return SquaresBody{results}; });
+        const auto* scale = unscales ? static_cast<const float*>(operands.inputs[0]) : nullptr;
+        const absl::Status status = gradients.Run(queue, operands.inputs + first, of_block, [scale](float* results) {
+          return SquaresBody{scale, results};
+        });
         if (!status.ok()) return status;
         return launch(queue, &GlobalNormKernel, OneBlock(), of_block, gradients.blocks(),
                       static_cast<float*>(operands.outputs[0]));

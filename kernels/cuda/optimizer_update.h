@@ -1,5 +1,6 @@
-// What the kernels of the optimizers do on one tensor: f32 arithmetic by a rule of kernels/scalar/optimizer_rules.h,
-// the new values and the low shadow in one pass, all of it under the predicate, which is read on the device.
+// What the kernels of the optimizers do on one tensor: f32 arithmetic by a rule of kernels/scalar/optimizer_rules.h on
+// the gradient, unscaled and clipped; the new values and the low shadow in one pass, all of it under the predicate.
+// What changes from step to step is read on the device.
 #pragma once
 
 #include <cmath>
@@ -26,22 +27,27 @@ struct DevicePredicate {
   __device__ __forceinline__ bool Holds() const { return flag == nullptr || *flag != 0; }
 };
 
-/// The scalars of a step in device memory.
+/// The scalars of a step in device memory; those that an update does not have are null.
 struct DeviceScalars {
   const float* learning_rate;
-  const std::int32_t* step;  ///< null where the rule does not count steps
+  const std::int32_t* step;
+  const float *scale, *norm;
+  float max_norm;
   DevicePredicate predicate;
   __device__ __forceinline__ scalar::StepScalars Read() const { return {*learning_rate, step == nullptr ? 0 : *step}; }
+  __device__ __forceinline__ scalar::GradientFactors ReadFactors() const {
+    return scalar::FactorsOf(scale, norm, max_norm);
+  }
 };
 
-/// `kWidth` neighbours of every operand, as f32.
+/// `kWidth` neighbours of every operand, as f32; of the gradient what the rule sees.
 template <int kStates, int kWidth>
 struct OptimizerElements {
   float parameter[kWidth], gradient[kWidth];
   float states[2][kWidth];
 
   __device__ __forceinline__ OptimizerElements(const OptimizerTypes& types, const OptimizerSegment<kStates>& segment,
-                                               std::int64_t index) {
+                                               const scalar::GradientFactors& factors, std::int64_t index) {
     LoadElements(Source{segment.inputs[0], types.parameter}, index, parameter);
     MPC_UNROLL
     for (int k = 0; k < kStates; ++k) LoadElements(Source{segment.inputs[1 + k], DType::kF32}, index, states[k]);
@@ -49,6 +55,8 @@ struct OptimizerElements {
       for (int i = 0; i < kWidth; ++i) states[1][i] = 0;
     }
     LoadElements(Source{segment.inputs[1 + kStates], types.gradient}, index, gradient);
+    MPC_UNROLL
+    for (int i = 0; i < kWidth; ++i) gradient[i] = factors.Apply(gradient[i]);
   }
 };
 
@@ -74,10 +82,11 @@ __device__ __forceinline__ void KeepOldState(const OptimizerTypes& types, const 
 /// results may lie in their operands' storage.
 template <int kStates, typename Step>
 __device__ __forceinline__ void UpdateElements(const OptimizerTypes& types, const OptimizerSegment<kStates>& segment,
-                                               const SegmentShare& share, const Step& step) {
+                                               const SegmentShare& share, const scalar::GradientFactors& factors,
+                                               const Step& step) {
   ForEachInShare(share, segment.count, [&](auto width, std::int64_t index) {
     constexpr int kWidth = decltype(width)::value;
-    OptimizerElements<kStates, kWidth> x(types, segment, index);
+    OptimizerElements<kStates, kWidth> x(types, segment, factors, index);
     MPC_UNROLL
     for (int i = 0; i < kWidth; ++i) step(x.parameter[i], x.states[0][i], x.states[1][i], x.gradient[i]);
     if (segment.outputs[0] != nullptr) StoreElements(Sink{segment.outputs[0], types.parameter}, index, x.parameter);
@@ -101,7 +110,7 @@ struct ElementwiseUpdate {
 
   __device__ __forceinline__ void operator()(const Segment& segment, const SegmentShare& share) const {
     if (!scalars.predicate.Holds()) return KeepOldState<Rule::kStates>(types, segment, share);
-    UpdateElements<Rule::kStates>(types, segment, share, rule.Begin(scalars.Read()));
+    UpdateElements<Rule::kStates>(types, segment, share, scalars.ReadFactors(), rule.Begin(scalars.Read()));
   }
 };
 
@@ -120,10 +129,11 @@ struct NormPartials {
   __device__ __forceinline__ void operator()(const Segment& segment, const SegmentShare& share) const {
     if (!scalars.predicate.Holds()) return;
     const auto direction = rule.Direction(scalars.Read());
+    const scalar::GradientFactors factors = scalars.ReadFactors();
     float parameter = 0, update = 0;
     ForEachInShare(share, segment.count, [&](auto width, std::int64_t index) {
       constexpr int kWidth = decltype(width)::value;
-      OptimizerElements<Rule::kStates, kWidth> x(types, segment, index);
+      OptimizerElements<Rule::kStates, kWidth> x(types, segment, factors, index);
       MPC_UNROLL
       for (int i = 0; i < kWidth; ++i) {
         const float u = direction(x.parameter[i], x.states[0][i], x.states[1][i], x.gradient[i]);
@@ -159,7 +169,7 @@ struct NormUpdate {
     using Sum = scalar::SumOp<float>;
     parameter = BlockReduce<Sum, kTensorThreads>(parameter);
     update = BlockReduce<Sum, kTensorThreads>(update);
-    UpdateElements<Rule::kStates>(types, segment, share,
+    UpdateElements<Rule::kStates>(types, segment, share, scalars.ReadFactors(),
                                   rule.Begin(scalars.Read(), std::sqrt(parameter), std::sqrt(update)));
   }
 };

@@ -35,16 +35,18 @@ class Optimizer {
  public:
   static constexpr int kStates = Rule::kStates;
   static constexpr std::size_t kTensors = kStates + 2;
-  static constexpr std::size_t kPredicate = kTensors + (Rule::kHasStep ? 2 : 1);
+  static constexpr std::size_t kRuleOperands = kTensors + (Rule::kHasStep ? 2 : 1);
   using Segment = OptimizerSegment<kStates>;
 
   explicit Optimizer(const KernelSpec& spec)
       : rule_(spec),
         types_{spec.inputs[0].dtype, spec.inputs[kStates + 1].dtype, *ShadowType(spec, kStates + 1)},
         outputs_(spec.outputs.size()),
-        has_predicate_(spec.inputs.size() > kPredicate) {}
+        scaling_(spec, kRuleOperands),
+        has_predicate_(spec.inputs.size() > scaling_.predicate) {}
 
   static bool Accepts(const KernelSpec& spec) {
+    if (spec.inputs.size() < scalar::GradientScaling(spec, kRuleOperands).predicate) return false;
     for (std::size_t i = 0; i <= std::size_t{kStates}; ++i) {
       const DType wanted = i == 0 ? spec.inputs[0].dtype : DType::kF32;
       if (spec.inputs[i].dtype != wanted || (spec.uses(i) && spec.outputs[i].dtype != wanted)) return false;
@@ -73,7 +75,10 @@ class Optimizer {
                      const KernelOperands& operands) const {
     const DeviceScalars scalars{InputAs<float>(operands, kTensors),
                                 Rule::kHasStep ? InputAs<std::int32_t>(operands, kTensors + 1) : nullptr,
-                                PredicateAt(operands, kPredicate, has_predicate_)};
+                                scaling_.unscales ? InputAs<float>(operands, scaling_.scale) : nullptr,
+                                scaling_.clips() ? InputAs<float>(operands, scaling_.norm) : nullptr,
+                                scaling_.max_norm,
+                                PredicateAt(operands, scaling_.predicate, has_predicate_)};
     if constexpr (kNeedsNorms<Rule>) {
       auto* partials = static_cast<float*>(operands.workspace);
       const NormPartials<Rule> norms{rule_, types_, scalars, partials};
@@ -88,6 +93,7 @@ class Optimizer {
   Rule rule_;
   OptimizerTypes types_;
   std::size_t outputs_;
+  scalar::GradientScaling scaling_;
   bool has_predicate_;
 };
 

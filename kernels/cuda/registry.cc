@@ -1,9 +1,8 @@
 #include "kernels/cuda/registry.h"
 
-#include <variant>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/kernel_key.h"
 
 namespace mpc::cuda {
 namespace {
@@ -56,17 +55,6 @@ std::string TypesOf(const std::vector<TensorSpec>& specs) {
   return absl::StrJoin(specs, ", ",
                        [](std::string* out, const TensorSpec& spec) { absl::StrAppend(out, spec.ToString()); });
 }
-
-struct AttributeText {
-  std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(std::int64_t value) const { return absl::StrCat(value); }
-  std::string operator()(double value) const { return absl::StrCat(value); }
-  std::string operator()(const std::string& value) const { return value; }
-  template <typename T>
-  std::string operator()(const std::vector<T>& values) const {
-    return absl::StrCat("[", absl::StrJoin(values, ","), "]");
-  }
-};
 
 /// `kernel` with "own" as its name in the choice table: an operation that a library also offers.
 class OwnKernel : public Kernel {
@@ -136,13 +124,7 @@ absl::StatusOr<std::vector<std::string>> CandidateChoices(const KernelSpec& spec
   return choices;
 }
 
-std::string ChoiceKey(const KernelSpec& spec) {
-  const std::string attributes =
-      absl::StrJoin(spec.attributes.entries(), ",", [](std::string* out, const Attributes::Entry& entry) {
-        absl::StrAppend(out, entry.first, "=", std::visit(AttributeText(), entry.second));
-      });
-  return absl::StrCat(spec.name, "(", TypesOf(spec.inputs), ")->(", TypesOf(spec.outputs), "){", attributes, "}");
-}
+std::string ChoiceKey(const KernelSpec& spec) { return KernelKey(spec); }
 
 std::vector<std::string_view> KernelNames() {
   std::vector<std::string_view> names;

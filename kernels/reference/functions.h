@@ -46,6 +46,14 @@ inline double FloatAttribute(const Attributes& attributes, std::string_view name
 /// The single element of a scalar operand.
 inline double Scalar(const Tensor& tensor) { return tensor.values[0]; }
 
+/// What mpc.unscale makes of a gradient: an f32 product by definition, so that whether it overflows is part of it.
+inline double Unscaled(double gradient, const Tensor& scale) {
+  return static_cast<double>(static_cast<float>(gradient) * (1.0f / static_cast<float>(Scalar(scale))));
+}
+
+/// What gradients of this norm are multiplied by: NaN for a norm that is not finite.
+double ClipFactor(double norm, double max_norm);
+
 /// Optional trailing operands are absent from `inputs`.
 inline bool HasOperand(Inputs inputs, std::size_t position) { return inputs.size() > position; }
 

@@ -11,13 +11,9 @@ namespace {
 constexpr float kSmallestScale = 0x1p-126f;
 constexpr float kLargestScale = 0x1p126f;
 
-float Unscaled(double gradient, const Tensor& scale) {
-  return static_cast<float>(gradient) * (1.0f / static_cast<float>(Scalar(scale)));
-}
-
 void Unscale(const Attributes&, Inputs inputs, Outputs outputs) {
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
-    outputs[0].values[i] = static_cast<double>(Unscaled(inputs[0].values[i], inputs[1]));
+    outputs[0].values[i] = Unscaled(inputs[0].values[i], inputs[1]);
   }
 }
 

@@ -7,6 +7,32 @@
 namespace mpc::reference {
 namespace {
 
+// The gradients that a rule sees, and the position of its predicate. Behind the `rule_operands` operands of the rule
+// come the scalars of the update: scale, norm, predicate. What unscale and clip_by_norm would store is rounded to f32.
+class Gradients {
+ public:
+  Gradients(const Attributes& attributes, Inputs inputs, std::size_t gradient, std::size_t rule_operands)
+      : gradients_(inputs[gradient].values) {
+    std::size_t next = rule_operands;
+    if (attributes.GetBool("unscale")) {
+      for (double& value : gradients_) value = Unscaled(value, inputs[next]);
+      ++next;
+    }
+    if (const double max_norm = FloatAttribute(attributes, "max_norm", 0); max_norm > 0) {
+      const double factor = ClipFactor(Scalar(inputs[next]), max_norm);
+      for (double& value : gradients_) value = RoundTo(DType::kF32, value * factor);
+      ++next;
+    }
+    predicate_ = next;
+  }
+  double operator[](std::size_t i) const { return gradients_[i]; }
+  std::size_t predicate() const { return predicate_; }
+
+ private:
+  std::vector<double> gradients_;
+  std::size_t predicate_;
+};
+
 // True if the update is skipped, in which case the results are the state operands.
 bool KeptOldState(Inputs inputs, std::size_t predicate_position, Outputs outputs) {
   if (!HasOperand(inputs, predicate_position) || Scalar(inputs[predicate_position]) != 0) return false;
@@ -20,7 +46,8 @@ void Increment(const Attributes&, Inputs inputs, Outputs outputs) {
 }
 
 void Sgd(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  if (KeptOldState(inputs, 5, outputs)) return;
+  const Gradients gradients(attributes, inputs, 2, 5);
+  if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
   const double momentum = FloatAttribute(attributes, "momentum", 0);
   const double dampening = FloatAttribute(attributes, "dampening", 0);
   const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
@@ -30,7 +57,7 @@ void Sgd(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const bool first_step = Scalar(inputs[4]) == 0;
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
     const double parameter = inputs[0].values[i];
-    const double gradient = inputs[2].values[i] / loss_scale + weight_decay * parameter;
+    const double gradient = gradients[i] / loss_scale + weight_decay * parameter;
     double velocity = inputs[1].values[i];
     double direction = gradient;
     if (momentum != 0) {
@@ -43,7 +70,8 @@ void Sgd(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 }
 
 void Momentum(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  if (KeptOldState(inputs, 4, outputs)) return;
+  const Gradients gradients(attributes, inputs, 2, 4);
+  if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
   const double momentum = FloatAttribute(attributes, "momentum", 0.9f);
   const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
   const double loss_scale = FloatAttribute(attributes, "loss_scale", 1);
@@ -51,7 +79,7 @@ void Momentum(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const double learning_rate = Scalar(inputs[3]);
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
     const double parameter = inputs[0].values[i];
-    const double gradient = inputs[2].values[i] / loss_scale + weight_decay * parameter;
+    const double gradient = gradients[i] / loss_scale + weight_decay * parameter;
     const double velocity = momentum * inputs[1].values[i] + gradient;
     outputs[0].values[i] = parameter - learning_rate * (nesterov ? gradient + momentum * velocity : velocity);
     outputs[1].values[i] = velocity;
@@ -59,7 +87,8 @@ void Momentum(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 }
 
 void Adam(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  if (KeptOldState(inputs, 6, outputs)) return;
+  const Gradients gradients(attributes, inputs, 3, 6);
+  if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
   const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
   const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
   const double epsilon = FloatAttribute(attributes, "epsilon", 1e-8f);
@@ -69,7 +98,7 @@ void Adam(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const double learning_rate = Scalar(inputs[4]) * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
     const double parameter = inputs[0].values[i];
-    const double gradient = inputs[3].values[i] / loss_scale + weight_decay * parameter;
+    const double gradient = gradients[i] / loss_scale + weight_decay * parameter;
     const double moment1 = beta1 * inputs[1].values[i] + (1 - beta1) * gradient;
     const double moment2 = beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient;
     outputs[0].values[i] = parameter - learning_rate * moment1 / (std::sqrt(moment2) + epsilon);
@@ -79,7 +108,8 @@ void Adam(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 }
 
 void AdamWeightDecay(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  if (KeptOldState(inputs, 5, outputs)) return;
+  const Gradients gradients(attributes, inputs, 3, 5);
+  if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
   const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
   const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
   const double epsilon = FloatAttribute(attributes, "epsilon", 1e-6f);
@@ -87,7 +117,7 @@ void AdamWeightDecay(const Attributes& attributes, Inputs inputs, Outputs output
   const double learning_rate = Scalar(inputs[4]);
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
     const double parameter = inputs[0].values[i];
-    const double gradient = inputs[3].values[i];
+    const double gradient = gradients[i];
     const double moment1 = beta1 * inputs[1].values[i] + (1 - beta1) * gradient;
     const double moment2 = beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient;
     outputs[0].values[i] =
@@ -111,9 +141,9 @@ struct CorrectedMoments {
         correction1(1 - std::pow(beta1, Scalar(inputs[5]) + 1)),
         correction2(1 - std::pow(beta2, Scalar(inputs[5]) + 1)) {}
 
-  void Move(Inputs inputs, Outputs outputs) const {
+  void Move(const Gradients& gradients, Inputs inputs, Outputs outputs) const {
     for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
-      const double gradient = inputs[3].values[i] / loss_scale;
+      const double gradient = gradients[i] / loss_scale;
       outputs[1].values[i] = beta1 * inputs[1].values[i] + (1 - beta1) * gradient;
       outputs[2].values[i] = beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient;
     }
@@ -121,9 +151,10 @@ struct CorrectedMoments {
 };
 
 void AdamW(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  if (KeptOldState(inputs, 6, outputs)) return;
+  const Gradients gradients(attributes, inputs, 3, 6);
+  if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
   const CorrectedMoments moments(attributes, inputs, 1e-8f, 0.01f);
-  moments.Move(inputs, outputs);
+  moments.Move(gradients, inputs, outputs);
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
     const double root = std::sqrt(outputs[2].values[i]) / std::sqrt(moments.correction2);
     const double decayed = inputs[0].values[i] * (1 - moments.learning_rate * moments.weight_decay);
@@ -139,9 +170,10 @@ double Norm(const std::vector<double>& values) {
 }
 
 void Lamb(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  if (KeptOldState(inputs, 6, outputs)) return;
+  const Gradients gradients(attributes, inputs, 3, 6);
+  if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
   const CorrectedMoments moments(attributes, inputs, 1e-6f, 0);
-  moments.Move(inputs, outputs);
+  moments.Move(gradients, inputs, outputs);
   const std::vector<double>& parameter = inputs[0].values;
   std::vector<double> direction(parameter.size());
   for (std::size_t i = 0; i < parameter.size(); ++i) {

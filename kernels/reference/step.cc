@@ -7,6 +7,12 @@
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
+
+double ClipFactor(double norm, double max_norm) {
+  return std::isfinite(norm) ? std::min(1.0, max_norm / (norm + static_cast<double>(1e-6f)))
+                             : std::numeric_limits<double>::quiet_NaN();
+}
+
 namespace {
 
 // Whether the optional predicate at `position` turns the update off.
@@ -40,19 +46,20 @@ void AnyOf(const Attributes&, Inputs inputs, Outputs outputs) {
       std::any_of(inputs.begin(), inputs.end(), [](const Tensor& flag) { return Scalar(flag) != 0; });
 }
 
-void GlobalNorm(const Attributes&, Inputs inputs, Outputs outputs) {
+void GlobalNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const bool unscales = attributes.GetBool("unscale");
   double sum = 0;
-  for (const Tensor& gradient : inputs) {
-    for (double value : gradient.values) sum += value * value;
+  for (const Tensor& gradient : inputs.subspan(unscales ? 1 : 0)) {
+    for (double value : gradient.values) {
+      const double term = unscales ? Unscaled(value, inputs[0]) : value;
+      sum += term * term;
+    }
   }
   outputs[0].values[0] = std::sqrt(sum);
 }
 
 void ClipByNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const double norm = Scalar(inputs[1]);
-  const double limit = FloatAttribute(attributes, "max_norm", 1);
-  const double factor = std::isfinite(norm) ? std::min(1.0, limit / (norm + static_cast<double>(1e-6f)))
-                                            : std::numeric_limits<double>::quiet_NaN();
+  const double factor = ClipFactor(Scalar(inputs[1]), FloatAttribute(attributes, "max_norm", 1));
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) outputs[0].values[i] = inputs[0].values[i] * factor;
 }
 

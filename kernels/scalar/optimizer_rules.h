@@ -1,7 +1,7 @@
 // The arithmetic of the optimizers, one element at a time, in f32: what every device's kernels apply, the same bits on
 // each. A rule has
 //   kStates     f32 states after the parameter (operands 1 .. kStates; the gradient and the learning rate follow them)
-//   kHasStep    whether the number of the step follows the learning rate; the optional predicate is the last operand
+//   kHasStep    whether the number of the step follows the learning rate; the scalars of GradientScaling come last
 //   Begin(scalars) -> a functor step(parameter&, state1&, state2&, gradient) for one element
 // and, where it scales each tensor's update by the tensor's norms,
 //   Direction(scalars) -> a functor (parameter, state1&, state2&, gradient) -> direction
@@ -9,10 +9,12 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/host_device.h"
 #include "kernels/kernel_spec.h"
+#include "kernels/scalar/clip.h"
 
 namespace mpc::scalar {
 
@@ -21,6 +23,35 @@ struct StepScalars {
   float learning_rate;
   std::int32_t step;  ///< 0 where the rule does not count steps
 };
+
+/// What every gradient is multiplied by before its rule sees it. Each product is rounded, as mpc.unscale and
+/// mpc.clip_by_norm round theirs; a factor of 1 changes nothing.
+struct GradientFactors {
+  float inverse_scale = 1;
+  float clip = 1;
+  MPC_HOST_DEVICE float Apply(float gradient) const { return gradient * inverse_scale * clip; }
+};
+
+/// The scalars of an optimizer behind the `rule_operands` operands of its rule: the scale where `unscale` is set, the
+/// norm where `max_norm` is not 0, the optional predicate.
+struct GradientScaling {
+  bool unscales;
+  float max_norm;
+  std::size_t scale, norm, predicate;  ///< operand positions
+
+  GradientScaling(const KernelSpec& spec, std::size_t rule_operands)
+      : unscales(spec.attributes.GetBool("unscale")),
+        max_norm(FloatAttribute(spec, "max_norm", 0)),
+        scale(rule_operands),
+        norm(scale + (unscales ? 1 : 0)),
+        predicate(norm + (clips() ? 1 : 0)) {}
+  bool clips() const { return max_norm > 0; }
+};
+
+/// The factors for these scalars; null where there is none.
+MPC_HOST_DEVICE inline GradientFactors FactorsOf(const float* scale, const float* norm, float max_norm) {
+  return {scale == nullptr ? 1.0f : 1.0f / *scale, norm == nullptr ? 1.0f : ClipFactor(*norm, max_norm)};
+}
 
 /// base^exponent by squaring: the same bits on every device, which no library's pow promises.
 MPC_HOST_DEVICE inline double Power(double base, std::int64_t exponent) {

@@ -128,13 +128,12 @@ static bool readsGradient(OpOperand &Use) {
     return Index == 0;
   if (isa<AllFiniteOp>(Op))
     return Index > 0;
-  if (isa<SgdOp, MomentumOp>(Op))
-    return Index == 2;
-  if (isa<AdamOp, AdamWeightDecayOp, AdamWOp, LambOp>(Op))
-    return Index == 3;
+  if (auto Optimizer = dyn_cast<OptimizerOpInterface>(Op))
+    return &Optimizer.getGradientMutable() == &Use;
   if (isa<AccumulateGradientOp>(Op))
     return Index == 1;
-  return isa<GlobalNormOp>(Op);
+  auto Norm = dyn_cast<GlobalNormOp>(Op);
+  return Norm && Index >= (Norm.getUnscale() ? 1 : 0);
 }
 
 bool readsAnyFloat(OpOperand &Use) {

@@ -36,9 +36,19 @@ void ScaleTracking::visit(Operation *Op) {
       .Case([&](BackwardOp Step) { visitRequest(Op, Step.getLoss(), Step.getSeed(), Step.getGradients()); })
       .Case([&](UnscaleOp Unscale) { visitUnscale(Unscale); })
       .Case<AddOp, SubOp, SumNOp>([&](Operation *Sum) { visitSum(Sum); })
-      .Case([&](GlobalNormOp Norm) { visitClip(Norm, Norm.getGradients()); })
+      .Case([&](GlobalNormOp Norm) {
+        if (!Norm.getUnscale())
+          return visitClip(Norm, Norm.getGradients());
+        for (Value Gradient : Norm.getGradients())
+          expectNotUnscaled(Norm, Gradient);
+      })
       .Case([&](ClipByNormOp Clip) { visitClip(Clip, Clip.getGradient()); })
       .Case<AllFiniteOp, MergeChecksOp, UpdateLossScaleOp, GuardedUpdateOp>([](Operation *) {})
+      .Case([&](OptimizerOpInterface Update) {
+        if (!Update.getUnscale())
+          return visitUpdate(Update);
+        expectNotUnscaled(Update, Update.getGradientMutable().get());
+      })
       .Default([&](Operation *Other) {
         if (Other->hasTrait<StateUpdate>())
           return visitUpdate(Other);
@@ -80,6 +90,11 @@ void ScaleTracking::visitUnscale(UnscaleOp Op) {
     return;
   }
   Result = {Kind::Unknown, {}, Op};
+  expectNotUnscaled(Op, Op.getGradient());
+}
+
+void ScaleTracking::expectNotUnscaled(Operation *Op, Value Gradient) {
+  Scale Known = lookup(Gradient);
   if (Known.State == Kind::Unscaled)
     Misuses.push_back(
         {Op, "a gradient is unscaled twice", {{Known.Source, "it was unscaled here, by " + describe(Known.By)}}});

@@ -41,6 +41,8 @@ private:
   void visit(mlir::Operation *Op);
   void visitRequest(mlir::Operation *Op, mlir::Value Loss, mlir::Value Seed, mlir::ValueRange Gradients);
   void visitUnscale(UnscaleOp Op);
+  /// \p Op divides \p Gradient by its scale.
+  void expectNotUnscaled(mlir::Operation *Op, mlir::Value Gradient);
   void visitSum(mlir::Operation *Op);
   void visitClip(mlir::Operation *Op, mlir::ValueRange Gradients);
   void visitUpdate(mlir::Operation *Op);

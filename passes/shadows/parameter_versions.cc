@@ -10,12 +10,7 @@ static bool isLow(Type Element) { return Element.isF16() || Element.isBF16(); }
 
 std::string lowTypeName(Type Element) { return Element.isF16() ? "f16" : "bf16"; }
 
-bool isOptimizer(Operation *Op) {
-  if (!Op->hasTrait<StateUpdate>())
-    return false;
-  // Exactly the optimizers can write a shadow.
-  return llvm::any_of(Op->getName().getAttributeNames(), [](StringAttr Name) { return Name == "shadow"; });
-}
+bool isOptimizer(Operation *Op) { return isa<OptimizerOpInterface>(Op); }
 
 // The one optimizer that updates \p V, or null.
 static Operation *optimizerOf(Value V) {

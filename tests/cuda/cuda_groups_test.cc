@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/step_groups.h"
+#include "kernels/cuda/kernel.h"
+#include "runtime/step_groups.h"
 #include "tests/cuda/emulated_device.h"
 #include "tests/cuda/step_program.h"
 
@@ -36,27 +37,27 @@ std::vector<std::size_t> SizesOf(const std::vector<InstructionRange>& ranges) {
 }
 
 TEST(GroupInstructions, JoinsUpdatesOfDifferentParameters) {
-  EXPECT_EQ(SizesOf(GroupInstructions(*MomentumProgram(4).Build())), (std::vector<std::size_t>{4}));
+  EXPECT_EQ(SizesOf(GroupInstructions(*MomentumProgram(4).Build(), cuda::MayGroup)), (std::vector<std::size_t>{4}));
 }
 
 TEST(GroupInstructions, KeepsApartWhatDiffersOrDepends) {
   ProgramBuilder attributes = MomentumProgram(4);
   attributes.program.instructions[2].attributes.Set("momentum", 0.9);
-  EXPECT_EQ(SizesOf(GroupInstructions(*attributes.Build())), (std::vector<std::size_t>{2, 1, 1}));
+  EXPECT_EQ(SizesOf(GroupInstructions(*attributes.Build(), cuda::MayGroup)), (std::vector<std::size_t>{2, 1, 1}));
 
   ProgramBuilder same_state = MomentumProgram(3);
   same_state.program.instructions[1] = same_state.program.instructions[0];
-  EXPECT_EQ(SizesOf(GroupInstructions(*same_state.Build())), (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(SizesOf(GroupInstructions(*same_state.Build(), cuda::MayGroup)), (std::vector<std::size_t>{1, 2}));
 
   ProgramBuilder reads_result = MomentumProgram(2);
   reads_result.program.instructions[1].inputs[2] = reads_result.program.instructions[0].outputs[0];
-  EXPECT_EQ(SizesOf(GroupInstructions(*reads_result.Build())), (std::vector<std::size_t>{1, 1}));
+  EXPECT_EQ(SizesOf(GroupInstructions(*reads_result.Build(), cuda::MayGroup)), (std::vector<std::size_t>{1, 1}));
 
   ProgramBuilder types = MomentumProgram(2);
   types.program.values[types.program.instructions[1].inputs[2]].spec.dtype = DType::kF16;
-  EXPECT_EQ(SizesOf(GroupInstructions(*types.Build())), (std::vector<std::size_t>{1, 1}));
+  EXPECT_EQ(SizesOf(GroupInstructions(*types.Build(), cuda::MayGroup)), (std::vector<std::size_t>{1, 1}));
 
-  EXPECT_EQ(SizesOf(GroupInstructions(*StepProgram().Build())), std::vector<std::size_t>(7, 1))
+  EXPECT_EQ(SizesOf(GroupInstructions(*StepProgram().Build(), cuda::MayGroup)), std::vector<std::size_t>(7, 1))
       << "only kernels that say so are grouped";
 }
 

@@ -18,6 +18,17 @@ using Errors = std::vector<std::optional<ElementErrors>>;
 constexpr double kU = 0x1p-24;
 constexpr double kUnderflow = 0x1p-126;
 
+// The magnitude of a gradient that the rule sees. Scale and norm come last but for the predicate, of type bool.
+double ScaledMagnitude(const OpCase& op_case, const Tensors& inputs, double gradient) {
+  std::size_t end = inputs.size();
+  if (inputs.back().spec.dtype == DType::kBool) --end;
+  if (const double max_norm = FloatAttribute(op_case.attributes, "max_norm", 0); max_norm > 0) {
+    gradient *= std::min(1.0, max_norm / inputs[--end].values[0]);
+  }
+  if (op_case.attributes.GetBool("unscale")) gradient /= inputs[--end].values[0];
+  return std::abs(gradient) / FloatAttribute(op_case.attributes, "loss_scale", 1);
+}
+
 Errors AdamErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const bool coupled = op_case.op == "adam";
   const Attributes& attributes = op_case.attributes;
@@ -25,13 +36,13 @@ Errors AdamErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& e
   const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
   const double decay = FloatAttribute(attributes, "weight_decay", op_case.op == "adamw" ? 0.01f : 0.0f);
   const double learning_rate = std::abs(inputs[4].values[0]);
+  const double scaling = ScalingRoundings(op_case);
   ElementErrors parameter_error, moment1_error, moment2_error;
   for (std::size_t i = 0; i < exact[0].values.size(); ++i) {
     const double parameter = std::abs(inputs[0].values[i]);
-    double gradient = std::abs(inputs[3].values[i]);
-    gradient = gradient / FloatAttribute(attributes, "loss_scale", 1) + (coupled ? decay * parameter : 0);
-    const double moment1 = 7 * kU * (beta1 * std::abs(inputs[1].values[i]) + (1 - beta1) * gradient);
-    const double moment2 = 10 * kU * (beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient);
+    const double gradient = ScaledMagnitude(op_case, inputs, inputs[3].values[i]) + (coupled ? decay * parameter : 0);
+    const double moment1 = (7 + scaling) * kU * (beta1 * std::abs(inputs[1].values[i]) + (1 - beta1) * gradient);
+    const double moment2 = (10 + 2 * scaling) * kU * (beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient);
     // What the moments' errors do to lr * m / (sqrt(v) + eps). The corrections 1 - beta^t are formed in f64: in f32
     // they would lose their digits to cancellation.
     const double update = std::abs(exact[0].values[i] - inputs[0].values[i]) + learning_rate * decay * parameter;
@@ -63,15 +74,18 @@ Errors LambErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& e
   const double step = inputs[5].values[0] + 1;
   const double correction1 = 1 - std::pow(beta1, step);
   const double correction2 = 1 - std::pow(beta2, step);
+  const double scaling = ScalingRoundings(op_case);
   const std::vector<double>& parameter = inputs[0].values;
   const std::size_t count = parameter.size();
   ElementErrors parameter_error(count), moment1_error(count), moment2_error(count), direction_error(count);
   // The direction, and the magnitudes of its two terms: they may cancel.
   std::vector<double> direction(count), magnitude(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const double gradient = std::abs(inputs[3].values[i]) / FloatAttribute(attributes, "loss_scale", 1);
-    moment1_error[i] = 7 * kU * (beta1 * std::abs(inputs[1].values[i]) + (1 - beta1) * gradient) + kUnderflow;
-    moment2_error[i] = 10 * kU * (beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient) + kUnderflow;
+    const double gradient = ScaledMagnitude(op_case, inputs, inputs[3].values[i]);
+    moment1_error[i] =
+        (7 + scaling) * kU * (beta1 * std::abs(inputs[1].values[i]) + (1 - beta1) * gradient) + kUnderflow;
+    moment2_error[i] =
+        (10 + 2 * scaling) * kU * (beta2 * inputs[2].values[i] + (1 - beta2) * gradient * gradient) + kUnderflow;
     const double divisor = correction1 * (std::sqrt(exact[2].values[i] / correction2) + epsilon);
     const double adaptive = exact[1].values[i] / divisor;
     direction[i] = adaptive + decay * parameter[i];
@@ -105,6 +119,8 @@ Errors WithShadow(const OpCase& op_case, Errors errors) {
 }
 
 }  // namespace
+
+double ScalingRoundings(const OpCase& op_case) { return op_case.attributes.GetDouble("max_norm", 0) > 0 ? 4 : 0; }
 
 std::optional<Errors> OptimizerErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const std::string& op = op_case.op;

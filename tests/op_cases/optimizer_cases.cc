@@ -13,6 +13,18 @@ struct Variant {
   double step = 0;
 };
 
+Variant Unscaled() { return {"unscaled", {{"unscale", true}}, 5}; }
+Variant Clipped() { return {"clipped", {{"max_norm", 1.5}, {"weight_decay", 0.1}}, 5}; }
+Variant UnscaledAndClipped() {
+  return {"unscaled_and_clipped", {{"unscale", true}, {"max_norm", 1.5}, {"weight_decay", 0.1}}, 5};
+}
+
+// The scale and the norm that the attributes ask for: no powers of two, so that products round.
+void AddScaling(OpCase& op_case) {
+  if (op_case.attributes.GetBool("unscale")) op_case.operands.push_back({F32({}), List({0.3})});
+  if (op_case.attributes.GetDouble("max_norm", 0) > 0) op_case.operands.push_back({F32({}), List({7.1})});
+}
+
 // Adds `op_case` with each form of its predicate; in f16 and bf16 with a low gradient only (f32 masters), and with
 // parameter and gradient low (no masters).
 void AddGuardedForms(std::vector<OpCase>& cases, const OpCase& base, std::size_t slots, std::size_t gradient,
@@ -37,7 +49,8 @@ void AddGuardedForms(std::vector<OpCase>& cases, const OpCase& base, std::size_t
 }
 
 // The forms of a case, and those that also write a shadow: only masters have one.
-void AddForms(std::vector<OpCase>& cases, const OpCase& base, std::size_t slots, std::size_t gradient) {
+void AddForms(std::vector<OpCase>& cases, OpCase base, std::size_t slots, std::size_t gradient) {
+  AddScaling(base);
   AddGuardedForms(cases, base, slots, gradient, Masters::kAndWithout);
   for (DType low : {DType::kF16, DType::kBF16}) {
     OpCase shadowed = base;
@@ -63,6 +76,7 @@ void AddSgd(std::vector<OpCase>& cases) {
       {"momentum_first_step", {{"momentum", 0.9}, {"dampening", 0.5}}, 0},
       {"momentum", {{"momentum", 0.9}, {"dampening", 0.25}, {"weight_decay", 0.01}}, 1},
       {"nesterov", {{"momentum", 0.9}, {"nesterov", true}, {"loss_scale", 128.0}}, 7},
+      UnscaledAndClipped(),
   };
   for (const Variant& variant : variants) {
     for (const Shape& shape : ParameterShapes()) {
@@ -82,6 +96,9 @@ void AddMomentum(std::vector<OpCase>& cases) {
       {"plain", {}},
       {"decay", {{"momentum", 0.8}, {"weight_decay", 0.1}, {"loss_scale", 128.0}}},
       {"nesterov", {{"nesterov", true}, {"weight_decay", 0.01}}},
+      Unscaled(),
+      Clipped(),
+      UnscaledAndClipped(),
   };
   for (const Variant& variant : variants) {
     for (const Shape& shape : ParameterShapes()) {
@@ -122,6 +139,7 @@ void AddAdams(std::vector<OpCase>& cases) {
       {"first_step", {}, 0},
       {"later_step", {{"weight_decay", 0.1}, {"loss_scale", 128.0}}, 99},
       {"other_betas", {{"beta1", 0.5}, {"beta2", 0.9}, {"epsilon", 1e-3}}, 3},
+      UnscaledAndClipped(),
   };
   AddCorrected(cases, "adam", variants);
   AddCorrected(cases, "adamw", variants);
@@ -129,8 +147,8 @@ void AddAdams(std::vector<OpCase>& cases) {
   // A trust ratio that meets its limit, and one that has no norm to divide.
   AddCorrected(cases, "lamb", {{"limited_ratio", {{"weight_decay", 0.01}}, 2}}, Normal(0, 100));
   AddCorrected(cases, "lamb", {{"zero_parameter", {}, 2}}, List({0}));
-  const std::vector<Variant> decoupled = {{"plain", {}},
-                                          {"decay", {{"weight_decay", 0.1}, {"beta1", 0.8}, {"epsilon", 1e-4}}}};
+  const std::vector<Variant> decoupled = {
+      {"plain", {}}, {"decay", {{"weight_decay", 0.1}, {"beta1", 0.8}, {"epsilon", 1e-4}}}, UnscaledAndClipped()};
   for (const Variant& variant : decoupled) {
     for (const Shape& shape : ParameterShapes()) {
       AddForms(cases,

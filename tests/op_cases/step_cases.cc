@@ -55,6 +55,14 @@ void AddNorms(std::vector<OpCase>& cases) {
                    true,
                    {},
                    {0}});
+  cases.push_back({"global_norm/unscaled",
+                   "global_norm",
+                   {{"unscale", true}},
+                   {{F32({}), List({0.3})}, Fixed({3, 5}), Fixed({9001})},
+                   {F32({})},
+                   true,
+                   {0},
+                   {0}});
   cases.push_back({"global_norm/zeros", "global_norm", {}, {Fixed({4}, List({0}))}, {F32({})}, true, {}, {0}});
   cases.push_back(
       {"global_norm/infinite", "global_norm", {}, {Fixed({4}, List({1, kInfinity}))}, {F32({})}, true, {}, {0}});

@@ -66,3 +66,36 @@ func.func @lamb_shadow(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, 
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
   return %r0, %r1, %r2, %r3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf16>
 }
+
+// What unscale and clip_by_norm would do in front of the update; the scalars follow those of the rule.
+
+// CHECK-LABEL: func @unscaled(
+// CHECK: mpc.momentum %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {unscale = true} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+func.func @unscaled(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf16>, %3: tensor<f32>, %scale: tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %r0, %r1 = mpc.momentum %0, %1, %2, %3, %scale {unscale = true}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %r0, %r1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func @clipped(
+// CHECK: mpc.sgd %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {max_norm = 5.000000e-01 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
+func.func @clipped(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<f32>, %4: tensor<i32>, %norm: tensor<f32>, %finite: tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %r0, %r1 = mpc.sgd %0, %1, %2, %3, %4, %norm, %finite {max_norm = 5.000000e-01 : f32}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %r0, %r1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func @unscaled_and_clipped(
+// CHECK: mpc.adamw %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {max_norm = 1.000000e+00 : f32, shadow = "bf16", unscale = true}
+func.func @unscaled_and_clipped(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<4xbf16>, %4: tensor<f32>, %5: tensor<i32>, %scale: tensor<f32>, %norm: tensor<f32>, %finite: tensor<i1>) -> tensor<4xbf16> {
+  %r0, %r1, %r2, %r3 = mpc.adamw %0, %1, %2, %3, %4, %5, %scale, %norm, %finite {max_norm = 1.000000e+00 : f32, shadow = "bf16", unscale = true}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xbf16>, tensor<f32>, tensor<i32>, tensor<f32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xbf16>)
+  return %r3 : tensor<4xbf16>
+}
+
+// CHECK-LABEL: func @norm_of_scaled_gradients(
+// CHECK: mpc.global_norm %{{.*}}, %{{.*}}, %{{.*}} {unscale = true} : (tensor<f32>, tensor<4xf16>, tensor<2xf32>) -> tensor<f32>
+func.func @norm_of_scaled_gradients(%scale: tensor<f32>, %0: tensor<4xf16>, %1: tensor<2xf32>) -> tensor<f32> {
+  %norm = mpc.global_norm %scale, %0, %1 {unscale = true} : (tensor<f32>, tensor<4xf16>, tensor<2xf32>) -> tensor<f32>
+  return %norm : tensor<f32>
+}

@@ -57,3 +57,33 @@ func.func @added(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.role = "scaler", mp
   %sum = mpc.sum_n %g0, %u : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %g, %sum : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+func.func @unscaled_by_the_update(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
+                                  %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"}) -> tensor<4xf32> {
+  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-note @below {{it was unscaled here, by 'scaler.scale' ('mpc.unscale')}}
+  %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{'mpc.momentum': a gradient is unscaled twice}}
+  %w2, %v2 = mpc.momentum %w, %v, %u, %lr, %scale {unscale = true}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  // What the update itself unscales is scaled before it.
+  %w3, %v3 = mpc.momentum %w2, %v2, %g, %lr, %scale {unscale = true}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w3 : tensor<4xf32>
+}
+
+// -----
+
+func.func @unscaled_by_the_norm(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"}) -> (tensor<f32>, tensor<f32>) {
+  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %norm = mpc.global_norm %scale, %g {unscale = true} : (tensor<f32>, tensor<4xf32>) -> tensor<f32>
+  // expected-note @below {{it was unscaled here, by 'scaler.scale' ('mpc.unscale')}}
+  %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{'mpc.global_norm': a gradient is unscaled twice}}
+  %again = mpc.global_norm %scale, %u {unscale = true} : (tensor<f32>, tensor<4xf32>) -> tensor<f32>
+  return %norm, %again : tensor<f32>, tensor<f32>
+}

@@ -1,7 +1,8 @@
-// Which instructions of a Program become one launch.
+// Which instructions of a Program become one kernel: one launch on a GPU, one parallel region on the CPU.
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "runtime/program.h"
@@ -15,8 +16,9 @@ struct InstructionRange {
 };
 
 /// Every instruction of `program`, in order. Instructions that follow each other share a range where their kernel may
-/// be grouped (cuda::MayGroup), attributes, types and used results agree, and none touches what another one writes.
-std::vector<InstructionRange> GroupInstructions(const Program& program);
+/// be grouped (`may_group` of its mnemonic: cpu::MayGroup, cuda::MayGroup), attributes, types and used results agree,
+/// and none touches what another one writes.
+std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view));
 
 /// Copies that may run at once: ranges of Program::state_copies, in order, such that no copy touches what another one
 /// of its range writes.

@@ -1,8 +1,6 @@
-#include "runtime/cuda/step_groups.h"
+#include "runtime/step_groups.h"
 
 #include <algorithm>
-
-#include "kernels/cuda/kernel.h"
 
 namespace mpc::runtime {
 namespace {
@@ -50,21 +48,21 @@ bool SameTypes(const Program& program, const std::vector<ValueId>& some, const s
   });
 }
 
-bool MayShareALaunch(const Program& program, const Instruction& a, const Instruction& b) {
-  return a.kernel == b.kernel && cuda::MayGroup(a.kernel) && a.attributes == b.attributes &&
-         SameTypes(program, a.inputs, b.inputs) && SameTypes(program, a.outputs, b.outputs);
+bool Agree(const Program& program, const Instruction& a, const Instruction& b) {
+  return a.kernel == b.kernel && a.attributes == b.attributes && SameTypes(program, a.inputs, b.inputs) &&
+         SameTypes(program, a.outputs, b.outputs);
 }
 
 }  // namespace
 
-std::vector<InstructionRange> GroupInstructions(const Program& program) {
+std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view)) {
   std::vector<InstructionRange> ranges;
   Uses group;
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& instruction = program.instructions[i];
     const Uses uses = UsesOf(program, instruction);
-    if (!ranges.empty() && MayShareALaunch(program, program.instructions[ranges.back().first], instruction) &&
-        uses.IndependentOf(group)) {
+    if (!ranges.empty() && may_group(instruction.kernel) &&
+        Agree(program, program.instructions[ranges.back().first], instruction) && uses.IndependentOf(group)) {
       ++ranges.back().count;
       group.Add(uses);
     } else {

@@ -1,0 +1,93 @@
+// Optimizers that agree stand side by side, so that a device runs them as one kernel.
+#include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/dialect.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_GROUPUPDATESPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+/// Updates that follow each other.
+using Run = SmallVector<OptimizerOpInterface>;
+
+class GroupUpdatesPass : public impl::GroupUpdatesPassBase<GroupUpdatesPass> {
+public:
+  using GroupUpdatesPassBase::GroupUpdatesPassBase;
+
+  void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    for (const Run &Updates : findRuns(getOperation().getBody().front()))
+      if (areIndependent(Updates))
+        group(Updates);
+  }
+
+private:
+  static SmallVector<Run> findRuns(Block &Body) {
+    SmallVector<Run> Runs(1);
+    for (Operation &Op : Body) {
+      if (auto Update = dyn_cast<OptimizerOpInterface>(Op))
+        Runs.back().push_back(Update);
+      else if (!Runs.back().empty())
+        Runs.emplace_back();
+    }
+    return Runs;
+  }
+
+  // No update reads what another one writes, before or after.
+  static bool areIndependent(const Run &Updates) {
+    llvm::DenseMap<Value, Operation *> Writers;
+    for (Operation *Update : Updates)
+      for (OpResult Result : Update->getResults()) {
+        Writers[Result] = Update;
+        if (!isShadow(Result) && !Writers.try_emplace(Update->getOperand(Result.getResultNumber()), Update).second)
+          return false;
+      }
+    return llvm::all_of(Updates, [&](Operation *Update) {
+      return llvm::all_of(Update->getOperands(), [&](Value Operand) {
+        Operation *Writer = Writers.lookup(Operand);
+        return !Writer || Writer == Update;
+      });
+    });
+  }
+
+  static bool sameTypes(ValueRange Some, ValueRange Others) {
+    return llvm::equal(Some, Others, [](Value A, Value B) {
+      return getElementTypeOrSelf(A.getType()) == getElementTypeOrSelf(B.getType());
+    });
+  }
+
+  // What the runtime asks of instructions that share a kernel.
+  static bool agree(Operation *A, Operation *B) {
+    return A->getName() == B->getName() && sameTypes(A->getOperands(), B->getOperands()) &&
+           sameTypes(A->getResults(), B->getResults()) &&
+           llvm::equal(A->getResults(), B->getResults(),
+                       [](Value Some, Value Other) { return Some.use_empty() == Other.use_empty(); }) &&
+           kernelAttributes(A) == kernelAttributes(B);
+  }
+
+  static void group(const Run &Updates) {
+    SmallVector<Run> Groups;
+    for (OptimizerOpInterface Update : Updates) {
+      auto *Known = llvm::find_if(Groups, [&](const Run &Group) { return agree(Group.front(), Update); });
+      if (Known == Groups.end())
+        Known = &Groups.emplace_back();
+      Known->push_back(Update);
+    }
+    if (Groups.size() < 2)
+      return;
+    Operation *End = Updates.back()->getNextNode();
+    for (const Run &Group : Groups)
+      for (Operation *Update : Group)
+        Update->moveBefore(End);
+  }
+};
+
+} // namespace
+
+} // namespace mpc
