@@ -23,6 +23,7 @@ class StructureWriter : public nn::internal::MemberVisitor {
   void Visit(const std::string& name, nn::Cell& cell) override {
     absl::StrAppend(&out_, "|", name, ":", cell.TypeName(), cell.training() ? "+" : "-");
     if (cell.to_float().has_value()) absl::StrAppend(&out_, std::string(DTypeName(*cell.to_float())));
+    if (cell.recompute()) absl::StrAppend(&out_, "recompute");
     if (cell.amp_session() != nullptr) absl::StrAppend(&out_, "amp", cell.amp_session()->id);
     absl::StrAppend(&out_, "{");
     cell.VisitMembers(*this);
@@ -242,12 +243,14 @@ void UseDevice(const std::string& device, StepOptions& options) {
   const ContextOptions& context = GetContext();
   options.compile.device = device;
   options.compile.fusion = context.fusion;
+  options.compile.memory_budget = context.memory_budget;
   // A Model of another device than the context's takes that device's defaults.
   if (device != context.device) return;
   options.compile.arch = context.arch;
   options.compile.plan.tune = context.tune;
   options.compile.plan.choice_cache = context.choice_cache;
   options.compile.plan.allow_tf32 = context.allow_tf32;
+  options.compile.plan.allow_winograd = context.allow_winograd;
   options.load.graph = context.graph.value_or(true);
 }
 
@@ -263,10 +266,10 @@ std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const Ste
   const compiler::CompileOptions& compile = options.compile;
   absl::StrAppend(&key, "|", compile.level, "|", compile.dtype, "|", compile.keep_batchnorm_fp32, "|",
                   compile.loss_scale, "|", compile.skip, compile.unscale, compile.master_weights, "|", compile.device);
-  absl::StrAppend(&key, "|", compile.arch, "|", compile.plan.tune, compile.plan.allow_tf32, options.load.graph, "|",
-                  options.load.steps_per_launch, "|", compile.plan.choice_cache);
+  absl::StrAppend(&key, "|", compile.arch, "|", compile.plan.tune, compile.plan.allow_tf32, compile.plan.allow_winograd,
+                  options.load.graph, "|", options.load.steps_per_launch, "|", compile.plan.choice_cache);
   absl::StrAppend(&key, "|", compile.num_losses, "|", compile.accumulation_steps, "|", compile.instrument, "|",
-                  compile.fusion.has_value() ? static_cast<int>(*compile.fusion) : -1);
+                  compile.fusion.has_value() ? static_cast<int>(*compile.fusion) : -1, "|", compile.memory_budget);
   if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
   for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);
   if (root != nullptr) StructureWriter(key).Visit("", *root);

@@ -16,10 +16,14 @@ struct Settings {
 
 constexpr int kMostStepsPerLaunch = 64;
 
-absl::Status OnlyOnCuda(const ContextOptions& options, const std::string& given) {
+absl::Status OnlyOn(const std::string& device, const ContextOptions& options, const std::string& given) {
   return absl::InvalidArgumentError(absl::StrCat(given, " and device = ", options.device,
-                                                 " contradict each other: only device \"cuda\" has this option; leave ",
-                                                 "it out, or use device \"cuda\""));
+                                                 " contradict each other: only device \"", device,
+                                                 "\" has this option; leave it out, or use device \"", device, "\""));
+}
+
+absl::Status OnlyOnCuda(const ContextOptions& options, const std::string& given) {
+  return OnlyOn("cuda", options, given);
 }
 
 Settings& Global() {
@@ -46,6 +50,10 @@ absl::Status CheckContext(const ContextOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("num_threads must be 0 (automatic) or more, got ", options.num_threads));
   }
+  if (options.memory_budget < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory_budget must be 0 (none) or a number of bytes, got ", options.memory_budget));
+  }
   if (options.steps_per_launch < 1 || options.steps_per_launch > kMostStepsPerLaunch) {
     return absl::InvalidArgumentError(
         absl::StrCat("steps_per_launch must be from 1 to ", kMostStepsPerLaunch, ", got ", options.steps_per_launch));
@@ -57,10 +65,8 @@ absl::Status CheckContext(const ContextOptions& options) {
       return OnlyOnCuda(options, absl::StrCat("steps_per_launch = ", options.steps_per_launch));
     }
     if (options.allow_tf32) return OnlyOnCuda(options, "allow_tf32 = true");
-    if (options.tune) return OnlyOnCuda(options, "tune = true");
-    if (!options.choice_cache.empty()) {
-      return OnlyOnCuda(options, absl::StrCat("choice_cache = ", options.choice_cache));
-    }
+  } else if (options.allow_winograd) {
+    return OnlyOn("cpu", options, "allow_winograd = true");
   }
   if (options.steps_per_launch > 1 && !options.graph.value_or(true)) {
     return absl::InvalidArgumentError(absl::StrCat("steps_per_launch = ", options.steps_per_launch,

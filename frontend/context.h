@@ -14,13 +14,17 @@ namespace mpc {
 void SetSeed(std::uint64_t seed);
 std::uint64_t GetSeed();
 
-/// The fields below `mode` are of device "cuda": the CPU has neither graphs nor tuning nor TF32, and refuses each that
-/// is given. They hold for the Models and Cells of the process that run on "cuda"; see docs/gpu.md.
+/// `arch`, `graph`, `steps_per_launch` and `allow_tf32` are of device "cuda", `allow_winograd` is of the CPU; the other
+/// device refuses each that is given. What is below `mode` holds for the Models and Cells of the process that run on
+/// `device`; see docs/gpu.md and docs/tuning.md.
 struct ContextOptions {
   std::string device = "cpu";  ///< "cpu", "cuda"
   int num_threads = 0;         ///< of the CPU backend; 0: OMP_NUM_THREADS, else one a core
   /// Compute neighbouring operations in one generated kernel; see docs/fusion.md. Left out: on the CPU.
   std::optional<bool> fusion;
+  /// Bytes that arena and state of a compiled step may take together: what is kept for the backward pass is given up
+  /// and computed again until they fit, the least work first; see docs/memory.md. 0: as much as the step takes.
+  std::int64_t memory_budget = 0;
   std::string mode = "graph";  ///< "graph": a step is compiled as a whole. There is no other
   /// What to compile for where the device itself need not be here: "sm_80", "sm_90". Such Programs can be saved, not
   /// run. Empty: this machine's device.
@@ -28,13 +32,14 @@ struct ContextOptions {
   std::optional<bool> graph;  ///< replay a step as one CUDA graph; false: start its kernels one by one. Left out: true
   int steps_per_launch = 1;   ///< 1 to 64: training steps that one graph holds, where the callbacks allow it
   bool allow_tf32 = false;    ///< f32 products on tensor cores, with 10 bits of mantissa
-  bool tune = false;          ///< choose kernels by timing them while compiling, not by the libraries' heuristics
-  std::string choice_cache;   ///< file of choices from earlier runs, read and written; empty: none
+  bool allow_winograd = false;  ///< f32 convolutions by Winograd's algorithm, which is faster and rounds more
+  bool tune = false;            ///< choose kernels by timing them while compiling, not by rules and heuristics
+  std::string choice_cache;     ///< file of choices from earlier runs, read and written; empty: none
 };
 
 /// Errors: another mode (MindSpore's "pynative"), an unknown or missing device (what exists, why it is missing), a
-/// negative thread count, steps_per_launch out of range; two fields that contradict each other, with both: a field of
-/// "cuda" on another device, several steps a launch without graphs.
+/// negative thread count or memory budget, steps_per_launch out of range; two fields that contradict each other, with
+/// both: a field of "cuda" on another device, several steps a launch without graphs.
 absl::Status SetContext(const ContextOptions& options);
 /// What SetContext checks before it looks for the device.
 absl::Status CheckContext(const ContextOptions& options);

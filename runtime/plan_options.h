@@ -5,14 +5,16 @@
 
 namespace mpc::runtime {
 
-/// How a device chooses among implementations and algorithms of one instruction (CUDA).
+/// How a device chooses among implementations and algorithms of one instruction.
 struct PlanOptions {
-  /// Time each once for its shape and keep the fastest, instead of asking the libraries' heuristics.
+  /// Time each once for its shape and keep the fastest, instead of asking rules and the libraries' heuristics.
   bool tune = false;
   /// File of choices from earlier runs, read and written; "": none. Entries are keyed by shape, type, library versions
   /// and device; a damaged file is rebuilt.
   std::string choice_cache;
-  bool allow_tf32 = false;  ///< f32 products on tensor cores, with 10 bits of mantissa
+  bool allow_tf32 = false;  ///< CUDA: f32 products on tensor cores, with 10 bits of mantissa
+  /// CPU: f32 convolutions with 3x3 windows by Winograd's algorithm, which multiplies less and rounds more.
+  bool allow_winograd = false;
 };
 
 }  // namespace mpc::runtime

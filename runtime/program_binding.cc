@@ -1,5 +1,6 @@
 #include "runtime/program_binding.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,12 @@ bool TouchesWorkspace(const Value& value, const Instruction& instruction) {
 }
 
 }  // namespace
+
+std::string ChoiceFor(const Program& program, const std::string& key) {
+  const auto found = std::find_if(program.choices.begin(), program.choices.end(),
+                                  [&key](const auto& choice) { return choice.first == key; });
+  return found == program.choices.end() ? "" : found->second;
+}
 
 absl::Status At(const std::string& place, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(place, ": ", status.message()));

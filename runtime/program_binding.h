@@ -21,6 +21,9 @@ namespace mpc::runtime {
 /// `program`.
 absl::StatusOr<KernelSpec> MakeKernelSpec(const Program& program, const Instruction& instruction);
 
+/// The choice that `program` made for kernels of the key `key`; empty where it made none.
+std::string ChoiceFor(const Program& program, const std::string& key);
+
 /// "train_step, instruction 7 (conv2d in lenet5/conv1)", the start of messages about an instruction.
 std::string DescribeInstruction(const Program& program, std::size_t position);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/kernel_spec.h"
 
 namespace mpc::cpu {
@@ -26,11 +27,33 @@ class Kernel {
   virtual std::size_t workspace_bytes() const { return 0; }
   /// Allocates nothing, creates nothing, fails never.
   virtual void Run(const KernelOperands& operands) = 0;
+  /// Which of several implementations this is, in the form of KernelOptions::choice; empty where there is only one.
+  virtual std::string choice() const { return ""; }
+};
+
+/// How a kernel is made where its operation has several implementations. The default: rules of shape and processor.
+struct KernelOptions {
+  std::string choice = {};      ///< of an earlier plan for this very spec: it is used or refused, never replaced
+  bool allow_winograd = false;  ///< rules and tuning may choose "winograd", which rounds more: docs/architecture.md
 };
 
 /// Creates the kernel of `spec`. Errors: UNIMPLEMENTED for an operation or type without a CPU kernel, naming both;
-/// INTERNAL where a oneDNN primitive would fall back to its reference loop.
-absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec);
+/// INTERNAL where a oneDNN primitive would fall back to its reference loop; FAILED_PRECONDITION for a choice that this
+/// processor, this shape or this version of oneDNN does not offer.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelOptions& options = {});
+
+/// The choices that tuning measures for `spec`, that of the rules first; one at most where nothing is to be chosen.
+/// `options.choice` is left aside.
+std::vector<std::string> CandidateChoices(const KernelSpec& spec, const KernelOptions& options = {});
+
+/// True if instructions of kernel `name` that follow each other, agree in types and attributes and are independent may
+/// become one call (the optimizers: one parallel region for all parameters).
+bool MayGroup(std::string_view name);
+
+/// One kernel for all of `specs`, which agree in name, attributes, types and used results, not in shapes. Its operands
+/// are those of the first spec, then those of the second, and so on. It gives the bits of one call each and needs no
+/// workspace. Errors: INVALID_ARGUMENT without specs; UNIMPLEMENTED where the kernel is not grouped or lacks a type.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const KernelSpec> specs);
 
 /// Every mnemonic that has a CPU kernel, sorted.
 std::vector<std::string_view> KernelNames();

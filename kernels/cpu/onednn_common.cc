@@ -1,11 +1,13 @@
 #include "kernels/cpu/onednn_common.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
 
@@ -43,15 +45,43 @@ std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& oper
   return {dnnl::memory::data_type::f32};
 }
 
+std::string Candidate::choice() const {
+  return absl::StrCat(type == dnnl::memory::data_type::bf16 ? "bf16" : "f32", " ", way);
+}
+
+namespace {
+
+bool IsFast(const Attempt& attempt) {
+  return !absl::StrContains(attempt.implementation, "ref") && attempt.defect.empty();
+}
+
+}  // namespace
+
+std::vector<std::string> FastCandidates(const std::vector<Candidate>& candidates, const MakeAttempt& attempt) {
+  std::vector<std::string> fast;
+  std::optional<dnnl::memory::data_type> type;
+  for (const Candidate& candidate : candidates) {
+    if (type.has_value() && (candidate.type != *type || candidate.last_resort)) continue;
+    try {
+      if (!IsFast(attempt(candidate))) continue;
+    } catch (const dnnl::error&) {
+      continue;
+    }
+    type = candidate.type;
+    fast.push_back(candidate.choice());
+  }
+  return fast;
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spec,
                                                            const std::vector<Candidate>& candidates,
-                                                           const std::function<Attempt(const Candidate&)>& attempt) {
+                                                           const MakeAttempt& attempt, const std::string& choice) {
   std::vector<std::string> offered;
   for (const Candidate& candidate : candidates) {
+    if (!choice.empty() && candidate.choice() != choice) continue;
     try {
       const Attempt result = attempt(candidate);
-      const bool reference = absl::StrContains(result.implementation, "ref");
-      if (!reference && result.defect.empty()) return MakePrimitiveKernel(result.staged);
+      if (IsFast(result)) return WithChoice(MakePrimitiveKernel(result.staged), candidate.choice());
       offered.push_back(absl::StrCat(result.implementation, result.defect.empty() ? "" : ": ", result.defect));
     } catch (const dnnl::error& error) {
       offered.emplace_back(error.message);
@@ -61,9 +91,15 @@ absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spe
     return absl::StrJoin(specs, ", ",
                          [](std::string* text, const TensorSpec& tensor) { text->append(tensor.ToString()); });
   };
-  return absl::InternalError(absl::StrCat("oneDNN has no implementation but its reference loop for mpc.", spec.name,
-                                          " (", types(spec.inputs), ") -> (", types(spec.outputs), "); it offered ",
-                                          absl::StrJoin(offered, "; ")));
+  const std::string operation =
+      absl::StrCat("mpc.", spec.name, " (", types(spec.inputs), ") -> (", types(spec.outputs), ")");
+  const std::string offers = absl::StrCat("; it offered ", offered.empty() ? "nothing" : absl::StrJoin(offered, "; "));
+  if (!choice.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("oneDNN has no \"", choice, "\" for ", operation, " on this processor", offers));
+  }
+  return absl::InternalError(
+      absl::StrCat("oneDNN has no implementation but its reference loop for ", operation, offers));
 }
 
 }  // namespace mpc::cpu

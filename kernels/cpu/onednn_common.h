@@ -52,24 +52,35 @@ struct StagedPrimitive {
 
 std::unique_ptr<Kernel> MakePrimitiveKernel(const StagedPrimitive& staged);
 
-/// One way to ask oneDNN for an operation. Throws dnnl::error where oneDNN has no such primitive.
+/// One way to ask oneDNN for an operation.
 struct Candidate {
   dnnl::memory::data_type type;     ///< of the operands
   dnnl::memory::format_tag layout;  ///< of the activations
+  std::string way = {};             ///< what tells candidates of a type apart: "nhwc", "winograd"
+  bool last_resort = false;         ///< known to be slow: not measured where there is another
+
+  std::string choice() const;  ///< "f32 winograd": its name in choice tables
 };
 
-/// The outcome of a candidate.
+/// The outcome of a candidate. Making it throws dnnl::error where oneDNN has no such primitive.
 struct Attempt {
   std::string implementation;  ///< oneDNN's name for it, "brgconv:avx512_core"
   std::string defect;          ///< why it must not be used although it is fast; empty if nothing is known
   StagedPrimitive staged;
 };
 
-/// Takes the first candidate whose implementation is neither oneDNN's reference loop nor defective. Errors (INTERNAL):
-/// there is none; the message names `spec`'s types and shapes and every implementation that was offered.
+using MakeAttempt = std::function<Attempt(const Candidate&)>;
+
+/// Takes the first candidate whose implementation is neither oneDNN's reference loop nor defective, among those called
+/// `choice` where it is not empty. Errors: there is none, INTERNAL or, with a choice, FAILED_PRECONDITION; the message
+/// names `spec`'s types and shapes and every implementation that was offered.
 absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spec,
                                                            const std::vector<Candidate>& candidates,
-                                                           const std::function<Attempt(const Candidate&)>& attempt);
+                                                           const MakeAttempt& attempt, const std::string& choice = "");
+
+/// What FirstFastCandidate could take, by name: only of the type that it would take, so that a choice changes how
+/// numbers are added, not what is rounded.
+std::vector<std::string> FastCandidates(const std::vector<Candidate>& candidates, const MakeAttempt& attempt);
 
 /// The operand types to try, best first: bf16 where every operand is stored so and the processor has it, then f32.
 std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& operands);

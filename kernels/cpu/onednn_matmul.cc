@@ -50,53 +50,100 @@ absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
   return shape;
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec) {
-  absl::StatusOr<MatmulShape> shape = ShapeOf(spec);
-  if (!shape.ok()) return shape.status();
+constexpr char kTransposed[] = "transposed";
+
+/// y^T = b^T a^T, transposed afterwards: for an a^T that is stored by rows, where rows of a would be gathered from all
+/// of memory (the gradient of a large vocabulary's weight).
+Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type,
+                          memory::data_type result_type) {
+  const auto flip = [](const memory::desc& matrix) { return matrix.permute_axes({1, 0}); };
+  const memory::desc b = flip(shape.B(type));
+  const memory::desc a = flip(shape.A(type));
+  const memory::desc y({shape.n, shape.m}, result_type, memory::format_tag::ab);
+  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(b, a, y), StrictAttributes(), OnednnEngine());
+  Attempt attempt;
+  attempt.implementation = description.impl_info_str();
+  attempt.staged.primitive = dnnl::matmul(description);
+  attempt.staged.scratchpad = description.scratchpad_desc();
+  attempt.staged.inputs = {{DNNL_ARG_WEIGHTS, spec.inputs[0].dtype, a, a}, {DNNL_ARG_SRC, spec.inputs[1].dtype, b, b}};
+  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, flip(shape.Y(result_type)), y};
+  return attempt;
+}
+
+/// A product, resolved. `attempt` refers to the spec that it was resolved from.
+struct Problem {
+  std::vector<Candidate> candidates;
+  MakeAttempt attempt;
+};
+
+absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
+  absl::StatusOr<MatmulShape> resolved = ShapeOf(spec);
+  if (!resolved.ok()) return resolved.status();
   absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
   if (!activation.ok()) return activation.status();
 
-  // `ab` takes the operands as they lie, `any` lets oneDNN choose.
-  std::vector<Candidate> candidates;
+  // `ab` takes the operands as they lie, `any` lets oneDNN choose: it packs b into the workspace, which is worth it for
+  // long sums alone, and as large as b.
+  Problem problem;
   for (memory::data_type type : OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype})) {
-    candidates.push_back({type, memory::format_tag::ab});
-    candidates.push_back({type, memory::format_tag::any});
+    problem.candidates.push_back({type, memory::format_tag::ab, "plain"});
+    problem.candidates.push_back({type, memory::format_tag::any, "blocked"});
+    if (resolved->transpose_a && !resolved->has_bias) {
+      problem.candidates.push_back({type, memory::format_tag::ab, kTransposed});
+    }
   }
-  return FirstFastCandidate(spec, candidates, [&](const Candidate& candidate) {
-    const memory::data_type result_type = ResultType(candidate.type, spec.outputs[0].dtype, *activation);
-    const memory::data_type bias_type = shape->has_bias && candidate.type == memory::data_type::bf16
+  problem.attempt = [&spec, shape = *resolved, activation = *activation](const Candidate& candidate) {
+    const memory::data_type result_type = ResultType(candidate.type, spec.outputs[0].dtype, activation);
+    const memory::data_type bias_type = shape.has_bias && candidate.type == memory::data_type::bf16
                                             ? OnednnType(spec.inputs[2].dtype)
                                             : memory::data_type::f32;
+    if (candidate.way == kTransposed) {
+      Attempt transposed = TransposedAttempt(spec, shape, candidate.type, result_type);
+      transposed.staged.activation = activation;
+      return transposed;
+    }
     const auto layout = [&](const memory::desc& stored) {
       return candidate.layout == memory::format_tag::any
                  ? memory::desc(stored.dims(), stored.data_type(), memory::format_tag::any)
                  : stored;
     };
-    const memory::desc a = layout(shape->A(candidate.type));
-    const memory::desc b = layout(shape->B(candidate.type));
-    const memory::desc y = layout(shape->Y(result_type));
+    const memory::desc a = layout(shape.A(candidate.type));
+    const memory::desc b = layout(shape.B(candidate.type));
+    const memory::desc y = layout(shape.Y(result_type));
     const dnnl::matmul::desc operation =
-        shape->has_bias ? dnnl::matmul::desc(a, b, shape->Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
+        shape.has_bias ? dnnl::matmul::desc(a, b, shape.Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
     const dnnl::matmul::primitive_desc description(operation, StrictAttributes(), OnednnEngine());
     Attempt attempt;
     attempt.implementation = description.impl_info_str();
     attempt.staged.primitive = dnnl::matmul(description);
     attempt.staged.scratchpad = description.scratchpad_desc();
     attempt.staged.inputs = {
-        {DNNL_ARG_SRC, spec.inputs[0].dtype, shape->A(candidate.type), description.src_desc()},
-        {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape->B(candidate.type), description.weights_desc()}};
-    if (shape->has_bias) {
+        {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.A(candidate.type), description.src_desc()},
+        {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.B(candidate.type), description.weights_desc()}};
+    if (shape.has_bias) {
       attempt.staged.inputs.push_back(
-          {DNNL_ARG_BIAS, spec.inputs[2].dtype, shape->Bias(bias_type), description.bias_desc()});
+          {DNNL_ARG_BIAS, spec.inputs[2].dtype, shape.Bias(bias_type), description.bias_desc()});
     }
-    attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape->Y(result_type), description.dst_desc()};
-    attempt.staged.activation = *activation;
+    attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(result_type), description.dst_desc()};
+    attempt.staged.activation = activation;
     return attempt;
-  });
+  };
+  return problem;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelOptions& options) {
+  const absl::StatusOr<Problem> problem = ProblemOf(spec);
+  if (!problem.ok()) return problem.status();
+  return FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice);
+}
+
+std::vector<std::string> MatmulChoices(const KernelSpec& spec, const KernelOptions&) {
+  const absl::StatusOr<Problem> problem = ProblemOf(spec);
+  return problem.ok() ? FastCandidates(problem->candidates, problem->attempt) : std::vector<std::string>();
 }
 
 }  // namespace
 
-void RegisterMatmul(Registry& registry) { registry.Add("matmul", CreateMatmul); }
+void RegisterMatmul(Registry& registry) { registry.Add("matmul", {CreateMatmul, MatmulChoices}); }
 
 }  // namespace mpc::cpu

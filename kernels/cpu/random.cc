@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/normal_draws.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/philox.h"
@@ -13,29 +14,21 @@
 namespace mpc::cpu {
 namespace {
 
-static_assert(kBlock % 64 == 0, "generator blocks must not straddle two tasks, and are drawn sixteen at a time");
-
-struct Draw {
-  std::uint32_t stream;
-  float a, b;
-};
+static_assert(kBlock % (4 * kBlocksAbreast) == 0,
+              "generator blocks must not straddle two tasks, and are drawn several at a time");
 
 using FillBlock = void (*)(const Draw&, std::uint64_t seed, std::int64_t offset, std::int64_t size, float* values);
 
-// uniform[i] in [0, 1) of elements offset + i: the words of PhiloxBlock, sixteen blocks abreast so that the compiler
-// vectorises the rounds. Writes `size` rounded up to a multiple of 64 elements, which a block buffer holds.
+// uniform[i] in [0, 1) of elements offset + i. Writes `size` rounded up to a multiple of 64 elements, which a block
+// buffer holds.
 void FillUniformWords(std::uint64_t seed, std::uint32_t step, std::uint32_t call_site, std::int64_t offset,
                       std::int64_t size, float* uniform) {
-  constexpr int kLanes = 16;
-  for (std::int64_t start = 0; start < size; start += 4 * kLanes) {
-    std::array<std::uint32_t, 4> words[kLanes];
-#pragma omp simd
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const std::uint64_t block = static_cast<std::uint64_t>(offset + start) / 4 + static_cast<std::uint64_t>(lane);
-      words[lane] = PhiloxBlock(seed, step, call_site, block);
-    }
-    for (int lane = 0; lane < kLanes; ++lane) {
-      for (int word = 0; word < 4; ++word) uniform[start + 4 * lane + word] = UniformFromBits(words[lane][word]);
+  constexpr auto kBlocks = static_cast<std::int64_t>(kBlocksAbreast);
+  for (std::int64_t start = 0; start < size; start += 4 * kBlocks) {
+    const WordsAbreast words = PhiloxBlocks(seed, step, call_site, static_cast<std::uint64_t>(offset + start) / 4);
+    for (std::size_t i = 0; i < kBlocksAbreast; ++i) {
+      float* const block = uniform + start + 4 * static_cast<std::int64_t>(i);
+      for (std::size_t word = 0; word < 4; ++word) block[word] = UniformFromBits(words[word][i]);
     }
   }
 }
@@ -45,18 +38,6 @@ void FillUniform(const Draw& draw, std::uint64_t seed, std::int64_t offset, std:
   FillUniformWords(seed, 0, draw.stream, offset, size, uniform.values);
   const auto [stream, a, b] = draw;
   for (std::int64_t i = 0; i < size; ++i) values[i] = a + (b - a) * uniform.values[i];
-}
-
-void FillNormal(const Draw& draw, std::uint64_t seed, std::int64_t offset, std::int64_t size, float* values) {
-  for (std::int64_t i = 0; i < size; ++i) {
-    values[i] = RandomNormal(seed, draw.stream, static_cast<std::uint64_t>(offset + i), draw.a, draw.b);
-  }
-}
-
-void FillTruncatedNormal(const Draw& draw, std::uint64_t seed, std::int64_t offset, std::int64_t size, float* values) {
-  for (std::int64_t i = 0; i < size; ++i) {
-    values[i] = RandomTruncatedNormal(seed, draw.stream, static_cast<std::uint64_t>(offset + i), draw.a, draw.b);
-  }
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateRandom(const KernelSpec& spec) {

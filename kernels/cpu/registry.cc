@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -68,7 +69,24 @@ std::string TypesOf(const std::vector<TensorSpec>& specs) {
   return text;
 }
 
+class ChosenKernel final : public Kernel {
+ public:
+  ChosenKernel(std::unique_ptr<Kernel> kernel, std::string choice)
+      : kernel_(std::move(kernel)), choice_(std::move(choice)) {}
+  std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+  void Run(const KernelOperands& operands) override { kernel_->Run(operands); }
+  std::string choice() const override { return choice_; }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  std::string choice_;
+};
+
 }  // namespace
+
+std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string choice) {
+  return std::make_unique<ChosenKernel>(std::move(kernel), std::move(choice));
+}
 
 absl::Status UnsupportedTypes(const KernelSpec& spec) {
   return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CPU kernel for (", TypesOf(spec.inputs),
@@ -84,11 +102,38 @@ absl::Status CheckStorageTypes(const KernelSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec) {
+absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelOptions& options) {
   const Registry::Entry* entry = FindEntry(spec.name);
   if (entry == nullptr) return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CPU kernel"));
   if (absl::Status status = CheckStorageTypes(spec); !status.ok()) return status;
+  if (entry->implementations.create != nullptr) return entry->implementations.create(spec, options);
+  if (!options.choice.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mpc.", spec.name, " has one CPU kernel; \"", options.choice, "\" cannot be chosen"));
+  }
   return entry->factory(spec);
+}
+
+std::vector<std::string> CandidateChoices(const KernelSpec& spec, const KernelOptions& options) {
+  const Registry::Entry* entry = FindEntry(spec.name);
+  if (entry == nullptr || entry->implementations.candidates == nullptr || !CheckStorageTypes(spec).ok()) return {};
+  return entry->implementations.candidates(spec, options);
+}
+
+bool MayGroup(std::string_view name) {
+  const Registry::Entry* entry = FindEntry(name);
+  return entry != nullptr && entry->group != nullptr;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const KernelSpec> specs) {
+  if (specs.empty()) return absl::InvalidArgumentError("a group kernel needs at least one operation, got none");
+  if (!MayGroup(specs[0].name)) {
+    return absl::UnimplementedError(absl::StrCat("mpc.", specs[0].name, " has no CPU kernel for several operations"));
+  }
+  for (const KernelSpec& spec : specs) {
+    if (absl::Status status = CheckStorageTypes(spec); !status.ok()) return status;
+  }
+  return FindEntry(specs[0].name)->group(specs);
 }
 
 std::vector<std::string_view> KernelNames() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,13 @@ namespace mpc::cpu {
 
 using Factory = absl::StatusOr<std::unique_ptr<Kernel>> (*)(const KernelSpec&);
 
+/// Of an operation with several implementations: what CreateKernel and CandidateChoices do.
+struct Implementations {
+  absl::StatusOr<std::unique_ptr<Kernel>> (*create)(const KernelSpec&, const KernelOptions&) = nullptr;
+  std::vector<std::string> (*candidates)(const KernelSpec&, const KernelOptions&) = nullptr;
+};
+using GroupFactory = absl::StatusOr<std::unique_ptr<Kernel>> (*)(absl::Span<const KernelSpec>);
+
 /// Output `output` may occupy the storage of input `input` where both have one spec.
 struct AliasRule {
   std::size_t output = 0;
@@ -25,14 +33,22 @@ struct AliasRule {
 class Registry {
  public:
   struct Entry {
-    Factory factory = nullptr;
+    Factory factory = nullptr;        ///< null where there are several implementations
+    Implementations implementations;  ///< null where there is one
+    GroupFactory group = nullptr;     ///< several instructions in one parallel region
     std::vector<AliasRule> aliases;
   };
 
   /// `name` is a string literal: the mnemonic without "mpc.".
   void Add(std::string_view name, Factory factory, std::vector<AliasRule> aliases = {}) {
-    entries_[name] = Entry{factory, std::move(aliases)};
+    Entry& entry = entries_[name];
+    entry.factory = factory;
+    entry.aliases = std::move(aliases);
   }
+  void Add(std::string_view name, const Implementations& implementations) {
+    entries_[name].implementations = implementations;
+  }
+  void AddGroup(std::string_view name, GroupFactory factory) { entries_[name].group = factory; }
   const std::map<std::string_view, Entry>& entries() const { return entries_; }
 
  private:
@@ -72,6 +88,9 @@ void RegisterConvTranspose2d(Registry& registry);
 void RegisterBatchMatmul(Registry& registry);  ///< onednn_batch_matmul.cc
 void RegisterConv2d(Registry& registry);       ///< onednn_conv2d.cc
 void RegisterMatmul(Registry& registry);       ///< onednn_matmul.cc
+
+/// `kernel` with its name among several implementations.
+std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string choice);
 
 /// UNIMPLEMENTED, naming the operation with the types of its operands and results.
 absl::Status UnsupportedTypes(const KernelSpec& spec);

@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/kernel.h"
+#include "kernels/kernel_key.h"
 #include "runtime/cpu/cpu_executable.h"
 #include "runtime/cpu/cpu_features.h"
+#include "runtime/cpu/kernel_timing.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
@@ -30,13 +32,33 @@ absl::Status CheckFeatures(const Program& program) {
 }  // namespace
 
 absl::StatusOr<InstructionPlan> CpuDevice::Plan(const Program& program, const Instruction& instruction,
-                                                const PlanOptions&) const {
+                                                const PlanOptions& options) const {
   if (IsGenerated(instruction.kernel)) return InstructionPlan{instruction.workspace_bytes, {}};
   absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, instruction);
   if (!spec.ok()) return spec.status();
-  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(*spec);
+  const std::string key = KernelKey(*spec);
+  cpu::KernelOptions making{ChoiceFor(program, key), options.allow_winograd};
+  const bool measures = options.tune || !options.choice_cache.empty();
+  const bool keeps = measures || options.allow_winograd || !making.choice.empty();
+  InstructionPlan plan;
+  if (measures && making.choice.empty()) {
+    const std::string conditions =
+        absl::StrCat(key, " on ", MeasuredOn(), options.allow_winograd ? ", Winograd allowed" : "");
+    absl::StatusOr<MeasuredChoice> measured =
+        tuner_.Choose(conditions, cpu::CandidateChoices(*spec, making), options,
+                      [&](const std::string& choice) -> absl::StatusOr<double> {
+                        const auto kernel = cpu::CreateKernel(*spec, {.choice = choice});
+                        return kernel.ok() ? TimeKernel(*spec, **kernel) : kernel.status();
+                      });
+    if (!measured.ok()) return measured.status();
+    making.choice = std::move(measured->choice);
+    plan.times = std::move(measured->times);
+  }
+  const absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(*spec, making);
   if (!kernel.ok()) return kernel.status();
-  return InstructionPlan{(*kernel)->workspace_bytes(), {}};
+  plan.workspace_bytes = (*kernel)->workspace_bytes();
+  if (std::string made = (*kernel)->choice(); keeps && !made.empty()) plan.choice = {key, std::move(made)};
+  return plan;
 }
 
 bool CpuDevice::MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const {

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/executable.h"
+#include "runtime/kernel_tuner.h"
 
 namespace mpc::runtime {
 
@@ -14,12 +15,17 @@ class CpuDevice : public Device {
  public:
   std::string_view name() const override { return "cpu"; }
 
-  /// Creates the kernel to ask it: the answer holds for the thread count at the time of the call.
+  /// Creates the kernel to ask it: the answer holds for the thread count at the time of the call. Where rules choose
+  /// and none of `options` changes them, the choice is not kept in the Program: rules give it again.
   absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
                                        const PlanOptions& options = {}) const override;
+  absl::Status EndPlanning(const PlanOptions& options) const override { return tuner_.WriteCache(options); }
   bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override;
   absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program, const StateStore& state,
                                                    const LoadOptions& options = {}) const override;
+
+ private:
+  mutable KernelTuner tuner_;
 };
 
 }  // namespace mpc::runtime

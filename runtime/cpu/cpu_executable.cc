@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/kernel_key.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
@@ -50,15 +51,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
   absl::StatusOr<HostCode> code = HostCode::Load(plan);
   if (!code.ok()) return code.status();
   executable->code_ = *std::move(code);
-  for (std::size_t position = 0; position < plan.instructions.size(); ++position) {
-    absl::Status status = CheckOverlaps(plan, position, cpu::MayAlias);
-    if (status.ok()) {
-      absl::StatusOr<Call> call = executable->MakeCall(plan.instructions[position]);
-      status = call.status();
-      if (call.ok()) executable->calls_.push_back(*std::move(call));
-    }
-    if (!status.ok()) return At(DescribeInstruction(plan, position), status);
-  }
+  if (absl::Status status = executable->AddCalls(); !status.ok()) return status;
   if (absl::Status status = executable->AddRefreshes(); !status.ok()) return status;
   for (const StateCopy& copy : plan.state_copies) {
     if (executable->Address(copy.from) == executable->Address(copy.to)) continue;
@@ -96,8 +89,12 @@ std::byte* CpuExecutable::Address(ValueId id) {
 absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeCall(const Instruction& instruction) {
   absl::StatusOr<KernelSpec> spec = MakeKernelSpec(*program_, instruction);
   if (!spec.ok()) return spec.status();
-  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel =
-      IsGenerated(instruction.kernel) ? code_.CreateKernel(instruction) : cpu::CreateKernel(*spec);
+  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel;
+  if (IsGenerated(instruction.kernel)) {
+    kernel = code_.CreateKernel(instruction);
+  } else {
+    kernel = cpu::CreateKernel(*spec, {.choice = ChoiceFor(*program_, KernelKey(*spec))});
+  }
   if (!kernel.ok()) return kernel.status();
   if ((*kernel)->workspace_bytes() > instruction.workspace_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -106,10 +103,51 @@ absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeCall(const Instruction& i
   }
   Call call;
   call.kernel = *std::move(kernel);
-  for (ValueId id : instruction.inputs) call.inputs.push_back(Address(id));
-  for (ValueId id : instruction.outputs) call.outputs.push_back(id == kNoValue ? nullptr : Address(id));
+  AddOperands(instruction, call);
   call.workspace = arena_.data() + instruction.workspace_offset;
   return call;
+}
+
+void CpuExecutable::AddOperands(const Instruction& instruction, Call& call) {
+  for (ValueId id : instruction.inputs) call.inputs.push_back(Address(id));
+  for (ValueId id : instruction.outputs) call.outputs.push_back(id == kNoValue ? nullptr : Address(id));
+}
+
+absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeGroup(const InstructionRange& range) {
+  std::vector<KernelSpec> specs;
+  Call call;
+  for (std::size_t i = range.first; i < range.first + range.count; ++i) {
+    absl::StatusOr<KernelSpec> spec = MakeKernelSpec(*program_, program_->instructions[i]);
+    if (!spec.ok()) return spec.status();
+    specs.push_back(*std::move(spec));
+    AddOperands(program_->instructions[i], call);
+  }
+  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateGroupKernel(specs);
+  if (!kernel.ok()) return kernel.status();
+  call.kernel = *std::move(kernel);
+  call.instruction = range.first;
+  return call;
+}
+
+absl::Status CpuExecutable::AddCalls() {
+  for (const InstructionRange& range : GroupInstructions(*program_, cpu::MayGroup)) {
+    const std::size_t end = range.first + range.count;
+    for (std::size_t i = range.first; i < end; ++i) {
+      const absl::Status status = CheckOverlaps(*program_, i, cpu::MayAlias);
+      if (!status.ok()) return At(DescribeInstruction(*program_, i), status);
+    }
+    if (range.count > 1) {
+      absl::StatusOr<Call> group = MakeGroup(range);
+      if (!group.ok()) return At(DescribeInstruction(*program_, range.first), group.status());
+      calls_.push_back(*std::move(group));
+      continue;
+    }
+    absl::StatusOr<Call> call = MakeCall(program_->instructions[range.first]);
+    if (!call.ok()) return At(DescribeInstruction(*program_, range.first), call.status());
+    call->instruction = range.first;
+    calls_.push_back(*std::move(call));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CpuExecutable::AddRefreshes() {
@@ -173,7 +211,7 @@ absl::StatusOr<std::vector<InstructionTime>> CpuExecutable::RunTimed(StepInputs 
   for (const Call& call : calls_) {
     const double begin = since_start();
     call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace});
-    times.push_back({times.size(), begin, since_start() - begin});
+    times.push_back({call.instruction, begin, since_start() - begin});
   }
   Finish();
   return times;

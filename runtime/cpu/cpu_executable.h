@@ -13,6 +13,7 @@
 #include "runtime/aligned_buffer.h"
 #include "runtime/cpu/generated_kernel.h"
 #include "runtime/executable.h"
+#include "runtime/step_groups.h"
 
 namespace mpc::runtime {
 
@@ -33,11 +34,13 @@ class CpuExecutable : public Executable {
   const Program& program() const override { return *program_; }
 
  private:
+  /// One kernel: an instruction, or several that share a parallel region.
   struct Call {
     std::unique_ptr<cpu::Kernel> kernel;
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
     void* workspace = nullptr;
+    std::size_t instruction = 0;  ///< the first one
   };
   struct Copy {
     const std::byte* from;
@@ -59,6 +62,9 @@ class CpuExecutable : public Executable {
 
   std::byte* Address(ValueId id);
   absl::StatusOr<Call> MakeCall(const Instruction& instruction);
+  absl::StatusOr<Call> MakeGroup(const InstructionRange& range);
+  void AddOperands(const Instruction& instruction, Call& call);
+  absl::Status AddCalls();
   absl::Status AddRefreshes();
   void RefreshStaleState();
   /// What comes before and after the instructions of a step.

@@ -1,13 +1,15 @@
 #include "runtime/cuda/cuda_device.h"
 
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cuda_context.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/cuda/device_step.h"
 #include "runtime/cuda/generated_kernel.h"
-#include "runtime/cuda/kernel_tuner.h"
+#include "runtime/cuda/kernel_timing.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
@@ -71,9 +73,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(CudaApi& api, const
   device->kernels_.target = {properties->compute_capability, properties->multiprocessors};
   device->kernels_.use_libraries = options.use_libraries;
   device->kernels_.handles = device->context_->handles();
-  device->tuner_ = std::make_shared<KernelTuner>(
-      device->context_, absl::StrCat(properties->name, " with ", properties->multiprocessors, " multiprocessors, ",
-                                     options.use_libraries ? api.LibraryVersions() : "no libraries"));
+  device->measured_on_ = absl::StrCat(properties->name, " with ", properties->multiprocessors, " multiprocessors, ",
+                                      options.use_libraries ? api.LibraryVersions() : "no libraries");
   return device;
 }
 
@@ -100,15 +101,28 @@ cuda::KernelContext CudaDevice::KernelsOf(bool allow_tf32) const {
   return kernels;
 }
 
-absl::StatusOr<std::string> CudaDevice::Choose(const Program& program, const KernelSpec& spec,
-                                               const cuda::KernelContext& kernels, const PlanOptions& options) const {
-  std::string choice = ChoiceFor(program, spec);
-  if (!choice.empty() || (!options.tune && options.choice_cache.empty())) return choice;
-  if (tuner_ == nullptr) {
+absl::StatusOr<MeasuredChoice> CudaDevice::Choose(const Program& program, const KernelSpec& spec,
+                                                  const cuda::KernelContext& kernels,
+                                                  const PlanOptions& options) const {
+  const std::string key = cuda::ChoiceKey(spec);
+  MeasuredChoice choice{ChoiceFor(program, key), ""};
+  if (!choice.choice.empty() || (!options.tune && options.choice_cache.empty())) return choice;
+  if (context_ == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("kernels are timed, and choices cached, for a GPU that is here; this is ", description_));
   }
-  return tuner_->Choose(spec, kernels, options);
+  const absl::StatusOr<std::vector<std::string>> candidates = cuda::CandidateChoices(spec, kernels);
+  if (!candidates.ok()) return candidates.status();
+  const std::string conditions = absl::StrCat(key, " on ", measured_on_, kernels.allow_tf32 ? ", TF32" : "",
+                                              ", workspaces up to ", kernels.workspace_cap);
+  return tuner_.Choose(conditions, *candidates, options, [&](const std::string& name) -> absl::StatusOr<double> {
+    const std::lock_guard<std::mutex> device_lock(context_->mutex());
+    cuda::KernelContext chosen = kernels;
+    chosen.choice = name;
+    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(spec, chosen);
+    if (!kernel.ok()) return kernel.status();
+    return TimeKernel(*context_, spec, **kernel);
+  });
 }
 
 absl::StatusOr<InstructionPlan> CudaDevice::Plan(const Program& program, const Instruction& instruction,
@@ -117,20 +131,19 @@ absl::StatusOr<InstructionPlan> CudaDevice::Plan(const Program& program, const I
   absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, instruction);
   if (!spec.ok()) return spec.status();
   cuda::KernelContext kernels = KernelsOf(options.allow_tf32 || program.allow_tf32);
-  absl::StatusOr<std::string> choice = Choose(program, *spec, kernels, options);
+  const absl::StatusOr<MeasuredChoice> choice = Choose(program, *spec, kernels, options);
   if (!choice.ok()) return choice.status();
-  kernels.choice = *std::move(choice);
+  kernels.choice = choice->choice;
   absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(*spec, kernels);
   if (!kernel.ok()) return kernel.status();
   InstructionPlan plan;
   plan.workspace_bytes = (*kernel)->workspace_bytes();
   if (std::string made = (*kernel)->choice(); !made.empty()) plan.choice = {cuda::ChoiceKey(*spec), std::move(made)};
+  plan.times = choice->times;
   return plan;
 }
 
-absl::Status CudaDevice::EndPlanning(const PlanOptions& options) const {
-  return tuner_ == nullptr ? absl::OkStatus() : tuner_->WriteCache(options);
-}
+absl::Status CudaDevice::EndPlanning(const PlanOptions& options) const { return tuner_.WriteCache(options); }
 
 bool CudaDevice::MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const {
   return cuda::MayAlias(kernel, output, input);

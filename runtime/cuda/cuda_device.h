@@ -9,11 +9,11 @@
 #include "kernels/cuda/kernel.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/executable.h"
+#include "runtime/kernel_tuner.h"
 
 namespace mpc::runtime {
 
 class CudaContext;
-class KernelTuner;
 
 struct CudaDeviceOptions {
   /// False: own kernels only. What the emulation needs.
@@ -44,15 +44,16 @@ class CudaDevice : public Device {
   CudaDevice() = default;
 
   cuda::KernelContext KernelsOf(bool allow_tf32) const;
-  /// What was chosen for `spec`: by `program` already, by the cache, by timing; empty: leave it to the heuristics.
-  absl::StatusOr<std::string> Choose(const Program& program, const KernelSpec& spec, const cuda::KernelContext& kernels,
-                                     const PlanOptions& options) const;
+  /// What was chosen for `spec`: by `program` already, by the cache, by timing; no choice: leave it to the heuristics.
+  absl::StatusOr<MeasuredChoice> Choose(const Program& program, const KernelSpec& spec,
+                                        const cuda::KernelContext& kernels, const PlanOptions& options) const;
 
   std::string arch_;
   std::string description_;               ///< "NVIDIA H200 (sm_90)"
+  std::string measured_on_;               ///< the GPU and the versions of the libraries: what measurements depend on
   std::shared_ptr<CudaContext> context_;  ///< null: only compiled for
-  std::shared_ptr<KernelTuner> tuner_;    ///< null: only compiled for
-  cuda::KernelContext kernels_;           ///< without a choice
+  mutable KernelTuner tuner_;
+  cuda::KernelContext kernels_;  ///< without a choice
 };
 
 }  // namespace mpc::runtime

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/cuda/step_groups.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
+#include "runtime/step_groups.h"
 
 namespace mpc::runtime {
 
@@ -21,14 +21,6 @@ void* DeviceAddresses::Of(const Value& value) const {
       return constants + value.offset;
   }
   return nullptr;
-}
-
-std::string ChoiceFor(const Program& program, const KernelSpec& spec) {
-  if (program.choices.empty()) return "";
-  const std::string key = cuda::ChoiceKey(spec);
-  const auto found = std::find_if(program.choices.begin(), program.choices.end(),
-                                  [&key](const auto& choice) { return choice.first == key; });
-  return found == program.choices.end() ? "" : found->second;
 }
 
 absl::StatusOr<std::unique_ptr<DeviceStep>> DeviceStep::Create(CudaApi& api, const Program& program,
@@ -46,7 +38,7 @@ absl::StatusOr<std::unique_ptr<DeviceStep>> DeviceStep::Create(CudaApi& api, con
 }
 
 absl::Status DeviceStep::AddCalls(const cuda::KernelContext& context) {
-  for (const InstructionRange& range : GroupInstructions(program_)) {
+  for (const InstructionRange& range : GroupInstructions(program_, cuda::MayGroup)) {
     for (std::size_t i = range.first; i < range.first + range.count; ++i) {
       const absl::Status status = CheckOverlaps(program_, i, cuda::MayAlias);
       if (!status.ok()) return At(DescribeInstruction(program_, i), status);
@@ -83,7 +75,7 @@ absl::StatusOr<DeviceStep::Call> DeviceStep::MakeCall(const Instruction& instruc
   if (IsGenerated(instruction.kernel)) {
     kernel = code_.CreateKernel(instruction);
   } else {
-    context.choice = ChoiceFor(program_, *spec);
+    context.choice = ChoiceFor(program_, cuda::ChoiceKey(*spec));
     kernel = cuda::CreateKernel(*spec, context);
   }
   if (!kernel.ok()) return kernel.status();

@@ -82,7 +82,4 @@ class DeviceStep {
   std::size_t extra_bytes_ = 0;
 };
 
-/// The choice that `program` made for `spec`; empty where it made none.
-std::string ChoiceFor(const Program& program, const KernelSpec& spec);
-
 }  // namespace mpc::runtime

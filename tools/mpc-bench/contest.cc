@@ -32,7 +32,9 @@ std::vector<std::string> OwnCommand(const BenchOptions& row) {
   if (!row.loss_scale.empty()) command.push_back(absl::StrCat("--loss-scale=", row.loss_scale));
   if (!row.graph.empty()) command.push_back(absl::StrCat("--graph=", row.graph));
   command.push_back(absl::StrCat("--fusion=", row.fuses() ? "true" : "false"));
+  if (row.memory_budget > 0) command.push_back(absl::StrCat("--memory-budget=", row.memory_budget));
   if (row.allow_tf32) command.emplace_back("--allow-tf32");
+  if (row.allow_winograd) command.emplace_back("--allow-winograd");
   if (row.tune) command.emplace_back("--tune");
   if (row.choice_cache.has_value()) command.push_back(absl::StrCat("--choice-cache=", *row.choice_cache));
   return command;

@@ -77,7 +77,10 @@ absl::StatusOr<double> LossOfLastStep(const runtime::Executable& step) {
 }
 
 std::string SettingsOf(const BenchOptions& options) {
-  if (options.device == "cpu") return options.fuses() ? "fused regions" : "";
+  if (options.device == "cpu") {
+    return absl::StrCat(options.fuses() ? "fused regions" : "unfused", options.tune ? ", tuned" : "",
+                        options.allow_winograd ? ", Winograd" : "");
+  }
   return absl::StrCat("graph ", options.graph.empty() ? "on" : options.graph, ", ", options.steps_per_launch,
                       options.steps_per_launch == 1 ? " step" : " steps", " a launch, ",
                       options.tune ? "tuned" : "heuristic choices", ", TF32 ", options.allow_tf32 ? "on" : "off");

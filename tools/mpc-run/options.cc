@@ -42,8 +42,8 @@ FlagSet MakeFlags(RunOptions& options) {
                });
   flags.Integer("steps-per-launch", 1, kMostStepsPerLaunch, "cuda: training steps that one graph launch makes.",
                 &options.steps_per_launch);
-  flags.Switch("tune", "cuda: kernels are chosen anew, by timing them here.", &options.tune);
-  flags.Text("choice-cache", "FILE", "cuda: kernels are chosen anew, from what earlier runs of --tune wrote there.",
+  flags.Switch("tune", "Kernels are chosen anew, by timing them here.", &options.tune);
+  flags.Text("choice-cache", "FILE", "Kernels are chosen anew, from what earlier runs of --tune wrote there.",
              &options.choice_cache);
   flags.Integer("seed", 0, kNoLimit, "Of initial values, random operations and row order. Default: the file's.",
                 &options.seed);

@@ -131,9 +131,7 @@ absl::Status Session::CheckDevice() const {
         options_.device, "\"; `mpc-train --emit` with --device=", options_.device, " makes a file for that"));
   }
   const std::vector<std::pair<bool, const char*>> of_cuda = {{options_.graph.has_value(), "--graph"},
-                                                             {options_.steps_per_launch > 1, "--steps-per-launch"},
-                                                             {options_.tune, "--tune"},
-                                                             {!options_.choice_cache.empty(), "--choice-cache"}};
+                                                             {options_.steps_per_launch > 1, "--steps-per-launch"}};
   for (const auto& [given, flag] : of_cuda) {
     if (!given || first.device != "cpu") continue;
     return absl::InvalidArgumentError(
@@ -157,8 +155,13 @@ absl::StatusOr<std::unique_ptr<runtime::Executable>> Session::Load(std::string_v
   };
   auto chosen = std::make_shared<runtime::Program>(*program);
   if (options_.tune || !options_.choice_cache.empty()) {
-    const runtime::PlanOptions plan{
-        .tune = options_.tune, .choice_cache = options_.choice_cache, .allow_tf32 = program->allow_tf32};
+    // What the Program's maker allowed stays allowed.
+    const bool winograd = std::any_of(program->choices.begin(), program->choices.end(),
+                                      [](const auto& choice) { return choice.second == "f32 winograd"; });
+    const runtime::PlanOptions plan{.tune = options_.tune,
+                                    .choice_cache = options_.choice_cache,
+                                    .allow_tf32 = program->allow_tf32,
+                                    .allow_winograd = winograd};
     if (absl::Status status = runtime::ChooseKernels(*device_, plan, *chosen); !status.ok()) return at_file(status);
   }
   absl::StatusOr<std::unique_ptr<runtime::Executable>> executable = device_->Load(std::move(chosen), state_, load);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "runtime/executable.h"
+#include "tools/support/byte_size.h"
 
 namespace mpc::tools {
 
@@ -13,6 +14,15 @@ void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
   flags.Text("device", "cpu|cuda", "Where to run.", &options.device);
   flags.Switch("fusion", "Computes neighbouring operations in one generated kernel. Default: on the CPU.",
                &options.fusion);
+  flags.Custom(
+      "memory-budget", "BYTES",
+      "What a step may plan for arena and state (1GiB, 512MiB): values are computed again in the backward pass "
+      "until it fits. Default: no limit.",
+      /*is_switch=*/false, [&options](const std::string& value) {
+        absl::StatusOr<std::int64_t> bytes = ParseByteSize(value);
+        if (bytes.ok()) options.memory_budget = *bytes;
+        return bytes.status();
+      });
   flags.Custom("graph", "on|off",
                "cuda: replays a step as one graph, or starts its kernels one by one; the same bits. Default on.",
                /*is_switch=*/false, [&options](const std::string& value) {
@@ -26,10 +36,14 @@ void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
                 "cuda: steps that one graph holds; for networks whose steps are shorter than a launch. The same bits.",
                 &options.steps_per_launch);
   flags.Switch("allow-tf32", "cuda: f32 products on tensor cores, with 10 bits of mantissa.", &options.allow_tf32);
-  flags.Switch("tune", "cuda: chooses kernels by timing them, not by the libraries' heuristics.", &options.tune);
+  flags.Switch("allow-winograd",
+               "cpu: f32 convolutions with 3x3 windows by Winograd's algorithm, which is faster and rounds more.",
+               &options.allow_winograd);
+  flags.Switch("tune", "Chooses kernels by timing them, not by rules and the libraries' heuristics.", &options.tune);
   flags.Custom(
       "choice-cache", "FILE",
-      "cuda: kernel choices of earlier runs, read and written; empty: none. Default: in the user's cache folder.",
+      "Kernel choices of earlier runs, read and written; empty: none. Default: in the user's cache folder, on the CPU "
+      "with --tune alone.",
       /*is_switch=*/false, [&options](const std::string& value) {
         options.choice_cache = value;
         return absl::OkStatus();
@@ -58,13 +72,16 @@ ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
   context.device = options.device;
   context.num_threads = static_cast<int>(threads);
   context.fusion = options.fusion;
+  context.memory_budget = options.memory_budget;
   context.arch = options.arch;
   if (!options.graph.empty()) context.graph = options.graph == "on";
   context.steps_per_launch = static_cast<int>(options.steps_per_launch);
   context.allow_tf32 = options.allow_tf32;
+  context.allow_winograd = options.allow_winograd;
   context.tune = options.tune;
-  // Choices are measured on a GPU that is here, not on one that is only compiled for.
-  const bool measures = options.device == "cuda" && options.arch.empty();
+  // Choices are measured on a GPU that is here, not on one that is only compiled for. On the CPU what was measured once
+  // does not change what a command computes that does not ask for it.
+  const bool measures = (options.device == "cuda" && options.arch.empty()) || (options.device == "cpu" && options.tune);
   context.choice_cache = options.choice_cache.value_or(measures ? UserChoiceCache() : "");
   return context;
 }
@@ -81,6 +98,7 @@ absl::Status CheckDeviceFlags(const DeviceOptions& options) {
                                                                        {"arch = ", "--arch="},
                                                                        {"graph = ", "--graph="},
                                                                        {"allow_tf32 = true", "--allow-tf32"},
+                                                                       {"allow_winograd = true", "--allow-winograd"},
                                                                        {"tune = true", "--tune"},
                                                                        {"choice_cache = ", "--choice-cache="}});
     return absl::Status(status.code(), message);

@@ -15,16 +15,19 @@ struct DeviceOptions {
   std::string device = "cpu";
   std::optional<bool> fusion;  ///< left out: the device's default
   bool fuses() const { return fusion.value_or(FusesByDefault(device)); }
-  std::string arch;   ///< to compile for without the device: "sm_90"
-  std::string graph;  ///< "on", "off"; empty: not given
+  std::int64_t memory_budget = 0;  ///< bytes of arena and state; 0: none
+  std::string arch;                ///< to compile for without the device: "sm_90"
+  std::string graph;               ///< "on", "off"; empty: not given
   std::int64_t steps_per_launch = 1;
   bool allow_tf32 = false;
+  bool allow_winograd = false;
   bool tune = false;
-  /// File of kernel choices; empty: none. Not given: the user's, on device "cuda".
+  /// File of kernel choices; empty: none. Not given: the user's, on device "cuda" or with `tune`.
   std::optional<std::string> choice_cache;
 };
 
-/// --device, --fusion, --graph, --steps-per-launch, --allow-tf32, --tune, --choice-cache.
+/// --device, --fusion, --memory-budget, --graph, --steps-per-launch, --allow-tf32, --allow-winograd, --tune,
+/// --choice-cache.
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options);
 
 /// What they ask of SetContext.

@@ -1,23 +1,15 @@
-#include "runtime/cuda/kernel_tuner.h"
+#include "runtime/cuda/kernel_timing.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
-#include <limits>
-#include <utility>
+#include <memory>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/cuda/handles.h"
 #include "runtime/cuda/stream_queue.h"
+#include "runtime/kernel_tuner.h"
 
 namespace mpc::runtime {
 namespace {
-
-constexpr int kRounds = 3;
-constexpr double kRoundMicroseconds = 2000;
-constexpr int kMostRunsARound = 20;
-constexpr std::chrono::seconds kBetweenWrites{5};
 
 /// Operands of one kernel, filled.
 struct Operands {
@@ -106,66 +98,7 @@ absl::StatusOr<double> TimeKernel(CudaContext& context, const KernelSpec& spec, 
   if (status.ok()) status = Keep(api, api.CreateEvent(true), begin);
   if (status.ok()) status = Keep(api, api.CreateEvent(true), end);
   if (!status.ok()) return status;
-  // The first run loads code, the second says how many make a round.
-  absl::StatusOr<double> once = TimeRuns(context, kernel, operands, 1, begin, end);
-  if (once.ok()) once = TimeRuns(context, kernel, operands, 1, begin, end);
-  if (!once.ok()) return once;
-  const int runs =
-      static_cast<int>(std::clamp(kRoundMicroseconds / std::max(*once, 1.0), 1.0, double{kMostRunsARound}));
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
-    const absl::StatusOr<double> time = TimeRuns(context, kernel, operands, runs, begin, end);
-    if (!time.ok()) return time;
-    best = std::min(best, *time / runs);
-  }
-  return best;
-}
-
-std::string FastestChoice(CudaContext& context, const KernelSpec& spec, absl::Span<const std::string> choices,
-                          const KernelFactory& create) {
-  std::string fastest;
-  double best = std::numeric_limits<double>::infinity();
-  for (const std::string& choice : choices) {
-    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = create(choice);
-    if (!kernel.ok()) continue;
-    const absl::StatusOr<double> time = TimeKernel(context, spec, **kernel);
-    if (!time.ok() || *time >= best) continue;
-    best = *time;
-    fastest = choice;
-  }
-  return fastest;
-}
-
-absl::StatusOr<std::string> KernelTuner::Choose(const KernelSpec& spec, const cuda::KernelContext& kernels,
-                                                const PlanOptions& options) {
-  const absl::StatusOr<std::vector<std::string>> candidates = cuda::CandidateChoices(spec, kernels);
-  if (!candidates.ok()) return candidates.status();
-  if (candidates->size() < 2) return "";
-  const std::string key = absl::StrCat(cuda::ChoiceKey(spec), " on ", device_, kernels.allow_tf32 ? ", TF32" : "",
-                                       ", workspaces up to ", kernels.workspace_cap);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  ChoiceCache& cache = CacheOf(options);
-  // A choice that the libraries no longer offer is no choice.
-  std::string choice = cache.Find(key);
-  if (std::find(candidates->begin(), candidates->end(), choice) != candidates->end()) return choice;
-  if (!options.tune) return "";
-  {
-    const std::lock_guard<std::mutex> device_lock(context_->mutex());
-    choice = FastestChoice(*context_, spec, *candidates, [&](const std::string& candidate) {
-      cuda::KernelContext chosen = kernels;
-      chosen.choice = candidate;
-      return cuda::CreateKernel(spec, chosen);
-    });
-  }
-  if (choice.empty()) return "";
-  cache.Set(key, choice);
-  if (absl::Status status = cache.WriteEvery(kBetweenWrites); !status.ok()) return status;
-  return choice;
-}
-
-absl::Status KernelTuner::WriteCache(const PlanOptions& options) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return CacheOf(options).Write();
+  return TimeOfOneRun([&](int runs) { return TimeRuns(context, kernel, operands, runs, begin, end); });
 }
 
 }  // namespace mpc::runtime

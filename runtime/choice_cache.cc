@@ -1,4 +1,4 @@
-#include "runtime/cuda/choice_cache.h"
+#include "runtime/choice_cache.h"
 
 #include <cstdint>
 #include <string_view>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "runtime/atomic_file.h"
 #include "runtime/checksum.h"
 #include "runtime/file_content.h"
@@ -13,7 +14,7 @@
 namespace mpc::runtime {
 namespace {
 
-constexpr std::string_view kHeader = "mpc kernel choices 1 ";
+constexpr std::string_view kHeader = "mpc kernel choices 2 ";
 
 std::string ChecksumOf(const std::string& body) {
   Checksum checksum;
@@ -22,8 +23,8 @@ std::string ChecksumOf(const std::string& body) {
 }
 
 /// The choices in the file at `path`; none where it cannot be read or does not match its checksum.
-std::map<std::string, std::string> ReadChoices(const std::string& path) {
-  std::map<std::string, std::string> choices;
+std::map<std::string, MeasuredChoice> ReadChoices(const std::string& path) {
+  std::map<std::string, MeasuredChoice> choices;
   const absl::StatusOr<std::vector<std::uint8_t>> content = ReadFileContent(path);
   if (!content.ok()) return choices;
   const std::string text(content->begin(), content->end());
@@ -33,9 +34,10 @@ std::map<std::string, std::string> ReadChoices(const std::string& path) {
   if (text.substr(kHeader.size(), header_end - kHeader.size()) != ChecksumOf(body)) return choices;
   for (std::size_t begin = 0; begin < body.size();) {
     const std::size_t end = body.find('\n', begin);
-    const std::size_t tab = body.find('\t', begin);
-    if (end == std::string::npos || tab == std::string::npos || tab > end) break;
-    choices[body.substr(begin, tab - begin)] = body.substr(tab + 1, end - tab - 1);
+    if (end == std::string::npos) break;
+    const std::vector<std::string> fields = absl::StrSplit(body.substr(begin, end - begin), '\t');
+    if (fields.size() != 3) break;
+    choices[fields[0]] = {fields[1], fields[2]};
     begin = end + 1;
   }
   return choices;
@@ -47,13 +49,13 @@ ChoiceCache::ChoiceCache(std::string path) : path_(std::move(path)) {
   if (!path_.empty()) choices_ = ReadChoices(path_);
 }
 
-std::string ChoiceCache::Find(const std::string& key) const {
+MeasuredChoice ChoiceCache::Find(const std::string& key) const {
   const auto found = choices_.find(key);
-  return found == choices_.end() ? "" : found->second;
+  return found == choices_.end() ? MeasuredChoice() : found->second;
 }
 
-void ChoiceCache::Set(const std::string& key, const std::string& choice) {
-  choices_[key] = choice;
+void ChoiceCache::Set(const std::string& key, MeasuredChoice choice) {
+  choices_[key] = std::move(choice);
   changed_ = true;
 }
 
@@ -65,7 +67,7 @@ absl::Status ChoiceCache::Write() {
   if (path_.empty() || !changed_) return absl::OkStatus();
   choices_.merge(ReadChoices(path_));
   std::string body;
-  for (const auto& [key, choice] : choices_) absl::StrAppend(&body, key, "\t", choice, "\n");
+  for (const auto& [key, choice] : choices_) absl::StrAppend(&body, key, "\t", choice.choice, "\t", choice.times, "\n");
   const std::string text = absl::StrCat(std::string(kHeader), ChecksumOf(body), "\n", body);
   const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
   if (absl::Status status = WriteFileAtomically(path_, {bytes}); !status.ok()) return status;

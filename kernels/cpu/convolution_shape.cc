@@ -1,0 +1,69 @@
+#include "kernels/cpu/convolution_shape.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/window.h"
+
+namespace mpc::cpu {
+
+using dnnl::memory;
+
+bool ConvolutionShape::SuitsWinograd() const {
+  const bool slides_by_one = strides == memory::dims{1, 1} && dilations == memory::dims{0, 0};
+  const bool is_3x3 = weight.size() == 4 && weight[2] == 3 && weight[3] == 3;
+  return is_3x3 && slides_by_one && x[1] >= 32 && y[1] >= 32;
+}
+
+bool ConvolutionShape::IsProduct() const {
+  const memory::dims none{0, 0};
+  const bool is_1x1 = weight.size() == 4 && weight[2] == 1 && weight[3] == 1;
+  return is_1x1 && stored_layout == FormatTag::nhwc && strides == memory::dims{1, 1} && pad_begin == none &&
+         pad_end == none;
+}
+
+bool ConvolutionShape::IsDeep() const { return weight.size() == 4 && x[1] >= 256 && y[2] * y[3] <= 64; }
+
+absl::StatusOr<ConvolutionShape> ConvolutionShape::Of(const KernelSpec& spec, const Shape& x, const Shape& weight,
+                                                      const Shape& y) {
+  const std::string format = spec.attributes.GetString("data_format", "NCHW");
+  const std::int64_t groups = spec.attributes.GetInt("groups", 1);
+  const auto invalid = [&](absl::string_view problem) {
+    return absl::InvalidArgumentError(absl::StrCat(spec.name, ": ", problem, "; x is ", ShapeToString(x), " (", format,
+                                                   "), weight ", ShapeToString(weight), ", y ", ShapeToString(y),
+                                                   ", groups ", groups));
+  };
+  if (format != "NCHW" && format != "NHWC") return invalid("data_format is \"NCHW\" or \"NHWC\"");
+  if (x.size() != 4 || weight.size() != 4 || y.size() != 4) return invalid("x, weight and y have rank 4");
+  const ImageAxes axes = AxesOf(format);
+  const std::int64_t batch = x[axes.batch];
+  const std::int64_t in_channels = x[axes.channel];
+  const std::int64_t out_channels = weight[0];
+  if (batch < 1 || in_channels < 1 || out_channels < 1 || groups < 1) return invalid("every extent is at least 1");
+  if (in_channels % groups != 0 || out_channels % groups != 0 || weight[1] != in_channels / groups) {
+    return invalid("weight is [O, C / groups, kh, kw] with groups dividing O and C");
+  }
+  absl::StatusOr<Window> window =
+      ResolveWindow(spec.attributes, {x[axes.height], x[axes.width]}, {weight[2], weight[3]});
+  if (!window.ok()) return invalid(window.status().message());
+  if (y[axes.batch] != batch || y[axes.channel] != out_channels || y[axes.height] != window->output[0] ||
+      y[axes.width] != window->output[1]) {
+    return invalid(absl::StrCat("y has ", out_channels, " channels of ", window->output[0], "x", window->output[1]));
+  }
+  ConvolutionShape shape;
+  shape.x = {batch, in_channels, window->input[0], window->input[1]};
+  shape.y = {batch, out_channels, window->output[0], window->output[1]};
+  shape.weight = groups == 1 ? memory::dims{out_channels, in_channels, weight[2], weight[3]}
+                             : memory::dims{groups, out_channels / groups, in_channels / groups, weight[2], weight[3]};
+  shape.bias = {out_channels};
+  shape.strides = {window->stride[0], window->stride[1]};
+  shape.dilations = {window->dilation[0] - 1, window->dilation[1] - 1};
+  shape.pad_begin = {window->pad_begin[0], window->pad_begin[1]};
+  shape.pad_end = {window->pad_end[0], window->pad_end[1]};
+  shape.stored_layout = format == "NHWC" ? FormatTag::nhwc : FormatTag::nchw;
+  shape.weight_layout = groups == 1 ? FormatTag::oihw : FormatTag::goihw;
+  return shape;
+}
+
+}  // namespace mpc::cpu

@@ -1,0 +1,46 @@
+// A convolution in oneDNN's terms.
+#pragma once
+
+#include <cstdint>
+#include <dnnl.hpp>
+
+#include "absl/status/statusor.h"
+#include "kernels/kernel_spec.h"
+
+namespace mpc::cpu {
+
+/// Logical dimensions are always NCHW, layouts are strides.
+struct ConvolutionShape {
+  using FormatTag = dnnl::memory::format_tag;
+  using DataType = dnnl::memory::data_type;
+  using Layout = dnnl::memory::desc;
+
+  dnnl::memory::dims x, weight, bias, y;
+  dnnl::memory::dims strides, dilations, pad_begin, pad_end;
+  FormatTag stored_layout;  ///< of x and y
+  FormatTag weight_layout;
+
+  /// Resolves the geometry of x, weight [O, C / groups, kh, kw] and y. Errors (INVALID_ARGUMENT): what does not fit.
+  static absl::StatusOr<ConvolutionShape> Of(const KernelSpec& spec, const Shape& x, const Shape& weight,
+                                             const Shape& y);
+
+  Layout X(DataType type, FormatTag layout) const { return {x, type, layout}; }
+  Layout Y(DataType type, FormatTag layout) const { return {y, type, layout}; }
+  Layout Weight(DataType type) const { return {weight, type, weight_layout}; }
+  Layout AnyWeight(DataType type) const { return {weight, type, FormatTag::any}; }
+  Layout Bias(DataType type) const { return {bias, type, FormatTag::x}; }
+
+  /// 3x3 windows that slide by one, and channels enough that transforming tiles costs less than it saves.
+  bool SuitsWinograd() const;
+  /// y [pixels, O] = x [pixels, C] weight^T: 1x1 windows over channels-last storage.
+  bool IsProduct() const;
+  /// Many channels of few pixels: weights are most of what is read.
+  bool IsDeep() const;
+
+  /// The operands of a product as matrices.
+  std::int64_t pixels() const { return x[0] * x[2] * x[3]; }
+  std::int64_t in_channels() const { return x[1]; }
+  std::int64_t out_channels() const { return y[1]; }
+};
+
+}  // namespace mpc::cpu
