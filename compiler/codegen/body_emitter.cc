@@ -18,12 +18,15 @@ llvm::Type *storageType(Value V) {
   return B.getIntNTy(std::max(8u, T.getIntOrFloatBitWidth()));
 }
 
+bool isWide(Combine How) { return How == Combine::SumF64 || How == Combine::SquaresF64; }
+
 llvm::Constant *identity(Combine How) {
   llvm::IRBuilder<> &B = EmissionScope::builder();
   switch (How) {
   case Combine::Sum:
     return llvm::ConstantFP::get(B.getFloatTy(), 0.0);
   case Combine::SumF64:
+  case Combine::SquaresF64:
     return llvm::ConstantFP::get(B.getDoubleTy(), 0.0);
   case Combine::Maximum:
   case Combine::Largest:
@@ -37,6 +40,7 @@ llvm::Value *combine(Combine How, llvm::Value *A, llvm::Value *B) {
   switch (How) {
   case Combine::Sum:
   case Combine::SumF64:
+  case Combine::SquaresF64:
     return Builder.CreateFAdd(A, B);
   case Combine::Maximum:
     return Builder.CreateSelect(Builder.CreateFCmpOGT(B, A), B, A);
@@ -49,10 +53,12 @@ llvm::Value *combine(Combine How, llvm::Value *A, llvm::Value *B) {
 }
 
 llvm::Value *accumulable(Combine How, Float Term) {
-  if (How != Combine::SumF64)
+  if (!isWide(How))
     return Term.value();
   llvm::IRBuilder<> &B = EmissionScope::builder();
-  return B.CreateFPExt(Term.value(), typeLike(B.getDoubleTy(), Term.value()));
+  llvm::Value *Wide = B.CreateFPExt(Term.value(), typeLike(B.getDoubleTy(), Term.value()));
+  // Exact: a square of 24 bits has 48.
+  return How == Combine::SquaresF64 ? B.CreateFMul(Wide, Wide) : Wide;
 }
 
 /// What one operation sees: element by element, or while it finishes a reduction.
@@ -66,7 +72,7 @@ public:
   Long integerOperand(unsigned Index) override { return Long(Emitter.number(Op->getOperand(Index))); }
   Bool boolOperand(unsigned Index) override { return Bool(Emitter.number(Op->getOperand(Index))); }
 
-  Long column() override { return Emitter.Where->column(); }
+  Unsigned column() override { return Emitter.Where->column(); }
   Long linearIndex() override { return Emitter.Where->linearIndex(); }
   int64_t count(Axis Along) const override {
     switch (Along) {
@@ -83,7 +89,7 @@ public:
   void addTerm(Float Term) override { Terms.push_back(Term); }
   Float accumulated(unsigned Index) override {
     llvm::Value *V = Accumulators[Index];
-    if (Finished->reduction.accumulators[Index] != Combine::SumF64)
+    if (!isWide(Finished->reduction.accumulators[Index]))
       return Float(V);
     llvm::IRBuilder<> &B = EmissionScope::builder();
     return Float(B.CreateFPTrunc(V, typeLike(B.getFloatTy(), V)));

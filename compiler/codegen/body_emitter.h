@@ -21,7 +21,7 @@ public:
   /// Where the code of values of extent \p E goes: before an instruction that dominates every position that shares
   /// them, so that they are computed once. Null: at the position.
   virtual llvm::Instruction *anchor(Extent E) { return nullptr; }
-  virtual Long column() = 0;
+  virtual Unsigned column() = 0;
   virtual Long linearIndex() = 0;
 };
 
@@ -38,10 +38,12 @@ public:
 /// The type in memory of one element of \p V: i1 is i8; f16 and bf16 are i16, their bits.
 llvm::Type *storageType(mlir::Value V);
 
-/// What adds nothing to an accumulator, and two accumulators as one: f32, or f64 for SumF64.
+/// Whether accumulators are f64 rather than f32.
+bool isWide(Combine How);
+/// What adds nothing to an accumulator, and two accumulators as one.
 llvm::Constant *identity(Combine How);
 llvm::Value *combine(Combine How, llvm::Value *A, llvm::Value *B);
-/// A term as it is combined: widened for SumF64.
+/// A term as it is combined: widened where accumulators are, and squared for SquaresF64.
 llvm::Value *accumulable(Combine How, Float Term);
 
 /// Emits the body of one region in one function. A value is emitted once a position; `moveTo` begins another position
@@ -61,7 +63,7 @@ public:
 
   /// The terms of \p Step at the position, one an accumulator; a scalar where all lanes are equal.
   llvm::SmallVector<Float, 2> terms(const RegionPlan::Step &Step);
-  /// From the accumulators' values (f64 for Combine::SumF64) to what the operation keeps and its reduced results, which
+  /// From the accumulators' values (f64 where they are wide) to what the operation keeps and its reduced results, which
   /// `stored` then knows. Row: scalars. Column: a vector of columns. All: a scalar.
   void finish(const RegionPlan::Step &Step, llvm::ArrayRef<llvm::Value *> Accumulated);
 

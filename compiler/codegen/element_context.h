@@ -20,8 +20,8 @@ public:
   /// The element of an i1 operand.
   virtual Bool boolOperand(unsigned Index) = 0;
 
-  /// Where the element is in its row, from 0.
-  virtual Long column() = 0;
+  /// Where the element is in its row, from 0; of rows of less than 2^31.
+  virtual Unsigned column() = 0;
   /// Where the element is in the whole iteration space in row-major order, from 0. A vector of elements begins at a
   /// multiple of its lanes in its row.
   virtual Long linearIndex() = 0;
@@ -30,7 +30,7 @@ public:
 
   /// In emitTerms: the next accumulator's term.
   virtual void addTerm(Float Term) = 0;
-  /// In emitFinish: accumulator \p Index of the step, and for Combine::SumF64 its f64 value.
+  /// In emitFinish: accumulator \p Index of the step, and for one in f64 its f64 value.
   virtual Float accumulated(unsigned Index) = 0;
   virtual Double accumulatedF64(unsigned Index) = 0;
   /// In emitFinish: keeps a value for what follows.

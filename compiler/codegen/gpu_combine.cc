@@ -12,11 +12,22 @@ llvm::Value *maskedTerm(const Accumulator &A, Float Term, llvm::Value *Mask, uns
   llvm::Value *V = spread(Term.value(), Lanes);
   auto *Known = dyn_cast<llvm::ConstantInt>(Mask);
   if (!Known || !Known->isOne()) {
-    bool IsSum = A.how == Combine::Sum || A.how == Combine::SumF64;
+    bool IsSum = A.how == Combine::Sum || isWide(A.how);
     llvm::Value *Nothing = IsSum ? identity(Combine::Sum) : identity(A.how);
     V = B.CreateSelect(Mask, V, spread(Nothing, Lanes));
   }
   return accumulable(A.how, Float(V));
+}
+
+void leaveAll(GpuFunction &F, int64_t Blocks, ArrayRef<llvm::Value *> Values, Partials &Left) {
+  llvm::IRBuilder<> &B = F.builder();
+  Left.allParts = Blocks;
+  for (unsigned I = 0; I < Values.size(); ++I)
+    Left.all.push_back(F.region().allocate(Blocks * sizeof(double)));
+  F.when(B.CreateICmpEQ(F.thread(), F.index(0)), [&] {
+    for (auto [Offset, V] : llvm::zip_equal(Left.all, Values))
+      F.store(V, F.element(F.workspace(Offset), V->getType(), F.block()));
+  });
 }
 
 void combineTeams(GpuFunction &F, llvm::ArrayRef<Accumulator> Accumulators, llvm::ArrayRef<llvm::Value *> Values,
@@ -127,9 +138,29 @@ void finishColumn(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, con
   finishAt(F, Steps, Next, Extent::PerColumn, At, Inside, Values);
 }
 
+namespace {
+
+/// Where everything has just been reduced. What follows from that comes behind it: nothing goes to the kernel's entry.
+class PlaceOfEverything final : public GpuPosition {
+public:
+  explicit PlaceOfEverything(GpuFunction &F) : GpuPosition(F, /*Lanes=*/0) {}
+
+  llvm::Instruction *anchor(Extent) override { return nullptr; }
+  Unsigned column() override { llvm_unreachable("everything has no column"); }
+  Long linearIndex() override { llvm_unreachable("everything is no element"); }
+
+private:
+  llvm::Value *indexOf(Extent E) override {
+    assert(E == Extent::Single && "everything has a single value");
+    return F.index(0);
+  }
+};
+
+} // namespace
+
 void finishAll(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
                llvm::ArrayRef<llvm::Value *> Values) {
-  RowPosition At(F, /*Row=*/nullptr, /*Column=*/nullptr, /*Lanes=*/0);
+  PlaceOfEverything At(F);
   finishAt(F, Steps, Next, Extent::Single, At, F.builder().CreateICmpEQ(F.thread(), F.index(0)), Values);
 }
 

@@ -94,13 +94,7 @@ private:
       finishAll(F, S.allSteps, Next, Values);
       return Left;
     }
-    Left.allParts = T.blocks();
-    for (unsigned I = 0; I < Values.size(); ++I)
-      Left.all.push_back(Region.allocate(Left.allParts * sizeof(double)));
-    F.when(B.CreateICmpEQ(F.thread(), F.index(0)), [&] {
-      for (auto [Offset, V] : llvm::zip_equal(Left.all, Values))
-        F.store(V, F.element(F.workspace(Offset), V->getType(), F.block()));
-    });
+    leaveAll(F, T.blocks(), Values, Left);
     return Left;
   }
 

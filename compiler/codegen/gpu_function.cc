@@ -1,5 +1,6 @@
 #include "compiler/codegen/gpu_function.h"
 
+#include "compiler/codegen/control_flow.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
@@ -80,12 +81,7 @@ llvm::AllocaInst *GpuFunction::variable(llvm::Type *T, llvm::Value *Initial) {
   return Variable;
 }
 
-llvm::Instruction *GpuFunction::placeAnchor() {
-  auto *Next = llvm::BasicBlock::Create(B.getContext(), "", Builtins->function());
-  llvm::Instruction *Anchor = B.CreateBr(Next);
-  B.SetInsertPoint(Next);
-  return Anchor;
-}
+llvm::Instruction *GpuFunction::placeAnchor() { return emitAnchor(B); }
 
 void GpuFunction::loop(llvm::Value *Begin, llvm::Value *End, llvm::Value *Step,
                        llvm::function_ref<void(llvm::Value *)> Body) {
@@ -104,21 +100,7 @@ void GpuFunction::loop(llvm::Value *Begin, llvm::Value *End, llvm::Value *Step,
   B.SetInsertPoint(After);
 }
 
-void GpuFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) {
-  if (auto *Known = llvm::dyn_cast<llvm::ConstantInt>(Condition)) {
-    if (Known->isOne())
-      Body();
-    return;
-  }
-  llvm::Function *F = Builtins->function();
-  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "if", F);
-  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
-  B.CreateCondBr(Condition, Inside, After);
-  B.SetInsertPoint(Inside);
-  Body();
-  B.CreateBr(After);
-  B.SetInsertPoint(After);
-}
+void GpuFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) { emitWhen(B, Condition, Body); }
 
 llvm::Value *GpuFunction::shared(unsigned Bytes) {
   barrier();

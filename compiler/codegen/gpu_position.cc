@@ -87,10 +87,10 @@ llvm::Value *RowPosition::indexOf(Extent E) {
 FlatPosition::FlatPosition(GpuFunction &F, llvm::Value *First, unsigned Lanes)
     : GpuPosition(F, Lanes), First(First), InOneRow(Lanes == 0 || F.region().plan.columns() % Lanes == 0) {}
 
-Long FlatPosition::column() {
+Unsigned FlatPosition::column() {
   llvm::Value *Each = eachLane(First);
   llvm::Value *Columns = spread(F.index(F.region().plan.columns()), lanesOf(Each));
-  return wide(F.builder().CreateURem(Each, Columns));
+  return Unsigned(F.builder().CreateURem(Each, Columns));
 }
 
 llvm::Value *FlatPosition::indexOf(Extent E) {

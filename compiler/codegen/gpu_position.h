@@ -45,7 +45,7 @@ public:
   llvm::Instruction *anchor(Extent E) override {
     return E == Extent::PerColumn ? ColumnAnchor : GpuPosition::anchor(E);
   }
-  Long column() override { return wide(eachLane(Column)); }
+  Unsigned column() override { return Unsigned(eachLane(Column)); }
   Long linearIndex() override { return wide(eachLane(indexOf(Extent::Full))); }
 
 private:
@@ -60,7 +60,7 @@ class FlatPosition final : public GpuPosition {
 public:
   FlatPosition(GpuFunction &F, llvm::Value *First, unsigned Lanes);
 
-  Long column() override;
+  Unsigned column() override;
   Long linearIndex() override { return wide(eachLane(First)); }
 
 private:

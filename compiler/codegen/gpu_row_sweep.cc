@@ -1,75 +1,10 @@
-// A sweep by rows: teams of threads reduce theirs, and columns are reduced over rows, teams and blocks.
-#include "compiler/codegen/gpu_stages.h"
+#include "compiler/codegen/gpu_row_sweep.h"
 
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace mpc::codegen {
-
-namespace {
-
-class RowSweep {
-public:
-  RowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T);
-  Partials emit();
-
-private:
-  /// Neighbouring columns that a thread has.
-  struct Place {
-    llvm::Value *column, *inside;
-    unsigned number; ///< among the thread's
-  };
-  using Places = SmallVector<Place, 8>;
-  /// Their elements of one row.
-  struct Slot : Place {
-    std::unique_ptr<RowPosition> at;
-  };
-  using Slots = SmallVector<Slot, 8>;
-  /// A row of the thread's team, with its slots where they are resident.
-  struct Row {
-    llvm::Value *index, *inside;
-    std::unique_ptr<RowPosition> at;
-    Slots resident;
-  };
-  using Variables = SmallVector<llvm::AllocaInst *>;
-
-  Variables variables(ArrayRef<Accumulator> Of);
-  void add(const Accumulator &A, llvm::AllocaInst *Sum, Float Term, llvm::Value *Mask);
-
-  Row rowAt(llvm::Value *First, unsigned Number);
-  Places placesAt(llvm::Value *Begin);
-  Slots slotsAt(const Row &R, ArrayRef<Place> At);
-  void eachSlot(const Row &R, llvm::function_ref<void(const Slot &)> Visit);
-  void visitRows(llvm::Value *First);
-  void reduceRow(const Row &R, ArrayRef<const Sweep::Step *> Steps);
-  void lastPass(const Row &R, const Slot &At);
-  void addToColumns(const Row &R, const Slot &At);
-  void storeOfRow(const Row &R);
-
-  bool leavesColumns() const { return !Left.columns.empty(); }
-  llvm::Value *partial(unsigned Number, llvm::Value *Column);
-  void clearPartials();
-  void reduceColumns();
-  void reduceAll();
-
-  GpuRegion &Region;
-  const Sweep &S;
-  const Sweep &Next;
-  const SweepTiling &T;
-  const int64_t Rows, Columns;
-  GpuFunction F;
-  llvm::IRBuilder<> &B;
-  const unsigned Lanes;
-  const SmallVector<Accumulator> ColumnAccumulators, Accumulators;
-  llvm::Value *Lane, *Team, *TileBegin, *RowBlock, *RowBegin, *RowEnd;
-  /// For each slot, one an accumulator of columns; those of rows that are not resident are in the workspace.
-  SmallVector<Variables> ColumnSums;
-  Variables Sums;
-  Places Resident; ///< where they are the whole row or tile
-  llvm::Instruction *ColumnAnchor = nullptr;
-  Partials Left;
-};
 
 RowSweep::RowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T)
     : Region(Region), S(S), Next(Next), T(T), Rows(Region.plan.rows()), Columns(Region.plan.columns()),
@@ -235,27 +170,6 @@ void RowSweep::lastPass(const Row &R, const Slot &At) {
   });
 }
 
-// Columns beyond the last have sums too, which nobody reads; the workspace has no room for theirs.
-void RowSweep::addToColumns(const Row &R, const Slot &At) {
-  SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
-  unsigned Number = 0;
-  for (const Sweep::Step *Step : S.columnSteps)
-    for (Float Term : F.body().terms(*Step)) {
-      const Accumulator &A = ColumnAccumulators[Number];
-      if (T.resident) {
-        add(A, ColumnSums[At.number][Number++], Term, R.inside);
-        continue;
-      }
-      llvm::Value *Address = partial(Number++, At.column);
-      llvm::Value *More = maskedTerm(A, Term, R.inside, Lanes);
-      Stores.push_back({combine(A.how, F.load(More->getType(), Address), More), Address});
-    }
-  F.when(At.inside, [&] {
-    for (auto [V, Address] : Stores)
-      F.store(V, Address);
-  });
-}
-
 void RowSweep::storeOfRow(const Row &R) {
   SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
   F.body().moveTo(*R.at);
@@ -272,58 +186,14 @@ void RowSweep::storeOfRow(const Row &R) {
   });
 }
 
-llvm::Value *RowSweep::partial(unsigned Number, llvm::Value *Column) {
-  llvm::Value *At = B.CreateNUWAdd(B.CreateNUWMul(RowBlock, F.index(Columns)), Column);
-  return F.element(F.workspace(Left.columns[Number]), ColumnAccumulators[Number].type(), At);
-}
-
-// Each column's thread is the same in every row, so no barrier is needed between its additions.
-void RowSweep::clearPartials() {
-  if (ColumnAccumulators.empty())
-    return;
-  llvm::Value *Begin = B.CreateNUWMul(Lane, F.index(T.vector));
-  F.loop(Begin, F.index(Columns), F.index(int64_t{T.lanes} * T.vector), [&](llvm::Value *Column) {
-    for (auto [Number, A] : llvm::enumerate(ColumnAccumulators))
-      F.store(spread(identity(A.how), Lanes), partial(Number, Column));
-  });
-}
-
-void RowSweep::reduceColumns() {
-  for (unsigned I = 0; I < T.slots; ++I) {
-    SmallVector<llvm::Value *> Values;
-    for (llvm::AllocaInst *Sum : ColumnSums[I])
-      Values.push_back(F.get(Sum));
-    llvm::Value *Begin = B.CreateNUWAdd(TileBegin, F.index(int64_t{I} * T.lanes * T.vector));
-    combineTeams(F, ColumnAccumulators, Values, T.lanes, T.teams(),
-                 [&](llvm::Value *Offset, llvm::Value *Inside, ArrayRef<llvm::Value *> Combined) {
-                   llvm::Value *Column = B.CreateNUWAdd(Begin, Offset);
-                   Inside = B.CreateAnd(Inside, F.isBelow(Column, F.index(Columns)));
-                   if (!leavesColumns())
-                     return finishColumn(F, S.columnSteps, Next, Column, Inside, Combined);
-                   F.when(Inside, [&] {
-                     for (auto [Number, V] : llvm::enumerate(Combined))
-                       F.store(V, partial(Number, Column));
-                   });
-                 });
-  }
-}
-
 void RowSweep::reduceAll() {
   SmallVector<llvm::Value *> Values;
   for (auto [A, Sum] : llvm::zip_equal(Accumulators, Sums))
     Values.push_back(F.acrossTeam(A.how, GpuFunction::acrossVector(A.how, F.get(Sum)), T.threads));
   if (T.blocks() == 1 && ColumnAccumulators.empty())
     return finishAll(F, S.allSteps, Next, Values);
-  Left.allParts = T.blocks();
-  for (unsigned I = 0; I < Values.size(); ++I)
-    Left.all.push_back(Region.allocate(Left.allParts * sizeof(double)));
-  F.when(B.CreateICmpEQ(F.thread(), F.index(0)), [&] {
-    for (auto [Offset, V] : llvm::zip_equal(Left.all, Values))
-      F.store(V, F.element(F.workspace(Offset), V->getType(), F.block()));
-  });
+  leaveAll(F, T.blocks(), Values, Left);
 }
-
-} // namespace
 
 Partials emitRowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T) {
   return RowSweep(Region, S, Next, T).emit();

@@ -30,6 +30,9 @@ void finishColumn(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, con
 void finishAll(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
                llvm::ArrayRef<llvm::Value *> Values);
 
+/// Stores the \p Values of each of \p Blocks blocks for a combination, and says in \p Left where.
+void leaveAll(GpuFunction &F, int64_t Blocks, llvm::ArrayRef<llvm::Value *> Values, Partials &Left);
+
 /// A block of \p Teams teams of \p Lanes threads, each with neighbouring columns for each accumulator: combines the
 /// teams' values of each column, the first team's first. `Use(offset, inside, values)` gets the scalars of a column of
 /// the team's, where `inside` is true.

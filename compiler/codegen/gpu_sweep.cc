@@ -1,5 +1,6 @@
 #include "compiler/codegen/gpu_sweep.h"
 
+#include "compiler/codegen/body_emitter.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -120,7 +121,7 @@ struct Traffic {
     ElementBytes = std::max(ElementBytes, 1u);
     for (const Sweep::Step *Step : S.columnSteps)
       for (Combine How : Step->reduction.accumulators)
-        AccumulatorWords += How == Combine::SumF64 ? 2 : 1;
+        AccumulatorWords += isWide(How) ? 2 : 1;
   }
 };
 

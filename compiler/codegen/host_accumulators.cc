@@ -1,5 +1,7 @@
 #include "compiler/codegen/host_accumulators.h"
 
+#include "compiler/codegen/number_functions.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -78,9 +80,15 @@ HostColumnAccumulators::HostColumnAccumulators(HostRegion &Region, HostFunction 
   for (const HostWorkspace::Partials &P : Region.workspace.partials(Step)) {
     llvm::Type *T = identity(P.how)->getType();
     llvm::Value *First = B.CreateMul(RowTile, F.index(Region.schedule.width));
+    llvm::AllocaInst *Deviations =
+        areMoments() ? F.variable(vectorOf(identity(Combine::Sum), Region.schedule.lanes)) : nullptr;
     Accumulators.push_back({P.how, T, B.CreateGEP(T, F.workspace(P.offset), First),
-                            F.variable(llvm::FixedVectorType::get(T, Region.schedule.lanes))});
+                            F.variable(vectorOf(identity(P.how), Region.schedule.lanes)), Deviations});
   }
+}
+
+bool HostColumnAccumulators::areMoments() const {
+  return Step->reduction.accumulators == SmallVector<Combine, 2>{Combine::SumF64, Combine::SquaresF64};
 }
 
 void HostColumnAccumulators::clear(const HostPosition &Where, llvm::Value *Column) {
@@ -95,6 +103,8 @@ void HostColumnAccumulators::begin(const HostPosition &Where, llvm::Value *Colum
 
 void HostColumnAccumulators::add(const HostPosition &Where, ArrayRef<Float> Terms) {
   llvm::IRBuilder<> &B = F.builder();
+  if (Pivot)
+    return addAbout(Where, Terms.front());
   for (auto [A, Term] : llvm::zip_equal(Accumulators, Terms)) {
     llvm::Value *Sum = B.CreateLoad(A.variable->getAllocatedType(), A.variable);
     B.CreateStore(combine(A.how, Sum, Where.lanes(accumulable(A.how, Term))), A.variable);
@@ -105,6 +115,40 @@ void HostColumnAccumulators::end(const HostPosition &Where, llvm::Value *Column)
   for (const Accumulator &A : Accumulators)
     Where.storeVector(F.builder().CreateLoad(A.variable->getAllocatedType(), A.variable),
                       F.builder().CreateGEP(A.type, A.base, Column));
+}
+
+void HostColumnAccumulators::beginAbout(const HostPosition &Where, Float First) {
+  // About an infinity everything would be NaN.
+  Float Chosen(Where.lanes(First.value()));
+  Pivot = Select(Abs(Chosen) < __builtin_inff(), Chosen, Float(0.0)).value();
+  for (const Accumulator &A : Accumulators)
+    F.builder().CreateStore(Where.lanes(identity(Combine::Sum)), A.deviations);
+}
+
+void HostColumnAccumulators::addAbout(const HostPosition &Where, Float Term) {
+  llvm::IRBuilder<> &B = F.builder();
+  Float D = Float(Where.lanes(Term.value())) - Float(Pivot);
+  llvm::AllocaInst *Sum = Accumulators[0].deviations, *Squares = Accumulators[1].deviations;
+  B.CreateStore((Float(B.CreateLoad(Sum->getAllocatedType(), Sum)) + D).value(), Sum);
+  B.CreateStore(Fma(D, D, Float(B.CreateLoad(Squares->getAllocatedType(), Squares))).value(), Squares);
+}
+
+void HostColumnAccumulators::endAbout(const HostPosition &Where, llvm::Value *Column, llvm::Value *Rows) {
+  llvm::IRBuilder<> &B = F.builder();
+  auto Deviation = [&](const Accumulator &A) {
+    return ToDouble(Float(B.CreateLoad(A.deviations->getAllocatedType(), A.deviations)));
+  };
+  auto Add = [&](const Accumulator &A, Double More) {
+    llvm::Value *Address = B.CreateGEP(A.type, A.base, Column);
+    Where.storeVector((Double(Where.loadVector(A.type, Address)) + More).value(), Address);
+  };
+  Double P = ToDouble(Float(Pivot)), N = ToDouble(Long(Rows));
+  Double Sum = Deviation(Accumulators[0]);
+  // sum x = sum d + n p, and sum x^2 = sum d^2 + p (2 sum d + n p).
+  Double Shift = N * P;
+  Add(Accumulators[0], Sum + Shift);
+  Add(Accumulators[1], Deviation(Accumulators[1]) + P * (Sum + Sum + Shift));
+  Pivot = nullptr;
 }
 
 } // namespace mpc::codegen

@@ -1,5 +1,6 @@
 #include "compiler/codegen/host_function.h"
 
+#include "compiler/codegen/control_flow.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
@@ -66,12 +67,7 @@ void HostFunction::stream(llvm::Value *Value, llvm::Value *Address) {
   Streams = true;
 }
 
-llvm::Instruction *HostFunction::placeAnchor() {
-  auto *Next = llvm::BasicBlock::Create(B.getContext(), "", F);
-  llvm::Instruction *Anchor = B.CreateBr(Next);
-  B.SetInsertPoint(Next);
-  return Anchor;
-}
+llvm::Instruction *HostFunction::placeAnchor() { return emitAnchor(B); }
 
 void HostFunction::loop(llvm::Value *Begin, llvm::Value *End, int64_t Step,
                         llvm::function_ref<void(llvm::Value *)> Body) {
@@ -100,20 +96,7 @@ void HostFunction::loop(llvm::Value *Begin, llvm::Value *End, int64_t Step,
   B.SetInsertPoint(After);
 }
 
-void HostFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) {
-  if (auto *Known = llvm::dyn_cast<llvm::ConstantInt>(Condition)) {
-    if (Known->isOne())
-      Body();
-    return;
-  }
-  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "if", F);
-  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
-  B.CreateCondBr(Condition, Inside, After);
-  B.SetInsertPoint(Inside);
-  Body();
-  B.CreateBr(After);
-  B.SetInsertPoint(After);
-}
+void HostFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) { emitWhen(B, Condition, Body); }
 
 llvm::Constant *firstLanes(unsigned Lanes, unsigned Count) {
   llvm::IRBuilder<> &B = EmissionScope::builder();

@@ -1,7 +1,5 @@
 #include "compiler/codegen/host_position.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace mpc::codegen {
@@ -88,6 +86,18 @@ void HostPosition::store(HostWorkspace::Slot Slot, llvm::Value *Value) const {
   storeAt(*this, F.builder(), Value, address(Value->getType()->getScalarType(), Base, Slot.extent), Slot.extent);
 }
 
+void HostPosition::prefetchBelow(Value Input) const {
+  llvm::IRBuilder<> &B = F.builder();
+  llvm::Value *Below = B.CreateAdd(B.CreateAdd(Start, Column), F.index(Region.schedule.width));
+  // No GEP: the address may lie beyond the tensor.
+  llvm::Value *Base = B.CreatePtrToInt(F.operand(cast<BlockArgument>(Input).getArgNumber()), B.getInt64Ty());
+  llvm::Value *Bytes = B.CreateMul(Below, F.index(storageType(Input)->getScalarSizeInBits() / 8));
+  llvm::Value *Address = B.CreateIntToPtr(B.CreateAdd(Base, Bytes), B.getPtrTy());
+  constexpr int Read = 0, SecondLevel = 2, Data = 1;
+  B.CreateIntrinsic(llvm::Intrinsic::prefetch, {B.getPtrTy()},
+                    {Address, B.getInt32(Read), B.getInt32(SecondLevel), B.getInt32(Data)});
+}
+
 llvm::Value *HostPosition::load(Value Input, Extent E) {
   llvm::Type *T = storageType(Input);
   if (llvm::Value *Spread = SpreadValues.lookup(Input))
@@ -121,20 +131,22 @@ Float HostPosition::loadKept(Operation *Op, unsigned Index) {
   return Float(Known);
 }
 
-Long HostPosition::iota(llvm::Value *First) const {
-  SmallVector<uint64_t> Lanes(Region.schedule.lanes);
-  std::iota(Lanes.begin(), Lanes.end(), 0);
-  return Long(First) + Long(llvm::ConstantDataVector::get(F.builder().getContext(), Lanes));
+llvm::Value *HostPosition::iota(llvm::Value *First) const {
+  SmallVector<llvm::Constant *> Lanes;
+  for (unsigned Lane = 0; Lane < Region.schedule.lanes; ++Lane)
+    Lanes.push_back(llvm::ConstantInt::get(First->getType(), Lane));
+  return F.builder().CreateAdd(lanes(First), llvm::ConstantVector::get(Lanes));
 }
 
-Long HostPosition::column() {
+Unsigned HostPosition::column() {
+  llvm::IRBuilder<> &B = F.builder();
   if (Region.schedule.width == Region.schedule.columns)
-    return iota(Column);
-  llvm::Value *Linear = linearIndex().value();
-  return Long(F.builder().CreateURem(Linear, lanes(F.index(Region.schedule.columns))));
+    return Unsigned(iota(B.CreateTrunc(Column, B.getInt32Ty())));
+  llvm::Value *InRow = B.CreateURem(linearIndex().value(), lanes(F.index(Region.schedule.columns)));
+  return Unsigned(B.CreateTrunc(InRow, typeLike(B.getInt32Ty(), InRow)));
 }
 
-Long HostPosition::linearIndex() { return iota(F.builder().CreateAdd(Start, Column)); }
+Long HostPosition::linearIndex() { return Long(iota(F.builder().CreateAdd(Start, Column))); }
 
 llvm::Value *HostPosition::spreadFrom(llvm::Type *T, llvm::Value *Base) {
   llvm::IRBuilder<> &B = F.builder();

@@ -42,11 +42,15 @@ public:
   /// Stores \p Value in a slot, here.
   void store(HostWorkspace::Slot Slot, llvm::Value *Value) const;
 
+  /// Brings what the vector below this one, in the next row, has of \p Input into the second-level cache. There may be
+  /// no such row.
+  void prefetchBelow(mlir::Value Input) const;
+
   llvm::Value *load(mlir::Value Input, Extent E) override;
   llvm::Value *loadStored(mlir::Value V, Extent E) override;
   Float loadKept(mlir::Operation *Op, unsigned Index) override;
   llvm::Instruction *anchor(Extent E) override { return Anchors[static_cast<unsigned>(E)]; }
-  Long column() override;
+  Unsigned column() override;
   Long linearIndex() override;
 
 private:
@@ -57,7 +61,8 @@ private:
   llvm::Value *address(llvm::Type *T, llvm::Value *Base, Extent E) const;
   llvm::Value *loadFrom(llvm::Type *T, llvm::Value *Base, Extent E) const;
   llvm::Value *spreadFrom(llvm::Type *T, llvm::Value *Base);
-  Long iota(llvm::Value *First) const;
+  /// First, First + 1, ... of the lanes.
+  llvm::Value *iota(llvm::Value *First) const;
 
   HostRegion &Region;
   HostFunction &F;

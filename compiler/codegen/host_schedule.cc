@@ -72,8 +72,10 @@ HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const Cod
 
   S.rowsPerTile = std::max<int64_t>(1, TileBytes / (S.width * Bytes));
   if (ReducesColumns)
-    S.rowsPerTile = std::max(
-        {S.rowsPerTile, RowsPerPartial / S.copies, static_cast<int64_t>(llvm::divideCeil(S.rows, MostPartials))});
+    // Whole visits: the same rows share one, and so one rounding in f32, however many a tile has.
+    S.rowsPerTile = llvm::alignTo(std::max({S.rowsPerTile, RowsPerPartial / S.copies,
+                                            static_cast<int64_t>(llvm::divideCeil(S.rows, MostPartials))}),
+                                  rowsPerVisit);
   S.rowsPerTile = std::min(S.rowsPerTile, S.rows);
 
   S.columnsPerTile = S.width;

@@ -23,6 +23,7 @@ struct Phase {
   SmallVector<HostColumnAccumulators *> columns;
   SmallVector<RegionOutputs::Output> elements;
   SmallVector<RegionOutputs::Output> rowOutputs;
+  SmallVector<Value> prefetched; ///< inputs that the first phase of the next row waits for
   unsigned chains = 1;
   bool visitsElements() const { return !rows.empty() || !everything.empty() || !columns.empty() || !elements.empty(); }
 };
@@ -45,6 +46,7 @@ private:
   void visitPhase(HostColumns &Columns, Phase &P, llvm::Value *Row);
   /// Visits the tile column by column of a few rows, whose accumulators stay in registers.
   void visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End);
+  void beginVisit(HostColumnAccumulators &A, llvm::Value *FirstRow, llvm::Value *Column);
   void visitElement(Phase &P, unsigned Chain);
   void finishRows(Phase &P);
   void storeEverything();
@@ -110,6 +112,10 @@ void Sweep::prepare() {
       else if (O.when == At && O.extent == Extent::PerRow)
         P.rowOutputs.push_back(O);
   }
+  // The first phase of a row finds nothing in the caches; the second one has time to fetch the next row.
+  if (Phases.size() > 1)
+    llvm::copy_if(Region.outputs.inputsRead({Number, 0}), std::back_inserter(std::next(Phases.begin())->prefetched),
+                  [&](Value Input) { return Region.plan.extent(Input) == Extent::Full; });
 }
 
 void Sweep::visitElement(Phase &P, unsigned Chain) {
@@ -148,6 +154,9 @@ void Sweep::visitPhase(HostColumns &Columns, Phase &P, llvm::Value *Row) {
       Where.setColumn(Column, Mask);
       for (HostColumnAccumulators *A : P.columns)
         A->begin(Where, Column);
+      if (!Mask)
+        for (Value Input : P.prefetched)
+          Where.prefetchBelow(Input);
       visitElement(P, Chain);
       for (HostColumnAccumulators *A : P.columns)
         A->end(Where, Column);
@@ -163,6 +172,15 @@ void Sweep::visitRows(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End
     for (Phase &P : Phases)
       visitPhase(Columns, P, Row);
   });
+}
+
+// The first row's terms are computed once more in their turn.
+void Sweep::beginVisit(HostColumnAccumulators &A, llvm::Value *FirstRow, llvm::Value *Column) {
+  if (!A.areMoments())
+    return A.begin(Where, Column);
+  Where.setRow(FirstRow);
+  Body.moveTo(Where);
+  A.beginAbout(Where, Body.terms(A.step()).front());
 }
 
 void Sweep::visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End) {
@@ -188,13 +206,13 @@ void Sweep::visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *
       Where.setAnchor(Extent::PerColumn, F.placeAnchor());
       Body.forget(Extent::PerColumn);
       for (HostColumnAccumulators *A : P.columns)
-        A->begin(Where, Column);
+        beginVisit(*A, From, Column);
       F.loop(From, To, 1, [&](llvm::Value *Row) {
         Where.setRow(Row);
         visitElement(P, 0);
       });
       for (HostColumnAccumulators *A : P.columns)
-        A->end(Where, Column);
+        A->areMoments() ? A->endAbout(Where, Column, B.CreateSub(To, From)) : A->end(Where, Column);
     });
   });
 }

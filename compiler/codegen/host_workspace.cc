@@ -1,5 +1,7 @@
 #include "compiler/codegen/host_workspace.h"
 
+#include "compiler/codegen/body_emitter.h"
+
 using namespace mlir;
 
 namespace mpc::codegen {
@@ -15,7 +17,7 @@ HostWorkspace::HostWorkspace(const RegionPlan &Plan, const HostSchedule &Schedul
       for (Combine How : Step.reduction.accumulators) {
         PartialsOf[{Step.op, Step.index}].push_back({Offset, How, Step.reduction.axis});
         size_t Count = Step.reduction.axis == Axis::All ? Schedule.tiles() : Schedule.rowTiles() * Schedule.width;
-        Offset += aligned(Count * (How == Combine::SumF64 ? sizeof(double) : sizeof(float)));
+        Offset += aligned(Count * (isWide(How) ? sizeof(double) : sizeof(float)));
       }
     }
     Bytes = std::max(Bytes, Offset);

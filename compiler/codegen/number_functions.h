@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/number.h"
 #include "kernels/scalar/number.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace mpc::scalar {
 
@@ -72,6 +73,19 @@ inline Double ToDouble(Float X) {
 }
 inline Double ToDouble(Long X) {
   return Double(EmissionScope::builder().CreateSIToFP(X.value(), typeLike(Double::scalarType(), X.value())));
+}
+
+/// One instruction where the host has it, which gives the same bits: it rounds once, too.
+inline Float TimesPowerOfTwo(Float Value, Float Shifted) {
+  llvm::IRBuilder<> &Builder = EmissionScope::builder();
+  auto [V, S] = matched(Value, Shifted);
+  llvm::Function *Function = Builder.GetInsertBlock()->getParent();
+  if (lanesOf(V) != 16 || Function->getFnAttribute("target-cpu").getValueAsString() != "x86-64-v4")
+    return scalar::TimesPowerOfTwo<Float>(Float(V), Float(S));
+  Float Power = Float(S) - scalar::kRoundingShift;
+  constexpr int RoundAsSet = 4;
+  return Float(Builder.CreateIntrinsic(V->getType(), llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
+                                       {V, Power.value(), V, Builder.getInt16(0xffff), Builder.getInt32(RoundAsSet)}));
 }
 
 /// The lower 32 bits.

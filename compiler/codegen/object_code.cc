@@ -11,6 +11,10 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 #include <chrono>
 #include <mutex>
@@ -53,18 +57,13 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(
   return Machine;
 }
 
+// What is emitted are loops of vectors already, with each value once a position and variables in registers. What is
+// left to do: values that positions of one row share, what does not change in a loop, and branches that are known.
 static void optimise(llvm::Module &Module, llvm::TargetMachine &Machine) {
-  // The emitter's loops are vectors already.
-  llvm::PipelineTuningOptions Tuning;
-  Tuning.LoopVectorization = false;
-  Tuning.LoopInterleaving = false;
-  Tuning.SLPVectorization = false;
-  llvm::PassBuilder Builder(&Machine, Tuning);
-  // Loops may become calls of what is provided, and of nothing else.
+  llvm::PassBuilder Builder(&Machine);
+  // No pass may introduce a call of the C library, or know what one does.
   llvm::TargetLibraryInfoImpl Library(Machine.getTargetTriple());
   Library.disableAllFunctions();
-  Library.setAvailable(llvm::LibFunc_memcpy);
-  Library.setAvailable(llvm::LibFunc_memset);
   llvm::LoopAnalysisManager Loops;
   llvm::FunctionAnalysisManager Functions;
   llvm::CGSCCAnalysisManager Components;
@@ -75,7 +74,14 @@ static void optimise(llvm::Module &Module, llvm::TargetMachine &Machine) {
   Builder.registerFunctionAnalyses(Functions);
   Builder.registerLoopAnalyses(Loops);
   Builder.crossRegisterProxies(Loops, Functions, Components, Modules);
-  Builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(Module, Modules);
+  llvm::FunctionPassManager Passes;
+  Passes.addPass(llvm::SimplifyCFGPass());
+  Passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  Passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  Passes.addPass(llvm::SimplifyCFGPass());
+  for (llvm::Function &Function : Module)
+    if (!Function.isDeclaration())
+      Passes.run(Function, Functions);
 }
 
 static llvm::Error checkUndefinedSymbols(llvm::StringRef Object, Backend Target) {

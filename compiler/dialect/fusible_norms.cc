@@ -108,31 +108,17 @@ static FusibleSpace channelSpace(Operation *Op, Value X, StringRef DataFormat) {
 
 FusibleSpace BatchNormTrainOp::getSpace() { return channelSpace(*this, getX(), getDataFormat()); }
 
-// The square of an f16 or bf16 number is one f32 number, that of an f32 number the sum of two.
-static bool squareNeedsTwo(Value X) { return tensorType(X).getElementType().isF32(); }
-
 SmallVector<Reduction> BatchNormTrainOp::getReductions() {
-  Reduction Moments{Axis::Column, {Combine::SumF64, Combine::SumF64}};
-  if (squareNeedsTwo(getX()))
-    Moments.accumulators.push_back(Combine::SumF64);
-  return {Moments};
+  return {{Axis::Column, {Combine::SumF64, Combine::SquaresF64}}};
 }
 
 void BatchNormTrainOp::emitTerms(unsigned, ElementContext &Context) {
-  Float X = Context.operand(0);
-  Float Square = X * X;
-  Context.addTerm(X);
-  Context.addTerm(Square);
-  // What rounding the square took away. An infinite square stays infinite.
-  if (squareNeedsTwo(getX()))
-    Context.addTerm(Select(Square < __builtin_inff(), Fma(X, X, -Square), 0.0f));
+  Context.addTerm(Context.operand(0));
+  Context.addTerm(Context.operand(0));
 }
 
 void BatchNormTrainOp::emitFinish(unsigned, ElementContext &Context) {
-  Double Squares = Context.accumulatedF64(1);
-  if (squareNeedsTwo(getX()))
-    Squares = Squares + Context.accumulatedF64(2);
-  auto Moments = scalar::Moments<Float>::FromSums(Context.accumulatedF64(0), Squares,
+  auto Moments = scalar::Moments<Float>::FromSums(Context.accumulatedF64(0), Context.accumulatedF64(1),
                                                   static_cast<double>(Context.count(Axis::Column)));
   Float InvStd = inverseDeviation(Moments.variance, getEpsilon());
   Context.keep(Moments.mean);

@@ -83,12 +83,18 @@ SmallVector<Reduction> SoftmaxCrossEntropyOp::getReductions() {
   return Steps;
 }
 
+static Bool isOutside(Long Label, int64_t Classes) { return (Label < 0) | (Label >= Classes); }
+
+/// Whether the element is that of the row's label; never where that is outside of the classes.
+static Bool isLabel(ElementContext &Context, Long Label, int64_t Classes) {
+  return Context.column() == Select(isOutside(Label, Classes), Unsigned(-1), Low(Label));
+}
+
 /// What one class adds to the loss of its row. Where the label is outside of the classes, that is NaN.
 static Float sparseTerm(ElementContext &Context, int64_t Classes, Float Loss) {
   Long Label = Context.integerOperand(1);
-  Bool Outside = (Label < 0) | (Label >= Classes);
-  Float Other = Select(Outside, Float(std::numeric_limits<float>::quiet_NaN()), Float(0.0f));
-  return Select(Context.column() == Label, Loss, Other);
+  Float Other = Select(isOutside(Label, Classes), Float(std::numeric_limits<float>::quiet_NaN()), Float(0.0f));
+  return Select(isLabel(Context, Label, Classes), Loss, Other);
 }
 
 void SoftmaxCrossEntropyOp::emitTerms(unsigned Step, ElementContext &Context) {
@@ -138,8 +144,9 @@ void SoftmaxCrossEntropyGradOp::emitFinish(unsigned, ElementContext &Context) { 
 
 void SoftmaxCrossEntropyGradOp::emitElement(ElementContext &Context) {
   bool Dense = isFloating(getLabels());
-  Float Weight =
-      Dense ? Context.operand(2) : Select(Context.column() == Context.integerOperand(2), Float(1.0f), Float(0.0f));
+  int64_t Classes = tensorType(getLogits()).getDimSize(1);
+  Float Weight = Dense ? Context.operand(2)
+                       : Select(isLabel(Context, Context.integerOperand(2), Classes), Float(1.0f), Float(0.0f));
   Float LabelSum = Dense ? Context.kept(0) : Float(1.0f);
   Float Cotangent = Context.operand(0) / lossDivisor(getReduction(), Context.count(Axis::Column));
   Context.setResult(0, Cotangent * scalar::CrossEntropySlope(Weight, Context.operand(1), Context.operand(3), LabelSum));

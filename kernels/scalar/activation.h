@@ -105,44 +105,68 @@ struct SiluGradOp {
   // 1 - s is the sigmoid of -x, which keeps its digits where s rounds to 1.
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F dy, F x) {
-    return dy * (Sigmoid(x) * (1.0f + x * Sigmoid(-x)));
+    const F magnitude = Abs(x);
+    const auto logistic = Logistic<F>::At(Select(magnitude > 110.0f, 110.0f, magnitude));
+    const F s = Select(x < 0.0f, logistic.lower, logistic.upper);
+    const F rest = Select(x < 0.0f, logistic.upper, logistic.lower);
+    return dy * (s * (1.0f + x * rest));
   }
 };
+
+// x Phi(x), where Phi(-x) = 1 - Phi(x), is max(x, 0) - a Phi(-a) with a = |x|; its slope is w = Phi(-a) - a Phi'(a) for
+// x < 0, and 1 - w for x > 0. So the tail, which is small, is all that is computed. Beyond some a it is 0.
+
+/// max(x, 0) - a tail. NaN passes, and -infinity, where the product of x and 0 is asked for, gives one.
+template <typename F>
+MPC_HOST_DEVICE inline F GeluFromTail(F x, F a, F tail) {
+  return Fma(Select(x < -a, x, -a), tail, Select(x < 0.0f, 0.0f, x));
+}
+template <typename F>
+MPC_HOST_DEVICE inline F GeluGradFromSlope(F dy, F x, F w) {
+  return dy * Select(x > 0.0f, 1.0f - w, w);
+}
 
 struct GeluOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F x) {
-    return x * NormalDistribution<F>::At(x).cdf;
+    const F a = Select(Abs(x) > NormalTail<F>::kEnd, NormalTail<F>::kEnd, Abs(x));
+    const auto normal = NormalTail<F>::At(a);
+    return GeluFromTail(x, a, normal.bell * normal.ratio);
   }
 };
 struct GeluGradOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F dy, F x) {
-    const auto normal = NormalDistribution<F>::At(x);
-    return dy * (normal.cdf + x * normal.density);
+    const F magnitude = Abs(x);
+    const auto normal = NormalTail<F>::At(Select(magnitude > NormalTail<F>::kEnd, NormalTail<F>::kEnd, magnitude));
+    // The density is bell / sqrt(2 pi).
+    return GeluGradFromSlope(dy, x, normal.bell * Fma(magnitude, -0.398942280f, normal.ratio));
   }
 };
 
 // (1 + tanh(u)) / 2 = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 inline constexpr float kTwiceGeluSlope = 1.5957691216f;
-inline constexpr float kGeluCubic = 0.044715f;
+inline constexpr float kTwiceGeluCubic = 1.5957691216f * 0.044715f;
+// sigmoid(-2 u) is 0 from there on, and 2 u still below 110.
+inline constexpr float kGeluTanhEnd = 10.8f;
 
 struct GeluTanhOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F x) {
-    return x * Sigmoid(kTwiceGeluSlope * (x + kGeluCubic * x * x * x));
+    const F a = Select(Abs(x) > kGeluTanhEnd, kGeluTanhEnd, Abs(x));
+    const F twice_u = a * Fma(a * a, kTwiceGeluCubic, kTwiceGeluSlope);
+    return GeluFromTail(x, a, Logistic<F>::At(twice_u).lower);
   }
 };
 struct GeluTanhGradOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F dy, F x) {
-    // Beyond 30 the sigmoid is 0 or 1 and its slope 0; unlimited, the cube would overflow into 0 * infinity.
-    F limited = Select(x > 30.0f, 30.0f, x);
-    limited = Select(limited < -30.0f, -30.0f, limited);
-    const F square = limited * limited;
-    const F twice_u = kTwiceGeluSlope * (limited + kGeluCubic * square * limited);
-    const F slope = kTwiceGeluSlope * (1.0f + 3.0f * kGeluCubic * square);
-    return dy * (Sigmoid(twice_u) * (1.0f + limited * Sigmoid(-twice_u) * slope));
+    const F a = Select(Abs(x) > kGeluTanhEnd, kGeluTanhEnd, Abs(x));
+    const F square = a * a;
+    const auto logistic = Logistic<F>::At(a * Fma(square, kTwiceGeluCubic, kTwiceGeluSlope));
+    // a times the derivative of 2 u by a.
+    const F growth = a * Fma(square, 3.0f * kTwiceGeluCubic, kTwiceGeluSlope);
+    return GeluGradFromSlope(dy, x, logistic.lower * Fma(-growth, logistic.upper, 1.0f));
   }
 };
 

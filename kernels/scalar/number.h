@@ -53,6 +53,20 @@ MPC_HOST_DEVICE inline float ToFloat(std::int32_t x) { return static_cast<float>
 MPC_HOST_DEVICE inline float ToFloat(std::uint32_t x) { return static_cast<float>(x); }
 MPC_HOST_DEVICE inline float ToFloat(double x) { return static_cast<float>(x); }
 
+/// What is added to a number below 2^21 to round it to an integer, which the low bits of the sum then hold.
+inline constexpr float kRoundingShift = 0x1.8p23f;
+
+/// value * 2^n, rounded once, where `shifted` is kRoundingShift + n, n an integer in [-252, 254].
+template <typename F>
+MPC_HOST_DEVICE inline F TimesPowerOfTwo(F value, F shifted) {
+  // Two factors, so that neither over- nor underflows before the product does. Bits beyond the lowest nine are shifted
+  // out; those of n end up where an exponent has its own.
+  const IntegerOf<F> exponent = IntegerOf<F>(BitsOf(shifted)) << 23;
+  const IntegerOf<F> half = (exponent >> 1) & IntegerOf<F>(-0x800000);
+  const IntegerOf<F> one = 0x3f800000;
+  return value * FloatFromBits(UnsignedOf<F>(half + one)) * FloatFromBits(UnsignedOf<F>(exponent - half + one));
+}
+
 /// The 64 bits of a product: its upper and lower half.
 template <typename U>
 struct WideProduct {

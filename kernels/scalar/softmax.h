@@ -10,11 +10,11 @@ namespace mpc::scalar {
 struct SoftmaxOp {
   template <typename F>
   MPC_HOST_DEVICE static F Normaliser(F sum) {
-    return sum;
+    return 1.0f / sum;
   }
   template <typename F>
   MPC_HOST_DEVICE static F Result(F shifted, F normaliser) {
-    return Exp(shifted) / normaliser;
+    return Exp(shifted) * normaliser;
   }
 };
 struct LogSoftmaxOp {

@@ -1,7 +1,7 @@
-// exp, log, tanh and sigmoid in f32, free of branches and calls, so that loops over them vectorise. Polynomials are
-// those of the Cephes library (S. L. Moshier, single precision). Largest errors measured against f64, every seventh f32
-// bit pattern: Exp 1.01 ulp, Log 0.84 ulp, Tanh 1.33 ulp, Sigmoid 2.34 ulp. Infinities, NaN, overflow and subnormal
-// results are those of <cmath>.
+// exp, log, tanh and sigmoid in f32, free of branches, calls and divisions, so that loops over them vectorise. Log and
+// Tanh have the polynomials of the Cephes library (S. L. Moshier, single precision). Largest errors against f64, every
+// seventh f32 bit pattern: Exp 0.89 ulp, Log 0.84 ulp, Tanh 1.38 ulp, Sigmoid 2.00 ulp. Infinities, NaN, overflow and
+// subnormal results are those of <cmath>.
 #pragma once
 
 #include "kernels/host_device.h"
@@ -9,33 +9,33 @@
 
 namespace mpc::scalar {
 
-/// 2^n for n in [-126, 127].
+/// exp(r) for |r| <= 0.3468: the minimax polynomial, relative error 3.2e-9.
 template <typename F>
-MPC_HOST_DEVICE inline F PowerOfTwo(IntegerOf<F> n) {
-  return FloatFromBits(UnsignedOf<F>(n + 127) << 23);
+MPC_HOST_DEVICE inline F ReducedExp(F r) {
+  F p = Fma(r, 1.38207339e-3f, 8.36867746e-3f);
+  p = Fma(p, r, 4.16682661e-2f);
+  p = Fma(p, r, 0.166665211f);
+  p = Fma(p, r, 0.49999994f);
+  p = Fma(p, r, 1.0f);
+  return Fma(p, r, 1.0f);
+}
+
+/// exp(x) for x in [-110, 90], or NaN.
+template <typename F>
+MPC_HOST_DEVICE inline F ExpWithin(F x) {
+  // n = round(x / ln 2).
+  const F shifted = Fma(x, 1.44269504088896341f, kRoundingShift);
+  const F n = shifted - kRoundingShift;
+  // ln 2 in two parts, the first of 10 bits: n * 0.693359375 is exact.
+  const F r = Fma(n, 2.12194440e-4f, Fma(n, -0.693359375f, x));
+  return TimesPowerOfTwo(ReducedExp(r), shifted);
 }
 
 template <typename F>
 MPC_HOST_DEVICE inline F Exp(F x) {
   // Beyond these the result is infinite or 0; NaN passes both comparisons unchanged.
   const F below = Select(x > 90.0f, 90.0f, x);
-  const F limited = Select(below < -110.0f, -110.0f, below);
-  // n = round(x / ln 2): adding 1.5 * 2^23 leaves the integer in the low fraction bits.
-  const F shifted = limited * 1.44269504088896341f + 12582912.0f;
-  const F n = shifted - 12582912.0f;
-  // ln 2 in two parts, the first of 10 bits: n * 0.693359375 is exact.
-  const F r = (limited - n * 0.693359375f) - n * -2.12194440e-4f;
-  F p = Fma(r, 1.9875691500e-4f, 1.3981999507e-3f);
-  p = Fma(p, r, 8.3334519073e-3f);
-  p = Fma(p, r, 4.1665795894e-2f);
-  p = Fma(p, r, 1.6666665459e-1f);
-  p = Fma(p, r, 5.0000001201e-1f);
-  const F value = Fma(p, r * r, r) + 1.0f;
-  // Two factors, so that neither over- nor underflows before the product does. For NaN the masks keep them in range.
-  const IntegerOf<F> exponent = (IntegerOf<F>(BitsOf(shifted)) - 0x4b400000) & 0x1ff;
-  const IntegerOf<F> whole = (exponent ^ 0x100) - 0x100;
-  const IntegerOf<F> half = whole >> 1;
-  return value * PowerOfTwo<F>(half) * PowerOfTwo<F>(whole - half);
+  return ExpWithin(Select(below < -110.0f, -110.0f, below));
 }
 
 template <typename F>
@@ -65,6 +65,26 @@ MPC_HOST_DEVICE inline F Log(F x) {
   return Select(x >= 0.0f, y, __builtin_nanf(""));
 }
 
+/// The logistic function of a number's magnitude, with either sign: 1 / (1 + exp(-a)) and 1 / (1 + exp(a)), the latter
+/// with its relative accuracy down to the subnormals.
+template <typename F>
+struct Logistic {
+  F upper, lower;
+
+  /// For a in [0, 110], or NaN.
+  MPC_HOST_DEVICE static Logistic At(F a) {
+    const F e = ExpWithin(-a);
+    // 1 / (1 + e): a cubic, whose residual on [0, 1] is T4(2 e - 1) / 577, and one step of third order.
+    F y = Fma(e, -0.221837088f, 0.66551125f);
+    y = Fma(y, e, -0.942807615f);
+    y = Fma(y, e, 0.998266876f);
+    // 1 - y is exact, for y is about 1/2 to 1.
+    const F residual = Fma(-e, y, 1.0f - y);
+    const F upper = Fma(Fma(residual, residual, residual), y, y);
+    return {upper, e * upper};
+  }
+};
+
 template <typename F>
 MPC_HOST_DEVICE inline F Tanh(F x) {
   const F magnitude = Abs(x);
@@ -74,15 +94,16 @@ MPC_HOST_DEVICE inline F Tanh(F x) {
   p = Fma(p, z, 1.33314422036e-1f);
   p = Fma(p, z, -3.33332819422e-1f);
   const F small = Fma(p * z, x, x);
-  const F large = 1.0f - 2.0f / (Exp(2.0f * magnitude) + 1.0f);
+  const F twice = Select(magnitude > 55.0f, 110.0f, 2.0f * magnitude);
+  const F large = Fma(Logistic<F>::At(twice).lower, -2.0f, 1.0f);
   return Select(magnitude > 0.625f, CopySign(large, x), small);
 }
 
 template <typename F>
 MPC_HOST_DEVICE inline F Sigmoid(F x) {
-  // exp of a negative number does not overflow, and exp(x) / (1 + exp(x)) keeps its accuracy down to the subnormals.
-  const F e = Exp(-Abs(x));
-  return Select(x < 0.0f, e, 1.0f) / (1.0f + e);
+  const F magnitude = Abs(x);
+  const auto logistic = Logistic<F>::At(Select(magnitude > 110.0f, 110.0f, magnitude));
+  return Select(x < 0.0f, logistic.lower, logistic.upper);
 }
 
 }  // namespace mpc::scalar

@@ -1,6 +1,7 @@
 #include "passes/fusion/block_groups.h"
 
 #include "compiler/dialect/dialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -23,7 +24,24 @@ static llvm::SmallSetVector<Value, 8> valuesRead(Operation *Op) {
   return Values;
 }
 
-BlockGroups::BlockGroups(Block &Body) : Body(Body) {
+// What shadows that \p Body returns take the place of: no operand says so, but the argument of the same name is it.
+static llvm::DenseMap<Value, Value> oldShadows(Block &Body) {
+  llvm::DenseMap<Value, Value> Old;
+  auto Function = dyn_cast<func::FuncOp>(Body.getParentOp());
+  if (!Function)
+    return Old;
+  llvm::DenseMap<StringAttr, Value> Arguments;
+  for (BlockArgument Argument : Function.getArguments())
+    if (auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName))
+      Arguments[Name] = Argument;
+  for (OpOperand &Returned : Body.getTerminator()->getOpOperands())
+    if (auto Update = dyn_cast<OpResult>(Returned.get()); Update && isShadow(Update))
+      if (auto Name = Function.getResultAttrOfType<StringAttr>(Returned.getOperandNumber(), NameAttrName))
+        Old[Update] = Arguments.lookup(Name);
+  return Old;
+}
+
+BlockGroups::BlockGroups(Block &Body) : Body(Body), OldShadows(oldShadows(Body)) {
   for (Operation &Op : Body.without_terminator())
     if (!isa<ReshapeOp>(Op)) {
       NodeOf[&Op] = Nodes.size();
@@ -37,6 +55,7 @@ BlockGroups::BlockGroups(Block &Body) : Body(Body) {
     addDependences(Node);
   }
   Readers.clear();
+  OldShadows.clear();
 }
 
 void BlockGroups::addDependences(unsigned Node) {
@@ -48,8 +67,8 @@ void BlockGroups::addDependences(unsigned Node) {
   }
   if (Op->hasTrait<StateUpdate>())
     for (OpResult Result : Op->getResults())
-      if (!isShadow(Result))
-        for (unsigned Reader : Readers.lookup(behindReshapes(Op->getOperand(Result.getResultNumber()))))
+      if (Value Old = isShadow(Result) ? OldShadows.lookup(Result) : Op->getOperand(Result.getResultNumber()))
+        for (unsigned Reader : Readers.lookup(behindReshapes(Old)))
           addEdge(Reader, Node);
   for (Value V : valuesRead(Op))
     Readers[V].push_back(Node);

@@ -12,7 +12,8 @@ mlir::Value behindReshapes(mlir::Value V);
 
 /// The operations of a block in groups, one each at first, that may be merged as long as no cycle appears. Reshapes and
 /// the terminator are in no group: what reads a reshape depends on what the reshape reads. A reader of state comes
-/// before the operation that updates it, so that updates stay in place.
+/// before the operation that updates it, so that updates stay in place; so does a reader of a shadow, the low copy of a
+/// parameter that an optimizer writes beside it.
 class BlockGroups {
 public:
   explicit BlockGroups(mlir::Block &Body);
@@ -44,7 +45,8 @@ private:
   llvm::SmallVector<llvm::SmallVector<unsigned, 4>> Successors, Predecessors;
   llvm::SmallVector<unsigned> GroupOfNode;
   llvm::SmallVector<llvm::SmallVector<mlir::Operation *, 1>> Members;
-  /// While nodes are added: who has read a value so far.
+  /// While nodes are added: the shadows that others take the place of, and who has read a value so far.
+  llvm::DenseMap<mlir::Value, mlir::Value> OldShadows;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 4>> Readers;
 };
 

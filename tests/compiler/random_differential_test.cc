@@ -4,21 +4,18 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/module_impl.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
+#include "tests/compiler/operation_case.h"
 #include "tests/compiler/random_graph.h"
 #include "tests/compiler/random_step.h"
 #include "tests/cuda/emulated_kernel_device.h"
-#include "tests/kernels/acceptance.h"
 #include "tests/kernels/cpu_kernel_device.h"
-#include "tests/kernels/error_bounds.h"
 #include "tests/kernels/kernel_run.h"
 
 namespace mpc::test {
@@ -76,36 +73,17 @@ TEST(RandomGraphs, PassesKeepTheBitsOfNaiveCasts) {
   EXPECT_LT(casts_after, casts_before);
 }
 
-/// The operation as a case of the table: its own types, nothing made low.
-op_cases::OpCase CaseOf(mlir::Operation& op) {
-  op_cases::OpCase op_case;
-  op_case.op = op.getName().stripDialect().str();
-  op_case.name = op_case.op;
-  op_case.attributes = kernelAttributes(&op);
-  op_case.low = false;
-  const auto spec_of = [](mlir::Value value) {
-    return toTensorSpec(mlir::cast<mlir::RankedTensorType>(value.getType()));
-  };
-  for (mlir::Value operand : op.getOperands()) op_case.operands.push_back({spec_of(operand)});
-  for (mlir::Value result : op.getResults()) op_case.results.push_back(spec_of(result));
-  return op_case;
-}
-
 void ExpectKernelMatches(const KernelDevice& device, mlir::Operation& op, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& exact) {
-  const op_cases::OpCase op_case = CaseOf(op);
-  const auto errors = ArithmeticErrors(op_case, inputs, exact);
-  const auto bits = RunKernel(device, op_case, DType::kF32, inputs);
+  const auto bits = RunKernel(device, CaseOf(op), DType::kF32, inputs);
   ASSERT_TRUE(bits.ok()) << bits.status();
+  std::vector<Tensor> results;
   for (std::size_t r = 0; r < exact.size(); ++r) {
-    const Tensor actual = reference::FromStorage(exact[r].spec, (*bits)[r].data());
-    for (std::size_t i = 0; i < actual.values.size(); ++i) {
-      const std::optional<double> error = errors[r] ? std::optional((*errors[r])[i]) : std::nullopt;
-      ASSERT_TRUE(Accepts(exact[r].spec.dtype, actual.values[i], exact[r].values[i], error))
-          << op_case.op << " result " << r << " [" << i << "]: " << actual.values[i] << ", exactly "
-          << exact[r].values[i] << ", bound " << error.value_or(0);
-    }
+    results.push_back(reference::FromStorage(exact[r].spec, (*bits)[r].data()));
   }
+  std::vector<const Tensor*> actual;
+  for (const Tensor& result : results) actual.push_back(&result);
+  ExpectWithinBounds(op, inputs, exact, actual);
 }
 
 // Every operation that the passes wrote, with the types they gave it and the values that reach it: each device's kernel
@@ -125,23 +103,10 @@ TEST(RandomGraphs, KernelsMatchTheReferenceOnWhatPassesWrite) {
       values[argument] = ArgumentValue(step, argument.getArgNumber());
     }
     for (mlir::Operation& op : step.getBody().front().without_terminator()) {
-      std::vector<Tensor> inputs, exact;
+      std::vector<Tensor> inputs;
       for (mlir::Value operand : op.getOperands()) inputs.push_back(values.at(operand));
-      for (mlir::Value result : op.getResults()) {
-        const TensorSpec spec = toTensorSpec(mlir::cast<mlir::RankedTensorType>(result.getType()));
-        exact.push_back({spec, std::vector<double>(static_cast<std::size_t>(spec.num_elements()))});
-      }
-      if (auto constant = mlir::dyn_cast<ConstantOp>(op)) {
-        auto elements = mlir::cast<mlir::DenseElementsAttr>(constant.getValue());
-        std::vector<double>& out = exact[0].values;
-        out.clear();
-        for (const llvm::APFloat& element : elements.getValues<llvm::APFloat>()) {
-          out.push_back(element.convertToDouble());
-        }
-      } else {
-        const std::string name = op.getName().stripDialect().str();
-        ASSERT_NE(reference::Find(name), nullptr) << name;
-        reference::Find(name)(kernelAttributes(&op), inputs, absl::MakeSpan(exact));
+      std::vector<Tensor> exact = ExactResults(op, inputs);
+      if (!mlir::isa<ConstantOp>(op)) {
         for (const KernelDevice* device : {&CpuKernels(), &EmulatedKernels()}) {
           SCOPED_TRACE(device == &CpuKernels() ? "on the CPU" : "on CUDA, emulated");
           ExpectKernelMatches(*device, op, inputs, exact);

@@ -23,7 +23,7 @@ class Generator {
  public:
   enum class Kind { kMixed, kFusible };
 
-  Generator(std::uint64_t seed, Kind kind) : random_(seed), kind_(kind) {}
+  Generator(std::uint64_t seed, Kind kind, int most_rows) : random_(seed), kind_(kind), most_rows_(most_rows) {}
 
   compiler::Module Run() {
     builder_.BeginFunction("train_step", /*is_private=*/false);
@@ -32,7 +32,7 @@ class Generator {
       pool_.push_back(Argument({DType::kF32, {2, 3, 6, 6}}, "image", "input"));
       pool_.push_back(Argument({DType::kF32, {2, 5}}, "row", "input"));
     } else {
-      pool_.push_back(Argument({DType::kF32, {Between(2, 24), Between(1, 40)}}, "row", "input"));
+      pool_.push_back(Argument({DType::kF32, {Between(2, most_rows_), Between(1, 40)}}, "row", "input"));
     }
     const int operations = Between(6, 14);
     for (int i = 0; i < operations; ++i) {
@@ -267,6 +267,7 @@ class Generator {
 
   std::mt19937_64 random_;
   Kind kind_;
+  int most_rows_;
   GraphBuilder builder_;
   Scope scope_;
   std::vector<ValueHandle> outer_;  ///< what the step passes to the network
@@ -276,8 +277,10 @@ class Generator {
 
 }  // namespace
 
-compiler::Module MakeRandomGraph(std::uint64_t seed) { return Generator(seed, Generator::Kind::kMixed).Run(); }
+compiler::Module MakeRandomGraph(std::uint64_t seed) { return Generator(seed, Generator::Kind::kMixed, 0).Run(); }
 
-compiler::Module MakeRandomFusibleGraph(std::uint64_t seed) { return Generator(seed, Generator::Kind::kFusible).Run(); }
+compiler::Module MakeRandomFusibleGraph(std::uint64_t seed, int most_rows) {
+  return Generator(seed, Generator::Kind::kFusible, most_rows).Run();
+}
 
 }  // namespace mpc::test

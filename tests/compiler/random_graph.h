@@ -15,7 +15,7 @@ compiler::Module MakeRandomGraph(std::uint64_t seed);
 
 /// The same of operations that fusion puts into regions, with a few matrix products between them: chains and diamonds
 /// of element-wise work, broadcasts of rows and columns, casts, reductions along both axes, normalisation, softmax.
-/// Tensors have up to 24 rows of up to 40 elements.
-compiler::Module MakeRandomFusibleGraph(std::uint64_t seed);
+/// Tensors have 2 to `most_rows` rows of 1 to 40 elements.
+compiler::Module MakeRandomFusibleGraph(std::uint64_t seed, int most_rows = 24);
 
 }  // namespace mpc::test

@@ -10,6 +10,7 @@
 #include "compiler/module_impl.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/pipelines.h"
+#include "tests/compiler/random_graph.h"
 
 namespace mpc::test {
 
@@ -35,6 +36,23 @@ mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, b
   options.fusion = fusion;
   buildTrainPipeline(manager, options);
   return manager.run(module);
+}
+
+compiler::Module FinalStep(std::uint64_t seed, bool fusion, int most_rows) {
+  compiler::Module module = seed % 5 == 4 ? MakeRandomGraph(seed) : MakeRandomFusibleGraph(seed, most_rows);
+  mlir::ScopedDiagnosticHandler quiet(module.impl().context.get(), [](mlir::Diagnostic& diagnostic) {
+    return mlir::success(diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error);
+  });
+  // seed / 5: levels and kinds of graphs meet in every way.
+  EXPECT_TRUE(
+      mlir::succeeded(RunPipeline(*module.impl().module, SettingOf(seed / 5), /*layout=*/seed % 2 == 0, fusion)));
+  return module;
+}
+
+std::vector<FusionOp> RegionsOf(compiler::Module& module) {
+  std::vector<FusionOp> regions;
+  for (FusionOp fusion : StepOf(module).getOps<FusionOp>()) regions.push_back(fusion);
+  return regions;
 }
 
 FuncOp StepOf(compiler::Module& module) { return module.impl().module->lookupSymbol<FuncOp>("train_step"); }

@@ -23,7 +23,12 @@ Setting SettingOf(std::uint64_t seed);
 /// The training pipeline to its end.
 mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, bool layout, bool fusion);
 
+/// Random step number `seed` at a setting of its own, at the end of the passes, from graphs of both kinds, with layouts
+/// of both kinds. A failure of the passes fails the test.
+compiler::Module FinalStep(std::uint64_t seed, bool fusion, int most_rows = 24);
+
 mlir::func::FuncOp StepOf(compiler::Module& module);
+std::vector<FusionOp> RegionsOf(compiler::Module& module);
 
 /// A value that depends on the argument's name alone; a parameter's shadow is the parameter rounded.
 reference::Tensor ArgumentValue(mlir::func::FuncOp function, unsigned index);

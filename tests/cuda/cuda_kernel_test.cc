@@ -11,6 +11,7 @@
 #include "kernels/cuda/kernel.h"
 #include "tests/cuda/emulated_kernel_device.h"
 #include "tests/cuda_emulation/emulator.h"
+#include "tests/kernels/gradient_scaling_checks.h"
 #include "tests/kernels/kernel_checks.h"
 
 namespace mpc::test {
@@ -55,6 +56,12 @@ TEST_P(CudaStateUpdate, FalsePredicateLeavesStateBitsUnchanged) {
 
 INSTANTIATE_TEST_SUITE_P(Ops, CudaStateUpdate, testing::ValuesIn(StateUpdates()),
                          [](const auto& info) { return info.param; });
+
+TEST(CudaOptimizers, UnscaleAndClipAsTheOperationsOfTheirOwn) {
+  for (const char* op : {"sgd", "momentum", "adam", "adam_weight_decay", "adamw", "lamb"}) {
+    ExpectFoldedScalingGivesTheBitsOfSeparateOperations(EmulatedKernels(), op);
+  }
+}
 
 TEST(CudaKernels, EveryReferenceOperationHasOne) { EXPECT_EQ(cuda::KernelNames(), reference::Names()); }
 

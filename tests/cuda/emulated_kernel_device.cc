@@ -29,6 +29,11 @@ class EmulatedKernelDevice : public KernelDevice {
     if (!kernel.ok()) return kernel.status();
     return std::make_unique<EmulatedKernel>(*std::move(kernel));
   }
+  absl::StatusOr<std::unique_ptr<Kernel>> CreateGroup(absl::Span<const KernelSpec> specs) const override {
+    absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateGroupKernel(specs, context_);
+    if (!kernel.ok()) return kernel.status();
+    return std::make_unique<EmulatedKernel>(*std::move(kernel));
+  }
   bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const override {
     return cuda::MayAlias(name, output, input);
   }

@@ -15,7 +15,7 @@ using Errors = std::vector<std::optional<ElementErrors>>;
 constexpr double kU = 0x1p-24;
 constexpr double kUnderflow = 0x1p-126;
 constexpr double kFunction = 8 * kU;  // exp, log, log1p and sigmoid: 4 ulp
-// 7 ulp of the normal distribution and 4 of its density, see special_functions.h.
+// 7 ulp of the normal distribution and 4 of its density, which is rounded twice more, see special_functions.h.
 constexpr double kCdf = 14 * kU;
 constexpr double kDensity = 8 * kU;
 

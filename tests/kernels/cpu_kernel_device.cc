@@ -27,6 +27,11 @@ class CpuKernelDevice : public KernelDevice {
     if (!kernel.ok()) return kernel.status();
     return std::make_unique<CpuKernel>(*std::move(kernel));
   }
+  absl::StatusOr<std::unique_ptr<Kernel>> CreateGroup(absl::Span<const KernelSpec> specs) const override {
+    absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateGroupKernel(specs);
+    if (!kernel.ok()) return kernel.status();
+    return std::make_unique<CpuKernel>(*std::move(kernel));
+  }
   bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const override {
     return cpu::MayAlias(name, output, input);
   }

@@ -11,6 +11,8 @@
 #include "kernels/cpu/kernel.h"
 #include "tests/kernels/acceptance.h"
 #include "tests/kernels/cpu_kernel_device.h"
+#include "tests/kernels/gradient_scaling_checks.h"
+#include "tests/kernels/group_checks.h"
 #include "tests/kernels/kernel_checks.h"
 
 namespace mpc::test {
@@ -56,11 +58,61 @@ TEST(StateUpdate, FalsePredicateLeavesStateBitsUnchanged) {
   for (const std::string& op : StateUpdates()) ExpectFalsePredicateLeavesStateBitsUnchanged(CpuKernels(), op);
 }
 
+TEST(Optimizers, UnscaleAndClipAsTheOperationsOfTheirOwn) {
+  for (const char* op : {"sgd", "momentum", "adam", "adam_weight_decay", "adamw", "lamb"}) {
+    ExpectFoldedScalingGivesTheBitsOfSeparateOperations(CpuKernels(), op);
+  }
+}
+
+// A matrix product has no use for it; neither has an operation that does not exist.
+TEST(GroupKernels, AreThoseOfOptimizersWithoutNorms) {
+  std::vector<std::string_view> grouped;
+  for (std::string_view name : cpu::KernelNames()) {
+    if (cpu::MayGroup(name)) grouped.push_back(name);
+  }
+  EXPECT_EQ(grouped, (std::vector<std::string_view>{"adam", "adam_weight_decay", "adamw", "momentum", "sgd"}));
+  EXPECT_FALSE(cpu::CreateGroupKernel({}).ok());
+  const KernelSpec specs[] = {{.name = "matmul", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = {}},
+                              {.name = "none", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = {}}};
+  for (const KernelSpec& spec : specs) {
+    EXPECT_EQ(cpu::CreateGroupKernel({&spec, 1}).status().code(), absl::StatusCode::kUnimplemented) << spec.name;
+  }
+}
+
+TEST(GroupKernels, GiveTheBitsOfSingleKernelsWithAnyNumberOfThreads) {
+  const int threads = cpu::NumThreads();
+  for (const char* op : {"adam", "adam_weight_decay", "adamw", "momentum", "sgd"}) {
+    cpu::SetNumThreads(1);
+    ExpectGroupsGiveTheBitsOfSingleKernels(CpuKernels(), op);
+    cpu::SetNumThreads(3);
+    ExpectGroupsGiveTheBitsOfSingleKernels(CpuKernels(), op);
+    ExpectAGroupTakes(CpuKernels(), op, 300);
+  }
+  cpu::SetNumThreads(threads);
+}
+
 TEST(Threads, BitsDoNotDependOnTheirNumber) {
   const int threads = cpu::NumThreads();
-  for (const char* op : {"tanh", "add", "dropout", "random", "momentum", "adam", "cast", "lamb", "global_norm",
-                         "tensor_statistics", "attention", "attention_grad", "layer_norm", "layer_norm_grad",
-                         "group_norm", "group_norm_grad", "lstm_cell", "lstm_cell_grad", "bce_with_logits"}) {
+  for (const char* op : {"tanh",
+                         "add",
+                         "dropout",
+                         "random",
+                         "momentum",
+                         "adam",
+                         "cast",
+                         "lamb",
+                         "global_norm",
+                         "all_finite",
+                         "tensor_statistics",
+                         "attention",
+                         "attention_grad",
+                         "layer_norm",
+                         "layer_norm_grad",
+                         "group_norm",
+                         "group_norm_grad",
+                         "lstm_cell",
+                         "lstm_cell_grad",
+                         "bce_with_logits"}) {
     ForEachCase(op, [&](const OpCase& op_case, DType dtype) {
       const std::vector<Tensor> inputs = op_cases::MakeInputs(op_case, dtype);
       cpu::SetNumThreads(1);

@@ -100,7 +100,7 @@ double TermsOf(const OpCase& op_case) {
     return static_cast<double>(size[0] * size[1]) + 1;  // and the division
   }
   // Chains of a few products and sums: gradient scaling, decay, velocity, update.
-  if (op == "sgd" || op == "momentum") return 8;
+  if (op == "sgd" || op == "momentum") return 8 + ScalingRoundings(op_case);
   if (op == "batch_norm_running_update") return 5;
   if (op == "accumulate_gradient") return 2;
   return 0;
@@ -288,11 +288,29 @@ void VisitChannel(const reference::Image& image, std::int64_t c, Visit visit) {
   }
 }
 
+// Roundings of a channel's mean and variance, relative to the mean of |x| and to the variance.
+//
+// A kernel may form the two-pass mean and variance of `count` values; or, for n of them at a time, sums of d = x - p
+// and of d^2 about one of the n, p, which it adds up in f64 (compiler/codegen/host_accumulators.h). With V the n
+// values' sum of squares about the mean m, (p - m)^2 <= V, so sum d^2 <= 2 V + 2 n (p - m)^2 <= 2 (n + 1) V. Each d^2
+// has two roundings of d and the sum n: (n + 2) u sum d^2. The sum of d is off by at most n u sum |d| <= n u sqrt(n sum
+// d^2), and about m that weighs 2 |p - m| <= 2 sqrt(V). For the mean, sum |d| <= (n + 1) sum |x|.
+struct MomentRoundings {
+  double mean, variance;
+};
+MomentRoundings RoundingsOfMoments(double count) {
+  constexpr double kRowsOfAVisit = 8;
+  const double n = std::min(count, kRowsOfAVisit);
+  const double about_pivot = 2 * (n + 1) * (n + 2) + 2 * n * std::sqrt(2 * n * (n + 1));
+  return {std::max(count + 2, n * (n + 1) + 1), std::max(count + 5, about_pivot + 1)};
+}
+
 Errors BatchNormTrainErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const reference::Image image(op_case.attributes, inputs[0].spec.shape);
   const double epsilon = FloatAttribute(op_case.attributes, "epsilon", 1e-5f);
   const std::vector<double>& x = inputs[0].values;
   const auto count = static_cast<double>(image.batch * image.height * image.width);
+  const MomentRoundings roundings = RoundingsOfMoments(count);
   const auto channels = static_cast<std::size_t>(image.channels);
   ElementErrors y_error(x.size()), mean_error(channels), variance_error(channels), inv_std_error(channels);
   for (std::size_t c = 0; c < channels; ++c) {
@@ -303,10 +321,10 @@ Errors BatchNormTrainErrors(const OpCase& op_case, const Tensors& inputs, const 
     const double inv_std = exact[3].values[c];
     double magnitude = 0;
     VisitChannel(image, static_cast<std::int64_t>(c), [&](std::size_t i) { magnitude += std::abs(x[i]) / count; });
-    mean_error[c] = (count + 2) * kU * magnitude;
+    mean_error[c] = roundings.mean * kU * magnitude;
     // The mean square about a mean that is off by d is the variance plus d^2; each difference rounds relatively.
     const double shift = mean_error[c] * mean_error[c];
-    variance_error[c] = (count + 5) * kU * (variance + shift) + shift + kUnderflow;
+    variance_error[c] = roundings.variance * kU * (variance + shift) + shift + kUnderflow;
     // d (v + eps)^(-1/2) = -1/2 (v + eps)^(-3/2) dv; then the sum, the root and the division round.
     const double relative = 0.5 * variance_error[c] / (variance + epsilon) + 4 * kU;
     inv_std_error[c] = relative * inv_std;
@@ -332,7 +350,7 @@ Errors BatchNormGradErrors(const OpCase& op_case, const Tensors& inputs, bool tr
   for (std::size_t c = 0; c < channels; ++c) {
     const double gamma = std::abs(inputs[2].values[c]);
     const double mean = inputs[3].values[c];
-    const double inv_std = training ? inputs[4].values[c] : 1 / std::sqrt(inputs[4].values[c] + epsilon);
+    const double inv_std = training ? std::abs(inputs[4].values[c]) : 1 / std::sqrt(inputs[4].values[c] + epsilon);
     double dbeta = 0;
     double dgamma = 0;
     VisitChannel(image, static_cast<std::int64_t>(c), [&](std::size_t i) {

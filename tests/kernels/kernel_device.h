@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/kernel_spec.h"
 
 namespace mpc::test {
@@ -25,6 +26,11 @@ class KernelDevice {
   virtual ~KernelDevice() = default;
   /// Errors: those of the device's CreateKernel.
   virtual absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec) const = 0;
+  /// One kernel for several specs, its operands theirs one after another. Errors: those of the device's
+  /// CreateGroupKernel; UNIMPLEMENTED where tests have none.
+  virtual absl::StatusOr<std::unique_ptr<Kernel>> CreateGroup(absl::Span<const KernelSpec> specs) const {
+    return absl::UnimplementedError("tests run no groups on this device");
+  }
   virtual bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const = 0;
 };
 

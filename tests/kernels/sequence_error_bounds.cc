@@ -132,7 +132,7 @@ Errors NormGradErrors(const OpCase& op_case, const Tensors& inputs) {
   const double terms = static_cast<double>(x.size()) / static_cast<double>(gamma.size());
   for (std::size_t r = 0; r < count; ++r) {
     const auto elements = static_cast<double>(rows[r].size());
-    const double inv_std = inputs[4].values[r];
+    const double inv_std = std::abs(inputs[4].values[r]);
     const auto x_hat = [&](const Element& element) { return std::abs(x[element.at] - inputs[3].values[r]) * inv_std; };
     double sum = 0;
     double centred = 0;

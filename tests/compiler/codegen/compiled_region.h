@@ -5,34 +5,33 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "compiler/codegen/region_emitter.h"
-
-namespace llvm::orc {
-class LLJIT;
-}
+#include "tests/compiler/codegen/loaded_regions.h"
 
 namespace mpc::test {
 
+enum class TileOrder { kForward, kReverse, kTwoThreads };
+
+/// Runs host code: inputs and then outputs; `workspace` has code.workspace_bytes.
+void RunTiles(const LoadedRegion& region, void* const* operands, void* workspace, TileOrder order);
+
 class CompiledRegion {
  public:
-  enum class Order { kForward, kReverse, kTwoThreads };
+  using Order = TileOrder;
 
   /// Errors: INVALID_ARGUMENT where the region cannot be emitted, INTERNAL where LLVM refuses it.
   static absl::StatusOr<std::unique_ptr<CompiledRegion>> Create(FusionOp fusion, const codegen::CodeTarget& target);
-  ~CompiledRegion();
 
-  /// Inputs and then outputs; `workspace` has workspace_bytes.
-  void Run(void* const* operands, void* workspace, Order order = Order::kForward) const;
-  std::size_t workspace_bytes() const { return code_.workspace_bytes; }
-  llvm::ArrayRef<codegen::Stage> stages() const { return code_.stages; }
+  void Run(void* const* operands, void* workspace, Order order = Order::kForward) const {
+    RunTiles(region(), operands, workspace, order);
+  }
+  std::size_t workspace_bytes() const { return region().code.workspace_bytes; }
+  llvm::ArrayRef<codegen::Stage> stages() const { return region().code.stages; }
 
  private:
-  using Function = void (*)(void* const*, void*, std::int64_t);
   CompiledRegion() = default;
+  const LoadedRegion& region() const { return loaded_->regions().front(); }
 
-  std::unique_ptr<llvm::orc::LLJIT> jit_;
-  codegen::RegionCode code_;
-  llvm::SmallVector<Function> functions_;
+  std::unique_ptr<LoadedRegions> loaded_;
 };
 
 /// This processor, and the same with half its vector width.

@@ -35,7 +35,7 @@ class MemoryContext final : public ElementContext {
   Float operand(unsigned index) override { return FloatFromBits(Low(Load(index))); }
   Long integerOperand(unsigned index) override { return Load(index); }
   Bool boolOperand(unsigned index) override { return Load(index) != 0; }
-  Long column() override { return Long(element_); }
+  Unsigned column() override { return Low(Long(element_)); }
   Long linearIndex() override { return Long(element_); }
   std::int64_t count(Axis) const override { return ElementFunction::kElements; }
 

@@ -6,33 +6,33 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "compiler/codegen/region_emitter.h"
-
-namespace llvm::orc {
-class LLJIT;
-}
+#include "tests/compiler/codegen/loaded_regions.h"
 
 namespace mpc::test {
+
+/// What LoadedRegions::Create provides to code for EmulatedTarget().
+llvm::ArrayRef<ProvidedFunction> EmulationFunctions();
+
+/// Inputs and then outputs; `workspace` has code.workspace_bytes. The seed gives the order of blocks and of threads;
+/// shared memory is poisoned when a block begins and guarded. One call at a time. Errors: what the emulation finds.
+absl::Status RunEmulated(const LoadedRegion& region, void* const* operands, void* workspace, std::uint64_t seed);
 
 class EmulatedRegion {
  public:
   /// Errors: INVALID_ARGUMENT where the region cannot be emitted, INTERNAL where LLVM refuses it.
   static absl::StatusOr<std::unique_ptr<EmulatedRegion>> Create(FusionOp fusion, const codegen::CodeTarget& target);
-  ~EmulatedRegion();
 
-  /// Inputs and then outputs; `workspace` has workspace_bytes. The seed gives the order of blocks and of threads;
-  /// shared memory is poisoned when a block begins and guarded. Errors: what the emulation finds.
-  absl::Status Run(void* const* operands, void* workspace, std::uint64_t seed) const;
-  std::size_t workspace_bytes() const { return code_.workspace_bytes; }
-  llvm::ArrayRef<codegen::Stage> stages() const { return code_.stages; }
+  absl::Status Run(void* const* operands, void* workspace, std::uint64_t seed) const {
+    return RunEmulated(region(), operands, workspace, seed);
+  }
+  std::size_t workspace_bytes() const { return region().code.workspace_bytes; }
+  llvm::ArrayRef<codegen::Stage> stages() const { return region().code.stages; }
 
  private:
-  using Function = void (*)(void* const*, void*, std::int64_t);
   EmulatedRegion() = default;
+  const LoadedRegion& region() const { return loaded_->regions().front(); }
 
-  std::unique_ptr<llvm::orc::LLJIT> jit_;
-  codegen::RegionCode code_;
-  llvm::SmallVector<Function> functions_;
+  std::unique_ptr<LoadedRegions> loaded_;
 };
 
 /// The GPU form for an H200, as code for this processor.

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <random>
@@ -10,22 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/dialect/attribute_conversion.h"
 #include "tests/compiler/codegen/compiled_region.h"
+#include "tests/compiler/codegen/operation_check.h"
 #include "tests/compiler/op_case_module.h"
-#include "tests/kernels/acceptance.h"
-#include "tests/kernels/cpu_kernel_device.h"
-#include "tests/kernels/error_bounds.h"
+#include "tests/compiler/operation_case.h"
 #include "tests/kernels/kernel_run.h"
 
 namespace mpc::test {
 namespace {
 
-using Bits = std::vector<std::uint8_t>;
 using Order = CompiledRegion::Order;
 using reference::Tensor;
-
-TensorSpec SpecOf(mlir::Value value) { return toTensorSpec(mlir::cast<mlir::RankedTensorType>(value.getType())); }
 
 // Integers are classes, of which there are at least ten where a test has any.
 Bits Draw(const TensorSpec& spec, std::mt19937& generator) {
@@ -70,18 +64,8 @@ class RegionCheck {
     }
   }
 
-  void ExpectOperations() {
-    for (auto [argument, bits] : llvm::zip_equal(body().getArguments(), inputs_)) known_[argument] = bits;
-    for (mlir::Operation& op : body().without_terminator()) {
-      SCOPED_TRACE(op.getName().getStringRef().str());
-      if (mlir::isa<ReshapeOp>(op)) {
-        known_[op.getResult(0)] = known_[op.getOperand(0)];
-      } else if (mlir::cast<FusibleOpInterface>(op).getReductions().empty()) {
-        ExpectKernelBits(op);
-      } else {
-        ExpectWithinBounds(op);
-      }
-    }
+  void ExpectItsOperations() {
+    EXPECT_EQ(ExpectOperations(fusion_, inputs_, outputs_), 0) << "the test yields too little";
   }
 
  private:
@@ -116,83 +100,11 @@ class RegionCheck {
     return outputs;
   }
 
-  const Bits* Yielded(mlir::Value value) const {
-    for (auto [yielded, bits] : llvm::zip_equal(yielded_, outputs_)) {
-      if (yielded == value) return &bits;
-    }
-    return nullptr;
-  }
-
-  static Tensor AsTensor(mlir::Value value, const Bits& bits) {
-    return reference::FromStorage(SpecOf(value), bits.data());
-  }
-
-  std::vector<const void*> Operands(mlir::Operation& op) {
-    std::vector<const void*> operands;
-    for (mlir::Value operand : op.getOperands()) {
-      EXPECT_TRUE(known_.contains(operand)) << "the test yields too little";
-      operands.push_back(known_[operand].data());
-    }
-    return operands;
-  }
-
-  void ExpectKernelBits(mlir::Operation& op) {
-    KernelSpec spec;
-    spec.name = op.getName().stripDialect().str();
-    spec.attributes = kernelAttributes(&op);
-    for (mlir::Value operand : op.getOperands()) spec.inputs.push_back(SpecOf(operand));
-    for (mlir::Value result : op.getResults()) spec.outputs.push_back(SpecOf(result));
-    auto kernel = CpuKernels().Create(spec);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    std::vector<Bits> results;
-    std::vector<void*> outputs;
-    for (const TensorSpec& output : spec.outputs) outputs.push_back(results.emplace_back(output.bytes()).data());
-    std::vector<double> workspace((*kernel)->workspace_bytes() / sizeof(double) + 1);
-    ASSERT_TRUE((*kernel)->Run(Operands(op).data(), outputs.data(), workspace.data()).ok());
-    for (auto [result, bits] : llvm::zip_equal(op.getResults(), results)) {
-      known_[result] = bits;
-      if (const Bits* actual = Yielded(result)) {
-        EXPECT_EQ(*actual, bits);
-      }
-    }
-  }
-
-  void ExpectWithinBounds(mlir::Operation& op) {
-    op_cases::OpCase op_case;
-    op_case.op = op.getName().stripDialect().str();
-    op_case.attributes = kernelAttributes(&op);
-    std::vector<Tensor> inputs, exact;
-    Operands(op);
-    for (mlir::Value operand : op.getOperands()) {
-      inputs.push_back(AsTensor(operand, known_[operand]));
-      op_case.operands.push_back({SpecOf(operand)});
-    }
-    for (mlir::Value result : op.getResults()) {
-      op_case.results.push_back(SpecOf(result));
-      exact.push_back({SpecOf(result), std::vector<double>(static_cast<std::size_t>(SpecOf(result).num_elements()))});
-    }
-    reference::Find(op_case.op)(op_case.attributes, inputs, absl::MakeSpan(exact));
-    const auto errors = ArithmeticErrors(op_case, inputs, exact);
-    for (auto [r, result] : llvm::enumerate(op.getResults())) {
-      const Bits* bits = Yielded(result);
-      if (bits == nullptr) continue;
-      known_[result] = *bits;
-      const Tensor actual = AsTensor(result, *bits);
-      for (std::size_t i = 0; i < actual.values.size(); ++i) {
-        const std::optional<double> error = errors[r] ? std::optional((*errors[r])[i]) : std::nullopt;
-        ASSERT_TRUE(Accepts(actual.spec.dtype, actual.values[i], exact[r].values[i], error))
-            << "result " << r << " [" << i << "]: " << actual.values[i] << ", exactly " << exact[r].values[i]
-            << ", arithmetic error bound " << error.value_or(0);
-      }
-    }
-  }
-
   FusionOp fusion_;
   const CompiledRegion& region_;
   std::vector<Bits> inputs_;
   llvm::SmallVector<mlir::Value> yielded_;
   std::vector<Bits> outputs_;
-  llvm::DenseMap<mlir::Value, Bits> known_;
 };
 
 }  // namespace
@@ -209,7 +121,7 @@ void ExpectRegionIsItsOperations(std::string_view text, const codegen::CodeTarge
   RegionCheck check(fusion, **region);
   check.ExpectOrdersAgree();
   check.ExpectAliasesChangeNothing(aliases);
-  check.ExpectOperations();
+  check.ExpectItsOperations();
 }
 
 }  // namespace mpc::test

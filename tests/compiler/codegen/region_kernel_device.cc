@@ -6,7 +6,6 @@
 #include "compiler/dialect/attribute_conversion.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "tests/compiler/codegen/compiled_region.h"
 #include "tests/compiler/op_case_module.h"
 
 namespace mpc::test {
@@ -63,21 +62,21 @@ struct Region {
 
 class RegionKernel : public KernelDevice::Kernel {
  public:
-  RegionKernel(std::unique_ptr<CompiledRegion> region, const KernelSpec& spec)
-      : region_(std::move(region)), spec_(spec) {}
-  std::size_t workspace_bytes() const override { return region_->workspace_bytes(); }
+  RegionKernel(std::unique_ptr<LoadedRegions> loaded, const RegionForm& form, const KernelSpec& spec)
+      : loaded_(std::move(loaded)), form_(form), spec_(spec) {}
+  std::size_t workspace_bytes() const override { return loaded_->regions().front().code.workspace_bytes; }
   absl::Status Run(const void* const* inputs, void* const* outputs, void* workspace) override {
     std::vector<void*> operands;
     for (std::size_t i = 0; i < spec_.inputs.size(); ++i) operands.push_back(const_cast<void*>(inputs[i]));
     for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
       if (spec_.uses(i)) operands.push_back(outputs[i]);
     }
-    region_->Run(operands.data(), workspace, CompiledRegion::Order::kReverse);
-    return absl::OkStatus();
+    return form_.run(loaded_->regions().front(), operands.data(), workspace, form_.orders - 1);
   }
 
  private:
-  std::unique_ptr<CompiledRegion> region_;
+  std::unique_ptr<LoadedRegions> loaded_;
+  RegionForm form_;
   KernelSpec spec_;
 };
 
@@ -93,9 +92,9 @@ bool RegionKernelDevice::IsFusible(const KernelSpec& spec) {
 }
 
 absl::StatusOr<std::unique_ptr<KernelDevice::Kernel>> RegionKernelDevice::Create(const KernelSpec& spec) const {
-  absl::StatusOr<std::unique_ptr<CompiledRegion>> compiled = CompiledRegion::Create(Region(spec).fusion, target_);
-  if (!compiled.ok()) return compiled.status();
-  return std::make_unique<RegionKernel>(*std::move(compiled), spec);
+  auto loaded = LoadedRegions::Create({Region(spec).fusion}, form_.target, form_.provided);
+  if (!loaded.ok()) return loaded.status();
+  return std::make_unique<RegionKernel>(*std::move(loaded), form_, spec);
 }
 
 }  // namespace mpc::test

@@ -1,7 +1,9 @@
 // Generated code as the kernels of a device: each operation as a region of its own.
 #pragma once
 
-#include "compiler/codegen/region_emitter.h"
+#include <utility>
+
+#include "tests/compiler/codegen/region_form.h"
 #include "tests/kernels/kernel_device.h"
 
 namespace mpc::test {
@@ -9,7 +11,7 @@ namespace mpc::test {
 /// Takes operations that may be in a region, as operations and in their shapes.
 class RegionKernelDevice : public KernelDevice {
  public:
-  explicit RegionKernelDevice(codegen::CodeTarget target) : target_(std::move(target)) {}
+  explicit RegionKernelDevice(RegionForm form) : form_(std::move(form)) {}
   absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec) const override;
   /// Whether Create would make a kernel.
   static bool IsFusible(const KernelSpec& spec);
@@ -17,7 +19,7 @@ class RegionKernelDevice : public KernelDevice {
   bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const override { return false; }
 
  private:
-  codegen::CodeTarget target_;
+  RegionForm form_;
 };
 
 }  // namespace mpc::test

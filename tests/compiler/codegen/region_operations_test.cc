@@ -1,11 +1,10 @@
-// Every operation that may be in a region, alone in one, on the table of operation cases.
+// Every operation that may be in a region, alone in one, on the table of operation cases, in each form of this binary.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 
 #include "compiler/dialect/dialect.h"
-#include "tests/compiler/codegen/compiled_region.h"
 #include "tests/compiler/codegen/region_kernel_device.h"
 #include "tests/compiler/op_case_module.h"
 #include "tests/kernels/cpu_kernel_device.h"
@@ -29,8 +28,8 @@ bool Reduces(const OpCase& op_case) {
 class RegionOperation : public testing::TestWithParam<std::string> {};
 
 TEST_P(RegionOperation, MatchesReferenceWithinDerivedBounds) {
-  for (const codegen::CodeTarget& target : {HostTarget(), NarrowTarget()}) {
-    const RegionKernelDevice device(target);
+  for (const RegionForm& form : RegionForms()) {
+    const RegionKernelDevice device(form);
     ForEachCase(GetParam(), [&](const OpCase& op_case, DType dtype) {
       if (IsFusible(op_case, dtype)) ExpectMatchesReference(device, op_case, dtype);
     });
@@ -39,7 +38,7 @@ TEST_P(RegionOperation, MatchesReferenceWithinDerivedBounds) {
 
 // Element by element the code is that of kernels/scalar, so only a NaN may have another payload.
 TEST_P(RegionOperation, ElementsHaveTheBitsOfTheCpuKernels) {
-  const RegionKernelDevice device(HostTarget());
+  const RegionKernelDevice device(RegionForms().front());
   ForEachCase(GetParam(), [&](const OpCase& op_case, DType dtype) {
     if (!IsFusible(op_case, dtype) || Reduces(op_case)) return;
     const std::vector<reference::Tensor> inputs = op_cases::MakeInputs(op_case, dtype);

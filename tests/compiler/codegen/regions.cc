@@ -210,6 +210,12 @@ std::vector<RegionCase> ReducingRegions(std::int64_t rows, std::int64_t columns,
     %r1 = mpc.neg %a0 : ($W) -> $W
 )",
             {"$Sf", "$W"});
+  cases.Add("of_the_sum", {{"$W", Fill::kIntegers}}, R"(
+    %s = mpc.reduce_sum %a0 {axes = array<i64: 0, 1>} : ($W) -> $Sf
+    %n = mpc.neg %s : ($Sf) -> $Sf
+    %r0 = mpc.relu %n : ($Sf) -> $Sf
+)",
+            {"$Sf"});
   cases.Add("scaled_by_the_sum", {{"$W", Fill::kIntegers}}, R"(
     %s = mpc.reduce_sum %a0 {axes = array<i64: 0, 1>} : ($W) -> $Sf
     %f = mpc.cast %a0 : ($W) -> $Wf

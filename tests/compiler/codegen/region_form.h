@@ -1,0 +1,26 @@
+// The forms of generated code that a test binary runs: the host's, or the GPU's in the emulation. The same tests are
+// linked with either.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tests/compiler/codegen/loaded_regions.h"
+
+namespace mpc::test {
+
+struct RegionForm {
+  codegen::CodeTarget target;
+  llvm::ArrayRef<ProvidedFunction> provided;
+  /// Orders of tiles, of threads and of blocks that must all give the same bits.
+  int orders;
+  /// Runs inputs and then outputs, with `workspace` of code.workspace_bytes, in an order below `orders`.
+  absl::Status (*run)(const LoadedRegion& region, void* const* operands, void* workspace, int order);
+  /// Whether the code of two regions, which reduce alike, adds in the same order.
+  bool (*same_tiling)(const codegen::CodeTarget& target, FusionOp a, FusionOp b);
+};
+
+/// Each with another vector width; the first is the product's.
+std::vector<RegionForm> RegionForms();
+
+}  // namespace mpc::test

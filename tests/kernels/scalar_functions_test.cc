@@ -1,0 +1,114 @@
+// The functions of kernels/scalar against f64: the accuracy that their files state, on f32 bit patterns spread over
+// all, and what they are where they end.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/scalar/activation.h"
+
+namespace mpc::scalar {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Function {
+  std::string name;
+  std::function<float(float)> computed;
+  std::function<double(double)> exact;
+  float from, to;
+  double ulps;
+};
+
+double Tail(double a) { return 0.5 * std::erfc(a / std::sqrt(2.0)); }
+
+std::vector<Function> Functions() {
+  return {
+      {"exp", Exp<float>, [](double x) { return std::exp(x); }, -kInfinity, kInfinity, 0.9},
+      {"log", Log<float>, [](double x) { return std::log(x); }, 0, kInfinity, 0.85},
+      {"tanh", Tanh<float>, [](double x) { return std::tanh(x); }, -kInfinity, kInfinity, 1.4},
+      {"sigmoid", Sigmoid<float>,
+       [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }, -kInfinity, kInfinity,
+       2.05},
+      {"log1p", Log1p<float>, [](double x) { return std::log1p(x); }, -1, kInfinity, 1.5},
+      {"bell of the normal distribution", [](float a) { return NormalTail<float>::At(a).bell; },
+       [](double a) { return std::exp(-0.5 * a * a); }, 0, NormalTail<float>::kEnd, 1.1},
+      {"tail of the normal distribution",
+       [](float a) { return NormalTail<float>::At(a).bell * NormalTail<float>::At(a).ratio; }, Tail, 0,
+       NormalTail<float>::kEnd, 7},
+      {"gelu", GeluOp::Apply<float>, [](double x) { return x * Tail(-x); }, -12, 1e30f, 8},
+  };
+}
+
+double UlpOf(double value) {
+  const double magnitude = std::fabs(value);
+  return magnitude < 0x1p-126 ? 0x1p-149 : std::ldexp(1.0, std::ilogb(magnitude) - 23);
+}
+
+TEST(ScalarFunctions, AreAsAccurateAsStated) {
+  // A prime, so that every exponent meets other fractions.
+  constexpr std::uint64_t kStep = 1009;
+  for (const Function& f : Functions()) {
+    double worst = 0;
+    float at = 0;
+    for (std::uint64_t bits = 0; bits < 1ull << 32; bits += kStep) {
+      const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+      if (!(x >= f.from && x <= f.to)) continue;
+      const double exact = f.exact(x);
+      const float computed = f.computed(x);
+      if (std::isinf(static_cast<float>(exact)) || std::isinf(computed)) {
+        EXPECT_EQ(computed, static_cast<float>(exact)) << f.name << " of " << x;
+        continue;
+      }
+      const double error = std::fabs(computed - exact) / UlpOf(exact);
+      if (error > worst) {
+        worst = error;
+        at = x;
+      }
+    }
+    EXPECT_LE(worst, f.ulps) << f.name << " of " << at;
+  }
+}
+
+TEST(ScalarFunctions, NanPassesAndInfinitiesAreLimitsOrNan) {
+  for (const Function& f : Functions()) EXPECT_TRUE(std::isnan(f.computed(kNan))) << f.name;
+  EXPECT_EQ(Exp(kInfinity), kInfinity);
+  EXPECT_EQ(Exp(-kInfinity), 0);
+  EXPECT_EQ(Tanh(-kInfinity), -1);
+  EXPECT_EQ(Sigmoid(kInfinity), 1);
+  EXPECT_EQ(Sigmoid(-kInfinity), 0);
+  for (const auto& gelu : {GeluOp::Apply<float>, GeluTanhOp::Apply<float>}) {
+    EXPECT_EQ(gelu(kInfinity), kInfinity);
+    // Overflow stays visible.
+    EXPECT_TRUE(std::isnan(gelu(-kInfinity)));
+    EXPECT_EQ(gelu(-3e38f), 0);
+    EXPECT_TRUE(std::isnan(gelu(kNan)));
+  }
+  for (const auto& slope : {GeluGradOp::Apply<float>, GeluTanhGradOp::Apply<float>}) {
+    EXPECT_EQ(slope(2, 3e38f), 2);
+    EXPECT_EQ(slope(2, -3e38f), 0);
+    EXPECT_TRUE(std::isnan(slope(2, kNan)));
+    EXPECT_TRUE(std::isnan(slope(kNan, 1)));
+    EXPECT_EQ(slope(kInfinity, 1), kInfinity);
+  }
+}
+
+TEST(ScalarFunctions, TimesPowerOfTwoRoundsOnce) {
+  for (int n = -252; n <= 254; ++n) {
+    for (const float value : {1.0f, 0.70710677f, 1.4142135f, 1.0000001f, 0.99999994f, 1.1754944e-3f}) {
+      EXPECT_EQ(TimesPowerOfTwo(value, kRoundingShift + static_cast<float>(n)), std::ldexp(value, n))
+          << value << " " << n;
+    }
+    EXPECT_TRUE(std::isnan(TimesPowerOfTwo(kNan, kRoundingShift + static_cast<float>(n))));
+  }
+  EXPECT_TRUE(std::isnan(TimesPowerOfTwo(kNan, kNan)));
+}
+
+}  // namespace
+}  // namespace mpc::scalar
