@@ -4,6 +4,8 @@
 #include "compiler/fusion_default.h"
 #include "compiler/generated_code.h"
 #include "compiler/lowering/lowering.h"
+#include "compiler/memory_budget.h"
+#include "compiler/memory_order.h"
 #include "compiler/module_impl.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -121,6 +123,7 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
   Pipeline.instrument = Options.instrument;
   Pipeline.fusion = Options.fusion.value_or(FusesByDefault(Options.device));
   Pipeline.device = Options.device;
+  Pipeline.recompute = Options.recompute;
   Pipeline.stage = *Until;
 
   DiagnosticCollector Diagnostics(Context);
@@ -141,6 +144,8 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
 }
 
 absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions &Options) {
+  if (Options.memory_budget > 0)
+    return CompileWithin(Traced, Options);
   absl::StatusOr<const runtime::Device *> Device = runtime::GetTarget(Options.device, Options.arch);
   if (!Device.ok())
     return Device.status();
@@ -151,13 +156,16 @@ absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions
     return Status;
   if (absl::Status Status = RunPasses(Result.final_ir, Options, "final", &Result.phases, &Result.remarks); !Status.ok())
     return Status;
+  Clock::time_point BeforeOrder = Clock::now();
+  lowerPeak(Root.lookupSymbol<func::FuncOp>(Options.function), **Device, Options.plan);
+  Result.phases.push_back({"schedule", secondsSince(BeforeOrder), 0});
   absl::StatusOr<codegen::GeneratedCode> Code =
       generateCodeFor(Root.lookupSymbol<func::FuncOp>(Options.function), **Device, Options, Result);
   if (!Code.ok())
     return Code.status();
   Clock::time_point Start = Clock::now();
-  absl::StatusOr<runtime::Program> Program =
-      lowerToProgram(Root.lookupSymbol<func::FuncOp>(Options.function), **Device, Options.plan, *std::move(Code));
+  absl::StatusOr<runtime::Program> Program = lowerToProgram(Root.lookupSymbol<func::FuncOp>(Options.function), **Device,
+                                                            Options.plan, *std::move(Code), &Result.remarks);
   if (!Program.ok())
     return Program.status();
   Result.phases.push_back({"lowering", secondsSince(Start), 0});

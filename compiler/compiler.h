@@ -39,6 +39,9 @@ struct CompileOptions {
   bool master_weights = true;          ///< false: parameters that are only used low are stored low
   /// Compute neighbouring operations in one generated kernel (mpc-fusion); left out: the device's default.
   std::optional<bool> fusion;
+  /// Bytes of arena and state together. Where a step plans more, the backward pass computes values again until it fits:
+  /// see compiler/memory_budget.h. 0: no limit.
+  std::int64_t memory_budget = 0;
   bool instrument = false; ///< measure values instead of updating state (mpc-instrument)
   std::string device = "cpu";
   runtime::PlanOptions plan; ///< how the device chooses kernels
@@ -52,6 +55,8 @@ struct CompileOptions {
   std::vector<std::string> allow, deny, infer, clear;
   PrecisionMap assignment; ///< O1, auto: used instead of solving where it names a slot; empty: solved
   DeviceRates rates;       ///< auto
+  /// How many values and Cells the backward pass computes again unasked (mpc-recompute); what a budget chooses.
+  std::int64_t recompute = 0;
 };
 
 /// Wall time of one phase or pass; `depth` gives the tree. The parts of "code generation" are summed over its threads.
@@ -84,7 +89,9 @@ struct CompileResult {
 absl::Status RunPasses(Module &module, const CompileOptions &options, const std::string &stage,
                        std::vector<PhaseTime> *phases, std::vector<std::string> *remarks);
 
-/// Runs the passes on a copy of `module` and lowers `options.function` for the device.
+/// Runs the passes on a copy of `module` and lowers `options.function` for the device. Errors: what the passes and the
+/// device say; RESOURCE_EXHAUSTED for a memory budget that cannot be met, with the smallest peak that can and where it
+/// lies.
 absl::StatusOr<CompileResult> Compile(const Module &module, const CompileOptions &options);
 
 /// Makes generated code that only this process can load part of what is saved: links it to one shared object. A Program

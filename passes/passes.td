@@ -171,6 +171,17 @@ def ShadowPass : Pass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 
+def GroupUpdatesPass : Pass<"mpc-group-updates", "::mlir::func::FuncOp"> {
+  let summary = "Brings optimizers together that a device can run as one kernel";
+  let description = [{
+    The runtime makes one kernel of instructions that follow each other and agree in mnemonic, attributes, element types
+    and used results. Parameters that are read low and those that are not (of norms) take turns in a network, so their
+    updates do: within a run of updates, those that agree are moved behind the first of their kind. After the shadows,
+    which are part of it. A run in which one update reads what another writes stays as it is.
+  }];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
 def SinkReluPass : Pass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
   let summary = "Moves relu behind max pooling, where fewer elements are left";
   let description = [{
@@ -186,6 +197,30 @@ def SinkReluPass : Pass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
     // after
     %p, %i = mpc.max_pool2d %x {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi32>)
     %y = mpc.relu %p : (tensor<2x3x2x2xf32>) -> tensor<2x3x2x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
+def FoldGradientScalingPass : Pass<"mpc-fold-gradient-scaling", "::mlir::func::FuncOp"> {
+  let summary = "Lets updates unscale and clip the gradients that they read";
+  let description = [{
+    `mpc.unscale` and `mpc.clip_by_norm` each read a gradient and write it in f32, and the optimizer reads it again. Where
+    optimizers alone read what they write, the optimizer does their work: it takes the scale or the norm as a scalar and
+    multiplies in registers, rounding as they round, so that the bits stay the same. `mpc.global_norm` takes the scale
+    likewise where all of its gradients are unscaled by it. A gradient whose unscaled value something else reads is left as
+    it is. After flatten-guards and cast-cleanup, which lets `mpc.unscale` read low gradients: the optimizer reads them then.
+    The report says of an optimizer what it has taken over.
+
+    ```mlir
+    // before
+    %u = mpc.unscale %g, %scale : (tensor<4xf16>, tensor<f32>) -> tensor<4xf32>
+    %n = mpc.global_norm %u : (tensor<4xf32>) -> tensor<f32>
+    %c = mpc.clip_by_norm %u, %n {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %p2, %v2 = mpc.momentum %p, %v, %c, %rate, %finite : ...
+    // after
+    %n = mpc.global_norm %scale, %g {unscale = true} : (tensor<f32>, tensor<4xf16>) -> tensor<f32>
+    %p2, %v2 = mpc.momentum %p, %v, %g, %rate, %scale, %n, %finite {max_norm = 1.0 : f32, unscale = true} : ...
     ```
   }];
   let dependentDialects = ["::mpc::MpcDialect"];
@@ -236,6 +271,67 @@ def FusionPass : Pass<"mpc-fusion", "::mlir::func::FuncOp"> {
   let options = [
     Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda: what a launch costs beside moving bytes">,
     Option<"maxOperations", "max-operations", "unsigned", "32", "Operations of one region, at least 2">];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
+def RecomputePass : Pass<"mpc-recompute", "::mlir::func::FuncOp"> {
+  let summary = "Computes forward values again in the backward pass instead of keeping them";
+  let description = [{
+    Operations with `mpc.recompute` (the tracer marks what a Cell with `Recompute()` calls) get copies with
+    `mpc.recomputed`, before the first operation of the backward pass that reads them, and so does what the copies read
+    inside the same call. What a call takes from outside and what it hands on stays where it is; casts and transposes
+    that passes have put behind a marked operation follow it. A copy draws the random numbers of its original, whose
+    counter is an operand. Updates of state are never copied: they go on reading the forward pass.
+
+    It runs behind fusion and copies whole regions: a copy sums in the order of its original and gives the same bits,
+    which its operations in another region or in kernels of their own need not. A region belongs to a call where all of
+    its operations do; what a region across the border of a Cell computes is kept.
+
+    `candidates` gives up further values without being asked to, as `--memory-budget` needs: first values of operations
+    without matrix work that can be computed from values that are kept, the least work for each byte first; then whole
+    Cells. `mpc.recompute_candidates` on the function says how many of both there are. A function that has it is left as
+    it is.
+
+    ```mlir
+    // before: %y is kept from the forward to the backward pass
+    %y = mpc.gelu %x {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %z = mpc.matmul %y, %w {mpc.recompute = 1} : ...
+    %dw = mpc.matmul %y, %dz {mpc.backward, transpose_a = true} : ...
+    // after
+    %y = mpc.gelu %x {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %z = mpc.matmul %y, %w {mpc.recompute = 1} : ...
+    %y2 = mpc.gelu %x {mpc.backward, mpc.recomputed} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %dw = mpc.matmul %y2, %dz {mpc.backward, transpose_a = true} : ...
+    ```
+  }];
+  let options = [
+    Option<"candidates", "candidates", "int64_t", "0", "How many values and Cells to give up without being asked to">];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
+def SchedulePass : Pass<"mpc-schedule", "::mlir::func::FuncOp"> {
+  let summary = "Moves operations where that lowers the largest sum of live bytes";
+  let description = [{
+    The last pass: fusion has settled which operations run as one. As long as it lowers the peak, the operation at the
+    peak moves behind later ones (where its results are not read yet and its workspace or its results are in the way), an
+    operation that frees more than it makes moves before the peak, and one that makes more than it frees moves behind it.
+    No operation passes one that it reads from or that reads from it, and none passes an update of state: old values are
+    read before they are overwritten, as before. Values and random numbers do not depend on the order, so the bits are the
+    same.
+
+    Live bytes are those of temporaries and inputs, workspaces included where the compiler knows the device; a kernel that
+    may write over a dying operand does so. The order stays as it is where no move lowers the peak, so that running the
+    pass again changes nothing.
+
+    ```mlir
+    // before: %a and %b are live together with the large %l
+    %a = mpc.cast %x : (tensor<64xf16>) -> tensor<64xf32>
+    %l = mpc.broadcast_to %s {shape = array<i64: 64, 64>} : (tensor<64xf32>) -> tensor<64x64xf32>
+    %r = mpc.reduce_sum %l {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
+    %y = mpc.add %a, %r : ...
+    // after: %a is made where it is read
+    ```
+  }];
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 

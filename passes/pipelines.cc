@@ -29,17 +29,22 @@ template <typename Options> static void addPrecision(OpPassManager &Manager, con
   Manager.addPass(createVerifyPrecisionPass(withLists<VerifyPrecisionPassOptions>(Chosen)));
 }
 
-// What is left is what reads parameters low: their shadows come behind. Fusion is last: it sees what will run.
+// What is left is what reads parameters low: their shadows come behind. Updates take over what casts have left between
+// them and the backward pass. Fusion comes last: it sees what will run.
 template <typename Options> static void addLayout(OpPassManager &Manager, const Options &Chosen) {
   if (Chosen.layout)
     Manager.addNestedPass<func::FuncOp>(createLayoutPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
+  Manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
   Manager.addNestedPass<func::FuncOp>(createShadowPass({Chosen.masterWeights}));
-  if (!Chosen.fusion)
-    return;
-  FusionPassOptions Fusion;
-  Fusion.device = Chosen.device;
-  Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
+  Manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
+  if (Chosen.fusion) {
+    FusionPassOptions Fusion;
+    Fusion.device = Chosen.device;
+    Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
+  }
+  // Behind fusion: a copy of a region sums in the order of its original, so that its bits are the same.
+  Manager.addNestedPass<func::FuncOp>(createRecomputePass({Chosen.recompute}));
 }
 
 void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Options) {

@@ -21,7 +21,8 @@ namespace mpc::runtime {
 /// The inputs of one step, in the order of Program::inputs, each of exactly its size.
 using StepInputs = absl::Span<const absl::Span<const std::uint8_t>>;
 
-/// When an instruction ran, in microseconds from the beginning of its step.
+/// When an instruction ran, in microseconds from the beginning of its step. Instructions that run as one kernel have
+/// one time, that of the first (GroupInstructions in step_groups.h).
 struct InstructionTime {
   std::size_t instruction = 0;
   double begin_us = 0;
@@ -82,7 +83,7 @@ class Executable {
   virtual const Program& program() const = 0;
 };
 
-/// How a Program is made runnable. The CPU has neither graphs nor tuning and ignores them.
+/// How a Program is made runnable. The CPU has no graphs and ignores them.
 struct LoadOptions {
   bool graph = true;         ///< record the step once as a CUDA graph and replay it; false: the same work on a stream
   int steps_per_launch = 1;  ///< 1 to 64
@@ -93,6 +94,8 @@ struct InstructionPlan {
   std::size_t workspace_bytes = 0;
   /// The choice that was made among implementations: key and value for Program::choices; empty where there was none.
   std::pair<std::string, std::string> choice;
+  /// What the choice was measured against, for reports: MeasuredChoice::times. Empty where nothing was measured.
+  std::string times = {};
 };
 
 /// What the compiler asks of a device while it plans, and how a Program becomes runnable.

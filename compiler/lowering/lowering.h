@@ -16,10 +16,12 @@ inline constexpr llvm::StringLiteral RecordRole = "record";
 
 /// Lowers \p Function, which must be one block of operations that \p Target has kernels for. State results update their
 /// argument in place where every other reader comes first; otherwise the Program copies and says why. \p Code is that
-/// of the function's regions; its blobs become the Program's. Errors: UNIMPLEMENTED or INVALID_ARGUMENT naming the
+/// of the function's regions; its blobs become the Program's. What was measured to choose kernels is added to
+/// \p Remarks. Errors: UNIMPLEMENTED or INVALID_ARGUMENT naming the
 /// operation and its Cell path.
 absl::StatusOr<runtime::Program> lowerToProgram(mlir::func::FuncOp Function, const runtime::Device &Target,
                                                 const runtime::PlanOptions &Options = {},
-                                                codegen::GeneratedCode Code = codegen::GeneratedCode());
+                                                codegen::GeneratedCode Code = codegen::GeneratedCode(),
+                                                std::vector<std::string> *Remarks = nullptr);
 
 } // namespace mpc::compiler

@@ -79,8 +79,7 @@ std::vector<RegionAlias> StorageAssignment::aliases(FusionOp Fusion) const {
   return Pairs;
 }
 
-/// Whether the kernel of \p Op may write a result over an operand.
-static bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::Device &Target) {
+bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::Device &Target) {
   if (auto Fusion = dyn_cast<FusionOp>(Op)) {
     llvm::Expected<codegen::RegionPlan> Plan = codegen::RegionPlan::of(Fusion);
     if (!Plan) {

@@ -71,6 +71,42 @@ TEST(Executable, AFalsePredicateLeavesStateUntouched) {
   EXPECT_EQ(FloatsOf(*velocity), (std::vector<float>{2, 2, 2, 2}));
 }
 
+/// Momentum on two weights of different sizes, each with its own predicate.
+ProgramBuilder TwoUpdates() {
+  ProgramBuilder builder("train_step");
+  const float rate_value = 0.5f;
+  const ValueId rate = builder.Constant(kScalar, &rate_value);
+  for (const auto& [name, size] : {std::pair<std::string, std::int64_t>{"a", 3}, {"b", 2500}}) {
+    const TensorSpec spec{DType::kF32, {size}};
+    const ValueId weight = builder.State("weight." + name, spec, true);
+    const ValueId velocity = builder.State("velocity." + name, spec, true);
+    const ValueId gradient = builder.Input("gradient." + name, spec);
+    const ValueId apply = builder.Input("apply." + name, {DType::kBool, {}});
+    builder.Call("momentum", {weight, velocity, gradient, rate, apply}, {weight, velocity}, {{"momentum", 0.5}});
+  }
+  return builder;
+}
+
+TEST(Executable, RunsUpdatesThatAgreeAsOneCall) {
+  for (const std::uint8_t applies : {0, 1}) {
+    StateStore store;
+    const auto a = AddEntry(store, "weight.a", {1, 2, 3});
+    const auto b = AddEntry(store, "weight.b", std::vector<float>(2500, 4));
+    AddEntry(store, "velocity.a", {2, 2, 2});
+    AddEntry(store, "velocity.b", std::vector<float>(2500, 2));
+    auto executable = Cpu().Load(TwoUpdates().Build(), store);
+    ASSERT_TRUE(executable.ok()) << executable.status();
+    const std::vector<float> of_a = {1, 3, 5}, of_b(2500, 3);
+    const std::vector<std::uint8_t> yes = {1}, second = {applies};
+    const auto times = (*executable)->RunTimed({BytesOf(of_a), BytesOf(yes), BytesOf(of_b), BytesOf(second)});
+    ASSERT_TRUE(times.ok()) << times.status();
+    ASSERT_EQ(times->size(), 1u);
+    EXPECT_EQ((*times)[0].instruction, 0u) << "the time of a group is its first instruction's";
+    EXPECT_EQ(FloatsOf(*a), (std::vector<float>{0, 0, 0}));
+    EXPECT_EQ(FloatsOf(*b), std::vector<float>(2500, applies != 0 ? 2.0f : 4.0f)) << "its own predicate";
+  }
+}
+
 TEST(Executable, TwoProgramsShareOneState) {
   StateStore store;
   AddEntry(store, "weight", {1, 2, 3, 4});

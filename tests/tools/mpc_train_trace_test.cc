@@ -71,12 +71,14 @@ TEST(MpcTrainTrace, HoldsEveryInstructionOfTheChosenStepsOnce) {
   ExpectNested(host);
 
   std::map<int, std::multiset<int>> seen;  // instructions by step
+  std::map<int, std::string> kernels;
   std::set<std::string> parts;
   bool has_convolution = false;
   for (const nlohmann::json& event : instructions) {
     const nlohmann::json& arguments = event["args"];
     if (!arguments.contains("kernel")) continue;
     seen[arguments["step"]].insert(arguments["instruction"].get<int>());
+    kernels[arguments["instruction"].get<int>()] = arguments["kernel"].get<std::string>();
     parts.insert(event["cat"].get<std::string>());
     if (arguments["kernel"] == "conv2d" && arguments["cell"] == "lenet5/conv1") {
       has_convolution = true;
@@ -98,8 +100,15 @@ TEST(MpcTrainTrace, HoldsEveryInstructionOfTheChosenStepsOnce) {
   ASSERT_EQ(seen.size(), 2u);
   ASSERT_TRUE(seen.count(2) == 1 && seen.count(3) == 1);
   EXPECT_EQ(seen[2], seen[3]);
+  // Updates that share a call have one time, that of the first.
   int expected = 0;
-  for (const int position : seen[2]) EXPECT_EQ(position, expected++);
+  for (const int position : seen[2]) {
+    EXPECT_GE(position, expected) << "twice";
+    if (position > expected) {
+      EXPECT_EQ(kernels[expected - 1], "momentum") << position;
+    }
+    expected = position + 1;
+  }
 
   std::vector<std::string> names;
   for (const nlohmann::json& event : host) names.push_back(event["name"]);

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_format.h"
+#include "kernels/cpu/kernel.h"
 #include "models/dcgan.h"
+#include "runtime/step_groups.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/asynchronous_device.h"
 #include "tests/training/resume_support.h"
@@ -255,7 +257,7 @@ TEST_P(StepsPerLaunch, TimedStepsLeaveTheSameBits) {
       return context.global_step >= 2 && context.global_step < 5;
     }
     void OnStepTimed(const StepTiming& timing) override {
-      EXPECT_EQ(timing.instructions.size(), timing.program->instructions.size());
+      EXPECT_EQ(timing.instructions.size(), runtime::GroupInstructions(*timing.program, cpu::MayGroup).size());
       EXPECT_LE(timing.data_begin, timing.data_end);
       EXPECT_LE(timing.data_end, timing.run_begin);
       EXPECT_LE(timing.run_begin, timing.run_end);
@@ -412,8 +414,8 @@ TEST(Context, ContradictionsNameBothOptions) {
   EXPECT_THAT(message({.steps_per_launch = 8}), HasSubstr("steps_per_launch = 8 and device = cpu contradict"));
   EXPECT_THAT(message({.graph = false}), HasSubstr("graph = off and device = cpu contradict"));
   EXPECT_THAT(message({.allow_tf32 = true}), HasSubstr("allow_tf32 = true and device = cpu contradict"));
-  EXPECT_THAT(message({.tune = true}), HasSubstr("tune = true and device = cpu contradict"));
-  EXPECT_THAT(message({.choice_cache = "f"}), HasSubstr("choice_cache = f and device = cpu contradict"));
+  EXPECT_THAT(message({.device = "cuda", .allow_winograd = true}),
+              HasSubstr("allow_winograd = true and device = cuda contradict each other: only device \"cpu\""));
   EXPECT_THAT(message({.arch = "sm_90"}), HasSubstr("arch = sm_90 and device = cpu contradict"));
   EXPECT_THAT(message({.device = "cuda", .graph = false, .steps_per_launch = 2}),
               HasSubstr("steps_per_launch = 2 and graph = off contradict"));

@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "tools/support/amp_flags.h"
+#include "tools/support/byte_size.h"
 
 using namespace llvm;
 
@@ -32,6 +33,10 @@ static cl::opt<std::string> arch("arch",
                                  cl::cat(category));
 static cl::opt<bool> fusion("fusion", cl::desc("Compute neighbouring operations of the model in one generated kernel"),
                             cl::cat(category));
+static cl::opt<std::string> memory_budget("memory-budget",
+                                          cl::desc("What the program may plan for arena and state, such as 512MiB: "
+                                                   "values are computed again in the backward pass until it fits"),
+                                          cl::cat(category));
 static cl::opt<std::string> report("report", cl::ValueOptional,
                                    cl::desc("Print the precision report as text (default) or json"), cl::cat(category));
 static cl::opt<std::string> explain("explain",
@@ -81,7 +86,8 @@ class AmpOptions {
 static AmpOptions amp_options;
 
 // Options that say something about a model.
-static cl::Option* const kModelOptions[] = {&train, &batch, &device, &arch, &fusion, &stage_name, &diff};
+static cl::Option* const kModelOptions[] = {&train,  &batch,         &device,     &arch,
+                                            &fusion, &memory_budget, &stage_name, &diff};
 static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &emit, &function_name};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
@@ -162,6 +168,14 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.model.device = device;
   options.model.arch = arch;
   if (fusion.getNumOccurrences() > 0) options.model.fusion = fusion;
+  if (Given(memory_budget)) {
+    if (Given(diff) || Given(explain) || emit == "dot" || (Given(stage_name) && stage_name != "program") ||
+        (!Given(report) && !Given(stage_name)))
+      return Error("--memory-budget needs --stage=program or --report: only a program has a memory plan");
+    absl::StatusOr<std::int64_t> bytes = tools::ParseByteSize(memory_budget.getValue());
+    if (!bytes.ok()) return Error("--memory-budget: ", bytes.status().message());
+    options.model.memory_budget = *bytes;
+  }
   options.model.amp.verbosity = 0;
   if (absl::Status status = amp_options.Read(options.model.amp); !status.ok()) return status;
   if (Given(diff)) {

@@ -26,6 +26,7 @@ absl::Status UseDevice(const ModelRequest& request) {
   options.device = request.device;
   options.arch = request.arch;
   options.fusion = request.fusion;
+  options.memory_budget = request.memory_budget;
   options.choice_cache = "";
   if (absl::Status status = tools::CheckDeviceFlags(options); !status.ok()) return status;
   return SetContext(tools::ContextOf(options, 0));

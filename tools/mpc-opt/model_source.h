@@ -17,8 +17,9 @@ struct ModelRequest {
   bool train = false;       ///< the training step instead of the forward function
   std::int64_t batch = 32;  ///< samples a step, at least 1
   std::string device = "cpu";
-  std::string arch;            ///< to compile for where no such device is: "sm_90"
-  std::optional<bool> fusion;  ///< left out: the device's default
+  std::string arch;                ///< to compile for where no such device is: "sm_90"
+  std::optional<bool> fusion;      ///< left out: the device's default
+  std::int64_t memory_budget = 0;  ///< bytes of arena and state; 0: none
   amp::Options amp;
 };
 
