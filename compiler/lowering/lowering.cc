@@ -162,10 +162,9 @@ private:
       Instruction.scope = Where.getPath().str();
     for (Value Operand : Op->getOperands())
       Instruction.inputs.push_back(valueId(Operand));
-    // A kernel leaves out what nobody reads; generated code stores all that its region yields.
-    bool StoresAll = isa<FusionOp>(Op);
+    // A kernel leaves out what nobody reads.
     for (Value Output : Op->getResults())
-      Instruction.outputs.push_back(Output.use_empty() && !StoresAll ? runtime::kNoValue : valueId(Output));
+      Instruction.outputs.push_back(Output.use_empty() ? runtime::kNoValue : valueId(Output));
     absl::StatusOr<runtime::InstructionPlan> Plan = Target.Plan(Result, Instruction, Options);
     if (!Plan.ok())
       return absl::Status(Plan.status().code(),
