@@ -1,6 +1,7 @@
 #include "compiler/memory_budget.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/head_attributes.h"
 #include "compiler/dialect/recompute_attributes.h"
 #include "compiler/memory_table.h"
 #include "compiler/module_impl.h"
@@ -21,15 +22,30 @@ std::int64_t plannedBytes(const CompileResult &Result) {
   return static_cast<std::int64_t>(Result.program.arena_bytes + Result.program.state_bytes());
 }
 
-/// How many candidates mpc-recompute has found: without matrix work, and Cells.
-std::pair<std::int64_t, std::int64_t> candidatesOf(const CompileResult &Result) {
+template <typename Attribute> Attribute attributeOf(const CompileResult &Result, llvm::StringRef Name) {
   ModuleOp Root = Result.final_ir.impl().module.get();
   auto Function = Root.lookupSymbol<func::FuncOp>(Result.program.name);
-  auto Counts = Function ? Function->getAttrOfType<DenseI64ArrayAttr>(RecomputeCandidatesAttrName) : nullptr;
+  return Function ? Function->getAttrOfType<Attribute>(Name) : nullptr;
+}
+
+/// How many candidates mpc-recompute has found: without matrix work, and Cells.
+std::pair<std::int64_t, std::int64_t> candidatesOf(const CompileResult &Result) {
+  auto Counts = attributeOf<DenseI64ArrayAttr>(Result, RecomputeCandidatesAttrName);
   return Counts ? std::pair(Counts[0], Counts[1]) : std::pair<std::int64_t, std::int64_t>(0, 0);
 }
 
-/// Tries numbers of candidates and remembers the smallest plan.
+/// In how many chunks the head of a language model is computed, 1 where it stays whole or there is none, and the bytes
+/// of its logits as a whole.
+std::pair<std::int64_t, std::int64_t> headOf(const CompileResult &Result) {
+  auto Head = attributeOf<DenseI64ArrayAttr>(Result, HeadChunksAttrName);
+  return Head ? std::pair(Head[0], Head[1]) : std::pair<std::int64_t, std::int64_t>(1, 0);
+}
+
+/// More chunks have to save at least this share of the plan: each reads and writes the weight's gradient once more.
+constexpr double WorthwhileShare = 0.01;
+constexpr std::int64_t MostHeadChunks = 16;
+
+/// Tries chunks of the head and numbers of candidates, and remembers the smallest plan.
 class BudgetSearch {
 public:
   BudgetSearch(const Module &Traced, const CompileOptions &Given)
@@ -40,27 +56,62 @@ public:
   absl::StatusOr<CompileResult> run() {
     absl::StatusOr<bool> Fits = tryCount(0);
     if (Fits.ok() && !*Fits)
-      Fits = tryCount(1);
-    if (!Fits.ok())
-      return Fits.status();
-    if (Fitting)
-      return *std::move(Fitting);
-    auto [Cheap, Cells] = candidatesOf(*Last);
-    if (Cheap > 1)
-      Fits = fewest(2, Cheap);
-    if (Fits.ok() && !Fitting && Cells > 0)
-      Fits = fewest(Cheap + 1, Cheap + Cells);
+      Fits = cutHead();
+    if (Fits.ok() && !*Fits)
+      Fits = recompute();
+    // Where less is kept, the head may be what is left at the peak.
+    if (Fits.ok() && !*Fits && HasHead && Options.head_chunks < MostHeadChunks) {
+      Options.head_chunks = MostHeadChunks;
+      Fits = recompute();
+    }
     // More candidates may plan more: what they are computed from lives longer.
-    if (Fits.ok() && !Fitting)
-      Fits = anyOf(Cheap + Cells);
+    if (Fits.ok() && !*Fits)
+      Fits = anyOf(Candidates);
     if (!Fits.ok())
       return Fits.status();
     if (!Fitting)
-      return exhausted(Cheap + Cells);
+      return exhausted();
     return *std::move(Fitting);
   }
 
 private:
+  /// Doubles the chunks of the head for as long as that makes the plan smaller, beginning with those that are asked
+  /// for: a language model's logits are mostly its largest tensor, and computing them in parts costs little.
+  absl::StatusOr<bool> cutHead() {
+    absl::StatusOr<bool> Fits = false;
+    std::int64_t Best = Options.head_chunks;
+    for (std::int64_t Chunks = 2; Chunks <= MostHeadChunks && Fits.ok() && !*Fits; Chunks *= 2) {
+      if (Chunks <= Options.head_chunks)
+        continue;
+      double Before = static_cast<double>(plannedBytes(*Last));
+      Options.head_chunks = Chunks;
+      Fits = tryCount(0);
+      if (!Fits.ok() || *Fits)
+        return Fits;
+      auto [Found, Logits] = headOf(*Last);
+      HasHead |= static_cast<double>(Logits) > WorthwhileShare * Before;
+      if (Found < Chunks || static_cast<double>(plannedBytes(*Last)) > (1 - WorthwhileShare) * Before)
+        break;
+      Best = Chunks;
+    }
+    Options.head_chunks = Best;
+    return Fits;
+  }
+
+  /// Gives up values, then Cells, beside what the head has given.
+  absl::StatusOr<bool> recompute() {
+    absl::StatusOr<bool> Fits = tryCount(1);
+    if (!Fits.ok() || *Fits)
+      return Fits;
+    auto [Cheap, Cells] = candidatesOf(*Last);
+    Candidates = Cheap + Cells;
+    if (Cheap > 1)
+      Fits = fewest(2, Cheap);
+    if (Fits.ok() && !*Fits && Cells > 0)
+      Fits = fewest(Cheap + 1, Candidates);
+    return Fits;
+  }
+
   absl::StatusOr<bool> tryCount(std::int64_t Count) {
     Options.recompute = Count;
     absl::StatusOr<CompileResult> Result = Compile(Traced, Options);
@@ -100,7 +151,14 @@ private:
     return Fits;
   }
 
-  absl::Status exhausted(std::int64_t Candidates) const {
+  /// What the smallest plan does to be small.
+  std::string measures() const {
+    std::int64_t Chunks = headOf(*Smallest).first;
+    std::string Head = Chunks > 1 ? absl::StrCat("the head in ", Chunks, " chunks and ") : "";
+    return absl::StrCat(Head, Candidates == 0 ? "nothing to recompute" : "recomputation");
+  }
+
+  absl::Status exhausted() const {
     std::string Where;
     if (absl::StatusOr<MemoryTable> Table = TabulateMemory(Smallest->program, Smallest->final_ir);
         Table.ok() && Table->peak_bytes > 0) {
@@ -113,16 +171,16 @@ private:
     }
     return absl::ResourceExhaustedError(absl::StrCat(
         "@", Options.function, ": memory budget ", FormatBytes(Budget), " (", Budget, " bytes) cannot be met: with ",
-        Candidates == 0 ? "nothing to recompute" : "recomputation the smallest plan",
-        Candidates == 0 ? " the plan takes " : " takes ", FormatBytes(plannedBytes(*Smallest)), " (",
-        plannedBytes(*Smallest), " bytes: arena ",
-        FormatBytes(static_cast<std::int64_t>(Smallest->program.arena_bytes)), ", state ",
+        measures(), " the smallest plan takes ", FormatBytes(plannedBytes(*Smallest)), " (", plannedBytes(*Smallest),
+        " bytes: arena ", FormatBytes(static_cast<std::int64_t>(Smallest->program.arena_bytes)), ", state ",
         FormatBytes(static_cast<std::int64_t>(Smallest->program.state_bytes())), ")", Where));
   }
 
   const Module &Traced;
   CompileOptions Options;
   std::int64_t Budget;
+  std::int64_t Candidates = 0; ///< of mpc-recompute, found so far
+  bool HasHead = false;        ///< that can be cut, with logits that are a part of the plan worth naming
   std::optional<CompileResult> Fitting, Last, Smallest;
 };
 

@@ -133,7 +133,9 @@ private:
       return StorageUse::kGradient;
     if (Facts.isBackward(Producer))
       return StorageUse::kBackward;
-    return Facts.reasonOf(Producer) == "update" ? StorageUse::kUpdate : StorageUse::kForward;
+    // An optimizer may have taken more over: "update, with unscale".
+    bool Updates = StringRef(Facts.reasonOf(Producer)).starts_with("update");
+    return Updates ? StorageUse::kUpdate : StorageUse::kForward;
   }
 
   void visit(std::size_t Index) {

@@ -244,6 +244,7 @@ void UseDevice(const std::string& device, StepOptions& options) {
   options.compile.device = device;
   options.compile.fusion = context.fusion;
   options.compile.memory_budget = context.memory_budget;
+  options.compile.head_chunks = context.head_chunks;
   // A Model of another device than the context's takes that device's defaults.
   if (device != context.device) return;
   options.compile.arch = context.arch;
@@ -269,7 +270,8 @@ std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const Ste
   absl::StrAppend(&key, "|", compile.arch, "|", compile.plan.tune, compile.plan.allow_tf32, compile.plan.allow_winograd,
                   options.load.graph, "|", options.load.steps_per_launch, "|", compile.plan.choice_cache);
   absl::StrAppend(&key, "|", compile.num_losses, "|", compile.accumulation_steps, "|", compile.instrument, "|",
-                  compile.fusion.has_value() ? static_cast<int>(*compile.fusion) : -1, "|", compile.memory_budget);
+                  compile.fusion.has_value() ? static_cast<int>(*compile.fusion) : -1, "|", compile.memory_budget, "|",
+                  compile.head_chunks);
   if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
   for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);
   if (root != nullptr) StructureWriter(key).Visit("", *root);

@@ -15,6 +15,7 @@ struct Settings {
 };
 
 constexpr int kMostStepsPerLaunch = 64;
+constexpr std::int64_t kMostHeadChunks = 4096;
 
 absl::Status OnlyOn(const std::string& device, const ContextOptions& options, const std::string& given) {
   return absl::InvalidArgumentError(absl::StrCat(given, " and device = ", options.device,
@@ -53,6 +54,10 @@ absl::Status CheckContext(const ContextOptions& options) {
   if (options.memory_budget < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory_budget must be 0 (none) or a number of bytes, got ", options.memory_budget));
+  }
+  if (options.head_chunks < 1 || options.head_chunks > kMostHeadChunks) {
+    return absl::InvalidArgumentError(absl::StrCat("head_chunks must be from 1 (the head stays whole) to ",
+                                                   kMostHeadChunks, ", got ", options.head_chunks));
   }
   if (options.steps_per_launch < 1 || options.steps_per_launch > kMostStepsPerLaunch) {
     return absl::InvalidArgumentError(

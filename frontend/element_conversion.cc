@@ -33,6 +33,8 @@ void VisitElementType(DType dtype, Visitor&& visit) {
       return visit(static_cast<std::int64_t*>(nullptr));
     case DType::kBool:
       return visit(static_cast<bool*>(nullptr));
+    case DType::kI8:
+      return visit(static_cast<std::int8_t*>(nullptr));
   }
 }
 

@@ -19,13 +19,14 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kAlignment = 64;
 
-constexpr std::array<std::pair<std::string_view, DType>, 6> kDescriptors = {{
+constexpr std::array<std::pair<std::string_view, DType>, 7> kDescriptors = {{
     {"<f4", DType::kF32},
     {"<f2", DType::kF16},
     {"<f8", DType::kF64},
     {"<i4", DType::kI32},
     {"<i8", DType::kI64},
     {"|b1", DType::kBool},
+    {"|i1", DType::kI8},
 }};
 
 struct Header {

@@ -77,7 +77,7 @@ struct MatmulOptions {
   bool transpose_b = false;
   std::string activation = "none";  ///< none, relu, sigmoid, tanh
 };
-/// [M, K] x [K, N]; `bias` is [N] or undefined.
+/// [M, K] x [K, N]; `bias` is [N], [M, N] or undefined.
 Tensor matmul(const Tensor& a, const Tensor& b, const Tensor& bias = {}, const MatmulOptions& options = {});
 
 struct Conv2dOpOptions {

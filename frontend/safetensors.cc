@@ -23,13 +23,14 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr char kMetadataKey[] = "__metadata__";
 
 /// In the order in which the Python library writes tensors.
-constexpr std::array<std::pair<std::string_view, DType>, 7> kDTypes = {{
+constexpr std::array<std::pair<std::string_view, DType>, 8> kDTypes = {{
     {"I64", DType::kI64},
     {"F64", DType::kF64},
     {"F32", DType::kF32},
     {"I32", DType::kI32},
     {"BF16", DType::kBF16},
     {"F16", DType::kF16},
+    {"I8", DType::kI8},
     {"BOOL", DType::kBool},
 }};
 

@@ -53,6 +53,10 @@ template <>
 constexpr DType DTypeOf<bool>() {
   return DType::kBool;
 }
+template <>
+constexpr DType DTypeOf<std::int8_t>() {
+  return DType::kI8;
+}
 
 /// A cheap handle: copies share one immutable value.
 ///

@@ -40,6 +40,8 @@ std::string ElementToString(const Tensor& tensor, std::int64_t index) {
       return Shortest(tensor.data<std::int64_t>()[i]);
     case DType::kBool:
       return tensor.data<bool>()[i] ? "true" : "false";
+    case DType::kI8:
+      return Shortest(static_cast<int>(tensor.data<std::int8_t>()[i]));
   }
   return "?";
 }

@@ -21,12 +21,14 @@ std::string_view DTypeName(DType dtype) {
       return "i64";
     case DType::kBool:
       return "i1";
+    case DType::kI8:
+      return "i8";
   }
   return "unknown";
 }
 
 std::optional<DType> ParseDType(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, DType>, 14> kNames = {{
+  static constexpr std::array<std::pair<std::string_view, DType>, 16> kNames = {{
       {"f32", DType::kF32},
       {"float32", DType::kF32},
       {"f16", DType::kF16},
@@ -41,6 +43,8 @@ std::optional<DType> ParseDType(std::string_view name) {
       {"int64", DType::kI64},
       {"i1", DType::kBool},
       {"bool", DType::kBool},
+      {"i8", DType::kI8},
+      {"int8", DType::kI8},
   }};
   for (const auto& [known, dtype] : kNames) {
     if (known == name) return dtype;

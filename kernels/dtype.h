@@ -9,9 +9,9 @@
 namespace mpc {
 
 /// Element type of a tensor. `kF64` exists for the reference implementation only.
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool };
+enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool, kI8 };
 
-/// Short name as the IR prints it: "f32", "f16", "bf16", "f64", "i32", "i64", "i1".
+/// Short name as the IR prints it: "f32", "f16", "bf16", "f64", "i32", "i64", "i1", "i8".
 std::string_view DTypeName(DType dtype);
 
 /// Accepts the short names and the long ones ("float32", "float16", "bfloat16", "int32", "bool", ...).
@@ -30,6 +30,7 @@ constexpr std::size_t ElementSize(DType dtype) {
     case DType::kI64:
       return 8;
     case DType::kBool:
+    case DType::kI8:
       return 1;
   }
   return 0;

@@ -45,9 +45,6 @@ class PooledRow {
       }
       columns_.emplace_back(from, w.input[1] * inner);
     }
-    for (std::int64_t i = 0; i < Vectors(length) * kLanes; ++i) {
-      first_column_.push_back(static_cast<std::int32_t>(i / inner * w.stride[1]));
-    }
   }
 
   bool fits() const {
@@ -55,10 +52,11 @@ class PooledRow {
   }
   std::int64_t length() const { return geometry_.window.output[1] * geometry_.inner; }
 
-  /// The largest values of row `row` of `image` and, unless null, the pixels they come from. The first of equals stays;
-  /// the first NaN wins.
+  /// The largest values of row `row` of `image` and, unless null, where in their windows they lie. The first of equals
+  /// stays; the first NaN wins.
+  template <typename Index>
   [[gnu::target("avx512f")]] void Run(Source x, std::int64_t image, std::int64_t row, float* largest,
-                                      std::int32_t* pixels) const {
+                                      Index* indices) const {
     const Window& w = geometry_.window;
     const std::int64_t row_length = w.input[1] * geometry_.inner;
     const float* rows[kMaxWindow];
@@ -71,13 +69,11 @@ class PooledRow {
       const auto slot = static_cast<std::size_t>(vector);
       __m512 best = _mm512_setzero_ps();
       __m512i from = _mm512_setzero_si512();
-      const __m512i column = _mm512_loadu_si512(first_column_.data() + vector * kLanes);
       for (std::int64_t u = 0; u < w.kernel[0]; ++u) {
         for (std::size_t v = 0; v < columns_.size(); ++v) {
           const __m512 candidate =
               _mm512_castsi512_ps(columns_[v].Take(reinterpret_cast<const std::int32_t*>(rows[u]), slot));
-          const std::int64_t pixel = (row * w.stride[0] + u) * w.input[1] + static_cast<std::int64_t>(v);
-          const __m512i place = _mm512_add_epi32(column, _mm512_set1_epi32(static_cast<int>(pixel)));
+          const __m512i place = _mm512_set1_epi32(static_cast<int>(u * w.kernel[1] + static_cast<std::int64_t>(v)));
           const __mmask16 larger = _mm512_cmp_ps_mask(candidate, best, _CMP_GT_OQ);
           const __mmask16 first_nan =
               _mm512_cmp_ps_mask(candidate, candidate, _CMP_UNORD_Q) & _mm512_cmp_ps_mask(best, best, _CMP_ORD_Q);
@@ -89,25 +85,25 @@ class PooledRow {
       }
       const __mmask16 lanes = Rest(length() - vector * kLanes);
       _mm512_mask_storeu_ps(largest + vector * kLanes, lanes, best);
-      if (pixels != nullptr) _mm512_mask_storeu_epi32(pixels + vector * kLanes, lanes, from);
+      if (indices == nullptr) continue;
+      if constexpr (sizeof(Index) == 1) {
+        _mm512_mask_cvtepi32_storeu_epi8(indices + vector * kLanes, lanes, from);
+      } else {
+        _mm512_mask_storeu_epi32(indices + vector * kLanes, lanes, from);
+      }
     }
   }
 
  private:
   PoolGeometry geometry_;
-  std::vector<RowPermutation> columns_;     ///< one a column of the window
-  std::vector<std::int32_t> first_column_;  ///< of each result's window
+  std::vector<RowPermutation> columns_;  ///< one a column of the window
 };
 
-}  // namespace
-
-std::unique_ptr<Kernel> MakeNarrowMaxPool(const KernelSpec& spec, const PoolGeometry& geometry) {
-  if (!IsNarrow(geometry) || geometry.window.kernel[0] > kMaxWindow) return nullptr;
-  PooledRow pooled(geometry);
-  if (!pooled.fits()) return nullptr;
+template <typename Index>
+std::unique_ptr<Kernel> MakeKernelFor(const KernelSpec& spec, const PoolGeometry& geometry, PooledRow pooled) {
   return *MakeKernel([geometry, pooled = std::move(pooled), in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                       uses_y = spec.uses(0),
-                      uses_pixels = spec.outputs.size() > 1 && spec.uses(1)](const KernelOperands& operands) {
+                      uses_indices = spec.outputs.size() > 1 && spec.uses(1)](const KernelOperands& operands) {
     const Source x{in, operands.inputs[0]};
     const std::int64_t rows = geometry.window.output[0];
     const std::int64_t work = geometry.outer * geometry.input_image();
@@ -116,11 +112,22 @@ std::unique_ptr<Kernel> MakeNarrowMaxPool(const KernelSpec& spec, const PoolGeom
       const std::int64_t offset = task * pooled.length();
       const Sink y{out, operands.outputs[0]};
       float* largest = uses_y ? y.Target(offset, buffer) : buffer;
-      std::int32_t* pixels = uses_pixels ? static_cast<std::int32_t*>(operands.outputs[1]) + offset : nullptr;
-      pooled.Run(x, task / rows, task % rows, largest, pixels);
+      Index* indices = uses_indices ? static_cast<Index*>(operands.outputs[1]) + offset : nullptr;
+      pooled.Run(x, task / rows, task % rows, largest, indices);
       if (uses_y) y.Commit(offset, pooled.length(), largest);
     });
   });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeNarrowMaxPool(const KernelSpec& spec, const PoolGeometry& geometry) {
+  if (!IsNarrow(geometry) || geometry.window.kernel[0] > kMaxWindow) return nullptr;
+  PooledRow pooled(geometry);
+  if (!pooled.fits()) return nullptr;
+  const bool wide = spec.outputs.size() > 1 && spec.outputs[1].dtype == DType::kI32;
+  return wide ? MakeKernelFor<std::int32_t>(spec, geometry, std::move(pooled))
+              : MakeKernelFor<std::int8_t>(spec, geometry, std::move(pooled));
 }
 
 }  // namespace mpc::cpu

@@ -48,6 +48,10 @@ struct StagedPrimitive {
   std::vector<Port> inputs;
   Port output;
   Activation activation = Activation::kNone;
+  /// The kernel's input behind `inputs` is what the primitive adds its result to (a sum among its attributes): of the
+  /// output's layout, any type.
+  bool adds_to_input = false;
+  DType added = DType::kF32;  ///< its type
 };
 
 std::unique_ptr<Kernel> MakePrimitiveKernel(const StagedPrimitive& staged);

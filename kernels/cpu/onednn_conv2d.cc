@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/batch_parts.h"
 #include "kernels/cpu/convolution_shape.h"
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_common.h"
@@ -176,7 +177,8 @@ absl::StatusOr<Problem> ForwardProblem(const KernelSpec& spec, bool allow_winogr
     return attempt;
   };
   const auto narrow = NarrowConvolution::Of(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
-  if (narrow && narrow->TakesForward()) {
+  const bool bf16 = OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype}).front() == DataType::bf16;
+  if (narrow && narrow->TakesForward(bf16)) {
     problem.own = [&spec, narrow = *narrow] { return MakeNarrowConv2d(spec, narrow); };
   }
   return problem;
@@ -286,22 +288,45 @@ absl::StatusOr<Problem> GradWeightProblem(const KernelSpec& spec, bool allow_win
 
 using Resolve = absl::StatusOr<Problem> (*)(const KernelSpec&, bool allow_winograd);
 
-template <Resolve kResolve>
+constexpr BatchOperands kImagesToImages{1, false}, kImagesToSum{2, true};
+
+template <Resolve kResolve, const BatchOperands& kBatch>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec, const KernelOptions& options) {
   // What was chosen was allowed when it was chosen.
-  const absl::StatusOr<Problem> problem = kResolve(spec, options.allow_winograd || !options.choice.empty());
+  const bool allow_winograd = options.allow_winograd || !options.choice.empty();
+  const absl::StatusOr<Problem> problem = kResolve(spec, allow_winograd);
   if (!problem.ok()) return problem.status();
   if (problem->own != nullptr && (options.choice.empty() || options.choice == kOwn)) {
     return WithChoice(problem->own(), kOwn);
   }
-  return FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice);
+  const BatchCut cut = CutBatch(spec, kBatch);
+  if (cut.parts == 1) return FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice);
+  const auto create = [&](std::int64_t images, const std::string& choice) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+    const KernelSpec part_spec = PartOf(spec, kBatch, images);
+    const absl::StatusOr<Problem> part = kResolve(part_spec, allow_winograd);
+    if (!part.ok()) return part.status();
+    return FirstFastCandidate(part_spec, part->candidates, part->attempt, choice);
+  };
+  absl::StatusOr<std::unique_ptr<Kernel>> part = create(cut.images, options.choice);
+  if (!part.ok()) return part.status();
+  absl::StatusOr<std::unique_ptr<Kernel>> rest = nullptr;
+  if (cut.rest > 0) {
+    // As the other parts, where a shorter one can be.
+    rest = create(cut.rest, (*part)->choice());
+    if (!rest.ok()) rest = create(cut.rest, "");
+    if (!rest.ok()) return rest.status();
+  }
+  return RunInParts(spec, kBatch, cut, *std::move(part), *std::move(rest));
 }
 
-template <Resolve kResolve>
+template <Resolve kResolve, const BatchOperands& kBatch>
 std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const KernelOptions& options) {
   const absl::StatusOr<Problem> problem = kResolve(spec, options.allow_winograd);
   if (!problem.ok()) return {};
-  std::vector<std::string> choices = FastCandidates(problem->candidates, problem->attempt);
+  const KernelSpec part_spec = PartOf(spec, kBatch, CutBatch(spec, kBatch).images);
+  const absl::StatusOr<Problem> part = kResolve(part_spec, options.allow_winograd);
+  std::vector<std::string> choices;
+  if (part.ok()) choices = FastCandidates(part->candidates, part->attempt);
   if (problem->own != nullptr) choices.insert(choices.begin(), kOwn);
   return choices;
 }
@@ -309,9 +334,12 @@ std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const Kernel
 }  // namespace
 
 void RegisterConv2d(Registry& registry) {
-  registry.Add("conv2d", {CreateConvolution<ForwardProblem>, ConvolutionChoices<ForwardProblem>});
-  registry.Add("conv2d_grad_input", {CreateConvolution<GradInputProblem>, ConvolutionChoices<GradInputProblem>});
-  registry.Add("conv2d_grad_weight", {CreateConvolution<GradWeightProblem>, ConvolutionChoices<GradWeightProblem>});
+  registry.Add("conv2d", {CreateConvolution<ForwardProblem, kImagesToImages>,
+                          ConvolutionChoices<ForwardProblem, kImagesToImages>});
+  registry.Add("conv2d_grad_input", {CreateConvolution<GradInputProblem, kImagesToImages>,
+                                     ConvolutionChoices<GradInputProblem, kImagesToImages>});
+  registry.Add("conv2d_grad_weight", {CreateConvolution<GradWeightProblem, kImagesToSum>,
+                                      ConvolutionChoices<GradWeightProblem, kImagesToSum>});
 }
 
 }  // namespace mpc::cpu

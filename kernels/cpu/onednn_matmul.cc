@@ -9,11 +9,12 @@ namespace {
 
 using dnnl::memory;
 
-/// y[m, n] = op(a)[m, k] op(b)[k, n] + bias[n].
+/// y[m, n] = op(a)[m, k] op(b)[k, n] + bias[n], or + bias[m, n]: the product is added to what lies there.
 struct MatmulShape {
   std::int64_t m, k, n;
   bool transpose_a, transpose_b;
-  bool has_bias;
+  bool has_bias;  ///< [n]
+  bool adds;      ///< to a bias [m, n]
 
   memory::desc A(memory::data_type type) const {
     return {{m, k}, type, transpose_a ? memory::dims{1, m} : memory::dims{k, 1}};
@@ -30,8 +31,8 @@ absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
     std::string given;
     for (const TensorSpec& input : spec.inputs) absl::StrAppend(&given, given.empty() ? "" : ", ", input.ToString());
     return absl::InvalidArgumentError(absl::StrCat(
-        "matmul takes a [M, K], b [K, N] and an optional bias [N] to y [M, N], every extent at least 1; got ", given,
-        " to ", spec.outputs.empty() ? "nothing" : spec.outputs[0].ToString()));
+        "matmul takes a [M, K], b [K, N] and an optional bias [N] or [M, N] to y [M, N], every extent at least 1; got ",
+        given, " to ", spec.outputs.empty() ? "nothing" : spec.outputs[0].ToString()));
   };
   if (spec.inputs.size() < 2 || spec.inputs.size() > 3 || spec.outputs.size() != 1) return invalid();
   const Shape& a = spec.inputs[0].shape;
@@ -40,13 +41,15 @@ absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
   MatmulShape shape;
   shape.transpose_a = spec.attributes.GetBool("transpose_a");
   shape.transpose_b = spec.attributes.GetBool("transpose_b");
-  shape.has_bias = spec.inputs.size() == 3;
+  shape.adds = spec.inputs.size() == 3 && spec.inputs[2].shape.size() == 2;
+  shape.has_bias = spec.inputs.size() == 3 && !shape.adds;
   shape.m = a[shape.transpose_a ? 1 : 0];
   shape.k = a[shape.transpose_a ? 0 : 1];
   shape.n = b[shape.transpose_b ? 0 : 1];
   if (shape.m < 1 || shape.k < 1 || shape.n < 1 || b[shape.transpose_b ? 1 : 0] != shape.k) return invalid();
   if (spec.outputs[0].shape != Shape{shape.m, shape.n}) return invalid();
   if (shape.has_bias && spec.inputs[2].shape != Shape{shape.n}) return invalid();
+  if (shape.adds && spec.inputs[2].shape != Shape{shape.m, shape.n}) return invalid();
   return shape;
 }
 
@@ -88,12 +91,14 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
   for (memory::data_type type : OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype})) {
     problem.candidates.push_back({type, memory::format_tag::ab, "plain"});
     problem.candidates.push_back({type, memory::format_tag::any, "blocked"});
-    if (resolved->transpose_a && !resolved->has_bias) {
+    if (resolved->transpose_a && !resolved->has_bias && !resolved->adds) {
       problem.candidates.push_back({type, memory::format_tag::ab, kTransposed});
     }
   }
   problem.attempt = [&spec, shape = *resolved, activation = *activation](const Candidate& candidate) {
-    const memory::data_type result_type = ResultType(candidate.type, spec.outputs[0].dtype, activation);
+    // A sum is kept in f32: rounded once, whatever the type of what it is added to.
+    const memory::data_type result_type =
+        shape.adds ? memory::data_type::f32 : ResultType(candidate.type, spec.outputs[0].dtype, activation);
     const memory::data_type bias_type = shape.has_bias && candidate.type == memory::data_type::bf16
                                             ? OnednnType(spec.inputs[2].dtype)
                                             : memory::data_type::f32;
@@ -109,14 +114,22 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
     };
     const memory::desc a = layout(shape.A(candidate.type));
     const memory::desc b = layout(shape.B(candidate.type));
-    const memory::desc y = layout(shape.Y(result_type));
+    const memory::desc y = shape.adds ? shape.Y(result_type) : layout(shape.Y(result_type));
     const dnnl::matmul::desc operation =
         shape.has_bias ? dnnl::matmul::desc(a, b, shape.Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
-    const dnnl::matmul::primitive_desc description(operation, StrictAttributes(), OnednnEngine());
+    dnnl::primitive_attr attributes = StrictAttributes();
+    if (shape.adds) {
+      dnnl::post_ops sum;
+      sum.append_sum(1.0f);
+      attributes.set_post_ops(sum);
+    }
+    const dnnl::matmul::primitive_desc description(operation, attributes, OnednnEngine());
     Attempt attempt;
     attempt.implementation = description.impl_info_str();
     attempt.staged.primitive = dnnl::matmul(description);
     attempt.staged.scratchpad = description.scratchpad_desc();
+    attempt.staged.adds_to_input = shape.adds;
+    if (shape.adds) attempt.staged.added = spec.inputs[2].dtype;
     attempt.staged.inputs = {
         {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.A(candidate.type), description.src_desc()},
         {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.B(candidate.type), description.weights_desc()}};
@@ -144,6 +157,6 @@ std::vector<std::string> MatmulChoices(const KernelSpec& spec, const KernelOptio
 
 }  // namespace
 
-void RegisterMatmul(Registry& registry) { registry.Add("matmul", {CreateMatmul, MatmulChoices}); }
+void RegisterMatmul(Registry& registry) { registry.Add("matmul", {CreateMatmul, MatmulChoices}, {{0, 2}}); }
 
 }  // namespace mpc::cpu

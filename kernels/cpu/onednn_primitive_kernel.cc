@@ -145,7 +145,9 @@ class PrimitiveKernel final : public Kernel {
       : call_(staged.primitive),
         output_(staged.output, workspace_),
         scratchpad_(staged.scratchpad),
-        activation_(staged.activation) {
+        activation_(staged.activation),
+        adds_to_input_(staged.adds_to_input),
+        added_(staged.added) {
     inputs_.reserve(staged.inputs.size());
     for (const Port& port : staged.inputs) {
       Stage& stage = inputs_.emplace_back(port, workspace_);
@@ -166,6 +168,10 @@ class PrimitiveKernel final : public Kernel {
     const bool converted = output_.storage != output_.type;
     void* row_major = converted ? workspace + output_.conversion_offset : operands.outputs[0];
     void* packed = workspace + output_.packed_offset;
+    if (adds_to_input_ && operands.inputs[inputs_.size()] != row_major) {
+      Map({added_, operands.inputs[inputs_.size()]}, {output_.type, row_major}, output_.elements,
+          [](float v) { return v; });
+    }
     output_.memory.Bind(output_.reorder ? packed : row_major);
     scratchpad_.Bind(workspace + scratchpad_offset_);
     call_.Execute();
@@ -212,6 +218,8 @@ class PrimitiveKernel final : public Kernel {
   BoundMemory scratchpad_;
   std::size_t scratchpad_offset_ = 0;
   Activation activation_;
+  bool adds_to_input_;
+  DType added_;
 };
 
 }  // namespace

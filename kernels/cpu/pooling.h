@@ -48,9 +48,9 @@ struct PoolTileShape {
 };
 
 /// Reduces each window. tile(shape) makes the state of at most kBlock neighbouring results;
-/// state.Add(position, length, values, stride, pixel, pixel_step) takes the values values[i * stride] of the input
-/// pixels pixel + i * pixel_step (row * width + column) into results position + i, in row-major order of the window
-/// (`length` and `stride` may be constants); state.Finish(offset) stores the results from element `offset` on.
+/// state.Add(position, length, values, stride, element) takes the values values[i * stride], which are element
+/// `element` of their windows, into results position + i, in row-major order of the window (`length` and `stride` may
+/// be constants); state.Finish(offset) stores the results from element `offset` on.
 template <typename Tile>
 void ForEachPoolTile(const PoolGeometry& geometry, Source x, const Tile& tile) {
   const Window& window = geometry.window;
@@ -66,19 +66,19 @@ void ForEachPoolTile(const PoolGeometry& geometry, Source x, const Tile& tile) {
   const std::int64_t work = geometry.outer * geometry.output_image() * window.kernel[0] * window.kernel[1];
   // The columns [range.begin, range.end) of one window position.
   const auto add_row = [&](auto& state, const PoolTileShape& shape, ColumnRange range, const float* values,
-                           std::int64_t pixel) {
+                           std::int64_t element) {
     const std::int64_t position = range.begin - shape.column;
     const std::int64_t count = range.end - range.begin;
-    if (inner == 1 && stride == 1) return state.Add(position, count, values, Constant<1>{}, pixel, 1);
-    if (inner == 1 && stride == 2) return state.Add(position, count, values, Constant<2>{}, pixel, 2);
-    if (inner == 1) return state.Add(position, count, values, stride, pixel, stride);
+    if (inner == 1 && stride == 1) return state.Add(position, count, values, Constant<1>{}, element);
+    if (inner == 1 && stride == 2) return state.Add(position, count, values, Constant<2>{}, element);
+    if (inner == 1) return state.Add(position, count, values, stride, element);
     for (std::int64_t j = 0; j < count; ++j) {
       const float* from = values + j * stride * inner;
       const std::int64_t at = (position + j) * shape.pitch;
       if (narrow) {
-        state.Add(at, Constant<kNarrowPitch>{}, from, Constant<1>{}, pixel + j * stride, 0);
+        state.Add(at, Constant<kNarrowPitch>{}, from, Constant<1>{}, element);
       } else {
-        state.Add(at, shape.run, from, Constant<1>{}, pixel + j * stride, 0);
+        state.Add(at, shape.run, from, Constant<1>{}, element);
       }
     }
   };
@@ -108,7 +108,7 @@ void ForEachPoolTile(const PoolGeometry& geometry, Source x, const Tile& tile) {
             } else {
               values = x.Load(offset, span, buffer.values);
             }
-            add_row(state, shape, range, values, pixel);
+            add_row(state, shape, range, values, u * window.kernel[1] + v);
           }
         }
         state.Finish((task * window.output[1] + first) * inner + channel);

@@ -40,6 +40,12 @@ struct PoolAxis {
   /// Whether the window of result `position`, one of those, reads `at`: dilation leaves positions out.
   __device__ bool Reads(int position, int at) const { return dilation == 1 || (at - Start(position)) % dilation == 0; }
 
+  /// Where the window of result `position`, which reads `at`, has it: 0 is the window's first.
+  __device__ int Within(int position, int at) const {
+    const int distance = at - Start(position);
+    return dilation == 1 ? distance : distance / dilation;
+  }
+
   /// Positions of a window that lie inside the input.
   __device__ int CountInside(int position) const {
     int count = 0;
@@ -99,10 +105,10 @@ struct PoolPlace {
   }
 };
 
-/// Indices that lie together.
-template <int kRun>
-struct alignas(kRun == 1 ? 4 : 16) IndexRun {
-  std::int32_t values[kRun];
+/// Indices that lie together, int8_t or int32_t.
+template <typename Index, int kRun>
+struct alignas(kRun * sizeof(Index) < 16 ? kRun * sizeof(Index) : 16) IndexRun {
+  Index values[kRun];
 };
 
 /// Calls visit(first element) for this thread's runs of `elements`.
@@ -113,7 +119,7 @@ __device__ __forceinline__ void ForEachRun(std::int64_t elements, const Visit& v
   for (std::int64_t element = first; element < elements; element += step) visit(element);
 }
 
-/// Calls visit(element of x, row * width + column) for the pixels under a window, in row-major order.
+/// Calls visit(element of x, position within the window) for the pixels under a window, in row-major order.
 template <typename Visit>
 __device__ __forceinline__ void VisitWindow(const Pool& pool, const PoolPlace& place, const Visit& visit) {
   const std::int64_t base = place.image * pool.input_image() + place.channel;
@@ -124,7 +130,7 @@ __device__ __forceinline__ void VisitWindow(const Pool& pool, const PoolPlace& p
       const int column = pool.columns.Start(place.column) + v * pool.columns.dilation;
       if (!pool.columns.Contains(column)) continue;
       const int pixel = row * pool.columns.input + column;
-      visit(base + pixel * pool.inner, pixel);
+      visit(base + pixel * pool.inner, u * pool.columns.kernel + v);
     }
   }
 }
@@ -145,46 +151,48 @@ __device__ __forceinline__ void VisitReaders(const Pool& pool, const PoolPlace& 
 }
 
 /// Either of y and indices may have no data.
-template <int kRun>
-__global__ void __launch_bounds__(kThreads, 4) MaxPoolKernel(Pool pool, Source x, Sink y, std::int32_t* indices) {
+template <typename Index, int kRun>
+__global__ void __launch_bounds__(kThreads, 4) MaxPoolKernel(Pool pool, Source x, Sink y, Index* indices) {
   ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
     const PoolPlace place = PoolPlace::Of(element, pool.rows.output, pool.columns.output, pool.inner);
     float largest[kRun];
-    IndexRun<kRun> winners;
+    int winners[kRun];  // wider than Index may be: a window of any size is searched where indices have no data
     for (int k = 0; k < kRun; ++k) {
       largest[k] = -std::numeric_limits<float>::infinity();
-      winners.values[k] = -1;
+      winners[k] = -1;
     }
-    VisitWindow(pool, place, [&](std::int64_t at, int pixel) {
+    VisitWindow(pool, place, [&](std::int64_t at, int position) {
       float candidates[kRun];
       LoadRun<kRun>(x, at, candidates);
       for (int k = 0; k < kRun; ++k) {
         // The first of equals stays; the first NaN wins; anything beats "nothing yet", even -inf.
         const float candidate = candidates[k];
         const float current = largest[k];
-        const bool wins =
-            candidate > current || (candidate != candidate && current == current) || winners.values[k] < 0;
+        const bool wins = candidate > current || (candidate != candidate && current == current) || winners[k] < 0;
         largest[k] = wins ? candidate : current;
-        winners.values[k] = wins ? pixel : winners.values[k];
+        winners[k] = wins ? position : winners[k];
       }
     });
     StoreRun<kRun>(y, element, largest);
-    if (indices != nullptr) *reinterpret_cast<IndexRun<kRun>*>(indices + element) = winners;
+    if (indices == nullptr) return;
+    IndexRun<Index, kRun> narrowed;
+    for (int k = 0; k < kRun; ++k) narrowed.values[k] = static_cast<Index>(winners[k]);
+    *reinterpret_cast<IndexRun<Index, kRun>*>(indices + element) = narrowed;
   });
 }
 
-template <int kRun>
-__global__ void __launch_bounds__(kThreads, 4)
-    MaxPoolGradKernel(Pool pool, Source dy, const std::int32_t* indices, Sink dx) {
+template <typename Index, int kRun>
+__global__ void __launch_bounds__(kThreads, 4) MaxPoolGradKernel(Pool pool, Source dy, const Index* indices, Sink dx) {
   ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
     const PoolPlace place = PoolPlace::Of(element, pool.rows.input, pool.columns.input, pool.inner);
-    const int pixel = place.row * pool.columns.input + place.column;
     float sums[kRun] = {};
-    VisitReaders(pool, place, [&](std::int64_t at, int, int) {
-      const IndexRun<kRun> winners = *reinterpret_cast<const IndexRun<kRun>*>(indices + at);
+    VisitReaders(pool, place, [&](std::int64_t at, int row, int column) {
+      const int position =
+          pool.rows.Within(row, place.row) * pool.columns.kernel + pool.columns.Within(column, place.column);
+      const IndexRun<Index, kRun> winners = *reinterpret_cast<const IndexRun<Index, kRun>*>(indices + at);
       float cotangents[kRun];
       LoadRun<kRun>(dy, at, cotangents);
-      for (int k = 0; k < kRun; ++k) sums[k] = winners.values[k] == pixel ? sums[k] + cotangents[k] : sums[k];
+      for (int k = 0; k < kRun; ++k) sums[k] = winners.values[k] == position ? sums[k] + cotangents[k] : sums[k];
     });
     StoreRun<kRun>(dx, element, sums);
   });
@@ -231,26 +239,38 @@ absl::Status LaunchRuns(LaunchQueue& queue, const Pool& pool, std::int64_t eleme
   return launch(queue, pool.vectors() ? wide : narrow, shape, pool, arguments...);
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPool(const KernelSpec& spec, const KernelContext&) {
+template <typename Index>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolWith(const KernelSpec& spec) {
   absl::StatusOr<Pool> pool = Pool::Of(spec, spec.inputs[0].shape);
   if (!pool.ok()) return pool.status();
   return MakeKernel([pool = *pool, x = spec.inputs[0].dtype, y = spec.outputs[0].dtype,
                      has_indices = spec.outputs.size() > 1](const KernelOperands& operands, LaunchQueue& queue) {
-    return LaunchRuns(queue, pool, pool.outer * pool.output_image(), &MaxPoolKernel<kVector>, &MaxPoolKernel<1>,
-                      Source{operands.inputs[0], x}, Sink{operands.outputs[0], y},
-                      has_indices ? static_cast<std::int32_t*>(operands.outputs[1]) : nullptr);
+    return LaunchRuns(queue, pool, pool.outer * pool.output_image(), &MaxPoolKernel<Index, kVector>,
+                      &MaxPoolKernel<Index, 1>, Source{operands.inputs[0], x}, Sink{operands.outputs[0], y},
+                      has_indices ? static_cast<Index*>(operands.outputs[1]) : nullptr);
   });
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolGrad(const KernelSpec& spec, const KernelContext&) {
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPool(const KernelSpec& spec, const KernelContext&) {
+  const bool wide = spec.outputs.size() > 1 && spec.outputs[1].dtype == DType::kI32;
+  return wide ? CreateMaxPoolWith<std::int32_t>(spec) : CreateMaxPoolWith<std::int8_t>(spec);
+}
+
+template <typename Index>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolGradWith(const KernelSpec& spec) {
   absl::StatusOr<Pool> pool = Pool::Of(spec, spec.outputs[0].shape);
   if (!pool.ok()) return pool.status();
   return MakeKernel([pool = *pool, dy = spec.inputs[0].dtype, dx = spec.outputs[0].dtype](
                         const KernelOperands& operands, LaunchQueue& queue) {
-    return LaunchRuns(queue, pool, pool.outer * pool.input_image(), &MaxPoolGradKernel<kVector>, &MaxPoolGradKernel<1>,
-                      Source{operands.inputs[0], dy}, static_cast<const std::int32_t*>(operands.inputs[1]),
-                      Sink{operands.outputs[0], dx});
+    return LaunchRuns(queue, pool, pool.outer * pool.input_image(), &MaxPoolGradKernel<Index, kVector>,
+                      &MaxPoolGradKernel<Index, 1>, Source{operands.inputs[0], dy},
+                      static_cast<const Index*>(operands.inputs[1]), Sink{operands.outputs[0], dx});
   });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolGrad(const KernelSpec& spec, const KernelContext&) {
+  return spec.inputs[1].dtype == DType::kI32 ? CreateMaxPoolGradWith<std::int32_t>(spec)
+                                             : CreateMaxPoolGradWith<std::int8_t>(spec);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPool(const KernelSpec& spec, const KernelContext&) {

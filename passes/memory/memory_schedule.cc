@@ -11,9 +11,10 @@ using namespace mlir;
 
 namespace mpc {
 
-/// How many moves are made, and how far from the peak's operation others are tried: what bounds the time it takes.
-static constexpr unsigned MostMoves = 64;
+/// How far from the peak's operation others are tried.
 static constexpr unsigned Window = 24;
+/// What bounds the time it takes: positions looked at while moves are tried, for each operation of the block.
+static constexpr uint64_t WorkAnOperation = 4096;
 /// Storage is padded to cache lines.
 static constexpr int64_t Line = 64;
 
@@ -94,50 +95,58 @@ MemorySchedule::MemorySchedule(Block &Body, const MemoryModel &Model) : Body(Bod
     Order.push_back(Number);
     Position.push_back(Number);
   }
-  Current = measure(Order);
+  LastInside.resize(Bytes.size());
+  measure();
 }
 
-MemorySchedule::Profile MemorySchedule::measure(ArrayRef<unsigned> Order) const {
-  std::vector<unsigned> LastRead(Bytes.size(), 0);
-  for (unsigned At = 0; At < Order.size(); ++At) {
-    for (unsigned Storage : Nodes[Order[At]].Reads)
-      LastRead[Storage] = At;
-    for (unsigned Storage : Nodes[Order[At]].Writes)
-      LastRead[Storage] = std::max(LastRead[Storage], At);
+int64_t MemorySchedule::step(const Node &Here, llvm::function_ref<bool(unsigned)> EndsHere, int64_t &Live) const {
+  auto Dies = [&](unsigned Storage) { return !IsResult[Storage] && EndsHere(Storage); };
+  SmallVector<unsigned, 4> Dying;
+  for (unsigned Storage : Here.Reads)
+    if (Bytes[Storage] > 0 && Dies(Storage))
+      Dying.push_back(Storage);
+  SmallVector<unsigned, 4> Taken, Placed;
+  for (auto [Written, Read] : Here.Aliases)
+    if (llvm::is_contained(Dying, Read) && !llvm::is_contained(Taken, Read) && !llvm::is_contained(Placed, Written)) {
+      Taken.push_back(Read);
+      Placed.push_back(Written);
+    }
+  int64_t Made = 0, Freed = 0;
+  for (unsigned Storage : Here.Writes) {
+    Made += llvm::is_contained(Placed, Storage) ? 0 : Bytes[Storage];
+    Freed += Dies(Storage) ? Bytes[Storage] : 0;
   }
-  Profile Result;
-  Result.LiveBefore.resize(Order.size());
+  for (unsigned Storage : Dying)
+    Freed += llvm::is_contained(Taken, Storage) ? 0 : Bytes[Storage];
+  int64_t Total = Live + Made + llvm::alignTo(Here.Workspace, Line);
+  Live += Made - Freed;
+  return Total;
+}
+
+void MemorySchedule::measure() {
+  Current = Profile();
+  Current.LastUse.resize(Bytes.size());
+  for (unsigned At = 0; At < Order.size(); ++At) {
+    Position[Order[At]] = At;
+    for (unsigned Storage : Nodes[Order[At]].Reads)
+      Current.LastUse[Storage] = At;
+    for (unsigned Storage : Nodes[Order[At]].Writes)
+      Current.LastUse[Storage] = At;
+  }
   int64_t Live = 0;
   for (unsigned Storage = 0; Storage < Bytes.size(); ++Storage)
     Live += IsInput[Storage] ? Bytes[Storage] : 0;
   for (unsigned At = 0; At < Order.size(); ++At) {
-    const Node &Here = Nodes[Order[At]];
-    Result.LiveBefore[At] = Live;
-    SmallVector<unsigned, 4> Dying;
-    for (unsigned Storage : Here.Reads)
-      if (LastRead[Storage] == At && !IsResult[Storage] && Bytes[Storage] > 0)
-        Dying.push_back(Storage);
-    SmallVector<unsigned, 4> Taken, Placed;
-    for (auto [Written, Read] : Here.Aliases)
-      if (llvm::is_contained(Dying, Read) && !llvm::is_contained(Taken, Read) && !llvm::is_contained(Placed, Written)) {
-        Taken.push_back(Read);
-        Placed.push_back(Written);
-      }
-    int64_t Made = 0, Freed = 0;
-    for (unsigned Storage : Here.Writes) {
-      Made += llvm::is_contained(Placed, Storage) ? 0 : Bytes[Storage];
-      Freed += LastRead[Storage] == At && !IsResult[Storage] ? Bytes[Storage] : 0;
+    Current.LiveBefore.push_back(Live);
+    int64_t Total = step(
+        Nodes[Order[At]], [&](unsigned Storage) { return Current.LastUse[Storage] == At; }, Live);
+    if (Total > Current.Peak) {
+      Current.Peak = Total;
+      Current.At = At;
     }
-    for (unsigned Storage : Dying)
-      Freed += llvm::is_contained(Taken, Storage) ? 0 : Bytes[Storage];
-    int64_t Total = Live + Made + llvm::alignTo(Here.Workspace, Line);
-    if (Total > Result.Peak) {
-      Result.Peak = Total;
-      Result.At = At;
-    }
-    Live += Made - Freed;
+    if (Total >= Current.Peak)
+      Current.LastAt = At;
   }
-  return Result;
 }
 
 std::pair<unsigned, unsigned> MemorySchedule::range(unsigned At) const {
@@ -156,19 +165,40 @@ std::pair<unsigned, unsigned> MemorySchedule::range(unsigned At) const {
   return Moving.Pinned ? std::pair(At, At) : std::pair(First, Last);
 }
 
-bool MemorySchedule::tryMove(unsigned From, unsigned To) {
-  std::vector<unsigned> Tried = Order;
-  if (From < To)
-    std::rotate(Tried.begin() + From, Tried.begin() + From + 1, Tried.begin() + To + 1);
-  else
-    std::rotate(Tried.begin() + To, Tried.begin() + From, Tried.begin() + From + 1);
-  Profile Result = measure(Tried);
-  if (Result.Peak >= Current.Peak)
+bool MemorySchedule::lowersPeak(unsigned From, unsigned To) {
+  unsigned First = std::min(From, To), Last = std::max(From, To);
+  // Nothing changes outside.
+  if (Current.At < First || Current.LastAt > Last)
     return false;
-  Order = std::move(Tried);
-  Current = std::move(Result);
-  for (unsigned At = 0; At < Order.size(); ++At)
-    Position[Order[At]] = At;
+  Work += Last - First + 1;
+  auto NodeAt = [&](unsigned At) -> const Node & {
+    if (At == To)
+      return Nodes[Order[From]];
+    return Nodes[Order[From < To ? At + 1 : At - 1]];
+  };
+  for (unsigned At = First; At <= Last; ++At) {
+    for (unsigned Storage : NodeAt(At).Reads)
+      LastInside[Storage] = At;
+    for (unsigned Storage : NodeAt(At).Writes)
+      LastInside[Storage] = At;
+  }
+  int64_t Live = Current.LiveBefore[First];
+  for (unsigned At = First; At <= Last; ++At) {
+    auto EndsHere = [&](unsigned Storage) { return LastInside[Storage] == At && Current.LastUse[Storage] <= Last; };
+    if (step(NodeAt(At), EndsHere, Live) >= Current.Peak)
+      return false;
+  }
+  return true;
+}
+
+bool MemorySchedule::tryMove(unsigned From, unsigned To) {
+  if (!lowersPeak(From, To))
+    return false;
+  if (From < To)
+    std::rotate(Order.begin() + From, Order.begin() + From + 1, Order.begin() + To + 1);
+  else
+    std::rotate(Order.begin() + To, Order.begin() + From, Order.begin() + From + 1);
+  measure();
   return true;
 }
 
@@ -206,7 +236,7 @@ bool MemorySchedule::improve() {
     }
     return false;
   };
-  for (unsigned Moves = 0; Moves < MostMoves && !Order.empty() && MoveOne(); ++Moves)
+  while (Work < WorkAnOperation * Order.size() && MoveOne())
     Moved = true;
   return Moved;
 }

@@ -4,6 +4,7 @@
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <functional>
@@ -25,7 +26,8 @@ public:
 
   /// The largest sum of live bytes of the order so far.
   int64_t peakBytes() const { return Current.Peak; }
-  /// Moves operations as long as the peak goes down; whether any moved.
+  /// Moves operations as long as the peak goes down and the work stays within a multiple of their number; whether any
+  /// moved.
   bool improve();
   /// Puts the operations in the order found. Reshapes go before their first reader.
   void apply();
@@ -45,14 +47,22 @@ private:
   struct Profile {
     int64_t Peak = 0;
     unsigned At = 0;                 ///< position of the first operation at the peak
+    unsigned LastAt = 0;             ///< position of the last one
     std::vector<int64_t> LiveBefore; ///< bytes that lie in the arena when an operation begins
+    std::vector<unsigned> LastUse;   ///< by storage number: the position of the last operation that reads or writes it
   };
 
   unsigned storageOf(mlir::Value V);
   void addNode(mlir::Operation *Op, const MemoryModel &Model);
-  Profile measure(llvm::ArrayRef<unsigned> Order) const;
+  /// The bytes in the arena while an operation runs; \p Live becomes those behind it. \p EndsHere says whether no
+  /// operation behind it uses a piece of storage.
+  int64_t step(const Node &Here, llvm::function_ref<bool(unsigned Storage)> EndsHere, int64_t &Live) const;
+  /// Brings Position and Current up to date with Order.
+  void measure();
   /// The first and the last position that node `Order[At]` may take.
   std::pair<unsigned, unsigned> range(unsigned At) const;
+  /// Whether the peak is lower with the operation at \p From moved to \p To.
+  bool lowersPeak(unsigned From, unsigned To);
   bool tryMove(unsigned From, unsigned To);
 
   mlir::Block &Body;
@@ -65,6 +75,8 @@ private:
   std::vector<unsigned> Order;    ///< node numbers
   std::vector<unsigned> Position; ///< by node number
   Profile Current;
+  std::vector<unsigned> LastInside; ///< by storage number: the last use inside the positions that a move changes
+  uint64_t Work = 0;                ///< positions looked at so far
 };
 
 } // namespace mpc

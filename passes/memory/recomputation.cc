@@ -60,7 +60,8 @@ void Recomputation::apply() {
       Readers.push_back(&Op);
   for (Operation *Reader : Readers)
     for (OpOperand &Operand : Reader->getOpOperands())
-      Operand.set(again(Operand.get(), Reader));
+      if (isReadBackward(Operand))
+        Operand.set(again(Operand.get(), Reader));
   llvm::SetVector<Value> After = savedValues(Body);
   for (Value V : Before)
     if (auto Reason = Reasons.find(V); Reason != Reasons.end() && !After.contains(V))

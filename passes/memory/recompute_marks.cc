@@ -67,11 +67,11 @@ void addCalls(Block &Body, llvm::function_ref<std::optional<int64_t>(Operation *
   }
   for (auto [Op, Call] : Calls)
     for (Value Result : Op->getResults()) {
-      auto IsInside = [&](Operation *User) {
-        auto Known = Calls.find(User);
-        return isBackwardOp(User) || (Known != Calls.end() && Known->second == Call);
+      auto IsInside = [&](OpOperand &Use) {
+        auto Known = Calls.find(Use.getOwner());
+        return isReadBackward(Use) || (Known != Calls.end() && Known->second == Call);
       };
-      if (llvm::all_of(Result.getUsers(), IsInside))
+      if (llvm::all_of(Result.getUses(), IsInside))
         Chosen.add(Result, Paths[Call]);
     }
 }

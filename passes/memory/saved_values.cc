@@ -1,16 +1,57 @@
 #include "passes/memory/saved_values.h"
 
 #include "compiler/dialect/dialect.h"
+#include "passes/fusion/block_groups.h"
 
 using namespace mlir;
 
 namespace mpc {
 
+// What an argument of a region stands for outside; any other value itself.
+static Value behindRegion(Value V) {
+  auto Argument = dyn_cast<BlockArgument>(V);
+  auto Fusion = Argument ? dyn_cast<FusionOp>(Argument.getOwner()->getParentOp()) : FusionOp();
+  return Fusion ? Fusion.getInputs()[Argument.getArgNumber()] : V;
+}
+
 bool isBackwardOp(Operation *Op) {
   if (Op->hasAttr(BackwardAttrName))
     return true;
-  auto Fusion = dyn_cast<FusionOp>(Op);
-  return Fusion && llvm::any_of(Fusion.getBody().front(), [](Operation &Nested) { return isBackwardOp(&Nested); });
+  if (auto Fusion = dyn_cast<FusionOp>(Op))
+    return llvm::any_of(Fusion.getBody().front(), [](Operation &Nested) { return isBackwardOp(&Nested); });
+  // Passes leave no mark on what they put behind a cotangent.
+  Operation *Source = isMovementOrCast(Op) ? behindRegion(Op->getOperand(0)).getDefiningOp() : nullptr;
+  if (Source && !isa<FusionOp>(Source))
+    return isBackwardOp(Source);
+  return Source && !isForwardResult(cast<OpResult>(behindRegion(Op->getOperand(0))));
+}
+
+bool isForwardResult(OpResult Result) {
+  auto Fusion = dyn_cast<FusionOp>(Result.getOwner());
+  if (!Fusion)
+    return !isBackwardOp(Result.getOwner());
+  Value Yielded = Fusion.getBody().front().getTerminator()->getOperand(Result.getResultNumber());
+  Operation *Producer = behindReshapes(Yielded).getDefiningOp();
+  return Producer && !isBackwardOp(Producer);
+}
+
+// Whether a result of the region that is none of the backward pass is computed from a value inside.
+static bool reachesForwardResult(Value V, llvm::SmallPtrSetImpl<Operation *> &Seen) {
+  return llvm::any_of(V.getUsers(), [&](Operation *User) {
+    if (isa<YieldOp>(User))
+      return true;
+    if (!Seen.insert(User).second || isBackwardOp(User))
+      return false;
+    return llvm::any_of(User->getResults(), [&](Value Result) { return reachesForwardResult(Result, Seen); });
+  });
+}
+
+bool isReadBackward(OpOperand &Use) {
+  if (!isBackwardOp(Use.getOwner()))
+    return false;
+  auto Fusion = dyn_cast<FusionOp>(Use.getOwner());
+  llvm::SmallPtrSet<Operation *, 16> Seen;
+  return !Fusion || !reachesForwardResult(Fusion.getBody().getArgument(Use.getOperandNumber()), Seen);
 }
 
 bool isMovementOrCast(Operation *Op) { return isa<ReshapeOp, TransposeOp, BroadcastToOp, CastOp>(Op); }
@@ -22,21 +63,21 @@ int64_t bytesOf(Value V) {
   return Tensor.getNumElements() * ((Tensor.getElementTypeBitWidth() + 7) / 8);
 }
 
-static bool isReadBackward(Value V) {
-  return llvm::any_of(V.getUsers(), [](Operation *User) {
-    if (auto Reshape = dyn_cast<ReshapeOp>(User); Reshape && !isBackwardOp(User))
+bool isReadBackward(Value V) {
+  return llvm::any_of(V.getUses(), [](OpOperand &Use) {
+    if (auto Reshape = dyn_cast<ReshapeOp>(Use.getOwner()); Reshape && !isBackwardOp(Reshape))
       return isReadBackward(Reshape.getY());
-    return isBackwardOp(User);
+    return isReadBackward(Use);
   });
 }
 
 llvm::SetVector<Value> savedValues(Block &Body) {
   llvm::SetVector<Value> Saved;
   for (Operation &Op : Body.without_terminator()) {
-    if (isBackwardOp(&Op) || isa<ReshapeOp, ConstantOp>(Op))
+    if (isa<ReshapeOp, ConstantOp>(Op))
       continue;
-    for (Value Result : Op.getResults())
-      if (isReadBackward(Result))
+    for (OpResult Result : Op.getResults())
+      if (isForwardResult(Result) && isReadBackward(Result))
         Saved.insert(Result);
   }
   return Saved;

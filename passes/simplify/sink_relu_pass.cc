@@ -1,4 +1,4 @@
-// relu after max pooling instead of before it: the largest of several values and relu commute.
+// relu behind operations that it commutes with, where that leaves less to save for its derivative.
 #include "compiler/dialect/dialect.h"
 #include "passes/passes.h"
 
@@ -16,20 +16,33 @@ public:
   using SinkReluPassBase::SinkReluPassBase;
 
   void runOnOperation() override {
-    getOperation().walk([](MaxPool2dOp Pool) {
-      auto Relu = Pool.getX().getDefiningOp<ReluOp>();
-      if (Relu && Relu.getY().hasOneUse() && Relu.getX().getType() == Relu.getY().getType())
-        sink(Relu, Pool);
+    getOperation().walk([](Operation *Op) {
+      if (!isa<MaxPool2dOp, DropoutOp>(Op))
+        return;
+      if (ReluOp Relu = reluBehind(Op->getOperand(0), Op->getResult(0)))
+        sink(Relu, Op);
     });
   }
 
 private:
-  static void sink(ReluOp Relu, MaxPool2dOp Pool) {
-    Pool.getXMutable().assign(Relu.getX());
-    Relu->moveAfter(Pool);
-    Pool.getY().replaceAllUsesWith(Relu.getY());
-    Relu.getXMutable().assign(Pool.getY());
-    Relu.getY().setType(Pool.getY().getType());
+  // The relu whose result Operand is, or shows behind reshapes and transposes, where nothing else reads it and nothing
+  // from its operand to Result rounds; null where there is none.
+  static ReluOp reluBehind(Value Operand, Value Result) {
+    Type Element = getElementTypeOrSelf(Result);
+    auto IsSole = [&](Value V) { return V.hasOneUse() && getElementTypeOrSelf(V) == Element; };
+    while (IsSole(Operand) && isa_and_nonnull<ReshapeOp, TransposeOp>(Operand.getDefiningOp()))
+      Operand = Operand.getDefiningOp()->getOperand(0);
+    auto Relu = IsSole(Operand) ? Operand.getDefiningOp<ReluOp>() : ReluOp();
+    return Relu && Relu.getX().getType() == Relu.getY().getType() ? Relu : ReluOp();
+  }
+
+  static void sink(ReluOp Relu, Operation *Op) {
+    Relu.getY().replaceAllUsesWith(Relu.getX());
+    Relu->moveAfter(Op);
+    Value Result = Op->getResult(0);
+    Result.replaceAllUsesWith(Relu.getY());
+    Relu.getXMutable().assign(Result);
+    Relu.getY().setType(cast<RankedTensorType>(Result.getType()));
   }
 };
 

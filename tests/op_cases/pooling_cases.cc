@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@ struct Pooling {
   std::string name;
   std::int64_t batch, channels, height, width;
   Attributes attributes;
+  DType indices = DType::kI8;
 };
 
 std::vector<Pooling> Poolings() {
@@ -33,6 +35,10 @@ std::vector<Pooling> Poolings() {
       {"same_even", 1, 2, 5, 5, pooling({2, 2}, {1, 1}, "same")},
       {"padded", 2, 3, 6, 7, pooling({3, 3}, {2, 2}, "pad", {1, 1, 1, 1})},
       {"padded_unequally", 2, 3, 6, 7, pooling({3, 3}, {2, 2}, "pad", {0, 1, 2, 1})},
+      {"wide_indices", 2, 3, 8, 9, pooling({3, 2}, {2, 1}, "same"), DType::kI32},
+      {"narrow_wide_indices", 2, 6, 8, 10, pooling({2, 2}, {2, 2}, "valid"), DType::kI32},
+      {"largest_window_of_i8", 1, 2, 19, 17, pooling({16, 8}, {2, 3}, "pad", {3, 4, 5, 6})},
+      {"larger_window", 1, 2, 19, 17, pooling({13, 10}, {3, 2}, "same"), DType::kI32},
   };
 }
 
@@ -44,21 +50,28 @@ void AddPooling(std::vector<OpCase>& cases, const Pooling& pooling, const std::s
   const Shape y = WindowResultShape(attributes, x, size[0], size[1], pooling.channels);
   const Attributes backward = With(attributes, {{"input_shape", x}});
   const std::string name = absl::StrCat(pooling.name, "_", format);
+  const TensorSpec indices{pooling.indices, y};
 
-  cases.push_back({"max_pool2d/" + name, "max_pool2d", attributes, {Variable(x)}, {F32(y), I32(y)}});
+  cases.push_back({"max_pool2d/" + name, "max_pool2d", attributes, {Variable(x)}, {F32(y), indices}});
   // All negative: padding counted as zero would win. Few values: ties go to the first.
   cases.push_back({"max_pool2d/" + name + "_negative_ties",
                    "max_pool2d",
                    attributes,
                    {Fixed(x, Integers(-3, 0))},
-                   {F32(y), I32(y)}});
+                   {F32(y), indices}});
   OpCase max_grad{"max_pool2d_grad/" + name,
                   "max_pool2d_grad",
                   backward,
-                  {Fixed(y), {I32(y), Computed("max_pool2d", 1, {2})}},
+                  {Fixed(y), {indices, Computed("max_pool2d", 1, {2})}},
                   {F32(x)}};
   max_grad.auxiliary = {Fixed(x)};
   cases.push_back(max_grad);
+  // Positions outside the window, and those in the padding, receive nothing.
+  cases.push_back({"max_pool2d_grad/" + name + "_any_indices",
+                   "max_pool2d_grad",
+                   backward,
+                   {Fixed(y), {indices, Integers(-2, std::min<std::int64_t>(size[0] * size[1] + 2, 128))}},
+                   {F32(x)}});
   for (bool include : {true, false}) {
     const Attributes count = {{"count_include_pad", include}};
     const std::string full_name = name + (include ? "" : "_inside_only");
@@ -81,14 +94,14 @@ std::vector<OpCase> PoolingCases() {
                    {{"kernel_size", Ints{2, 2}}, {"strides", Ints{2, 2}}},
                    {Fixed({1, 1, 2, 8}, List({1, nan, -infinity, -infinity, infinity, nan, 3, infinity,  //
                                               2, nan, -infinity, -infinity, nan, 5, infinity, 4}))},
-                   {F32({1, 1, 1, 4}), I32({1, 1, 1, 4})}});
+                   {F32({1, 1, 1, 4}), I8({1, 1, 1, 4})}});
   // The same windows, each in two channels.
   cases.push_back({"max_pool2d/special_values_NHWC",
                    "max_pool2d",
                    {{"kernel_size", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"data_format", std::string("NHWC")}},
                    {Fixed({1, 2, 4, 2}, List({1, 3, nan, infinity, -infinity, infinity, -infinity, nan,  //
                                               2, infinity, nan, 4, -infinity, nan, -infinity, 5}))},
-                   {F32({1, 1, 2, 2}), I32({1, 1, 2, 2})}});
+                   {F32({1, 1, 2, 2}), I8({1, 1, 2, 2})}});
   return cases;
 }
 

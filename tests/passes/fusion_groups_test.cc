@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/fusion/kept_values.h"
 #include "passes/fusion/region_body.h"
 
 namespace mpc {
@@ -70,6 +71,29 @@ TEST_F(FusionGroupsTest, AChainOfElementwiseOperationsIsOneRegionThatSavesItsInt
   ASSERT_EQ(Names(groups), List{"add mul relu"});
   // Two values are neither stored nor loaded again.
   EXPECT_EQ(groups.regions()[0].BytesSaved, 4 * kMatrix);
+}
+
+TEST_F(FusionGroupsTest, OnlyForwardValuesThatNeitherGroupMakesAreKeptMore) {
+  mlir::Block& body = Parse(R"(
+    %0 = mpc.relu %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    %1 = mpc.tanh %0 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    %2 = mpc.mul %z, %1 {mpc.backward} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+    %3 = mpc.abs %0 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    %4 = mpc.abs %2 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    %5 = mpc.sum_n %2, %3, %4 {mpc.backward} : (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+    return %5 : tensor<8x16xf32>
+  )");
+  std::vector<mlir::Operation*> op;
+  for (mlir::Operation& each : body) op.push_back(&each);
+  using Group = std::vector<mlir::Operation*>;
+  const auto kept = [](const Group& a, const Group& b) { return bytesKeptMore(a, b); };
+  // What tanh reads instead of what it makes; what the mixed group makes itself is not kept.
+  EXPECT_EQ(kept({op[1]}, {op[2]}), 0);
+  EXPECT_EQ(kept({op[1]}, {op[0], op[2]}), -kMatrix);
+  // A gradient is there when the region runs, in the other group or not.
+  EXPECT_EQ(kept({op[4]}, {op[2]}), -kMatrix);
+  EXPECT_EQ(kept({op[4]}, {op[5]}), -kMatrix);
+  EXPECT_EQ(kept({op[0]}, {op[1]}), 0);
 }
 
 TEST_F(FusionGroupsTest, AValueThatIsReadOutsideIsStoredButNotLoaded) {
@@ -222,6 +246,26 @@ TEST_F(FusionGroupsTest, RegionsStopAtTheirLimit) {
   EXPECT_EQ(WhyLeftOut(groups.regions()[0], "relu"), "the region would have more than 2 operations");
 }
 
+constexpr char kAlone[] = R"(
+    %0 = mpc.softmax %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    %1 = mpc.matmul %0, %w : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
+    %2 = mpc.neg %1 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    %3 = mpc.relu %2 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    return %3 : tensor<8x16xf32>
+  )";
+
+TEST_F(FusionGroupsTest, AnOperationWithoutAKernelIsARegionThoughNoOtherJoinsIt) {
+  FusionCosts costs = Costs();
+  EXPECT_EQ(Names(FusionGroups(Parse(kAlone), costs)), List{"neg relu"});
+  costs.AlsoAlone = FusionCosts::Alone::WithoutKernel;
+  const FusionGroups groups(Parse(kAlone), costs);
+  ASSERT_EQ(Names(groups), (List{"softmax", "neg relu"}));
+  EXPECT_EQ(groups.regions()[0].BytesSaved, 0);
+  EXPECT_EQ(WhyLeftOut(groups.regions()[0], "matmul"), "it is not computed element by element");
+  costs.MaxOperations = 1;
+  EXPECT_EQ(Names(FusionGroups(Parse(kAlone), costs)), List{"softmax"});
+}
+
 // A sweep over columns ends before the gradient can be had: what feeds it is loaded twice.
 TEST_F(FusionGroupsTest, LoadsThatALaterSweepRepeatsAreWeighed) {
   result_types_ = "tensor<8x16xf32>, tensor<16xf32>, tensor<16xf32>";
@@ -265,8 +309,10 @@ TEST_F(FusionGroupsTest, UpdatesOfStateStayOutsideAndBehindTheReadersOfTheOldSta
 }
 
 TEST(FusionCosts, KnowTheirDevices) {
-  EXPECT_TRUE(FusionCosts::of("cpu").has_value());
-  EXPECT_TRUE(FusionCosts::of("cuda").has_value());
+  ASSERT_TRUE(FusionCosts::of("cpu").has_value());
+  EXPECT_EQ(FusionCosts::of("cpu")->AlsoAlone, FusionCosts::Alone::WithoutKernelOrWorthIt);
+  ASSERT_TRUE(FusionCosts::of("cuda").has_value());
+  EXPECT_EQ(FusionCosts::of("cuda")->AlsoAlone, FusionCosts::Alone::None);
   EXPECT_FALSE(FusionCosts::of("tpu").has_value());
 }
 

@@ -25,8 +25,11 @@ absl::StatusOr<Product> ProductOf(const KernelSpec& spec, const KernelContext& c
   // Operands of one type; the result may be the sums themselves. The bias has the result's type.
   if (a.dtype != b.dtype || (y.dtype != a.dtype && y.dtype != DType::kF32)) return UnsupportedTypes(spec);
   Product product;
-  product.has_bias = spec.inputs.size() > 2;
-  if (product.has_bias && spec.inputs[2].dtype != y.dtype) return UnsupportedTypes(spec);
+  if (spec.inputs.size() > 2) {
+    if (spec.inputs[2].dtype != y.dtype) return UnsupportedTypes(spec);
+    product.whole_bias = spec.inputs[2].shape.size() > 1;
+    product.has_bias = !product.whole_bias;
+  }
   // relu is a kernel of its own behind the product: it commutes with rounding, and cuBLASLt does not promise to keep
   // NaN. Other activations would have to see the sum before it is rounded.
   const std::string activation = spec.attributes.GetString("activation", "none");

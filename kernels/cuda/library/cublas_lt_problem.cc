@@ -109,6 +109,7 @@ absl::StatusOr<cublasLtMatmulAlgo_t> ParseAlgorithm(const std::string& text) {
 
 absl::Status CublasLtProblem::Build(const Product& product) {
   has_bias_ = product.has_bias;
+  whole_bias_ = product.whole_bias;
   const auto compute = product.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const cublasOperation_t first = product.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t second = product.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -193,10 +194,12 @@ absl::Status CublasLtProblem::Run(cublasLtHandle_t handle, const cublasLtMatmulA
       return status;
     }
   }
+  // What the product is added to may lie where the result goes.
   const float one = 1.0f, zero = 0.0f;
+  const void* const addend = whole_bias_ ? operands.inputs[2] : operands.outputs[0];
   return Check(cublasLtMatmul(handle, description_.value, &one, operands.inputs[1], b_.value, operands.inputs[0],
-                              a_.value, &zero, operands.outputs[0], y_.value, operands.outputs[0], y_.value, &algorithm,
-                              AlignedWorkspace(operands.workspace), workspace, stream),
+                              a_.value, whole_bias_ ? &one : &zero, addend, y_.value, operands.outputs[0], y_.value,
+                              &algorithm, AlignedWorkspace(operands.workspace), workspace, stream),
                "cublasLtMatmul");
 }
 

@@ -17,10 +17,12 @@
 
 namespace mpc::cuda {
 
-/// y [batch, m, n] = op(a) [batch, m, k] op(b) [batch, k, n] + bias [n], summed in f32, rounded once.
+/// y [batch, m, n] = op(a) [batch, m, k] op(b) [batch, k, n] + bias [n] or [batch, m, n], summed in f32, rounded once.
 struct Product {
   std::int64_t batch = 1, m = 0, k = 0, n = 0;
-  bool transpose_a = false, transpose_b = false, has_bias = false;
+  bool transpose_a = false, transpose_b = false;
+  bool has_bias = false;    ///< [n]
+  bool whole_bias = false;  ///< of the shape of y
   cudaDataType_t operand_type = CUDA_R_32F;
   cudaDataType_t result_type = CUDA_R_32F;  ///< of the bias too
   bool tf32 = false;
@@ -65,6 +67,7 @@ class CublasLtProblem {
   Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> description_;
   Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy> a_, b_, y_;
   bool has_bias_ = false;
+  bool whole_bias_ = false;
 };
 
 }  // namespace mpc::cuda

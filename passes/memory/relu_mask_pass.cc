@@ -1,0 +1,124 @@
+// Keeps a byte an element for relu's derivative where nothing else in the backward pass reads what relu has computed.
+#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/recompute_attributes.h"
+#include "passes/fusion/block_groups.h"
+#include "passes/memory/saved_values.h"
+#include "passes/passes.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_RELUMASKPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+/// Derivatives that read one value, by that value behind reshapes.
+using Readers = llvm::MapVector<Value, SmallVector<ReluGradOp>>;
+
+class ReluMaskPass : public impl::ReluMaskPassBase<ReluMaskPass> {
+public:
+  using ReluMaskPassBase::ReluMaskPassBase;
+
+  void runOnOperation() override {
+    if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
+      return;
+    Block &Body = getOperation().getBody().front();
+    auto First = llvm::find_if(Body, [](Operation &Op) { return isBackwardOp(&Op); });
+    if (First == Body.end())
+      return;
+    FirstBackward = &*First;
+    Zero = nullptr;
+    Readers Derivatives;
+    for (auto Grad : Body.getOps<ReluGradOp>())
+      Derivatives[behindReshapes(Grad.getY())].push_back(Grad);
+    for (auto &[Result, Grads] : Derivatives) {
+      if (!isMadeForward(Result) || !onlyDerivativesRead(Result))
+        continue;
+      if (Value Operand = keptOperand(Result)) {
+        for (ReluGradOp Grad : Grads)
+          Grad.getYMutable().assign(inShapeOf(Grad, Operand));
+        continue;
+      }
+      Value Mask = makeMask(Result);
+      for (ReluGradOp Grad : Grads)
+        select(Grad, inShapeOf(Grad, Mask));
+    }
+  }
+
+private:
+  bool isMadeForward(Value Result) const {
+    Operation *Op = Result.getDefiningOp();
+    return Op && !isa<ConstantOp>(Op) && Op->isBeforeInBlock(FirstBackward);
+  }
+
+  // Whether the value and its views are kept for derivatives of relu alone: everything else has read them before.
+  bool onlyDerivativesRead(Value V) const {
+    return llvm::all_of(V.getUses(), [&](OpOperand &Use) {
+      Operation *User = Use.getOwner();
+      if (auto Reshape = dyn_cast<ReshapeOp>(User))
+        return onlyDerivativesRead(Reshape.getY());
+      if (auto Grad = dyn_cast<ReluGradOp>(User))
+        return &Grad.getYMutable() == &Use;
+      return User->isBeforeInBlock(FirstBackward);
+    });
+  }
+
+  // What relu has read, where that is kept anyway: it is above zero where the result is.
+  Value keptOperand(Value Result) const {
+    auto Relu = Result.getDefiningOp<ReluOp>();
+    if (!Relu || Relu.getX().getType() != Result.getType())
+      return {};
+    Value Operand = behindReshapes(Relu.getX());
+    return isMadeForward(Operand) && !onlyDerivativesRead(Operand) ? Relu.getX() : Value();
+  }
+
+  Value zero() {
+    if (!Zero) {
+      OpBuilder Builder = OpBuilder::atBlockBegin(FirstBackward->getBlock());
+      auto Type = RankedTensorType::get({}, Builder.getF32Type());
+      Zero = ConstantOp::create(Builder, FirstBackward->getLoc(), Type,
+                                DenseElementsAttr::get(Type, Builder.getF32FloatAttr(0)));
+    }
+    return Zero;
+  }
+
+  Value makeMask(Value Result) {
+    Operation *Op = Result.getDefiningOp();
+    OpBuilder Builder(Op->getContext());
+    Builder.setInsertionPointAfter(Op);
+    auto Type = cast<RankedTensorType>(Result.getType()).clone(Builder.getI1Type());
+    auto Mask = GreaterOp::create(Builder, Op->getLoc(), Type, Result, zero());
+    // It belongs to the Cell, and to the call that is computed again, that the result belongs to.
+    for (StringRef Name : {StringRef(ScopeAttrName), StringRef(RecomputeAttrName)})
+      if (Attribute Given = Op->getAttr(Name))
+        Mask->setAttr(Name, Given);
+    return Mask;
+  }
+
+  static Value inShapeOf(ReluGradOp Grad, Value V) {
+    ArrayRef<int64_t> Shape = cast<RankedTensorType>(Grad.getY().getType()).getShape();
+    auto Type = cast<RankedTensorType>(V.getType());
+    if (Type.getShape() == Shape)
+      return V;
+    OpBuilder Builder(Grad);
+    return ReshapeOp::create(Builder, Grad.getLoc(), Type.clone(Shape), V, Shape);
+  }
+
+  void select(ReluGradOp Grad, Value Mask) {
+    OpBuilder Builder(Grad);
+    auto Chosen = WhereOp::create(Builder, Grad.getLoc(), Grad.getDx().getType(), Mask, Grad.getDy(), zero());
+    Chosen->setDiscardableAttrs(Grad->getDiscardableAttrDictionary());
+    Grad.getDx().replaceAllUsesWith(Chosen.getY());
+    Grad.erase();
+  }
+
+  Operation *FirstBackward = nullptr;
+  Value Zero;
+};
+
+} // namespace
+
+} // namespace mpc

@@ -1,0 +1,94 @@
+// RUN: mpc-opt %s --mpc-chunk-head=chunks=2 2>/dev/null | FileCheck %s
+// RUN: mpc-opt %s --mpc-chunk-head=chunks=2 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: mpc-opt %s --mpc-chunk-head=chunks=1 > %t.whole && mpc-opt %s | diff %t.whole -
+// RUN: mpc-opt %s --mpc-chunk-head=chunks=2 > %t.once && mpc-opt %t.once --mpc-chunk-head=chunks=2 | diff %t.once -
+// RUN: mpc-opt %s --mpc-chunk-head=chunks=2 --mpc-fusion 2>/dev/null | FileCheck %s --check-prefix=FUSED
+
+#head = #mpc.scope<path = "gpt", network = true>
+#loss = #mpc.scope<path = "loss">
+
+// REMARK: remark: chunk-head: gpt: 5 rows of logits are made in 2 chunks: 192 of 320 bytes live at a time
+// Tied weights, f32: the larger chunk first. The divisor of the mean is the whole batch's.
+// CHECK-LABEL: func @tied
+// CHECK-SAME: mpc.head_chunks = array<i64: 2, 320>
+// CHECK: %[[N:.*]] = mpc.constant {value = dense<5.000000e+00> : tensor<f32>}
+// CHECK: %[[G:.*]] = mpc.div %{{.*}}, %[[N]] {mpc.backward
+// CHECK: %[[H0:.*]] = mpc.slice %[[H:.*]] {mpc.scope = #{{.*}}, sizes = array<i64: 3, 4>, starts = array<i64: 0, 0>}
+// CHECK: %[[Z0:.*]] = mpc.matmul %[[H0]], %[[W:.*]] {mpc.scope = #{{.*}}, transpose_b = true} : (tensor<3x4xf32>, tensor<16x4xf32>) -> tensor<3x16xf32>
+// CHECK: %[[L0:.*]] = mpc.slice %{{.*}} {mpc.scope = #{{.*}}, sizes = array<i64: 3>, starts = array<i64: 0>} : (tensor<5xi32>) -> tensor<3xi32>
+// CHECK: %[[LOSS0:.*]], %[[LSE0:.*]] = mpc.softmax_cross_entropy %[[Z0]], %[[L0]] {mpc.scope = #{{.*}}, reduction = "none"}
+// CHECK: %[[D0:.*]] = mpc.softmax_cross_entropy_grad %[[G]], %[[Z0]], %[[L0]], %[[LSE0]] {mpc.backward, mpc.scope = #{{.*}}, reduction = "sum"}
+// CHECK: %[[DH0:.*]] = mpc.matmul %[[D0]], %[[W]] {mpc.backward
+// CHECK: %[[R0:.*]] = mpc.slice %[[H]] {mpc.backward
+// CHECK: %[[DW0:.*]] = mpc.matmul %[[R0]], %[[D0]] {mpc.backward, {{.*}}transpose_a = true} : (tensor<3x4xf32>, tensor<3x16xf32>) -> tensor<4x16xf32>
+// CHECK: mpc.slice %[[H]] {mpc.scope = #{{.*}}, sizes = array<i64: 2, 4>, starts = array<i64: 3, 0>}
+// CHECK: %[[LOSS1:.*]], %{{.*}} = mpc.softmax_cross_entropy
+// CHECK: %[[DH1:.*]] = mpc.matmul {{.*}} -> tensor<2x4xf32>
+// CHECK: %[[SUM:.*]] = mpc.matmul %{{.*}}, %{{.*}}, %[[DW0]] {{.*}} -> tensor<4x16xf32>
+// CHECK: %[[ALL:.*]] = mpc.concat %[[LOSS0]], %[[LOSS1]]
+// CHECK: %[[LOSS:.*]] = mpc.reduce_mean %[[ALL]]
+// CHECK: %[[DH:.*]] = mpc.concat %[[DH0]], %[[DH1]] {mpc.backward
+// CHECK: %[[DW:.*]] = mpc.transpose %[[SUM]] {mpc.backward, {{.*}}permutation = array<i64: 1, 0>} : (tensor<4x16xf32>) -> tensor<16x4xf32>
+// What used the loss before the gradient's factors were there comes behind the chunks.
+// CHECK: %[[TWICE:.*]] = mpc.add %[[LOSS]], %[[LOSS]]
+// CHECK: return %[[TWICE]], %[[DH]], %[[DW]]
+// FUSED-LABEL: func @tied
+// FUSED: mpc.fusion
+// FUSED: mpc.softmax_cross_entropy
+// FUSED: mpc.softmax_cross_entropy_grad
+// FUSED: mpc.matmul
+// FUSED: mpc.fusion
+// FUSED: mpc.softmax_cross_entropy
+// FUSED: mpc.softmax_cross_entropy_grad
+// FUSED: mpc.matmul
+func.func @tied(%h: tensor<5x4xf32>, %w: tensor<16x4xf32>, %labels: tensor<5xi32>, %scale: tensor<f32>)
+    -> (tensor<f32>, tensor<5x4xf32>, tensor<16x4xf32>) {
+  %z = mpc.matmul %h, %w {mpc.scope = #head, transpose_b = true}
+      : (tensor<5x4xf32>, tensor<16x4xf32>) -> tensor<5x16xf32>
+  %loss, %lse = mpc.softmax_cross_entropy %z, %labels {mpc.scope = #loss}
+      : (tensor<5x16xf32>, tensor<5xi32>) -> (tensor<f32>, tensor<5xf32>)
+  %twice = mpc.add %loss, %loss : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %seed = mpc.add %scale, %scale {mpc.backward} : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse {mpc.backward, mpc.scope = #loss}
+      : (tensor<f32>, tensor<5x16xf32>, tensor<5xi32>, tensor<5xf32>) -> tensor<5x16xf32>
+  %dh = mpc.matmul %dz, %w {mpc.backward, mpc.scope = #head}
+      : (tensor<5x16xf32>, tensor<16x4xf32>) -> tensor<5x4xf32>
+  %dw = mpc.matmul %dz, %h {mpc.backward, mpc.scope = #head, transpose_a = true}
+      : (tensor<5x16xf32>, tensor<5x4xf32>) -> tensor<16x4xf32>
+  return %twice, %dh, %dw : tensor<f32>, tensor<5x4xf32>, tensor<16x4xf32>
+}
+
+// Low, with casts around the loss, a bias, dense labels and a loss a row (as masks need it). The parts of what is summed
+// over rows are f32, the sum is rounded once.
+// CHECK-LABEL: func @low
+// CHECK: mpc.matmul {{.*}} : (tensor<2x4xbf16>, tensor<4x16xbf16>, tensor<16xbf16>) -> tensor<2x16xbf16>
+// CHECK: mpc.cast {{.*}} : (tensor<2x16xbf16>) -> tensor<2x16xf32>
+// CHECK: mpc.slice {{.*}} : (tensor<4x16xf32>) -> tensor<2x16xf32>
+// CHECK: mpc.softmax_cross_entropy {{.*}} {reduction = "none"} : (tensor<2x16xf32>, tensor<2x16xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+// CHECK: %[[C0:.*]] = mpc.slice {{.*}} {mpc.backward, sizes = array<i64: 2>, starts = array<i64: 0>} : (tensor<4xf32>) -> tensor<2xf32>
+// CHECK: mpc.softmax_cross_entropy_grad %[[C0]], {{.*}} {mpc.backward, reduction = "none"}
+// CHECK: %[[D0:.*]] = mpc.cast {{.*}} {mpc.backward} : (tensor<2x16xf32>) -> tensor<2x16xbf16>
+// CHECK: %[[DW0:.*]] = mpc.matmul %{{.*}}, %[[D0]] {mpc.backward, transpose_a = true} : (tensor<2x4xbf16>, tensor<2x16xbf16>) -> tensor<4x16xf32>
+// CHECK: %[[DB0:.*]] = mpc.reduce_sum %[[D0]] {axes = array<i64: 0>, mpc.backward} : (tensor<2x16xbf16>) -> tensor<16xf32>
+// CHECK: %[[DW:.*]] = mpc.matmul %{{.*}}, %{{.*}}, %[[DW0]] {mpc.backward, transpose_a = true} : (tensor<2x4xbf16>, tensor<2x16xbf16>, tensor<4x16xf32>) -> tensor<4x16xf32>
+// CHECK: %[[DB:.*]] = mpc.add %[[DB0]], %{{.*}} {mpc.backward, mpc.chain} : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+// CHECK: %[[LOSS:.*]] = mpc.concat
+// CHECK: %[[W:.*]] = mpc.cast %[[DW]] {mpc.backward} : (tensor<4x16xf32>) -> tensor<4x16xbf16>
+// CHECK: %[[B:.*]] = mpc.cast %[[DB]] {mpc.backward} : (tensor<16xf32>) -> tensor<16xbf16>
+// CHECK: return %[[LOSS]], %{{.*}}, %[[W]], %[[B]]
+func.func @low(%h: tensor<4x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xbf16>, %labels: tensor<4x16xf32>,
+               %mask: tensor<4xf32>) -> (tensor<4xf32>, tensor<4x4xbf16>, tensor<4x16xbf16>, tensor<16xbf16>) {
+  %z = mpc.matmul %h, %w, %b : (tensor<4x4xbf16>, tensor<4x16xbf16>, tensor<16xbf16>) -> tensor<4x16xbf16>
+  %wide = mpc.cast %z : (tensor<4x16xbf16>) -> tensor<4x16xf32>
+  %loss, %lse = mpc.softmax_cross_entropy %wide, %labels {reduction = "none"}
+      : (tensor<4x16xf32>, tensor<4x16xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %dz = mpc.softmax_cross_entropy_grad %mask, %wide, %labels, %lse {mpc.backward, reduction = "none"}
+      : (tensor<4xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4xf32>) -> tensor<4x16xf32>
+  %low = mpc.cast %dz {mpc.backward} : (tensor<4x16xf32>) -> tensor<4x16xbf16>
+  %dh = mpc.matmul %low, %w {mpc.backward, transpose_b = true}
+      : (tensor<4x16xbf16>, tensor<4x16xbf16>) -> tensor<4x4xbf16>
+  %dw = mpc.matmul %h, %low {mpc.backward, transpose_a = true}
+      : (tensor<4x4xbf16>, tensor<4x16xbf16>) -> tensor<4x16xbf16>
+  %db = mpc.reduce_sum %low {axes = array<i64: 0>, mpc.backward} : (tensor<4x16xbf16>) -> tensor<16xbf16>
+  return %loss, %dh, %dw, %db : tensor<4xf32>, tensor<4x4xbf16>, tensor<4x16xbf16>, tensor<16xbf16>
+}
