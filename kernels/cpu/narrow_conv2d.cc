@@ -1,157 +1,185 @@
 #include "kernels/cpu/narrow_conv2d.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
 #include "kernels/cpu/blocks.h"
-#include "kernels/cpu/channel_planes.h"
+#include "kernels/cpu/padded_image.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/repeated_pixels.h"
 #include "kernels/fused_activation.h"
 
 namespace mpc::cpu {
 namespace {
 
-/// Result channels that have accumulators of their own.
-constexpr int kMaxNarrow = 8;
-/// Floats of one image's planes on the stack.
-constexpr std::int64_t kPlaneFloats = 24 * 1024;
+/// Rows of results that have accumulators of their own, by preference.
+constexpr std::array<int, 5> kRowBlocks{14, 10, 8, 4, 1};
 
-std::int64_t RoundUp(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
-
-/// Planes of an image with its padding: rows x pitch a channel, readable a vector beyond the last result's window.
-struct PaddedPlanes {
-  std::int64_t channels, rows, pitch;      ///< padding included
-  std::int64_t image_rows, image_columns;  ///< without it
-  std::int64_t top, left;
-
-  std::int64_t plane() const { return rows * pitch; }
-  std::int64_t size() const { return channels * plane() + kLanes; }
-
-  /// Fills `target` from image `image` of x.
-  [[gnu::target("avx512f")]] void Fill(Source x, std::int64_t image, const ChannelPlanes& layout, float* target) const {
-    std::fill_n(target, size(), 0.0f);
-    BlockBuffer buffer;
-    for (std::int64_t row = 0; row < image_rows; ++row) {
-      for (std::int64_t column = 0; column < image_columns; column += kLanes) {
-        const std::int64_t count = std::min(kLanes, image_columns - column);
-        const std::int64_t offset = ((image * image_rows + row) * image_columns + column) * channels;
-        const float* pixels = x.Load(offset, count * channels, buffer.values);
-        float* place = target + (row + top) * pitch + left + column;
-        layout.Split(pixels, count, place, plane());
-      }
-    }
-  }
+/// The first results of a block. Row i of them takes the window from row i of x.
+struct Operands {
+  const float* x;
+  std::int64_t x_pitch, pixel_step, channels, channel_step;
+  const std::int32_t* place;  ///< of RepeatedPixels
+  const float* weights;       ///< [channel of x][column of the window][row of the window][lane]
+  std::int64_t columns;       ///< of the window
+  const float* bias;          ///< a vector
+  float* y;
+  std::int64_t y_pitch;
+  __mmask16 lanes;
 };
 
-/// A sliding product over padded planes: y[o] = bias[o] + sum over (c, u, v) of x[c] shifted by (u, v) times
-/// weight[c][u][v][o].
-struct PlaneProduct {
-  PaddedPlanes x;
-  std::int64_t kernel_rows, kernel_columns, rows, columns;
-  int out_channels;
-  Activation activation = Activation::kNone;
-  Sink y{};
-
-  std::int64_t groups_of_row() const { return (columns + kLanes - 1) / kLanes; }
-  std::int64_t weights() const { return x.channels * kernel_rows * kernel_columns * out_channels; }
-
-  template <int kOut, int kAtOnce>
-  [[gnu::target("avx512f")]] void Groups(const float* planes, const float* weight, const float* bias,
-                                         std::int64_t image, std::int64_t first, const ChannelPlanes& layout) const {
-    const float* from[kAtOnce];
-    for (int g = 0; g < kAtOnce; ++g) {
-      const std::int64_t group = std::min(first + g, rows * groups_of_row() - 1);
-      from[g] = planes + group / groups_of_row() * x.pitch + group % groups_of_row() * kLanes;
-    }
-    __m512 sums[kAtOnce][kOut];
-    for (int g = 0; g < kAtOnce; ++g) {
-      for (int o = 0; o < kOut; ++o) sums[g][o] = _mm512_set1_ps(bias[o]);
-    }
-    for (std::int64_t c = 0; c < x.channels; ++c) {
-      for (std::int64_t u = 0; u < kernel_rows; ++u) {
-        const std::int64_t row = c * x.plane() + u * x.pitch;
-        for (std::int64_t v = 0; v < kernel_columns; ++v, weight += kOut) {
-          __m512 values[kAtOnce];
-          for (int g = 0; g < kAtOnce; ++g) values[g] = _mm512_loadu_ps(from[g] + row + v);
-          for (int o = 0; o < kOut; ++o) {
-            const __m512 factor = _mm512_set1_ps(weight[o]);
-            for (int g = 0; g < kAtOnce; ++g) sums[g][o] = _mm512_fmadd_ps(values[g], factor, sums[g][o]);
-          }
+/// y of kBlock rows and one vector of columns. Each vector of x is taken once for all the results that it is part of.
+template <PixelSource kSource, int kWindowRows, int kBlock>
+[[gnu::target("avx512f")]] void SlideWindow(const Operands& at) {
+  const __m512i place = _mm512_loadu_si512(at.place);
+  __m512 sums[kBlock];
+#pragma GCC unroll 16
+  for (int i = 0; i < kBlock; ++i) sums[i] = _mm512_loadu_ps(at.bias);
+  const float* packed = at.weights;
+  for (std::int64_t channel = 0; channel < at.channels; ++channel) {
+    const float* x = at.x + channel * at.channel_step;
+    for (std::int64_t column = 0; column < at.columns; ++column, x += at.pixel_step) {
+      __m512 weights[kWindowRows];
+#pragma GCC unroll 8
+      for (int u = 0; u < kWindowRows; ++u, packed += kLanes) weights[u] = _mm512_loadu_ps(packed);
+      const float* from = x;
+#pragma GCC unroll 24
+      for (int row = 0; row < kBlock + kWindowRows - 1; ++row, from += at.x_pitch) {
+        const __m512 values = RepeatedPixels::Take<kSource>(from, place);
+#pragma GCC unroll 8
+        for (int u = 0; u < kWindowRows; ++u) {
+          const int i = row - u;
+          if (i >= 0 && i < kBlock) sums[i] = _mm512_fmadd_ps(values, weights[u], sums[i]);
         }
       }
     }
-    for (int g = 0; g < kAtOnce && first + g < rows * groups_of_row(); ++g) {
-      alignas(64) float results[kOut * kLanes];
-      for (int o = 0; o < kOut; ++o) _mm512_store_ps(results + o * kLanes, sums[g][o]);
-      Store(results, image, first + g, layout);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kBlock; ++i) _mm512_mask_storeu_ps(at.y + i * at.y_pitch, at.lanes, sums[i]);
+}
+
+using SlideWindowFunction = void (*)(const Operands&);
+/// In the order of kRowBlocks.
+using ByBlock = std::array<SlideWindowFunction, kRowBlocks.size()>;
+
+template <PixelSource kSource, int kRows>
+constexpr ByBlock kByBlock{SlideWindow<kSource, kRows, kRowBlocks[0]>, SlideWindow<kSource, kRows, kRowBlocks[1]>,
+                           SlideWindow<kSource, kRows, kRowBlocks[2]>, SlideWindow<kSource, kRows, kRowBlocks[3]>,
+                           SlideWindow<kSource, kRows, kRowBlocks[4]>};
+
+/// By the window's rows - 1.
+template <PixelSource kSource>
+constexpr std::array<ByBlock, kMaxWindowRows> kByRows{kByBlock<kSource, 1>, kByBlock<kSource, 2>, kByBlock<kSource, 3>,
+                                                      kByBlock<kSource, 4>, kByBlock<kSource, 5>};
+
+SlideWindowFunction SlideWindowFor(PixelSource source, std::int64_t window_rows, std::size_t block) {
+  const auto rows = static_cast<std::size_t>(window_rows - 1);
+  return source == PixelSource::kOne ? kByRows<PixelSource::kOne>[rows][block]
+                                     : kByRows<PixelSource::kVector>[rows][block];
+}
+
+/// The block that computes `rows` rows with the least work; blocks overlap where they do not divide the rows.
+std::size_t RowBlockFor(std::int64_t rows) {
+  const auto cost = [rows](std::size_t block) {
+    const std::int64_t size = kRowBlocks[block];
+    return size > rows ? rows * kImageFloats : (rows + size - 1) / size * (size + 1);
+  };
+  std::size_t best = 0;
+  for (std::size_t block = 1; block < kRowBlocks.size(); ++block) {
+    if (cost(block) < cost(best)) best = block;
+  }
+  return best;
+}
+
+/// The convolution of images, resolved.
+class SlidingProduct {
+ public:
+  explicit SlidingProduct(const NarrowConvolution& c)
+      : convolution_(c),
+        image_(ImageOfPixels(c)),
+        pixels_(c.out_channels, image_.pixel_step()),
+        block_(RowBlockFor(c.window.output[0])),
+        row_length_(c.window.output[1] * c.out_channels) {
+    const std::int64_t rows = c.window.kernel[0], columns = c.window.kernel[1], lanes = pixels_.patterns() * kLanes;
+    for (std::int64_t first = 0; first < lanes; first += kLanes) {
+      for (std::int64_t tap = 0; tap < taps(); ++tap) {
+        const std::int64_t u = tap % rows, v = tap / rows % columns, channel = tap / rows / columns;
+        for (std::int64_t i = first; i < first + kLanes; ++i) {
+          const std::int64_t weight = ((i % c.out_channels * c.in_channels + channel) * rows + u) * columns + v;
+          packed_weights_.push_back(static_cast<std::int32_t>(weight));
+        }
+      }
     }
   }
 
-  void Store(float* results, std::int64_t image, std::int64_t group, const ChannelPlanes& layout) const {
-    const std::int64_t row = group / groups_of_row();
-    const std::int64_t column = group % groups_of_row() * kLanes;
-    const std::int64_t count = std::min(kLanes, columns - column);
-    const std::int64_t offset = ((image * rows + row) * columns + column) * out_channels;
-    if (activation != Activation::kNone) {
-      for (std::int64_t i = 0; i < out_channels * kLanes; ++i) results[i] = scalar::Activate(activation, results[i]);
-    }
-    BlockBuffer buffer;
-    float* target = y.Target(offset, buffer.values);
-    layout.Merge(results, kLanes, count, target);
-    y.Commit(offset, count * out_channels, target);
+  bool fits() const {
+    return image_.fits() && image_.size() <= kImageFloats && block_rows() * row_length_ <= kImageFloats;
   }
 
-  template <int kOut>
-  void Image(const float* planes, const float* weight, const float* bias, std::int64_t image,
-             const ChannelPlanes& layout) const {
-    // Accumulators, a vector of pixels each group and a factor have to fit 32 registers.
-    constexpr int kAtOnce = kOut <= 4 ? 4 : (kOut <= 6 ? 4 : 3);
-    for (std::int64_t first = 0; first < rows * groups_of_row(); first += kAtOnce) {
-      Groups<kOut, kAtOnce>(planes, weight, bias, image, first, layout);
+  /// Floats of the packed biases and weights, and of the weights as they are.
+  std::int64_t packed_size() const { return pixels_.patterns() * kLanes * (1 + taps()) + weights(); }
+
+  /// Biases and weights in the order in which the lanes of results meet them, for each pattern.
+  void Pack(Source weight, std::optional<Source> bias, float* packed) const {
+    const float* values = weight.Load(0, weights(), packed + packed_size() - weights());
+    for (std::int64_t i = 0; i < pixels_.patterns() * kLanes; ++i) {
+      *packed++ = bias ? bias->At(i % convolution_.out_channels) : 0.0f;
+    }
+    for (const std::int32_t place : packed_weights_) *packed++ = values[place];
+  }
+
+  void Run(Source x, const float* packed, Activation activation, std::int64_t image, Sink y) const {
+    const std::int64_t rows = convolution_.window.output[0], count = block_rows() * row_length_;
+    alignas(64) float pixels[kImageFloats], buffer[kImageFloats];
+    image_.Fill(x, image, pixels);
+    for (std::int64_t first = 0; first < rows; first += block_rows()) {
+      const std::int64_t row = std::min(first, rows - block_rows());
+      const std::int64_t offset = (image * rows + row) * row_length_;
+      float* results = y.Target(offset, buffer);
+      Block(pixels + row * image_.pitch(), packed, results);
+      if (activation != Activation::kNone) {
+        for (std::int64_t i = 0; i < count; ++i) results[i] = scalar::Activate(activation, results[i]);
+      }
+      y.Commit(offset, count, results);
     }
   }
+
+ private:
+  std::int64_t block_rows() const { return kRowBlocks[block_]; }
+  std::int64_t taps() const {
+    return convolution_.window.kernel[0] * convolution_.window.kernel[1] * convolution_.in_channels;
+  }
+
+  std::int64_t weights() const { return taps() * convolution_.out_channels; }
+
+  void Block(const float* x, const float* packed, float* y) const {
+    const Window& w = convolution_.window;
+    const SlideWindowFunction slide = SlideWindowFor(pixels_.source(), w.kernel[0], block_);
+    const float* weights = packed + pixels_.patterns() * kLanes;
+    for (std::int64_t at = 0, vector = 0; at < row_length_; at += kLanes, ++vector) {
+      const std::int64_t pattern = vector % pixels_.patterns();
+      const std::int64_t left = std::min(row_length_ - at, kLanes);
+      // Columns of many rows are written, one line of memory a row: those of the next block are fetched meanwhile.
+      for (std::int64_t row = 0; row < block_rows(); ++row) {
+        __builtin_prefetch(y + row_length_ * block_rows() + at * block_rows() + row * kLanes, 1);
+      }
+      slide({x + pixels_.BeginOf(vector), image_.pitch(), image_.pixel_step(), image_.channels, image_.channel_step(),
+             pixels_.PlaceOf(vector), weights + pattern * taps() * kLanes, w.kernel[1], packed + pattern * kLanes,
+             y + at, row_length_, static_cast<__mmask16>((1u << left) - 1u)});
+    }
+  }
+
+  NarrowConvolution convolution_;
+  PaddedImage image_;
+  RepeatedPixels pixels_;
+  std::size_t block_;  ///< of kRowBlocks
+  std::int64_t row_length_;
+  std::vector<std::int32_t> packed_weights_;  ///< where each of them lies among the weights
 };
-
-/// Calls function(std::integral_constant<int, n>) for 1 <= n <= kMaxNarrow.
-template <typename Function, int kN = 1>
-void WithConstant(int n, const Function& function) {
-  if (n == kN) return function(std::integral_constant<int, kN>());
-  if constexpr (kN < kMaxNarrow) WithConstant<Function, kN + 1>(n, function);
-}
-
-void RunProduct(const PlaneProduct& product, Source x, std::int64_t batch, const float* weight, const float* bias,
-                const ChannelPlanes& in_layout, const ChannelPlanes& out_layout) {
-  const std::int64_t work = batch * product.rows * product.columns * product.weights() / 16;
-  ParallelFor(batch, work, [&](std::int64_t image) {
-    alignas(64) float planes[kPlaneFloats];
-    product.x.Fill(x, image, in_layout, planes);
-    WithConstant(product.out_channels, [&](auto channels) {
-      product.Image<decltype(channels)::value>(planes, weight, bias, image, out_layout);
-    });
-  });
-}
-
-PaddedPlanes PlanesFor(std::int64_t channels, std::int64_t image_rows, std::int64_t image_columns, std::int64_t top,
-                       std::int64_t left, std::int64_t rows, std::int64_t columns, std::int64_t kernel_rows,
-                       std::int64_t kernel_columns) {
-  // The last group of a row reads 16 columns; the last vector of a row of the image is written whole.
-  const std::int64_t read = RoundUp(columns, kLanes) + kernel_columns - 1;
-  const std::int64_t written = left + RoundUp(image_columns, kLanes);
-  return {channels,
-          std::max(rows + kernel_rows - 1, top + image_rows),
-          RoundUp(std::max(read, written), kLanes),
-          image_rows,
-          image_columns,
-          top,
-          left};
-}
-
-PaddedPlanes ForwardPlanes(const NarrowConvolution& c) {
-  const Window& w = c.window;
-  return PlanesFor(c.in_channels, w.input[0], w.input[1], w.pad_begin[0], w.pad_begin[1], w.output[0], w.output[1],
-                   w.kernel[0], w.kernel[1]);
-}
 
 }  // namespace
 
@@ -168,33 +196,30 @@ std::optional<NarrowConvolution> NarrowConvolution::Of(const Attributes& attribu
   return NarrowConvolution{x[0], x[3], weight[0], *window};
 }
 
-bool NarrowConvolution::TakesForward() const {
-  return out_channels <= kMaxNarrow && in_channels <= kMaxPlanes && ForwardPlanes(*this).size() <= kPlaneFloats;
+bool NarrowConvolution::TakesForward(bool bf16_products) const {
+  // Results of 16 channels fill a vector anyway: what the library lacks then is channels of x, and not in bf16.
+  const bool one_vector =
+      out_channels == kLanes && in_channels < kLanes && window.kernel[0] * window.kernel[1] > 1 && !bf16_products;
+  const bool narrow = out_channels <= kLanes / 2 || one_vector;
+  return narrow && in_channels <= kLanes && window.kernel[0] <= kMaxWindowRows && SlidingProduct(*this).fits();
 }
 
 std::unique_ptr<Kernel> MakeNarrowConv2d(const KernelSpec& spec, const NarrowConvolution& c) {
-  const Window& w = c.window;
-  PlaneProduct product{ForwardPlanes(c), w.kernel[0], w.kernel[1],
-                       w.output[0],      w.output[1], static_cast<int>(c.out_channels)};
-  product.activation = *ParseActivation(spec.attributes.GetString("activation", "none"));
-  const std::size_t scratch = static_cast<std::size_t>(product.weights() + kMaxNarrow) * sizeof(float);
+  SlidingProduct product(c);
+  const std::size_t scratch = static_cast<std::size_t>(product.packed_size()) * sizeof(float);
   return *MakeKernel(
-      [c, product, x = spec.inputs[0].dtype, weight = spec.inputs[1].dtype, y = spec.outputs[0].dtype,
-       bias = spec.inputs.size() > 2 ? std::optional<DType>(spec.inputs[2].dtype) : std::nullopt,
-       in_layout = ChannelPlanes(static_cast<int>(c.in_channels)),
-       out_layout = ChannelPlanes(static_cast<int>(c.out_channels))](const KernelOperands& operands) mutable {
-        float* biases = static_cast<float*>(operands.workspace);
-        float* packed = biases + kMaxNarrow;
-        const std::int64_t taps = c.window.kernel[0] * c.window.kernel[1];
-        const Source weights{weight, operands.inputs[1]};
-        for (std::int64_t o = 0; o < c.out_channels; ++o) {
-          biases[o] = bias ? Source{*bias, operands.inputs[2]}.At(o) : 0.0f;
-          for (std::int64_t i = 0; i < c.in_channels * taps; ++i) {
-            packed[i * c.out_channels + o] = weights.At(o * c.in_channels * taps + i);
-          }
-        }
-        product.y = {y, operands.outputs[0]};
-        RunProduct(product, {x, operands.inputs[0]}, c.batch, packed, biases, in_layout, out_layout);
+      [c, product = std::move(product), activation = *ParseActivation(spec.attributes.GetString("activation", "none")),
+       x = spec.inputs[0].dtype, weight = spec.inputs[1].dtype, y = spec.outputs[0].dtype,
+       bias = spec.inputs.size() > 2 ? std::optional<DType>(spec.inputs[2].dtype)
+                                     : std::nullopt](const KernelOperands& operands) {
+        float* packed = static_cast<float*>(operands.workspace);
+        product.Pack({weight, operands.inputs[1]},
+                     bias ? std::optional<Source>({*bias, operands.inputs[2]}) : std::nullopt, packed);
+        const std::int64_t work = c.batch * c.window.output[0] * c.window.output[1] * c.window.kernel[0] *
+                                  c.window.kernel[1] * c.in_channels * c.out_channels / kLanes;
+        ParallelFor(c.batch, work, [&](std::int64_t image) {
+          product.Run({x, operands.inputs[0]}, packed, activation, image, {y, operands.outputs[0]});
+        });
       },
       scratch);
 }

@@ -1,6 +1,7 @@
-// Convolutions with few channels, which leave most lanes of a library's vectors empty: channels-last, stride 1. y is
-// computed from planes, 16 pixels of one channel a vector (narrow_conv2d.cc). The gradients take a window's row,
-// columns times channels, as one run (narrow_conv2d_grad.cc). Storage of any floating type; f32 inside, rounded once.
+// Convolutions with few channels, which leave most lanes of a library's vectors empty: channels-last, stride 1. Results
+// of several pixels share a vector, in y (narrow_conv2d.cc) and, for the weights' gradient, in dy
+// (narrow_conv2d_grad_weight.cc). The gradient of x takes a window's row, columns times channels, as one run
+// (narrow_conv2d_grad_input.cc). Storage of any floating type; f32 inside, rounded once.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ struct NarrowConvolution {
   /// dilation. None on processors without AVX-512.
   static std::optional<NarrowConvolution> Of(const Attributes& attributes, const Shape& x, const Shape& weight);
 
-  /// Whether y, dx or dweight is better computed here than by the library.
-  bool TakesForward() const;
+  /// Whether y, dx or dweight is better computed here than by the library. `bf16_products`: it multiplies the operands
+  /// of y in bf16.
+  bool TakesForward(bool bf16_products) const;
   bool TakesGradInput() const;
   bool TakesGradWeight() const;
 };

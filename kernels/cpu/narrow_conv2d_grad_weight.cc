@@ -1,0 +1,193 @@
+// The gradient of narrow weights. Results of dy fill vectors as they do in the forward product; lane by lane they are
+// multiplied by the pixels of x that they met there, and the lanes of a channel are added up at the end.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/narrow_conv2d.h"
+#include "kernels/cpu/padded_image.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/repeated_pixels.h"
+
+namespace mpc::cpu {
+namespace {
+
+/// Groups of images whose gradients are summed apart.
+constexpr std::int64_t kGroups = 16;
+
+/// One vector of every row of dy, and x where the first of them meets the window's first row.
+struct Column {
+  const float* x;
+  std::int64_t x_pitch, pixel_step;
+  const std::int32_t* place;  ///< of RepeatedPixels
+  const float* dy;
+  std::int64_t dy_pitch, rows;
+  __mmask16 lanes;
+};
+
+/// sums [column of the window][row of the window][lane] += x * dy over the rows, for kColumns neighbouring columns of
+/// the window. A vector of x is taken once for all the rows of dy that meet it.
+template <int kRows, int kColumns>
+[[gnu::target("avx512f")]] void AddColumn(const Column& column, float* sums) {
+  constexpr PixelSource kSource = PixelSource::kVector;
+  const __m512i place = _mm512_loadu_si512(column.place);
+  const std::int64_t step = column.pixel_step;
+  __m512 totals[kColumns][kRows], pixels[kColumns][kRows];
+  const float* x = column.x;
+#pragma GCC unroll 8
+  for (int u = 0; u < kRows; ++u) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kColumns; ++v) totals[v][u] = _mm512_loadu_ps(sums + (v * kRows + u) * kLanes);
+  }
+#pragma GCC unroll 8
+  for (int u = 0; u + 1 < kRows; ++u, x += column.x_pitch) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kColumns; ++v) pixels[v][u] = RepeatedPixels::Take<kSource>(x + v * step, place);
+  }
+  const float* dy = column.dy;
+  for (std::int64_t row = 0; row < column.rows; ++row, x += column.x_pitch, dy += column.dy_pitch) {
+    const __m512 cotangents = _mm512_maskz_loadu_ps(column.lanes, dy);
+#pragma GCC unroll 4
+    for (int v = 0; v < kColumns; ++v) {
+      pixels[v][kRows - 1] = RepeatedPixels::Take<kSource>(x + v * step, place);
+#pragma GCC unroll 8
+      for (int u = 0; u < kRows; ++u) {
+        // Lanes behind the last result hold pixels that it never meets.
+        totals[v][u] = _mm512_mask3_fmadd_ps(pixels[v][u], cotangents, totals[v][u], column.lanes);
+      }
+#pragma GCC unroll 8
+      for (int u = 0; u + 1 < kRows; ++u) pixels[v][u] = pixels[v][u + 1];
+    }
+  }
+#pragma GCC unroll 8
+  for (int u = 0; u < kRows; ++u) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kColumns; ++v) _mm512_storeu_ps(sums + (v * kRows + u) * kLanes, totals[v][u]);
+  }
+}
+
+using AddColumnFunction = void (*)(const Column&, float*);
+/// By columns - 1.
+using ByColumns = std::array<AddColumnFunction, 3>;
+
+template <int kRows>
+constexpr ByColumns kByColumns{AddColumn<kRows, 1>, AddColumn<kRows, 2>, AddColumn<kRows, 3>};
+
+/// By the window's rows - 1.
+constexpr std::array<ByColumns, kMaxWindowRows> kByRows{kByColumns<1>, kByColumns<2>, kByColumns<3>, kByColumns<4>,
+                                                        kByColumns<5>};
+
+/// The gradient's sums, resolved.
+class WeightGradient {
+ public:
+  explicit WeightGradient(const NarrowConvolution& c)
+      : convolution_(c), image_(ImageOfPixels(c)), pixels_(c.out_channels, image_.pixel_step()) {
+    for (std::int64_t i = 0; i < group_size(); ++i) {
+      const std::int64_t u = i / kLanes % rows(), v = i / kLanes / rows() % columns();
+      const std::int64_t channel = i / channel_size() % c.in_channels, pattern = i / channel_size() / c.in_channels;
+      const std::int64_t out = (pattern * kLanes + i % kLanes) % c.out_channels;
+      weight_.push_back(static_cast<std::int32_t>(((out * c.in_channels + channel) * rows() + u) * columns() + v));
+    }
+  }
+
+  bool fits() const { return image_.fits() && image_.size() <= kImageFloats && cotangents() <= kImageFloats; }
+
+  std::int64_t cotangents() const {
+    return convolution_.window.output[0] * convolution_.window.output[1] * convolution_.out_channels;
+  }
+  std::int64_t weights() const { return rows() * columns() * convolution_.in_channels * convolution_.out_channels; }
+  /// Floats of one group's sums: [pattern][channel][column of the window][row of the window][lane].
+  std::int64_t group_size() const { return pixels_.patterns() * convolution_.in_channels * channel_size(); }
+
+  /// Adds image `image` to the sums of a group.
+  void Add(Source x, Source dy, std::int64_t image, float* sums) const {
+    const NarrowConvolution& c = convolution_;
+    alignas(64) float pixels[kImageFloats], buffer[kImageFloats];
+    image_.Fill(x, image, pixels);
+    const float* values = dy.Load(image * cotangents(), cotangents(), buffer);
+    // Columns of many rows are read, one line of memory a row: those of the group's next image are fetched meanwhile.
+    const float* next = values == buffer ? values : values + kGroups * cotangents();
+    const std::int64_t row_length = c.window.output[1] * c.out_channels;
+    const ByColumns& add = kByRows[static_cast<std::size_t>(rows() - 1)];
+    for (std::int64_t at = 0, vector = 0; at < row_length; at += kLanes, ++vector) {
+      const std::int64_t left = std::min(row_length - at, kLanes);
+      Column column{pixels + pixels_.BeginOf(vector),
+                    image_.pitch(),
+                    image_.pixel_step(),
+                    pixels_.PlaceOf(vector),
+                    values + at,
+                    row_length,
+                    c.window.output[0],
+                    static_cast<__mmask16>((1u << left) - 1u)};
+      for (std::int64_t row = 0; row < c.window.output[0]; ++row) {
+        __builtin_prefetch(next + at * c.window.output[0] + row * kLanes);
+      }
+      float* to = sums + vector % pixels_.patterns() * c.in_channels * channel_size();
+      for (std::int64_t channel = 0; channel < c.in_channels; ++channel) {
+        const float* first = column.x;
+        for (std::int64_t rest = columns(); rest > 0;) {
+          const std::int64_t count = rest == 4 ? 2 : std::min<std::int64_t>(3, rest);
+          add[static_cast<std::size_t>(count - 1)](column, to);
+          column.x += count * image_.pixel_step();
+          to += count * rows() * kLanes;
+          rest -= count;
+        }
+        column.x = first + image_.channel_step();
+      }
+    }
+  }
+
+  /// Adds the groups' sums into those of the first one, and its lanes into `dweight` [O, C, kh, kw].
+  void Finish(float* sums, std::int64_t groups, float* dweight) const {
+    for (std::int64_t group = 1; group < groups; ++group) {
+      for (std::int64_t i = 0; i < group_size(); ++i) sums[i] += sums[group * group_size() + i];
+    }
+    std::fill_n(dweight, weights(), 0.0f);
+    for (const std::int32_t weight : weight_) dweight[weight] += *sums++;
+  }
+
+ private:
+  std::int64_t rows() const { return convolution_.window.kernel[0]; }
+  std::int64_t columns() const { return convolution_.window.kernel[1]; }
+  std::int64_t channel_size() const { return rows() * columns() * kLanes; }
+
+  NarrowConvolution convolution_;
+  PaddedImage image_;
+  RepeatedPixels pixels_;
+  std::vector<std::int32_t> weight_;  ///< that each sum of a group belongs to
+};
+
+}  // namespace
+
+bool NarrowConvolution::TakesGradWeight() const {
+  return out_channels <= kLanes / 2 && in_channels <= kLanes && window.kernel[0] <= kMaxWindowRows &&
+         WeightGradient(*this).fits();
+}
+
+std::unique_ptr<Kernel> MakeNarrowConv2dGradWeight(const KernelSpec& spec, const NarrowConvolution& c) {
+  const WeightGradient gradient(c);
+  const std::int64_t groups = std::min(kGroups, c.batch);
+  const std::size_t scratch =
+      static_cast<std::size_t>(groups * gradient.group_size() + gradient.weights()) * sizeof(float);
+  return *MakeKernel(
+      [c, gradient, groups, x = spec.inputs[0].dtype, dy = spec.inputs[1].dtype,
+       dweight = spec.outputs[0].dtype](const KernelOperands& operands) {
+        float* sums = static_cast<float*>(operands.workspace);
+        ParallelFor(groups, c.batch * gradient.cotangents() * gradient.weights(), [&](std::int64_t group) {
+          float* own = sums + group * gradient.group_size();
+          std::fill_n(own, gradient.group_size(), 0.0f);
+          for (std::int64_t image = group; image < c.batch; image += groups) {
+            gradient.Add({x, operands.inputs[0]}, {dy, operands.inputs[1]}, image, own);
+          }
+        });
+        float* totals = sums + groups * gradient.group_size();
+        gradient.Finish(sums, groups, totals);
+        StoreFloats(dweight, totals, operands.outputs[0], 0, gradient.weights());
+      },
+      scratch);
+}
+
+}  // namespace mpc::cpu

@@ -1,0 +1,71 @@
+// An image in f32 with the padding of its convolution around it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/narrow_conv2d.h"
+#include "kernels/cpu/row_permutation.h"
+
+namespace mpc::cpu {
+
+/// Rows of a narrow convolution's window at most.
+inline constexpr int kMaxWindowRows = 5;
+/// Floats of one image, or of a block of its results, on the stack.
+inline constexpr std::int64_t kImageFloats = 24 * 1024;
+
+/// What the window leaves unread at the end of the input is left out.
+struct PaddedImage {
+  std::int64_t rows, columns, channels;  ///< padding included
+  std::int64_t image_rows, image_columns, top, left;
+  bool planes = false;  ///< one channel after the other; else channels-last
+
+  /// x, or dx, with the padding of the convolution.
+  static PaddedImage InputOf(const NarrowConvolution& c) {
+    const Window& w = c.window;
+    return {w.output[0] + w.kernel[0] - 1,
+            w.output[1] + w.kernel[1] - 1,
+            c.in_channels,
+            w.input[0],
+            w.input[1],
+            w.pad_begin[0],
+            w.pad_begin[1]};
+  }
+
+  std::int64_t pixel_step() const { return planes ? 1 : channels; }
+  std::int64_t channel_step() const { return planes ? rows * columns : 1; }
+  std::int64_t pitch() const { return columns * pixel_step(); }
+  /// Some vectors may be read behind the last pixel.
+  std::int64_t size() const { return rows * columns * channels + 3 * kLanes; }
+  std::int64_t OffsetOf(std::int64_t row) const { return (row + top) * pitch() + left * pixel_step(); }
+
+  /// Whether it can be filled.
+  bool fits() const { return !planes || image_columns * channels <= kBlock; }
+
+  void Fill(Source source, std::int64_t image, float* target) const {
+    const std::int64_t run = image_columns * channels;
+    const std::int64_t fitting_rows = std::min(image_rows, rows - top);
+    const std::int64_t fitting_columns = std::min(image_columns, columns - left);
+    std::fill_n(target, size(), 0.0f);
+    if (!planes && run == pitch() && fitting_columns == image_columns) {
+      return LoadFloats(source.dtype, source.data, image * image_rows * run, fitting_rows * run, target + OffsetOf(0));
+    }
+    BlockBuffer buffer;
+    for (std::int64_t row = 0; row < fitting_rows; ++row) {
+      const std::int64_t offset = (image * image_rows + row) * run;
+      float* to = target + OffsetOf(row);
+      if (!planes) {
+        LoadFloats(source.dtype, source.data, offset, fitting_columns * channels, to);
+        continue;
+      }
+      const float* from = source.Load(offset, fitting_columns * channels, buffer.values);
+      for (std::int64_t channel = 0; channel < channels; ++channel, to += channel_step()) {
+        for (std::int64_t column = 0; column < fitting_columns; ++column)
+          to[column] = from[column * channels + channel];
+      }
+    }
+  }
+};
+
+}  // namespace mpc::cpu

@@ -1,0 +1,89 @@
+// Pixels of few channels against results of few channels: channels-last results fill vectors without empty lanes, and
+// each of their lanes takes its pixel from a vector of x by one permutation. For processors with AVX-512; callers ask
+// `HasAvx512()`.
+#pragma once
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <numeric>
+
+#include "kernels/cpu/padded_image.h"
+#include "kernels/cpu/row_permutation.h"
+
+namespace mpc::cpu {
+
+/// Results of 16 channels have one pixel a vector.
+inline constexpr std::int64_t kMaxRepeated = 16;
+
+/// How a vector of x becomes the vector that a vector of results is multiplied by.
+enum class PixelSource {
+  kOne,     ///< one pixel in every lane
+  kVector,  ///< a permutation
+};
+
+/// Of `channels` results a pixel: result i takes pixel i / channels of a row of x, where pixels lie `step` floats
+/// apart.
+class RepeatedPixels {
+ public:
+  RepeatedPixels(std::int64_t channels, std::int64_t step)
+      : patterns_(channels / std::gcd(channels, kLanes)), cycle_(patterns_ * kLanes / channels * step) {
+    for (std::int64_t i = 0; i < patterns_ * kLanes; ++i) {
+      Pattern& pattern = pattern_[static_cast<std::size_t>(i / kLanes)];
+      if (i % kLanes == 0) pattern.begin = i / channels * step;
+      const std::int64_t place = i / channels * step - pattern.begin;
+      pattern.place[static_cast<std::size_t>(i % kLanes)] = static_cast<std::int32_t>(place);
+      reach_ = std::max(reach_, place + 1);
+    }
+  }
+
+  /// Whether the pixels of a vector lie in one vector of x.
+  bool fits() const { return reach_ <= kLanes; }
+  PixelSource source() const { return reach_ == 1 ? PixelSource::kOne : PixelSource::kVector; }
+
+  /// Vectors of results differ in which lane has which pixel and channel: in as many ways as this.
+  std::int64_t patterns() const { return patterns_; }
+
+  /// Where the pixels of vector `vector` of a row of results begin in a row of x, in floats.
+  std::int64_t BeginOf(std::int64_t vector) const {
+    return vector / patterns_ * cycle_ + pattern_[static_cast<std::size_t>(vector % patterns_)].begin;
+  }
+  /// The permutation of that vector.
+  const std::int32_t* PlaceOf(std::int64_t vector) const {
+    return pattern_[static_cast<std::size_t>(vector % patterns_)].place.data();
+  }
+
+  /// The pixels from `x` on; `place` holds PlaceOf. Reads one vector at most.
+  template <PixelSource kSource>
+  [[gnu::target("avx512f"), gnu::always_inline]] static inline __m512 Take(const float* x, __m512i place) {
+    if constexpr (kSource == PixelSource::kOne) {
+      return _mm512_set1_ps(*x);
+    } else {
+      // With a mask of all lanes, which costs nothing: GCC 12 warns of the plain form's own undefined operand.
+      return _mm512_maskz_permutexvar_ps(__mmask16{0xffff}, place, _mm512_loadu_ps(x));
+    }
+  }
+
+ private:
+  struct Pattern {
+    alignas(64) std::array<std::int32_t, kLanes> place;  ///< of each lane's value, from `begin` on
+    std::int64_t begin;                                  ///< in a row of x, of the first vector with this pattern
+  };
+
+  std::int64_t patterns_;
+  std::int64_t cycle_;      ///< of a row of x, from one vector of a pattern to the next
+  std::int64_t reach_ = 0;  ///< floats from the first to the last that a vector takes
+  std::array<Pattern, kMaxRepeated> pattern_{};
+};
+
+/// The image of x whose pixels RepeatedPixels takes: in planes where channels between them would set them too far
+/// apart.
+inline PaddedImage ImageOfPixels(const NarrowConvolution& c) {
+  PaddedImage image = PaddedImage::InputOf(c);
+  image.planes = !RepeatedPixels(c.out_channels, c.in_channels).fits();
+  return image;
+}
+
+}  // namespace mpc::cpu
