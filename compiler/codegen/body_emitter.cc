@@ -195,8 +195,9 @@ llvm::Value *BodyEmitter::number(Value V) {
   Element E = evaluate(V);
   Type T = elementType(V);
   llvm::IRBuilder<> &B = EmissionScope::builder();
-  // An i32 that was computed in 64 bits wraps as it is stored.
-  if (E.Number && !T.isInteger(32))
+  // An i32 or an i8 that was computed in 64 bits wraps as it is stored.
+  const bool Narrow = T.isInteger(32) || T.isInteger(8);
+  if (E.Number && !Narrow)
     return E.Number;
   llvm::IRBuilderBase::InsertPointGuard Guard(B);
   if (llvm::Instruction *Anchor = Where->anchor(Plan.extent(V)); Anchor && !Reduced.contains(V))
@@ -207,7 +208,7 @@ llvm::Value *BodyEmitter::number(Value V) {
     Number = Convert.widen(Stored, T).value();
   else if (T.isInteger(1))
     Number = B.CreateICmpNE(Stored, llvm::Constant::getNullValue(Stored->getType()));
-  else if (T.isInteger(32))
+  else if (Narrow)
     return B.CreateSExt(Stored, typeLike(B.getInt64Ty(), Stored));
   find(V)->Number = Number;
   return Number;

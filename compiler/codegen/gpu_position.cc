@@ -60,6 +60,11 @@ Long GpuPosition::wide(llvm::Value *Index) {
   return Long(B.CreateZExt(Index, typeLike(B.getInt64Ty(), Index)));
 }
 
+Unsigned GpuPosition::narrow(llvm::Value *Column) {
+  llvm::IRBuilder<> &B = F.builder();
+  return Unsigned(B.CreateZExtOrTrunc(Column, typeLike(B.getInt32Ty(), Column)));
+}
+
 llvm::Value *GpuPosition::eachLane(llvm::Value *First) {
   if (Lanes == 0)
     return First;
@@ -90,7 +95,7 @@ FlatPosition::FlatPosition(GpuFunction &F, llvm::Value *First, unsigned Lanes)
 Unsigned FlatPosition::column() {
   llvm::Value *Each = eachLane(First);
   llvm::Value *Columns = spread(F.index(F.region().plan.columns()), lanesOf(Each));
-  return Unsigned(F.builder().CreateURem(Each, Columns));
+  return narrow(F.builder().CreateURem(Each, Columns));
 }
 
 llvm::Value *FlatPosition::indexOf(Extent E) {

@@ -27,6 +27,8 @@ protected:
   /// The index of the first of `lanes` neighbours, of the only element, or (a vector) of each element.
   virtual llvm::Value *indexOf(Extent E) = 0;
   Long wide(llvm::Value *Index);
+  /// A column, whatever the type of indices is.
+  Unsigned narrow(llvm::Value *Column);
   /// First, First + 1, ... for each lane.
   llvm::Value *eachLane(llvm::Value *First);
 
@@ -45,7 +47,7 @@ public:
   llvm::Instruction *anchor(Extent E) override {
     return E == Extent::PerColumn ? ColumnAnchor : GpuPosition::anchor(E);
   }
-  Unsigned column() override { return Unsigned(eachLane(Column)); }
+  Unsigned column() override { return narrow(eachLane(Column)); }
   Long linearIndex() override { return wide(eachLane(indexOf(Extent::Full))); }
 
 private:

@@ -61,7 +61,16 @@ llvm::AllocaInst *HostFunction::buffer(llvm::Type *T, uint64_t Count) {
 
 void HostFunction::stream(llvm::Value *Value, llvm::Value *Address) {
   llvm::DataLayout Layout = F->getParent()->getDataLayout();
-  llvm::StoreInst *Store = B.CreateAlignedStore(Value, Address, llvm::Align(Layout.getTypeStoreSize(Value->getType())));
+  // LLVM 22 would truncate and store narrow elements in one instruction, which forgets how they are to be stored.
+  constexpr unsigned LeastBits = 128;
+  unsigned Bits = Layout.getTypeSizeInBits(Value->getType());
+  if (Value->getType()->getScalarSizeInBits() < 32 && Bits >= LeastBits) {
+    Value = B.CreateBitCast(Value, llvm::FixedVectorType::get(B.getFloatTy(), Bits / 32));
+    Value = B.CreateArithmeticFence(Value, Value->getType());
+  }
+  // Buffers begin at multiples of 64 bytes.
+  uint64_t Alignment = std::min<uint64_t>(64, Layout.getTypeStoreSize(Value->getType()));
+  llvm::StoreInst *Store = B.CreateAlignedStore(Value, Address, llvm::Align(Alignment));
   llvm::Metadata *One = llvm::ConstantAsMetadata::get(B.getInt32(1));
   Store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(B.getContext(), One));
   Streams = true;

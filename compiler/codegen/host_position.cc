@@ -4,6 +4,11 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
+bool canStream(const HostRegion &Region, const RegionOutputs::Output &O) {
+  bool InLastPhase = O.when.phase + 1 == Region.plan.numPhases(O.when.sweep);
+  return Region.schedule.streams && O.extent == Extent::Full && InLastPhase;
+}
+
 static llvm::Align alignOf(llvm::Type *T) { return llvm::Align(T->getScalarSizeInBits() / 8); }
 
 void HostPosition::setRow(llvm::Value *At) {
@@ -65,20 +70,20 @@ static void storeAt(const HostPosition &P, llvm::IRBuilder<> &B, llvm::Value *Va
     B.CreateAlignedStore(Value, Address, alignOf(Value->getType()));
 }
 
-bool HostPosition::isStreamed(const RegionOutputs::Output &O, llvm::Value *Value) const {
+bool HostPosition::isStreamed(const RegionOutputs::Output &O) const {
   const HostSchedule &S = Region.schedule;
-  unsigned ElementBytes = Value->getType()->getScalarSizeInBits() / 8;
-  bool InLastPhase = O.when.phase + 1 == Region.plan.numPhases(O.when.sweep);
-  return S.streams && O.extent == Extent::Full && InLastPhase && !Mask && S.width * ElementBytes % 64 == 0;
+  return canStream(Region, O) && !Mask && S.width % S.lanes == 0;
+}
+
+llvm::Value *HostPosition::address(const RegionOutputs::Output &O) const {
+  return address(storageType(O.value), F.operand(Region.fusion.getInputs().size() + O.index), O.extent);
 }
 
 void HostPosition::store(const RegionOutputs::Output &O, llvm::Value *Value) const {
-  llvm::Value *Base = F.operand(Region.fusion.getInputs().size() + O.index);
-  llvm::Value *Address = address(Value->getType()->getScalarType(), Base, O.extent);
-  if (isStreamed(O, Value))
-    F.stream(lanes(Value), Address);
+  if (isStreamed(O))
+    F.stream(lanes(Value), address(O));
   else
-    storeAt(*this, F.builder(), Value, Address, O.extent);
+    storeAt(*this, F.builder(), Value, address(O), O.extent);
 }
 
 void HostPosition::store(HostWorkspace::Slot Slot, llvm::Value *Value) const {
@@ -86,9 +91,9 @@ void HostPosition::store(HostWorkspace::Slot Slot, llvm::Value *Value) const {
   storeAt(*this, F.builder(), Value, address(Value->getType()->getScalarType(), Base, Slot.extent), Slot.extent);
 }
 
-void HostPosition::prefetchBelow(Value Input) const {
+void HostPosition::prefetchBelow(Value Input, int64_t Rows) const {
   llvm::IRBuilder<> &B = F.builder();
-  llvm::Value *Below = B.CreateAdd(B.CreateAdd(Start, Column), F.index(Region.schedule.width));
+  llvm::Value *Below = B.CreateAdd(B.CreateAdd(Start, Column), F.index(Rows * Region.schedule.width));
   // No GEP: the address may lie beyond the tensor.
   llvm::Value *Base = B.CreatePtrToInt(F.operand(cast<BlockArgument>(Input).getArgNumber()), B.getInt64Ty());
   llvm::Value *Bytes = B.CreateMul(Below, F.index(storageType(Input)->getScalarSizeInBits() / 8));

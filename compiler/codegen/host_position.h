@@ -17,6 +17,9 @@ struct HostRegion {
   HostWorkspace &workspace;
 };
 
+/// Whether \p O may be stored around the caches: no later phase of its row reads it back.
+bool canStream(const HostRegion &Region, const RegionOutputs::Output &O);
+
 class HostPosition final : public Position {
 public:
   /// In the phases of sweep \p Sweep, or where the sweep before it is combined.
@@ -32,6 +35,8 @@ public:
   void spreadColumns();
 
   llvm::Constant *mask() const { return Mask; }
+  /// Where the vector begins.
+  llvm::Value *firstColumn() const { return Column; }
   /// \p Value, of all lanes.
   llvm::Value *lanes(llvm::Value *Value) const { return spread(Value, Region.schedule.lanes); }
   /// \p Count lanes of the vector at \p Address, or those of the mask.
@@ -39,12 +44,14 @@ public:
   void storeVector(llvm::Value *Value, llvm::Value *Address) const;
   /// Stores \p Value of output \p O here.
   void store(const RegionOutputs::Output &O, llvm::Value *Value) const;
+  /// Where the element of output \p O is.
+  llvm::Value *address(const RegionOutputs::Output &O) const;
   /// Stores \p Value in a slot, here.
   void store(HostWorkspace::Slot Slot, llvm::Value *Value) const;
 
-  /// Brings what the vector below this one, in the next row, has of \p Input into the second-level cache. There may be
-  /// no such row.
-  void prefetchBelow(mlir::Value Input) const;
+  /// Brings what the vector \p Rows below this one has of \p Input into the second-level cache. There may be no such
+  /// row.
+  void prefetchBelow(mlir::Value Input, int64_t Rows = 1) const;
 
   llvm::Value *load(mlir::Value Input, Extent E) override;
   llvm::Value *loadStored(mlir::Value V, Extent E) override;
@@ -54,9 +61,9 @@ public:
   Long linearIndex() override;
 
 private:
-  /// Whether \p Value of output \p O is stored around the caches: whole vectors that no later phase of the row reads
-  /// back, where rows begin at cache lines, so that vectors cross none.
-  bool isStreamed(const RegionOutputs::Output &O, llvm::Value *Value) const;
+  /// Whether output \p O is stored around the caches: whole vectors, where rows are made of them, so that they cross no
+  /// cache lines.
+  bool isStreamed(const RegionOutputs::Output &O) const;
   /// Where an element lies of a tensor at \p Base.
   llvm::Value *address(llvm::Type *T, llvm::Value *Base, Extent E) const;
   llvm::Value *loadFrom(llvm::Type *T, llvm::Value *Base, Extent E) const;

@@ -71,6 +71,8 @@ RegionCode emitHostRegion(FusionOp Fusion, const RegionPlan &Plan, llvm::StringR
                           llvm::Module &Module) {
   RegionOutputs Outputs(Fusion, Plan);
   HostSchedule Schedule = HostSchedule::of(Fusion, Plan, Target);
+  if (Schedule.streams)
+    Outputs.putOffSums();
   HostWorkspace Workspace(Plan, Schedule);
   HostRegion Region{Fusion, Plan, Outputs, Schedule, Workspace};
 

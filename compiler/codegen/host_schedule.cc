@@ -18,9 +18,12 @@ static constexpr int64_t WidestMerged = 1024;
 static constexpr int64_t RowsPerPartial = 64;
 static constexpr int64_t MostPartials = 64;
 
-// Traffic of which a last-level cache keeps nothing for what comes next. Stores around the caches then save reading the
-// lines that they overwrite.
-static constexpr int64_t StreamedBytes = 256 * 1024 * 1024;
+// So many, one a tile, keep all threads busy.
+static constexpr int64_t FewRows = 64;
+
+// A sweep over less than this share of the last-level cache finds more in its cores' own caches if each visits the same
+// tiles again.
+static constexpr int64_t TurningShare = 2;
 
 static int64_t bytesPerElement(FusionOp Fusion, const RegionPlan &Plan) {
   int64_t Bytes = 0;
@@ -51,6 +54,22 @@ static int64_t mergedRows(int64_t Rows, int64_t Columns, int64_t Lanes) {
   return Columns * Copies > WidestMerged ? 1 : std::min(Rows, Copies);
 }
 
+// Whether elements are computed two vectors at a time: the instructions of one hide the latency of the other's, for
+// which a processor that has few registers left for results in flight looks no further ahead, and 16-bit results fill a
+// cache line. Sums keep the order that one vector gives them; random numbers take many registers.
+static bool takesPairs(const RegionPlan &Plan, const CodeTarget &Target) {
+  constexpr size_t MostOperations = 8;
+  return Target.vector_bits == 512 && Plan.steps().empty() && Plan.body().size() <= MostOperations &&
+         llvm::none_of(Plan.body(), [](Operation *Op) { return isa<DropoutOp>(Op); });
+}
+
+// Vectors in pairs where a row of the loops is made of them: others may be stored shifted, by single vectors.
+static unsigned lanesOf(const RegionPlan &Plan, const CodeTarget &Target, bool HasRows, bool HasColumns) {
+  unsigned Lanes = Target.vector_bits / 32;
+  int64_t Copies = HasRows ? 1 : HasColumns ? mergedRows(Plan.rows(), Plan.columns(), 2 * Lanes) : 2 * Lanes;
+  return takesPairs(Plan, Target) && Plan.columns() * Copies % (2 * Lanes) == 0 ? 2 * Lanes : Lanes;
+}
+
 HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const CodeTarget &Target) {
   bool ReducesRows = reduces(Plan, Axis::Row), ReducesColumns = reduces(Plan, Axis::Column);
   bool HasRows = ReducesRows || hasExtent(Fusion, Plan, Extent::PerRow);
@@ -58,9 +77,10 @@ HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const Cod
   int64_t Bytes = bytesPerElement(Fusion, Plan);
 
   HostSchedule S;
-  S.lanes = Target.vector_bits / 32;
+  S.lanes = lanesOf(Plan, Target, HasRows, HasColumns);
   S.columns = Plan.columns();
-  S.streams = Plan.elements() * Bytes > StreamedBytes;
+  S.streams = Plan.elements() * Bytes > Target.cache_bytes;
+  S.turns = Plan.elements() * Bytes > Target.cache_bytes / TurningShare;
   if (!HasRows && !HasColumns) {
     S.width = std::min<int64_t>(Plan.elements(), llvm::bit_floor<uint64_t>(TileBytes / Bytes));
   } else {
@@ -82,9 +102,12 @@ HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const Cod
   // What a row gives is stored by one tile.
   bool GivesRows = ReducesRows || llvm::any_of(Fusion.getBody().front().getTerminator()->getOperands(),
                                                [&](Value V) { return Plan.extent(V) == Extent::PerRow; });
-  if (int64_t Column = S.rowsPerTile * Bytes; !GivesRows && S.width * Column > 2 * TileBytes)
+  // Rows that are not made of whole vectors are visited from end to end where there are enough of them.
+  bool StaysWhole = S.width % S.lanes != 0 && !ReducesColumns && S.rows >= FewRows;
+  if (int64_t Column = S.rowsPerTile * Bytes; !GivesRows && !StaysWhole && S.width * Column > 2 * TileBytes)
     S.columnsPerTile =
         std::min<int64_t>(S.width, std::max<int64_t>(256, llvm::bit_floor<uint64_t>(TileBytes / Column)));
+  S.shifts = S.streams && Target.cpu == "x86-64-v4" && S.lanes == 16 && S.columnTiles() == 1;
   return S;
 }
 

@@ -10,7 +10,7 @@ namespace mpc::codegen {
 struct HostSchedule {
   static HostSchedule of(FusionOp Fusion, const RegionPlan &Plan, const CodeTarget &Target);
 
-  unsigned lanes;     ///< of a vector of f32
+  unsigned lanes;     ///< of a vector of f32, or of two that are computed together
   int64_t columns;    ///< of the region
   int64_t width;      ///< columns of a row of the loops
   int64_t copies = 1; ///< how often the region's columns lie in it
@@ -18,7 +18,13 @@ struct HostSchedule {
   int64_t lastWidth;  ///< of the last row; where it differs, width is a multiple of lanes
   int64_t rowsPerTile;
   int64_t columnsPerTile; ///< `width`, or a multiple of lanes where few rows are wide
-  bool streams = false;   ///< what is stored does not stay in any cache until it is read
+  /// What is stored does not stay in any cache until it is read: stores around the caches save reading the lines that
+  /// they overwrite. Rows whose length is no multiple of a vector's are stored shifted (host_stream.h), where shifts
+  /// are cheap.
+  bool streams = false;
+  bool shifts = false;
+  /// A sweep begins where the one before it ended, for there is what the last-level cache still holds.
+  bool turns = false;
 
   int64_t columnTiles() const { return llvm::divideCeil(width, columnsPerTile); }
   int64_t rowTiles() const { return llvm::divideCeil(rows, rowsPerTile); }

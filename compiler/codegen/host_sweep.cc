@@ -3,6 +3,7 @@
 #include "compiler/codegen/host_accumulators.h"
 #include "compiler/codegen/host_columns.h"
 #include "compiler/codegen/host_conversion.h"
+#include "compiler/codegen/host_stream.h"
 
 #include <list>
 
@@ -13,7 +14,22 @@ namespace mpc::codegen {
 // Chains of accumulators that hide the latency of an addition.
 static constexpr unsigned IndependentChains = 4;
 
+// The tile that this call visits: in a sweep that turns, from the last one on.
+static llvm::Value *tileOf(const HostRegion &Region, HostFunction &F, unsigned Sweep) {
+  int64_t Last = Region.schedule.tiles() - 1;
+  if (Last == 0)
+    return F.index(0);
+  bool Turns = Region.schedule.turns && Sweep % 2 == 1;
+  return Turns ? F.builder().CreateSub(F.index(Last), F.tile()) : F.tile();
+}
+
 namespace {
+
+/// An output of elements, and where it is shifted as it is stored, how.
+struct ElementOutput {
+  RegionOutputs::Output output;
+  std::unique_ptr<HostStream> stream;
+};
 
 /// What one phase adds and stores.
 struct Phase {
@@ -21,7 +37,7 @@ struct Phase {
   std::list<HostAccumulators> rows;
   SmallVector<HostAccumulators *> everything;
   SmallVector<HostColumnAccumulators *> columns;
-  SmallVector<RegionOutputs::Output> elements;
+  std::vector<ElementOutput> elements;
   SmallVector<RegionOutputs::Output> rowOutputs;
   SmallVector<Value> prefetched; ///< inputs that the first phase of the next row waits for
   unsigned chains = 1;
@@ -32,8 +48,7 @@ class Sweep {
 public:
   Sweep(HostRegion &Region, HostFunction &F, unsigned Number)
       : Region(Region), Schedule(Region.schedule), F(F), Number(Number), Body(Region.plan, Convert),
-        Where(Region, F, Number), Tile(Schedule.tiles() == 1 ? F.index(0) : F.tile()), RowTile(Tile),
-        ColumnTile(F.index(0)) {}
+        Where(Region, F, Number), Tile(tileOf(Region, F, Number)), RowTile(Tile), ColumnTile(F.index(0)) {}
 
   void emit();
 
@@ -46,8 +61,11 @@ private:
   void visitPhase(HostColumns &Columns, Phase &P, llvm::Value *Row);
   /// Visits the tile column by column of a few rows, whose accumulators stay in registers.
   void visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End);
+  int64_t visitsAhead() const;
   void beginVisit(HostColumnAccumulators &A, llvm::Value *FirstRow, llvm::Value *Column);
+  std::unique_ptr<HostStream> streamOf(const RegionOutputs::Output &O);
   void visitElement(Phase &P, unsigned Chain);
+  void store(ElementOutput &O, llvm::Value *Value);
   void finishRows(Phase &P);
   void storeEverything();
 
@@ -108,22 +126,41 @@ void Sweep::prepare() {
     }
     for (const RegionOutputs::Output &O : Region.outputs.all())
       if (O.when == At && O.extent == Extent::Full)
-        P.elements.push_back(O);
+        P.elements.push_back({O, streamOf(O)});
       else if (O.when == At && O.extent == Extent::PerRow)
         P.rowOutputs.push_back(O);
   }
-  // The first phase of a row finds nothing in the caches; the second one has time to fetch the next row.
-  if (Phases.size() > 1)
-    llvm::copy_if(Region.outputs.inputsRead({Number, 0}), std::back_inserter(std::next(Phases.begin())->prefetched),
+  // The first phase of a row finds nothing in the caches; the second one has time to fetch the next row. A visit by
+  // columns jumps from row to row, which hides from the processor that it will read all of the next ones.
+  Phase *Fetches = Phases.size() > 1 ? &*std::next(Phases.begin()) : visitsByColumns() ? &Phases.front() : nullptr;
+  if (Fetches)
+    llvm::copy_if(Region.outputs.inputsRead({Number, 0}), std::back_inserter(Fetches->prefetched),
                   [&](Value Input) { return Region.plan.extent(Input) == Extent::Full; });
+}
+
+// How many visits by columns are fetched ahead: at least a page, about what a read from memory takes.
+int64_t Sweep::visitsAhead() const {
+  constexpr int64_t LeastElements = 1024;
+  return std::max<int64_t>(1, LeastElements / (HostSchedule::rowsPerVisit * Schedule.width));
+}
+
+// Rows that are not made of whole vectors, each visited from its first element to its last.
+std::unique_ptr<HostStream> Sweep::streamOf(const RegionOutputs::Output &O) {
+  constexpr int64_t LeastVectors = 4;
+  llvm::Type *T = storageType(O.value);
+  bool HasForm = T->isFloatTy() || T->isIntegerTy(16);
+  bool IsRagged = Schedule.width % HostStream::Lanes != 0 && Schedule.width >= LeastVectors * HostStream::Lanes;
+  if (!Schedule.shifts || !HasForm || !IsRagged || visitsByColumns() || !canStream(Region, O))
+    return nullptr;
+  return std::make_unique<HostStream>(F, T);
 }
 
 void Sweep::visitElement(Phase &P, unsigned Chain) {
   Body.moveTo(Where);
   // Everything is read before anything is stored, for an output may lie over an input.
   SmallVector<llvm::Value *> Stored;
-  for (const RegionOutputs::Output &O : P.elements)
-    Stored.push_back(Body.stored(O.value));
+  for (const ElementOutput &O : P.elements)
+    Stored.push_back(Body.stored(O.output.value));
   for (HostAccumulators &A : P.rows)
     A.add(Where, Body.terms(A.step()), Chain);
   for (HostAccumulators *A : P.everything)
@@ -131,7 +168,16 @@ void Sweep::visitElement(Phase &P, unsigned Chain) {
   for (HostColumnAccumulators *A : P.columns)
     A->add(Where, Body.terms(A->step()));
   for (auto [O, Value] : llvm::zip_equal(P.elements, Stored))
-    Where.store(O, Value);
+    store(O, Value);
+}
+
+void Sweep::store(ElementOutput &O, llvm::Value *Value) {
+  if (O.stream && !Where.mask())
+    return O.stream->store(Where.lanes(Value), Where.firstColumn());
+  // The last elements of a row.
+  if (O.stream)
+    O.stream->end(Where.firstColumn());
+  Where.store(O.output, Value);
 }
 
 void Sweep::finishRows(Phase &P) {
@@ -149,6 +195,10 @@ void Sweep::visitPhase(HostColumns &Columns, Phase &P, llvm::Value *Row) {
   Where.setAnchor(Extent::PerRow, F.placeAnchor());
   for (HostAccumulators &A : P.rows)
     A.reset();
+  Where.setColumn(F.index(0), nullptr);
+  for (ElementOutput &O : P.elements)
+    if (O.stream)
+      O.stream->begin(Where.address(O.output));
   if (P.visitsElements())
     Columns.visit(Row, P.chains, [&](llvm::Value *Column, llvm::Constant *Mask, unsigned Chain) {
       Where.setColumn(Column, Mask);
@@ -209,6 +259,9 @@ void Sweep::visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *
         beginVisit(*A, From, Column);
       F.loop(From, To, 1, [&](llvm::Value *Row) {
         Where.setRow(Row);
+        if (!Mask)
+          for (Value Input : P.prefetched)
+            Where.prefetchBelow(Input, visitsAhead() * Rows);
         visitElement(P, 0);
       });
       for (HostColumnAccumulators *A : P.columns)

@@ -1,5 +1,6 @@
 // What generated code is made for.
 #include "compiler/codegen/code_generator.h"
+#include "runtime/cpu/cpu_features.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -9,6 +10,9 @@ namespace mpc::codegen {
 // processor that exists.
 static constexpr llvm::StringLiteral Level3[] = {"avx2", "fma", "f16c"};
 static constexpr llvm::StringLiteral Level4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+
+// More than that a process shares with others.
+static constexpr int64_t MostCacheBytes = 64 * 1024 * 1024;
 
 llvm::Expected<CodeTarget> hostTarget() {
   llvm::StringMap<bool> Features = llvm::sys::getHostCPUFeatures();
@@ -26,6 +30,7 @@ llvm::Expected<CodeTarget> hostTarget() {
   bool Wide = HasAll(Level4);
   Target.cpu = Wide ? "x86-64-v4" : "x86-64-v3";
   Target.vector_bits = Wide ? 512 : 256;
+  Target.cache_bytes = std::min<int64_t>(static_cast<int64_t>(runtime::LastLevelCacheBytes()), MostCacheBytes);
   return Target;
 }
 

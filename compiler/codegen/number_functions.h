@@ -4,7 +4,10 @@
 
 #include "compiler/codegen/number.h"
 #include "kernels/scalar/number.h"
+#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IntrinsicsX86.h"
+
+#include <numeric>
 
 namespace mpc::scalar {
 
@@ -80,12 +83,25 @@ inline Float TimesPowerOfTwo(Float Value, Float Shifted) {
   llvm::IRBuilder<> &Builder = EmissionScope::builder();
   auto [V, S] = matched(Value, Shifted);
   llvm::Function *Function = Builder.GetInsertBlock()->getParent();
-  if (lanesOf(V) != 16 || Function->getFnAttribute("target-cpu").getValueAsString() != "x86-64-v4")
+  constexpr unsigned Lanes = 16;
+  if (lanesOf(V) == 0 || lanesOf(V) % Lanes != 0 ||
+      Function->getFnAttribute("target-cpu").getValueAsString() != "x86-64-v4")
     return scalar::TimesPowerOfTwo<Float>(Float(V), Float(S));
-  Float Power = Float(S) - scalar::kRoundingShift;
+  llvm::Value *Power = (Float(S) - scalar::kRoundingShift).value();
   constexpr int RoundAsSet = 4;
-  return Float(Builder.CreateIntrinsic(V->getType(), llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
-                                       {V, Power.value(), V, Builder.getInt16(0xffff), Builder.getInt32(RoundAsSet)}));
+  auto Scale = [&](llvm::Value *X, llvm::Value *N) -> llvm::Value * {
+    return Builder.CreateIntrinsic(X->getType(), llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
+                                   {X, N, X, Builder.getInt16(0xffff), Builder.getInt32(RoundAsSet)});
+  };
+  if (lanesOf(V) == Lanes)
+    return Float(Scale(V, Power));
+  llvm::SmallVector<llvm::Value *, 2> Pieces;
+  for (unsigned First = 0; First < lanesOf(V); First += Lanes) {
+    llvm::SmallVector<int, Lanes> Piece(Lanes);
+    std::iota(Piece.begin(), Piece.end(), First);
+    Pieces.push_back(Scale(Builder.CreateShuffleVector(V, Piece), Builder.CreateShuffleVector(Power, Piece)));
+  }
+  return Float(llvm::concatenateVectors(Builder, Pieces));
 }
 
 /// The lower 32 bits.

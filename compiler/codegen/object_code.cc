@@ -1,22 +1,14 @@
 #include "compiler/codegen/object_code.h"
 
 #include "compiler/codegen/gpu_builtins.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Verifier.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
-#include <chrono>
 #include <mutex>
 
 namespace mpc::codegen {
@@ -30,58 +22,28 @@ llvm::ArrayRef<llvm::StringRef> providedSymbols(Backend Target) {
                                      : llvm::ArrayRef<llvm::StringRef>(MemoryFunctions);
 }
 
-using Clock = std::chrono::steady_clock;
-
-static double secondsSince(Clock::time_point Start) {
-  return std::chrono::duration<double>(Clock::now() - Start).count();
-}
-
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const CodeTarget &Target) {
   static std::once_flag Initialised;
   std::call_once(Initialised, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
   });
-  llvm::Triple Triple(Target.triple);
-  std::string Message;
-  const llvm::Target *Found = llvm::TargetRegistry::lookupTarget(Triple, Message);
-  if (!Found)
-    return llvm::createStringError(Message);
-  llvm::TargetOptions Options;
-  Options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  std::unique_ptr<llvm::TargetMachine> Machine(Found->createTargetMachine(Triple, Target.cpu, Target.features, Options,
-                                                                          llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                                          llvm::CodeGenOptLevel::Default));
-  if (!Machine)
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> Machine =
+      createStrictMachine(Target.triple, Target.cpu, Target.features, llvm::Reloc::PIC_, llvm::CodeModel::Small);
+  if (Machine && !*Machine)
     return llvm::createStringError("LLVM makes no code for '" + Target.triple + "'");
   return Machine;
 }
 
 // What is emitted are loops of vectors already, with each value once a position and variables in registers. What is
 // left to do: values that positions of one row share, what does not change in a loop, and branches that are known.
-static void optimise(llvm::Module &Module, llvm::TargetMachine &Machine) {
-  llvm::PassBuilder Builder(&Machine);
-  // No pass may introduce a call of the C library, or know what one does.
-  llvm::TargetLibraryInfoImpl Library(Machine.getTargetTriple());
-  Library.disableAllFunctions();
-  llvm::LoopAnalysisManager Loops;
-  llvm::FunctionAnalysisManager Functions;
-  llvm::CGSCCAnalysisManager Components;
-  llvm::ModuleAnalysisManager Modules;
-  Functions.registerPass([&] { return llvm::TargetLibraryAnalysis(Library); });
-  Builder.registerModuleAnalyses(Modules);
-  Builder.registerCGSCCAnalyses(Components);
-  Builder.registerFunctionAnalyses(Functions);
-  Builder.registerLoopAnalyses(Loops);
-  Builder.crossRegisterProxies(Loops, Functions, Components, Modules);
+static llvm::FunctionPassManager hostPasses() {
   llvm::FunctionPassManager Passes;
   Passes.addPass(llvm::SimplifyCFGPass());
   Passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   Passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   Passes.addPass(llvm::SimplifyCFGPass());
-  for (llvm::Function &Function : Module)
-    if (!Function.isDeclaration())
-      Passes.run(Function, Functions);
+  return Passes;
 }
 
 static llvm::Error checkUndefinedSymbols(llvm::StringRef Object, Backend Target) {
@@ -113,30 +75,17 @@ llvm::Expected<std::vector<std::uint8_t>> toObject(llvm::Module &Module, const C
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> Machine = createTargetMachine(Target);
   if (!Machine)
     return Machine.takeError();
-  Module.setTargetTriple((*Machine)->getTargetTriple());
-  Module.setDataLayout((*Machine)->createDataLayout());
   for (llvm::Function &Function : Module)
     if (!Function.isDeclaration())
       Function.addFnAttr("prefer-vector-width", std::to_string(Target.vector_bits));
-  std::string Message;
-  llvm::raw_string_ostream Out(Message);
-  if (llvm::verifyModule(Module, &Out))
-    return llvm::createStringError("the emitted module is malformed: " + Message);
-
-  Clock::time_point Start = Clock::now();
-  optimise(Module, **Machine);
-  Times.optimise += secondsSince(Start);
-  Start = Clock::now();
-  llvm::SmallString<0> Object;
-  llvm::raw_svector_ostream Stream(Object);
-  llvm::legacy::PassManager Passes;
-  if ((*Machine)->addPassesToEmitFile(Passes, Stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return llvm::createStringError("LLVM writes no object for '" + Target.triple + "'");
-  Passes.run(Module);
-  Times.assemble += secondsSince(Start);
-  if (llvm::Error Failure = checkUndefinedSymbols(Object, Target.backend))
+  llvm::Expected<llvm::SmallString<0>> Object =
+      writeCode(Module, **Machine, hostPasses(), llvm::CodeGenFileType::ObjectFile,
+                "LLVM writes no object for '" + Target.triple + "'", Times);
+  if (!Object)
+    return Object.takeError();
+  if (llvm::Error Failure = checkUndefinedSymbols(*Object, Target.backend))
     return Failure;
-  return std::vector<std::uint8_t>(Object.begin(), Object.end());
+  return std::vector<std::uint8_t>(Object->begin(), Object->end());
 }
 
 } // namespace mpc::codegen

@@ -1,18 +1,13 @@
 // From an LLVM module to relocatable code for the host.
 #pragma once
 
+#include "compiler/codegen/machine_code.h"
 #include "compiler/codegen/region_emitter.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace mpc::codegen {
-
-/// Seconds that were spent.
-struct AssemblyTimes {
-  double optimise = 0;
-  double assemble = 0;
-};
 
 /// Functions that code may call: memcpy and memset, which every process has; in an emulation those of gpu_builtins.h
 /// too.

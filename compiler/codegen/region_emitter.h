@@ -20,6 +20,8 @@ struct CodeTarget {
   std::string cpu;      ///< "sapphirerapids", "sm_90"
   std::string features; ///< LLVM's "+avx512f,..."
   unsigned vector_bits = 256;
+  /// Of the host's last-level cache: a region that moves more finds nothing of it again. No number depends on it.
+  int64_t cache_bytes = 32 << 20;
 };
 
 /// One launch: a function that is called for each of `blocks`, which are independent of each other. Stages follow each

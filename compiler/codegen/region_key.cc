@@ -53,6 +53,7 @@ std::string regionKey(FusionOp Fusion, const CodeTarget &Target) {
   Add(Target.cpu);
   Add(Target.features);
   Add(llvm::utostr(Target.vector_bits));
+  Add(llvm::itostr(Target.cache_bytes));
   Add(describeRegion(Fusion));
   return llvm::toHex(Hash.final<16>(), /*LowerCase=*/true);
 }

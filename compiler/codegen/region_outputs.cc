@@ -13,6 +13,29 @@ RegionOutputs::RegionOutputs(FusionOp Fusion, const RegionPlan &Plan) : Plan(Pla
     Outputs.push_back({V, static_cast<unsigned>(Index), Plan.extent(V), Plan.available(V)});
 }
 
+// A sum of two of the region's inputs.
+static bool isSumOfInputs(const RegionPlan &Plan, Value V) {
+  auto IsInput = [&](Value Operand) {
+    Operation *Op = Operand.getDefiningOp();
+    return !Op || !llvm::is_contained(Plan.body(), Op);
+  };
+  auto Sum = V.getDefiningOp<AddOp>();
+  return Sum && cast<RankedTensorType>(V.getType()).getElementType().isF32() &&
+         llvm::all_of(Sum->getOperands(), IsInput);
+}
+
+void RegionOutputs::putOffSums() {
+  for (unsigned Sweep = 0; Sweep < Plan.numSweeps(); ++Sweep) {
+    Availability Last{Sweep, Plan.numPhases(Sweep) - 1};
+    auto IsHere = [&](const Output &O) { return O.extent == Extent::Full && O.when.sweep == Sweep; };
+    if (llvm::all_of(Outputs,
+                     [&](const Output &O) { return !IsHere(O) || O.when == Last || isSumOfInputs(Plan, O.value); }))
+      for (Output &O : Outputs)
+        if (IsHere(O))
+          O.when = Last;
+  }
+}
+
 const RegionOutputs::Output *RegionOutputs::storedBefore(Value V, Availability Now) const {
   for (const Output &O : Outputs) {
     bool Before = isShared(O.extent) ? O.when.sweep > 0 && O.when.sweep <= Now.sweep : O.when < Now;

@@ -20,6 +20,11 @@ public:
 
   RegionOutputs(FusionOp Fusion, const RegionPlan &Plan);
 
+  /// Puts off what can be had before the last phase of its sweep, for a target that would rather store every element
+  /// once and last: sums of two f32 inputs, which are as quickly added again as read back, where then all whole outputs
+  /// of the sweep are stored in its last phase. `mayAlias` holds as before: each position is read before it is stored.
+  void putOffSums();
+
   llvm::ArrayRef<Output> all() const { return Outputs; }
   /// The first output that is \p V and is stored before \p Now, or null.
   const Output *storedBefore(mlir::Value V, Availability Now) const;

@@ -81,6 +81,8 @@ std::optional<DType> toDType(Type Type) {
     return DType::kI64;
   if (Type.isInteger(1))
     return DType::kBool;
+  if (Type.isSignlessInteger(8))
+    return DType::kI8;
   return std::nullopt;
 }
 
@@ -101,6 +103,8 @@ Type toType(MLIRContext *Context, DType Dtype) {
     return B.getI64Type();
   case DType::kBool:
     return B.getI1Type();
+  case DType::kI8:
+    return B.getI8Type();
   }
   llvm_unreachable("covered switch");
 }

@@ -3,8 +3,12 @@
 #include "kernels/scalar/activation.h"
 
 using namespace mlir;
+using mpc::codegen::Axis;
+using mpc::codegen::Combine;
 using mpc::codegen::ElementContext;
 using mpc::codegen::Extent;
+using mpc::codegen::Float;
+using mpc::codegen::Reduction;
 
 namespace mpc {
 
@@ -56,19 +60,51 @@ void ClampGradOp::emitElement(ElementContext &Context) {
   emitBinary(Context, scalar::ClampOp(getMinimum().convertToFloat(), getMaximum().convertToFloat()));
 }
 
-FusibleSpace PreluOp::getSpace() {
-  codegen::OperationSpace Space{
-      tensorType(getX()).getNumElements(), 0, {Extent::Full, Extent::Single}, {Extent::Full}, {}};
-  if (tensorType(getAlpha()).getNumElements() == 1)
-    return Space;
-  auto Channels = lastAxisChannels(*this, getX(), getDataFormat());
-  if (!Channels)
-    return Channels.takeError();
-  Space.columns = *Channels;
-  Space.operands[1] = Extent::PerColumn;
+// One slope for all, or one a channel. The slope is the last operand, all others and the first result are whole.
+static FusibleSpace slopeSpace(Operation *Op, Value X, Value Alpha, StringRef DataFormat) {
+  codegen::OperationSpace Space;
+  Space.elements = tensorType(X).getNumElements();
+  Extent Slope = Extent::Single;
+  if (tensorType(Alpha).getNumElements() != 1) {
+    auto Channels = lastAxisChannels(Op, X, DataFormat);
+    if (!Channels)
+      return Channels.takeError();
+    Space.columns = *Channels;
+    Slope = Extent::PerColumn;
+  }
+  Space.operands.assign(Op->getNumOperands(), Extent::Full);
+  Space.operands.back() = Slope;
+  Space.results = {Extent::Full};
   return Space;
 }
 
+FusibleSpace PreluOp::getSpace() { return slopeSpace(*this, getX(), getAlpha(), getDataFormat()); }
+
 void PreluOp::emitElement(ElementContext &Context) { emitBinary(Context, scalar::PreluOp()); }
+
+FusibleSpace PreluGradOp::getSpace() {
+  FusibleSpace Space = slopeSpace(*this, getX(), getAlpha(), getDataFormat());
+  if (!Space)
+    return Space;
+  Space->results.push_back(Space->operands.back());
+  Space->reductionsBefore = {0, 1};
+  return Space;
+}
+
+SmallVector<Reduction> PreluGradOp::getReductions() {
+  bool OneForAll = tensorType(getAlpha()).getNumElements() == 1;
+  return {{OneForAll ? Axis::All : Axis::Column, {Combine::Sum}}};
+}
+
+void PreluGradOp::emitTerms(unsigned, ElementContext &Context) {
+  Context.addTerm(scalar::PreluSlopeGradOp::Apply(Context.operand(0), Context.operand(1)));
+}
+
+void PreluGradOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(1, Context.accumulated(0)); }
+
+void PreluGradOp::emitElement(ElementContext &Context) {
+  Float Dy = Context.operand(0);
+  Context.setResult(0, Select(Context.operand(1) > 0.0f, Dy, Context.operand(2) * Dy));
+}
 
 } // namespace mpc

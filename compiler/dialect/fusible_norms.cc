@@ -168,4 +168,30 @@ void BatchNormInferOp::emitElement(ElementContext &Context) {
   Context.setResult(0, (Context.operand(0) - Context.operand(3)) * Scale + Context.operand(2));
 }
 
+FusibleSpace BatchNormInferGradOp::getSpace() {
+  FusibleSpace Space = channelSpace(*this, getX(), getDataFormat());
+  if (Space)
+    Space->reductionsBefore = {0, 1, 1};
+  return Space;
+}
+
+// Of dy * x_hat and dy.
+SmallVector<Reduction> BatchNormInferGradOp::getReductions() { return {{Axis::Column, {Combine::Sum, Combine::Sum}}}; }
+
+void BatchNormInferGradOp::emitTerms(unsigned, ElementContext &Context) {
+  Float Dy = Context.operand(0);
+  Float InvStd = inverseDeviation(Context.operand(4), getEpsilon());
+  Context.addTerm(Dy * ((Context.operand(1) - Context.operand(3)) * InvStd));
+  Context.addTerm(Dy);
+}
+
+void BatchNormInferGradOp::emitFinish(unsigned, ElementContext &Context) {
+  for (unsigned Index = 0; Index < 2; ++Index)
+    Context.setResult(Index + 1, Context.accumulated(Index));
+}
+
+void BatchNormInferGradOp::emitElement(ElementContext &Context) {
+  Context.setResult(0, Context.operand(0) * (Context.operand(2) * inverseDeviation(Context.operand(4), getEpsilon())));
+}
+
 } // namespace mpc

@@ -1,4 +1,5 @@
-// reduce_sum, reduce_mean and reduce_max over leading axes (columns), trailing axes (rows) or all.
+// reduce_sum, reduce_mean and reduce_max over leading axes (columns), trailing axes (rows) or all; reduce_max_grad. The
+// finite check and the sum of squares of a gradient.
 #include "compiler/dialect/fusible_space.h"
 #include "compiler/dialect/inference_support.h"
 
@@ -97,5 +98,75 @@ void ReduceMaxOp::emitElement(ElementContext &Context) {
   if (!axisOf(*this, getAxes()))
     Context.setResult(0, Context.operand(0));
 }
+
+// Elements that equal the maximum are counted in f32, which counts this far.
+static constexpr int64_t CountedInF32 = int64_t(1) << 24;
+
+FusibleSpace ReduceMaxGradOp::getSpace() {
+  auto Reduced = reducedAxes(*this, getX(), getAxes());
+  if (!Reduced)
+    return Reduced.takeError();
+  int64_t Elements = tensorType(getX()).getNumElements();
+  if (Elements > CountedInF32 * tensorType(getY()).getNumElements())
+    return unfit(*this, "more than 2^24 elements share a maximum, and f32 does not count them");
+  Extent Shared = extentOf(Reduced->axis);
+  return OperationSpace{Elements, Reduced->columns, {Shared, Extent::Full, Shared}, {Extent::Full}, {}};
+}
+
+static std::optional<Axis> axisOf(ReduceMaxGradOp Op) {
+  return llvm::cantFail(reducedAxes(Op, Op.getX(), Op.getAxes())).axis;
+}
+
+SmallVector<Reduction> ReduceMaxGradOp::getReductions() {
+  std::optional<Axis> Along = axisOf(*this);
+  return Along ? SmallVector<Reduction>{{*Along, {Combine::Sum}}} : SmallVector<Reduction>{};
+}
+
+// None equals a NaN.
+static codegen::Bool isLargest(ElementContext &Context) { return Context.operand(1) == Context.operand(2); }
+
+void ReduceMaxGradOp::emitTerms(unsigned, ElementContext &Context) {
+  Context.addTerm(Select(isLargest(Context), Float(1.0), Float(0.0)));
+}
+
+void ReduceMaxGradOp::emitFinish(unsigned, ElementContext &Context) { Context.keep(Context.accumulated(0)); }
+
+void ReduceMaxGradOp::emitElement(ElementContext &Context) {
+  Float Dy = Context.operand(0);
+  Float Share = axisOf(*this) ? Dy / Context.kept(0) : Dy;
+  Context.setResult(0, Select(isLargest(Context), Share, Float(0.0)));
+}
+
+//===-- What a training step asks of every gradient --------------------------------------------------------------===//
+
+// Of everything, beside single values.
+static OperationSpace wholeSpace(Operation *Op) {
+  OperationSpace Space;
+  Space.elements = tensorType(Op->getOperand(0)).getNumElements();
+  Space.operands.assign(Op->getNumOperands(), Extent::Single);
+  Space.operands.front() = Extent::Full;
+  Space.results = {Extent::Single};
+  return Space;
+}
+
+static Float unscaled(ElementContext &Context) { return Context.operand(0) * (1.0f / Context.operand(1)); }
+
+FusibleSpace CheckFiniteOp::getSpace() { return wholeSpace(*this); }
+SmallVector<Reduction> CheckFiniteOp::getReductions() { return {{Axis::All, {Combine::Sum}}}; }
+// Zero times a finite number is a zero, times any other NaN, and a sum of zeros is a zero in any order.
+void CheckFiniteOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(unscaled(Context) * 0.0f); }
+void CheckFiniteOp::emitFinish(unsigned, ElementContext &Context) {
+  Context.setResult(0, Context.accumulated(0) == 0.0f);
+}
+void CheckFiniteOp::emitElement(ElementContext &) {}
+
+FusibleSpace SumOfSquaresOp::getSpace() { return wholeSpace(*this); }
+SmallVector<Reduction> SumOfSquaresOp::getReductions() { return {{Axis::All, {Combine::Sum}}}; }
+void SumOfSquaresOp::emitTerms(unsigned, ElementContext &Context) {
+  Float Value = getScale() ? unscaled(Context) : Context.operand(0);
+  Context.addTerm(Value * Value);
+}
+void SumOfSquaresOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(0, Context.accumulated(0)); }
+void SumOfSquaresOp::emitElement(ElementContext &) {}
 
 } // namespace mpc

@@ -28,7 +28,7 @@ static SmallVector<Reduction> maximumThenSum() {
 template <typename Functor> struct SoftmaxEmitter {
   static void emitTerms(unsigned Step, ElementContext &Context) {
     Float X = Context.operand(0);
-    Context.addTerm(Step == 0 ? X : scalar::Exp(X - Context.kept(0)));
+    Context.addTerm(Step == 0 ? X : scalar::ShareExp(X - Context.kept(0)));
   }
   static void emitFinish(unsigned Step, ElementContext &Context) {
     Float Value = Context.accumulated(0);

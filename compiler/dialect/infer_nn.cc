@@ -20,8 +20,10 @@ InferredTypes MatmulOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary
     return inferenceError("matmul of {0}{1} and {2}{3}: the inner extents {4} and {5} differ", typeText(Types[0]),
                           TransposeA ? " (transposed)" : "", typeText(Types[1]), TransposeB ? " (transposed)" : "",
                           InnerA, InnerB);
+  SmallVector<int64_t> Bias{M, N};
   if (Types.size() == 3)
-    MPC_RETURN_IF_ERROR(expectShape("matmul", "a bias", Types[2], {N}));
+    MPC_RETURN_IF_ERROR(expectShape("matmul", "a bias", Types[2],
+                                    Types[2].getRank() == 2 ? ArrayRef(Bias) : ArrayRef(Bias).drop_front()));
   return SmallVector<RankedTensorType>{RankedTensorType::get({M, N}, promotedType({Types[0], Types[1]}))};
 }
 
@@ -97,11 +99,32 @@ static llvm::Expected<SmallVector<int64_t>> poolingShape(StringRef Op, ArrayRef<
   return Result;
 }
 
+// Whether i8 tells the elements of a pooling window apart.
+static bool windowFitsI8(ArrayRef<int64_t> Kernel) { return Kernel[0] * Kernel[1] <= 128; }
+
+// What max_pool2d writes and its gradient reads.
+static LogicalResult verifyWindowIndices(Operation *Op, ArrayRef<int64_t> Kernel, RankedTensorType Indices) {
+  // The verifier of shapes rejects another arity.
+  if (Kernel.size() != 2 || !Indices.getElementType().isInteger(8) || windowFitsI8(Kernel))
+    return success();
+  return Op->emitOpError() << "has indices in " << Indices << ", which hold a position in a window of at most 128 "
+                           << "elements, and a window of " << Kernel[0] << "x" << Kernel[1] << "; use i32";
+}
+
+LogicalResult MaxPool2dOp::verify() {
+  return verifyWindowIndices(*this, getKernelSize(), cast<RankedTensorType>(getIndices().getType()));
+}
+
+LogicalResult MaxPool2dGradOp::verify() {
+  return verifyWindowIndices(*this, getKernelSize(), cast<RankedTensorType>(getIndices().getType()));
+}
+
 InferredTypes MaxPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "max_pool2d", {"x"}));
   MPC_ASSIGN_OR_RETURN(Result, poolingShape("max_pool2d", Types[0].getShape(), toAttributes(Dictionary)));
+  unsigned Bits = windowFitsI8(toAttributes(Dictionary).GetInts("kernel_size")) ? 8 : 32;
   return SmallVector<RankedTensorType>{withShape(Types[0], Result),
-                                       RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 32))};
+                                       RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), Bits))};
 }
 
 InferredTypes AvgPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {

@@ -149,11 +149,16 @@ InferredTypes GlobalNormOp::inferTypes(TypeRange Operands, DictionaryAttr Dictio
   StringRef Name = "global_norm";
   SmallVector<StringRef, 2> Names = {"gradients..."};
   bool Unscales = toAttributes(Dictionary).GetBool("unscale");
+  int64_t Sums = toAttributes(Dictionary).GetInt("sums", 0);
   if (Unscales)
     Names.insert(Names.begin(), "scale");
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name, Names));
   if (Types.size() < Names.size())
     return inferenceError("global_norm expects at least one gradient");
+  int64_t Most = int64_t(Types.size()) - (Unscales ? 1 : 0);
+  if (Sums < 0 || Sums > Most)
+    return inferenceError("global_norm expects sums to count operands: from 0 to {0}, got {1}", Most, Sums);
+  MPC_RETURN_IF_ERROR(expectScalars(Name, ArrayRef(Types).take_back(Sums)));
   if (Unscales) {
     MPC_RETURN_IF_ERROR(expectScalars(Name, {Types[0]}));
     MPC_RETURN_IF_ERROR(expectElement(Name, "scale", Types[0], /*Flag=*/false));
@@ -187,9 +192,25 @@ InferredTypes UnscaleOp::inferTypes(TypeRange Operands, DictionaryAttr) {
 InferredTypes AllFiniteOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "all_finite", {"scale", "loss", "gradients..."}));
   MPC_RETURN_IF_ERROR(expectScalars("all_finite", {Types[0]}));
+  // Flags take the place of gradients.
+  for (RankedTensorType Type : ArrayRef(Types).drop_front(2))
+    if (Type.getElementType().isInteger(1))
+      MPC_RETURN_IF_ERROR(expectScalars("all_finite", {Type}));
   Builder B(Types[0].getContext());
   return SmallVector<RankedTensorType>{RankedTensorType::get({}, B.getI1Type()),
                                        RankedTensorType::get({}, B.getI32Type())};
+}
+
+InferredTypes CheckFiniteOp::inferTypes(TypeRange Operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "check_finite", {"gradient", "scale"}));
+  MPC_RETURN_IF_ERROR(expectScalars("check_finite", {Types[1]}));
+  return SmallVector<RankedTensorType>{RankedTensorType::get({}, IntegerType::get(Types[0].getContext(), 1))};
+}
+
+InferredTypes SumOfSquaresOp::inferTypes(TypeRange Operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "sum_of_squares", {"gradient", "scale?"}));
+  MPC_RETURN_IF_ERROR(expectScalars("sum_of_squares", ArrayRef(Types).drop_front(1)));
+  return SmallVector<RankedTensorType>{RankedTensorType::get({}, Float32Type::get(Types[0].getContext()))};
 }
 
 InferredTypes UpdateLossScaleOp::inferTypes(TypeRange Operands, DictionaryAttr) {

@@ -14,7 +14,7 @@ def Mpc_Dialect : Dialect {
   let cppNamespace = "::mpc";
   let summary = "Neural-network training steps with explicit precision.";
   let description = [{
-    Tensors are builtin `tensor<...>` of f32, f16, bf16, f64 (reference only), i32, i64 and i1, with static shapes.
+    Tensors are builtin `tensor<...>` of f32, f16, bf16, f64 (reference only), i8, i32, i64 and i1, with static shapes.
     Every operation has *storage types*, those of its operands and results, and computes in f32: a low-precision
     operation reads f16 or bf16, computes and accumulates in f32 and rounds once, to nearest even, to its result.
 
@@ -25,6 +25,11 @@ def Mpc_Dialect : Dialect {
     | `mpc.scope` | operations | `#mpc.scope`: Cell path, network, pinned type |
     | `mpc.amp_reason` | operations | why the AMP pass chose the operation's precision |
     | `mpc.backward` | operations | the operation computes a cotangent; its scope is that of the forward operation |
+    | `mpc.recompute` | operations | the call of a Cell with `Recompute()` that traced the operation, an integer |
+    | `mpc.recomputed` | operations | the operation computes again what one of the forward pass has computed |
+    | `mpc.recompute_candidates` | functions | how many values and Cells `mpc-recompute` could give up to fit a budget |
+    | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of their logits as a whole |
+    | `mpc.chain` | operations | the operation adds to what earlier chunks have left; no region joins others with it |
     | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
     | `mpc.role`, `mpc.name` | function arguments and results | what state or data a value is |
   }];
@@ -58,11 +63,13 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
 def Mpc_FloatTensor : StaticShapeTensorOf<[F32, F16, BF16, F64]>;
 def Mpc_F32Tensor : StaticShapeTensorOf<[F32, F64]>;
 def Mpc_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
+def Mpc_WindowIndexTensor : StaticShapeTensorOf<[I8, I32]>;
 def Mpc_I32Tensor : StaticShapeTensorOf<[I32]>;
 def Mpc_I64Tensor : StaticShapeTensorOf<[I64]>;
 def Mpc_BoolTensor : StaticShapeTensorOf<[I1]>;
+def Mpc_GradientOrFlag : StaticShapeTensorOf<[F32, F16, BF16, F64, I1]>;
 def Mpc_NumberTensor : StaticShapeTensorOf<[F32, F16, BF16, F64, I32, I64]>;
-def Mpc_Tensor : StaticShapeTensorOf<[F32, F16, BF16, F64, I32, I64, I1]>;
+def Mpc_Tensor : StaticShapeTensorOf<[F32, F16, BF16, F64, I8, I32, I64, I1]>;
 
 class Mpc_OneOf<list<string> words>
     : ConfinedAttr<StrAttr, [AttrConstraint<

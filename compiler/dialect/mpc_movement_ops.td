@@ -13,9 +13,12 @@ def Mpc_ConcatOp : Mpc_DifferentiableOp<"concat", "Clear"> {
 
 def Mpc_SliceOp : Mpc_DifferentiableOp<"slice", "Clear"> {
   let summary = "The block of `sizes` that begins at `starts`.";
-  let description = "One start and one size an axis; the block lies inside x. The derivative is mpc.pad.";
-  let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes);
-  let results = (outs Mpc_FloatTensor:$y);
+  let description = [{
+    One start and one size an axis; the block lies inside x. Integers (labels) stay of their type. The derivative is
+    mpc.pad.
+  }];
+  let arguments = (ins Mpc_NumberTensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes);
+  let results = (outs Mpc_NumberTensor:$y);
 }
 
 def Mpc_SplitOp : Mpc_DifferentiableOp<"split", "Clear"> {
@@ -67,7 +70,7 @@ def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing]
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ReduceMaxGradOp : Mpc_GradientOp<"reduce_max_grad"> {
+def Mpc_ReduceMaxGradOp : Mpc_GradientOp<"reduce_max_grad", [Mpc_Reducing]> {
   let summary = "Derivative of reduce_max.";
   let description = "Each cotangent is divided evenly among the elements of x that equal the maximum y.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_FloatTensor:$y, DenseI64ArrayAttr:$axes,

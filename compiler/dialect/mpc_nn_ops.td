@@ -9,8 +9,8 @@ include "compiler/dialect/mpc_base.td"
 def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow"> {
   let summary = "Matrix product with optional bias and activation, rounded once.";
   let description = [{
-    y = activation(op(a) op(b) + bias), a: [M, K] ([K, M] if transpose_a), b: [K, N] ([N, K] if transpose_b), bias: [N],
-    y: [M, N]. Accumulates in f32.
+    y = activation(op(a) op(b) + bias), a: [M, K] ([K, M] if transpose_a), b: [K, N] ([N, K] if transpose_b), bias: [N], or
+    [M, N] with an element for each of y, y: [M, N]. Accumulates in f32. y may take the place of a bias of its type.
   }];
   let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b, Optional<Mpc_FloatTensor>:$bias,
                        Mpc_Flag:$transpose_a, Mpc_Flag:$transpose_b, Mpc_Activation:$activation);
@@ -57,21 +57,27 @@ def Mpc_Conv2dGradWeightOp : Mpc_GradientOp<"conv2d_grad_weight"> {
 def Mpc_MaxPool2dOp : Mpc_DifferentiableOp<"max_pool2d", "Clear"> {
   let summary = "Maximum over windows; padding never wins.";
   let description = [{
-    `indices` holds, for each result element, row * W + column of the winning input element (the first in row-major
-    order; a NaN wins). It is saved for the derivative and costs nothing where it is unused.
+    `indices` holds, for each result element, where in its window the winning input element lies: row * kernel width +
+    column, counted from the window's first element, which may lie in the padding. The first in row-major order wins; a
+    NaN wins. Windows of at most 128 elements take i8, which is what tracing gives, or i32; larger ones i32. It is saved
+    for the derivative and costs nothing where it is unused.
   }];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$kernel_size, Mpc_Strides:$strides,
                        Mpc_PadMode:$pad_mode, Mpc_Padding:$padding, Mpc_DataFormat:$data_format);
-  let results = (outs Mpc_FloatTensor:$y, Mpc_I32Tensor:$indices);
+  let results = (outs Mpc_FloatTensor:$y, Mpc_WindowIndexTensor:$indices);
+  let hasVerifier = 1;
 }
 
 def Mpc_MaxPool2dGradOp : Mpc_GradientOp<"max_pool2d_grad"> {
   let summary = "Derivative of max_pool2d: sends each cotangent to the winning element.";
-  let description = "Cotangents that meet in one element are added in f32 and rounded once.";
-  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_I32Tensor:$indices, DenseI64ArrayAttr:$input_shape,
+  let description = [{
+    `indices` are those of max_pool2d. Cotangents that meet in one element are added in f32 and rounded once.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_WindowIndexTensor:$indices, DenseI64ArrayAttr:$input_shape,
                        DenseI64ArrayAttr:$kernel_size, Mpc_Strides:$strides,
                        Mpc_PadMode:$pad_mode, Mpc_Padding:$padding, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dx);
+  let hasVerifier = 1;
 }
 
 def Mpc_AvgPool2dOp : Mpc_DifferentiableOp<"avg_pool2d", "Infer"> {
@@ -130,7 +136,7 @@ def Mpc_BatchNormInferOp : Mpc_DifferentiableOp<"batch_norm_infer", "Norm", [Mpc
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_BatchNormInferGradOp : Mpc_GradientOp<"batch_norm_infer_grad"> {
+def Mpc_BatchNormInferGradOp : Mpc_GradientOp<"batch_norm_infer_grad", [Mpc_Reducing]> {
   let summary = "Derivatives of batch_norm_infer by x, gamma and beta; the statistics are constants.";
   let description = "dx = dy * gamma * inv_std; dgamma = sum dy * x_hat; dbeta = sum dy.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,

@@ -73,10 +73,21 @@ def Mpc_AllFiniteOp : Mpc_Op<"all_finite", "Exempt", [Pure]> {
   let summary = "Whether a loss and all gradients are finite, unscaled in f32.";
   let description = [{
     `first_bad` is the position of the first gradient g with a non-finite g * (1 / scale); -1 if every value is finite;
-    -2 if the gradients are finite and the loss is not.
+    -2 if the gradients are finite and the loss is not. A scalar flag in the place of a gradient is what
+    mpc.check_finite found of it.
   }];
-  let arguments = (ins Mpc_F32Tensor:$scale, Mpc_FloatTensor:$loss, Variadic<Mpc_FloatTensor>:$gradients);
+  let arguments = (ins Mpc_F32Tensor:$scale, Mpc_FloatTensor:$loss, Variadic<Mpc_GradientOrFlag>:$gradients);
   let results = (outs Mpc_BoolTensor:$finite, Mpc_I32Tensor:$first_bad);
+}
+
+def Mpc_CheckFiniteOp : Mpc_Op<"check_finite", "Exempt", [Pure, Mpc_Reducing]> {
+  let summary = "Whether every element of one gradient is finite, unscaled in f32.";
+  let description = [{
+    The part of mpc.all_finite that is one gradient's: of every g * (1 / scale). The fusion pass takes it out of
+    mpc.all_finite where the region that produces the gradient can check it.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$scale);
+  let results = (outs Mpc_BoolTensor:$finite);
 }
 
 def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure]> {
@@ -99,15 +110,25 @@ def Mpc_GlobalNormOp : Mpc_Op<"global_norm", "Exempt", [Pure]> {
   let summary = "sqrt of the sum of squares of every element of every gradient.";
   let description = [{
     Accumulated in f32, in operand order. With `unscale` the first operand is a scale: the norm is that of the gradients
-    times 1 / scale, each rounded to f32.
+    times 1 / scale, each rounded to f32. The last `sums` operands are what mpc.sum_of_squares gave of gradients.
   }];
-  let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs, Mpc_Flag:$unscale);
+  let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs, Mpc_Flag:$unscale, Mpc_Int<"0">:$sums);
   let results = (outs Mpc_F32Tensor:$norm);
   let extraDeclarations = [{
     /// Null without `unscale`.
     ::mlir::Value getScale() { return getUnscale() ? getInputs().front() : ::mlir::Value(); }
-    ::mlir::OperandRange getGradients() { return getInputs().drop_front(getUnscale() ? 1 : 0); }
+    ::mlir::OperandRange getGradients() { return getInputs().drop_front(getUnscale() ? 1 : 0).drop_back(getSums()); }
   }];
+}
+
+def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing]> {
+  let summary = "The sum of squares of every element of one gradient.";
+  let description = [{
+    The part of mpc.global_norm that is one gradient's, accumulated in f32. With `scale` of g * (1 / scale), rounded to
+    f32. The fusion pass takes it out of mpc.global_norm where the region that produces the gradient can sum it.
+  }];
+  let arguments = (ins Mpc_FloatTensor:$gradient, Optional<Mpc_F32Tensor>:$scale);
+  let results = (outs Mpc_F32Tensor:$sum);
 }
 
 def Mpc_ClipByNormOp : Mpc_Op<"clip_by_norm", "Exempt", [Pure, Mpc_Elementwise]> {

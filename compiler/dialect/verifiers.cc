@@ -17,6 +17,10 @@ LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTenso
     if (!Actual || Actual.getShape() != Expected.getShape())
       return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
                                << ", its shape must be " << shapeText(Expected.getShape());
+    Type Element = Actual.getElementType(), Given = Expected.getElementType();
+    if (isa<SliceOp>(Op) && Element != Given && (isa<IntegerType>(Element) || isa<IntegerType>(Given)))
+      return Op->emitOpError() << "gives " << Result.getType() << " from elements of " << Given
+                               << "; integers stay of their type, mpc.cast changes it";
     if (isTooLarge(Actual.getShape()))
       return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
                                << ", which is too large: a tensor has at most 2^47 elements";

@@ -46,7 +46,9 @@ Cotangents MatmulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> 
     Result[1] =
         TransposeB ? Product(getB(), Dz, true, getA(), TransposeA) : Product(getB(), getA(), !TransposeA, Dz, false);
   if (getBias() && Needed[2])
-    Result[2] = biasCotangent(Builder, getLoc(), Dz, /*ChannelAxis=*/1, getBias());
+    Result[2] = tensorTypeOf(getBias()).getRank() == 2
+                    ? castTo(Builder, getLoc(), Dz, tensorTypeOf(getBias()).getElementType())
+                    : biasCotangent(Builder, getLoc(), Dz, /*ChannelAxis=*/1, getBias());
   return Result;
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/lowering/lowering.h"
 
+#include "compiler/codegen/region_plan.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/lowering/region_instruction.h"
@@ -152,6 +153,14 @@ private:
     return absl::OkStatus();
   }
 
+  // Generated code would do without a kernel.
+  static std::string whyNoRegion(Operation *Op) {
+    if (!isa<FusibleOpInterface>(Op))
+      return "";
+    auto Plan = codegen::RegionPlan::of(ArrayRef(Op));
+    return Plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(Plan.takeError()));
+  }
+
   absl::Status addInstruction(Operation *Op) {
     if (auto Fusion = dyn_cast<FusionOp>(Op))
       return addRegion(Fusion);
@@ -169,7 +178,7 @@ private:
     if (!Plan.ok())
       return absl::Status(Plan.status().code(),
                           absl::StrCat(Instruction.scope, Instruction.scope.empty() ? "" : ": ", "mpc.",
-                                       Instruction.kernel, ": ", Plan.status().message()));
+                                       Instruction.kernel, ": ", Plan.status().message(), whyNoRegion(Op)));
     Instruction.workspace_bytes = Plan->workspace_bytes;
     if (!Plan->choice.first.empty() && !llvm::is_contained(Result.choices, Plan->choice))
       addChoice(*Plan);

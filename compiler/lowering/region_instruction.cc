@@ -1,6 +1,7 @@
 #include "compiler/lowering/region_instruction.h"
 
 #include "runtime/generated_call.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -30,6 +31,15 @@ static std::string scopeOf(FusionOp Fusion) {
   return "";
 }
 
+// "relu_grad, batch_norm_train_grad": each operation but reshapes, in order.
+static std::string operationsOf(FusionOp Fusion) {
+  SmallVector<StringRef> Names;
+  for (Operation &Op : Fusion.getBody().front().without_terminator())
+    if (!isa<ReshapeOp>(Op))
+      Names.push_back(Op.getName().stripDialect());
+  return llvm::join(Names, ", ");
+}
+
 runtime::Instruction regionInstruction(FusionOp Fusion, const codegen::GeneratedCall &Call,
                                        const std::vector<RegionAlias> &Aliases) {
   std::vector<std::int64_t> Blocks, Threads, SharedBytes, Pairs;
@@ -50,6 +60,7 @@ runtime::Instruction regionInstruction(FusionOp Fusion, const codegen::Generated
   Result.attributes.Set(runtime::kThreadsAttribute, std::move(Threads));
   Result.attributes.Set(runtime::kSharedBytesAttribute, std::move(SharedBytes));
   Result.attributes.Set(runtime::kWorkAttribute, workOf(Fusion));
+  Result.attributes.Set(runtime::kOperationsAttribute, operationsOf(Fusion));
   if (!Pairs.empty())
     Result.attributes.Set(runtime::kAliasesAttribute, std::move(Pairs));
   return Result;

@@ -2,7 +2,6 @@
 // are rounded to the type of value before their product.
 #include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/cpu/softmax_rows.h"
 
 namespace mpc::cpu {
 namespace {
@@ -27,9 +26,16 @@ struct Scratch {
   }
 };
 
+float LargestOf(const float* scores, std::int64_t count) {
+  float largest = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t s = 0; s < count; ++s) largest = scores[s] > largest ? scores[s] : largest;
+  return largest;
+}
+
 // exp(scores) over their sum in place, and its logarithm. A row of -inf gives zeros and -inf.
 float Normalize(float* scores, std::int64_t count) {
-  const float largest = RowMaximum({DType::kF32, scores}, 0, count);
+  const float largest = LargestOf(scores, count);
   const float shift = largest == -std::numeric_limits<float>::infinity() ? 0.0f : largest;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)

@@ -31,7 +31,7 @@ struct MeanTile {
   }
 
   template <typename Length, typename Stride>
-  void Add(std::int64_t position, Length length, const float* values, Stride stride, std::int64_t, std::int64_t) {
+  void Add(std::int64_t position, Length length, const float* values, Stride stride, std::int64_t) {
     float* target = sums + position;
 #pragma omp simd
     for (std::int64_t i = 0; i < length; ++i) target[i] += values[i * stride];

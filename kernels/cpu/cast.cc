@@ -1,5 +1,5 @@
-// cast between every pair of f32, f16, bf16, i32, i64 and i1. Floating to floating goes through f32 blocks (exact or
-// one rounding to nearest even). Floating to integer truncates towards zero and saturates, NaN gives 0; integers to
+// cast between every pair of f32, f16, bf16, i8, i32, i64 and i1. Floating to floating goes through f32 blocks (exact
+// or one rounding to nearest even). Floating to integer truncates towards zero and saturates, NaN gives 0; integers to
 // smaller integers keep the low bits; anything to i1 asks whether it differs from 0.
 #include "kernels/scalar/cast.h"
 
@@ -78,6 +78,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCastTo(const KernelSpec& spec) {
       return CreateElementCast<To, std::int64_t>(spec);
     case DType::kBool:
       return CreateElementCast<To, Bool>(spec);
+    case DType::kI8:
+      return CreateElementCast<To, std::int8_t>(spec);
     case DType::kF64:
       break;
   }
@@ -100,6 +102,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec) {
       return CreateCastTo<std::int64_t>(spec);
     case DType::kBool:
       return CreateCastTo<Bool>(spec);
+    case DType::kI8:
+      return CreateCastTo<std::int8_t>(spec);
     case DType::kF64:
       break;
   }

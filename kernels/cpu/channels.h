@@ -1,14 +1,11 @@
-// A tensor seen as elements of channels, for batch normalisation: [N, C] and NHWC are matrices with a channel a column,
-// NCHW has planes of one channel. Both are visited in *runs*, contiguous elements with a parameter value an element, so
-// that one loop body serves both.
+// A tensor seen as elements of channels: [N, C] is a matrix with a channel a column, NCHW has planes of one channel.
+// Both are visited in *runs*, contiguous elements with a parameter value an element, so that one loop body serves both.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <string>
 
 #include "kernels/cpu/column_sums.h"
-#include "kernels/window.h"
 
 namespace mpc::cpu {
 
@@ -21,23 +18,14 @@ class ChannelView {
     alignas(64) float values[kRun];
   };
 
-  ChannelView(const Shape& shape, const std::string& data_format) {
-    if (shape.size() == 4) {
-      const ImageAxes axes = AxesOf(data_format);
-      channels_ = shape[static_cast<std::size_t>(axes.channel)];
-      batch_ = shape[static_cast<std::size_t>(axes.batch)];
-      plane_ = shape[static_cast<std::size_t>(axes.height)] * shape[static_cast<std::size_t>(axes.width)];
-      by_plane_ = data_format != "NHWC" && plane_ > 1;
-    } else {
-      batch_ = shape[0];
-      channels_ = shape.back();
-    }
-    tiling_ = ColumnTiling::For(batch_ * plane_, channels_);
-  }
+  /// Of [batch, channels, plane] elements.
+  ChannelView(std::int64_t batch, std::int64_t channels, std::int64_t plane)
+      : batch_(batch),
+        channels_(channels),
+        plane_(plane),
+        by_plane_(plane > 1),
+        tiling_(ColumnTiling::For(batch * plane, channels)) {}
 
-  std::int64_t channels() const { return channels_; }
-  /// Elements of one channel.
-  std::int64_t count() const { return batch_ * plane_; }
   std::size_t partial_count(int sums) const { return by_plane_ ? 0 : tiling_.partial_count(sums); }
 
   /// The parameter of each element of the runs of the task that begins at `channel`.
@@ -87,8 +75,8 @@ class ChannelView {
     }
   }
 
-  std::int64_t batch_ = 1, channels_ = 1, plane_ = 1;
-  bool by_plane_ = false;
+  std::int64_t batch_, channels_, plane_;
+  bool by_plane_;
   ColumnTiling tiling_;
 };
 

@@ -11,11 +11,12 @@
 
 namespace mpc::cpu {
 
-/// The operands of a kernel from `first_operand` on, laid end to end in blocks of a few thousand elements.
+/// The operands of a kernel from `first_operand` on, before `end_operand`, laid end to end in blocks of a few thousand
+/// elements.
 class GradientBlocks {
  public:
-  GradientBlocks(const KernelSpec& spec, std::size_t first_operand) : blocks_(4 * kBlock) {
-    for (std::size_t i = first_operand; i < spec.inputs.size(); ++i) {
+  GradientBlocks(const KernelSpec& spec, std::size_t first_operand, std::size_t end_operand) : blocks_(4 * kBlock) {
+    for (std::size_t i = first_operand; i < end_operand; ++i) {
       dtypes_.push_back(spec.inputs[i].dtype);
       blocks_.Add(spec.inputs[i].num_elements());
     }

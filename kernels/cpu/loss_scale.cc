@@ -1,4 +1,5 @@
-// all_finite over gradients of any floating storage type, and the loss-scale state machine of update_loss_scale.
+// all_finite over gradients of any floating storage type, check_finite of one, and the loss-scale state machine of
+// update_loss_scale.
 #include "kernels/scalar/loss_scale.h"
 
 #include <algorithm>
@@ -36,12 +37,19 @@ bool ExponentsAreFinite(const void* gradient, std::int64_t offset, std::int64_t 
   return bad == 0;
 }
 
-// The position of the block's gradient if it holds a value whose product with `inverse` is not finite, else `none`.
-std::int32_t FirstBad(const GradientBlocks& blocks, std::int64_t block, const void* const* gradients, float inverse,
-                      std::int32_t none) {
+constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::max();
+
+// The position of the block's gradient if it holds a value whose product with `inverse` is not finite, or is the flag
+// that says so, else kNone.
+std::int32_t FirstBadOfBlock(const GradientBlocks& blocks, std::int64_t block, const void* const* gradients,
+                             float inverse) {
   const TensorBlocks::Block part = blocks.At(block);
   const DType dtype = blocks.dtype(part.tensor);
   bool finite = true;
+  if (dtype == DType::kBool) {
+    finite = *static_cast<const std::uint8_t*>(gradients[part.tensor]) != 0;
+    return finite ? kNone : static_cast<std::int32_t>(part.tensor);
+  }
   // A factor of at most 1 makes nothing infinite, so that a low gradient need not be widened to be judged.
   if (dtype != DType::kF32 && std::abs(inverse) <= 1.0f) {
     const std::uint16_t exponent = dtype == DType::kF16 ? 0x7c00 : 0x7f80;
@@ -52,23 +60,27 @@ std::int32_t FirstBad(const GradientBlocks& blocks, std::int64_t block, const vo
       return finite;
     });
   }
-  return finite ? none : static_cast<std::int32_t>(part.tensor);
+  return finite ? kNone : static_cast<std::int32_t>(part.tensor);
+}
+
+// The first of the gradients that is not finite, else kNone.
+std::int32_t FirstBad(const GradientBlocks& blocks, const void* const* gradients, float inverse) {
+  const std::int64_t count = blocks.count();
+  const int threads = blocks.total() < kSerialWork ? 1 : NumThreads();
+  std::int32_t first_bad = kNone;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first_bad) if (threads > 1)
+  for (std::int64_t block = 0; block < count; ++block) {
+    first_bad = std::min(first_bad, FirstBadOfBlock(blocks, block, gradients, inverse));
+  }
+  return first_bad;
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) {
-  return MakeKernel([blocks = GradientBlocks(spec, 2), loss_type = spec.inputs[1].dtype,
+  return MakeKernel([blocks = GradientBlocks(spec, 2, spec.inputs.size()), loss_type = spec.inputs[1].dtype,
                      loss_count = spec.inputs[1].num_elements(),
                      used = std::array<bool, 2>{spec.uses(0), spec.uses(1)}](const KernelOperands& operands) {
     const float inverse = 1.0f / *static_cast<const float*>(operands.inputs[0]);
-    const void* const* gradients = operands.inputs + 2;
-    constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::max();
-    const std::int64_t count = blocks.count();
-    const int threads = blocks.total() < kSerialWork ? 1 : NumThreads();
-    std::int32_t first_bad = kNone;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first_bad) if (threads > 1)
-    for (std::int64_t block = 0; block < count; ++block) {
-      first_bad = std::min(first_bad, FirstBad(blocks, block, gradients, inverse, kNone));
-    }
+    std::int32_t first_bad = FirstBad(blocks, operands.inputs + 2, inverse);
     if (first_bad == kNone) {
       const Source loss{loss_type, operands.inputs[1]};
       first_bad = -1;
@@ -78,6 +90,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) 
     }
     if (used[0]) *static_cast<std::uint8_t*>(operands.outputs[0]) = first_bad == -1;
     if (used[1]) *static_cast<std::int32_t*>(operands.outputs[1]) = first_bad;
+  });
+}
+
+// Operands gradient and scale.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateCheckFinite(const KernelSpec& spec) {
+  return MakeKernel([blocks = GradientBlocks(spec, 0, 1)](const KernelOperands& operands) {
+    const float inverse = 1.0f / *static_cast<const float*>(operands.inputs[1]);
+    *static_cast<std::uint8_t*>(operands.outputs[0]) = FirstBad(blocks, operands.inputs, inverse) == kNone;
   });
 }
 
@@ -103,6 +123,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateUpdateLossScale(const KernelSpec& 
 
 void RegisterLossScale(Registry& registry) {
   registry.Add("all_finite", CreateAllFinite);
+  registry.Add("check_finite", CreateCheckFinite);
   registry.Add("update_loss_scale", CreateUpdateLossScale, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}});
 }
 

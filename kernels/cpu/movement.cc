@@ -1,4 +1,5 @@
-// concat, slice, split and pad: boxes of elements move between tensors of any floating storage type.
+// concat, slice, split and pad: boxes of elements move between tensors of any floating storage type; slice takes
+// integers, too.
 #include <algorithm>
 #include <vector>
 
@@ -77,12 +78,13 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSplit(const KernelSpec& spec) {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSlice(const KernelSpec& spec) {
+  const DType x_type = spec.inputs[0].dtype, y_type = spec.outputs[0].dtype;
+  if (x_type != y_type && !(IsFloating(x_type) && IsFloating(y_type))) return UnsupportedTypes(spec);
   const Shape& y = spec.outputs[0].shape;
   const Box box = MakeBox(y, spec.inputs[0].shape, spec.attributes.GetInts("starts"), y, Zeros(y));
-  return MakeKernel(
-      [box, x_type = spec.inputs[0].dtype, y_type = spec.outputs[0].dtype](const KernelOperands& operands) {
-        Move(box, x_type, operands.inputs[0], y_type, operands.outputs[0]);
-      });
+  return MakeKernel([box, x_type, y_type](const KernelOperands& operands) {
+    Move(box, x_type, operands.inputs[0], y_type, operands.outputs[0]);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreatePad(const KernelSpec& spec) {

@@ -31,8 +31,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePrelu(const KernelSpec& spec) {
 // The tensor as a matrix with one slope a column, or as planes of one slope.
 ChannelView ViewOf(const KernelSpec& spec, const Shape& x, std::int64_t slopes) {
   const std::int64_t count = NumElements(x);
-  if (slopes == 1 || ChannelsLast(spec, x)) return ChannelView({count / slopes, slopes}, "NCHW");
-  return ChannelView({x[0], slopes, count / x[0] / slopes, 1}, "NCHW");
+  if (slopes == 1 || ChannelsLast(spec, x)) return ChannelView(count / slopes, slopes, 1);
+  return ChannelView(x[0], slopes, count / x[0] / slopes);
 }
 
 // Operands dy, x and alpha.

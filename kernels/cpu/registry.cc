@@ -28,9 +28,6 @@ Registry BuildRegistry() {
   RegisterMaxPool(registry);
   RegisterAvgPool(registry);
   RegisterBatchNorm(registry);
-  RegisterBatchNormGrad(registry);
-  RegisterSoftmax(registry);
-  RegisterLosses(registry);
   RegisterLossScale(registry);
   RegisterOptimizers(registry);
   RegisterAccumulation(registry);
@@ -40,7 +37,6 @@ Registry BuildRegistry() {
   RegisterAttention(registry);
   RegisterAttentionGrad(registry);
   RegisterRecurrent(registry);
-  RegisterLayerNorm(registry);
   RegisterGroupNorm(registry);
   RegisterConvTranspose2d(registry);
   RegisterBatchMatmul(registry);

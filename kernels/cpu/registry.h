@@ -45,8 +45,10 @@ class Registry {
     entry.factory = factory;
     entry.aliases = std::move(aliases);
   }
-  void Add(std::string_view name, const Implementations& implementations) {
-    entries_[name].implementations = implementations;
+  void Add(std::string_view name, const Implementations& implementations, std::vector<AliasRule> aliases = {}) {
+    Entry& entry = entries_[name];
+    entry.implementations = implementations;
+    entry.aliases = std::move(aliases);
   }
   void AddGroup(std::string_view name, GroupFactory factory) { entries_[name].group = factory; }
   const std::map<std::string_view, Entry>& entries() const { return entries_; }
@@ -70,9 +72,6 @@ void RegisterMaxPool(Registry& registry);
 void RegisterActivation(Registry& registry);
 void RegisterAvgPool(Registry& registry);
 void RegisterBatchNorm(Registry& registry);
-void RegisterBatchNormGrad(Registry& registry);
-void RegisterSoftmax(Registry& registry);
-void RegisterLosses(Registry& registry);
 void RegisterLossScale(Registry& registry);
 void RegisterOptimizers(Registry& registry);
 void RegisterAccumulation(Registry& registry);
@@ -82,7 +81,6 @@ void RegisterTensorStatistics(Registry& registry);
 void RegisterAttention(Registry& registry);
 void RegisterAttentionGrad(Registry& registry);
 void RegisterRecurrent(Registry& registry);
-void RegisterLayerNorm(Registry& registry);
 void RegisterGroupNorm(Registry& registry);
 void RegisterConvTranspose2d(Registry& registry);
 void RegisterBatchMatmul(Registry& registry);  ///< onednn_batch_matmul.cc

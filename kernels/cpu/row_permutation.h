@@ -9,9 +9,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/cpu/channel_planes.h"
-
 namespace mpc::cpu {
+
+inline bool HasAvx512() { return __builtin_cpu_supports("avx512f") != 0; }
+
+/// Floats of a vector.
+inline constexpr std::int64_t kLanes = 16;
 
 /// target[i] = source[from[i]], where neighbours in the target come from near each other in the source.
 class RowPermutation {

@@ -93,10 +93,21 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSplit(const KernelSpec& spec, cons
   });
 }
 
+/// Integers move as bits: each as elements of 16 bits along an axis of their own.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSlice(const KernelSpec& spec, const KernelContext&) {
-  const Shape& y = spec.outputs[0].shape;
-  const Box box = MakeBox(y, spec.inputs[0].shape, spec.attributes.GetInts("starts"), y, Shape(y.size(), 0));
-  const absl::StatusOr<BoxMove> move = PlanBox(spec, box, spec.inputs[0].dtype, spec.outputs[0].dtype);
+  DType x_type = spec.inputs[0].dtype, y_type = spec.outputs[0].dtype;
+  Shape x = spec.inputs[0].shape, y = spec.outputs[0].shape;
+  std::vector<std::int64_t> starts = spec.attributes.GetInts("starts");
+  if (!IsFloating(x_type) || !IsFloating(y_type)) {
+    if (x_type != y_type || ElementSize(x_type) < ElementSize(DType::kF16)) return UnsupportedTypes(spec);
+    const auto parts = static_cast<std::int64_t>(ElementSize(x_type) / ElementSize(DType::kF16));
+    x.push_back(parts);
+    y.push_back(parts);
+    starts.push_back(0);
+    x_type = y_type = DType::kF16;
+  }
+  const Box box = MakeBox(y, x, starts, y, Shape(y.size(), 0));
+  const absl::StatusOr<BoxMove> move = PlanBox(spec, box, x_type, y_type);
   if (!move.ok()) return move.status();
   return MakeKernel([move = *move](const KernelOperands& operands, LaunchQueue& queue) {
     BoxMove bound = move;

@@ -1,9 +1,11 @@
-// What stands between gradients and their optimizer: all_finite, global_norm, clip_by_norm; and tensor_statistics.
+// What stands between gradients and their optimizer: all_finite, global_norm, their parts for one gradient
+// (check_finite, sum_of_squares), clip_by_norm; and tensor_statistics.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "kernels/cuda/block_reduce.h"
@@ -29,16 +31,16 @@ struct SmallestOp {
   __device__ static Value Combine(Value a, Value b) { return b < a ? b : a; }
 };
 
-/// A gradient, in sixteen bytes: a launch takes 191.
+/// A gradient, or what is known of one, in sixteen bytes: a launch takes 191.
 struct Gradient {
   const void* data;
-  std::uint64_t count : 40, dtype : 4, position : 20;
+  std::uint64_t count : 40, dtype : 4, is_sum : 1, position : 19;  ///< is_sum: its sum of squares
 
   __device__ Source source() const { return {data, static_cast<DType>(dtype)}; }
 };
 
 /// Whether g / scale is finite for every g of a block: leaves the position of the gradient if not, else
-/// SmallestOp::Identity().
+/// SmallestOp::Identity(). Booleans say it of their gradient.
 struct FiniteBody {
   using Segment = Gradient;
   const float* scale;
@@ -48,11 +50,15 @@ struct FiniteBody {
     const Source g = gradient.source();
     const float inverse = 1.0f / *scale;
     int bad = 0;
-    ForEachInShare(share, gradient.count, [&](auto width, std::int64_t index) {
-      float values[width()];
-      LoadElements(g, index, values);
-      for (float value : values) bad |= IsFinite(value * inverse) ? 0 : 1;
-    });
+    if (g.dtype == DType::kBool) {
+      bad = *static_cast<const std::uint8_t*>(g.data) == 0 ? 1 : 0;
+    } else {
+      ForEachInShare(share, gradient.count, [&](auto width, std::int64_t index) {
+        float values[width()];
+        LoadElements(g, index, values);
+        for (float value : values) bad |= IsFinite(value * inverse) ? 0 : 1;
+      });
+    }
     bad = __syncthreads_or(bad);
     if (threadIdx.x != 0) return;
     of_block[share.first_block + share.block] =
@@ -60,7 +66,7 @@ struct FiniteBody {
   }
 };
 
-/// Leaves the sum of squares of g / scale of a block; of g where there is no scale.
+/// Leaves the sum of squares of g / scale of a block; of g where there is no scale. A sum is left as it is.
 struct SquaresBody {
   using Segment = Gradient;
   const float* scale;
@@ -68,6 +74,10 @@ struct SquaresBody {
 
   __device__ void operator()(const Gradient& gradient, const SegmentShare& share) const {
     const Source g = gradient.source();
+    if (gradient.is_sum != 0) {
+      if (threadIdx.x == 0) of_block[share.first_block] = g.Load(0);
+      return;
+    }
     const float factor = scale == nullptr ? 1.0f : 1.0f / *scale;
     float sum = 0;
     ForEachInShare(share, gradient.count, [&](auto width, std::int64_t index) {
@@ -86,7 +96,8 @@ struct SquaresBody {
 /// The gradients of an operation, shared out over blocks. Empty ones have none.
 class Gradients {
  public:
-  explicit Gradients(absl::Span<const TensorSpec> specs) {
+  /// The last `sums` are sums of squares.
+  explicit Gradients(absl::Span<const TensorSpec> specs, std::size_t sums = 0) {
     std::int64_t elements = 0;
     for (const TensorSpec& spec : specs) elements += spec.num_elements();
     const SegmentPlan plan = SegmentPlan::For(elements);
@@ -98,6 +109,7 @@ class Gradients {
       Gradient& gradient = launch.table.segments[launch.table.count];
       gradient.count = static_cast<std::uint64_t>(count);
       gradient.dtype = static_cast<std::uint64_t>(specs[i].dtype);
+      gradient.is_sum = i + sums >= specs.size() ? 1 : 0;
       gradient.position = i;
       launch.blocks += plan.BlocksOf(count);
       blocks_ += plan.BlocksOf(count);
@@ -149,6 +161,17 @@ __global__ void __launch_bounds__(kFinishThreads)
   if (first_bad != nullptr) *first_bad = smallest;
 }
 
+/// One block: whether none was bad.
+__global__ void __launch_bounds__(kFinishThreads)
+    CheckFiniteKernel(const std::int32_t* of_block, std::int64_t blocks, std::uint8_t* finite) {
+  int bad = 0;
+  for (std::int64_t i = threadIdx.x; i < blocks; i += kFinishThreads) {
+    bad |= of_block[i] == SmallestOp::Identity() ? 0 : 1;
+  }
+  bad = __syncthreads_or(bad);
+  if (threadIdx.x == 0) *finite = bad == 0 ? 1 : 0;
+}
+
 LaunchShape OneBlock() {
   LaunchShape shape;
   shape.threads = kFinishThreads;
@@ -175,31 +198,68 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec, 
       workspace);
 }
 
+// Operands gradient and scale.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateCheckFinite(const KernelSpec& spec, const KernelContext&) {
+  const Gradients gradient(absl::MakeSpan(spec.inputs).first(1));
+  const std::size_t workspace = static_cast<std::size_t>(gradient.blocks()) * sizeof(std::int32_t);
+  return MakeKernel(
+      [gradient](const KernelOperands& operands, LaunchQueue& queue) {
+        auto* of_block = static_cast<std::int32_t*>(operands.workspace);
+        const auto* scale = static_cast<const float*>(operands.inputs[1]);
+        const absl::Status status = gradient.Run(queue, operands.inputs, of_block, [&](std::int32_t* results) {
+          return FiniteBody{scale, results};
+        });
+        if (!status.ok()) return status;
+        return launch(queue, &CheckFiniteKernel, OneBlock(), of_block, gradient.blocks(),
+                      static_cast<std::uint8_t*>(operands.outputs[0]));
+      },
+      workspace);
+}
+
+/// One block: the sum of squares, or its root.
 __global__ void __launch_bounds__(kFinishThreads)
-    GlobalNormKernel(const float* of_block, std::int64_t blocks, float* norm) {
+    SumSquaresKernel(const float* of_block, std::int64_t blocks, bool root, float* result) {
   float sum = 0;
   for (std::int64_t i = threadIdx.x; i < blocks; i += kFinishThreads) sum += of_block[i];
   sum = BlockReduce<SumOp<float>, kFinishThreads>(sum);
-  if (threadIdx.x == 0) *norm = std::sqrt(sum);
+  if (threadIdx.x == 0) *result = root ? std::sqrt(sum) : sum;
 }
+
+/// Of the gradients among the operands, from `first` on; the operand `scale` divides them, which may be none.
+struct SquaresOf {
+  Gradients gradients;
+  std::size_t first;
+  std::optional<std::size_t> scale;
+  bool root;
+
+  std::size_t workspace_bytes() const { return static_cast<std::size_t>(gradients.blocks()) * sizeof(float); }
+
+  absl::Status operator()(const KernelOperands& operands, LaunchQueue& queue) const {
+    auto* of_block = static_cast<float*>(operands.workspace);
+    const auto* divisor = scale.has_value() ? static_cast<const float*>(operands.inputs[*scale]) : nullptr;
+    const absl::Status status = gradients.Run(queue, operands.inputs + first, of_block, [divisor](float* results) {
+      return SquaresBody{divisor, results};
+    });
+    if (!status.ok()) return status;
+    return launch(queue, &SumSquaresKernel, OneBlock(), of_block, gradients.blocks(), root,
+                  static_cast<float*>(operands.outputs[0]));
+  }
+};
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec, const KernelContext&) {
   const bool unscales = spec.attributes.GetBool("unscale");
   const std::size_t first = unscales ? 1 : 0;
-  const Gradients gradients(absl::MakeSpan(spec.inputs).subspan(first));
-  const std::size_t workspace = static_cast<std::size_t>(gradients.blocks()) * sizeof(float);
-  return MakeKernel(
-      [gradients, unscales, first](const KernelOperands& operands, LaunchQueue& queue) {
-        auto* of_block = static_cast<float*>(operands.workspace);
-        const auto* scale = unscales ? static_cast<const float*>(operands.inputs[0]) : nullptr;
-        const absl::Status status = gradients.Run(queue, operands.inputs + first, of_block, [scale](float* results) {
-          return SquaresBody{scale, results};
-        });
-        if (!status.ok()) return status;
-        return launch(queue, &GlobalNormKernel, OneBlock(), of_block, gradients.blocks(),
-                      static_cast<float*>(operands.outputs[0]));
-      },
-      workspace);
+  const auto sums = static_cast<std::size_t>(spec.attributes.GetInt("sums", 0));
+  const SquaresOf squares{Gradients(absl::MakeSpan(spec.inputs).subspan(first), sums), first,
+                          unscales ? std::optional<std::size_t>(0) : std::nullopt, /*root=*/true};
+  return MakeKernel(squares, squares.workspace_bytes());
+}
+
+// Operands gradient and, where it is scaled, scale.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateSumOfSquares(const KernelSpec& spec, const KernelContext&) {
+  const SquaresOf squares{Gradients(absl::MakeSpan(spec.inputs).first(1)), /*first=*/0,
+                          spec.inputs.size() > 1 ? std::optional<std::size_t>(1) : std::nullopt, /*root=*/false};
+  return MakeKernel(squares, squares.workspace_bytes());
 }
 
 /// The norm lies in device memory.
@@ -277,7 +337,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateTensorStatistics(const KernelSpec&
 
 void RegisterFinite(Registry& registry) {
   registry.Add("all_finite", CreateAllFinite);
+  registry.Add("check_finite", CreateCheckFinite);
   registry.Add("global_norm", CreateGlobalNorm);
+  registry.Add("sum_of_squares", CreateSumOfSquares);
   registry.Add("clip_by_norm", CreateClipByNorm, {{0, 0}});
   registry.Add("tensor_statistics", CreateTensorStatistics);
 }

@@ -6,21 +6,24 @@
 namespace mpc::cuda {
 namespace {
 
-/// y[batch, row, column] = activation(sum + bias[column]), rounded once.
+/// y[batch, row, column] = activation(sum + bias[column]), or of sum + bias[row, column], rounded once.
 struct MatrixResult {
   Sink y;
-  Source bias;  ///< null data: none
+  Source bias;      ///< null data: none
+  bool whole_bias;  ///< an element for each of y
   Activation activation;
   std::int64_t rows, columns;
 
   __device__ void Store(std::int64_t batch, std::int64_t row, std::int64_t column, const float (&sums)[4],
                         int count) const {
+    const std::int64_t position = (batch * rows + row) * columns + column;
+    const std::int64_t first_bias = whole_bias ? position : column;
     float values[4];
     for (int i = 0; i < 4; ++i) {
       const bool biased = bias.data != nullptr && i < count;
-      values[i] = scalar::Activate(activation, biased ? sums[i] + bias.Load(column + i) : sums[i]);
+      values[i] = scalar::Activate(activation, biased ? sums[i] + bias.Load(first_bias + i) : sums[i]);
     }
-    StoreSome(y, (batch * rows + row) * columns + column, count, columns % 4 == 0, values);
+    StoreSome(y, position, count, columns % 4 == 0, values);
   }
 };
 
@@ -51,7 +54,7 @@ MatrixProduct ProductOf(const KernelSpec& spec, const KernelContext& context) {
   return {PlanProduct(context.target, context.workspace_cap, batch, rows, columns, depth),
           Matrix::Of(spec.inputs[0].dtype, rows, depth, !transpose_a),
           Matrix::Of(spec.inputs[1].dtype, columns, depth, transpose_b),
-          {{nullptr, spec.outputs[0].dtype}, {nullptr, DType::kF32}, Activation::kNone, rows, columns}};
+          {{nullptr, spec.outputs[0].dtype}, {nullptr, DType::kF32}, false, Activation::kNone, rows, columns}};
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelContext& context) {
@@ -60,7 +63,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, con
   MatrixProduct product = ProductOf(spec, context);
   const bool has_bias = spec.inputs.size() > 2;
   product.result.activation = *activation;
-  if (has_bias) product.result.bias.dtype = spec.inputs[2].dtype;
+  if (has_bias) {
+    product.result.bias.dtype = spec.inputs[2].dtype;
+    product.result.whole_bias = spec.inputs[2].shape.size() == 2;
+  }
   return MakeKernel([product, has_bias](const KernelOperands& operands,
                                         LaunchQueue& queue) { return product(operands, queue, has_bias); },
                     product.plan.workspace_bytes());
@@ -76,7 +82,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchMatmul(const KernelSpec& spec
 }  // namespace
 
 void RegisterMatmul(Registry& registry) {
-  registry.Add("matmul", CreateMatmul);
+  registry.Add("matmul", CreateMatmul, {{0, 2}});
   registry.Add("batch_matmul", CreateBatchMatmul);
 }
 

@@ -66,7 +66,7 @@ void RegisterLosses(Registry& registry);     ///< losses.cu
 void RegisterBatchNorm(Registry& registry);  ///< batch_norm.cu
 void RegisterLayerNorm(Registry& registry);  ///< layer_norm.cu
 void RegisterGroupNorm(Registry& registry);  ///< group_norm.cu
-void RegisterFinite(Registry& registry);     ///< finite.cu: all_finite, global_norm, clip_by_norm, tensor_statistics
+void RegisterFinite(Registry& registry);     ///< finite.cu: finite checks, norms, clip_by_norm, tensor_statistics
 // Windows, gathers, products.
 void RegisterPooling(Registry& registry);      ///< pooling.cu
 void RegisterGather(Registry& registry);       ///< gather.cu

@@ -227,6 +227,8 @@ struct AnySink {
       static_cast<std::uint8_t*>(data)[index] = value != 0;
     } else if (dtype == DType::kI32) {
       static_cast<std::int32_t*>(data)[index] = static_cast<std::int32_t>(value);
+    } else if (dtype == DType::kI8) {
+      static_cast<std::int8_t*>(data)[index] = static_cast<std::int8_t>(value);
     } else if (dtype == DType::kI64) {
       static_cast<std::int64_t*>(data)[index] = value;
     } else {
@@ -239,6 +241,8 @@ struct AnySink {
       static_cast<std::uint8_t*>(data)[index] = value != 0.0f;
     } else if (dtype == DType::kI32) {
       static_cast<std::int32_t*>(data)[index] = scalar::Saturate<std::int32_t>(value);
+    } else if (dtype == DType::kI8) {
+      static_cast<std::int8_t*>(data)[index] = scalar::Saturate<std::int8_t>(value);
     } else {
       static_cast<std::int64_t*>(data)[index] = scalar::Saturate<std::int64_t>(value);
     }
@@ -255,6 +259,8 @@ __global__ void __launch_bounds__(kMapThreads) CastKernel(const void* x, DType t
       y.Store(i, static_cast<std::int64_t>(static_cast<const std::uint8_t*>(x)[i] != 0));
     } else if (type == DType::kI32) {
       y.Store(i, static_cast<std::int64_t>(static_cast<const std::int32_t*>(x)[i]));
+    } else if (type == DType::kI8) {
+      y.Store(i, static_cast<std::int64_t>(static_cast<const std::int8_t*>(x)[i]));
     } else {
       y.Store(i, static_cast<const std::int64_t*>(x)[i]);
     }

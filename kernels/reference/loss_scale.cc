@@ -17,15 +17,26 @@ void Unscale(const Attributes&, Inputs inputs, Outputs outputs) {
   }
 }
 
+bool IsFinite(const Tensor& gradient, const Tensor& scale) {
+  return std::all_of(gradient.values.begin(), gradient.values.end(),
+                     [&scale](double value) { return std::isfinite(Unscaled(value, scale)); });
+}
+
+void CheckFinite(const Attributes&, Inputs inputs, Outputs outputs) {
+  outputs[0].values[0] = IsFinite(inputs[0], inputs[1]) ? 1 : 0;
+}
+
+// A flag in the place of a gradient is what CheckFinite said of it.
 void AllFinite(const Attributes&, Inputs inputs, Outputs outputs) {
   double first_bad = -1;
   for (double loss : inputs[1].values) {
     if (!std::isfinite(loss)) first_bad = -2;
   }
   for (std::size_t position = 2; position < inputs.size() && first_bad < 0; ++position) {
-    for (double gradient : inputs[position].values) {
-      if (!std::isfinite(Unscaled(gradient, inputs[0]))) first_bad = static_cast<double>(position - 2);
-    }
+    const Tensor& gradient = inputs[position];
+    const bool is_flag = gradient.spec.dtype == DType::kBool;
+    const bool finite = is_flag ? Scalar(gradient) != 0 : IsFinite(gradient, inputs[0]);
+    if (!finite) first_bad = static_cast<double>(position - 2);
   }
   outputs[0].values[0] = first_bad == -1 ? 1 : 0;
   outputs[1].values[0] = first_bad;
@@ -77,6 +88,7 @@ void UpdateLossScale(const Attributes&, Inputs inputs, Outputs outputs) {
 constexpr NamedFunction kTable[] = {
     {"unscale", Unscale},
     {"all_finite", AllFinite},
+    {"check_finite", CheckFinite},
     {"update_loss_scale", UpdateLossScale},
 };
 

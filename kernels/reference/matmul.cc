@@ -14,9 +14,10 @@ void Matmul(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const auto depth = static_cast<std::size_t>(a_shape[transpose_a ? 0 : 1]);
   const std::vector<double>& a = inputs[0].values;
   const std::vector<double>& b = inputs[1].values;
+  const bool whole_bias = HasOperand(inputs, 2) && inputs[2].spec.shape.size() == 2;
   for (std::size_t m = 0; m < rows; ++m) {
     for (std::size_t n = 0; n < columns; ++n) {
-      double sum = HasOperand(inputs, 2) ? inputs[2].values[n] : 0;
+      double sum = HasOperand(inputs, 2) ? inputs[2].values[whole_bias ? m * columns + n : n] : 0;
       for (std::size_t k = 0; k < depth; ++k) {
         sum += a[transpose_a ? k * rows + m : m * depth + k] * b[transpose_b ? n * depth + k : k * columns + n];
       }

@@ -33,12 +33,12 @@ void MaxPool2d(const Attributes& attributes, Inputs inputs, Outputs outputs) {
     // A window that lies in the padding altogether has no winner: -inf, which receives no cotangent.
     double largest = -std::numeric_limits<double>::infinity();
     std::int64_t winner = -1;
-    VisitWindow(window, i, j, [&](std::int64_t, std::int64_t, std::int64_t row, std::int64_t column) {
+    VisitWindow(window, i, j, [&](std::int64_t u, std::int64_t v, std::int64_t row, std::int64_t column) {
       if (!x.Contains(row, column)) return;
       const double candidate = inputs[0].values[x.At(n, c, row, column)];
       if (winner >= 0 && !(candidate > largest) && (!std::isnan(candidate) || std::isnan(largest))) return;
       largest = candidate;
-      winner = row * x.width + column;
+      winner = u * window.kernel[1] + v;
     });
     outputs[0].values[y.At(n, c, i, j)] = largest;
     outputs[1].values[y.At(n, c, i, j)] = static_cast<double>(winner);
@@ -48,12 +48,15 @@ void MaxPool2d(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 void MaxPool2dGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Image dy(attributes, inputs[0].spec.shape);
   const Image dx(attributes, outputs[0].spec.shape);
+  const Window window = PoolingWindow(attributes, dx);
   std::fill(outputs[0].values.begin(), outputs[0].values.end(), 0.0);
   VisitPixels(dy, [&](std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) {
     const std::size_t element = dy.At(n, c, i, j);
     const auto winner = static_cast<std::int64_t>(inputs[1].values[element]);
-    if (winner < 0) return;
-    outputs[0].values[dx.At(n, c, winner / dx.width, winner % dx.width)] += inputs[0].values[element];
+    VisitWindow(window, i, j, [&](std::int64_t u, std::int64_t v, std::int64_t row, std::int64_t column) {
+      if (u * window.kernel[1] + v != winner || !dx.Contains(row, column)) return;
+      outputs[0].values[dx.At(n, c, row, column)] += inputs[0].values[element];
+    });
   });
 }
 

@@ -104,6 +104,7 @@ double RoundTo(DType dtype, double value) {
       return RoundToBinaryFormat(value, 7, -126, 0x1.fep127);
     case DType::kI32:
     case DType::kI64:
+    case DType::kI8:
       return std::trunc(value);
     case DType::kBool:
       return value != 0 ? 1 : 0;
@@ -137,6 +138,9 @@ Tensor FromStorage(const TensorSpec& spec, const void* data) {
       case DType::kBool:
         value = Load<std::uint8_t>(data, i) != 0 ? 1 : 0;
         break;
+      case DType::kI8:
+        value = Load<std::int8_t>(data, i);
+        break;
     }
   }
   return tensor;
@@ -166,6 +170,9 @@ void ToStorage(const Tensor& tensor, void* data) {
         break;
       case DType::kBool:
         Store(static_cast<std::uint8_t>(value != 0), data, i);
+        break;
+      case DType::kI8:
+        Store(Saturate<std::int8_t>(value), data, i);
         break;
     }
   }

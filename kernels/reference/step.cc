@@ -46,16 +46,29 @@ void AnyOf(const Attributes&, Inputs inputs, Outputs outputs) {
       std::any_of(inputs.begin(), inputs.end(), [](const Tensor& flag) { return Scalar(flag) != 0; });
 }
 
-void GlobalNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const bool unscales = attributes.GetBool("unscale");
+// Of the gradient's elements, divided by the scale where there is one.
+double SumOfSquares(const Tensor& gradient, const Tensor* scale) {
   double sum = 0;
-  for (const Tensor& gradient : inputs.subspan(unscales ? 1 : 0)) {
-    for (double value : gradient.values) {
-      const double term = unscales ? Unscaled(value, inputs[0]) : value;
-      sum += term * term;
-    }
+  for (double value : gradient.values) {
+    const double term = scale != nullptr ? Unscaled(value, *scale) : value;
+    sum += term * term;
+  }
+  return sum;
+}
+
+void GlobalNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const Tensor* const scale = attributes.GetBool("unscale") ? &inputs[0] : nullptr;
+  const Inputs terms = inputs.subspan(scale != nullptr ? 1 : 0);
+  const std::size_t gradients = terms.size() - static_cast<std::size_t>(attributes.GetInt("sums", 0));
+  double sum = 0;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    sum += i < gradients ? SumOfSquares(terms[i], scale) : Scalar(terms[i]);
   }
   outputs[0].values[0] = std::sqrt(sum);
+}
+
+void SumOfSquares(const Attributes&, Inputs inputs, Outputs outputs) {
+  outputs[0].values[0] = SumOfSquares(inputs[0], inputs.size() > 1 ? &inputs[1] : nullptr);
 }
 
 void ClipByNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
@@ -104,6 +117,7 @@ constexpr NamedFunction kTable[] = {
     {"all_of", AllOf},
     {"any_of", AnyOf},
     {"global_norm", GlobalNorm},
+    {"sum_of_squares", SumOfSquares},
     {"clip_by_norm", ClipByNorm},
     {"accumulate_gradient", AccumulateGradient},
     {"next_micro_step", NextMicroStep},

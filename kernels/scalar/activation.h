@@ -144,18 +144,27 @@ struct GeluGradOp {
   }
 };
 
-// (1 + tanh(u)) / 2 = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+// (1 + tanh(u)) / 2 = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3). With a power of 2 in place of the exponential
+// its reduction costs nothing: log2(e) is in the coefficients.
+inline constexpr double kLog2E = 1.44269504088896341;
 inline constexpr float kTwiceGeluSlope = 1.5957691216f;
 inline constexpr float kTwiceGeluCubic = 1.5957691216f * 0.044715f;
-// sigmoid(-2 u) is 0 from there on, and 2 u still below 110.
-inline constexpr float kGeluTanhEnd = 10.8f;
+// exp(-2 u) is 0 from there on, and 2 u log2(e) is 127.0.
+inline constexpr float kGeluTanhEnd = 10.03f;
+
+/// sigmoid(-2 u) and sigmoid(2 u) at a in [0, kGeluTanhEnd], `square` its square; the former is 0 below 2^-126.5.
+template <typename F>
+MPC_HOST_DEVICE inline Logistic<F> GeluTanhLogistic(F a, F square) {
+  constexpr auto kSlope = static_cast<float>(-1.5957691216 * kLog2E);
+  constexpr auto kCubic = static_cast<float>(-1.5957691216 * 0.044715 * kLog2E);
+  return Logistic<F>::Of(ShareExp2(a * Fma(square, kCubic, kSlope)));
+}
 
 struct GeluTanhOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F x) {
     const F a = Select(Abs(x) > kGeluTanhEnd, kGeluTanhEnd, Abs(x));
-    const F twice_u = a * Fma(a * a, kTwiceGeluCubic, kTwiceGeluSlope);
-    return GeluFromTail(x, a, Logistic<F>::At(twice_u).lower);
+    return GeluFromTail(x, a, GeluTanhLogistic(a, a * a).lower);
   }
 };
 struct GeluTanhGradOp {
@@ -163,7 +172,7 @@ struct GeluTanhGradOp {
   MPC_HOST_DEVICE static F Apply(F dy, F x) {
     const F a = Select(Abs(x) > kGeluTanhEnd, kGeluTanhEnd, Abs(x));
     const F square = a * a;
-    const auto logistic = Logistic<F>::At(a * Fma(square, kTwiceGeluCubic, kTwiceGeluSlope));
+    const auto logistic = GeluTanhLogistic(a, square);
     // a times the derivative of 2 u by a.
     const F growth = a * Fma(square, 3.0f * kTwiceGeluCubic, kTwiceGeluSlope);
     return GeluGradFromSlope(dy, x, logistic.lower * Fma(-growth, logistic.upper, 1.0f));

@@ -50,7 +50,7 @@ MPC_HOST_DEVICE inline F CrossEntropyTerm(F weight, F logit, F log_sum_exp) {
 /// `label_sum` is the sum of the row's weights, 1 for sparse labels.
 template <typename F>
 MPC_HOST_DEVICE inline F CrossEntropySlope(F weight, F logit, F log_sum_exp, F label_sum) {
-  return Exp(logit - log_sum_exp) * label_sum - weight;
+  return ShareExp(logit - log_sum_exp) * label_sum - weight;
 }
 
 }  // namespace mpc::scalar

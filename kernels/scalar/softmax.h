@@ -14,7 +14,7 @@ struct SoftmaxOp {
   }
   template <typename F>
   MPC_HOST_DEVICE static F Result(F shifted, F normaliser) {
-    return Exp(shifted) * normaliser;
+    return ShareExp(shifted) * normaliser;
   }
 };
 struct LogSoftmaxOp {
@@ -46,7 +46,7 @@ struct LogSoftmaxGradOp {
   }
   template <typename F>
   MPC_HOST_DEVICE static F Result(F dy, F y, F sum) {
-    return dy - Exp(y) * sum;
+    return dy - ShareExp(y) * sum;
   }
 };
 

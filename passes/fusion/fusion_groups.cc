@@ -1,5 +1,9 @@
 #include "passes/fusion/fusion_groups.h"
 
+#include "compiler/dialect/head_attributes.h"
+#include "passes/fusion/gradient_parts.h"
+#include "passes/fusion/kept_values.h"
+#include "passes/fusion/lone_operations.h"
 #include "passes/fusion/region_body.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -14,15 +18,10 @@ using codegen::RegionPlan;
 std::optional<FusionCosts> FusionCosts::of(StringRef Device) {
   // About 2 us at 20 GB/s, about 3 us at 2.5 TB/s.
   if (Device == "cpu")
-    return FusionCosts{40'000};
+    return FusionCosts{40'000, 32, Alone::WithoutKernelOrWorthIt};
   if (Device == "cuda")
     return FusionCosts{7'500'000};
   return std::nullopt;
-}
-
-bool isWorthAlone(Operation *) {
-  // Every operation has a kernel written by hand, which needs no code to be generated.
-  return false;
 }
 
 static int64_t elementsOf(Value V) {
@@ -70,7 +69,15 @@ std::string FusionGroups::obstacle(Operation *Op) {
   unsigned Group = *Groups.groupOf(Op);
   GroupCosts[Group] = costOf(Body, *Plan);
   BytesAlone[Group] = GroupCosts[Group].Bytes;
+  if (isGradientPart(Op))
+    GroupCosts[Group].Launches = 0;
   return "";
+}
+
+bool FusionGroups::isRegionAlone(Operation *Op) const {
+  if (Costs.AlsoAlone == FusionCosts::Alone::None || !Obstacles.lookup(Op).empty())
+    return false;
+  return hasNoCpuKernel(Op) || (Costs.AlsoAlone == FusionCosts::Alone::WithoutKernelOrWorthIt && isWorthAlone(Op));
 }
 
 FusionGroups::FusionGroups(Block &Body, const FusionCosts &Costs) : Costs(Costs), Groups(Body) {
@@ -85,7 +92,7 @@ FusionGroups::FusionGroups(Block &Body, const FusionCosts &Costs) : Costs(Costs)
   mergeBest();
   for (unsigned Group : Groups.schedule()) {
     ArrayRef<Operation *> Members = Groups.members(Group);
-    if (Members.size() > 1 || (Obstacles[Members.front()].empty() && isWorthAlone(Members.front())))
+    if (Members.size() > 1 || isRegionAlone(Members.front()))
       describe(Group);
   }
 }
@@ -186,6 +193,10 @@ FusionGroups::Merge FusionGroups::judge(unsigned A, unsigned B) const {
   llvm::append_range(Operations, Groups.members(B));
   if (Operations.size() > Costs.MaxOperations)
     return {0, llvm::formatv("the region would have more than {0} operations", Costs.MaxOperations)};
+  if (llvm::any_of(Operations, [](Operation *Op) { return Op->hasAttr(ChainAttrName); }))
+    return {0, "it adds to what earlier chunks have left, as soon as their successor is there"};
+  if (int64_t Kept = bytesKeptMore(Groups.members(A), Groups.members(B)); Kept > 0)
+    return {0, llvm::formatv("{0} bytes more would be kept for the backward pass", Kept)};
   llvm::sort(Operations, [](Operation *L, Operation *R) { return L->isBeforeInBlock(R); });
   RegionBody Body = regionBody(Operations);
   llvm::Expected<RegionPlan> Plan = planOf(Body);

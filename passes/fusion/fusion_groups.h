@@ -12,15 +12,16 @@ namespace mpc {
 
 /// What a device makes of a region.
 struct FusionCosts {
+  /// Operations that are regions though no other joins them.
+  enum class Alone { None, WithoutKernel, WithoutKernelOrWorthIt };
+
   int64_t BytesPerLaunch = 0; ///< what could be moved in the time that one launch costs
   unsigned MaxOperations = 32;
+  Alone AlsoAlone = Alone::None;
 
   /// Of "cpu" or "cuda"; nullopt for any other name.
   static std::optional<FusionCosts> of(llvm::StringRef Device);
 };
-
-/// Whether a region of this operation alone is expected to beat the operation's own kernel.
-bool isWorthAlone(mlir::Operation *Op);
 
 /// Operations that become one kernel.
 struct FusionRegion {
@@ -53,6 +54,7 @@ private:
   };
 
   std::string obstacle(mlir::Operation *Op);
+  bool isRegionAlone(mlir::Operation *Op) const;
   llvm::SmallVector<unsigned> neighbours(unsigned Group) const;
   void propose(unsigned Group);
   Merge judge(unsigned A, unsigned B) const;

@@ -3,6 +3,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/fusion/fusion_choice.h"
 #include "passes/fusion/fusion_groups.h"
+#include "passes/fusion/gradient_parts.h"
+#include "passes/fusion/lone_operations.h"
 #include "passes/fusion/region_body.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
@@ -149,17 +151,26 @@ public:
       getOperation().emitError() << "unknown device '" << device << "' of mpc-fusion; choose cpu or cuda";
       return signalPassFailure();
     }
-    if (maxOperations < 2) {
-      getOperation().emitError() << "max-operations of mpc-fusion must be at least 2, got " << maxOperations.getValue();
+    if (maxOperations < 1) {
+      getOperation().emitError() << "max-operations of mpc-fusion must be at least 1, got " << maxOperations.getValue();
       return signalPassFailure();
     }
     Costs->MaxOperations = maxOperations;
+    if (maxOperations == 1 && Costs->AlsoAlone == FusionCosts::Alone::WithoutKernelOrWorthIt)
+      Costs->AlsoAlone = FusionCosts::Alone::WithoutKernel;
     if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
       return;
     Block &Body = getOperation().getBody().front();
+    if (Costs->AlsoAlone != FusionCosts::Alone::None) {
+      makeRowsContiguous(Body);
+      if (failed(separateOperands(Body)))
+        return signalPassFailure();
+    }
+    GradientParts Parts(Body);
     FusionGroups Choice(Body, *Costs);
     if (!Choice.regions().empty())
       BlockWriter(Body, Choice).run();
+    Parts.joinLeftOver();
   }
 };
 

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "compiler/compiler.h"
 #include "compiler/interpreter/interpreter.h"
@@ -117,6 +119,66 @@ TEST(FusedProgram, GivesTheSameBitsOnOneAndTwoThreads) {
   cpu::SetNumThreads(2);
   EXPECT_EQ(RunOnce(program, {x, b}), alone);
   cpu::SetNumThreads(threads);
+}
+
+/// A gradient of two uses and one of a library, checked and normed in one pass over both, or where the first is made.
+std::string StepEnd(const std::string& body) {
+  return "func.func @step(%scale: tensor<f32> {mpc.name = \"scale\"}, %loss: tensor<f32> {mpc.name = \"loss\"}, "
+         "%a: tensor<32x84xf32> {mpc.name = \"a\"}, %b: tensor<32x84xf32> {mpc.name = \"b\"}, "
+         "%c: tensor<84xf32> {mpc.name = \"c\"}) -> (tensor<i32>, tensor<f32>) {\n" +
+         body + "return %bad, %norm : tensor<i32>, tensor<f32>\n}";
+}
+const std::string& Grouped() {
+  static const auto* const text = new std::string(StepEnd(R"(
+  %g = mpc.sum_n %a, %b : (tensor<32x84xf32>, tensor<32x84xf32>) -> tensor<32x84xf32>
+  %finite, %bad = mpc.all_finite %scale, %loss, %g, %c
+      : (tensor<f32>, tensor<f32>, tensor<32x84xf32>, tensor<84xf32>) -> (tensor<i1>, tensor<i32>)
+  %norm = mpc.global_norm %scale, %g, %c {unscale = true}
+      : (tensor<f32>, tensor<32x84xf32>, tensor<84xf32>) -> tensor<f32>
+)"));
+  return *text;
+}
+const std::string& InTheRegion() {
+  static const auto* const text = new std::string(StepEnd(R"(
+  %flag, %sum = mpc.fusion(%a, %b, %scale) {
+  ^bb0(%0: tensor<32x84xf32>, %1: tensor<32x84xf32>, %2: tensor<f32>):
+    %g = mpc.sum_n %0, %1 : (tensor<32x84xf32>, tensor<32x84xf32>) -> tensor<32x84xf32>
+    %f = mpc.check_finite %g, %2 : (tensor<32x84xf32>, tensor<f32>) -> tensor<i1>
+    %s = mpc.sum_of_squares %g, %2 : (tensor<32x84xf32>, tensor<f32>) -> tensor<f32>
+    mpc.yield %f, %s : tensor<i1>, tensor<f32>
+  } : (tensor<32x84xf32>, tensor<32x84xf32>, tensor<f32>) -> (tensor<i1>, tensor<f32>)
+  %finite, %bad = mpc.all_finite %scale, %loss, %flag, %c
+      : (tensor<f32>, tensor<f32>, tensor<i1>, tensor<84xf32>) -> (tensor<i1>, tensor<i32>)
+  %norm = mpc.global_norm %scale, %c, %sum {unscale = true, sums = 1}
+      : (tensor<f32>, tensor<84xf32>, tensor<f32>) -> tensor<f32>
+)"));
+  return *text;
+}
+
+TEST(FusedProgram, AGradientIsCheckedWhereItIsMadeAsInThePassOverAll) {
+  const runtime::Program grouped = Lower(Grouped()).value(), region = Lower(InTheRegion()).value();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+  struct Step {
+    float scale, loss, of_a, of_c;  ///< one element of each gradient
+    std::int32_t first_bad;
+  };
+  for (const Step& step : {Step{1024, 1, 1, 1, -1}, Step{1024, kNaN, 1, 1, -2}, Step{1024, 1, kInfinity, 1, 0},
+                           Step{1024, kNaN, kNaN, kNaN, 0}, Step{1024, 1, 1, -kInfinity, 1},
+                           Step{0.25f, 1, 3e38f, 1, 0}, Step{1, 1, 3e38f, 1, -1}}) {
+    std::vector<float> a = Numbers(32 * 84, 0), c = Numbers(84, 2);
+    a[1234] = step.of_a;
+    c[83] = step.of_c;
+    const std::vector<std::vector<float>> inputs = {{step.scale}, {step.loss}, a, Numbers(32 * 84, 1), c};
+    const auto one = RunOnce(grouped, inputs), other = RunOnce(region, inputs);
+    EXPECT_EQ(std::bit_cast<std::int32_t>(one[0][0]), step.first_bad);
+    EXPECT_EQ(std::bit_cast<std::int32_t>(other[0][0]), step.first_bad);
+    // Two sums of n squares, terms of one sign, in any order: a root halves the relative error.
+    const float bound = (32 * 84 + 84 + 4) * 0x1p-24f * one[1][0];
+    EXPECT_EQ(std::isfinite(one[1][0]), std::isfinite(other[1][0]));
+    if (std::isfinite(one[1][0])) {
+      EXPECT_NEAR(one[1][0], other[1][0], bound);
+    }
+  }
 }
 
 TEST(FusedProgram, NeedsTheProcessorThatItsCodeIsFor) {

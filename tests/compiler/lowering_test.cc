@@ -93,6 +93,16 @@ TEST(Lowering, DerivedStateIsNamedAfterItsSourceAndType) {
   }
 }
 
+TEST(Lowering, WithoutAKernelItSaysWhyNoRegionDoesInstead) {
+  const absl::StatusOr<runtime::Program> program = Lower(R"(
+func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %y = mpc.softmax %x {axis = 0 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+})");
+  EXPECT_THAT(program.status().message(),
+              HasSubstr("a region cannot hold it: mpc.softmax: its axis 0 is not the last"));
+}
+
 // The CPU, which counts plannings.
 class CountingDevice : public runtime::Device {
  public:

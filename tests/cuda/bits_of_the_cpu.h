@@ -14,7 +14,8 @@ using Bytes = std::vector<std::uint8_t>;
 using Random = std::mt19937;
 
 inline constexpr DType kFloating[] = {DType::kF32, DType::kF16, DType::kBF16};
-inline constexpr DType kStored[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64, DType::kBool};
+inline constexpr DType kStored[] = {DType::kF32, DType::kF16,  DType::kBF16, DType::kI32,
+                                    DType::kI64, DType::kBool, DType::kI8};
 
 /// Uniform in [low, high].
 std::int64_t Pick(Random& random, std::int64_t low, std::int64_t high);

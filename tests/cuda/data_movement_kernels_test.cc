@@ -88,6 +88,11 @@ TEST(CudaDataMovement, SliceAndPadGiveTheCpusBits) {
                           one_type ? Nan::kSamePayload : Nan::kAnyPayload);
     ExpectTheBitsOfTheCpu({"pad", {small}, {large}, {}, {{"low", low}, {"high", high}, {"value", 1.7}}}, {bytes(small)},
                           one_type ? Nan::kSamePayload : Nan::kAnyPayload);
+    for (DType integer : {DType::kI32, DType::kI64}) {
+      const TensorSpec labels{integer, outer};
+      ExpectTheBitsOfTheCpu({"slice", {labels}, {{integer, inner}}, {}, {{"starts", low}, {"sizes", inner}}},
+                            {RandomBits(random, labels)});
+    }
   }
 }
 

@@ -296,14 +296,20 @@ TEST(Pooling, GivesTheCpusBits) {
     const auto typed = [&](const Shape& shape) { return TensorSpec{OneOf(random, kFloating), shape}; };
     const TensorSpec values = typed(x);
     const Bytes bits = RandomValues(random, values);
-    const KernelSpec max_pool{"max_pool2d", {values}, {typed(y), op_cases::I32(y)}, {}, attributes};
+    const TensorSpec indices{Pick(random, 0, 3) == 0 ? DType::kI32 : DType::kI8, y};
+    const KernelSpec max_pool{"max_pool2d", {values}, {typed(y), indices}, {}, attributes};
     ExpectTheBitsOfTheCpu(max_pool, {bits});
     ExpectTheBitsOfTheCpu({"avg_pool2d", {values}, {typed(y)}, {}, attributes}, {bits});
     const TensorSpec dy = typed(y);
     const Bytes cotangents = OrdinaryValues(random, dy);
     ExpectTheBitsOfTheCpu({"avg_pool2d_grad", {dy}, {typed(x)}, {}, attributes}, {cotangents});
-    ExpectTheBitsOfTheCpu({"max_pool2d_grad", {dy, op_cases::I32(y)}, {typed(x)}, {}, attributes},
+    ExpectTheBitsOfTheCpu({"max_pool2d_grad", {dy, indices}, {typed(x)}, {}, attributes},
                           {cotangents, OnCuda(max_pool, {bits})[1]});
+    // Any positions, many of them in the padding or outside the window.
+    const TensorSpec narrow{DType::kI8, y};
+    Bytes positions(narrow.bytes());
+    for (std::uint8_t& position : positions) position = static_cast<std::uint8_t>(Pick(random, -2, 10));
+    ExpectTheBitsOfTheCpu({"max_pool2d_grad", {dy, narrow}, {typed(x)}, {}, attributes}, {cotangents, positions});
   }
 }
 

@@ -70,7 +70,9 @@ double GeluGradError(bool tanh_form, double dy, double x) {
   const double v = TwiceU(x);
   const double slope = 1.5957691216057308 * (1 + 3 * 0.044715 * limited * limited);
   const double magnitude = Logistic(v) * (1 + std::abs(limited) * Logistic(-v) * slope);
-  return std::abs(dy) * magnitude * (2 * kFunction + (8 * std::abs(v) + 10) * kU) + underflow;
+  // The logistic function may be 0 below the smallest normal number; 1 + |x| slope times that is lost.
+  const double flushed = kUnderflow * std::abs(dy) * (1 + std::abs(limited) * slope);
+  return std::abs(dy) * magnitude * (2 * kFunction + (8 * std::abs(v) + 10) * kU) + underflow + flushed;
 }
 
 // dy s (1 + x c) with s and c = 1 - s as accurate as sigmoid.

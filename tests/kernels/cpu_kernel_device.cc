@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/cpu/kernel.h"
 
 namespace mpc::test {
@@ -22,9 +23,14 @@ class CpuKernel : public KernelDevice::Kernel {
 
 class CpuKernelDevice : public KernelDevice {
  public:
+  explicit CpuKernelDevice(std::string choice = "") : choice_(std::move(choice)) {}
+
   absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec) const override {
-    absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec);
+    absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec, {.choice = choice_});
     if (!kernel.ok()) return kernel.status();
+    if (!choice_.empty() && (*kernel)->choice() != choice_) {
+      return absl::InternalError(absl::StrCat("asked for \"", choice_, "\", got \"", (*kernel)->choice(), "\""));
+    }
     return std::make_unique<CpuKernel>(*std::move(kernel));
   }
   absl::StatusOr<std::unique_ptr<Kernel>> CreateGroup(absl::Span<const KernelSpec> specs) const override {
@@ -35,6 +41,9 @@ class CpuKernelDevice : public KernelDevice {
   bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const override {
     return cpu::MayAlias(name, output, input);
   }
+
+ private:
+  std::string choice_;
 };
 
 }  // namespace
@@ -42,6 +51,10 @@ class CpuKernelDevice : public KernelDevice {
 const KernelDevice& CpuKernels() {
   static const auto* const device = new CpuKernelDevice;
   return *device;
+}
+
+std::unique_ptr<KernelDevice> CpuKernelsChosen(std::string choice) {
+  return std::make_unique<CpuKernelDevice>(std::move(choice));
 }
 
 }  // namespace mpc::test

@@ -1,4 +1,5 @@
-// Every case of the table, in every storage type: the CPU kernels against the reference. One operation alone:
+// Every case of the table, in every storage type: the CPU kernels against the reference. Operations that the CPU has
+// generated code for and no kernel are in cpu_operations_test. One operation alone:
 //   cpu_kernel_test --gtest_filter='*/conv2d'
 #include <gtest/gtest.h>
 
@@ -45,10 +46,20 @@ TEST_P(CpuKernel, SharedStorageGivesTheBitsOfSeparateStorage) {
 
 TEST_P(CpuKernel, UnusedResultsChangeNoOther) { ExpectUnusedResultsChangeNoOther(CpuKernels(), GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Ops, CpuKernel, testing::ValuesIn(ReferenceNames()),
-                         [](const auto& info) { return info.param; });
+std::vector<std::string> KernelNames() {
+  std::vector<std::string> names;
+  for (const std::string_view name : cpu::KernelNames()) names.emplace_back(name);
+  return names;
+}
 
-TEST(CpuKernels, EveryReferenceOperationHasOne) { EXPECT_EQ(cpu::KernelNames(), reference::Names()); }
+INSTANTIATE_TEST_SUITE_P(Ops, CpuKernel, testing::ValuesIn(KernelNames()), [](const auto& info) { return info.param; });
+
+TEST(CpuKernels, AreOfOperationsThatHaveAReference) {
+  const std::vector<std::string> references = ReferenceNames();
+  for (const std::string& name : KernelNames()) {
+    EXPECT_NE(std::find(references.begin(), references.end(), name), references.end()) << name;
+  }
+}
 
 TEST(StateUpdate, InPlaceGivesTheBitsOfOutOfPlace) {
   for (const std::string& op : StateUpdates()) ExpectInPlaceGivesTheBitsOfOutOfPlace(CpuKernels(), op);
@@ -93,26 +104,9 @@ TEST(GroupKernels, GiveTheBitsOfSingleKernelsWithAnyNumberOfThreads) {
 
 TEST(Threads, BitsDoNotDependOnTheirNumber) {
   const int threads = cpu::NumThreads();
-  for (const char* op : {"tanh",
-                         "add",
-                         "dropout",
-                         "random",
-                         "momentum",
-                         "adam",
-                         "cast",
-                         "lamb",
-                         "global_norm",
-                         "all_finite",
-                         "tensor_statistics",
-                         "attention",
-                         "attention_grad",
-                         "layer_norm",
-                         "layer_norm_grad",
-                         "group_norm",
-                         "group_norm_grad",
-                         "lstm_cell",
-                         "lstm_cell_grad",
-                         "bce_with_logits"}) {
+  for (const char* op : {"tanh", "add", "dropout", "random", "momentum", "adam", "cast", "lamb", "global_norm",
+                         "all_finite", "tensor_statistics", "attention", "attention_grad", "group_norm",
+                         "group_norm_grad", "lstm_cell", "lstm_cell_grad"}) {
     ForEachCase(op, [&](const OpCase& op_case, DType dtype) {
       const std::vector<Tensor> inputs = op_cases::MakeInputs(op_case, dtype);
       cpu::SetNumThreads(1);

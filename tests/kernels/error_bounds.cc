@@ -33,10 +33,11 @@ constexpr double kFunction = 2 * kFunctionUlps * kU;
 
 const std::set<std::string>& ExactOps() {
   static const auto* const ops = new std::set<std::string>{
-      "relu",      "neg",          "stop_gradient", "relu_grad",  "maximum",         "maximum_grad",
-      "equal",     "merge_checks", "all_of",        "any_of",     "next_micro_step", "tensor_statistics",
-      "select",    "cast",         "reshape",       "argmax",     "transpose",       "random",
-      "increment", "unscale",      "broadcast_to",  "max_pool2d", "all_finite",      "update_loss_scale"};
+      "relu",        "neg",          "stop_gradient", "relu_grad",  "maximum",         "maximum_grad",
+      "equal",       "merge_checks", "all_of",        "any_of",     "next_micro_step", "tensor_statistics",
+      "select",      "cast",         "reshape",       "argmax",     "transpose",       "random",
+      "increment",   "unscale",      "broadcast_to",  "max_pool2d", "all_finite",      "update_loss_scale",
+      "check_finite"};
   return *ops;
 }
 
@@ -209,7 +210,8 @@ Errors SoftmaxGradErrors(const OpCase& op_case, const Tensors& inputs) {
       const std::size_t i = start + k * stride;
       error[i] = is_log ? 2 * kU * std::abs(dy[i]) + std::exp(y[i]) * sum * (roundings + kFunction)
                         : std::abs(y[i]) * (std::abs(dy[i]) + sum) * roundings;
-      error[i] += kUnderflow;
+      // exp(y) may be 0 below the smallest normal number.
+      error[i] += kUnderflow * (is_log ? 1 + sum : 1);
     }
   });
   return {error};
@@ -265,8 +267,9 @@ Errors CrossEntropyGradErrors(const OpCase& op_case, const Tensors& inputs) {
       const double argument = inputs[1].values[n * classes + c] - inputs[3].values[n];
       const double probability =
           std::exp(argument) * (kFunction + (std::abs(argument) + static_cast<double>(classes) + 6) * kU);
-      error[n * classes + c] =
-          cotangent * (probability * labels + 4 * kU * LabelAt(inputs[2], n, c, classes)) + kUnderflow;
+      error[n * classes + c] = cotangent * (probability * labels + 4 * kU * LabelAt(inputs[2], n, c, classes)) +
+                               // The probability may be 0 below the smallest normal number.
+                               kUnderflow * (1 + cotangent * labels);
     }
   }
   return {error};

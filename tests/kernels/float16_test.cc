@@ -93,7 +93,8 @@ TEST(RoundTo, RoundsOnceWhereF32InBetweenWouldRoundTwice) {
 }
 
 TEST(Storage, RoundTripsEveryType) {
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kI32, DType::kI64, DType::kBool}) {
+  for (DType dtype :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kF64, DType::kI8, DType::kI32, DType::kI64, DType::kBool}) {
     const bool is_bool = dtype == DType::kBool;
     const reference::Tensor tensor{{dtype, {2, 2}}, {0, 1, is_bool ? 1.0 : -3, is_bool ? 0.0 : 100}};
     std::vector<std::uint8_t> bytes(tensor.spec.bytes());
@@ -110,6 +111,13 @@ TEST(Storage, SaturatesIntegers) {
   EXPECT_EQ(values[1], std::numeric_limits<std::int32_t>::min());
   EXPECT_EQ(values[2], 0);
   EXPECT_EQ(values[3], -1);
+  const reference::Tensor narrow{{DType::kI8, {4}}, {127.5, 128, -129, -1.75}};
+  std::int8_t bytes[4];
+  reference::ToStorage(narrow, bytes);
+  EXPECT_EQ(bytes[0], 127);
+  EXPECT_EQ(bytes[1], 127);
+  EXPECT_EQ(bytes[2], -128);
+  EXPECT_EQ(bytes[3], -1);
 }
 
 }  // namespace

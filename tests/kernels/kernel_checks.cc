@@ -47,13 +47,14 @@ std::vector<DType> TypesOf(const OpCase& op_case) {
   return {DType::kF32, DType::kF16, DType::kBF16};
 }
 
-void ExpectMatchesReference(const KernelDevice& device, const OpCase& op_case, DType dtype) {
+void ExpectMatchesReference(const KernelDevice& device, const OpCase& op_case, DType dtype, const RunOptions& options) {
   const std::vector<Tensor> inputs = op_cases::MakeInputs(op_case, dtype);
   const std::vector<Tensor> exact = ExactResults(op_case, dtype, inputs);
   const auto errors = ArithmeticErrors(op_case, inputs, exact);
-  const auto bits = RunKernel(device, op_case, dtype, inputs);
+  const auto bits = RunKernel(device, op_case, dtype, inputs, options);
   ASSERT_TRUE(bits.ok()) << bits.status();
   for (std::size_t r = 0; r < exact.size(); ++r) {
+    if (!options.output_used.empty() && !options.output_used[r]) continue;
     const Tensor actual = reference::FromStorage(exact[r].spec, (*bits)[r].data());
     int reported = 0;
     for (std::size_t i = 0; i < actual.values.size() && reported < 3; ++i) {
@@ -68,6 +69,19 @@ void ExpectMatchesReference(const KernelDevice& device, const OpCase& op_case, D
 
 void ExpectMatchesReference(const KernelDevice& device, const std::string& op) {
   ForEachCase(op, [&](const OpCase& op_case, DType dtype) { ExpectMatchesReference(device, op_case, dtype); });
+}
+
+void ExpectMatchesReferenceWithoutAResult(const KernelDevice& device, const std::string& op) {
+  ForEachCase(op, [&](const OpCase& op_case, DType dtype) {
+    if (op_case.results.size() < 2) return;
+    for (std::size_t unused = 0; unused < op_case.results.size(); ++unused) {
+      SCOPED_TRACE("without result " + std::to_string(unused));
+      RunOptions options;
+      options.output_used.assign(op_case.results.size(), true);
+      options.output_used[unused] = false;
+      ExpectMatchesReference(device, op_case, dtype, options);
+    }
+  });
 }
 
 void ExpectEqualRunsGiveEqualBits(const KernelDevice& device, const std::string& op, int runs,

@@ -28,7 +28,10 @@ void ForEachCase(const std::string& op, const Check& check) {
 
 /// Within the error bounds that are derived for f32 arithmetic, and one rounding.
 void ExpectMatchesReference(const KernelDevice& device, const std::string& op);
-void ExpectMatchesReference(const KernelDevice& device, const op_cases::OpCase& op_case, DType dtype);
+void ExpectMatchesReference(const KernelDevice& device, const op_cases::OpCase& op_case, DType dtype,
+                            const RunOptions& options = {});
+/// The same of the other results when one is unused.
+void ExpectMatchesReferenceWithoutAResult(const KernelDevice& device, const std::string& op);
 
 /// Equal bits in `runs` runs; `before(run)` is called before each.
 void ExpectEqualRunsGiveEqualBits(const KernelDevice& device, const std::string& op, int runs = 2,

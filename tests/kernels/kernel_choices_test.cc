@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cpu/kernel.h"
+#include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/kernel_checks.h"
 
 namespace mpc::test {
@@ -21,37 +22,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The CPU kernels of one choice.
-class ChosenKernels : public KernelDevice {
- public:
-  explicit ChosenKernels(std::string choice) : choice_(std::move(choice)) {}
-
-  absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec) const override {
-    absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec, {.choice = choice_});
-    if (!kernel.ok()) return kernel.status();
-    EXPECT_EQ((*kernel)->choice(), choice_);
-    return std::make_unique<ChosenKernel>(*std::move(kernel));
-  }
-  bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const override {
-    return cpu::MayAlias(name, output, input);
-  }
-
- private:
-  class ChosenKernel : public Kernel {
-   public:
-    explicit ChosenKernel(std::unique_ptr<cpu::Kernel> kernel) : kernel_(std::move(kernel)) {}
-    std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
-    absl::Status Run(const void* const* inputs, void* const* outputs, void* workspace) override {
-      kernel_->Run({inputs, outputs, workspace});
-      return absl::OkStatus();
-    }
-
-   private:
-    std::unique_ptr<cpu::Kernel> kernel_;
-  };
-  std::string choice_;
-};
-
 class KernelChoices : public testing::TestWithParam<std::string> {};
 
 TEST_P(KernelChoices, MatchTheReferenceWithinDerivedBounds) {
@@ -61,7 +31,7 @@ TEST_P(KernelChoices, MatchTheReferenceWithinDerivedBounds) {
     most = std::max(most, choices.size());
     for (const std::string& choice : choices) {
       SCOPED_TRACE(choice);
-      ExpectMatchesReference(ChosenKernels(choice), op_case, dtype);
+      ExpectMatchesReference(*CpuKernelsChosen(choice), op_case, dtype);
     }
   });
   EXPECT_GT(most, 1u) << "nothing is ever chosen";
@@ -197,7 +167,7 @@ TEST_P(Winograd, IsTakenWhereItIsAllowedAndWithinItsBound) {
   std::vector<Tensor> exact = {
       {op_case.results[0], std::vector<double>(static_cast<std::size_t>(op_case.results[0].num_elements()))}};
   reference::Find(op_case.op)(op_case.attributes, inputs, absl::MakeSpan(exact));
-  const auto bits = RunKernel(ChosenKernels(kWinograd), op_case, DType::kF32, inputs);
+  const auto bits = RunKernel(*CpuKernelsChosen(kWinograd), op_case, DType::kF32, inputs);
   ASSERT_TRUE(bits.ok()) << bits.status();
   const Tensor actual = reference::FromStorage(exact[0].spec, (*bits)[0].data());
   double farthest = 0;
@@ -205,7 +175,7 @@ TEST_P(Winograd, IsTakenWhereItIsAllowedAndWithinItsBound) {
     farthest = std::max(farthest, std::abs(actual.values[i] - exact[0].values[i]));
   }
   EXPECT_LE(farthest, WinogradBound(op_case.op));
-  EXPECT_EQ(*RunKernel(ChosenKernels(kWinograd), op_case, DType::kF32, inputs), *bits) << "equal runs, equal bits";
+  EXPECT_EQ(*RunKernel(*CpuKernelsChosen(kWinograd), op_case, DType::kF32, inputs), *bits) << "equal runs, equal bits";
 }
 
 TEST_P(Winograd, LeavesNoInfinityUnseen) {
@@ -217,7 +187,7 @@ TEST_P(Winograd, LeavesNoInfinityUnseen) {
   for (const double bad : {double{INFINITY}, -double{INFINITY}, double{NAN}}) {
     std::vector<Tensor> inputs = op_cases::MakeInputs(op_case, DType::kF32);
     inputs[0].values[7] = bad;
-    const auto bits = RunKernel(ChosenKernels(kWinograd), op_case, DType::kF32, inputs);
+    const auto bits = RunKernel(*CpuKernelsChosen(kWinograd), op_case, DType::kF32, inputs);
     ASSERT_TRUE(bits.ok()) << bits.status();
     const Tensor actual = reference::FromStorage(op_case.results[0], (*bits)[0].data());
     EXPECT_TRUE(std::any_of(actual.values.begin(), actual.values.end(), [](double v) { return !std::isfinite(v); }));

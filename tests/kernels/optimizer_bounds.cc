@@ -112,6 +112,12 @@ Errors GlobalNormErrors(const Tensors& inputs, const Tensors& exact) {
   return {ElementErrors{NormError(count) * std::abs(exact[0].values[0]) + kUnderflow}};
 }
 
+// Each square rounds, and terms of one sign are added in some order.
+Errors SumOfSquaresErrors(const Tensors& inputs, const Tensors& exact) {
+  const auto count = static_cast<double>(inputs[0].values.size());
+  return {ElementErrors{(count + 1) * kU * exact[0].values[0] + kUnderflow}};
+}
+
 // The shadow is the parameter, rounded once more.
 Errors WithShadow(const OpCase& op_case, Errors errors) {
   if (op_case.attributes.GetString("shadow", "none") != "none") errors.push_back(errors.front());
@@ -129,6 +135,7 @@ std::optional<Errors> OptimizerErrors(const OpCase& op_case, const Tensors& inpu
   }
   if (op == "lamb") return WithShadow(op_case, LambErrors(op_case, inputs, exact));
   if (op == "global_norm") return GlobalNormErrors(inputs, exact);
+  if (op == "sum_of_squares") return SumOfSquaresErrors(inputs, exact);
   return std::nullopt;
 }
 

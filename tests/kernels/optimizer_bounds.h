@@ -13,8 +13,8 @@ namespace mpc::test {
 /// reference, too.
 double ScalingRoundings(const op_cases::OpCase& op_case);
 
-/// What ArithmeticErrors returns, for adam, adam_weight_decay, adamw, lamb and global_norm; nothing for other
-/// operations.
+/// What ArithmeticErrors returns, for adam, adam_weight_decay, adamw, lamb, global_norm and sum_of_squares; nothing for
+/// other operations.
 std::optional<std::vector<std::optional<ElementErrors>>> OptimizerErrors(const op_cases::OpCase& op_case,
                                                                          const std::vector<reference::Tensor>& inputs,
                                                                          const std::vector<reference::Tensor>& exact);

@@ -31,6 +31,9 @@ double Tail(double a) { return 0.5 * std::erfc(a / std::sqrt(2.0)); }
 std::vector<Function> Functions() {
   return {
       {"exp", Exp<float>, [](double x) { return std::exp(x); }, -kInfinity, kInfinity, 0.9},
+      {"a share near the largest", ShareExp<float>, [](double x) { return std::exp(x); }, -30, 1, 2.8},
+      {"any normal share", ShareExp<float>, [](double x) { return std::exp(x); }, -87.3f, 88.3f, 5.4},
+      {"power of 2", ShareExp2<float>, [](double x) { return std::exp2(x); }, -126, 0, 2},
       {"log", Log<float>, [](double x) { return std::log(x); }, 0, kInfinity, 0.85},
       {"tanh", Tanh<float>, [](double x) { return std::tanh(x); }, -kInfinity, kInfinity, 1.4},
       {"sigmoid", Sigmoid<float>,
@@ -80,6 +83,7 @@ TEST(ScalarFunctions, NanPassesAndInfinitiesAreLimitsOrNan) {
   for (const Function& f : Functions()) EXPECT_TRUE(std::isnan(f.computed(kNan))) << f.name;
   EXPECT_EQ(Exp(kInfinity), kInfinity);
   EXPECT_EQ(Exp(-kInfinity), 0);
+  EXPECT_EQ(ShareExp(kInfinity), kInfinity);
   EXPECT_EQ(Tanh(-kInfinity), -1);
   EXPECT_EQ(Sigmoid(kInfinity), 1);
   EXPECT_EQ(Sigmoid(-kInfinity), 0);
@@ -96,6 +100,18 @@ TEST(ScalarFunctions, NanPassesAndInfinitiesAreLimitsOrNan) {
     EXPECT_TRUE(std::isnan(slope(2, kNan)));
     EXPECT_TRUE(std::isnan(slope(kNan, 1)));
     EXPECT_EQ(slope(kInfinity, 1), kInfinity);
+  }
+}
+
+TEST(ScalarFunctions, SharesAreOneAtZeroAndZeroBelowNormalNumbers) {
+  EXPECT_EQ(ShareExp(0.0f), 1);
+  EXPECT_EQ(ShareExp2(0.0f), 1);
+  for (const float x : {-87.8f, -100.0f, -3e38f, -kInfinity}) EXPECT_EQ(ShareExp(x), 0) << x;
+  for (const float v : {-126.6f, -127.0f, -127.4f}) EXPECT_EQ(ShareExp2(v), 0) << v;
+  // Where gelu's tanh form is small enough to be 0.
+  for (const float x : {-10.02f, -10.04f, -11.0f, -1e30f}) {
+    EXPECT_LE(std::fabs(GeluTanhOp::Apply(x)), 1e-36f) << x;
+    EXPECT_LE(std::fabs(GeluTanhGradOp::Apply(1.0f, x)), 1e-35f) << x;
   }
 }
 

@@ -51,6 +51,9 @@ std::vector<Convolution> Convolutions() {
       {"depthwise", 2, 5, 7, 7, 5, 3, 3, With(same, groups(5))},
       {"depthwise_multiplier_2", 2, 3, 6, 6, 6, 3, 3, groups(3)},
       {"few_channels_long_rows", 18, 2, 5, 39, 7, 3, 5, same},
+      {"few_channels_rows_in_overlapping_blocks", 2, 3, 19, 9, 6, 3, 3, same},
+      {"few_channels_from_sixteen", 2, 16, 9, 8, 3, 3, 2, same},
+      {"few_channels_to_sixteen", 2, 3, 9, 6, 16, 2, 3, pad_one},
   };
 }
 
@@ -102,7 +105,8 @@ std::vector<OpCase> Conv2dCases() {
                        {F32(weight)}});
     }
   }
-  for (const Convolution& convolution : {Convolutions()[0], Convolutions()[1], Convolutions()[2], Convolutions()[16]}) {
+  for (const std::size_t index : {0, 1, 2, 16, 20}) {
+    const Convolution convolution = Convolutions()[index];
     for (const char* activation : {"relu", "sigmoid", "tanh"}) {
       for (const char* format : {"NCHW", "NHWC"}) {
         const Attributes attributes = With(

@@ -164,12 +164,14 @@ void AddCasts(std::vector<OpCase>& cases) {
     }
   }
   const std::vector<std::pair<DType, DType>> integral = {
-      {DType::kF32, DType::kI32}, {DType::kI32, DType::kF32},  {DType::kI64, DType::kF32}, {DType::kI32, DType::kI64},
-      {DType::kI64, DType::kI32}, {DType::kBool, DType::kF32}, {DType::kBool, DType::kI32}};
+      {DType::kF32, DType::kI32}, {DType::kI32, DType::kF32},  {DType::kI64, DType::kF32},  {DType::kI32, DType::kI64},
+      {DType::kI64, DType::kI32}, {DType::kBool, DType::kF32}, {DType::kBool, DType::kI32}, {DType::kI32, DType::kI8},
+      {DType::kI8, DType::kF32},  {DType::kBool, DType::kI8}};
   for (const auto& [from, to] : integral) {
-    const Values values = from == DType::kF32    ? Uniform(-50, 50)
-                          : from == DType::kBool ? Integers(0, 2)
-                                                 : Integers(-1000, 1000);
+    const Values values = from == DType::kF32                      ? Uniform(-50, 50)
+                          : from == DType::kBool                   ? Integers(0, 2)
+                          : from == DType::kI8 || to == DType::kI8 ? Integers(-128, 128)
+                                                                   : Integers(-1000, 1000);
     OpCase op_case{absl::StrCat("cast/", std::string(DTypeName(from)), "_to_", std::string(DTypeName(to))),
                    "cast",
                    {},

@@ -36,6 +36,7 @@ Shape WindowResultShape(const Attributes& attributes, const Shape& x, std::int64
                         std::int64_t kernel_width, std::int64_t channels);
 
 inline TensorSpec F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
+inline TensorSpec I8(Shape shape) { return {DType::kI8, std::move(shape)}; }
 inline TensorSpec I32(Shape shape) { return {DType::kI32, std::move(shape)}; }
 inline TensorSpec I64(Shape shape) { return {DType::kI64, std::move(shape)}; }
 inline TensorSpec Bool(Shape shape) { return {DType::kBool, std::move(shape)}; }

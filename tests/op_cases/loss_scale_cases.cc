@@ -77,6 +77,36 @@ void AddFiniteChecks(std::vector<OpCase>& cases) {
   cases.push_back(mixed);
 }
 
+OpCase CheckOfOne(const std::string& name, double scale, const OperandCase& gradient) {
+  OpCase op_case{"check_finite/" + name, "check_finite", {}, {gradient, {F32({}), List({scale})}}, {Bool({})}};
+  op_case.f32_operands = {1};
+  return op_case;
+}
+
+// The part of one gradient, and flags in the place of gradients.
+void AddFinitePart(std::vector<OpCase>& cases) {
+  for (const Shape& shape : {Shape{1}, Shape{7}, Shape{3, 5}, Shape{65537}, Shape{300, 37}}) {
+    const std::int64_t size = NumElements(shape);
+    const std::string what = ShapeToString(shape);
+    cases.push_back(CheckOfOne(absl::StrCat("finite_", what), 1024, Fixed(shape)));
+    for (double bad : {kInfinity, -kInfinity, kNaN}) {
+      for (std::int64_t position : std::set<std::int64_t>{0, size / 2, size - 1}) {
+        std::vector<double> values(static_cast<std::size_t>(size), 0.5);
+        values[static_cast<std::size_t>(position)] = bad;
+        cases.push_back(
+            CheckOfOne(absl::StrCat(bad, "_at_", position, "_of_", what), 1024, Fixed(shape, List(values))));
+      }
+    }
+  }
+  OpCase overflow = CheckOfOne("unscaling_overflows", 0.25, Fixed({3}, List({1, 3e38, 1})));
+  overflow.low = false;
+  cases.push_back(overflow);
+  const OperandCase good = Fixed({5}), yes = {Bool({}), List({1})}, no = {Bool({}), List({0})};
+  AddFiniteCheck(cases, "flags_say_finite", 1, 1, {yes, good, yes});
+  AddFiniteCheck(cases, "first_bad_is_a_flag", 1, 1, {good, no, Fixed({5}, List({kNaN}))});
+  AddFiniteCheck(cases, "flag_behind_a_bad_gradient", 1, kNaN, {good, Fixed({5}, List({kNaN})), no});
+}
+
 struct ScalerCase {
   const char* name;
   double first_bad, scale, good, bad, skipped, consecutive;
@@ -122,6 +152,7 @@ std::vector<OpCase> LossScaleCases() {
   std::vector<OpCase> cases;
   AddUnscale(cases);
   AddFiniteChecks(cases);
+  AddFinitePart(cases);
   AddScalerUpdates(cases);
   return cases;
 }

@@ -66,6 +66,15 @@ std::vector<OpCase> MatmulCases() {
       for (bool bias : {false, true}) add(size, false, true, bias, activation);
     }
   }
+  // A bias of the result's shape: what the product is added to.
+  for (const Size& size : {Size{1, 1, 1}, Size{3, 5, 7}, Size{29, 84, 10}, Size{64, 64, 64}}) {
+    for (bool transpose_a : {false, true}) {
+      add(size, transpose_a, false, false, "none");
+      OpCase& sum = cases.back();
+      sum.name += "_whole_bias";
+      sum.operands.push_back(Variable({size.m, size.n}));
+    }
+  }
   AddBatchMatmuls(cases);
   return cases;
 }

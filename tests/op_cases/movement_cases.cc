@@ -78,6 +78,15 @@ void AddBlocks(std::vector<OpCase>& cases) {
                      {{"starts", block.starts}, {"sizes", block.sizes}},
                      {Variable(block.whole)},
                      {F32(block.sizes)}});
+    for (DType dtype : {DType::kI32, DType::kI64}) {
+      OpCase labels{absl::StrCat("slice/", what, dtype == DType::kI32 ? "_i32" : "_i64"),
+                    "slice",
+                    {{"starts", block.starts}, {"sizes", block.sizes}},
+                    {{{dtype, block.whole}, Integers(-1000, 1 << 30)}},
+                    {{dtype, block.sizes}}};
+      labels.low = false;
+      cases.push_back(std::move(labels));
+    }
     std::vector<std::int64_t> high;
     for (std::size_t axis = 0; axis < block.whole.size(); ++axis) {
       high.push_back(block.whole[axis] - block.starts[axis] - block.sizes[axis]);

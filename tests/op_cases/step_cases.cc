@@ -66,6 +66,48 @@ void AddNorms(std::vector<OpCase>& cases) {
   cases.push_back({"global_norm/zeros", "global_norm", {}, {Fixed({4}, List({0}))}, {F32({})}, true, {}, {0}});
   cases.push_back(
       {"global_norm/infinite", "global_norm", {}, {Fixed({4}, List({1, kInfinity}))}, {F32({})}, true, {}, {0}});
+  cases.push_back({"global_norm/with_sums",
+                   "global_norm",
+                   {{"sums", std::int64_t{2}}},
+                   {Fixed({3, 5}), Fixed({9001}), {F32({}), List({17.5})}, {F32({}), List({0.25})}},
+                   {F32({})},
+                   true,
+                   {2, 3},
+                   {0}});
+  cases.push_back({"global_norm/unscaled_with_sums",
+                   "global_norm",
+                   {{"unscale", true}, {"sums", std::int64_t{1}}},
+                   {{F32({}), List({0.3})}, Fixed({35}), {F32({}), List({3})}},
+                   {F32({})},
+                   true,
+                   {0, 2},
+                   {0}});
+  cases.push_back({"global_norm/sums_alone",
+                   "global_norm",
+                   {{"sums", std::int64_t{2}}},
+                   {{F32({}), List({9})}, {F32({}), List({16})}},
+                   {F32({})},
+                   false});
+  for (const Shape& shape : {Shape{1}, Shape{3, 5}, Shape{300, 37}, Shape{9001}}) {
+    cases.push_back({absl::StrCat("sum_of_squares/", ShapeToString(shape)),
+                     "sum_of_squares",
+                     {},
+                     {Fixed(shape)},
+                     {F32({})},
+                     true,
+                     {},
+                     {0}});
+    cases.push_back({absl::StrCat("sum_of_squares/unscaled_", ShapeToString(shape)),
+                     "sum_of_squares",
+                     {},
+                     {Fixed(shape, Normal(0, 8)), {F32({}), List({0.3})}},
+                     {F32({})},
+                     true,
+                     {1},
+                     {0}});
+  }
+  cases.push_back(
+      {"sum_of_squares/infinite", "sum_of_squares", {}, {Fixed({4}, List({1, kInfinity}))}, {F32({})}, true, {}, {0}});
   for (double norm : {0.0, 0.5, 1.0, 3.0, 1e30, kInfinity, kNaN}) {
     cases.push_back({absl::StrCat("clip_by_norm/norm_", norm),
                      "clip_by_norm",

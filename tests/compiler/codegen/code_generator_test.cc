@@ -94,10 +94,12 @@ TEST(CodeGenerator, KeysTellTargetsApart) {
   narrow.vector_bits /= 2;
   CodeTarget older = Host();
   older.cpu = "x86-64";
+  CodeTarget smaller = Host();
+  smaller.cache_bytes /= 2;
   CodeTarget gpu = Good(gpuTarget("sm_90"));
   const std::string key = regionKey(first, Host());
   EXPECT_EQ(key, regionKey(first, Host()));
-  for (const CodeTarget& other : {narrow, older, gpu}) EXPECT_NE(key, regionKey(first, other));
+  for (const CodeTarget& other : {narrow, older, smaller, gpu}) EXPECT_NE(key, regionKey(first, other));
 }
 
 TEST(CodeGenerator, MakesTheSameBytesOnAnyNumberOfThreads) {

@@ -42,4 +42,10 @@ codegen::CodeTarget NarrowTarget() {
   return target;
 }
 
+codegen::CodeTarget StreamedTarget() {
+  codegen::CodeTarget target = HostTarget();
+  target.cache_bytes = 0;
+  return target;
+}
+
 }  // namespace mpc::test

@@ -34,8 +34,10 @@ class CompiledRegion {
   std::unique_ptr<LoadedRegions> loaded_;
 };
 
-/// This processor, and the same with half its vector width.
+/// This processor; the same with half its vector width; with nothing that its caches would keep, so that whole results
+/// are stored around them whatever their size.
 codegen::CodeTarget HostTarget();
 codegen::CodeTarget NarrowTarget();
+codegen::CodeTarget StreamedTarget();
 
 }  // namespace mpc::test

@@ -36,7 +36,12 @@ const std::set<std::string>& Reducing() {
                                             "layer_norm_grad",
                                             "batch_norm_train",
                                             "batch_norm_train_grad",
-                                            "softmax_cross_entropy_grad"};
+                                            "batch_norm_infer_grad",
+                                            "softmax_cross_entropy_grad",
+                                            "prelu_grad",
+                                            "reduce_max_grad",
+                                            "check_finite",
+                                            "sum_of_squares"};
   return ops;
 }
 

@@ -52,6 +52,38 @@ TEST_F(FusibleSpace, TrailingAxesAreRows) {
   EXPECT_THAT(space.results, ElementsAre(Extent::PerRow));
 }
 
+TEST_F(FusibleSpace, TheGradientOfAMaximumSharesIt) {
+  const char* const arguments = "%x: tensor<2x3x1x4xf32>, %y: tensor<2x3xf32>, %all: tensor<f32>";
+  const OperationSpace rows = SpaceOf(arguments,
+                                      "%dx = mpc.reduce_max_grad %y, %x, %y {axes = array<i64: 2, 3>} : "
+                                      "(tensor<2x3xf32>, tensor<2x3x1x4xf32>, tensor<2x3xf32>) -> tensor<2x3x1x4xf32>");
+  EXPECT_EQ(rows.columns, 4);
+  EXPECT_THAT(rows.operands, ElementsAre(Extent::PerRow, Extent::Full, Extent::PerRow));
+  const OperationSpace all = SpaceOf(arguments,
+                                     "%dx = mpc.reduce_max_grad %all, %x, %all {axes = array<i64>} : "
+                                     "(tensor<f32>, tensor<2x3x1x4xf32>, tensor<f32>) -> tensor<2x3x1x4xf32>");
+  EXPECT_THAT(all.operands, ElementsAre(Extent::Single, Extent::Full, Extent::Single));
+  EXPECT_THAT(RefusalOf("%x: tensor<16777217xf32>, %y: tensor<f32>",
+                        "%dx = mpc.reduce_max_grad %y, %x, %y {axes = array<i64: 0>} : (tensor<f32>, "
+                        "tensor<16777217xf32>, tensor<f32>) -> tensor<16777217xf32>"),
+              HasSubstr("more than 2^24 elements share a maximum"));
+}
+
+TEST_F(FusibleSpace, SlopesAreOneForAllOrOneAColumn) {
+  const auto grad = [](const std::string& slopes, const std::string& format) {
+    return "%dx, %da = mpc.prelu_grad %x, %x, %a {data_format = \"" + format +
+           "\"} : (tensor<2x3x5x4xf32>, tensor<2x3x5x4xf32>, " + slopes + ") -> (tensor<2x3x5x4xf32>, " + slopes + ")";
+  };
+  const std::string x = "%x: tensor<2x3x5x4xf32>, %a: ";
+  const OperationSpace one = SpaceOf(x + "tensor<1xf32>", grad("tensor<1xf32>", "NCHW"));
+  EXPECT_THAT(one.results, ElementsAre(Extent::Full, Extent::Single));
+  const OperationSpace many = SpaceOf(x + "tensor<4xf32>", grad("tensor<4xf32>", "NHWC"));
+  EXPECT_EQ(many.columns, 4);
+  EXPECT_THAT(many.operands, ElementsAre(Extent::Full, Extent::Full, Extent::PerColumn));
+  EXPECT_THAT(many.results, ElementsAre(Extent::Full, Extent::PerColumn));
+  EXPECT_THAT(RefusalOf(x + "tensor<3xf32>", grad("tensor<3xf32>", "NCHW")), HasSubstr("they must be the last"));
+}
+
 TEST_F(FusibleSpace, LeadingAxesAreColumns) {
   const OperationSpace space = SpaceOf(kImage, Reduce("0", "3x1x4x"));
   EXPECT_EQ(space.columns, 12);

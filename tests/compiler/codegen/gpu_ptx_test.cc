@@ -2,16 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "compiler/codegen/code_generator.h"
 #include "compiler/codegen/ptx.h"
+#include "compiler/codegen/ptx_resources.h"
 #include "llvm/IR/IRBuilder.h"
 #include "tests/compiler/codegen/region_run.h"
 
@@ -39,13 +36,6 @@ std::string PtxOf(const std::string& architecture, const std::string& type) {
   return ptx ? *std::move(ptx) : std::string();
 }
 
-std::string Ptxas() {
-  for (const char* path : {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"}) {
-    if (std::filesystem::exists(path)) return path;
-  }
-  return std::system("command -v ptxas >/dev/null 2>&1") == 0 ? "ptxas" : "";
-}
-
 class GpuPtx : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(GpuPtx, LeavesNothingToOthersAndContractsNothing) {
@@ -61,43 +51,29 @@ TEST_P(GpuPtx, LeavesNothingToOthersAndContractsNothing) {
 }
 
 TEST_P(GpuPtx, IsAssembledWithoutSpills) {
-  const std::string ptxas = Ptxas();
-  if (ptxas.empty()) GTEST_SKIP() << "ptxas is not installed";
+  llvm::Expected<std::string> ptxas = codegen::findPtxas();
+  if (!ptxas) GTEST_SKIP() << llvm::toString(ptxas.takeError());
   const auto& [architecture, type] = GetParam();
-  const std::filesystem::path folder = testing::TempDir();
-  const std::string stem = (folder / ("regions_" + architecture + "_" + type)).string();
-  std::ofstream(stem + ".ptx") << PtxOf(architecture, type);
-  const std::string command =
-      ptxas + " -v -arch=" + architecture + " -o /dev/null " + stem + ".ptx > " + stem + ".log 2>&1";
-  const int result = std::system(command.c_str());
-  std::stringstream log;
-  log << std::ifstream(stem + ".log").rdbuf();
-  ASSERT_EQ(result, 0) << command << "\n" << log.str();
-
-  // ptxas info : Compiling entry function 'x' for 'sm_90' / 0 bytes stack frame, 0 bytes spill stores, ... / Used 32
-  // ...
-  std::string line, kernel, widest;
-  int kernels = 0, most_registers = 0;
-  const std::regex entry("entry function '([^']+)'"), frame(R"((\d+) bytes stack frame, (\d+) bytes spill stores)"),
-      used(R"(Used (\d+) registers)");
-  while (std::getline(log, line)) {
-    std::smatch match;
-    if (std::regex_search(line, match, entry)) {
-      kernel = match[1];
-      ++kernels;
-    } else if (std::regex_search(line, match, frame)) {
-      EXPECT_EQ(match[1], "0") << "stack of " << kernel;
-      EXPECT_EQ(match[2], "0") << "spills of " << kernel;
-    } else if (std::regex_search(line, match, used) && std::stoi(match[1]) > most_registers) {
-      most_registers = std::stoi(match[1]);
-      widest = kernel;
-    }
+  const std::string ptx = PtxOf(architecture, type);
+  auto kernels = codegen::assembledResources(ptx, architecture, *ptxas);
+  ASSERT_TRUE(static_cast<bool>(kernels)) << llvm::toString(kernels.takeError());
+  const llvm::StringMap<std::int64_t> instructions = codegen::instructionCounts(ptx);
+  EXPECT_GT(kernels->size(), 0u);
+  EXPECT_EQ(kernels->size(), instructions.size());
+  std::string widest;
+  std::int64_t most_registers = 0;
+  for (const auto& kernel : *kernels) {
+    const codegen::KernelResources& takes = kernel.second;
+    EXPECT_EQ(takes.stack_bytes, 0) << kernel.first().str();
+    EXPECT_EQ(takes.spill_bytes, 0) << kernel.first().str();
+    EXPECT_GT(takes.registers, 0) << kernel.first().str();
+    EXPECT_GT(instructions.lookup(kernel.first()), 0) << kernel.first().str();
+    if (takes.registers <= most_registers) continue;
+    most_registers = takes.registers;
+    widest = kernel.first().str();
   }
-  EXPECT_GT(kernels, 0);
-  RecordProperty("kernels", kernels);
-  RecordProperty("most_registers", most_registers);
-  std::printf("%s %s: %d kernels, at most %d registers (%s)\n", architecture.c_str(), type.c_str(), kernels,
-              most_registers, widest.c_str());
+  std::printf("%s %s: %u kernels, at most %d registers (%s)\n", architecture.c_str(), type.c_str(), kernels->size(),
+              static_cast<int>(most_registers), widest.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuPtx,
@@ -111,6 +87,62 @@ TEST(GpuPtxNames, ExternalFunctionsAndVariablesAreFound) {
       ".extern .global .align 4 .b32 table[];\n");
   EXPECT_EQ(std::vector<std::string>(names.begin(), names.end()),
             (std::vector<std::string>{"__nv_expf", "stop", "table"}));
+}
+
+// Indices have 64 bits there, columns and labels 32.
+TEST(GpuPtxShapes, SpacesOfMoreThanABillionElements) {
+  const codegen::CodeTarget target = llvm::cantFail(codegen::gpuTarget("sm_90"));
+  llvm::LLVMContext context;
+  llvm::Module module("regions", context);
+  for (const RegionCase& region : ReducingRegions(32768, 50257, "bf16")) {
+    const ParsedRegion parsed(region);
+    if (!parsed.fusion) continue;
+    llvm::Expected<codegen::RegionCode> code = codegen::emitRegion(parsed.fusion, region.name, target, module);
+    EXPECT_TRUE(static_cast<bool>(code)) << region.name << ": " << llvm::toString(code.takeError());
+  }
+  codegen::AssemblyTimes times;
+  llvm::Expected<std::string> ptx = codegen::toPtx(module, target, times);
+  EXPECT_TRUE(static_cast<bool>(ptx)) << llvm::toString(ptx.takeError());
+}
+
+TEST(GpuPtxResources, AreReadFromTheLogOfPtxas) {
+  const llvm::StringMap<codegen::KernelResources> kernels = codegen::parsePtxasLog(
+      "ptxas info    : 0 bytes gmem\n"
+      "ptxas info    : Compiling entry function 'a_0' for 'sm_90'\n"
+      "ptxas info    : Function properties for a_0\n"
+      "    48 bytes stack frame, 12 bytes spill stores, 20 bytes spill loads\n"
+      "ptxas info    : Used 64 registers, used 1 barriers, 1024 bytes smem, 400 bytes cmem[0]\n"
+      "ptxas info    : Compiling entry function 'a_1' for 'sm_90'\n"
+      "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 8 registers, 400 bytes cmem[0]\n");
+  ASSERT_EQ(kernels.size(), 2u);
+  const codegen::KernelResources first = kernels.lookup("a_0"), second = kernels.lookup("a_1");
+  EXPECT_EQ(first.registers, 64);
+  EXPECT_EQ(first.stack_bytes, 48);
+  EXPECT_EQ(first.spill_bytes, 32);
+  EXPECT_EQ(first.shared_bytes, 1024);
+  EXPECT_EQ(second.registers, 8);
+  EXPECT_EQ(second.spill_bytes, 0);
+  EXPECT_EQ(second.shared_bytes, 0);
+}
+
+TEST(GpuPtxResources, InstructionsAreCountedWithoutDirectivesAndLabels) {
+  const llvm::StringMap<std::int64_t> counts = codegen::instructionCounts(
+      ".version 8.0\n.visible .entry a_0(\n\t.param .u64 .ptr a_0_param_0\n)\n.maxntid 256\n{\n\t.reg .b32 \t%r<3>;\n"
+      "\tmov.b32 \t%r1, 0;\n$L__BB0_1:  // loop\n\tadd.s32 \t%r1, %r1, 1;  // next;\n\t@%p1 bra \t$L__BB0_1;\n\tret;\n"
+      "}\n\t// .globl a_1\n.visible .entry a_1()\n{\n\tret;\n}\n");
+  EXPECT_EQ(counts.lookup("a_0"), 4);
+  EXPECT_EQ(counts.lookup("a_1"), 1);
+}
+
+TEST(GpuPtxResources, WhatPtxasRefusesIsAnErrorWithItsWords) {
+  llvm::Expected<std::string> ptxas = codegen::findPtxas();
+  if (!ptxas) GTEST_SKIP() << llvm::toString(ptxas.takeError());
+  auto kernels = codegen::assembledResources(".version 8.0\n.target sm_90\nnonsense\n", "sm_90", *ptxas);
+  ASSERT_FALSE(static_cast<bool>(kernels));
+  const std::string message = llvm::toString(kernels.takeError());
+  EXPECT_NE(message.find("ptxas for sm_90 failed"), std::string::npos) << message;
+  EXPECT_NE(message.find("nonsense"), std::string::npos) << message;
 }
 
 TEST(GpuPtxNames, AModuleThatCallsWhatAGpuLacksIsRefusedByName) {

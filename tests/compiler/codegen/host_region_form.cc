@@ -26,7 +26,9 @@ bool SameTiling(const codegen::CodeTarget& target, FusionOp a, FusionOp b) {
 }  // namespace
 
 std::vector<RegionForm> RegionForms() {
-  return {{HostTarget(), {}, 3, Run, SameTiling}, {NarrowTarget(), {}, 3, Run, SameTiling}};
+  return {{HostTarget(), {}, 3, Run, SameTiling},
+          {NarrowTarget(), {}, 3, Run, SameTiling},
+          {StreamedTarget(), {}, 3, Run, SameTiling}};
 }
 
 }  // namespace mpc::test

@@ -32,15 +32,21 @@ std::string Spell(const std::string& text, const Form& form) {
                                     {"SS", "tensor<f32>"}});
 }
 
-class HostRegion : public testing::TestWithParam<std::tuple<int, int, const char*, bool>> {
+/// The code's: as wide as this processor's, half as wide, with results stored around the caches.
+enum class Kind { kHost, kNarrow, kStreamed };
+
+codegen::CodeTarget TargetOf(Kind kind) {
+  return kind == Kind::kHost ? HostTarget() : kind == Kind::kNarrow ? NarrowTarget() : StreamedTarget();
+}
+
+class HostRegion : public testing::TestWithParam<std::tuple<int, int, const char*, Kind>> {
  protected:
   Form form() const {
-    const auto& [rows, columns, type, narrow] = GetParam();
+    const auto& [rows, columns, type, kind] = GetParam();
     return {rows, columns, type};
   }
   void Expect(const std::string& text, int aliases = -1) {
-    const codegen::CodeTarget target = std::get<3>(GetParam()) ? NarrowTarget() : HostTarget();
-    ExpectRegionIsItsOperations(Spell(text, form()), target, aliases);
+    ExpectRegionIsItsOperations(Spell(text, form()), TargetOf(std::get<3>(GetParam())), aliases);
   }
 };
 
@@ -155,22 +161,30 @@ TEST_P(HostRegion, SoftmaxThenItsSumOfEverything) {
 }
 
 std::string NameOf(const testing::TestParamInfo<HostRegion::ParamType>& info) {
-  const auto& [rows, columns, type, narrow] = info.param;
-  return absl::StrCat(rows, "x", columns, type, narrow ? "_narrow" : "");
+  const auto& [rows, columns, type, kind] = info.param;
+  constexpr const char* kNames[] = {"", "_narrow", "_streamed"};
+  return absl::StrCat(rows, "x", columns, type, kNames[static_cast<int>(kind)]);
 }
 
 INSTANTIATE_TEST_SUITE_P(OddSizes, HostRegion,
                          testing::Combine(testing::Values(1, 3, 100), testing::Values(1, 3, 17, 64, 1023),
-                                          testing::Values("f32", "f16", "bf16"), testing::Values(false)),
+                                          testing::Values("f32", "f16", "bf16"), testing::Values(Kind::kHost)),
                          NameOf);
-INSTANTIATE_TEST_SUITE_P(ManyTiles, HostRegion,
-                         testing::Values(std::tuple(5001, 6, "f32", false), std::tuple(5003, 10, "bf16", false),
-                                         std::tuple(4097, 33, "f16", true), std::tuple(3, 40000, "f32", false),
-                                         std::tuple(70, 5000, "f32", true), std::tuple(1, 300001, "f32", false)),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    ManyTiles, HostRegion,
+    testing::Values(std::tuple(5001, 6, "f32", Kind::kHost), std::tuple(5003, 10, "bf16", Kind::kHost),
+                    std::tuple(4097, 33, "f16", Kind::kNarrow), std::tuple(3, 40000, "f32", Kind::kHost),
+                    std::tuple(70, 5000, "f32", Kind::kNarrow), std::tuple(1, 300001, "f32", Kind::kHost),
+                    std::tuple(5001, 7, "f32", Kind::kStreamed), std::tuple(70, 5001, "bf16", Kind::kStreamed)),
+    NameOf);
 INSTANTIATE_TEST_SUITE_P(HalfWidth, HostRegion,
                          testing::Combine(testing::Values(3, 65), testing::Values(3, 17, 84),
-                                          testing::Values("f32", "bf16"), testing::Values(true)),
+                                          testing::Values("f32", "bf16"), testing::Values(Kind::kNarrow)),
+                         NameOf);
+// Rows that begin at every place in a cache line; of 64 elements at one, of less than 64 stored as they come.
+INSTANTIATE_TEST_SUITE_P(AroundTheCaches, HostRegion,
+                         testing::Combine(testing::Values(1, 40), testing::Values(17, 64, 65, 79, 1030),
+                                          testing::Values("f32", "f16", "bf16"), testing::Values(Kind::kStreamed)),
                          NameOf);
 
 }  // namespace

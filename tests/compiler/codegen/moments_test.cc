@@ -15,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "tests/compiler/codegen/region_form.h"
 #include "tests/compiler/op_case_module.h"
+#include "tests/kernels/kernel_run.h"
 
 namespace mpc::test {
 namespace {
@@ -73,7 +74,8 @@ class Moments {
  private:
   Statistics Run(const RegionForm& form, const LoadedRegion& region, std::vector<float>& x, int order) const {
     const auto columns = static_cast<std::size_t>(columns_);
-    std::vector<float> zeros(x.size()), gamma(columns, 1), beta(columns), y(x.size());
+    std::vector<float> zeros(x.size()), gamma(columns, 1), beta(columns);
+    GuardedBuffer y(x.size() * sizeof(float));  // aligned, as stores around the caches take it
     Statistics found{std::vector<float>(columns), std::vector<float>(columns)};
     std::vector<double> workspace(region.code.workspace_bytes / sizeof(double) + 1);
     void* operands[] = {x.data(), zeros.data(),      gamma.data(),         beta.data(),

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "compiler/dialect/attribute_conversion.h"
+#include "tests/compiler/cpu_operation_device.h"
 #include "tests/compiler/operation_case.h"
-#include "tests/kernels/cpu_kernel_device.h"
 
 namespace mpc::test {
 namespace {
@@ -100,7 +100,7 @@ class OperationCheck {
       operands.push_back(known_[operand].data());
     }
     for (mlir::Value result : op.getResults()) spec.outputs.push_back(SpecOf(result));
-    auto kernel = CpuKernels().Create(spec);
+    auto kernel = CpuOperations().Create(spec);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     std::vector<Bits> results;
     for (const TensorSpec& output : spec.outputs) results.emplace_back(output.bytes());

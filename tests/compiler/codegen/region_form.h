@@ -20,7 +20,8 @@ struct RegionForm {
   bool (*same_tiling)(const codegen::CodeTarget& target, FusionOp a, FusionOp b);
 };
 
-/// Each with another vector width; the first is the product's.
+/// The first is the product's. On the host then narrower vectors, and at last results that are all stored around the
+/// caches.
 std::vector<RegionForm> RegionForms();
 
 }  // namespace mpc::test

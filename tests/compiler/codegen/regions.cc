@@ -222,6 +222,24 @@ std::vector<RegionCase> ReducingRegions(std::int64_t rows, std::int64_t columns,
     %r0 = mpc.mul %f, %s : ($Wf, $Sf) -> $Wf
 )",
             {"$Wf"});
+  // What is asked of a gradient while it is made: a bad element, and none.
+  for (const auto& [name, fill] : {std::pair{"bad_gradient", Fill::kNumbers}, {"finite_gradient", Fill::kFinite}}) {
+    cases.Add(name, {{"$W", fill}, {"$W", fill}, {"$Sf", Fill::kPositive}}, R"(
+    %r0 = mpc.sum_n %a0, %a1 : ($W, $W) -> $W
+    %r1 = mpc.check_finite %r0, %a2 : ($W, $Sf) -> $Sb
+)",
+              {"$W", "$Sb"});
+  }
+  RegionCase& squares =
+      cases.Add("squared_gradient", {{"$W", Fill::kIntegers}, {"$W", Fill::kIntegers}, {"$Sf", Fill::kPositive}}, R"(
+    %f = mpc.cast %a0 : ($W) -> $Wf
+    %r0 = mpc.sum_n %f, %a1 : ($Wf, $W) -> $Wf
+    %r1 = mpc.check_finite %r0, %a2 : ($Wf, $Sf) -> $Sb
+    %r2 = mpc.sum_of_squares %r0, %a2 : ($Wf, $Sf) -> $Sf
+    %r3 = mpc.sum_of_squares %a1 : ($W) -> $Sf
+)",
+                {"$Wf", "$Sb", "$Sf", "$Sf"});
+  squares.relative = of_all;
   RegionCase& loss = cases.Add("cross_entropy", {{"$Wf", Fill::kFinite}, {"$Ri", Fill::kLabels}}, R"(
     %r0, %r1 = mpc.softmax_cross_entropy %a0, %a1 {reduction = "mean"} : ($Wf, $Ri) -> ($Sf, $Rf)
 )",

@@ -48,6 +48,46 @@ func.func @global_norm() {
 
 // -----
 
+func.func @more_sums_than_operands(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.global_norm' op global_norm expects sums to count operands: from 0 to 1, got 2}}
+  %r0 = mpc.global_norm %0 {sums = 2} : (tensor<4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @a_sum_that_is_a_gradient(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.global_norm' op global_norm expects scalars (rank 0), got tensor<4xf32>}}
+  %r0 = mpc.global_norm %0 {sums = 1} : (tensor<4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @sum_of_squares_by_a_tensor(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.sum_of_squares' op sum_of_squares expects scalars (rank 0), got tensor<4xf32>}}
+  %r0 = mpc.sum_of_squares %0, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @check_finite_by_a_tensor(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.check_finite' op check_finite expects scalars (rank 0), got tensor<4xf32>}}
+  %r0 = mpc.check_finite %0, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<i1>
+  return
+}
+
+// -----
+
+func.func @flags_of_elements(%scale: tensor<f32>, %flags: tensor<4xi1>) {
+  // expected-error @+1 {{'mpc.all_finite' op all_finite expects scalars (rank 0), got tensor<4xi1>}}
+  %r0, %r1 = mpc.all_finite %scale, %scale, %flags : (tensor<f32>, tensor<f32>, tensor<4xi1>) -> (tensor<i1>, tensor<i32>)
+  return
+}
+
+// -----
+
 func.func @clip_by_norm(%0: tensor<4xf32>, %1: tensor<f32>) {
   // expected-error @+1 {{'mpc.clip_by_norm' op clip_by_norm expects max_norm > 0, got 0.00}}
   %r0 = mpc.clip_by_norm %0, %1 {max_norm = 0.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>

@@ -43,6 +43,29 @@ func.func @global_norm(%0: tensor<4xf32>, %1: tensor<2x3xf16>) -> tensor<f32> {
   return %r0 : tensor<f32>
 }
 
+// Sums of squares stand behind the gradients.
+// CHECK-LABEL: func @global_norm_of_sums(
+// CHECK: mpc.sum_of_squares %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<f32>) -> tensor<f32>
+// CHECK: mpc.sum_of_squares %{{.*}} : (tensor<4xf32>) -> tensor<f32>
+// CHECK: mpc.global_norm %{{.*}}, %{{.*}}, %{{.*}} {sums = 2 : i64} : (tensor<4xf32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+func.func @global_norm_of_sums(%0: tensor<4xf32>, %1: tensor<2x3xf16>, %scale: tensor<f32>) -> tensor<f32> {
+  %a = mpc.sum_of_squares %1, %scale : (tensor<2x3xf16>, tensor<f32>) -> tensor<f32>
+  %b = mpc.sum_of_squares %0 : (tensor<4xf32>) -> tensor<f32>
+  %r0 = mpc.global_norm %0, %a, %b {sums = 2} : (tensor<4xf32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %r0 : tensor<f32>
+}
+
+// A flag has the place of the gradient that was checked.
+// CHECK-LABEL: func @check_finite(
+// CHECK: %[[FLAG:.*]] = mpc.check_finite %{{.*}}, %{{.*}} : (tensor<2x3xbf16>, tensor<f32>) -> tensor<i1>
+// CHECK: mpc.all_finite %{{.*}}, %{{.*}}, %[[FLAG]], %{{.*}} : (tensor<f32>, tensor<f32>, tensor<i1>, tensor<4xf32>) -> (tensor<i1>, tensor<i32>)
+func.func @check_finite(%0: tensor<4xf32>, %1: tensor<2x3xbf16>, %scale: tensor<f32>) -> (tensor<i1>, tensor<i32>) {
+  %flag = mpc.check_finite %1, %scale : (tensor<2x3xbf16>, tensor<f32>) -> tensor<i1>
+  %finite, %bad = mpc.all_finite %scale, %scale, %flag, %0
+      : (tensor<f32>, tensor<f32>, tensor<i1>, tensor<4xf32>) -> (tensor<i1>, tensor<i32>)
+  return %finite, %bad : tensor<i1>, tensor<i32>
+}
+
 // CHECK-LABEL: func @clip_by_norm(
 // CHECK: mpc.clip_by_norm %{{.*}}, %{{.*}} {max_norm = 5.000000e-01 : f32} : (tensor<4xf16>, tensor<f32>) -> tensor<4xf32>
 func.func @clip_by_norm(%0: tensor<4xf16>, %1: tensor<f32>) -> tensor<4xf32> {

@@ -80,6 +80,30 @@ func.func @slice(%0: tensor<2x3xf32>) {
 
 // -----
 
+func.func @slice(%0: tensor<5xi32>) {
+  // expected-error @+1 {{'mpc.slice' op gives 'tensor<3xf32>' from elements of 'i32'; integers stay of their type, mpc.cast changes it}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xi32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%0: tensor<5xi32>) {
+  // expected-error @+1 {{'mpc.slice' op gives 'tensor<3xi64>' from elements of 'i32'; integers stay of their type, mpc.cast changes it}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xi32>) -> tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @slice(%0: tensor<5xf32>) {
+  // expected-error @+1 {{'mpc.slice' op gives 'tensor<3xi32>' from elements of 'f32'; integers stay of their type, mpc.cast changes it}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xf32>) -> tensor<3xi32>
+  return
+}
+
+// -----
+
 func.func @split(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.split' op split sizes must add up to 2, the extent of axis 0 of tensor<2x3xf32>; got 2x2}}
   %r0, %r1 = mpc.split %0 {sizes = array<i64: 2, 2>} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)

@@ -25,6 +25,13 @@ func.func @slice(%0: tensor<4x6xf32>) -> tensor<2x3xf32> {
   return %r0 : tensor<2x3xf32>
 }
 
+// CHECK-LABEL: func @slice_labels(
+// CHECK: mpc.slice %{{.*}} {sizes = array<i64: 3>, starts = array<i64: 2>} : (tensor<5xi32>) -> tensor<3xi32>
+func.func @slice_labels(%0: tensor<5xi32>) -> tensor<3xi32> {
+  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 2>} : (tensor<5xi32>) -> tensor<3xi32>
+  return %r0 : tensor<3xi32>
+}
+
 // CHECK-LABEL: func @slice_scalar(
 // CHECK: mpc.slice %{{.*}} {sizes = array<i64>, starts = array<i64>} : (tensor<f32>) -> tensor<f32>
 func.func @slice_scalar(%0: tensor<f32>) -> tensor<f32> {

@@ -40,6 +40,14 @@ func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>, %2: tensor<4xf32>) {
 
 // -----
 
+func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>, %2: tensor<3x2xf32>) {
+  // expected-error @+1 {{'mpc.matmul' op matmul expects a bias of shape 2x3, got tensor<3x2xf32>}}
+  %r0 = mpc.matmul %0, %1, %2 : (tensor<2x4xf32>, tensor<4x3xf32>, tensor<3x2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>) {
   // expected-error @+1 {{'mpc.matmul' op attribute 'activation' failed to satisfy constraint: string attribute one of none, relu, sigmoid, tanh}}
   %r0 = mpc.matmul %0, %1 {activation = "gelu"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
@@ -195,6 +203,46 @@ func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
 func.func @max_pool2d_grad(%0: tensor<2x3x7x7xf32>, %1: tensor<2x3x8x8xi32>) {
   // expected-error @+1 {{'mpc.max_pool2d_grad' op max_pool2d_grad expects every operand of shape 2x3x7x7, got tensor<2x3x8x8xi32>}}
   %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = array<i64: 2, 3, 8, 8>, kernel_size = array<i64: 2, 2>} : (tensor<2x3x7x7xf32>, tensor<2x3x8x8xi32>) -> tensor<2x3x8x8xf32>
+  return
+}
+
+// -----
+
+func.func @max_pool2d(%0: tensor<1x2x19x12xf32>) {
+  // expected-error @+1 {{'mpc.max_pool2d' op has indices in 'tensor<1x2x3x5xi8>', which hold a position in a window of at most 128 elements, and a window of 17x8; use i32}}
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 17, 8>} : (tensor<1x2x19x12xf32>) -> (tensor<1x2x3x5xf32>, tensor<1x2x3x5xi8>)
+  return
+}
+
+// -----
+
+func.func @max_pool2d_grad(%0: tensor<1x2x3x5xf32>, %1: tensor<1x2x3x5xi8>) {
+  // expected-error @+1 {{'mpc.max_pool2d_grad' op has indices in 'tensor<1x2x3x5xi8>', which hold a position in a window of at most 128 elements, and a window of 17x8; use i32}}
+  %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = array<i64: 1, 2, 19, 12>, kernel_size = array<i64: 17, 8>} : (tensor<1x2x3x5xf32>, tensor<1x2x3x5xi8>) -> tensor<1x2x19x12xf32>
+  return
+}
+
+// -----
+
+func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
+  // expected-error @+1 {{'mpc.max_pool2d' op max_pool2d takes a rank-4 image and kernel_size [height, width], got shape 2x3x8x8 and 1 extents}}
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi8>)
+  return
+}
+
+// -----
+
+func.func @max_pool2d_grad(%0: tensor<2x3x8x8xf32>, %1: tensor<2x3x8x8xi8>) {
+  // expected-error @+1 {{'mpc.max_pool2d_grad' op max_pool2d_grad takes a rank-4 image and kernel_size [height, width], got shape 2x3x8x8 and 1 extents}}
+  %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = array<i64: 2, 3, 8, 8>, kernel_size = array<i64: 2>} : (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi8>) -> tensor<2x3x8x8xf32>
+  return
+}
+
+// -----
+
+func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
+  // expected-error @+1 {{'mpc.max_pool2d' op result #1 must be statically shaped tensor of 8-bit signless integer or 32-bit signless integer values, but got 'tensor<2x3x7x7xi64>'}}
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x7x7xf32>, tensor<2x3x7x7xi64>)
   return
 }
 

@@ -18,6 +18,14 @@ func.func @matmul_bias(%0: tensor<4x2xf16>, %1: tensor<3x4xf16>, %2: tensor<3xf1
   return %r0 : tensor<2x3xf16>
 }
 
+// CHECK-LABEL: func @matmul_whole_bias(
+// CHECK: mpc.matmul %{{.*}}, %{{.*}}, %{{.*}} {transpose_a = true} : (tensor<4x2xbf16>, tensor<4x3xbf16>, tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @matmul_whole_bias(%0: tensor<4x2xbf16>, %1: tensor<4x3xbf16>, %2: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %r0 = mpc.matmul %0, %1, %2 {transpose_a = true}
+      : (tensor<4x2xbf16>, tensor<4x3xbf16>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %r0 : tensor<2x3xf32>
+}
+
 // CHECK-LABEL: func @conv2d(
 // CHECK: mpc.conv2d %{{.*}}, %{{.*}} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32> {
@@ -58,19 +66,31 @@ func.func @conv2d_grad_weight(%0: tensor<2x3x8x8xf32>, %1: tensor<2x6x6x6xf32>) 
 }
 
 // CHECK-LABEL: func @max_pool2d(
-// CHECK: mpc.max_pool2d %{{.*}} {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<2x6x28x28xf32>) -> (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi32>)
-func.func @max_pool2d(%0: tensor<2x6x28x28xf32>) -> (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi32>) {
+// CHECK: mpc.max_pool2d %{{.*}} {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<2x6x28x28xf32>) -> (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi8>)
+func.func @max_pool2d(%0: tensor<2x6x28x28xf32>) -> (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi8>) {
   %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
-      : (tensor<2x6x28x28xf32>) -> (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi32>)
-  return %r0, %r1 : tensor<2x6x14x14xf32>, tensor<2x6x14x14xi32>
+      : (tensor<2x6x28x28xf32>) -> (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi8>)
+  return %r0, %r1 : tensor<2x6x14x14xf32>, tensor<2x6x14x14xi8>
 }
 
 // CHECK-LABEL: func @max_pool2d_grad(
-// CHECK: mpc.max_pool2d_grad %{{.*}}, %{{.*}} {input_shape = array<i64: 2, 6, 28, 28>, kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi32>) -> tensor<2x6x28x28xf32>
-func.func @max_pool2d_grad(%0: tensor<2x6x14x14xf32>, %1: tensor<2x6x14x14xi32>) -> tensor<2x6x28x28xf32> {
+// CHECK: mpc.max_pool2d_grad %{{.*}}, %{{.*}} {input_shape = array<i64: 2, 6, 28, 28>, kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi8>) -> tensor<2x6x28x28xf32>
+func.func @max_pool2d_grad(%0: tensor<2x6x14x14xf32>, %1: tensor<2x6x14x14xi8>) -> tensor<2x6x28x28xf32> {
   %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = array<i64: 2, 6, 28, 28>, kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
-      : (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi32>) -> tensor<2x6x28x28xf32>
+      : (tensor<2x6x14x14xf32>, tensor<2x6x14x14xi8>) -> tensor<2x6x28x28xf32>
   return %r0 : tensor<2x6x28x28xf32>
+}
+
+// Positions in larger windows take i32.
+// CHECK-LABEL: func @max_pool2d_large_window(
+// CHECK: -> (tensor<1x2x4x5xf32>, tensor<1x2x4x5xi8>)
+// CHECK: -> (tensor<1x2x3x5xf32>, tensor<1x2x3x5xi32>)
+func.func @max_pool2d_large_window(%0: tensor<1x2x19x12xf32>) -> (tensor<1x2x4x5xi8>, tensor<1x2x3x5xi32>) {
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 16, 8>}
+      : (tensor<1x2x19x12xf32>) -> (tensor<1x2x4x5xf32>, tensor<1x2x4x5xi8>)
+  %r2, %r3 = mpc.max_pool2d %0 {kernel_size = array<i64: 17, 8>}
+      : (tensor<1x2x19x12xf32>) -> (tensor<1x2x3x5xf32>, tensor<1x2x3x5xi32>)
+  return %r1, %r3 : tensor<1x2x4x5xi8>, tensor<1x2x3x5xi32>
 }
 
 // CHECK-LABEL: func @avg_pool2d(

@@ -11,11 +11,11 @@
 // CHECK: %[[C1:.*]] = mpc.conv2d {{.*}}"ToFloat f16"{{.*}} -> tensor<4x6x28x28xf16>
 // CHECK-NEXT: %[[U:.*]] = mpc.cast %[[C1]] {{.*}}"user cast"{{.*}} : (tensor<4x6x28x28xf16>) -> tensor<4x6x28x28xf32>
 // CHECK-NEXT: %[[R1:.*]] = mpc.relu %[[U]] {{.*}}"user cast"{{.*}} -> tensor<4x6x28x28xf32>
-// CHECK-NEXT: %[[P1:.*]], %{{.*}} = mpc.max_pool2d %[[R1]] {{.*}}"user cast"{{.*}} -> (tensor<4x6x14x14xf32>, tensor<4x6x14x14xi32>)
+// CHECK-NEXT: %[[P1:.*]], %{{.*}} = mpc.max_pool2d %[[R1]] {{.*}}"user cast"{{.*}} -> (tensor<4x6x14x14xf32>, tensor<4x6x14x14xi8>)
 // CHECK-NEXT: %[[P1L:.*]] = mpc.cast %[[P1]] : (tensor<4x6x14x14xf32>) -> tensor<4x6x14x14xf16>
 // CHECK: %[[C2:.*]] = mpc.conv2d %[[P1L]], %{{.*}}"level O2"{{.*}} -> tensor<4x16x10x10xf16>
 // CHECK-NEXT: %[[R2:.*]] = mpc.relu %[[C2]] {{.*}} -> tensor<4x16x10x10xf16>
-// CHECK-NEXT: %[[P2:.*]], %{{.*}} = mpc.max_pool2d %[[R2]] {{.*}} -> (tensor<4x16x5x5xf16>, tensor<4x16x5x5xi32>)
+// CHECK-NEXT: %[[P2:.*]], %{{.*}} = mpc.max_pool2d %[[R2]] {{.*}} -> (tensor<4x16x5x5xf16>, tensor<4x16x5x5xi8>)
 // CHECK-NEXT: %[[F:.*]] = mpc.reshape %[[P2]] {{.*}} -> tensor<4x400xf16>
 // CHECK: mpc.matmul %[[F]], {{.*}} -> tensor<4x120xf16>
 // CHECK-NEXT: mpc.relu {{.*}} -> tensor<4x120xf16>
@@ -35,12 +35,12 @@ func.func @manual(%x: tensor<4x1x32x32xf32>, %labels: tensor<4x10xf32>, %w1: ten
   %u = mpc.cast %c1 {user = true, mpc.scope = #net} : (tensor<4x6x28x28xf32>) -> tensor<4x6x28x28xf32>
   %r1 = mpc.relu %u {mpc.scope = #net} : (tensor<4x6x28x28xf32>) -> tensor<4x6x28x28xf32>
   %p1, %i1 = mpc.max_pool2d %r1 {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>, mpc.scope = #net}
-      : (tensor<4x6x28x28xf32>) -> (tensor<4x6x14x14xf32>, tensor<4x6x14x14xi32>)
+      : (tensor<4x6x28x28xf32>) -> (tensor<4x6x14x14xf32>, tensor<4x6x14x14xi8>)
   %c2 = mpc.conv2d %p1, %w2 {mpc.scope = #net}
       : (tensor<4x6x14x14xf32>, tensor<16x6x5x5xf32>) -> tensor<4x16x10x10xf32>
   %r2 = mpc.relu %c2 {mpc.scope = #net} : (tensor<4x16x10x10xf32>) -> tensor<4x16x10x10xf32>
   %p2, %i2 = mpc.max_pool2d %r2 {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>, mpc.scope = #net}
-      : (tensor<4x16x10x10xf32>) -> (tensor<4x16x5x5xf32>, tensor<4x16x5x5xi32>)
+      : (tensor<4x16x10x10xf32>) -> (tensor<4x16x5x5xf32>, tensor<4x16x5x5xi8>)
   %f = mpc.reshape %p2 {shape = array<i64: 4, 400>, mpc.scope = #net} : (tensor<4x16x5x5xf32>) -> tensor<4x400xf32>
   %h = mpc.matmul %f, %w3 {mpc.scope = #net} : (tensor<4x400xf32>, tensor<400x120xf32>) -> tensor<4x120xf32>
   %r3 = mpc.relu %h {mpc.scope = #net} : (tensor<4x120xf32>) -> tensor<4x120xf32>

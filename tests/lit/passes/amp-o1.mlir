@@ -157,14 +157,14 @@ func.func @integers(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %l: tensor<2xi32>)
 // The cut widens at the pooled value, a quarter of the convolution's.
 // CHECK-LABEL: func @widen_late
 // CHECK: mpc.relu {{.*}} -> tensor<1x2x4x4xf16>
-// CHECK: %[[P:.*]], %{{.*}} = mpc.max_pool2d {{.*}} -> (tensor<1x2x2x2xf16>, tensor<1x2x2x2xi32>)
+// CHECK: %[[P:.*]], %{{.*}} = mpc.max_pool2d {{.*}} -> (tensor<1x2x2x2xf16>, tensor<1x2x2x2xi8>)
 // CHECK: mpc.cast %[[P]]
 // CHECK: mpc.exp
 func.func @widen_late(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tensor<1x2x2x2xf32> {
   %c = mpc.conv2d %x, %w {mpc.scope = #net} : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
   %r = mpc.relu %c {mpc.scope = #net} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
   %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>, mpc.scope = #net}
-      : (tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi32>)
+      : (tensor<1x2x4x4xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xi8>)
   %e = mpc.exp %p {mpc.scope = #net} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
   return %e : tensor<1x2x2x2xf32>
 }

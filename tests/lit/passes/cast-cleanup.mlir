@@ -76,7 +76,7 @@ func.func @moves(%x: tensor<2x4xf16>, %y: tensor<2x4xf32>) -> (tensor<4x2xf32>, 
 // CHECK-LABEL: func @sinks
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<1x1x4x4xf16>, %[[Y:[a-z0-9]+]]: tensor<1x1x2x2xf16>
 // CHECK: %[[R:.*]] = mpc.relu %[[X]] : (tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf16>
-// CHECK-NEXT: %[[P:.*]], %{{.*}} = mpc.max_pool2d %[[R]] {{.*}} -> (tensor<1x1x2x2xf16>, tensor<1x1x2x2xi32>)
+// CHECK-NEXT: %[[P:.*]], %{{.*}} = mpc.max_pool2d %[[R]] {{.*}} -> (tensor<1x1x2x2xf16>, tensor<1x1x2x2xi8>)
 // CHECK-NEXT: %[[C:.*]] = mpc.concat %[[P]], %[[Y]] {{.*}} -> tensor<1x2x2x2xf16>
 // CHECK-NEXT: %[[W:.*]] = mpc.cast %[[C]] : (tensor<1x2x2x2xf16>) -> tensor<1x2x2x2xf32>
 // CHECK-NEXT: return %[[W]]
@@ -85,7 +85,7 @@ func.func @sinks(%x: tensor<1x1x4x4xf16>, %y: tensor<1x1x2x2xf16>) -> tensor<1x2
   %f = mpc.cast %y : (tensor<1x1x2x2xf16>) -> tensor<1x1x2x2xf32>
   %r = mpc.relu %e : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
   %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
-      : (tensor<1x1x4x4xf32>) -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi32>)
+      : (tensor<1x1x4x4xf32>) -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi8>)
   %c = mpc.concat %p, %f {axis = 1 : i64} : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>) -> tensor<1x2x2x2xf32>
   return %c : tensor<1x2x2x2xf32>
 }

@@ -171,14 +171,40 @@ func.func @shadow(%x: tensor<8x16xf16>, %w: tensor<16xf32> {mpc.name = "w", mpc.
   return %w1, %v1, %low1, %y : tensor<16xf32>, tensor<16xf32>, tensor<16xf16>, tensor<8x16xf16>
 }
 
-// An operation alone keeps its own kernel, and a function without neighbours stays as it is.
+// An operation alone keeps its own kernel where it has one, and a function without neighbours stays as it is.
 // CHECK-LABEL: func @alone
-// CHECK-NEXT: mpc.softmax
+// CHECK-NEXT: mpc.abs
 // CHECK-NEXT: mpc.matmul
 // CHECK-NEXT: mpc.relu
 func.func @alone(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor<8x16xf32> {
-  %0 = mpc.softmax %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %0 = mpc.abs %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
   %1 = mpc.matmul %0, %w : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
   %2 = mpc.relu %1 : (tensor<8x16xf32>) -> tensor<8x16xf32>
   return %2 : tensor<8x16xf32>
+}
+
+// A mask waits for no backward operation: its operand, twice as large, would be kept in its place. What is widened for
+// the backward pass alone is widened there: less is kept.
+// CHECK-LABEL: func @keeps_no_more(
+// CHECK: %[[F:.*]]:2 = mpc.fusion(
+// CHECK: mpc.relu
+// CHECK: %[[K:.*]] = mpc.greater
+// CHECK: mpc.yield %{{.*}}, %[[K]] : tensor<8x16xf16>, tensor<8x16xi1>
+// CHECK: left_out = [{{.*}}"where: 128 bytes more would be kept for the backward pass"
+// CHECK: mpc.fusion(
+// CHECK-NOT: mpc.yield
+// CHECK: mpc.cast
+// CHECK-NOT: mpc.yield
+// CHECK: mpc.where
+func.func @keeps_no_more(%x: tensor<8x4xf16>, %v: tensor<4x16xf16>, %b: tensor<8x16xf16>, %w: tensor<16x4xf16>, %zero: tensor<f32>)
+    -> (tensor<8x4xf16>, tensor<8x16xf32>) {
+  %a = mpc.matmul %x, %v : (tensor<8x4xf16>, tensor<4x16xf16>) -> tensor<8x16xf16>
+  %y = mpc.relu %a : (tensor<8x16xf16>) -> tensor<8x16xf16>
+  %k = mpc.greater %y, %zero : (tensor<8x16xf16>, tensor<f32>) -> tensor<8x16xi1>
+  %z = mpc.matmul %y, %w : (tensor<8x16xf16>, tensor<16x4xf16>) -> tensor<8x4xf16>
+  %c = mpc.cast %b : (tensor<8x16xf16>) -> tensor<8x16xf32>
+  %dy = mpc.matmul %z, %w {mpc.backward, transpose_b = true} : (tensor<8x4xf16>, tensor<16x4xf16>) -> tensor<8x16xf16>
+  %e = mpc.mul %dy, %c {mpc.backward} : (tensor<8x16xf16>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %dx = mpc.where %k, %e, %zero {mpc.backward} : (tensor<8x16xi1>, tensor<8x16xf32>, tensor<f32>) -> tensor<8x16xf32>
+  return %z, %dx : tensor<8x4xf16>, tensor<8x16xf32>
 }

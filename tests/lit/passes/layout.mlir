@@ -9,7 +9,7 @@
 // CHECK: %[[C:.*]] = mpc.conv2d %[[XL]], %{{.*}} {data_format = "NHWC"{{.*}} -> tensor<2x6x6x3xf16>
 // CHECK: %[[A:.*]] = mpc.add %[[C]], %[[B]] {{.*}} -> tensor<2x6x6x3xf16>
 // CHECK: %[[R:.*]] = mpc.relu %[[A]]
-// CHECK: %[[P:.*]], %[[I:.*]] = mpc.max_pool2d %[[R]] {data_format = "NHWC"{{.*}} -> (tensor<2x3x3x3xf16>, tensor<2x3x3x3xi32>)
+// CHECK: %[[P:.*]], %[[I:.*]] = mpc.max_pool2d %[[R]] {data_format = "NHWC"{{.*}} -> (tensor<2x3x3x3xf16>, tensor<2x3x3x3xi8>)
 // CHECK: %[[T:.*]] = mpc.transpose %[[P]] {permutation = array<i64: 0, 3, 1, 2>}
 // CHECK-NOT: mpc.transpose
 // CHECK: mpc.reshape %[[T]] {{.*}} -> tensor<2x27xf16>
@@ -18,7 +18,7 @@ func.func @forward(%x: tensor<2x1x8x8xf16>, %w: tensor<3x1x3x3xf16>, %b: tensor<
   %a = mpc.add %c, %b : (tensor<2x3x6x6xf16>, tensor<3x1x1xf16>) -> tensor<2x3x6x6xf16>
   %r = mpc.relu %a : (tensor<2x3x6x6xf16>) -> tensor<2x3x6x6xf16>
   %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
-      : (tensor<2x3x6x6xf16>) -> (tensor<2x3x3x3xf16>, tensor<2x3x3x3xi32>)
+      : (tensor<2x3x6x6xf16>) -> (tensor<2x3x3x3xf16>, tensor<2x3x3x3xi8>)
   %f = mpc.reshape %p {shape = array<i64: 2, 27>} : (tensor<2x3x3x3xf16>) -> tensor<2x27xf16>
   return %f : tensor<2x27xf16>
 }
@@ -39,11 +39,11 @@ func.func @backward(%x: tensor<2x1x8x8xf32>, %w: tensor<3x1x3x3xf32>, %df: tenso
   %c = mpc.conv2d %x, %w : (tensor<2x1x8x8xf32>, tensor<3x1x3x3xf32>) -> tensor<2x3x6x6xf32>
   %r = mpc.relu %c : (tensor<2x3x6x6xf32>) -> tensor<2x3x6x6xf32>
   %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
-      : (tensor<2x3x6x6xf32>) -> (tensor<2x3x3x3xf32>, tensor<2x3x3x3xi32>)
+      : (tensor<2x3x6x6xf32>) -> (tensor<2x3x3x3xf32>, tensor<2x3x3x3xi8>)
   %d = mpc.reshape %df {shape = array<i64: 2, 3, 3, 3>} : (tensor<2x27xf32>) -> tensor<2x3x3x3xf32>
   %dp = mpc.max_pool2d_grad %d, %i {input_shape = array<i64: 2, 3, 6, 6>, kernel_size = array<i64: 2, 2>,
                                     strides = array<i64: 2, 2>}
-      : (tensor<2x3x3x3xf32>, tensor<2x3x3x3xi32>) -> tensor<2x3x6x6xf32>
+      : (tensor<2x3x3x3xf32>, tensor<2x3x3x3xi8>) -> tensor<2x3x6x6xf32>
   %dr = mpc.relu_grad %dp, %r : (tensor<2x3x6x6xf32>, tensor<2x3x6x6xf32>) -> tensor<2x3x6x6xf32>
   %db = mpc.reduce_sum %dr {axes = array<i64: 0, 2, 3>} : (tensor<2x3x6x6xf32>) -> tensor<3xf32>
   %dw = mpc.conv2d_grad_weight %x, %dr {weight_shape = array<i64: 3, 1, 3, 3>}

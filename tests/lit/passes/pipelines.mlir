@@ -5,7 +5,7 @@
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O0" | FileCheck %s --check-prefix=O0
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" > %t.once && mpc-opt %t.once --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling | diff %t.once -
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=true" | FileCheck %s --check-prefixes=FINAL,FUSED
-// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling --mpc-shadows --mpc-group-updates --mpc-fusion | diff %t.fused -
+// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling --mpc-shadows --mpc-group-updates --mpc-relu-mask --mpc-fusion | diff %t.fused -
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=false" | FileCheck %s --check-prefix=ALONE
 // RUN: not mpc-opt %s --mpc-train-pipeline="fusion=true device=tpu" 2>&1 | FileCheck %s --check-prefix=DEVICE
 // RUN: mpc-opt %s --mpc-eval-pipeline="level=O2 fusion=true" | FileCheck %s --check-prefix=EVAL
@@ -46,7 +46,16 @@
 // FINAL-NOT: mpc.unscale
 // FINAL: mpc.momentum {{.*}}unscale = true
 
-// ALONE-NOT: mpc.fusion
+// Without fusion a region holds one operation, where the CPU has nothing but generated code.
+// ALONE: mpc.fusion(
+// ALONE-NEXT: ^bb0
+// ALONE-NEXT: mpc.softmax_cross_entropy %
+// ALONE-NEXT: mpc.yield
+// ALONE: mpc.fusion(
+// ALONE-NEXT: ^bb0
+// ALONE-NEXT: mpc.softmax_cross_entropy_grad
+// ALONE-NEXT: mpc.yield
+// ALONE-NOT: mpc.fusion(
 // EVAL: func.func @train_step
 // EVAL: mpc.fusion
 

@@ -103,3 +103,27 @@ func.func @regions(%x: tensor<4x8xf32>, %d: tensor<4x8xf32>) -> (tensor<4x8xf32>
   %dz = mpc.mul %z, %d {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %u, %dy, %dz : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// A region of both passes reads %a for a result of the forward pass: it is there anyway. %b goes to the backward pass
+// alone, by way of a forward operation: it is computed again. What the region computes for both is kept.
+// CHECK-LABEL: func @region_of_both(
+// CHECK: %[[A:.*]] = mpc.gelu
+// CHECK-NOT: mpc.gelu
+// CHECK: %[[B:.*]] = mpc.exp %{{.*}} {mpc.backward, mpc.recomputed}
+// CHECK: %[[Z:.*]]:2 = mpc.fusion(%[[A]], %[[B]], %{{.*}})
+// CHECK-NOT: mpc.fusion
+// CHECK: mpc.mul %[[Z]]#0
+func.func @region_of_both(%x: tensor<4x8xf32>, %d: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  %a = mpc.gelu %x {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %b = mpc.exp %x {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %z:2 = mpc.fusion(%a, %b, %d) {
+  ^bb0(%p: tensor<4x8xf32>, %q: tensor<4x8xf32>, %r: tensor<4x8xf32>):
+    %s = mpc.relu %p {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %t = mpc.neg %q {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %u = mpc.mul %t, %r {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %v = mpc.add %u, %p {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    mpc.yield %s, %v : tensor<4x8xf32>, tensor<4x8xf32>
+  } : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
+  %dz = mpc.mul %z#0, %d {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %z#0, %z#1, %dz : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}

@@ -10,7 +10,7 @@
 func.func @sinks(%x: tensor<2x3x4x4xf16>) -> tensor<2x3x2x2xf16> {
   %r = mpc.relu %x {mpc.scope = #mpc.scope<path = "net">} : (tensor<2x3x4x4xf16>) -> tensor<2x3x4x4xf16>
   %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
-      : (tensor<2x3x4x4xf16>) -> (tensor<2x3x2x2xf16>, tensor<2x3x2x2xi32>)
+      : (tensor<2x3x4x4xf16>) -> (tensor<2x3x2x2xf16>, tensor<2x3x2x2xi8>)
   return %p : tensor<2x3x2x2xf16>
 }
 
@@ -22,7 +22,7 @@ func.func @sinks(%x: tensor<2x3x4x4xf16>) -> tensor<2x3x2x2xf16> {
 func.func @two_readers(%x: tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x4x4xf32>) {
   %r = mpc.relu %x : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
   %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
-      : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi32>)
+      : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi8>)
   return %p, %r : tensor<2x3x2x2xf32>, tensor<2x3x4x4xf32>
 }
 
@@ -33,6 +33,49 @@ func.func @two_readers(%x: tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<
 func.func @rounds(%x: tensor<2x3x4x4xf32>) -> tensor<2x3x2x2xf16> {
   %r = mpc.relu %x : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf16>
   %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
-      : (tensor<2x3x4x4xf16>) -> (tensor<2x3x2x2xf16>, tensor<2x3x2x2xi32>)
+      : (tensor<2x3x4x4xf16>) -> (tensor<2x3x2x2xf16>, tensor<2x3x2x2xi8>)
   return %p : tensor<2x3x2x2xf16>
+}
+
+// Dropout keeps signs: what it hands on is what the derivative asks.
+// CHECK-LABEL: func @dropout(
+// CHECK-SAME: %[[X:[a-z0-9]+]]:
+// CHECK: %[[D:.*]] = mpc.dropout %[[X]], %{{.*}} {call_site = 1 : i64, mpc.scope = #mpc.scope<path = "net/drop">, p = 2.500000e-01 : f32}
+// CHECK-NEXT: %[[Y:.*]] = mpc.relu %[[D]] {mpc.scope = #mpc.scope<path = "net/relu">} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
+// CHECK-NEXT: return %[[Y]]
+func.func @dropout(%x: tensor<4x8xbf16>, %seed: tensor<i64>, %step: tensor<i32>) -> tensor<4x8xbf16> {
+  %r = mpc.relu %x {mpc.scope = #mpc.scope<path = "net/relu">} : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
+  %d = mpc.dropout %r, %seed, %step {call_site = 1, mpc.scope = #mpc.scope<path = "net/drop">, p = 0.25 : f32}
+      : (tensor<4x8xbf16>, tensor<i64>, tensor<i32>) -> tensor<4x8xbf16>
+  return %d : tensor<4x8xbf16>
+}
+
+// Behind both, through a reshape.
+// CHECK-LABEL: func @pooling_and_dropout(
+// CHECK: mpc.max_pool2d
+// CHECK-NEXT: mpc.reshape
+// CHECK-NEXT: mpc.dropout
+// CHECK-NEXT: mpc.relu %{{.*}} : (tensor<2x12xf32>) -> tensor<2x12xf32>
+// CHECK-NEXT: return
+func.func @pooling_and_dropout(%x: tensor<2x3x4x4xf32>, %seed: tensor<i64>, %step: tensor<i32>) -> tensor<2x12xf32> {
+  %r = mpc.relu %x : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
+  %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
+      : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi8>)
+  %f = mpc.reshape %p {shape = array<i64: 2, 12>} : (tensor<2x3x2x2xf32>) -> tensor<2x12xf32>
+  %d = mpc.dropout %f, %seed, %step {p = 0.5 : f32} : (tensor<2x12xf32>, tensor<i64>, tensor<i32>) -> tensor<2x12xf32>
+  return %d : tensor<2x12xf32>
+}
+
+// A reshape alone is not worth it. Dropout that rounds could make a zero of what is above it.
+// CHECK-LABEL: func @stays(
+// CHECK: mpc.relu
+// CHECK-NEXT: mpc.reshape
+// CHECK-NEXT: mpc.relu
+// CHECK-NEXT: mpc.dropout
+func.func @stays(%x: tensor<4x8xf32>, %seed: tensor<i64>, %step: tensor<i32>) -> (tensor<32xf32>, tensor<4x8xf16>) {
+  %r = mpc.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %f = mpc.reshape %r {shape = array<i64: 32>} : (tensor<4x8xf32>) -> tensor<32xf32>
+  %q = mpc.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %d = mpc.dropout %q, %seed, %step {p = 0.5 : f32} : (tensor<4x8xf32>, tensor<i64>, tensor<i32>) -> tensor<4x8xf16>
+  return %f, %d : tensor<32xf32>, tensor<4x8xf16>
 }

@@ -1,0 +1,33 @@
+// The way from an LLVM module to code that all targets share: check, optimise, write.
+#pragma once
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Support/CodeGen.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace mpc::codegen {
+
+/// Seconds that were spent.
+struct AssemblyTimes {
+  double optimise = 0;
+  double assemble = 0;
+};
+
+/// A machine that contracts no two operations. \p Triple has been initialised. Errors: no such target; null where it
+/// has no such processor.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createStrictMachine(llvm::StringRef Triple, llvm::StringRef Processor, llvm::StringRef Features,
+                    std::optional<llvm::Reloc::Model> Relocation = {},
+                    std::optional<llvm::CodeModel::Model> Model = {});
+
+/// Gives \p Module, which it changes, the target of \p Machine, runs \p Passes on every function with a body and writes
+/// it. No pass may introduce a call of the C library, or know what one does. Errors: a malformed module; \p Unwritten
+/// where the machine does not write \p Type.
+llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &Module, llvm::TargetMachine &Machine,
+                                               llvm::FunctionPassManager Passes, llvm::CodeGenFileType Type,
+                                               const std::string &Unwritten, AssemblyTimes &Times);
+
+} // namespace mpc::codegen

@@ -1,0 +1,36 @@
+// What the kernels of PTX take of a GPU, as its assembler says. No GPU is needed.
+#pragma once
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+
+namespace mpc::codegen {
+
+/// One kernel in machine code.
+struct KernelResources {
+  std::int64_t registers = 0;    ///< a thread
+  std::int64_t stack_bytes = 0;  ///< a thread: spilled registers and arrays that are indexed at run time
+  std::int64_t spill_bytes = 0;  ///< a thread: stored and loaded again, each counted
+  std::int64_t shared_bytes = 0; ///< a block, static
+};
+
+/// The path of ptxas: MPC_PTXAS where it is set, else the one of the PATH, of CUDA_PATH or of /usr/local/cuda. Errors:
+/// there is none; where it was looked for.
+llvm::Expected<std::string> findPtxas();
+
+/// Assembles \p Ptx for \p Architecture ("sm_90") with \p Ptxas and returns what `ptxas -v` says of each kernel.
+/// Errors: what ptxas says; no temporary files.
+llvm::Expected<llvm::StringMap<KernelResources>> assembledResources(llvm::StringRef Ptx, llvm::StringRef Architecture,
+                                                                    llvm::StringRef Ptxas);
+
+/// What `ptxas -v` wrote, by kernel.
+llvm::StringMap<KernelResources> parsePtxasLog(llvm::StringRef Log);
+
+/// How many instructions each kernel of \p Ptx has, as they stand there: a loop's count once.
+llvm::StringMap<std::int64_t> instructionCounts(llvm::StringRef Ptx);
+
+} // namespace mpc::codegen

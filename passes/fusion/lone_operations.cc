@@ -1,0 +1,125 @@
+#include "passes/fusion/lone_operations.h"
+
+#include "passes/fusion/region_cost.h"
+#include "passes/layout/image_ops.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace mpc {
+
+static bool isAlongAnAxis(Operation *Op) { return isa<SoftmaxOp, LogSoftmaxOp, SoftmaxGradOp, LogSoftmaxGradOp>(Op); }
+
+bool hasNoCpuKernel(Operation *Op) {
+  return isAlongAnAxis(Op) || isa<SoftmaxCrossEntropyOp, SoftmaxCrossEntropyGradOp, MseOp, MseGradOp, BceWithLogitsOp,
+                                  BceWithLogitsGradOp, LayerNormOp, LayerNormGradOp, BatchNormTrainOp,
+                                  BatchNormTrainGradOp, BatchNormInferOp, BatchNormInferGradOp>(Op);
+}
+
+// Below it a region saves a few microseconds a step and takes some milliseconds to generate.
+static constexpr int64_t ManyElements = 1 << 16;
+
+// It computes more than it moves, or rounds: kernels written by hand go through f32 buffers there.
+static bool computesOrRounds(Operation *Op) {
+  auto IsLow = [](Type Type) {
+    mlir::Type Element = getElementTypeOrSelf(Type);
+    return Element.isF16() || Element.isBF16();
+  };
+  return isExpensive(Op) || isa<ReduceSumOp, ReduceMeanOp>(Op) || llvm::any_of(Op->getResultTypes(), IsLow);
+}
+
+bool isWorthAlone(Operation *Op) {
+  auto IsLarge = [](Type Type) { return cast<RankedTensorType>(Type).getNumElements() >= ManyElements; };
+  bool Large = llvm::any_of(Op->getOperandTypes(), IsLarge) || llvm::any_of(Op->getResultTypes(), IsLarge);
+  return Large && computesOrRounds(Op);
+}
+
+//===-- Contiguous rows ------------------------------------------------------------------------------------------===//
+
+// Operands and results have one shape. The axis changes places with the last one, and back.
+static void moveToLastAxis(Operation *Op, int64_t Axis) {
+  int64_t Last = cast<RankedTensorType>(Op->getResult(0).getType()).getRank() - 1;
+  SmallVector<int64_t> Swapped(Last + 1);
+  std::iota(Swapped.begin(), Swapped.end(), 0);
+  std::swap(Swapped[Axis], Swapped[Last]);
+  OpBuilder Builder(Op);
+  auto Transpose = [&](Type Result, Value V) {
+    auto Made = TransposeOp::create(Builder, Op->getLoc(), Result, V, Swapped);
+    if (Attribute Scope = Op->getAttr(ScopeAttrName))
+      Made->setAttr(ScopeAttrName, Scope);
+    return Made;
+  };
+  for (OpOperand &Operand : Op->getOpOperands())
+    Operand.set(Transpose(permuted(Operand.get().getType(), Swapped), Operand.get()));
+  Op->setAttr("axis", Builder.getI64IntegerAttr(Last));
+  Value Result = Op->getResult(0);
+  Type Original = Result.getType();
+  Result.setType(permuted(Original, Swapped));
+  Builder.setInsertionPointAfter(Op);
+  TransposeOp Restored = Transpose(Original, Result);
+  Result.replaceAllUsesExcept(Restored.getY(), Restored);
+}
+
+void makeRowsContiguous(Block &Body) {
+  for (Operation &Op : llvm::make_early_inc_range(Body)) {
+    if (!isAlongAnAxis(&Op))
+      continue;
+    auto Attr = Op.getAttrOfType<IntegerAttr>("axis");
+    ArrayRef<int64_t> Shape = cast<RankedTensorType>(Op.getResult(0).getType()).getShape();
+    int64_t Given = Attr ? Attr.getInt() : -1, Axis = Given < 0 ? Given + int64_t(Shape.size()) : Given;
+    // Extents of 1 behind the axis leave its rows contiguous.
+    if (llvm::any_of(Shape.drop_front(Axis + 1), [](int64_t Extent) { return Extent != 1; }))
+      moveToLastAxis(&Op, Axis);
+  }
+}
+
+//===-- Operands -------------------------------------------------------------------------------------------------===//
+
+static LogicalResult checkElements(Operation *Op) {
+  for (Value Operand : Op->getOperands()) {
+    auto Type = cast<RankedTensorType>(Operand.getType());
+    if (Type.getNumElements() == 0 && !Type.getElementType().isF64())
+      return Op->emitOpError() << "got " << Type << ", which has no elements; generated code, all that the CPU has for "
+                               << "it, needs at least one: leave the operation out where there is nothing to compute";
+  }
+  return success();
+}
+
+// What a region reads in one way has one argument.
+static void separateOperands(Operation *Op) {
+  auto Space = cast<FusibleOpInterface>(Op).getSpace();
+  if (!Space)
+    return llvm::consumeError(Space.takeError());
+  llvm::DenseMap<Value, codegen::Extent> First;
+  llvm::DenseMap<std::pair<Value, unsigned>, Value> Copies;
+  OpBuilder Builder(Op);
+  for (auto [Operand, Extent] : llvm::zip_equal(Op->getOpOperands(), Space->operands)) {
+    Value V = Operand.get();
+    if (First.try_emplace(V, Extent).first->second == Extent)
+      continue;
+    Value &Copy = Copies[{V, static_cast<unsigned>(Extent)}];
+    if (!Copy) {
+      auto Type = cast<RankedTensorType>(V.getType());
+      auto Made = BroadcastToOp::create(Builder, Op->getLoc(), Type, V, Type.getShape());
+      for (StringRef Name : {StringRef(ScopeAttrName), StringRef(BackwardAttrName)})
+        if (Attribute Given = Op->getAttr(Name))
+          Made->setAttr(Name, Given);
+      Copy = Made.getY();
+    }
+    Operand.set(Copy);
+  }
+}
+
+LogicalResult separateOperands(Block &Body) {
+  for (Operation &Op : Body) {
+    if (!hasNoCpuKernel(&Op))
+      continue;
+    if (failed(checkElements(&Op)))
+      return failure();
+    separateOperands(&Op);
+  }
+  return success();
+}
+
+} // namespace mpc

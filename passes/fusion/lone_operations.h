@@ -1,0 +1,23 @@
+// Operations that the CPU computes in a region of their own: docs/fusion.md, "One operation alone".
+#pragma once
+
+#include "compiler/dialect/dialect.h"
+
+namespace mpc {
+
+/// Whether generated code is all that the CPU has for the operation: kernels/cpu has none of its name.
+bool hasNoCpuKernel(mlir::Operation *Op);
+
+/// Whether, on the CPU, a region of this operation alone is expected to beat the operation's own kernel.
+bool isWorthAlone(mlir::Operation *Op);
+
+/// Puts operations along an axis that is not the last one between transposes, where only generated code computes them:
+/// it takes contiguous rows.
+void makeRowsContiguous(mlir::Block &Body);
+
+/// Copies operands, where only generated code computes an operation that reads one value in several ways, as a row and
+/// for each column: a region has an argument of its own for each way. Fails, with an error, where an operation that
+/// only generated code computes reads a tensor without elements.
+mlir::LogicalResult separateOperands(mlir::Block &Body);
+
+} // namespace mpc
