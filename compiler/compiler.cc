@@ -123,6 +123,7 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
   Pipeline.instrument = Options.instrument;
   Pipeline.fusion = Options.fusion.value_or(FusesByDefault(Options.device));
   Pipeline.device = Options.device;
+  Pipeline.headChunks = Options.head_chunks;
   Pipeline.recompute = Options.recompute;
   Pipeline.stage = *Until;
 
@@ -143,6 +144,13 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
   return succeeded(Result) ? absl::OkStatus() : Diagnostics.status("a pass failed without saying why");
 }
 
+// The passes ask which kernels there are; whether steps are fused unasked goes by the name.
+static CompileOptions forBackend(CompileOptions Options, const runtime::Device &Device) {
+  Options.fusion = Options.fusion.value_or(FusesByDefault(Options.device));
+  Options.device = std::string(Device.backend());
+  return Options;
+}
+
 absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions &Options) {
   if (Options.memory_budget > 0)
     return CompileWithin(Traced, Options);
@@ -154,7 +162,9 @@ absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions
   ModuleOp Root = Result.final_ir.impl().module.get();
   if (absl::Status Status = keepOnly(Root, Options.function); !Status.ok())
     return Status;
-  if (absl::Status Status = RunPasses(Result.final_ir, Options, "final", &Result.phases, &Result.remarks); !Status.ok())
+  if (absl::Status Status =
+          RunPasses(Result.final_ir, forBackend(Options, **Device), "final", &Result.phases, &Result.remarks);
+      !Status.ok())
     return Status;
   Clock::time_point BeforeOrder = Clock::now();
   lowerPeak(Root.lookupSymbol<func::FuncOp>(Options.function), **Device, Options.plan);

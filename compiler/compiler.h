@@ -39,8 +39,10 @@ struct CompileOptions {
   bool master_weights = true;          ///< false: parameters that are only used low are stored low
   /// Compute neighbouring operations in one generated kernel (mpc-fusion); left out: the device's default.
   std::optional<bool> fusion;
-  /// Bytes of arena and state together. Where a step plans more, the backward pass computes values again until it fits:
-  /// see compiler/memory_budget.h. 0: no limit.
+  /// Parts that the rows of a language model's head are cut into (mpc-chunk-head): with `memory_budget` at least.
+  std::int64_t head_chunks = 1;
+  /// Bytes of arena and state together. Where a step plans more, its head is computed in chunks and the backward pass
+  /// computes values again until it fits: see compiler/memory_budget.h. 0: no limit.
   std::int64_t memory_budget = 0;
   bool instrument = false; ///< measure values instead of updating state (mpc-instrument)
   std::string device = "cpu";

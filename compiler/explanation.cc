@@ -149,7 +149,7 @@ private:
     return Text;
   }
 
-  // "  computed in region 2 with #4 add in net/block, #5 relu in net/block".
+  // "  computed in region 2 with #4 add in net/block, #5 relu in net/block", "  computed in region 3 of its own".
   std::string regionOf(Operation *Op) const {
     unsigned Region = Function.regionOf(Op);
     if (Region == 0)
@@ -158,7 +158,8 @@ private:
     for (Operation &Other : *Op->getBlock())
       if (&Other != Op && Function.regionOf(&Other) == Region && !isa<ReshapeOp>(Other))
         Others.push_back(name(&Other));
-    return absl::StrCat("  computed in region ", Region, " with ", llvm::join(Others, ", "), "\n");
+    return absl::StrCat("  computed in region ", Region,
+                        Others.empty() ? " of its own" : absl::StrCat(" with ", llvm::join(Others, ", ")), "\n");
   }
 
   // A gradient has the types of what it is the gradient of: the last operation before it in the same Cell whose name it

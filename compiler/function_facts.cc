@@ -121,7 +121,7 @@ std::string FunctionFacts::reasonOf(Operation *Op) const {
     return Reason.getValue().str();
   if (auto Update = dyn_cast<OptimizerOpInterface>(Op))
     return updateReason(Update);
-  if (Op->hasTrait<StateUpdate>() || isa<UnscaleOp, AllFiniteOp, UpdateLossScaleOp>(Op))
+  if (Op->hasTrait<StateUpdate>() || isa<UnscaleOp, AllFiniteOp, CheckFiniteOp, UpdateLossScaleOp>(Op))
     return "update";
   return isBackward(Op) ? "backward" : "";
 }

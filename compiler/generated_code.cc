@@ -14,7 +14,7 @@ static bool hasRegions(func::FuncOp Function) {
 }
 
 static llvm::Expected<codegen::CodeTarget> targetOf(const runtime::Device &Device) {
-  if (Device.name() == "cpu")
+  if (Device.backend() == "cpu")
     return codegen::hostTarget();
   return codegen::gpuTarget(llvm::StringRef(Device.arch().data(), Device.arch().size()));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/fusion_table.h"
+#include "compiler/gpu_resources.h"
 #include "compiler/memory_report.h"
 #include "compiler/precision_table.h"
 #include "compiler/text_table.h"
@@ -96,9 +97,41 @@ std::string fusion(const FusionTable &Table) {
                       " less moved a step)\n", Regions.print(), LeftOut.print(), "\n");
 }
 
-std::string functionReport(const PrecisionTable &Table, const FusionTable &Regions) {
-  return absl::StrCat(operations(Table), "\n", fusion(Regions), casts(Table), "\n", matrixWork(Table), "\n",
-                      arguments(Table));
+/// "assembled by ptxas, no spills", or why not.
+std::string assembly(const GpuResources &Table) {
+  if (!Table.no_ptxas.empty())
+    return absl::StrCat("not assembled: ", Table.no_ptxas);
+  std::int64_t Assembled = 0, Spilling = 0;
+  for (const RegionResources &Row : Table.rows) {
+    Assembled += Row.assembled.has_value();
+    Spilling += Row.assembled && Row.assembled->spill_bytes > 0;
+  }
+  std::vector<std::string> Parts;
+  if (Assembled > 0 || Table.not_assembled.empty())
+    Parts.push_back(Spilling == 0 ? "assembled by ptxas, no spills"
+                                  : absl::StrCat("assembled by ptxas, ", Spilling, " with spills"));
+  for (const auto &[Architecture, Reason] : Table.not_assembled)
+    Parts.push_back(absl::StrCat("not assembled for ", Architecture, ": ", Reason));
+  return absl::StrJoin(Parts, "; ");
+}
+
+/// What the kernels of the regions take of a GPU; nothing where there is no region.
+std::string resources(const GpuResources &Table) {
+  if (Table.rows.empty())
+    return "";
+  TextTable Text({"region", "for", "kernels", "registers", "spilled", "shared", "PTX instructions"});
+  for (const RegionResources &Row : Table.rows) {
+    const auto &Code = Row.assembled;
+    Text.add({absl::StrCat(Row.region), Row.architecture, absl::StrCat(Row.kernels),
+              Code ? absl::StrCat(Code->registers) : "?", Code ? FormatBytes(Code->spill_bytes) : "?",
+              Code ? FormatBytes(Code->shared_bytes) : "?", FormatCount(Row.instructions)});
+  }
+  return absl::StrCat("generated kernels (", assembly(Table), ")\n", Text.print(), "\n");
+}
+
+std::string functionReport(const PrecisionTable &Table, const FusionTable &Regions, const GpuResources &Gpu = {}) {
+  return absl::StrCat(operations(Table), "\n", fusion(Regions), resources(Gpu), casts(Table), "\n", matrixWork(Table),
+                      "\n", arguments(Table));
 }
 
 const ArgumentGroup *findRole(const PrecisionTable &Table, std::string_view Role) {
@@ -127,9 +160,14 @@ std::string PrecisionReport(const CompileResult &Result) {
   const absl::StatusOr<FusionTable> Regions = TabulateFusion(Result.final_ir, Program.name);
   if (!Regions.ok())
     return absl::StrCat("no report: ", Regions.status().message(), "\n");
+  absl::StatusOr<GpuResources> Gpu = GpuResources();
+  if (Program.device == "cuda")
+    Gpu = TabulateGpuResources(Result.final_ir, Program.name);
+  if (!Gpu.ok())
+    return absl::StrCat("no report: ", Gpu.status().message(), "\n");
   std::string Text =
       absl::StrCat("precision report of @", Program.name, " on ", Program.device, "\n\n",
-                   functionReport(*Table, *Regions), "\n", parameterText(*Table), "\n\n", MemoryReport(Result));
+                   functionReport(*Table, *Regions, *Gpu), "\n", parameterText(*Table), "\n\n", MemoryReport(Result));
   if (!Result.remarks.empty())
     absl::StrAppend(&Text, "\nremarks\n  ", absl::StrJoin(Result.remarks, "\n  "), "\n");
   return Text;

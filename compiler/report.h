@@ -8,8 +8,9 @@
 namespace mpc::compiler {
 
 /// The whole report of a compiled step: a row for each operation (Cell, storage types read and written, compute type,
-/// reason), regions with what they save and what was left out, casts by kind with counts and bytes, parameters and
-/// state, planned arena and what is live at its peak, state copies with their reasons, remarks of the passes.
+/// reason), regions with what they save and what was left out, for a GPU what their kernels take of it, casts by kind
+/// with counts and bytes, parameters and state, planned arena and what is live at its peak, state copies with their
+/// reasons, remarks of the passes.
 std::string PrecisionReport(const CompileResult &result);
 
 /// The same as JSON: "function", "device", "operations" (each with "ordinal", "op", "cell", "reads", "writes",
@@ -18,7 +19,10 @@ std::string PrecisionReport(const CompileResult &result);
 /// "of"), "cast_count", "cast_bytes", "matrix_work" ("flops", "low_flops", "low_share"), "arguments", "memory"
 /// ("arena_bytes", "activation_bytes", "state_bytes", "constant_bytes", "state_copies", "peak": "instruction", "op",
 /// "cell", "bytes" and what is "live" there, each with "use", "op", "cell", "type", "bytes", "first", "last"),
-/// "remarks". A report without a table has the member "error" alone.
+/// "remarks", and for device "cuda" "generated_kernels" ("regions", each with "region", "architecture", "kernels",
+/// "instructions" and, where ptxas is installed, "registers", "spill_bytes", "stack_bytes", "shared_bytes"; "no_ptxas":
+/// why it is not, else empty; "not_assembled": by architecture, what ptxas said where it failed). A report without a
+/// table has the member "error" alone.
 std::string PrecisionReportJson(const CompileResult &result);
 
 /// The functions of a module as a JSON array, without "device", "memory" and "remarks".

@@ -1,5 +1,6 @@
 // The precision report as JSON.
 #include "compiler/fusion_table.h"
+#include "compiler/gpu_resources.h"
 #include "compiler/memory_table.h"
 #include "compiler/precision_table.h"
 #include "compiler/report.h"
@@ -117,6 +118,27 @@ static Object memory(const CompileResult &Result) {
   return Memory;
 }
 
+static Object resources(const GpuResources &Table) {
+  Array Rows;
+  for (const RegionResources &Row : Table.rows) {
+    Object Region{{"region", static_cast<std::int64_t>(Row.region)},
+                  {"architecture", Row.architecture},
+                  {"kernels", Row.kernels},
+                  {"instructions", Row.instructions}};
+    if (Row.assembled) {
+      Region["registers"] = Row.assembled->registers;
+      Region["spill_bytes"] = Row.assembled->spill_bytes;
+      Region["stack_bytes"] = Row.assembled->stack_bytes;
+      Region["shared_bytes"] = Row.assembled->shared_bytes;
+    }
+    Rows.push_back(std::move(Region));
+  }
+  Object Failures;
+  for (const auto &[Architecture, Reason] : Table.not_assembled)
+    Failures[Architecture] = Reason;
+  return Object{{"regions", std::move(Rows)}, {"no_ptxas", Table.no_ptxas}, {"not_assembled", std::move(Failures)}};
+}
+
 std::string PrecisionReportJson(const CompileResult &Result) {
   absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Result.program.name);
   if (!Table.ok())
@@ -126,6 +148,12 @@ std::string PrecisionReportJson(const CompileResult &Result) {
     return print(Object{{"error", std::string(Regions.status().message())}});
   Object Report = functionReport(*Table, *Regions);
   Report["device"] = Result.program.device;
+  if (Result.program.device == "cuda") {
+    absl::StatusOr<GpuResources> Gpu = TabulateGpuResources(Result.final_ir, Result.program.name);
+    if (!Gpu.ok())
+      return print(Object{{"error", std::string(Gpu.status().message())}});
+    Report["generated_kernels"] = resources(*Gpu);
+  }
   Report["memory"] = memory(Result);
   Report["remarks"] = Array(Result.remarks);
   return print(std::move(Report));

@@ -183,19 +183,24 @@ def GroupUpdatesPass : Pass<"mpc-group-updates", "::mlir::func::FuncOp"> {
 }
 
 def SinkReluPass : Pass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
-  let summary = "Moves relu behind max pooling, where fewer elements are left";
+  let summary = "Moves relu behind max pooling and dropout, so that less is saved for it";
   let description = [{
     The largest of several values and relu commute, so pooling first leaves relu, its derivative and what is saved for it
     a quarter of the elements for 2x2 windows. Values and gradients are the same bits: where several elements of a window
-    are negative another one may win, but its derivative is zero. relu moves where pooling alone reads it and it does
-    not round. It runs before autodiff.
+    are negative another one may win, but its derivative is zero.
+
+    Dropout multiplies by 0 or by at least 1, so it keeps signs and relu commutes with it, bit by bit, backward too:
+    relu's result is then what the product behind dropout keeps anyway, and dropout's is not kept.
+
+    relu moves where the other operation alone reads it, reshapes and transposes between them aside, and where neither
+    rounds to another type. It runs before autodiff.
 
     ```mlir
     // before
     %r = mpc.relu %x : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
-    %y, %i = mpc.max_pool2d %r {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi32>)
+    %y, %i = mpc.max_pool2d %r {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi8>)
     // after
-    %p, %i = mpc.max_pool2d %x {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi32>)
+    %p, %i = mpc.max_pool2d %x {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi8>)
     %y = mpc.relu %p : (tensor<2x3x2x2xf32>) -> tensor<2x3x2x2xf32>
     ```
   }];
@@ -246,10 +251,20 @@ def FusionPass : Pass<"mpc-fusion", "::mlir::func::FuncOp"> {
     * no way leads out of the region and back through another operation;
     * no element that takes many instructions (exp, gelu, dropout) is computed in two phases, unless it is stored anyway;
     * operations smaller than the region come after a reduction of it;
-    * loads and stores of intermediate values that go, and launches that go, outweigh loads that later sweeps repeat.
+    * loads and stores of intermediate values that go, and launches that go, outweigh loads that later sweeps repeat;
+    * what operations of the forward pass read, where they would wait for backward ones, is no larger than what they make.
 
     Updates of state, unscale, clipping, constants and random values stay outside, and so does every operation of a
-    library. An operation alone keeps its own kernel. Reshapes join regions where both sides do; they move nothing.
+    library. Reshapes join regions where both sides do; they move nothing.
+
+    An operation that no other joins keeps its own kernel, with two exceptions on the CPU: one that has none written by
+    hand (softmax, layer_norm, batch_norm_train, ...) is a region of its own, and so is one whose region is expected to
+    be faster (isWorthAlone). So that its rows are contiguous, a softmax along another axis than the last is put between
+    transposes. With max-operations=1 only operations without a kernel become regions.
+
+    Checks and norms of all gradients (mpc.all_finite, mpc.global_norm) stay outside. But a gradient that a region
+    produces may be checked (mpc.check_finite) and squared (mpc.sum_of_squares) there, where the bytes that are not read
+    again outweigh the launch that combines the partial values; the flag or sum takes its place among the gradients.
 
     Operations keep their order as far as regions allow; an update of state stays behind the readers of the old state.
     The region has the Cell path that its operations share, and `mpc.fusion_choice` says how many bytes it saves and why
@@ -270,7 +285,86 @@ def FusionPass : Pass<"mpc-fusion", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda: what a launch costs beside moving bytes">,
-    Option<"maxOperations", "max-operations", "unsigned", "32", "Operations of one region, at least 2">];
+    Option<"maxOperations", "max-operations", "unsigned", "32",
+           "Operations of one region; 1: regions only of operations that have no kernel written by hand">];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
+def ChunkHeadPass : Pass<"mpc-chunk-head", "::mlir::func::FuncOp"> {
+  let summary = "Computes a language model's head, its loss and their gradients in chunks of rows";
+  let description = [{
+    Behind autodiff and before fusion. The head is a product whose result, the logits [N, V], only
+    `softmax_cross_entropy` and its gradient read, maybe through casts, and whose gradient only the two gradient
+    products (and a bias's sum) read. With `chunks` = K above 1, rows are cut into K parts of sizes that differ by
+    one at most, the larger ones first. Each part slices its rows of the hidden values and the labels, makes its
+    logits, its losses, its part of the gradient and its rows of the hidden values' gradient, and adds its part of
+    the weight's gradient. So N / K rows of logits live at a time. `mpc.head_chunks` on the function says in how
+    many parts, and how many bytes of logits there are; a function that has it is left as it is.
+
+    * Logits, their gradient and the hidden values' gradient are the numbers that they were: each row is computed
+      from the same operands with the same roundings. The divisor of a mean is the whole batch's.
+    * The loss of a mean or a sum adds the rows' losses, joined again.
+    * The parts of the weight's and the bias's gradient are f32 and added in f32 in the order of the rows, those of
+      the weight by the product itself, whose bias is what it is added to; the sum is rounded once to the gradient's
+      type. Beside one product, the order of summation differs, no rounding to a low type is added. A gradient [V,
+      X] is summed as [X, V], for which the logits' gradient is read as it lies, and transposed once.
+
+    Where something else reads the logits, the loss decides what its own gradient is multiplied by, or there are
+    fewer than K rows, the head stays whole and a remark says why. `mpc.chain` on the addition of a bias's gradient
+    keeps it apart from others: one region that adds all parts would compute all chunks.
+
+    ```mlir
+    // before
+    %z = mpc.matmul %h, %w {transpose_b = true} : (tensor<8x4xf32>, tensor<16x4xf32>) -> tensor<8x16xf32>
+    %loss, %lse = mpc.softmax_cross_entropy %z, %labels : ...
+    %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse {mpc.backward} : ...
+    %dh = mpc.matmul %dz, %w {mpc.backward} : ...
+    %dw = mpc.matmul %dz, %h {mpc.backward, transpose_a = true} : ...
+    // after, chunks = 2: the share of a row, then for each half
+    %eighth = mpc.div %seed, %eight {mpc.backward} : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %h0 = mpc.slice %h {sizes = array<i64: 4, 4>, starts = array<i64: 0, 0>} : (tensor<8x4xf32>) -> tensor<4x4xf32>
+    %l0 = mpc.slice %labels {sizes = array<i64: 4>, starts = array<i64: 0>} : (tensor<8xi32>) -> tensor<4xi32>
+    %z0 = mpc.matmul %h0, %w {transpose_b = true} : (tensor<4x4xf32>, tensor<16x4xf32>) -> tensor<4x16xf32>
+    %loss0, %lse0 = mpc.softmax_cross_entropy %z0, %l0 {reduction = "none"} : ...
+    %dz0 = mpc.softmax_cross_entropy_grad %eighth, %z0, %l0, %lse0 {mpc.backward, reduction = "sum"} : ...
+    %dh0 = mpc.matmul %dz0, %w {mpc.backward} : ...
+    %dw0 = mpc.matmul %h0, %dz0 {mpc.backward, transpose_a = true} : ... -> tensor<4x16xf32>
+    // and in the second half and behind it
+    %sum = mpc.matmul %h1, %dz1, %dw0 {mpc.backward, transpose_a = true} : ...
+    %dh = mpc.concat %dh0, %dh1 : ...
+    %dw = mpc.transpose %sum {permutation = array<i64: 1, 0>} : (tensor<4x16xf32>) -> tensor<16x4xf32>
+    ```
+  }];
+  let options = [
+    Option<"chunks", "chunks", "int64_t", "1", "Parts that the head's rows are cut into; 1 leaves it whole">];
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
+def ReluMaskPass : Pass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
+  let summary = "Keeps a byte an element for relu's derivative where its result is not kept anyway";
+  let description = [{
+    `mpc.relu_grad` asks whether relu's result, or that of a convolution or product that ends in relu, is above zero.
+    Where nothing else in the backward pass reads the result, behind reshapes or not, one byte an element says so: the
+    result is compared where it is made and the derivative chooses by that. relu before a mean over the image or before
+    an addition is such a case; before a convolution or a product it is not, whose own derivative reads the result. Where
+    relu's operand is kept for something else and has the result's type, the derivative reads it instead.
+
+    Values and gradients are the same bits: where the result is NaN or a zero of either sign the derivative is zero, as
+    before. Behind layout, so that the mask lies as the result does, and before fusion, which takes both operations in;
+    pipelines without fusion leave it out.
+
+    ```mlir
+    // before: 2 bytes an element are kept
+    %y = mpc.relu %x : (tensor<2x4x4x3xf16>) -> tensor<2x4x4x3xf16>
+    %m = mpc.reduce_mean %y {axes = array<i64: 1, 2>} : (tensor<2x4x4x3xf16>) -> tensor<2x3xf16>
+    %dx = mpc.relu_grad %dy, %y {mpc.backward} : ...
+    // after: 1 byte
+    %y = mpc.relu %x : (tensor<2x4x4x3xf16>) -> tensor<2x4x4x3xf16>
+    %k = mpc.greater %y, %zero : (tensor<2x4x4x3xf16>, tensor<f32>) -> tensor<2x4x4x3xi1>
+    %m = mpc.reduce_mean %y {axes = array<i64: 1, 2>} : (tensor<2x4x4x3xf16>) -> tensor<2x3xf16>
+    %dx = mpc.where %k, %dy, %zero {mpc.backward} : ...
+    ```
+  }];
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 
@@ -320,8 +414,8 @@ def SchedulePass : Pass<"mpc-schedule", "::mlir::func::FuncOp"> {
     same.
 
     Live bytes are those of temporaries and inputs, workspaces included where the compiler knows the device; a kernel that
-    may write over a dying operand does so. The order stays as it is where no move lowers the peak, so that running the
-    pass again changes nothing.
+    may write over a dying operand does so. It stops where no move lowers the peak, so that running the pass again changes
+    nothing, or after work that grows with the number of operations.
 
     ```mlir
     // before: %a and %b are live together with the large %l

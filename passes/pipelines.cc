@@ -38,11 +38,16 @@ template <typename Options> static void addLayout(OpPassManager &Manager, const 
   Manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
   Manager.addNestedPass<func::FuncOp>(createShadowPass({Chosen.masterWeights}));
   Manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
-  if (Chosen.fusion) {
-    FusionPassOptions Fusion;
-    Fusion.device = Chosen.device;
-    Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
-  }
+  Manager.addNestedPass<func::FuncOp>(createChunkHeadPass({Chosen.headChunks}));
+  // Alone, the comparison and the selection would be launches of their own.
+  if (Chosen.fusion)
+    Manager.addNestedPass<func::FuncOp>(createReluMaskPass());
+  FusionPassOptions Fusion;
+  Fusion.device = Chosen.device;
+  // Without fusion, too, generated code is all that some operations have.
+  if (!Chosen.fusion)
+    Fusion.maxOperations = 1;
+  Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
   // Behind fusion: a copy of a region sums in the order of its original, so that its bits are the same.
   Manager.addNestedPass<func::FuncOp>(createRecomputePass({Chosen.recompute}));
 }

@@ -46,6 +46,9 @@ template <typename Derived> struct PrecisionPipelineOptions : public mlir::PassP
   Option<bool> layout{*this, "layout", llvm::cl::desc("Make images channels-last"), llvm::cl::init(true)};
   Option<bool> fusion{*this, "fusion", llvm::cl::desc("Compute neighbouring operations in one generated kernel"),
                       llvm::cl::init(true)};
+  Option<int64_t> headChunks{*this, "head-chunks",
+                             llvm::cl::desc("Parts that the rows of a language model's head are cut into"),
+                             llvm::cl::init(1)};
   Option<int64_t> recompute{*this, "recompute",
                             llvm::cl::desc("Values and Cells that the backward pass computes again unasked"),
                             llvm::cl::init(0)};
@@ -75,11 +78,11 @@ struct TrainPipelineOptions : public PrecisionPipelineOptions<TrainPipelineOptio
 };
 
 /// amp, verify-precision | verify-loss-scale, loss-scale, autodiff, cast-cleanup | flatten-guards, layout,
-/// cast-cleanup, fold-gradient-scaling, shadows, group-updates, fusion.
+/// cast-cleanup, fold-gradient-scaling, shadows, group-updates, chunk-head, fusion, recompute.
 void buildTrainPipeline(mlir::OpPassManager &Manager, const TrainPipelineOptions &Options);
 
-/// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, shadows, fusion; what concerns updates finds
-/// none.
+/// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, shadows, fusion; what concerns updates and
+/// gradients finds none.
 void buildEvalPipeline(mlir::OpPassManager &Manager, const EvalPipelineOptions &Options);
 
 /// Every pass of passes.td, and the pipelines `mpc-train-pipeline` and `mpc-eval-pipeline`.

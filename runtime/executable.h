@@ -103,6 +103,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
+  /// "cpu" or "cuda": whose kernels and generated code it runs. A device of one's own may have another name.
+  virtual std::string_view backend() const { return name(); }
   /// What code is made for: "sm_90"; empty on the CPU.
   virtual std::string_view arch() const { return ""; }
   /// Scratch and choice of one instruction. `program` holds the choices so far: a choice that is in it is kept. Errors:

@@ -22,6 +22,8 @@ inline constexpr char kSharedBytesAttribute[] = "shared_bytes";
 inline constexpr char kAliasesAttribute[] = "aliases";
 /// Elements times operations: whether threads are worth starting on the CPU.
 inline constexpr char kWorkAttribute[] = "work";
+/// What the kernel computes, for reports: "relu_grad, batch_norm_train_grad".
+inline constexpr char kOperationsAttribute[] = "operations";
 
 /// True for instructions whose kernel is in a code blob.
 bool IsGenerated(std::string_view kernel);

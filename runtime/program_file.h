@@ -49,7 +49,7 @@ struct Package {
 
 /// The first bytes of a file, and the version that this mpc writes and reads.
 inline constexpr std::string_view kProgramFileMagic = "MPCX";
-inline constexpr std::uint32_t kProgramFileVersion = 1;
+inline constexpr std::uint32_t kProgramFileVersion = 2;
 
 /// Errors (INVALID_ARGUMENT), everything that is wrong: a Program that CheckProgram refuses; code in format "object";
 /// two Programs of one name; Programs that bind one name to different types; state without a beginning, or with one of

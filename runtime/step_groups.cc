@@ -1,6 +1,7 @@
 #include "runtime/step_groups.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mpc::runtime {
 namespace {
@@ -53,41 +54,42 @@ bool Agree(const Program& program, const Instruction& a, const Instruction& b) {
          SameTypes(program, a.outputs, b.outputs);
 }
 
-}  // namespace
-
-std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view)) {
+/// Ranges of neighbours among `count` that are independent. uses(i) says what i touches, joins(first, i) whether it may
+/// stand in a range that begins with `first`.
+template <typename UsesFunction, typename JoinsFunction>
+std::vector<InstructionRange> GroupNeighbours(std::size_t count, const UsesFunction& uses, const JoinsFunction& joins) {
   std::vector<InstructionRange> ranges;
   Uses group;
-  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
-    const Instruction& instruction = program.instructions[i];
-    const Uses uses = UsesOf(program, instruction);
-    if (!ranges.empty() && may_group(instruction.kernel) &&
-        Agree(program, program.instructions[ranges.back().first], instruction) && uses.IndependentOf(group)) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Uses each = uses(i);
+    if (!ranges.empty() && joins(ranges.back().first, i) && each.IndependentOf(group)) {
       ++ranges.back().count;
-      group.Add(uses);
+      group.Add(each);
     } else {
       ranges.push_back({i, 1});
-      group = uses;
+      group = std::move(each);
     }
   }
   return ranges;
 }
 
+}  // namespace
+
+std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view)) {
+  const std::vector<Instruction>& instructions = program.instructions;
+  return GroupNeighbours(
+      instructions.size(), [&](std::size_t i) { return UsesOf(program, instructions[i]); },
+      [&](std::size_t first, std::size_t i) {
+        return may_group(instructions[i].kernel) && Agree(program, instructions[first], instructions[i]);
+      });
+}
+
 std::vector<InstructionRange> GroupStateCopies(const Program& program) {
-  std::vector<InstructionRange> ranges;
-  Uses group;
-  for (std::size_t i = 0; i < program.state_copies.size(); ++i) {
+  const auto uses = [&](std::size_t i) {
     const StateCopy& copy = program.state_copies[i];
-    const Uses uses{{&program.values[copy.from]}, {&program.values[copy.to]}};
-    if (!ranges.empty() && uses.IndependentOf(group)) {
-      ++ranges.back().count;
-      group.Add(uses);
-    } else {
-      ranges.push_back({i, 1});
-      group = uses;
-    }
-  }
-  return ranges;
+    return Uses{{&program.values[copy.from]}, {&program.values[copy.to]}};
+  };
+  return GroupNeighbours(program.state_copies.size(), uses, [](std::size_t, std::size_t) { return true; });
 }
 
 }  // namespace mpc::runtime

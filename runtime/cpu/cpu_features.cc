@@ -1,5 +1,7 @@
 #include "runtime/cpu/cpu_features.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <string>
 #include <utility>
@@ -46,6 +48,14 @@ bool HasCpuFeature(std::string_view name) {
   if (name == "avx512vl") return __builtin_cpu_supports("avx512vl") != 0;
   if (name == "avx512_bf16") return HasAvx512Bf16();
   return false;
+}
+
+std::size_t LastLevelCacheBytes() {
+  constexpr std::size_t kOtherwise = std::size_t{32} << 20;
+  for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
+    if (const long bytes = ::sysconf(level); bytes > 0) return static_cast<std::size_t>(bytes);
+  }
+  return kOtherwise;
 }
 
 }  // namespace mpc::runtime

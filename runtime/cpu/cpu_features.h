@@ -1,6 +1,7 @@
 // What this processor can do, asked once.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -16,5 +17,9 @@ bool HasAvx512Bf16();
 /// Whether a feature that a Program requires is there. Known names: "avx2", "fma", "f16c", "avx512f", "avx512cd",
 /// "avx512dq", "avx512bw", "avx512vl", "avx512_bf16"; an unknown name is absent.
 bool HasCpuFeature(std::string_view name);
+
+/// Bytes of the last-level cache as the processor reports it; 32 MiB where it does not. A virtual machine may have only
+/// a share of what it reports.
+std::size_t LastLevelCacheBytes();
 
 }  // namespace mpc::runtime

@@ -1,5 +1,6 @@
 """The lit suite: IR tests with mpc-opt and FileCheck."""
 import os
+import shutil
 
 import lit.formats
 
@@ -15,3 +16,7 @@ config.substitutions.append(("%mpc-opt", os.path.join(config.mpc_tools, "mpc-opt
 # A target of a GPU needs the CUDA backend, no GPU.
 if config.mpc_has_cuda in ("ON", "TRUE", "1"):
     config.available_features.add("cuda")
+# Its assembler, where mpc looks for it.
+ptxas = config.environment.get("MPC_PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
+if os.access(ptxas, os.X_OK):
+    config.available_features.add("ptxas")

@@ -160,8 +160,15 @@ TEST(ProgramFile, EveryFlippedBitIsAnError) {
 
 TEST(ProgramFile, ANewerVersionIsAnError) {
   Bytes newer = Serialized();
-  newer[4] = 2;
-  EXPECT_EQ(ParseError(newer), "net.mpcx has format version 2; this mpc reads version 1; a newer one may read it");
+  newer[4] = 3;
+  EXPECT_EQ(ParseError(newer), "net.mpcx has format version 3; this mpc reads version 2; a newer one may read it");
+}
+
+// Version 1 saved positions in images for max pooling, and had kernels that are generated now.
+TEST(ProgramFile, AnOlderVersionIsAnError) {
+  Bytes older = Serialized();
+  older[4] = 1;
+  EXPECT_EQ(ParseError(older), "net.mpcx has format version 1; this mpc reads version 2");
 }
 
 // A checksum does not protect from who wants to do harm: tables are verified on their own.

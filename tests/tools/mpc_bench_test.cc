@@ -203,6 +203,49 @@ TEST(MpcBench, ComparesMpcWithItselfInF32AndWithoutLossScale) {
   EXPECT_NE(rows[0]["mpc"]["first_loss"], rows[0]["peer"]["first_loss"]);
 }
 
+TEST(MpcBench, ProfilesTheStepByKernelAndByWhatItIsFor) {
+  const TemporaryFolder folder;
+  const ToolResult result =
+      RunTool(MPC_BENCH, {"bnnet:4", "mlp:4", "--amp-level=O2", "--dtype=bf16", "--loss-scale=dynamic", "--profile",
+                          "--threads=1", "--steps=5", "--warmup=1", "--json=" + folder.File("profile.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("bnnet, batch 4, O2 bf16, loss scale dynamic, 1 thread, 5 steps"));
+  EXPECT_THAT(result.output, ContainsRegex("\ncheck +1 +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+%"));
+  EXPECT_THAT(result.output, ContainsRegex("\ncompute: [a-z_0-9, ]+ +[0-9]+ +[0-9.]+"));
+  EXPECT_THAT(result.output, ContainsRegex("loss scale, overflow check and skip: [0-9.]+ % of the step's kernels"));
+  const nlohmann::json profiles = ReadJson(folder.File("profile.json"))["profiles"];
+  ASSERT_EQ(profiles.size(), 2u);
+  EXPECT_EQ(profiles[1]["model"], "mlp");
+  const nlohmann::json& profile = profiles[0];
+  EXPECT_EQ(profile["steps"], 5);
+  for (const char* purpose : {"compute", "scale", "check", "update"}) {
+    EXPECT_GT(profile["purposes"][purpose]["median"], 0) << purpose;
+    EXPECT_GT(profile["purposes"][purpose]["share"], 0) << purpose;
+  }
+  std::size_t kernels = 0, by_purpose = 0;
+  bool region = false;
+  for (const nlohmann::json& kernel : profile["kernels"]) {
+    kernels += kernel["kernels"].get<std::size_t>();
+    region |= kernel["name"].get<std::string>().find(", ") != std::string::npos;
+    EXPECT_EQ(kernel["name"] == "all_finite", kernel["for"] == "check");
+  }
+  EXPECT_TRUE(region) << "a fused region has the names of its operations";
+  for (const auto& purpose : profile["purposes"].items()) by_purpose += purpose.value()["kernels"].get<std::size_t>();
+  EXPECT_EQ(kernels, by_purpose);
+  EXPECT_LE(profile["loss_scaling"]["median"], profile["step"]["median"]);
+}
+
+TEST(MpcBench, AStepWithoutALossScaleHasNothingForIt) {
+  const TemporaryFolder folder;
+  const ToolResult result = RunTool(MPC_BENCH, {"mlp:2", "--profile", "--threads=1", "--steps=3", "--warmup=0",
+                                                "--json=" + folder.File("profile.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  const nlohmann::json profile = ReadJson(folder.File("profile.json"))["profiles"][0];
+  EXPECT_EQ(profile["loss_scaling"]["kernels"], 0);
+  EXPECT_EQ(profile["loss_scaling"]["share"], 0);
+  EXPECT_FALSE(profile["purposes"].contains("check"));
+}
+
 TEST(MpcBench, RefusesBadCommandLines) {
   EXPECT_EQ(RunTool(MPC_BENCH, {}).exit_code, 2);
   const ToolResult flag = RunTool(MPC_BENCH, {"lenet5", "--step=3"});
@@ -221,6 +264,15 @@ TEST(MpcBench, RefusesBadCommandLines) {
   const ToolResult unfused = RunTool(MPC_BENCH, {"lenet5", "--peer=mpc-unfused", "--fusion=false"});
   EXPECT_EQ(unfused.exit_code, 2);
   EXPECT_THAT(unfused.error, HasSubstr("--peer=mpc-unfused and --fusion=false would measure the same step twice"));
+  const ToolResult profiled = RunTool(MPC_BENCH, {"lenet5", "--peer=torch", "--profile"});
+  EXPECT_EQ(profiled.exit_code, 2);
+  EXPECT_THAT(profiled.error, HasSubstr("--profile times instructions of mpc's own step, without --peer"));
+  const ToolResult started = RunTool(MPC_BENCH, {"lenet5", "--start=unwritten", "--profile"});
+  EXPECT_EQ(started.exit_code, 2);
+  EXPECT_THAT(started.error, HasSubstr("--profile times instructions of mpc's own step, without --start"));
+  const ToolResult both = RunTool(MPC_BENCH, {"--op=matmul", "--profile"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.error, HasSubstr("--profile is of networks, --op of operations"));
   const ToolResult captured = RunTool(MPC_BENCH, {"lenet5", "--peer=torch-graph"});
   EXPECT_EQ(captured.exit_code, 2);
   EXPECT_THAT(captured.error, HasSubstr("with --device=cuda, not of lenet5 with --device=cpu"));

@@ -142,7 +142,7 @@ TEST_F(BadPackage, DamagedFiles) {
   std::string newer = good_;
   newer[4] = 9;
   WriteFile(Path(), newer);
-  ExpectFailure({}, {Path(), "format version 9", "reads version 1"});
+  ExpectFailure({}, {Path(), "format version 9", "reads version 2"});
   std::filesystem::remove(Path());
   ExpectFailure({}, {Path(), "No such file"});
 }

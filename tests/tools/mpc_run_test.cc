@@ -224,11 +224,26 @@ TEST_F(MpcRun, MeasuresKernelsOnceAndTakesThemFromTheCacheAfterwards) {
   EXPECT_EQ(again["losses"], tuned["losses"]);
 }
 
+TEST_F(MpcRun, ChoosesWinogradWhereItIsAllowed) {
+  const std::string package = Emit({"resnet18-cifar", "--batch-size=2"});
+  const auto choices = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {package, "--steps=1", "--data=synthetic", "--json=" + File("run.json")};
+    flags.insert(flags.end(), more.begin(), more.end());
+    const ToolResult result = RunPackage(flags);
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    return ReadJson(File("run.json"))["choices"].dump();
+  };
+  EXPECT_EQ(choices({}), "{}") << "rules choose, and nothing is to be kept";
+  // The library has it for AVX-512 alone.
+  const bool offered = __builtin_cpu_supports("avx512f") != 0;
+  EXPECT_THAT(choices({"--allow-winograd"}), HasSubstr(offered ? "f32 winograd" : "f32 nhwc"));
+}
+
 TEST_F(MpcRun, DescribesAFileWithoutRunningIt) {
   const ToolResult result = RunPackage({Emit({"lenet5", "--amp-level=O2"}), "--describe"});
   ASSERT_EQ(result.exit_code, 0) << result.error;
   for (const char* part :
-       {"format version 1", "network: lenet5", "program train_step for cpu", "program eval_step", "program predict",
+       {"format version 2", "network: lenet5", "program train_step for cpu", "program eval_step", "program predict",
         "inputs: image tensor<32x1x32x32xf32>, label tensor<32xi32>", "peak ", "state (31)",
         "conv1.weight: parameter tensor<6x1x5x5xf32>, written; begins as drawn, seed 1"}) {
     EXPECT_THAT(result.output, HasSubstr(part));
@@ -262,9 +277,11 @@ TEST_F(MpcRun, LinksNoCompiler) {
 TEST_F(MpcRun, HelpNamesEveryFlagAndEndsWell) {
   const ToolResult result = RunPackage({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* flag : {"--steps", "--warmup", "--data", "--data-dir", "--shift", "--device", "--graph",
-                           "--steps-per-launch", "--seed", "--threads", "--print-every", "--load-state", "--dump-state",
-                           "--predict", "--json", "--times", "--tune", "--choice-cache", "--describe"}) {
+  for (const char* flag :
+       {"--steps",          "--warmup",           "--data", "--data-dir", "--shift",       "--device",
+        "--graph",          "--steps-per-launch", "--seed", "--threads",  "--print-every", "--load-state",
+        "--dump-state",     "--predict",          "--json", "--times",    "--tune",        "--choice-cache",
+        "--allow-winograd", "--describe"}) {
     EXPECT_THAT(result.output, HasSubstr(flag));
   }
 }

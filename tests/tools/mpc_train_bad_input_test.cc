@@ -69,6 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--graph=off"}, {"--graph=off and --device=cpu contradict", "cuda"}},
         BadUsage{{"lenet5", "--graph=maybe"}, {"--graph", "'maybe'", "on or off"}},
         BadUsage{{"lenet5", "--device=cuda", "--allow-winograd"}, {"--allow-winograd and --device=cuda contradict"}},
+        BadUsage{{"gpt2-tiny", "--head-chunks=0"}, {"--head-chunks", "1", "4096"}},
         BadUsage{{"lenet5", "--allow-tf32"}, {"--allow-tf32 and --device=cpu contradict"}},
         BadUsage{{"lenet5", "--device=cuda", "--graph=off", "--steps-per-launch=2"},
                  {"--steps-per-launch=2 and --graph=off contradict"}},

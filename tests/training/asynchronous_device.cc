@@ -172,6 +172,7 @@ class AsynchronousDevice : public runtime::Device {
  public:
   explicit AsynchronousDevice(const runtime::Device& cpu) : cpu_(cpu) {}
   std::string_view name() const override { return "cuda"; }
+  std::string_view backend() const override { return cpu_.name(); }
   absl::StatusOr<runtime::InstructionPlan> Plan(const Program& program, const runtime::Instruction& instruction,
                                                 const runtime::PlanOptions& options) const override {
     TheControl().plan = options;

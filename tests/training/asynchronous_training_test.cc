@@ -21,7 +21,7 @@ constexpr std::int64_t kSteps = 7;  ///< of an epoch: no multiple of the steps o
 /// The context of a test; the CPU's comes back after it.
 class OnDevice {
  public:
-  // Without fusion, which regroups the sums: the device of this test has the CPU's kernels and no generated ones.
+  // Without fusion, which regroups the sums and which a device called "cuda" has only if asked for.
   explicit OnDevice(ContextOptions options) {
     options.fusion = false;
     MPC_EXPECT_OK(SetContext(options));

@@ -40,16 +40,21 @@ compiler::TypedValue GraphUnderTest::Scalar(double value, DType dtype) {
 
 std::vector<compiler::TypedValue> GraphUnderTest::Emit(const std::string& name,
                                                        const std::vector<compiler::TypedValue>& operands,
-                                                       const Attributes& attributes) {
+                                                       const Attributes& attributes,
+                                                       std::optional<DType> result_dtype) {
   if (status_.ok()) {
     std::vector<compiler::ValueHandle> values;
     for (const compiler::TypedValue& operand : operands) values.push_back(operand.value);
     absl::StatusOr<std::vector<compiler::TypedValue>> results =
-        builder_.Emit(name, values, attributes, compiler::Scope());
+        builder_.Emit(name, values, attributes, compiler::Scope(), result_dtype);
     if (results.ok()) return *std::move(results);
     status_ = results.status();
   }
   return std::vector<compiler::TypedValue>(kMostResults);
+}
+
+compiler::TypedValue GraphUnderTest::Cast(const compiler::TypedValue& value) {
+  return Emit("cast", {value}, {}, value.spec.dtype == DType::kF32 ? DType::kBF16 : DType::kF32)[0];
 }
 
 void GraphUnderTest::Result(const compiler::TypedValue& value) {

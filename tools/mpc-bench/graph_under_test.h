@@ -1,6 +1,7 @@
 // A small graph of operations, built to be measured.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,12 +43,17 @@ class GraphUnderTest {
 
   /// All results of operation `name`.
   std::vector<compiler::TypedValue> Emit(const std::string& name, const std::vector<compiler::TypedValue>& operands,
-                                         const Attributes& attributes = {});
+                                         const Attributes& attributes = {}) {
+    return Emit(name, operands, attributes, std::nullopt);
+  }
   /// Its first result.
   compiler::TypedValue Op(const std::string& name, const std::vector<compiler::TypedValue>& operands,
                           const Attributes& attributes = {}) {
     return Emit(name, operands, attributes)[0];
   }
+
+  /// `value` in f32; one of f32 in bf16.
+  compiler::TypedValue Cast(const compiler::TypedValue& value);
 
   /// Writes `value` where nobody reads it in the graph.
   void Result(const compiler::TypedValue& value);
@@ -63,6 +69,8 @@ class GraphUnderTest {
 
  private:
   compiler::TypedValue Add(GraphArgument argument);
+  std::vector<compiler::TypedValue> Emit(const std::string& name, const std::vector<compiler::TypedValue>& operands,
+                                         const Attributes& attributes, std::optional<DType> result_dtype);
 
   DType dtype_;
   compiler::GraphBuilder builder_;

@@ -26,14 +26,6 @@ constexpr std::size_t kBlock = std::size_t{64} << 10;
 
 }  // namespace
 
-std::size_t LastLevelCacheBytes() {
-  constexpr std::size_t kOtherwise = std::size_t{32} << 20;
-  for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
-    if (const long bytes = ::sysconf(level); bytes > 0) return static_cast<std::size_t>(bytes);
-  }
-  return kOtherwise;
-}
-
 std::size_t AvailableBytes() {
   std::ifstream file("/proc/meminfo");
   std::string name;

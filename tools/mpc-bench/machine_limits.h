@@ -11,10 +11,6 @@
 
 namespace mpc::tools {
 
-/// Bytes of the last-level cache as the processor reports it; 32 MiB where it does not. A virtual machine may have only
-/// a share of what it reports.
-std::size_t LastLevelCacheBytes();
-
 /// Bytes that can be had without swapping.
 std::size_t AvailableBytes();
 

@@ -1,5 +1,5 @@
-// mpc-bench: how long the compiled training step takes, beside peers if they are asked for; how fast operations are
-// beside what the machine can do.
+// mpc-bench: how long the compiled training step takes, beside peers if they are asked for, and where its time goes;
+// how fast operations are beside what the machine can do.
 #include <iostream>
 
 #include "runtime/atomic_file.h"
@@ -9,6 +9,7 @@
 #include "tools/mpc-bench/options.h"
 #include "tools/mpc-bench/report.h"
 #include "tools/mpc-bench/start.h"
+#include "tools/mpc-bench/step_profile.h"
 #include "tools/support/exit_code.h"
 
 namespace mpc::tools {
@@ -54,6 +55,18 @@ absl::Status MeasureNetworks(const BenchCommandLine& line) {
   return absl::OkStatus();
 }
 
+absl::Status ProfileNetworks(const BenchCommandLine& line) {
+  Json rows = Json::array();
+  for (const BenchOptions& row : line.rows) {
+    const absl::StatusOr<StepProfile> profile = ProfileSteps(row);
+    if (!profile.ok()) return profile.status();
+    std::cout << (rows.empty() ? "" : "\n") << FormatProfile(row, *profile) << std::flush;
+    rows.push_back(ProfileToJson(row, *profile));
+  }
+  if (line.json_path.empty()) return absl::OkStatus();
+  return WriteJsonFile(line.json_path, Json{{"profiles", rows}});
+}
+
 absl::Status MeasureOperations(const BenchCommandLine& line) {
   const absl::StatusOr<OpTable> table = MeasureOps(line.ops);
   if (!table.ok()) return table.status();
@@ -75,6 +88,8 @@ int Main(int argc, char** argv) {
       status = MeasureOperations(*line);
     } else if (line->rows.front().single) {
       status = MeasureOnce(line->rows.front());
+    } else if (line->rows.front().profile) {
+      status = ProfileNetworks(*line);
     } else if (!line->rows.front().start_folder.empty()) {
       status = WriteStart(line->rows.front(), line->rows.front().start_folder);
     } else {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/context.h"
+#include "runtime/cpu/cpu_features.h"
 #include "tools/mpc-bench/machine_limits.h"
 #include "tools/mpc-bench/op_program.h"
 
@@ -44,7 +45,7 @@ class Limits {
   explicit Limits(const OpOptions& options) : dtype_(options.dtype), copy_(Footprint()) {}
 
   /// Twice the last-level cache, where memory allows.
-  static std::size_t Footprint() { return std::min(2 * LastLevelCacheBytes(), AvailableBytes() / 4 + 1); }
+  static std::size_t Footprint() { return std::min(2 * runtime::LastLevelCacheBytes(), AvailableBytes() / 4 + 1); }
 
   absl::Status UseGemm() {
     if (gemm_.has_value()) return absl::OkStatus();

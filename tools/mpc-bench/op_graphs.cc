@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tools/mpc-bench/step_graphs.h"
 
 namespace mpc::tools {
 namespace {
@@ -135,6 +136,21 @@ std::vector<OpGraph> ElementwiseGraphs() {
                     return graph.Op("gelu_grad", {graph.Argument(s), graph.Argument(s)},
                                     {{"approximate", std::string("tanh")}});
                   }),
+      Elementwise("relu_grad",
+                  [](Graph& graph, const Shape& s) {
+                    return graph.Op("relu_grad", {graph.Argument(s), graph.Argument(s)});
+                  }),
+      Elementwise("sum_n",
+                  [](Graph& graph, const Shape& s) {
+                    return graph.Op("sum_n", {graph.Argument(s), graph.Argument(s), graph.Argument(s)});
+                  }),
+      Elementwise("dropout",
+                  [](Graph& graph, const Shape& s) {
+                    const std::vector<Value> operands = {graph.Argument(s), graph.Scalar(7, DType::kI64),
+                                                         graph.Scalar(1, DType::kI32)};
+                    return graph.Op("dropout", operands, {{"p", 0.1}, {"call_site", std::int64_t{3}}});
+                  }),
+      Elementwise("cast", [](Graph& graph, const Shape& s) { return graph.Cast(graph.Argument(s)); }),
       Elementwise(
           "transpose",
           [](Graph& graph, const Shape& s) {
@@ -197,6 +213,18 @@ std::vector<OpGraph> RowGraphs() {
 
 std::vector<OpGraph> ColumnGraphs() {
   const Attributes channels_last = {{"data_format", std::string("NHWC")}};
+  const auto batch_norm = [=](Graph& graph, const Shape& s) {
+    return graph.Emit("batch_norm_train", {graph.Argument(s), graph.F32Argument({s[3]}), graph.F32Argument({s[3]})},
+                      channels_last);
+  };
+  const auto batch_norm_grad = [=](Graph& graph, const Shape& s, const Value& dy) {
+    const std::vector<Value> results =
+        graph.Emit("batch_norm_train_grad",
+                   {dy, graph.Argument(s), graph.F32Argument({s[3]}), graph.F32Argument({s[3]}),
+                    graph.F32Argument({s[3]}, Fill::kPositive)},
+                   channels_last);
+    for (std::size_t i = 0; i < 3; ++i) graph.Result(results[i]);
+  };
   return {
       {"bias_grad",
        "NxM",
@@ -205,13 +233,24 @@ std::vector<OpGraph> ColumnGraphs() {
          graph.Result(graph.Op("reduce_sum", {graph.Argument(s)}, {{"axes", std::vector<std::int64_t>{0}}}));
        },
        {}},
+      {"batch_norm",
+       "NxHxWxC",
+       {32, 56, 56, 64},
+       [=](Graph& graph, const Shape& s) {
+         const std::vector<Value> results = batch_norm(graph, s);
+         for (std::size_t i = 0; i < 4; ++i) graph.Result(results[i]);
+       },
+       {}},
+      {"batch_norm_grad",
+       "NxHxWxC",
+       {32, 56, 56, 64},
+       [=](Graph& graph, const Shape& s) { batch_norm_grad(graph, s, graph.Argument(s)); },
+       {}},
       {"batch_norm_relu",
        "NxHxWxC",
        {32, 56, 56, 64},
        [=](Graph& graph, const Shape& s) {
-         const std::vector<Value> results =
-             graph.Emit("batch_norm_train", {graph.Argument(s), graph.F32Argument({s[3]}), graph.F32Argument({s[3]})},
-                        channels_last);
+         const std::vector<Value> results = batch_norm(graph, s);
          graph.Result(graph.Op("relu", {results[0]}));
          for (std::size_t i = 1; i < 4; ++i) graph.Result(results[i]);
        },
@@ -220,59 +259,7 @@ std::vector<OpGraph> ColumnGraphs() {
        "NxHxWxC",
        {32, 56, 56, 64},
        [=](Graph& graph, const Shape& s) {
-         const Value dy = graph.Op("relu_grad", {graph.Argument(s), graph.Argument(s)});
-         const std::vector<Value> results =
-             graph.Emit("batch_norm_train_grad",
-                        {dy, graph.Argument(s), graph.F32Argument({s[3]}), graph.F32Argument({s[3]}),
-                         graph.F32Argument({s[3]}, Fill::kPositive)},
-                        channels_last);
-         for (std::size_t i = 0; i < 3; ++i) graph.Result(results[i]);
-       },
-       {}},
-  };
-}
-
-std::vector<OpGraph> StepGraphs() {
-  const Shape elements = {1 << 24};
-  return {
-      {"all_finite",
-       "N",
-       elements,
-       [](Graph& graph, const Shape& s) {
-         for (const Value& result : graph.Emit("all_finite", {graph.Scalar(1), graph.Scalar(1), graph.Argument(s)})) {
-           graph.Result(result);
-         }
-       },
-       {}},
-      {"global_norm",
-       "N",
-       elements,
-       [](Graph& graph, const Shape& s) { graph.Result(graph.Op("global_norm", {graph.Argument(s)})); },
-       {}},
-      {"momentum",
-       "N",
-       elements,
-       [](Graph& graph, const Shape& s) {
-         const Value parameter = graph.F32Argument(s);
-         const Value velocity = graph.F32Argument(s);
-         const std::vector<Value> updated =
-             graph.Emit("momentum", {parameter, velocity, graph.Argument(s), graph.Scalar(1e-3)});
-         graph.Update(parameter, updated[0]);
-         graph.Update(velocity, updated[1]);
-       },
-       {}},
-      {"adamw",
-       "N",
-       elements,
-       [](Graph& graph, const Shape& s) {
-         const Value parameter = graph.F32Argument(s);
-         const Value moment1 = graph.F32Argument(s);
-         const Value moment2 = graph.F32Argument(s, Fill::kPositive);
-         const std::vector<Value> updated = graph.Emit("adamw", {parameter, moment1, moment2, graph.Argument(s),
-                                                                 graph.Scalar(1e-3), graph.Scalar(1, DType::kI32)});
-         graph.Update(parameter, updated[0]);
-         graph.Update(moment1, updated[1]);
-         graph.Update(moment2, updated[2]);
+         batch_norm_grad(graph, s, graph.Op("relu_grad", {graph.Argument(s), graph.Argument(s)}));
        },
        {}},
   };

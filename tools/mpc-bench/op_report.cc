@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/cpu/cpu_features.h"
 #include "tools/mpc-bench/machine_limits.h"
 #include "tools/mpc-bench/report.h"
 
@@ -17,7 +18,7 @@ std::string FormatLimits(const OpOptions& options, const MachineLimits& limits) 
   std::string text = absl::StrFormat(
       "copy: %.1f GB/s (p5 %.1f, p95 %.1f), read and written, %s, %.0f MiB in turn; last-level cache %.0f MiB\n",
       limits.copy_bytes.median / kGiga, limits.copy_bytes.p5 / kGiga, limits.copy_bytes.p95 / kGiga, limits.copy_form,
-      static_cast<double>(limits.copy_footprint) / kMebi, static_cast<double>(LastLevelCacheBytes()) / kMebi);
+      static_cast<double>(limits.copy_footprint) / kMebi, static_cast<double>(runtime::LastLevelCacheBytes()) / kMebi);
   if (limits.gemm.median > 0) {
     absl::StrAppendFormat(&text,
                           "%s: %.1f GFLOP/s of multiply-adds on registers (%s), %.1f of a 1024x1024x1024 matmul\n",
@@ -57,7 +58,7 @@ Json OpTableToJson(const OpOptions& options, const OpTable& table) {
                 {{"copy_bytes_per_second", ToJson(limits.copy_bytes)},
                  {"copy_form", std::string(limits.copy_form)},
                  {"copy_footprint_bytes", limits.copy_footprint},
-                 {"last_level_cache_bytes", LastLevelCacheBytes()}}},
+                 {"last_level_cache_bytes", runtime::LastLevelCacheBytes()}}},
                {"rows", Json::array()}};
   if (limits.gemm.median > 0) {
     json["limits"]["multiply_add_flops_per_second"] = ToJson(limits.multiply_adds);

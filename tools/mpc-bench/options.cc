@@ -90,6 +90,10 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
   flags.Text("python", "PROGRAM", "The interpreter that has PyTorch.", &row.python);
   flags.Text("peer-script", "FILE", "The peer's program. Default: the network's of mpc's tools.", &row.peer_script);
   flags.Text("start", "FOLDER", "Writes the initial weights and the batches there, and ends.", &row.start_folder);
+  flags.Switch("profile",
+               "Runs steps instruction by instruction, in this process, and says where their time goes: by kernel, and "
+               "what loss scale, overflow check and skip cost.",
+               &row.profile);
   flags.Switch("single", "Measures one run in this process and prints its samples as JSON.", &row.single);
   flags.Custom("op", absl::StrJoin(OpGraphNames(), "|") + ",...", "Measures these graphs of operations.",
                /*is_switch=*/false, [&given](const std::string& value) {
@@ -163,6 +167,12 @@ absl::Status MakeRows(const Given& given, const std::vector<std::string>& models
   for (const BenchOptions& row : rows) {
     if (absl::Status status = CheckRow(row); !status.ok()) return status;
   }
+  if (given.row.profile && (!given.row.peers.empty() || given.row.single || !given.row.start_folder.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat("--profile times instructions of mpc's own step, without ",
+                                                   given.row.single           ? "--single"
+                                                   : !given.row.peers.empty() ? "--peer"
+                                                                              : "--start"));
+  }
   if ((given.row.single || !given.row.start_folder.empty()) && rows.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(given.row.single ? "--single measures" : "--start writes",
                                                    " one row, the command line asks for ", rows.size()));
@@ -171,6 +181,7 @@ absl::Status MakeRows(const Given& given, const std::vector<std::string>& models
 }
 
 absl::StatusOr<OpOptions> MakeOps(const Given& given, const std::vector<std::string>& models) {
+  if (given.row.profile) return absl::InvalidArgumentError("--profile is of networks, --op of operations: give one");
   if (!models.empty() || !given.row.peers.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("--op measures operations on their own, without ",
                                                    models.empty() ? "--peer" : absl::StrCat("'", models[0], "'")));

@@ -32,6 +32,7 @@ struct BenchOptions : DeviceOptions {
   std::string peer_script;   ///< empty: that of the network, where mpc's tools are
   std::string start_folder;  ///< where the initial weights and the batches are written; empty: nowhere
   bool single = false;       ///< measure one run in this process and print its samples as JSON
+  bool profile = false;      ///< time the instructions of steps in place of steps
 
   std::optional<DType> low_type() const { return ParseDType(dtype); }
   /// Seconds of measured steps at most; infinite where there is no limit.

@@ -33,10 +33,23 @@ static cl::opt<std::string> arch("arch",
                                  cl::cat(category));
 static cl::opt<bool> fusion("fusion", cl::desc("Compute neighbouring operations of the model in one generated kernel"),
                             cl::cat(category));
-static cl::opt<std::string> memory_budget("memory-budget",
-                                          cl::desc("What the program may plan for arena and state, such as 512MiB: "
-                                                   "values are computed again in the backward pass until it fits"),
-                                          cl::cat(category));
+static cl::opt<std::string> memory_budget(
+    "memory-budget",
+    cl::desc("What the program may plan for arena and state, such as 512MiB: a language model's head is computed in "
+             "chunks and values are computed again in the backward pass until it fits"),
+    cl::cat(category));
+static cl::opt<int64_t> head_chunks("head-chunks",
+                                    cl::desc("Chunks of rows that a language model's head is computed in (1)"),
+                                    cl::init(1), cl::cat(category));
+static cl::opt<bool> tune("tune", cl::desc("Choose the Program's kernels by timing them here, not by rules"),
+                          cl::cat(category));
+static cl::opt<bool> allow_winograd("allow-winograd",
+                                    cl::desc("Let f32 convolutions with 3x3 windows use Winograd's algorithm, which is "
+                                             "faster and rounds more"),
+                                    cl::cat(category));
+static cl::opt<std::string> choice_cache("choice-cache",
+                                         cl::desc("File of kernel choices of earlier runs, read and written (none)"),
+                                         cl::cat(category));
 static cl::opt<std::string> report("report", cl::ValueOptional,
                                    cl::desc("Print the precision report as text (default) or json"), cl::cat(category));
 static cl::opt<std::string> explain("explain",
@@ -86,8 +99,18 @@ class AmpOptions {
 static AmpOptions amp_options;
 
 // Options that say something about a model.
-static cl::Option* const kModelOptions[] = {&train,  &batch,         &device,     &arch,
-                                            &fusion, &memory_budget, &stage_name, &diff};
+static cl::Option* const kModelOptions[] = {&train,         &batch,      &device,         &arch,
+                                            &fusion,        &stage_name, &diff,           &head_chunks,
+                                            &memory_budget, &tune,       &allow_winograd, &choice_cache};
+// Those of them that a Program alone can follow, with the reason.
+struct ProgramOption {
+  const cl::Option* option;
+  const char* reason;
+};
+static const ProgramOption kProgramOptions[] = {{&memory_budget, "only a program has a memory plan"},
+                                                {&tune, "only a program has kernels"},
+                                                {&allow_winograd, "only a program has kernels"},
+                                                {&choice_cache, "only a program has kernels"}};
 static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &emit, &function_name};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
@@ -129,6 +152,20 @@ static absl::Status CheckStage(Output output) {
   return absl::OkStatus();
 }
 
+// What is printed is a Program, or a report of one.
+static bool PrintsProgram() {
+  if (Given(diff) || Given(explain) || emit == "dot") return false;
+  return Given(stage_name) ? stage_name == "program" : Given(report);
+}
+
+static absl::Status CheckProgramOptions() {
+  for (const ProgramOption& each : kProgramOptions) {
+    if (Given(*each.option) && !PrintsProgram())
+      return Error("--", each.option->ArgStr.str(), " needs --stage=program or --report: ", each.reason);
+  }
+  return absl::OkStatus();
+}
+
 static absl::StatusOr<std::vector<std::string>> ReadLevels() {
   SmallVector<StringRef> words;
   StringRef(diff).split(words, ',');
@@ -160,6 +197,7 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   }
   if (input != "-") return Error("--model and the file '", input.str(), "' exclude each other");
   if (absl::Status status = CheckStage(*output); !status.ok()) return status;
+  if (absl::Status status = CheckProgramOptions(); !status.ok()) return status;
   options.stage = stage_name;
   options.has_level = amp_options.given("amp-level");
   options.model.model = model_name;
@@ -168,13 +206,22 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.model.device = device;
   options.model.arch = arch;
   if (fusion.getNumOccurrences() > 0) options.model.fusion = fusion;
+  options.model.tune = tune;
+  options.model.allow_winograd = allow_winograd;
+  options.model.choice_cache = choice_cache;
   if (Given(memory_budget)) {
-    if (Given(diff) || Given(explain) || emit == "dot" || (Given(stage_name) && stage_name != "program") ||
-        (!Given(report) && !Given(stage_name)))
-      return Error("--memory-budget needs --stage=program or --report: only a program has a memory plan");
     absl::StatusOr<std::int64_t> bytes = tools::ParseByteSize(memory_budget.getValue());
     if (!bytes.ok()) return Error("--memory-budget: ", bytes.status().message());
     options.model.memory_budget = *bytes;
+  }
+  if (Given(head_chunks)) {
+    bool ends_early = Given(stage_name) ? stage_name != "final" && stage_name != "program"
+                                        : !Given(report) && !Given(explain) && !Given(diff);
+    if (ends_early)
+      return Error(
+          "--head-chunks needs --stage=final, --stage=program, --report, --explain or --diff: the head is cut "
+          "behind the backward graph");
+    options.model.head_chunks = head_chunks;
   }
   options.model.amp.verbosity = 0;
   if (absl::Status status = amp_options.Read(options.model.amp); !status.ok()) return status;

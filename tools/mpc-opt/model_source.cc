@@ -19,15 +19,18 @@ absl::Status Check(const ModelRequest& request) {
   return absl::OkStatus();
 }
 
-/// Makes the device of `request` the one that Models compile for. Nothing is measured or remembered: equal command
-/// lines print equal texts.
+/// Makes the device of `request` the one that Models compile for. Nothing is measured or remembered that
+/// it does not ask for: equal command lines print equal texts.
 absl::Status UseDevice(const ModelRequest& request) {
   tools::DeviceOptions options;
   options.device = request.device;
   options.arch = request.arch;
   options.fusion = request.fusion;
   options.memory_budget = request.memory_budget;
-  options.choice_cache = "";
+  options.head_chunks = request.head_chunks;
+  options.tune = request.tune;
+  options.allow_winograd = request.allow_winograd;
+  options.choice_cache = request.choice_cache;
   if (absl::Status status = tools::CheckDeviceFlags(options); !status.ok()) return status;
   return SetContext(tools::ContextOf(options, 0));
 }

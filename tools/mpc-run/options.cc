@@ -45,6 +45,11 @@ FlagSet MakeFlags(RunOptions& options) {
   flags.Switch("tune", "Kernels are chosen anew, by timing them here.", &options.tune);
   flags.Text("choice-cache", "FILE", "Kernels are chosen anew, from what earlier runs of --tune wrote there.",
              &options.choice_cache);
+  flags.Switch(
+      "allow-winograd",
+      "cpu: kernels are chosen anew, and f32 convolutions with 3x3 windows may use Winograd's algorithm, which "
+      "is faster and rounds more.",
+      &options.allow_winograd);
   flags.Integer("seed", 0, kNoLimit, "Of initial values, random operations and row order. Default: the file's.",
                 &options.seed);
   flags.Integer("threads", 0, 4096, "Of the CPU; 0: OMP_NUM_THREADS, else one a core.", &options.threads);

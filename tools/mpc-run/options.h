@@ -21,6 +21,7 @@ struct RunOptions {
   std::int64_t steps_per_launch = 1;  ///< cuda
   bool tune = false;                  ///< choose kernels by timing them here
   std::string choice_cache;           ///< file of choices from earlier runs; empty: none
+  bool allow_winograd = false;        ///< cpu: of f32 convolutions; choose kernels anew
   std::optional<std::int64_t> seed;   ///< left out: the file's
   std::int64_t threads = 1;           ///< of the CPU; 0: OMP_NUM_THREADS, else one a core
   std::int64_t print_every = 0;       ///< steps; 0: no losses are printed

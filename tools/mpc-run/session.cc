@@ -130,12 +130,16 @@ absl::Status Session::CheckDevice() const {
         options_.path, " was compiled for device ", DeviceText(first.device, first.arch), ", not for \"",
         options_.device, "\"; `mpc-train --emit` with --device=", options_.device, " makes a file for that"));
   }
-  const std::vector<std::pair<bool, const char*>> of_cuda = {{options_.graph.has_value(), "--graph"},
-                                                             {options_.steps_per_launch > 1, "--steps-per-launch"}};
-  for (const auto& [given, flag] : of_cuda) {
-    if (!given || first.device != "cpu") continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " is an option of device \"cuda\"; ", options_.path, " was compiled for \"cpu\""));
+  struct DeviceFlag {
+    bool given;
+    const char *flag, *device;
+  };
+  for (const DeviceFlag& each : {DeviceFlag{options_.graph.has_value(), "--graph", "cuda"},
+                                 DeviceFlag{options_.steps_per_launch > 1, "--steps-per-launch", "cuda"},
+                                 DeviceFlag{options_.allow_winograd, "--allow-winograd", "cpu"}}) {
+    if (!each.given || first.device == each.device) continue;
+    return absl::InvalidArgumentError(absl::StrCat(each.flag, " is an option of device \"", each.device, "\"; ",
+                                                   options_.path, " was compiled for \"", first.device, "\""));
   }
   return absl::OkStatus();
 }
@@ -154,14 +158,14 @@ absl::StatusOr<std::unique_ptr<runtime::Executable>> Session::Load(std::string_v
     return absl::Status(status.code(), absl::StrCat(options_.path, ": ", status.message()));
   };
   auto chosen = std::make_shared<runtime::Program>(*program);
-  if (options_.tune || !options_.choice_cache.empty()) {
+  if (options_.tune || options_.allow_winograd || !options_.choice_cache.empty()) {
     // What the Program's maker allowed stays allowed.
     const bool winograd = std::any_of(program->choices.begin(), program->choices.end(),
                                       [](const auto& choice) { return choice.second == "f32 winograd"; });
     const runtime::PlanOptions plan{.tune = options_.tune,
                                     .choice_cache = options_.choice_cache,
                                     .allow_tf32 = program->allow_tf32,
-                                    .allow_winograd = winograd};
+                                    .allow_winograd = winograd || options_.allow_winograd};
     if (absl::Status status = runtime::ChooseKernels(*device_, plan, *chosen); !status.ok()) return at_file(status);
   }
   absl::StatusOr<std::unique_ptr<runtime::Executable>> executable = device_->Load(std::move(chosen), state_, load);

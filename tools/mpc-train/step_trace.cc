@@ -1,12 +1,11 @@
 #include "tools/mpc-train/step_trace.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <string_view>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tools/support/step_purpose.h"
 
 namespace mpc::tools {
 namespace {
@@ -28,12 +27,9 @@ double Microseconds(Time::duration duration) {
       .count();
 }
 
-bool Updates(const runtime::Instruction& instruction) {
-  constexpr std::array<std::string_view, 9> kKernels = {
-      "all_finite",      "merge_checks", "unscale", "update_loss_scale",        "accumulate_gradient",
-      "next_micro_step", "increment",    "all_of",  "batch_norm_running_update"};
-  return absl::StartsWith(instruction.scope, "optimizer") ||
-         std::find(kKernels.begin(), kKernels.end(), instruction.kernel) != kKernels.end();
+// The loss is scaled before the backward pass.
+bool Updates(const runtime::Program& program, const runtime::Instruction& instruction) {
+  return PurposeOf(program, instruction) != StepPurpose::kCompute && instruction.kernel != "scale_loss";
 }
 
 Json TypesOf(const runtime::Program& program, const std::vector<runtime::ValueId>& values) {
@@ -71,7 +67,7 @@ std::vector<std::string> PartsOfStep(const runtime::Program& program) {
   std::vector<std::string> parts;
   std::string part = kForward;
   for (const runtime::Instruction& instruction : program.instructions) {
-    if (Updates(instruction)) {
+    if (Updates(program, instruction)) {
       part = kUpdate;
     } else if (absl::EndsWith(instruction.kernel, "_grad") || absl::StrContains(instruction.kernel, "_grad_")) {
       part = kBackward;

@@ -14,15 +14,17 @@ void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
   flags.Text("device", "cpu|cuda", "Where to run.", &options.device);
   flags.Switch("fusion", "Computes neighbouring operations in one generated kernel. Default: on the CPU.",
                &options.fusion);
-  flags.Custom(
-      "memory-budget", "BYTES",
-      "What a step may plan for arena and state (1GiB, 512MiB): values are computed again in the backward pass "
-      "until it fits. Default: no limit.",
-      /*is_switch=*/false, [&options](const std::string& value) {
-        absl::StatusOr<std::int64_t> bytes = ParseByteSize(value);
-        if (bytes.ok()) options.memory_budget = *bytes;
-        return bytes.status();
-      });
+  flags.Custom("memory-budget", "BYTES",
+               "What a step may plan for arena and state (1GiB, 512MiB): a language model's head is computed in chunks "
+               "and values are computed again in the backward pass until it fits. Default: no limit.",
+               /*is_switch=*/false, [&options](const std::string& value) {
+                 absl::StatusOr<std::int64_t> bytes = ParseByteSize(value);
+                 if (bytes.ok()) options.memory_budget = *bytes;
+                 return bytes.status();
+               });
+  flags.Integer("head-chunks", 1, 4096,
+                "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time.",
+                &options.head_chunks);
   flags.Custom("graph", "on|off",
                "cuda: replays a step as one graph, or starts its kernels one by one; the same bits. Default on.",
                /*is_switch=*/false, [&options](const std::string& value) {
@@ -73,6 +75,7 @@ ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
   context.num_threads = static_cast<int>(threads);
   context.fusion = options.fusion;
   context.memory_budget = options.memory_budget;
+  context.head_chunks = options.head_chunks;
   context.arch = options.arch;
   if (!options.graph.empty()) context.graph = options.graph == "on";
   context.steps_per_launch = static_cast<int>(options.steps_per_launch);
@@ -94,6 +97,7 @@ absl::Status CheckDeviceFlags(const DeviceOptions& options) {
   if (!status.ok()) {
     // The flags' names.
     const std::string message = absl::StrReplaceAll(status.message(), {{"steps_per_launch = ", "--steps-per-launch="},
+                                                                       {"head_chunks must", "--head-chunks must"},
                                                                        {"device = ", "--device="},
                                                                        {"arch = ", "--arch="},
                                                                        {"graph = ", "--graph="},

@@ -16,6 +16,7 @@ struct DeviceOptions {
   std::optional<bool> fusion;  ///< left out: the device's default
   bool fuses() const { return fusion.value_or(FusesByDefault(device)); }
   std::int64_t memory_budget = 0;  ///< bytes of arena and state; 0: none
+  std::int64_t head_chunks = 1;    ///< of rows, of a language model's head
   std::string arch;                ///< to compile for without the device: "sm_90"
   std::string graph;               ///< "on", "off"; empty: not given
   std::int64_t steps_per_launch = 1;
@@ -26,8 +27,8 @@ struct DeviceOptions {
   std::optional<std::string> choice_cache;
 };
 
-/// --device, --fusion, --memory-budget, --graph, --steps-per-launch, --allow-tf32, --allow-winograd, --tune,
-/// --choice-cache.
+/// --device, --fusion, --memory-budget, --head-chunks, --graph, --steps-per-launch, --allow-tf32, --allow-winograd,
+/// --tune, --choice-cache.
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options);
 
 /// What they ask of SetContext.

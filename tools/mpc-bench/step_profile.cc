@@ -1,0 +1,198 @@
+#include "tools/mpc-bench/step_profile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "runtime/executable.h"
+#include "runtime/generated_call.h"
+#include "tools/mpc-bench/bench_model.h"
+#include "tools/mpc-bench/report.h"
+
+namespace mpc::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Bytes = std::vector<absl::Span<const std::uint8_t>>;
+using Samples = std::vector<double>;  ///< seconds, one a step
+
+constexpr std::int64_t kLeastSteps = 3;
+
+std::string NameOf(const runtime::Instruction& instruction) {
+  return instruction.attributes.GetString(runtime::kOperationsAttribute, instruction.kernel);
+}
+
+/// Times of steps, by what their instructions are.
+class Collector {
+ public:
+  explicit Collector(const runtime::Program& program) : program_(program) {}
+
+  void AddStep(const std::vector<runtime::InstructionTime>& times) {
+    ++steps_;
+    for (const runtime::InstructionTime& time : times) {
+      const runtime::Instruction& instruction = program_.instructions[time.instruction];
+      const StepPurpose purpose = PurposeOf(program_, instruction);
+      Kind& kind = kinds_[{purpose, NameOf(instruction)}];
+      const double seconds = 1e-6 * time.duration_us;
+      Last(kind.seconds) += seconds;
+      if (steps_ == 1) ++kind.kernels;
+      Kind& whole = purposes_[purpose];
+      Last(whole.seconds) += seconds;
+      if (steps_ == 1) ++whole.kernels;
+      Last(step_) += seconds;
+      if (!IsOfLossScaling(purpose)) continue;
+      Last(loss_scaling_.seconds) += seconds;
+      if (steps_ == 1) ++loss_scaling_.kernels;
+    }
+  }
+
+  StepProfile Finish() {
+    StepProfile profile;
+    profile.steps = static_cast<std::int64_t>(steps_);
+    profile.seconds = PercentilesOf(step_);
+    const auto row = [&](StepPurpose purpose, const std::string& name, Kind& kind) {
+      Last(kind.seconds);
+      const Percentiles seconds = PercentilesOf(kind.seconds);
+      const double share = profile.seconds.median > 0 ? seconds.median / profile.seconds.median : 0;
+      return ProfileRow{purpose, name, kind.kernels, seconds, share};
+    };
+    for (auto& [key, kind] : kinds_) profile.rows.push_back(row(key.first, key.second, kind));
+    std::stable_sort(profile.rows.begin(), profile.rows.end(),
+                     [](const ProfileRow& a, const ProfileRow& b) { return a.seconds.median > b.seconds.median; });
+    for (auto& [purpose, kind] : purposes_) profile.purposes.push_back(row(purpose, "", kind));
+    profile.loss_scaling = row(StepPurpose::kScale, "", loss_scaling_);
+    return profile;
+  }
+
+ private:
+  struct Kind {
+    std::size_t kernels = 0;
+    Samples seconds;
+  };
+
+  /// The current step's sample; steps without one before it took no time.
+  double& Last(Samples& samples) const {
+    samples.resize(steps_);
+    return samples.back();
+  }
+
+  const runtime::Program& program_;
+  std::size_t steps_ = 0;
+  Samples step_;
+  std::map<std::pair<StepPurpose, std::string>, Kind> kinds_;
+  std::map<StepPurpose, Kind> purposes_;
+  Kind loss_scaling_;
+};
+
+/// Runs `most` steps, or those that have begun when `seconds` are over.
+template <typename Step>
+absl::Status Repeat(std::int64_t most, double seconds, const std::vector<Bytes>& batches, const Step& step) {
+  const Clock::time_point begin = Clock::now();
+  for (std::int64_t i = 0; i < most; ++i) {
+    if (i >= kLeastSteps && std::chrono::duration<double>(Clock::now() - begin).count() > seconds) break;
+    if (absl::Status status = step(batches[static_cast<std::size_t>(i) % batches.size()]); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+std::string Line(const std::string& name, const ProfileRow& row) {
+  return absl::StrFormat("%-52s %7d %10.4f %10.4f %10.4f %8.3f%%\n", name, row.kernels, 1e3 * row.seconds.median,
+                         1e3 * row.seconds.p5, 1e3 * row.seconds.p95, 100 * row.share);
+}
+
+std::string Header(const char* what) {
+  return absl::StrFormat("%-52s %7s %10s %10s %10s %9s\n", what, "kernels", "ms median", "p5", "p95", "share");
+}
+
+/// "compute: relu_grad, batch_norm_train_grad", cut short.
+std::string TitleOf(const ProfileRow& row) {
+  constexpr std::size_t kLongest = 52;
+  std::string title = absl::StrCat(PurposeName(row.purpose), ": ", row.name);
+  if (title.size() > kLongest) title = absl::StrCat(title.substr(0, kLongest - 3), "...");
+  return title;
+}
+
+Json TimesToJson(const Percentiles& seconds) {
+  return {{"median", seconds.median}, {"p5", seconds.p5}, {"p95", seconds.p95}};
+}
+
+Json RowToJson(const ProfileRow& row) {
+  Json json = TimesToJson(row.seconds);
+  json["kernels"] = row.kernels;
+  json["share"] = row.share;
+  return json;
+}
+
+}  // namespace
+
+absl::StatusOr<StepProfile> ProfileSteps(const BenchOptions& row) {
+  absl::StatusOr<std::unique_ptr<BenchModel>> bench = PrepareBenchModel(row);
+  if (!bench.ok()) return bench.status();
+  const std::vector<data::Row> rows = BatchesOf(**bench);
+  std::vector<Bytes> batches;
+  for (const data::Row& columns : rows) {
+    Bytes& batch = batches.emplace_back();
+    for (const Tensor& column : columns) batch.push_back(column.bytes());
+  }
+  const absl::StatusOr<runtime::Executable*> loaded = (*bench)->model().LoadTrainStep(rows[0]);
+  if (!loaded.ok()) return loaded.status();
+  runtime::Executable& step = **loaded;
+  const double seconds = row.seconds_limit();
+  absl::Status status =
+      Repeat(row.warmup, seconds / 3, batches, [&step](const Bytes& batch) { return step.Run(batch); });
+  Collector collector(step.program());
+  const auto timed = [&](const Bytes& batch) -> absl::Status {
+    const absl::StatusOr<std::vector<runtime::InstructionTime>> times = step.RunTimed(batch);
+    if (!times.ok()) return times.status();
+    collector.AddStep(*times);
+    return absl::OkStatus();
+  };
+  if (status.ok()) status = Repeat(row.steps, seconds, batches, timed);
+  if (!status.ok()) return status;
+  return collector.Finish();
+}
+
+std::string FormatProfile(const BenchOptions& row, const StepProfile& profile) {
+  std::string text =
+      absl::StrCat(NetworkName(row), ", batch ", row.batch, ", ", ModeName(row), ", ", row.threads,
+                   row.threads == 1 ? " thread, " : " threads, ", profile.steps, " steps; ", ProcessorName(), "\n");
+  absl::StrAppend(&text, Header("for"));
+  std::size_t kernels = 0;
+  for (const ProfileRow& purpose : profile.purposes) {
+    absl::StrAppend(&text, Line(PurposeName(purpose.purpose), purpose));
+    kernels += purpose.kernels;
+  }
+  absl::StrAppend(&text, Line("all", {StepPurpose::kCompute, "", kernels, profile.seconds, 1}), Header("kernel"));
+  for (const ProfileRow& kernel : profile.rows) absl::StrAppend(&text, Line(TitleOf(kernel), kernel));
+  absl::StrAppendFormat(&text, "loss scale, overflow check and skip: %.3f %% of the step's kernels, %.4f ms\n",
+                        100 * profile.loss_scaling.share, 1e3 * profile.loss_scaling.seconds.median);
+  return text;
+}
+
+Json ProfileToJson(const BenchOptions& row, const StepProfile& profile) {
+  Json json = {{"model", row.model},
+               {"batch", row.batch},
+               {"mode", ModeName(row)},
+               {"threads", row.threads},
+               {"steps", profile.steps},
+               {"step", TimesToJson(profile.seconds)},
+               {"loss_scaling", RowToJson(profile.loss_scaling)}};
+  Json purposes = Json::object();
+  for (const ProfileRow& purpose : profile.purposes) {
+    purposes[PurposeName(purpose.purpose)] = RowToJson(purpose);
+  }
+  Json kernels = Json::array();
+  for (const ProfileRow& kernel : profile.rows) {
+    Json entry = {{"name", kernel.name}, {"for", PurposeName(kernel.purpose)}};
+    entry.update(RowToJson(kernel));
+    kernels.push_back(std::move(entry));
+  }
+  json["purposes"] = std::move(purposes);
+  json["kernels"] = std::move(kernels);
+  return json;
+}
+
+}  // namespace mpc::tools

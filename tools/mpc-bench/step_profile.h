@@ -1,0 +1,41 @@
+// Where the time of a training step goes: its instructions, timed one by one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/mpc-bench/options.h"
+#include "tools/support/json_file.h"
+#include "tools/support/percentiles.h"
+#include "tools/support/step_purpose.h"
+
+namespace mpc::tools {
+
+/// Instructions that are there for one purpose under one name. Times are sums over them, in seconds a step.
+struct ProfileRow {
+  StepPurpose purpose = StepPurpose::kCompute;
+  std::string name;         ///< the kernel, or the operations of a fused region: "relu_grad, batch_norm_train_grad"
+  std::size_t kernels = 0;  ///< that run for it in a step: instructions that run as one count once
+  Percentiles seconds;
+  double share = 0;  ///< of the step's instructions, by medians
+};
+
+struct StepProfile {
+  std::int64_t steps = 0;
+  Percentiles seconds;               ///< of all instructions of a step
+  std::vector<ProfileRow> rows;      ///< by kernel and purpose, the longest first
+  std::vector<ProfileRow> purposes;  ///< in order; without a name; those that the step has
+  ProfileRow loss_scaling;           ///< scale, check, skip and unscale together
+};
+
+/// Compiles the step of `row` and runs it instruction by instruction on made-up batches, in this process. Steps are
+/// limited as in a benchmark's run.
+absl::StatusOr<StepProfile> ProfileSteps(const BenchOptions& row);
+
+/// Two tables, of purposes and of kernels, and the share of loss scaling.
+std::string FormatProfile(const BenchOptions& row, const StepProfile& profile);
+/// `model`, `batch`, `mode`, `steps`, `step`, `loss_scaling`, `purposes`, `kernels`; times in seconds.
+Json ProfileToJson(const BenchOptions& row, const StepProfile& profile);
+
+}  // namespace mpc::tools
