@@ -15,6 +15,15 @@
 namespace mpc::test {
 namespace {
 
+void EmitRegions(const std::vector<RegionCase>& regions, const codegen::CodeTarget& target, llvm::Module& module) {
+  for (const RegionCase& region : regions) {
+    const ParsedRegion parsed(region);
+    if (!parsed.fusion) continue;
+    llvm::Expected<codegen::RegionCode> code = codegen::emitRegion(parsed.fusion, region.name, target, module);
+    EXPECT_TRUE(static_cast<bool>(code)) << region.name << ": " << llvm::toString(code.takeError());
+  }
+}
+
 // All regions of one type in one module: ptxas takes longer to start than to assemble one of them.
 std::string PtxOf(const std::string& architecture, const std::string& type) {
   const codegen::CodeTarget target = llvm::cantFail(codegen::gpuTarget(architecture));
@@ -22,12 +31,7 @@ std::string PtxOf(const std::string& architecture, const std::string& type) {
   llvm::Module module("regions", context);
   for (const auto& [rows, columns] : {std::pair{8192, 768}, {32, 10}, {100000, 64}, {512, 50257}, {333, 1000}}) {
     for (const auto& make : {ElementwiseRegions, ReducingRegions}) {
-      for (const RegionCase& region : make(rows, columns, type)) {
-        const ParsedRegion parsed(region);
-        if (!parsed.fusion) continue;
-        llvm::Expected<codegen::RegionCode> code = codegen::emitRegion(parsed.fusion, region.name, target, module);
-        EXPECT_TRUE(static_cast<bool>(code)) << region.name << ": " << llvm::toString(code.takeError());
-      }
+      EmitRegions(make(rows, columns, type), target, module);
     }
   }
   codegen::AssemblyTimes times;
@@ -94,12 +98,7 @@ TEST(GpuPtxShapes, SpacesOfMoreThanABillionElements) {
   const codegen::CodeTarget target = llvm::cantFail(codegen::gpuTarget("sm_90"));
   llvm::LLVMContext context;
   llvm::Module module("regions", context);
-  for (const RegionCase& region : ReducingRegions(32768, 50257, "bf16")) {
-    const ParsedRegion parsed(region);
-    if (!parsed.fusion) continue;
-    llvm::Expected<codegen::RegionCode> code = codegen::emitRegion(parsed.fusion, region.name, target, module);
-    EXPECT_TRUE(static_cast<bool>(code)) << region.name << ": " << llvm::toString(code.takeError());
-  }
+  EmitRegions(ReducingRegions(32768, 50257, "bf16"), target, module);
   codegen::AssemblyTimes times;
   llvm::Expected<std::string> ptx = codegen::toPtx(module, target, times);
   EXPECT_TRUE(static_cast<bool>(ptx)) << llvm::toString(ptx.takeError());
