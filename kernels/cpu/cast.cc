@@ -1,6 +1,6 @@
 // cast between every pair of f32, f16, bf16, i8, i32, i64 and i1. Floating to floating goes through f32 blocks (exact
 // or one rounding to nearest even). Floating to integer truncates towards zero and saturates, NaN gives 0; integers to
-// smaller integers keep the low bits; anything to i1 asks whether it differs from 0.
+// smaller integers saturate; anything to i1 asks whether it differs from 0.
 #include "kernels/scalar/cast.h"
 
 #include <type_traits>
@@ -47,6 +47,8 @@ To ConvertElement(From value) {
     }
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     return scalar::Saturate<To>(value);
+  } else if constexpr (std::is_integral_v<To>) {
+    return scalar::Saturate<To>(std::int64_t{value});
   } else {
     return static_cast<To>(value);
   }

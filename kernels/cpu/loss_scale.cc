@@ -3,6 +3,7 @@
 #include "kernels/scalar/loss_scale.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -65,13 +66,13 @@ std::int32_t FirstBadOfBlock(const GradientBlocks& blocks, std::int64_t block, c
 
 // The first of the gradients that is not finite, else kNone.
 std::int32_t FirstBad(const GradientBlocks& blocks, const void* const* gradients, float inverse) {
-  const std::int64_t count = blocks.count();
-  const int threads = blocks.total() < kSerialWork ? 1 : NumThreads();
-  std::int32_t first_bad = kNone;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first_bad) if (threads > 1)
-  for (std::int64_t block = 0; block < count; ++block) {
-    first_bad = std::min(first_bad, FirstBadOfBlock(blocks, block, gradients, inverse));
-  }
+  std::atomic<std::int32_t> first_bad = kNone;
+  ParallelFor(blocks.count(), blocks.total(), [&](std::int64_t block) {
+    const std::int32_t bad = FirstBadOfBlock(blocks, block, gradients, inverse);
+    std::int32_t first = first_bad.load(std::memory_order_relaxed);
+    while (bad < first && !first_bad.compare_exchange_weak(first, bad, std::memory_order_relaxed)) {
+    }
+  });
   return first_bad;
 }
 

@@ -201,6 +201,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeMaxPoolGrad(const KernelSpec& spec, 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolGrad(const KernelSpec& spec) {
   absl::StatusOr<PoolGeometry> geometry = PoolGeometry::Create(spec.attributes, spec.outputs[0].shape);
   if (!geometry.ok()) return geometry.status();
+  if (std::unique_ptr<Kernel> narrow = MakeNarrowMaxPoolGrad(spec, *geometry)) return narrow;
   return spec.inputs[1].dtype == DType::kI32 ? MakeMaxPoolGrad<std::int32_t>(spec, *geometry)
                                              : MakeMaxPoolGrad<std::int8_t>(spec, *geometry);
 }

@@ -13,8 +13,6 @@
 namespace mpc::cpu {
 namespace {
 
-/// Values of a row on the stack.
-constexpr std::int64_t kMaxRow = 2048;
 /// Window columns.
 constexpr std::int64_t kMaxWindow = 3;
 
@@ -27,10 +25,6 @@ bool IsNarrow(const PoolGeometry& geometry) {
 }
 
 std::int64_t Vectors(std::int64_t count) { return (count + kLanes - 1) / kLanes; }
-
-__mmask16 Rest(std::int64_t count) {
-  return count >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1u << count) - 1u);
-}
 
 /// One row of results.
 class PooledRow {
@@ -74,16 +68,16 @@ class PooledRow {
           const __m512 candidate =
               _mm512_castsi512_ps(columns_[v].Take(reinterpret_cast<const std::int32_t*>(rows[u]), slot));
           const __m512i place = _mm512_set1_epi32(static_cast<int>(u * w.kernel[1] + static_cast<std::int64_t>(v)));
-          const __mmask16 larger = _mm512_cmp_ps_mask(candidate, best, _CMP_GT_OQ);
-          const __mmask16 first_nan =
-              _mm512_cmp_ps_mask(candidate, candidate, _CMP_UNORD_Q) & _mm512_cmp_ps_mask(best, best, _CMP_ORD_Q);
+          // Larger, or the first NaN: not less or equal, where there is no NaN yet.
+          const __mmask16 numbers = _mm512_cmp_ps_mask(best, best, _CMP_ORD_Q);
+          const __mmask16 larger = _mm512_mask_cmp_ps_mask(numbers, candidate, best, _CMP_NLE_UQ);
           const bool first = u == 0 && v == 0;
-          const __mmask16 wins = first ? __mmask16{0xffff} : static_cast<__mmask16>(larger | first_nan);
+          const __mmask16 wins = first ? __mmask16{0xffff} : larger;
           best = _mm512_mask_mov_ps(best, wins, candidate);
           from = _mm512_mask_mov_epi32(from, wins, place);
         }
       }
-      const __mmask16 lanes = Rest(length() - vector * kLanes);
+      const __mmask16 lanes = FirstLanes(length() - vector * kLanes);
       _mm512_mask_storeu_ps(largest + vector * kLanes, lanes, best);
       if (indices == nullptr) continue;
       if constexpr (sizeof(Index) == 1) {

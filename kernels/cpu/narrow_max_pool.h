@@ -1,5 +1,5 @@
-// max_pool2d and its gradient for few channels, channels-last, without padding: rows are rearranged so that every lane
-// of a vector holds a result.
+// max_pool2d for few channels, channels-last, without padding, and the gradient of windows that share no pixel: rows
+// are rearranged so that every lane of a vector holds a result.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace mpc::cpu {
 
-/// The kernel for this geometry; null where the general one has to be used.
+/// The kernels for this geometry; null where the general ones have to be used.
 std::unique_ptr<Kernel> MakeNarrowMaxPool(const KernelSpec& spec, const PoolGeometry& geometry);
+std::unique_ptr<Kernel> MakeNarrowMaxPoolGrad(const KernelSpec& spec, const PoolGeometry& geometry);
 
 }  // namespace mpc::cpu

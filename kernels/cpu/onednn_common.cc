@@ -81,7 +81,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spe
     if (!choice.empty() && candidate.choice() != choice) continue;
     try {
       const Attempt result = attempt(candidate);
-      if (IsFast(result)) return WithChoice(MakePrimitiveKernel(result.staged), candidate.choice());
+      if (IsFast(result)) {
+        return WithChoice(result.parts.empty() ? MakePrimitiveKernel(result.staged) : MakePartsKernel(result.parts),
+                          candidate.choice());
+      }
       offered.push_back(absl::StrCat(result.implementation, result.defect.empty() ? "" : ": ", result.defect));
     } catch (const dnnl::error& error) {
       offered.emplace_back(error.message);

@@ -56,6 +56,30 @@ struct StagedPrimitive {
 
 std::unique_ptr<Kernel> MakePrimitiveKernel(const StagedPrimitive& staged);
 
+/// A primitive for a part of an operation's results, and where its operands begin in the operation's.
+struct StagedPart {
+  StagedPrimitive staged;
+  std::vector<std::size_t> input_offsets;  ///< bytes
+  std::size_t output_offset = 0;           ///< bytes
+};
+
+/// Parts that depend on nothing but the operation, each on one thread, beside each other in the threads of our own
+/// loops. They are made within a SerialLibrary.
+std::unique_ptr<Kernel> MakePartsKernel(const std::vector<StagedPart>& parts);
+
+/// While it lives, oneDNN makes primitives for one thread and runs them on the calling thread alone.
+class SerialLibrary {
+ public:
+  /// Does nothing unless it `applies`.
+  explicit SerialLibrary(bool applies = true);
+  ~SerialLibrary();
+  SerialLibrary(const SerialLibrary&) = delete;
+  SerialLibrary& operator=(const SerialLibrary&) = delete;
+
+ private:
+  int threads_;
+};
+
 /// One way to ask oneDNN for an operation.
 struct Candidate {
   dnnl::memory::data_type type;     ///< of the operands
@@ -71,6 +95,7 @@ struct Attempt {
   std::string implementation;  ///< oneDNN's name for it, "brgconv:avx512_core"
   std::string defect;          ///< why it must not be used although it is fast; empty if nothing is known
   StagedPrimitive staged;
+  std::vector<StagedPart> parts = {};  ///< in place of `staged`, unless empty
 };
 
 using MakeAttempt = std::function<Attempt(const Candidate&)>;

@@ -1,41 +1,31 @@
-// conv2d and its derivatives on oneDNN, and the choice between it and the narrow convolutions. Weights are packed into
-// the layout that the primitive asks for in every run: with plain weights oneDNN falls back to slow loops.
+// conv2d on oneDNN, and the choice between it and the narrow convolutions, of its derivatives too. Weights are packed
+// into the layout that the primitive asks for in every run: with plain weights oneDNN falls back to slow loops.
+#include "kernels/cpu/onednn_conv2d.h"
+
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/batch_parts.h"
-#include "kernels/cpu/convolution_shape.h"
 #include "kernels/cpu/narrow_conv2d.h"
-#include "kernels/cpu/onednn_common.h"
-#include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
-namespace {
 
 using dnnl::memory;
 using FormatTag = memory::format_tag;
 using DataType = memory::data_type;
 
+namespace {
+
 constexpr char kOwn[] = "own";
 constexpr char kNhwc[] = "nhwc";
 constexpr char kBlocked[] = "blocked";
 constexpr char kWinograd[] = "winograd";
-constexpr char kProduct[] = "product";
 
-/// One of the three operations, resolved. Functions refer to the spec that it was resolved from.
-struct Problem {
-  ConvolutionShape shape;
-  std::vector<Candidate> candidates;
-  MakeAttempt attempt;
-  std::function<std::unique_ptr<Kernel>()> own = {};  ///< null where the library is better
-};
+}  // namespace
 
-/// Channels-last first, whatever the storage: on plain nchw oneDNN has only its im2col path, several times slower. Deep
-/// forward convolutions in f32 are blocked, which oneDNN 2.6 computes 1.3 times as fast as channels-last, reorders
-/// included. Winograd's algorithm, where it suits, is twice as fast as either; it is for what is stored in f32.
-std::vector<Candidate> Candidates(const ConvolutionShape& shape, DType first, DType second, bool forward,
-                                  bool allow_winograd) {
+std::vector<Candidate> ConvolutionCandidates(const ConvolutionShape& shape, DType first, DType second, bool forward,
+                                             bool allow_winograd) {
   std::vector<Candidate> candidates;
   const bool winograd = allow_winograd && first == DType::kF32 && second == DType::kF32;
   for (DataType type : OperandTypes({first, second})) {
@@ -51,8 +41,8 @@ std::vector<Candidate> Candidates(const ConvolutionShape& shape, DType first, DT
   return candidates;
 }
 
-/// oneDNN 2.6 gathers the pixels of a strided 1x1 convolution into a buffer a thread. Its AVX2 code stores 8 channels
-/// at a time, so that with channels-last and a remainder of channels threads write into each other's buffers.
+// oneDNN 2.6 gathers the pixels of a strided 1x1 convolution into a buffer a thread. Its AVX2 code stores 8 channels
+// at a time, so that with channels-last and a remainder of channels threads write into each other's buffers.
 std::string DefectOf(const std::string& implementation, const ConvolutionShape& shape, FormatTag layout) {
   const bool strided = shape.strides != memory::dims{1, 1};
   if (implementation == "jit_1x1:avx2" && layout == FormatTag::nhwc && strided && shape.x[1] % 8 != 0) {
@@ -63,16 +53,6 @@ std::string DefectOf(const std::string& implementation, const ConvolutionShape& 
 
 dnnl::algorithm AlgorithmOf(const Candidate& candidate) {
   return candidate.way == kWinograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-}
-
-/// What a primitive of `description` is, without its operands.
-template <typename Primitive>
-Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
-  Attempt attempt;
-  attempt.implementation = description.impl_info_str();
-  attempt.staged.primitive = Primitive(description);
-  attempt.staged.scratchpad = description.scratchpad_desc();
-  return attempt;
 }
 
 dnnl::convolution_forward::primitive_desc ForwardDescription(const ConvolutionShape& shape, dnnl::algorithm algorithm,
@@ -87,26 +67,14 @@ dnnl::convolution_forward::primitive_desc ForwardDescription(const ConvolutionSh
   return {operation, StrictAttributes(), OnednnEngine()};
 }
 
-/// Backward descriptions take the forward one as a hint; its layouts do not bind them.
-dnnl::convolution_forward::primitive_desc Hint(const ConvolutionShape& shape, const Candidate& candidate) {
-  return ForwardDescription(shape, AlgorithmOf(candidate), shape.X(candidate.type, FormatTag::any),
-                            shape.AnyWeight(candidate.type), nullptr, shape.Y(candidate.type, FormatTag::any));
-}
-
-memory::desc Matrix(std::int64_t rows, std::int64_t columns, DataType type) {
-  return {{rows, columns}, type, FormatTag::ab};
-}
-/// Of [columns, rows] as it is stored.
-memory::desc Transposed(std::int64_t rows, std::int64_t columns, DataType type) {
-  return {{rows, columns}, type, FormatTag::ba};
-}
-
 dnnl::matmul::primitive_desc ProductDescription(const memory::desc& a, const memory::desc& b, const memory::desc* bias,
                                                 const memory::desc& y) {
   const dnnl::matmul::desc operation =
       bias == nullptr ? dnnl::matmul::desc(a, b, y) : dnnl::matmul::desc(a, b, *bias, y);
   return {operation, StrictAttributes(), OnednnEngine()};
 }
+
+namespace {
 
 /// Types of a forward primitive's result and bias.
 struct ForwardTypes {
@@ -150,7 +118,7 @@ Attempt ForwardProduct(const KernelSpec& spec, const ConvolutionShape& shape, Da
   return attempt;
 }
 
-absl::StatusOr<Problem> ForwardProblem(const KernelSpec& spec, bool allow_winograd) {
+absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool allow_winograd) {
   if (spec.inputs.size() < 2 || spec.inputs.size() > 3 || spec.outputs.size() != 1) {
     return absl::InvalidArgumentError("conv2d takes x, weight and an optional bias to y");
   }
@@ -166,7 +134,8 @@ absl::StatusOr<Problem> ForwardProblem(const KernelSpec& spec, bool allow_winogr
   const absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
   if (!activation.ok()) return activation.status();
 
-  Problem problem{shape, Candidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allow_winograd), {}};
+  ConvolutionProblem problem{
+      shape, ConvolutionCandidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allow_winograd), {}};
   problem.attempt = [&spec, shape, has_bias, activation = *activation](const Candidate& candidate) {
     const ForwardTypes types{
         ResultType(candidate.type, spec.outputs[0].dtype, activation),
@@ -184,109 +153,7 @@ absl::StatusOr<Problem> ForwardProblem(const KernelSpec& spec, bool allow_winogr
   return problem;
 }
 
-Attempt GradInputConvolution(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate) {
-  const DataType type = candidate.type;
-  const DataType result_type = ResultType(type, spec.outputs[0].dtype, Activation::kNone);
-  const dnnl::convolution_backward_data::desc operation(AlgorithmOf(candidate), shape.X(result_type, candidate.layout),
-                                                        shape.AnyWeight(type), shape.Y(type, candidate.layout),
-                                                        shape.strides, shape.dilations, shape.pad_begin, shape.pad_end);
-  const dnnl::convolution_backward_data::primitive_desc description(operation, StrictAttributes(), OnednnEngine(),
-                                                                    Hint(shape, candidate));
-  Attempt attempt = AttemptOf<dnnl::convolution_backward_data>(description);
-  attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
-  attempt.staged.inputs = {
-      {DNNL_ARG_DIFF_DST, spec.inputs[0].dtype, shape.Y(type, shape.stored_layout), description.diff_dst_desc()},
-      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.Weight(type), description.weights_desc()}};
-  attempt.staged.output = {DNNL_ARG_DIFF_SRC, spec.outputs[0].dtype, shape.X(result_type, shape.stored_layout),
-                           description.diff_src_desc()};
-  return attempt;
-}
-
-Attempt GradInputProduct(const KernelSpec& spec, const ConvolutionShape& shape, DataType type) {
-  const memory::desc dy = Matrix(shape.pixels(), shape.out_channels(), type);
-  const memory::desc weight = Matrix(shape.out_channels(), shape.in_channels(), type);
-  const memory::desc dx =
-      Matrix(shape.pixels(), shape.in_channels(), ResultType(type, spec.outputs[0].dtype, Activation::kNone));
-  Attempt attempt = AttemptOf<dnnl::matmul>(ProductDescription(dy, weight, nullptr, dx));
-  attempt.staged.inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, dy, dy},
-                           {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, weight, weight}};
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, dx, dx};
-  return attempt;
-}
-
-absl::StatusOr<Problem> GradInputProblem(const KernelSpec& spec, bool allow_winograd) {
-  if (spec.inputs.size() != 2 || spec.outputs.size() != 1) {
-    return absl::InvalidArgumentError("conv2d_grad_input takes dy and weight to dx");
-  }
-  absl::StatusOr<ConvolutionShape> resolved =
-      ConvolutionShape::Of(spec, spec.outputs[0].shape, spec.inputs[1].shape, spec.inputs[0].shape);
-  if (!resolved.ok()) return resolved.status();
-  const ConvolutionShape& shape = *resolved;
-  Problem problem{shape, Candidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, false, allow_winograd), {}};
-  problem.attempt = [&spec, shape](const Candidate& candidate) {
-    return candidate.way == kProduct ? GradInputProduct(spec, shape, candidate.type)
-                                     : GradInputConvolution(spec, shape, candidate);
-  };
-  const auto narrow = NarrowConvolution::Of(spec.attributes, spec.outputs[0].shape, spec.inputs[1].shape);
-  if (narrow && narrow->TakesGradInput()) {
-    problem.own = [&spec, narrow = *narrow] { return MakeNarrowConv2dGradInput(spec, narrow); };
-  }
-  return problem;
-}
-
-/// Sums over the batch and the image are kept in f32 and rounded once, at the end.
-constexpr DataType kSum = DataType::f32;
-
-Attempt GradWeightConvolution(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate) {
-  const DataType type = candidate.type;
-  const dnnl::convolution_backward_weights::desc operation(
-      AlgorithmOf(candidate), shape.X(type, candidate.layout), shape.AnyWeight(kSum), shape.Y(type, candidate.layout),
-      shape.strides, shape.dilations, shape.pad_begin, shape.pad_end);
-  const dnnl::convolution_backward_weights::primitive_desc description(operation, StrictAttributes(), OnednnEngine(),
-                                                                       Hint(shape, candidate));
-  Attempt attempt = AttemptOf<dnnl::convolution_backward_weights>(description);
-  attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
-  attempt.staged.inputs = {
-      {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.X(type, shape.stored_layout), description.src_desc()},
-      {DNNL_ARG_DIFF_DST, spec.inputs[1].dtype, shape.Y(type, shape.stored_layout), description.diff_dst_desc()}};
-  attempt.staged.output = {DNNL_ARG_DIFF_WEIGHTS, spec.outputs[0].dtype, shape.Weight(kSum),
-                           description.diff_weights_desc()};
-  return attempt;
-}
-
-/// dweight [O, C] = dy^T x.
-Attempt GradWeightProduct(const KernelSpec& spec, const ConvolutionShape& shape, DataType type) {
-  const memory::desc x = Matrix(shape.pixels(), shape.in_channels(), type);
-  const memory::desc dy = Transposed(shape.out_channels(), shape.pixels(), type);
-  const memory::desc dweight = Matrix(shape.out_channels(), shape.in_channels(), kSum);
-  Attempt attempt = AttemptOf<dnnl::matmul>(ProductDescription(dy, x, nullptr, dweight));
-  attempt.staged.inputs = {{DNNL_ARG_WEIGHTS, spec.inputs[0].dtype, x, x},
-                           {DNNL_ARG_SRC, spec.inputs[1].dtype, dy, dy}};
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, dweight, dweight};
-  return attempt;
-}
-
-absl::StatusOr<Problem> GradWeightProblem(const KernelSpec& spec, bool allow_winograd) {
-  if (spec.inputs.size() != 2 || spec.outputs.size() != 1) {
-    return absl::InvalidArgumentError("conv2d_grad_weight takes x and dy to dweight");
-  }
-  absl::StatusOr<ConvolutionShape> resolved =
-      ConvolutionShape::Of(spec, spec.inputs[0].shape, spec.outputs[0].shape, spec.inputs[1].shape);
-  if (!resolved.ok()) return resolved.status();
-  const ConvolutionShape& shape = *resolved;
-  Problem problem{shape, Candidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, false, allow_winograd), {}};
-  problem.attempt = [&spec, shape](const Candidate& candidate) {
-    return candidate.way == kProduct ? GradWeightProduct(spec, shape, candidate.type)
-                                     : GradWeightConvolution(spec, shape, candidate);
-  };
-  const auto narrow = NarrowConvolution::Of(spec.attributes, spec.inputs[0].shape, spec.outputs[0].shape);
-  if (narrow && narrow->TakesGradWeight()) {
-    problem.own = [&spec, narrow = *narrow] { return MakeNarrowConv2dGradWeight(spec, narrow); };
-  }
-  return problem;
-}
-
-using Resolve = absl::StatusOr<Problem> (*)(const KernelSpec&, bool allow_winograd);
+using Resolve = absl::StatusOr<ConvolutionProblem> (*)(const KernelSpec&, bool allow_winograd);
 
 constexpr BatchOperands kImagesToImages{1, false}, kImagesToSum{2, true};
 
@@ -294,7 +161,7 @@ template <Resolve kResolve, const BatchOperands& kBatch>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec, const KernelOptions& options) {
   // What was chosen was allowed when it was chosen.
   const bool allow_winograd = options.allow_winograd || !options.choice.empty();
-  const absl::StatusOr<Problem> problem = kResolve(spec, allow_winograd);
+  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, allow_winograd);
   if (!problem.ok()) return problem.status();
   if (problem->own != nullptr && (options.choice.empty() || options.choice == kOwn)) {
     return WithChoice(problem->own(), kOwn);
@@ -303,7 +170,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec
   if (cut.parts == 1) return FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice);
   const auto create = [&](std::int64_t images, const std::string& choice) -> absl::StatusOr<std::unique_ptr<Kernel>> {
     const KernelSpec part_spec = PartOf(spec, kBatch, images);
-    const absl::StatusOr<Problem> part = kResolve(part_spec, allow_winograd);
+    const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, allow_winograd);
     if (!part.ok()) return part.status();
     return FirstFastCandidate(part_spec, part->candidates, part->attempt, choice);
   };
@@ -321,10 +188,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec
 
 template <Resolve kResolve, const BatchOperands& kBatch>
 std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const KernelOptions& options) {
-  const absl::StatusOr<Problem> problem = kResolve(spec, options.allow_winograd);
+  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, options.allow_winograd);
   if (!problem.ok()) return {};
   const KernelSpec part_spec = PartOf(spec, kBatch, CutBatch(spec, kBatch).images);
-  const absl::StatusOr<Problem> part = kResolve(part_spec, options.allow_winograd);
+  const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, options.allow_winograd);
   std::vector<std::string> choices;
   if (part.ok()) choices = FastCandidates(part->candidates, part->attempt);
   if (problem->own != nullptr) choices.insert(choices.begin(), kOwn);

@@ -1,4 +1,8 @@
 // matmul on oneDNN. Transposed operands are the same memory with swapped strides.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/onednn_common.h"
@@ -24,6 +28,7 @@ struct MatmulShape {
   }
   memory::desc Bias(memory::data_type type) const { return {{1, n}, type, memory::format_tag::ab}; }
   memory::desc Y(memory::data_type type) const { return {{m, n}, type, memory::format_tag::ab}; }
+  std::int64_t multiply_adds() const { return m * k * n; }
 };
 
 absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
@@ -53,12 +58,37 @@ absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
   return shape;
 }
 
+/// A product of fewer multiply-adds is computed on one thread: it takes 40 us, starting others may take as long.
+constexpr std::int64_t kSerialProduct = std::int64_t{1} << 21;
+/// One of up to so many is computed in parts on threads of our loops, which start faster than the library's.
+constexpr std::int64_t kSmallProduct = std::int64_t{1} << 24;
+/// Rows of a part at least: each part packs b again.
+constexpr std::int64_t kPartRows = 64;
+constexpr std::int64_t kMaxParts = 4;
+
+/// Rows of the parts of a product; 0: it is left to the library's threads. They follow from the shape and types alone,
+/// so that bits do not depend on threads. Only whole rows of a and y lie as oneDNN's fast products take them, and b
+/// must not be converted by each part.
+std::int64_t RowsOfParts(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type) {
+  if (shape.multiply_adds() < kSerialProduct) return shape.m;
+  const auto is_taken = [type](const TensorSpec& tensor) {
+    return tensor.dtype != DType::kF16 && OnednnType(tensor.dtype) == type;
+  };
+  const bool is_plain = !shape.transpose_a && !shape.adds && is_taken(spec.outputs[0]) &&
+                        std::all_of(spec.inputs.begin(), spec.inputs.end(), is_taken);
+  const std::int64_t parts = std::min(kMaxParts, shape.m / kPartRows);
+  if (!is_plain || parts < 2 || shape.multiply_adds() > kSmallProduct) return 0;
+  return (shape.m + parts - 1) / parts;
+}
+
+constexpr char kPlain[] = "plain";
 constexpr char kTransposed[] = "transposed";
 
 /// y^T = b^T a^T, transposed afterwards: for an a^T that is stored by rows, where rows of a would be gathered from all
 /// of memory (the gradient of a large vocabulary's weight).
 Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type,
-                          memory::data_type result_type) {
+                          Activation activation) {
+  const memory::data_type result_type = ResultType(type, spec.outputs[0].dtype, activation);
   const auto flip = [](const memory::desc& matrix) { return matrix.permute_axes({1, 0}); };
   const memory::desc b = flip(shape.B(type));
   const memory::desc a = flip(shape.A(type));
@@ -70,6 +100,71 @@ Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memo
   attempt.staged.scratchpad = description.scratchpad_desc();
   attempt.staged.inputs = {{DNNL_ARG_WEIGHTS, spec.inputs[0].dtype, a, a}, {DNNL_ARG_SRC, spec.inputs[1].dtype, b, b}};
   attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, flip(shape.Y(result_type)), y};
+  attempt.staged.activation = activation;
+  return attempt;
+}
+
+/// The product, or a part of it, as one primitive.
+Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
+                     Activation activation) {
+  // A sum is kept in f32: rounded once, whatever the type of what it is added to.
+  const memory::data_type result_type =
+      shape.adds ? memory::data_type::f32 : ResultType(candidate.type, spec.outputs[0].dtype, activation);
+  const memory::data_type bias_type = shape.has_bias && candidate.type == memory::data_type::bf16
+                                          ? OnednnType(spec.inputs[2].dtype)
+                                          : memory::data_type::f32;
+  const auto layout = [&](const memory::desc& stored) {
+    return candidate.layout == memory::format_tag::any
+               ? memory::desc(stored.dims(), stored.data_type(), memory::format_tag::any)
+               : stored;
+  };
+  const memory::desc a = layout(shape.A(candidate.type));
+  const memory::desc b = layout(shape.B(candidate.type));
+  const memory::desc y = shape.adds ? shape.Y(result_type) : layout(shape.Y(result_type));
+  const dnnl::matmul::desc operation =
+      shape.has_bias ? dnnl::matmul::desc(a, b, shape.Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
+  dnnl::primitive_attr attributes = StrictAttributes();
+  if (shape.adds) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
+  const dnnl::matmul::primitive_desc description(operation, attributes, OnednnEngine());
+  Attempt attempt;
+  attempt.implementation = description.impl_info_str();
+  attempt.staged.primitive = dnnl::matmul(description);
+  attempt.staged.scratchpad = description.scratchpad_desc();
+  attempt.staged.adds_to_input = shape.adds;
+  if (shape.adds) attempt.staged.added = spec.inputs[2].dtype;
+  attempt.staged.inputs = {
+      {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.A(candidate.type), description.src_desc()},
+      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.B(candidate.type), description.weights_desc()}};
+  if (shape.has_bias) {
+    attempt.staged.inputs.push_back(
+        {DNNL_ARG_BIAS, spec.inputs[2].dtype, shape.Bias(bias_type), description.bias_desc()});
+  }
+  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(result_type), description.dst_desc()};
+  attempt.staged.activation = activation;
+  return attempt;
+}
+
+/// `rows` rows of the product each, as primitives for one thread.
+Attempt PartsAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
+                     Activation activation, std::int64_t rows) {
+  const SerialLibrary serial;
+  Attempt attempt;
+  for (std::int64_t row = 0; row < shape.m; row += rows) {
+    MatmulShape part = shape;
+    part.m = std::min(rows, shape.m - row);
+    Attempt whole = WholeAttempt(spec, part, candidate, activation);
+    if (attempt.implementation != whole.implementation) absl::StrAppend(&attempt.implementation, whole.implementation);
+    const auto offset_in = [row](const TensorSpec& tensor, std::int64_t values) {
+      return static_cast<std::size_t>(row * values) * ElementSize(tensor.dtype);
+    };
+    std::vector<std::size_t> offsets(spec.inputs.size());
+    offsets[0] = offset_in(spec.inputs[0], shape.k);
+    attempt.parts.push_back({std::move(whole.staged), std::move(offsets), offset_in(spec.outputs[0], shape.n)});
+  }
   return attempt;
 }
 
@@ -89,57 +184,17 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
   // long sums alone, and as large as b.
   Problem problem;
   for (memory::data_type type : OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype})) {
-    problem.candidates.push_back({type, memory::format_tag::ab, "plain"});
+    problem.candidates.push_back({type, memory::format_tag::ab, kPlain});
     problem.candidates.push_back({type, memory::format_tag::any, "blocked"});
     if (resolved->transpose_a && !resolved->has_bias && !resolved->adds) {
       problem.candidates.push_back({type, memory::format_tag::ab, kTransposed});
     }
   }
   problem.attempt = [&spec, shape = *resolved, activation = *activation](const Candidate& candidate) {
-    // A sum is kept in f32: rounded once, whatever the type of what it is added to.
-    const memory::data_type result_type =
-        shape.adds ? memory::data_type::f32 : ResultType(candidate.type, spec.outputs[0].dtype, activation);
-    const memory::data_type bias_type = shape.has_bias && candidate.type == memory::data_type::bf16
-                                            ? OnednnType(spec.inputs[2].dtype)
-                                            : memory::data_type::f32;
-    if (candidate.way == kTransposed) {
-      Attempt transposed = TransposedAttempt(spec, shape, candidate.type, result_type);
-      transposed.staged.activation = activation;
-      return transposed;
-    }
-    const auto layout = [&](const memory::desc& stored) {
-      return candidate.layout == memory::format_tag::any
-                 ? memory::desc(stored.dims(), stored.data_type(), memory::format_tag::any)
-                 : stored;
-    };
-    const memory::desc a = layout(shape.A(candidate.type));
-    const memory::desc b = layout(shape.B(candidate.type));
-    const memory::desc y = shape.adds ? shape.Y(result_type) : layout(shape.Y(result_type));
-    const dnnl::matmul::desc operation =
-        shape.has_bias ? dnnl::matmul::desc(a, b, shape.Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
-    dnnl::primitive_attr attributes = StrictAttributes();
-    if (shape.adds) {
-      dnnl::post_ops sum;
-      sum.append_sum(1.0f);
-      attributes.set_post_ops(sum);
-    }
-    const dnnl::matmul::primitive_desc description(operation, attributes, OnednnEngine());
-    Attempt attempt;
-    attempt.implementation = description.impl_info_str();
-    attempt.staged.primitive = dnnl::matmul(description);
-    attempt.staged.scratchpad = description.scratchpad_desc();
-    attempt.staged.adds_to_input = shape.adds;
-    if (shape.adds) attempt.staged.added = spec.inputs[2].dtype;
-    attempt.staged.inputs = {
-        {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.A(candidate.type), description.src_desc()},
-        {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.B(candidate.type), description.weights_desc()}};
-    if (shape.has_bias) {
-      attempt.staged.inputs.push_back(
-          {DNNL_ARG_BIAS, spec.inputs[2].dtype, shape.Bias(bias_type), description.bias_desc()});
-    }
-    attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(result_type), description.dst_desc()};
-    attempt.staged.activation = activation;
-    return attempt;
+    const std::int64_t rows = candidate.way == kPlain ? RowsOfParts(spec, shape, candidate.type) : 0;
+    if (rows > 0) return PartsAttempt(spec, shape, candidate, activation, rows);
+    if (candidate.way == kTransposed) return TransposedAttempt(spec, shape, candidate.type, activation);
+    return WholeAttempt(spec, shape, candidate, activation);
   };
   return problem;
 }

@@ -1,4 +1,6 @@
 // The kernel around a staged oneDNN primitive. Everything is created with it; a run only exchanges data handles.
+#include <omp.h>
+
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -24,8 +26,9 @@ class WorkspaceLayout {
   std::size_t size_ = 0;
 };
 
+/// One for each thread: a primitive of a part runs beside others.
 const dnnl::stream& Stream() {
-  static const dnnl::stream stream(OnednnEngine());
+  static thread_local const dnnl::stream stream(OnednnEngine());
   return stream;
 }
 
@@ -54,6 +57,7 @@ class PreparedCall {
 
   void Add(int argument, const BoundMemory& memory) { arguments_.push_back({argument, memory.get()}); }
   void Execute() const {
+    if (omp_get_max_threads() > 1) RestThreads();
     dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), Stream().get(),
                                                    static_cast<int>(arguments_.size()), arguments_.data()),
                             "a oneDNN primitive failed");
@@ -64,11 +68,15 @@ class PreparedCall {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
+/// Bytes of a change of layout below which the library's threads take longer to start than to copy.
+constexpr std::size_t kSerialReorder = 128 * 1024;
+
 /// A change of layout between two bound memories.
 class Reorder {
  public:
   Reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to)
-      : description_(OnednnEngine(), from, OnednnEngine(), to, StrictAttributes()),
+      : is_serial_(to.get_size() < kSerialReorder),
+        description_(Describe(from, to)),
         from_(from),
         to_(to),
         scratchpad_(description_.scratchpad_desc()),
@@ -84,10 +92,17 @@ class Reorder {
     from_.Bind(from);
     to_.Bind(to);
     scratchpad_.Bind(scratchpad);
+    const SerialLibrary serial(is_serial_);
     call_.Execute();
   }
 
  private:
+  dnnl::reorder::primitive_desc Describe(const dnnl::memory::desc& from, const dnnl::memory::desc& to) const {
+    const SerialLibrary serial(is_serial_);
+    return {OnednnEngine(), from, OnednnEngine(), to, StrictAttributes()};
+  }
+
+  bool is_serial_;
   dnnl::reorder::primitive_desc description_;
   BoundMemory from_;
   BoundMemory to_;

@@ -6,25 +6,35 @@
 #include <memory>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/cpu/kernel.h"
 
 namespace mpc::cpu {
 
-/// Work (about one element each) below which starting threads costs more than it saves.
-inline constexpr std::int64_t kSerialWork = 32 * 1024;
+/// Does the tasks [begin, end) of a loop.
+using TaskRange = absl::FunctionRef<void(std::int64_t begin, std::int64_t end)>;
+
+/// Calls run(begin, end) for ranges that together are [0, count), on NumThreads() threads; on the calling thread alone
+/// where the loop's work (about one element each) is less than starting others costs, within a loop, and beside a loop
+/// of another thread.
+void RunTasks(std::int64_t count, std::int64_t work, TaskRange run);
+
+/// Whether loops run on threads of our own. They do where OpenMP's, which the library uses, sleep as soon as they wait
+/// (OMP_WAIT_POLICY=passive) and are not bound to processors. Else those spin for milliseconds: then OpenMP's loops
+/// start at once, and threads of our own would only find the processors taken.
+bool HasOwnThreads();
+
+/// Before a library starts threads of its own: those that wait for the next loop stop looking for it and sleep.
+void RestThreads();
 
 /// Calls body(0) .. body(count - 1) in an order that depends on nothing; tasks must not write what others touch. A
 /// task's result may not depend on which thread runs it: that is what makes results independent of the thread count.
 template <typename Body>
 void ParallelFor(std::int64_t count, std::int64_t work, const Body& body) {
-  const int threads = NumThreads();
-  if (count < 2 || threads < 2 || work < kSerialWork) {
-    for (std::int64_t i = 0; i < count; ++i) body(i);
-    return;
-  }
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (std::int64_t i = 0; i < count; ++i) body(i);
+  RunTasks(count, work, [&body](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  });
 }
 
 /// Splits `total` elements into blocks of `block` and calls body(begin, size) for each.

@@ -41,6 +41,7 @@ Registry BuildRegistry() {
   RegisterConvTranspose2d(registry);
   RegisterBatchMatmul(registry);
   RegisterConv2d(registry);
+  RegisterConvolutionStatistics(registry);
   RegisterMatmul(registry);
   return registry;
 }

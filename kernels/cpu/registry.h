@@ -85,7 +85,8 @@ void RegisterGroupNorm(Registry& registry);
 void RegisterConvTranspose2d(Registry& registry);
 void RegisterBatchMatmul(Registry& registry);  ///< onednn_batch_matmul.cc
 void RegisterConv2d(Registry& registry);       ///< onednn_conv2d.cc
-void RegisterMatmul(Registry& registry);       ///< onednn_matmul.cc
+void RegisterConvolutionStatistics(Registry& registry);
+void RegisterMatmul(Registry& registry);  ///< onednn_matmul.cc
 
 /// `kernel` with its name among several implementations.
 std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string choice);

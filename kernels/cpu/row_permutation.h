@@ -16,6 +16,14 @@ inline bool HasAvx512() { return __builtin_cpu_supports("avx512f") != 0; }
 /// Floats of a vector.
 inline constexpr std::int64_t kLanes = 16;
 
+/// Floats of a row that fits the stack.
+inline constexpr std::int64_t kMaxRow = 2048;
+
+/// The first `count` lanes; all of them from kLanes on.
+inline __mmask16 FirstLanes(std::int64_t count) {
+  return count >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1u << count) - 1u);
+}
+
 /// target[i] = source[from[i]], where neighbours in the target come from near each other in the source.
 class RowPermutation {
  public:
@@ -35,7 +43,7 @@ class RowPermutation {
       if (!fits_) return;
       for (std::size_t i = begin; i < end; ++i) {
         const std::int64_t place = from[i] - step.base;
-        step.lane[i - begin] = static_cast<std::int32_t>(place % kLanes);
+        step.lane[i - begin] = static_cast<std::int32_t>(place % (2 * kLanes));
         step.mask[static_cast<std::size_t>(place / kLanes)] |= static_cast<std::uint16_t>(1u << (i - begin));
       }
       for (int k = 0; k < step.sources; ++k) {
@@ -53,11 +61,15 @@ class RowPermutation {
   /// Target values [16 * vector, 16 * vector + 16) as bits.
   [[gnu::target("avx512f")]] __m512i Take(const std::int32_t* source, std::size_t vector) const {
     const Step& step = steps_[vector];
+    const std::int32_t* from = source + step.base;
     const __m512i lane = _mm512_load_si512(step.lane.data());
-    __m512i taken = _mm512_setzero_si512();
-    for (int k = 0; k < step.sources; ++k) {
+    // Where the second source is not needed, nothing of it is readable.
+    const __m512i first = _mm512_maskz_loadu_epi32(step.readable[0], from);
+    const __m512i second = _mm512_maskz_loadu_epi32(step.readable[1], from + kLanes);
+    __m512i taken = _mm512_permutex2var_epi32(first, lane, second);
+    for (int k = 2; k < step.sources; ++k) {
       const auto part = static_cast<std::size_t>(k);
-      const __m512i values = _mm512_maskz_loadu_epi32(step.readable[part], source + step.base + k * kLanes);
+      const __m512i values = _mm512_maskz_loadu_epi32(step.readable[part], from + k * kLanes);
       taken = _mm512_mask_permutexvar_epi32(taken, step.mask[part], lane, values);
     }
     return taken;
@@ -66,7 +78,7 @@ class RowPermutation {
  private:
   static constexpr int kMaxSources = 6;
   struct Step {
-    alignas(64) std::array<std::int32_t, kLanes> lane;
+    alignas(64) std::array<std::int32_t, kLanes> lane;  ///< of the first two sources, or of one behind them
     std::array<std::uint16_t, kMaxSources> mask, readable;
     std::int64_t base;
     int sources;

@@ -26,6 +26,7 @@ Registry BuildRegistry() {
   RegisterPooling(registry);
   RegisterGather(registry);
   RegisterConvolution(registry);
+  RegisterConvolutionStatistics(registry);
   RegisterMatmul(registry);
   RegisterAttention(registry);
   RegisterRecurrent(registry);

@@ -68,12 +68,13 @@ void RegisterLayerNorm(Registry& registry);  ///< layer_norm.cu
 void RegisterGroupNorm(Registry& registry);  ///< group_norm.cu
 void RegisterFinite(Registry& registry);     ///< finite.cu: finite checks, norms, clip_by_norm, tensor_statistics
 // Windows, gathers, products.
-void RegisterPooling(Registry& registry);      ///< pooling.cu
-void RegisterGather(Registry& registry);       ///< gather.cu
-void RegisterConvolution(Registry& registry);  ///< convolution.cu: direct, any shape
-void RegisterMatmul(Registry& registry);       ///< matmul.cu: tiles, any shape
-void RegisterAttention(Registry& registry);    ///< attention.cu
-void RegisterRecurrent(Registry& registry);    ///< recurrent.cu
+void RegisterPooling(Registry& registry);                ///< pooling.cu
+void RegisterGather(Registry& registry);                 ///< gather.cu
+void RegisterConvolution(Registry& registry);            ///< convolution.cu: direct, any shape
+void RegisterConvolutionStatistics(Registry& registry);  ///< convolution_statistics.cu
+void RegisterMatmul(Registry& registry);                 ///< matmul.cu: tiles, any shape
+void RegisterAttention(Registry& registry);              ///< attention.cu
+void RegisterRecurrent(Registry& registry);              ///< recurrent.cu
 // State.
 void RegisterOptimizers(Registry& registry);  ///< optimizers.cu
 void RegisterLossScale(Registry& registry);   ///< loss_scale.cu

@@ -217,7 +217,7 @@ struct Identity {
 };
 
 /// Writes an integer or a float as an element of any type: floats to integers truncate towards zero and saturate, NaN
-/// gives 0; integers to smaller integers keep the low bits; anything to i1 asks whether it differs from 0.
+/// gives 0; integers to smaller integers saturate; anything to i1 asks whether it differs from 0.
 struct AnySink {
   void* data;
   DType dtype;
@@ -226,9 +226,9 @@ struct AnySink {
     if (dtype == DType::kBool) {
       static_cast<std::uint8_t*>(data)[index] = value != 0;
     } else if (dtype == DType::kI32) {
-      static_cast<std::int32_t*>(data)[index] = static_cast<std::int32_t>(value);
+      static_cast<std::int32_t*>(data)[index] = scalar::Saturate<std::int32_t>(value);
     } else if (dtype == DType::kI8) {
-      static_cast<std::int8_t*>(data)[index] = static_cast<std::int8_t>(value);
+      static_cast<std::int8_t*>(data)[index] = scalar::Saturate<std::int8_t>(value);
     } else if (dtype == DType::kI64) {
       static_cast<std::int64_t*>(data)[index] = value;
     } else {

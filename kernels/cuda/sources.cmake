@@ -7,6 +7,7 @@ set(MPC_CUDA_KERNEL_SOURCES
   binary.cu
   convolution.cu
   convolution_grad_weight.cu
+  convolution_statistics.cu
   copies.cu
   data_movement.cu
   finite.cu

@@ -7,32 +7,15 @@
 namespace mpc::reference {
 namespace {
 
-// Calls `visit(index)` for every element of channel `c`.
-template <typename Visit>
-void VisitChannel(const Image& x, std::int64_t c, Visit visit) {
-  for (std::int64_t n = 0; n < x.batch; ++n) {
-    for (std::int64_t i = 0; i < x.height; ++i) {
-      for (std::int64_t j = 0; j < x.width; ++j) visit(x.At(n, c, i, j));
-    }
-  }
-}
-
-double ElementsPerChannel(const Image& x) { return static_cast<double>(x.batch * x.height * x.width); }
-
 void BatchNormTrain(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Image image(attributes, inputs[0].spec.shape);
   const double epsilon = FloatAttribute(attributes, "epsilon", 1e-5f);
   const std::vector<double>& x = inputs[0].values;
   for (std::int64_t c = 0; c < image.channels; ++c) {
     const auto channel = static_cast<std::size_t>(c);
-    double sum = 0;
-    VisitChannel(image, c, [&](std::size_t i) { sum += x[i]; });
-    const double mean = sum / ElementsPerChannel(image);
-    double squares = 0;
-    VisitChannel(image, c, [&](std::size_t i) { squares += (x[i] - mean) * (x[i] - mean); });
-    const double variance = squares / ElementsPerChannel(image);
+    const auto [mean, variance] = MomentsOfChannel(image, x, c);
     const double inv_std = 1 / std::sqrt(variance + epsilon);
-    VisitChannel(image, c, [&](std::size_t i) {
+    VisitChannel(image, c, [&, mean = mean](std::size_t i) {
       outputs[0].values[i] = (x[i] - mean) * inv_std * inputs[1].values[channel] + inputs[2].values[channel];
     });
     outputs[1].values[channel] = mean;

@@ -1,5 +1,6 @@
 // 2-D cross-correlation, its derivatives, and transposed convolution.
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/reference/functions.h"
 #include "kernels/reference/image.h"
@@ -91,8 +92,23 @@ void ConvTranspose2d(const Attributes& attributes, Inputs inputs, Outputs output
   }
 }
 
+// Of y as it is computed here: rounding to storage is the caller's.
+void Conv2dStatistics(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  Conv2d(attributes, inputs, outputs);
+  const Image image(attributes, outputs[0].spec.shape);
+  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-5f);
+  for (std::int64_t c = 0; c < image.channels; ++c) {
+    const auto [mean, variance] = MomentsOfChannel(image, outputs[0].values, c);
+    const auto channel = static_cast<std::size_t>(c);
+    outputs[1].values[channel] = mean;
+    outputs[2].values[channel] = variance;
+    outputs[3].values[channel] = 1 / std::sqrt(variance + epsilon);
+  }
+}
+
 constexpr NamedFunction kTable[] = {
     {"conv2d", Conv2d},
+    {"conv2d_statistics", Conv2dStatistics},
     {"conv2d_grad_input", Conv2dGradInput},
     {"conv2d_grad_weight", Conv2dGradWeight},
     {"conv_transpose2d", ConvTranspose2d},

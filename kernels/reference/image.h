@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "kernels/attributes.h"
 #include "kernels/tensor_spec.h"
@@ -53,6 +54,33 @@ class Image {
   std::int64_t row_stride_ = 0;
   std::int64_t column_stride_ = 0;
 };
+
+/// Calls `visit(index)` for each element of channel `c`.
+template <typename Visit>
+void VisitChannel(const Image& image, std::int64_t c, Visit visit) {
+  for (std::int64_t n = 0; n < image.batch; ++n) {
+    for (std::int64_t i = 0; i < image.height; ++i) {
+      for (std::int64_t j = 0; j < image.width; ++j) visit(image.At(n, c, i, j));
+    }
+  }
+}
+
+inline double ElementsPerChannel(const Image& image) {
+  return static_cast<double>(image.batch * image.height * image.width);
+}
+
+/// Mean and biased variance of a channel.
+struct ChannelMoments {
+  double mean, variance;
+};
+
+inline ChannelMoments MomentsOfChannel(const Image& image, const std::vector<double>& values, std::int64_t c) {
+  double sum = 0, squares = 0;
+  VisitChannel(image, c, [&](std::size_t i) { sum += values[i]; });
+  const double mean = sum / ElementsPerChannel(image);
+  VisitChannel(image, c, [&](std::size_t i) { squares += (values[i] - mean) * (values[i] - mean); });
+  return {mean, squares / ElementsPerChannel(image)};
+}
 
 /// Calls `visit(u, v, row, column)` for each window position (u, v) of result pixel (i, j), in row-major order, with
 /// the input pixel under it, which may lie in the padding.

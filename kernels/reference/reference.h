@@ -36,7 +36,8 @@ enum class Rounding {
 absl::Status Run(std::string_view name, const Attributes& attributes, absl::Span<const Tensor> inputs,
                  absl::Span<Tensor> outputs, Rounding rounding = Rounding::kStorage);
 
-/// `value` as storage type `dtype` represents it.
+/// `value` as storage type `dtype` represents it: rounded once, to nearest even. Integers truncate towards zero and
+/// saturate; of NaN they are 0.
 double RoundTo(DType dtype, double value);
 
 /// Conversions from and to raw storage (bool takes a byte).

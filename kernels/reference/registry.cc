@@ -103,9 +103,11 @@ double RoundTo(DType dtype, double value) {
     case DType::kBF16:
       return RoundToBinaryFormat(value, 7, -126, 0x1.fep127);
     case DType::kI32:
+      return Saturate<std::int32_t>(value);
     case DType::kI64:
+      return static_cast<double>(Saturate<std::int64_t>(value));
     case DType::kI8:
-      return std::trunc(value);
+      return Saturate<std::int8_t>(value);
     case DType::kBool:
       return value != 0 ? 1 : 0;
   }

@@ -20,14 +20,25 @@ void VisitLines(const Attributes& attributes, const Shape& shape, Visit visit) {
   }
 }
 
+// The largest element of a line, and the sum of exp(element - largest).
+struct ExpSum {
+  double largest, sum;
+};
+
+template <typename At>
+ExpSum ExpSumOf(const std::vector<double>& x, std::size_t extent, At at) {
+  double largest = x[at(0)];
+  for (std::size_t k = 1; k < extent; ++k) largest = std::max(largest, x[at(k)]);
+  double sum = 0;
+  for (std::size_t k = 0; k < extent; ++k) sum += std::exp(x[at(k)] - largest);
+  return {largest, sum};
+}
+
 void Softmax(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const std::vector<double>& x = inputs[0].values;
   std::vector<double>& y = outputs[0].values;
   VisitLines(attributes, inputs[0].spec.shape, [&](std::size_t extent, auto at) {
-    double largest = x[at(0)];
-    for (std::size_t k = 1; k < extent; ++k) largest = std::max(largest, x[at(k)]);
-    double sum = 0;
-    for (std::size_t k = 0; k < extent; ++k) sum += std::exp(x[at(k)] - largest);
+    const auto [largest, sum] = ExpSumOf(x, extent, at);
     for (std::size_t k = 0; k < extent; ++k) y[at(k)] = std::exp(x[at(k)] - largest) / sum;
   });
 }
@@ -36,11 +47,9 @@ void LogSoftmax(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const std::vector<double>& x = inputs[0].values;
   std::vector<double>& y = outputs[0].values;
   VisitLines(attributes, inputs[0].spec.shape, [&](std::size_t extent, auto at) {
-    double largest = x[at(0)];
-    for (std::size_t k = 1; k < extent; ++k) largest = std::max(largest, x[at(k)]);
-    double sum = 0;
-    for (std::size_t k = 0; k < extent; ++k) sum += std::exp(x[at(k)] - largest);
-    for (std::size_t k = 0; k < extent; ++k) y[at(k)] = x[at(k)] - largest - std::log(sum);
+    const auto [largest, sum] = ExpSumOf(x, extent, at);
+    const double log_sum = std::log(sum);
+    for (std::size_t k = 0; k < extent; ++k) y[at(k)] = x[at(k)] - largest - log_sum;
   });
 }
 

@@ -1,8 +1,12 @@
 #include "runtime/cpu/cpu_features.h"
 
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,8 +54,52 @@ bool HasCpuFeature(std::string_view name) {
   return false;
 }
 
+namespace {
+
+/// A cache of a processor as Linux lists it.
+struct ListedCache {
+  std::size_t bytes = 0;
+  std::string processors;  ///< that share it: "0-7"
+};
+
+/// The largest one; of no bytes where none is listed.
+ListedCache LargestCacheOf(int processor) {
+  ListedCache largest;
+  for (int index = 0;; ++index) {
+    const std::string folder = absl::StrCat("/sys/devices/system/cpu/cpu", processor, "/cache/index", index);
+    std::ifstream size(folder + "/size"), sharing(folder + "/shared_cpu_list");
+    std::size_t kibibytes = 0;  // "32768K"
+    char unit = 0;
+    ListedCache cache;
+    if (!(size >> kibibytes >> unit) || unit != 'K' || !(sharing >> cache.processors)) return largest;
+    cache.bytes = kibibytes << 10;
+    if (cache.bytes >= largest.bytes) largest = cache;
+  }
+}
+
+/// Of the last-level caches of all processors that this process may run on; 0 where none is listed.
+std::size_t ListedCacheBytes() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 0;
+  std::map<std::string, std::size_t> caches;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &allowed)) continue;
+    const ListedCache cache = LargestCacheOf(processor);
+    caches[cache.processors] = cache.bytes;
+  }
+  std::size_t bytes = 0;
+  for (const auto& [processors, size] : caches) bytes += size;
+  return bytes;
+}
+
+}  // namespace
+
 std::size_t LastLevelCacheBytes() {
   constexpr std::size_t kOtherwise = std::size_t{32} << 20;
+  // The C library multiplies by what it takes for the number of caches in a package, wrongly in a virtual machine.
+  static const std::size_t listed = ListedCacheBytes();
+  if (listed > 0) return listed;
   for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
     if (const long bytes = ::sysconf(level); bytes > 0) return static_cast<std::size_t>(bytes);
   }

@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/onednn_version.h"
+#include "kernels/cpu/parallel.h"
 #include "runtime/aligned_buffer.h"
 #include "runtime/kernel_tuner.h"
 
@@ -101,7 +102,8 @@ absl::StatusOr<double> TimeKernel(const KernelSpec& spec, cpu::Kernel& kernel) {
 std::string MeasuredOn() {
   static const std::string processor = ProcessorName();
   return absl::StrCat(processor, " with ", cpu::NumThreads(), cpu::NumThreads() == 1 ? " thread" : " threads",
-                      ", oneDNN ", cpu::OnednnVersion());
+                      cpu::HasOwnThreads() ? " that sleep" : "", ", oneDNN ", cpu::OnednnVersion(), ", mpc ",
+                      MPC_VERSION);
 }
 
 }  // namespace mpc::runtime

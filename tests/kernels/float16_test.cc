@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/reference/reference.h"
+#include "kernels/scalar/cast.h"
 
 namespace mpc {
 namespace {
@@ -90,6 +91,27 @@ TEST(RoundTo, RoundsOnceWhereF32InBetweenWouldRoundTwice) {
   const double above_tie = 1 + 0x1p-11 + 0x1p-40;  // f32 drops the last bit and leaves a tie
   EXPECT_EQ(reference::RoundTo(DType::kF16, above_tie), 1 + 0x1p-10);
   EXPECT_EQ(static_cast<float>(Half(static_cast<float>(above_tie))), 1.0f);
+}
+
+TEST(RoundToOdd, LeavesLaterRoundingOfLongIntegersTheirLastBit) {
+  const auto bf16 = [](std::int64_t value) { return static_cast<float>(BFloat16(scalar::RoundToOdd(value))); };
+  constexpr std::int64_t kTie = (std::int64_t{1} << 62) + (std::int64_t{1} << 54);
+  EXPECT_EQ(bf16(kTie - 1), 0x1p62f);
+  EXPECT_EQ(bf16(kTie), 0x1p62f);
+  EXPECT_EQ(bf16(kTie + 1), 0x1.02p62f) << "f64 holds neither this integer nor the one before it";
+  EXPECT_EQ(bf16(-kTie - 1), -0x1.02p62f);
+  EXPECT_EQ(bf16(std::numeric_limits<std::int64_t>::max()), 0x1p63f);
+  EXPECT_EQ(bf16(std::numeric_limits<std::int64_t>::min()), -0x1p63f);
+  EXPECT_EQ(scalar::RoundToOdd(std::numeric_limits<std::int64_t>::max()), 0x1.fffffep62f);
+  EXPECT_EQ(scalar::RoundToOdd(-(std::int64_t{1} << 24) - 1), -0x1.000002p24f);
+}
+
+TEST(RoundTo, SaturatesIntegers) {
+  EXPECT_EQ(reference::RoundTo(DType::kI8, 300), 127);
+  EXPECT_EQ(reference::RoundTo(DType::kI8, -129), -128);
+  EXPECT_EQ(reference::RoundTo(DType::kI32, 0x1p31), 0x1p31 - 1);
+  EXPECT_EQ(reference::RoundTo(DType::kI64, -INFINITY), -0x1p63);
+  EXPECT_EQ(reference::RoundTo(DType::kI64, NAN), 0);
 }
 
 TEST(Storage, RoundTripsEveryType) {

@@ -78,6 +78,16 @@ OpCase Forward(const Convolution& convolution, const Attributes& attributes, boo
   return op_case;
 }
 
+/// The convolution of `forward` with statistics of its result.
+OpCase Statistics(OpCase forward) {
+  const Shape channels = {forward.operands[1].spec.shape[0]};
+  forward.name.replace(0, forward.op.size(), "conv2d_statistics");
+  forward.op = "conv2d_statistics";
+  forward.results.insert(forward.results.end(), 3, F32(channels));
+  forward.f32_results = {1, 2, 3};
+  return forward;
+}
+
 }  // namespace
 
 std::vector<OpCase> Conv2dCases() {
@@ -103,6 +113,13 @@ std::vector<OpCase> Conv2dCases() {
                        With(attributes, {{"weight_shape", weight}}),
                        {Fixed(x), Fixed(y, Normal(0, 1 / std::sqrt(terms)))},
                        {F32(weight)}});
+    }
+  }
+  for (const std::size_t index : {0, 2, 3, 5, 9, 17}) {
+    const Convolution convolution = Convolutions()[index];
+    for (const char* format : {"NCHW", "NHWC"}) {
+      const Attributes attributes = With(convolution.attributes, {{"data_format", std::string(format)}});
+      cases.push_back(Statistics(Forward(convolution, attributes, false, absl::StrCat(convolution.name, "_", format))));
     }
   }
   for (const std::size_t index : {0, 1, 2, 16, 20}) {

@@ -182,6 +182,45 @@ void AddCasts(std::vector<OpCase>& cases) {
   }
 }
 
+// To every type that saturates, values at its limits and beyond; and from integers, those that low types round.
+void AddCastsOutOfRange(std::vector<OpCase>& cases) {
+  const std::vector<double> numbers = {0.9,       -0.9,    126.9,     127,       127.9,      128,     -128,
+                                       -128.9,    -129,    300,       -300,      65504,      -65504,  2147483520.0,
+                                       0x1p31,    -0x1p31, -0x1.8p31, 0x1.fp62,  0x1p63,     -0x1p63, 0x1p64,
+                                       -0x1.1p63, 3.3e38,  -3.3e38,   kInfinity, -kInfinity, kNaN,    -0.0};
+  // i64 holds each of them, f64 too: a reference in f64 says what is exact.
+  const std::vector<double> integers = {
+      0,       1,          -1,         127,          128,        -128,    -129,    255,         256,    300,
+      -300,    65519,      65520,      2147483646.0, 0x1p31 - 1, 0x1p31,  -0x1p31, -0x1p31 - 1, 0x1p32, 0x1p40 + 1,
+      -0x1p40, 0x1p52 + 1, 0x1p53 - 1, -0x1p53 + 1,  0x1p62,     -0x1p62, -0x1p63, 16777217};
+  const auto add = [&](DType from, DType to, const std::vector<double>& values) {
+    const Shape shape = {static_cast<std::int64_t>(values.size())};
+    OpCase op_case{
+        absl::StrCat("cast/", std::string(DTypeName(from)), "_to_", std::string(DTypeName(to)), "_out_of_range"),
+        "cast",
+        {},
+        {{{from, shape}, List(values)}},
+        {{to, shape}}};
+    op_case.low = false;
+    cases.push_back(op_case);
+  };
+  const std::vector<DType> floating = {DType::kF32, DType::kF16, DType::kBF16};
+  const std::vector<DType> integral = {DType::kI8, DType::kI32, DType::kI64};
+  for (DType to : integral) {
+    for (DType from : floating) add(from, to, numbers);
+    for (DType from : integral) {
+      if (from != to) add(from, to, integers);
+    }
+    for (DType low : floating) add(to, low, integers);
+    add(to, DType::kBool, integers);
+    add(DType::kBool, to, {0, 1});
+  }
+  for (DType from : floating) {
+    add(from, DType::kBool, numbers);
+    add(DType::kBool, from, {0, 1});
+  }
+}
+
 void AddRandom(std::vector<OpCase>& cases) {
   for (double p : {0.0, 0.1, 0.5, 0.9}) {
     for (const Shape& shape : UnaryShapes()) {
@@ -249,6 +288,7 @@ std::vector<OpCase> ElementwiseCases() {
   AddSelection(cases);
   AddWhere(cases);
   AddCasts(cases);
+  AddCastsOutOfRange(cases);
   AddRandom(cases);
   return cases;
 }

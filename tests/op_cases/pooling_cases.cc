@@ -29,6 +29,8 @@ std::vector<Pooling> Poolings() {
       {"global", 2, 5, 4, 3, pooling({4, 3}, {1, 1}, "valid")},
       {"remainder", 2, 3, 7, 9, pooling({2, 2}, {2, 2}, "valid")},
       {"overlapping", 2, 3, 7, 8, pooling({3, 3}, {1, 1}, "valid")},
+      {"same_remainder", 2, 6, 7, 9, pooling({2, 2}, {2, 2}, "same")},
+      {"padded_disjoint", 2, 6, 7, 9, pooling({2, 3}, {2, 3}, "pad", {1, 1, 2, 1})},
       {"gaps", 1, 3, 9, 9, pooling({2, 2}, {3, 3}, "valid")},
       {"rectangular", 2, 3, 8, 9, pooling({3, 2}, {2, 1}, "valid")},
       {"same", 2, 16, 7, 8, pooling({3, 3}, {2, 2}, "same")},

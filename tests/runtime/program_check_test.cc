@@ -31,6 +31,19 @@ struct Defect {
   std::function<void(Program&)> damage;
 };
 
+/// Each defect of what `make` gives is an error that names it.
+void ExpectErrors(Program (*make)(), const std::vector<Defect>& defects) {
+  for (const Defect& defect : defects) {
+    Program program = make();
+    defect.damage(program);
+    const absl::Status status = CheckProgram(program);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << defect.message;
+    EXPECT_NE(status.message().find(defect.message), absl::string_view::npos)
+        << "expected \"" << defect.message << "\" in\n"
+        << status.message();
+  }
+}
+
 TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
   const std::vector<Defect> defects = {
       {"value 0 is state 5 of 1", [](Program& p) { p.values[0].index = 5; }},
@@ -66,15 +79,7 @@ TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
       {"larger than any address space",
        [](Program& p) { p.arena_bytes = std::numeric_limits<std::size_t>::max() - 10; }},
   };
-  for (const Defect& defect : defects) {
-    Program program = GoodProgram();
-    defect.damage(program);
-    const absl::Status status = CheckProgram(program);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << defect.message;
-    EXPECT_NE(status.message().find(defect.message), absl::string_view::npos)
-        << "expected \"" << defect.message << "\" in\n"
-        << status.message();
-  }
+  ExpectErrors(GoodProgram, defects);
 }
 
 /// A program whose one instruction is code that it carries.
@@ -112,15 +117,7 @@ TEST(ProgramCheck, CodeHasTheFunctionsThatInstructionsCall) {
       {"shared_bytes = [0, -1]", set("shared_bytes", {0, -1})},
       {"shared_bytes = [0, 65536]", set("shared_bytes", {0, 65536})},
   };
-  for (const Defect& defect : defects) {
-    Program program = ProgramWithCode();
-    defect.damage(program);
-    const absl::Status status = CheckProgram(program);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << defect.message;
-    EXPECT_NE(status.message().find(defect.message), absl::string_view::npos)
-        << "expected \"" << defect.message << "\" in\n"
-        << status.message();
-  }
+  ExpectErrors(ProgramWithCode, defects);
 }
 
 /// A program that reads the low copy of a weight.
@@ -154,15 +151,7 @@ TEST(ProgramCheck, DerivedStateHasOneRefreshFromItsSource) {
          p.refreshes[0].instruction.workspace_bytes = 64;
        }},
   };
-  for (const Defect& defect : defects) {
-    Program program = ProgramWithDerivedState();
-    defect.damage(program);
-    const absl::Status status = CheckProgram(program);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << defect.message;
-    EXPECT_NE(status.message().find(defect.message), absl::string_view::npos)
-        << "expected \"" << defect.message << "\" in\n"
-        << status.message();
-  }
+  ExpectErrors(ProgramWithDerivedState, defects);
 }
 
 TEST(ProgramCheck, DerivedStateNeedsNoValueButItsSourceDoes) {

@@ -72,7 +72,7 @@ double MeasureMultiplyAdd(DType dtype) {
   const int threads = cpu::NumThreads();
   std::vector<float> sums(static_cast<std::size_t>(threads));
   const Clock::time_point begin = Clock::now();
-  cpu::ParallelFor(threads, cpu::kSerialWork,
+  cpu::ParallelFor(threads, threads * kRounds,
                    [&](std::int64_t i) { sums[static_cast<std::size_t>(i)] = loop.run(kRounds); });
   return loop.flops_a_round * static_cast<double>(kRounds) * threads / SecondsSince(begin);
 }

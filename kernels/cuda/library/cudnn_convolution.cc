@@ -1,6 +1,6 @@
-// conv2d, its derivatives and conv_transpose2d on cuDNN, with f32 sums and one rounding. Operands and result have one
-// type. Filters lie as OIHW everywhere; where images are channels-last cuDNN gets them packed as OHWI, which a kernel
-// of this project does in every step (weights change in every step).
+// conv2d, alone and with statistics of its result, its derivatives and conv_transpose2d on cuDNN, with f32 sums and one
+// rounding. Operands and result have one type. Filters lie as OIHW everywhere; where images are channels-last cuDNN
+// gets them packed as OHWI, which a kernel of this project does in every step (weights change in every step).
 #include <cudnn_frontend.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/channel_statistics.h"
 #include "kernels/cuda/library/cudnn_graph.h"
 #include "kernels/cuda/library/cudnn_kernel.h"
 #include "kernels/cuda/registry.h"
@@ -68,10 +69,12 @@ struct Form {
   DType dtype;             ///< of operands and result, not of the bias
   const TensorSpec* bias;  ///< null: none
   bool relu = false;
+  bool statistics = false;  ///< sums of the result and of its squares a channel, f32
 };
 
 /// Errors: UNIMPLEMENTED for what the project's own kernel takes.
 absl::StatusOr<Form> FormOf(const KernelSpec& spec) {
+  if (!spec.uses(0)) return UnsupportedTypes(spec);
   const TensorSpec& first = spec.inputs[0];
   const TensorSpec& second = spec.inputs[1];
   const TensorSpec& result = spec.outputs[0];
@@ -86,6 +89,9 @@ absl::StatusOr<Form> FormOf(const KernelSpec& spec) {
     const std::string activation = spec.attributes.GetString("activation", "none");
     form.relu = activation == "relu";
     if (!form.relu && activation != "none") return UnsupportedTypes(spec);
+  } else if (spec.name == "conv2d_statistics") {
+    geometry = GeometryOf(spec, first.shape, second.shape, result.shape);
+    form.statistics = true;
   } else if (spec.name == "conv2d_grad_weight") {
     form.kind = Form::Kind::kGradWeight;
     geometry = GeometryOf(spec, first.shape, result.shape, second.shape);
@@ -124,12 +130,7 @@ Attributes WindowAttributes(const Window& window) {
   return attributes;
 }
 
-fe::DataType_t BiasType(DType dtype) {
-  if (dtype == DType::kF16) return fe::DataType_t::HALF;
-  return dtype == DType::kBF16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
-}
-
-/// Identifiers are positions among the operands and, last, the result.
+/// Identifiers are positions among the operands and, behind them, the result and its two sums.
 CudnnGraph::Operations OperationsOf(const Form& form) {
   return [form](fe::graph::Graph& graph) {
     const auto input = [&](std::int64_t id, const Layout& layout) {
@@ -164,11 +165,16 @@ CudnnGraph::Operations OperationsOf(const Form& form) {
                                            .set_uid(next++)
                                            .set_dim({1, channels, 1, 1})
                                            .set_stride({channels, 1, channels, channels})
-                                           .set_data_type(BiasType(form.bias->dtype)));
+                                           .set_data_type(CudnnType(form.bias->dtype)));
       result = graph.pointwise(result, bias, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
       result->set_dim(layout->extents).set_stride(layout->strides);
     }
-    result->set_output(true).set_uid(next);
+    result->set_output(true).set_uid(next++);
+    if (!form.statistics) return;
+    result->set_data_type(CudnnType(form.dtype));  // an intermediate would be f32
+    for (const Tensor& sum : graph.genstats(result, fe::graph::Genstats_attributes())) {
+      sum->set_output(true).set_uid(next++).set_data_type(fe::DataType_t::FLOAT);
+    }
   };
 }
 
@@ -186,12 +192,14 @@ class ConvolutionKernel : public CudnnKernel {
                                                         const Form& form) {
     auto kernel = std::unique_ptr<ConvolutionKernel>(new ConvolutionKernel);
     kernel->operands_ = spec.inputs.size();
+    kernel->spec_ = spec;
+    if (form.statistics) kernel->sums_bytes_ = Aligned(2 * form.geometry.y.extents[1] * sizeof(float));
     KernelContext parts = context;  // of kernels that have no choice of their own
     parts.choice.clear();
     if (form.geometry.pack_weight) {
       const bool computes_weight = form.kind == Form::Kind::kGradWeight;
       TensorSpec oihw = computes_weight ? spec.outputs[0] : spec.inputs[1];
-      kernel->packed_bytes_ = (oihw.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+      kernel->packed_bytes_ = Aligned(oihw.bytes());
       if (computes_weight) {
         const Shape& shape = oihw.shape;
         const TensorSpec ohwi{oihw.dtype, {shape[0], shape[2], shape[3], shape[1]}};
@@ -211,7 +219,7 @@ class ConvolutionKernel : public CudnnKernel {
       kernel->relu_ = *std::move(relu);
     }
     KernelContext graph_context = context;
-    graph_context.workspace_cap -= std::min(context.workspace_cap, kernel->packed_bytes_);
+    graph_context.workspace_cap -= std::min(context.workspace_cap, kernel->packed_bytes_ + kernel->sums_bytes_);
     absl::StatusOr<std::unique_ptr<CudnnGraph>> graph =
         CudnnGraph::Create(graph_context, form.dtype, OperationsOf(form));
     if (!graph.ok()) return graph.status();
@@ -223,13 +231,13 @@ class ConvolutionKernel : public CudnnKernel {
     return context.choice.empty() ? absl::UnimplementedError(message) : absl::FailedPreconditionError(message);
   }
 
-  /// The packed filter, then what cuDNN and the transpose need one after the other.
+  /// The packed filter, the sums, then what cuDNN and the transpose need one after the other.
   std::size_t workspace_bytes() const override {
     std::size_t scratch = graph_->workspace_bytes();
     for (const Kernel* part : {pack_.get(), unpack_.get()}) {
       if (part != nullptr) scratch = std::max(scratch, part->workspace_bytes());
     }
-    return packed_bytes_ + scratch;
+    return packed_bytes_ + sums_bytes_ + scratch;
   }
 
   std::string choice() const override { return graph_->engine(); }
@@ -237,7 +245,8 @@ class ConvolutionKernel : public CudnnKernel {
 
   absl::Status Enqueue(const KernelOperands& operands, LaunchQueue& queue) override {
     void* const packed = operands.workspace;
-    void* const scratch = static_cast<std::byte*>(operands.workspace) + packed_bytes_;
+    auto* const sums = reinterpret_cast<float*>(static_cast<std::byte*>(operands.workspace) + packed_bytes_);
+    void* const scratch = static_cast<std::byte*>(operands.workspace) + packed_bytes_ + sums_bytes_;
     std::vector<void*> tensors;
     for (std::size_t i = 0; i < operands_; ++i) tensors.push_back(const_cast<void*>(operands.inputs[i]));
     tensors.push_back(operands.outputs[0]);
@@ -248,10 +257,16 @@ class ConvolutionKernel : public CudnnKernel {
       tensors[1] = packed;
     }
     if (unpack_ != nullptr) tensors.back() = packed;
+    const std::int64_t channels = sums_bytes_ > 0 ? spec_.inputs[1].shape[0] : 0;
+    if (channels > 0) tensors.insert(tensors.end(), {sums, sums + channels});
     if (absl::Status status = graph_->Run(tensors, scratch, queue); !status.ok()) return status;
     if (unpack_ != nullptr) {
       const void* const from = packed;
       return unpack_->Enqueue({&from, operands.outputs, scratch}, queue);
+    }
+    if (channels > 0) {
+      return FinishStatistics(queue, sums, sums + channels, channels,
+                              StatisticsOf(spec_, spec_.outputs[0].shape, operands));
     }
     if (relu_ == nullptr) return absl::OkStatus();
     const void* const from = operands.outputs[0];
@@ -259,12 +274,17 @@ class ConvolutionKernel : public CudnnKernel {
   }
 
  private:
-  static constexpr std::size_t kAlignment = 256;
-
   ConvolutionKernel() = default;
 
+  static std::size_t Aligned(std::size_t bytes) {
+    constexpr std::size_t kAlignment = 256;
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
   std::size_t operands_ = 0;
+  KernelSpec spec_;
   std::size_t packed_bytes_ = 0;
+  std::size_t sums_bytes_ = 0;  ///< 0: no statistics
   std::unique_ptr<CudnnGraph> graph_;
   std::unique_ptr<Kernel> pack_, unpack_, relu_;  ///< null: not needed
 };
@@ -290,7 +310,8 @@ absl::StatusOr<std::vector<std::string>> ConvolutionCandidates(const KernelSpec&
 }  // namespace
 
 void RegisterCudnnConvolution(Registry& registry) {
-  for (const char* name : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv_transpose2d"}) {
+  for (const char* name :
+       {"conv2d", "conv2d_statistics", "conv2d_grad_input", "conv2d_grad_weight", "conv_transpose2d"}) {
     registry.AddLibrary(name, CreateConvolution, ConvolutionCandidates);
   }
 }

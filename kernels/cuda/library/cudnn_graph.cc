@@ -32,17 +32,6 @@ absl::Status Unimplemented(absl::string_view what, const fe::error_t& error) {
   return absl::UnimplementedError(absl::StrCat("cuDNN: ", what, ": ", FirstLine(error)));
 }
 
-fe::DataType_t CudnnType(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return fe::DataType_t::HALF;
-    case DType::kBF16:
-      return fe::DataType_t::BFLOAT16;
-    default:
-      return fe::DataType_t::FLOAT;
-  }
-}
-
 /// The frontend's graph with access to what it lowered. Engines are chosen here and not by the frontend, which neither
 /// tells the workspace of an engine that is not built nor takes an engine by its name.
 class Graph : public fe::graph::Graph {
@@ -186,6 +175,17 @@ std::optional<EngineName> ParseEngineName(std::string_view text) {
 }
 
 }  // namespace
+
+fe::DataType_t CudnnType(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return fe::DataType_t::HALF;
+    case DType::kBF16:
+      return fe::DataType_t::BFLOAT16;
+    default:
+      return fe::DataType_t::FLOAT;
+  }
+}
 
 struct CudnnGraph::State {
   Graph graph;

@@ -16,11 +16,17 @@
 #include "kernels/cuda/kernel.h"
 #include "kernels/tensor_spec.h"
 
-namespace cudnn_frontend::graph {
+namespace cudnn_frontend {
+enum class DataType_t;
+namespace graph {
 class Graph;
-}  // namespace cudnn_frontend::graph
+}  // namespace graph
+}  // namespace cudnn_frontend
 
 namespace mpc::cuda {
+
+/// Of a floating storage type.
+cudnn_frontend::DataType_t CudnnType(DType dtype);
 
 class CudnnGraph {
  public:

@@ -1,0 +1,69 @@
+// What the convolutions on oneDNN have in common: an operation as a problem, and the primitives that may solve it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/cpu/convolution_shape.h"
+#include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/registry.h"
+
+namespace mpc::cpu {
+
+/// conv2d or one of its derivatives, resolved. Functions refer to the spec that it was resolved from.
+struct ConvolutionProblem {
+  ConvolutionShape shape;
+  std::vector<Candidate> candidates;
+  MakeAttempt attempt;
+  std::function<std::unique_ptr<Kernel>()> own = {};  ///< null where the library is better
+};
+
+/// dy and weight to dx, x and dy to dweight. Errors (INVALID_ARGUMENT): operands that do not fit.
+absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, bool allow_winograd);
+absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, bool allow_winograd);
+
+/// Candidate::way of a product of matrices.
+inline constexpr char kProduct[] = "product";
+
+/// Channels-last first, whatever the storage: on plain nchw oneDNN has only its im2col path, several times slower. Deep
+/// forward convolutions in f32 are blocked, which oneDNN 2.6 computes 1.3 times as fast as channels-last, reorders
+/// included. Winograd's algorithm, where it suits, is twice as fast as either; it is for what is stored in f32.
+std::vector<Candidate> ConvolutionCandidates(const ConvolutionShape& shape, DType first, DType second, bool forward,
+                                             bool allow_winograd);
+
+dnnl::algorithm AlgorithmOf(const Candidate& candidate);
+
+/// Why a result of the implementation cannot be trusted; empty: it can.
+std::string DefectOf(const std::string& implementation, const ConvolutionShape& shape, dnnl::memory::format_tag layout);
+
+dnnl::convolution_forward::primitive_desc ForwardDescription(const ConvolutionShape& shape, dnnl::algorithm algorithm,
+                                                             const dnnl::memory::desc& x,
+                                                             const dnnl::memory::desc& weight,
+                                                             const dnnl::memory::desc* bias,
+                                                             const dnnl::memory::desc& y);
+
+dnnl::matmul::primitive_desc ProductDescription(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
+                                                const dnnl::memory::desc* bias, const dnnl::memory::desc& y);
+
+/// A matrix as it is stored; and one that is stored as [columns, rows].
+inline dnnl::memory::desc Matrix(std::int64_t rows, std::int64_t columns, dnnl::memory::data_type type) {
+  return {{rows, columns}, type, dnnl::memory::format_tag::ab};
+}
+inline dnnl::memory::desc Transposed(std::int64_t rows, std::int64_t columns, dnnl::memory::data_type type) {
+  return {{rows, columns}, type, dnnl::memory::format_tag::ba};
+}
+
+/// What a primitive of `description` is, without its operands.
+template <typename Primitive>
+Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
+  Attempt attempt;
+  attempt.implementation = description.impl_info_str();
+  attempt.staged.primitive = Primitive(description);
+  attempt.staged.scratchpad = description.scratchpad_desc();
+  return attempt;
+}
+
+}  // namespace mpc::cpu

@@ -1,0 +1,211 @@
+#include "kernels/cpu/parallel.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "absl/strings/match.h"
+
+namespace mpc::cpu {
+namespace {
+
+/// Work (about one element each) below which starting threads costs more than it saves.
+constexpr std::int64_t kSerialWork = 64 * 1024;
+
+/// Pieces of a loop for each thread: what a thread that comes late leaves to the others.
+constexpr std::int64_t kPiecesPerThread = 8;
+
+/// How long a thread looks for the next loop, or for the last piece of this one, before it sleeps: waking it takes as
+/// long.
+constexpr std::chrono::microseconds kPatience{40};
+
+/// Looks at `done` again and again; false if it was false for as long as kPatience.
+template <typename Condition>
+bool SpinUntil(const Condition& done) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (done()) return true;
+      __builtin_ia32_pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+/// Neighbouring pieces of a loop. Their thread takes them from the front, others from the back.
+class alignas(64) Share {
+ public:
+  void Reset(std::int64_t begin, std::int64_t end) { range_.store(Pack(begin, end), std::memory_order_relaxed); }
+
+  /// A piece, or -1.
+  std::int64_t TakeFirst() {
+    return Take([](std::int64_t& begin, std::int64_t&) { return begin++; });
+  }
+  std::int64_t TakeLast() {
+    return Take([](std::int64_t&, std::int64_t& end) { return --end; });
+  }
+
+ private:
+  static std::uint64_t Pack(std::int64_t begin, std::int64_t end) {
+    return static_cast<std::uint64_t>(begin) << 32 | static_cast<std::uint64_t>(end);
+  }
+  template <typename Choice>
+  std::int64_t Take(const Choice& choose) {
+    std::uint64_t range = range_.load(std::memory_order_relaxed);
+    for (;;) {
+      auto begin = static_cast<std::int64_t>(range >> 32), end = static_cast<std::int64_t>(range & 0xffffffff);
+      if (begin >= end) return -1;
+      const std::int64_t piece = choose(begin, end);
+      if (range_.compare_exchange_weak(range, Pack(begin, end), std::memory_order_relaxed)) return piece;
+    }
+  }
+
+  std::atomic<std::uint64_t> range_{0};
+};
+
+/// Threads that wait for loops, where those of OpenMP sleep: they take 40 us to start and to join, a small network's
+/// kernel less than that to compute. One loop runs at a time, and its caller works too: it waits for nobody who has not
+/// begun, so that a thread that is slow to wake costs nothing.
+class ThreadPool {
+ public:
+  /// Never destroyed: its threads may wait until the process ends.
+  static ThreadPool& Instance() {
+    static ThreadPool& pool = *new ThreadPool;
+    return pool;
+  }
+
+  /// False, and nothing was done, if a loop is running: another thread's, or one that this one is part of.
+  /// Tasks throw nothing: another thread would have nobody to tell.
+  bool TryRun(std::int64_t count, std::int64_t threads, TaskRange run) noexcept {
+    if (busy_.test_and_set(std::memory_order_acquire)) return false;
+    Start(threads);
+    loop_ = {count, std::min(count, threads * kPiecesPerThread), threads, &run};
+    for (std::int64_t i = 0; i < threads; ++i) {
+      shares_[static_cast<std::size_t>(i)].Reset(loop_.pieces * i / threads, loop_.pieces * (i + 1) / threads);
+    }
+    Open();
+    Work(0);
+    Close();
+    busy_.clear(std::memory_order_release);
+    return true;
+  }
+
+  void Rest() { resting_.store(true, std::memory_order_relaxed); }
+
+ private:
+  struct Loop {
+    std::int64_t count, pieces, threads;
+    const TaskRange* run;
+  };
+  /// `state_` while a loop may be entered; below it the number of threads inside, without the caller.
+  static constexpr std::uint32_t kOpen = 1u << 31;
+
+  void Start(std::int64_t threads) {
+    if (threads <= size_) return;
+    shares_ = std::make_unique<Share[]>(static_cast<std::size_t>(threads));
+    for (; size_ < threads; ++size_) std::thread([this, self = size_] { Serve(self); }).detach();
+  }
+
+  void Open() {
+    resting_.store(false, std::memory_order_relaxed);
+    state_.store(kOpen);
+    news_.fetch_add(1);
+    // A thread counts itself before it looks at `news_` for the last time, so it is either seen here or sees the news.
+    if (sleepers_.load() > 0) news_.notify_all();
+  }
+
+  void Close() {
+    std::uint32_t inside = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
+    const auto is_empty = [&] { return (inside = state_.load(std::memory_order_acquire)) == 0; };
+    if (inside == 0 || SpinUntil(is_empty)) return;
+    while (!is_empty()) state_.wait(inside, std::memory_order_acquire);
+  }
+
+  /// What thread `self` does until the process ends.
+  void Serve(std::int64_t self) {
+    omp_set_num_threads(1);  // of this thread: a library that is called within a loop has no threads of its own
+    for (std::uint32_t seen = 0;;) {
+      const auto is_news = [&] { return news_.load(std::memory_order_acquire) != seen; };
+      const auto is_enough = [&] { return is_news() || resting_.load(std::memory_order_relaxed); };
+      SpinUntil(is_enough);
+      if (!is_news()) {
+        sleepers_.fetch_add(1);
+        news_.wait(seen);
+        sleepers_.fetch_sub(1);
+      }
+      seen = news_.load(std::memory_order_acquire);
+      if (!Enter()) continue;
+      if (self < loop_.threads) Work(self);
+      // The last thread out may be awaited.
+      if (state_.fetch_sub(1, std::memory_order_acq_rel) == 1) state_.notify_one();
+    }
+  }
+
+  bool Enter() {
+    std::uint32_t state = state_.load(std::memory_order_relaxed);
+    while ((state & kOpen) != 0) {
+      if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire)) return true;
+    }
+    return false;
+  }
+
+  /// Own pieces first, then those that others have not begun.
+  void Work(std::int64_t self) {
+    const auto share = [&](std::int64_t i) -> Share& { return shares_[static_cast<std::size_t>(i)]; };
+    for (std::int64_t piece; (piece = share(self).TakeFirst()) >= 0;) Run(piece);
+    for (std::int64_t i = 1; i < loop_.threads; ++i) {
+      for (std::int64_t piece; (piece = share((self + i) % loop_.threads).TakeLast()) >= 0;) Run(piece);
+    }
+  }
+
+  void Run(std::int64_t piece) const { (*loop_.run)(Begin(piece), Begin(piece + 1)); }
+  /// The first task of a piece.
+  std::int64_t Begin(std::int64_t piece) const {
+    return loop_.count / loop_.pieces * piece + loop_.count % loop_.pieces * piece / loop_.pieces;
+  }
+
+  std::atomic_flag busy_;
+  std::int64_t size_ = 1;  ///< threads, the caller included
+  std::unique_ptr<Share[]> shares_;
+  Loop loop_{};
+  std::atomic<std::uint32_t> state_{0};
+  std::atomic<std::uint32_t> news_{0};  ///< loops so far
+  std::atomic<std::uint32_t> sleepers_{0};
+  std::atomic<bool> resting_{false};
+};
+
+void RunOnOpenMp(std::int64_t count, int threads, TaskRange run) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int i = 0; i < threads; ++i) run(count * i / threads, count * (i + 1) / threads);
+}
+
+}  // namespace
+
+bool HasOwnThreads() {
+  static const bool has = [] {
+    const char* policy = std::getenv("OMP_WAIT_POLICY");
+    const bool sleeps = policy != nullptr && absl::EqualsIgnoreCase(policy, "passive");
+    // Where OpenMP binds its threads, the calling one is bound too, and threads that it starts would share its
+    // processor.
+    return sleeps && omp_get_proc_bind() == omp_proc_bind_false;
+  }();
+  return has;
+}
+
+void RunTasks(std::int64_t count, std::int64_t work, TaskRange run) {
+  const int threads = NumThreads();
+  if (count < 2 || threads < 2 || work < kSerialWork) return run(0, count);
+  if (!HasOwnThreads()) return RunOnOpenMp(count, threads, run);
+  if (!ThreadPool::Instance().TryRun(count, threads, run)) run(0, count);
+}
+
+void RestThreads() {
+  if (HasOwnThreads()) ThreadPool::Instance().Rest();
+}
+
+}  // namespace mpc::cpu
