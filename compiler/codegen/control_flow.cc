@@ -1,5 +1,7 @@
 #include "compiler/codegen/control_flow.h"
 
+#include <array>
+
 namespace mpc::codegen {
 
 llvm::Instruction *emitAnchor(llvm::IRBuilder<> &B) {
@@ -22,6 +24,36 @@ void emitWhen(llvm::IRBuilder<> &B, llvm::Value *Condition, llvm::function_ref<v
   B.SetInsertPoint(Inside);
   Body();
   B.CreateBr(After);
+  B.SetInsertPoint(After);
+}
+
+void emitLoop(llvm::IRBuilder<> &B, llvm::Value *Begin, llvm::Value *End, llvm::Value *Step, IndexOrder Order,
+              llvm::function_ref<void(llvm::Value *)> Body) {
+  bool Signed = Order == IndexOrder::Signed;
+  auto IsBelow = [&](llvm::Value *L, llvm::Value *R) { return Signed ? B.CreateICmpSLT(L, R) : B.CreateICmpULT(L, R); };
+  auto NextOf = [&](llvm::Value *I) { return Signed ? B.CreateNSWAdd(I, Step) : B.CreateNUWAdd(I, Step); };
+  bool Known = llvm::all_of(std::array{Begin, End, Step}, llvm::IsaPred<llvm::ConstantInt>);
+  // The builder folds constants.
+  auto IsKnownBelow = [&](llvm::Value *L) { return llvm::cast<llvm::ConstantInt>(IsBelow(L, End))->isOne(); };
+  if (Known && !IsKnownBelow(Begin))
+    return;
+  if (Known && !IsKnownBelow(NextOf(Begin)))
+    return Body(Begin);
+
+  llvm::BasicBlock *Before = B.GetInsertBlock();
+  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "loop", Before->getParent());
+  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", Before->getParent());
+  if (Known)
+    B.CreateBr(Inside);
+  else
+    B.CreateCondBr(IsBelow(Begin, End), Inside, After);
+  B.SetInsertPoint(Inside);
+  llvm::PHINode *I = B.CreatePHI(Begin->getType(), 2);
+  I->addIncoming(Begin, Before);
+  Body(I);
+  llvm::Value *Next = NextOf(I);
+  I->addIncoming(Next, B.GetInsertBlock());
+  B.CreateCondBr(IsBelow(Next, End), Inside, After);
   B.SetInsertPoint(After);
 }
 

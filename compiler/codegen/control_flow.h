@@ -12,4 +12,11 @@ llvm::Instruction *emitAnchor(llvm::IRBuilder<> &B);
 /// if (Condition) Body(). A constant condition is decided here.
 void emitWhen(llvm::IRBuilder<> &B, llvm::Value *Condition, llvm::function_ref<void()> Body);
 
+/// How the indices of a loop are compared and counted; either way they do not overflow.
+enum class IndexOrder { Signed, Unsigned };
+
+/// for (i = Begin; i < End; i += Step) Body(i), Step above 0. Without a loop where it is known to run once, or never.
+void emitLoop(llvm::IRBuilder<> &B, llvm::Value *Begin, llvm::Value *End, llvm::Value *Step, IndexOrder Order,
+              llvm::function_ref<void(llvm::Value *)> Body);
+
 } // namespace mpc::codegen

@@ -85,19 +85,7 @@ llvm::Instruction *GpuFunction::placeAnchor() { return emitAnchor(B); }
 
 void GpuFunction::loop(llvm::Value *Begin, llvm::Value *End, llvm::Value *Step,
                        llvm::function_ref<void(llvm::Value *)> Body) {
-  llvm::Function *F = Builtins->function();
-  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "loop", F);
-  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
-  llvm::BasicBlock *Before = B.GetInsertBlock();
-  B.CreateCondBr(isBelow(Begin, End), Inside, After);
-  B.SetInsertPoint(Inside);
-  llvm::PHINode *I = B.CreatePHI(Begin->getType(), 2);
-  I->addIncoming(Begin, Before);
-  Body(I);
-  llvm::Value *Next = B.CreateNUWAdd(I, Step);
-  I->addIncoming(Next, B.GetInsertBlock());
-  B.CreateCondBr(isBelow(Next, End), Inside, After);
-  B.SetInsertPoint(After);
+  emitLoop(B, Begin, End, Step, IndexOrder::Unsigned, Body);
 }
 
 void GpuFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) { emitWhen(B, Condition, Body); }

@@ -81,7 +81,7 @@ public:
   /// Where code goes that everything from here on shares; and what everything shares.
   llvm::Instruction *placeAnchor();
   llvm::Instruction *entryAnchor() { return Entry; }
-  /// for (i = Begin; i < End; i += Step) Body(i).
+  /// for (i = Begin; i < End; i += Step) Body(i). Without a loop where it is known to run once.
   void loop(llvm::Value *Begin, llvm::Value *End, llvm::Value *Step, llvm::function_ref<void(llvm::Value *)> Body);
   void when(llvm::Value *Condition, llvm::function_ref<void()> Body);
 

@@ -1,9 +1,12 @@
 #include "compiler/codegen/host_conversion.h"
 
+#include "compiler/codegen/short_nan.h"
 #include "llvm/IR/PatternMatch.h"
 
 namespace mpc::codegen {
 
+// Of the bits of an f32, those of a bf16.
+static constexpr uint32_t UpperHalf = 0xffff0000;
 // How far a value is followed to what it was chosen from.
 static constexpr unsigned MostChoices = 6;
 
@@ -19,6 +22,8 @@ static bool isWidenedBf16(llvm::Value *V, unsigned Choices = 0) {
     return false;
   auto IsExact = [&](llvm::Value *Operand) { return isWidenedBf16(Operand, Choices + 1); };
   llvm::Value *A = nullptr, *B = nullptr;
+  if (match(V, m_BitCast(m_And(m_Value(), m_SpecificInt(UpperHalf)))))
+    return true;
   if (match(V, m_BitCast(m_Shl(m_ZExt(m_Value(A)), m_SpecificInt(16)))))
     return A->getType()->getScalarSizeInBits() == 16;
   if (match(V, m_Select(m_Value(), m_Value(A), m_Value(B))))
@@ -29,11 +34,34 @@ static bool isWidenedBf16(llvm::Value *V, unsigned Choices = 0) {
   return false;
 }
 
+// The upper half of each number: of two registers in one permutation.
+static llvm::Value *upperHalves(llvm::Value *Bits) {
+  llvm::IRBuilder<> &B = EmissionScope::builder();
+  unsigned Lanes = lanesOf(Bits);
+  if (Lanes == 0)
+    return B.CreateTrunc(B.CreateLShr(Bits, 16), B.getInt16Ty());
+  llvm::Value *Halves = B.CreateBitCast(Bits, llvm::FixedVectorType::get(B.getInt16Ty(), 2 * Lanes));
+  llvm::SmallVector<int> Odd;
+  for (unsigned Lane = 0; Lane < Lanes; ++Lane)
+    Odd.push_back(2 * Lane + 1);
+  return B.CreateShuffleVector(Halves, Odd);
+}
+
+// To nearest even in the upper half, where \p Bits are no NaN or a short one. What is added carries into the upper
+// half; where that was halfway, which leaves nothing in the lower one, the result is made even.
+static Unsigned roundedUpperHalf(Unsigned Bits) {
+  Unsigned Nearest = Bits + Unsigned(0x8000);
+  Bool WasHalfway = (Nearest & Unsigned(0xffff)) == std::int64_t{0};
+  return select(WasHalfway, Nearest & Unsigned(0xfffeffff), Nearest);
+}
+
 Float HostConversion::widen(llvm::Value *Stored, mlir::Type StorageType) {
   llvm::IRBuilder<> &B = EmissionScope::builder();
   llvm::Type *F32 = typeLike(B.getFloatTy(), Stored);
   if (StorageType.isF16())
     return Float(B.CreateFPExt(B.CreateBitCast(Stored, typeLike(B.getHalfTy(), Stored)), F32));
+  if (llvm::Value *Known = Rounded.lookup(Stored))
+    return Float(Known);
   llvm::Value *Bits = B.CreateShl(B.CreateZExt(Stored, typeLike(B.getInt32Ty(), Stored)), 16);
   return Float(B.CreateBitCast(Bits, F32));
 }
@@ -41,15 +69,19 @@ Float HostConversion::widen(llvm::Value *Stored, mlir::Type StorageType) {
 llvm::Value *HostConversion::round(Float Value, mlir::Type StorageType) {
   llvm::IRBuilder<> &B = EmissionScope::builder();
   llvm::Value *V = Value.value();
-  llvm::Type *I16 = typeLike(B.getInt16Ty(), V);
   if (StorageType.isF16())
-    return B.CreateBitCast(B.CreateFPTrunc(V, typeLike(B.getHalfTy(), V)), I16);
+    return B.CreateBitCast(B.CreateFPTrunc(V, typeLike(B.getHalfTy(), V)), typeLike(B.getInt16Ty(), V));
   Unsigned Bits(B.CreateBitCast(V, typeLike(B.getInt32Ty(), V)));
-  if (isWidenedBf16(V))
-    return B.CreateTrunc((Bits >> Unsigned(16)).value(), I16);
-  Unsigned Rounded = Bits + Unsigned(0x7fff) + ((Bits >> Unsigned(16)) & Unsigned(1));
-  Unsigned Quiet = Bits | Unsigned(0x400000);
-  return B.CreateTrunc((select(Value != Value, Quiet, Rounded) >> Unsigned(16)).value(), I16);
+  llvm::Value *InF32 = V;
+  if (!isWidenedBf16(V)) {
+    Unsigned Nearest = roundedUpperHalf(Bits);
+    Bits = hasShortNan(V) ? Nearest : select(Value != Value, Bits | Unsigned(0x400000), Nearest);
+    InF32 = B.CreateBitCast((Bits & Unsigned(UpperHalf)).value(), V->getType());
+  }
+  llvm::Value *Stored = upperHalves(Bits.value());
+  if (!llvm::isa<llvm::Constant>(Stored))
+    Rounded[Stored] = InF32;
+  return Stored;
 }
 
 } // namespace mpc::codegen

@@ -11,6 +11,10 @@ class HostConversion final : public Conversion {
 public:
   Float widen(llvm::Value *Stored, mlir::Type StorageType) override;
   llvm::Value *round(Float Value, mlir::Type StorageType) override;
+
+private:
+  /// What bf16 values that were rounded here are in f32: nothing has to be widened.
+  llvm::DenseMap<llvm::Value *, llvm::Value *> Rounded;
 };
 
 } // namespace mpc::codegen

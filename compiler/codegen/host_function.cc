@@ -80,29 +80,7 @@ llvm::Instruction *HostFunction::placeAnchor() { return emitAnchor(B); }
 
 void HostFunction::loop(llvm::Value *Begin, llvm::Value *End, int64_t Step,
                         llvm::function_ref<void(llvm::Value *)> Body) {
-  auto *First = llvm::dyn_cast<llvm::ConstantInt>(Begin), *Last = llvm::dyn_cast<llvm::ConstantInt>(End);
-  bool Known = First && Last;
-  int64_t Distance = Known ? Last->getSExtValue() - First->getSExtValue() : 0;
-  if (Known && Distance <= 0)
-    return;
-  if (Known && Distance <= Step)
-    return Body(Begin);
-
-  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "loop", F);
-  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
-  llvm::BasicBlock *Before = B.GetInsertBlock();
-  if (Known)
-    B.CreateBr(Inside);
-  else
-    B.CreateCondBr(B.CreateICmpSLT(Begin, End), Inside, After);
-  B.SetInsertPoint(Inside);
-  llvm::PHINode *I = B.CreatePHI(B.getInt64Ty(), 2);
-  I->addIncoming(Begin, Before);
-  Body(I);
-  llvm::Value *Next = B.CreateNSWAdd(I, index(Step));
-  I->addIncoming(Next, B.GetInsertBlock());
-  B.CreateCondBr(B.CreateICmpSLT(Next, End), Inside, After);
-  B.SetInsertPoint(After);
+  emitLoop(B, Begin, End, index(Step), IndexOrder::Signed, Body);
 }
 
 void HostFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) { emitWhen(B, Condition, Body); }

@@ -91,16 +91,34 @@ void HostPosition::store(HostWorkspace::Slot Slot, llvm::Value *Value) const {
   storeAt(*this, F.builder(), Value, address(Value->getType()->getScalarType(), Base, Slot.extent), Slot.extent);
 }
 
-void HostPosition::prefetchBelow(Value Input, int64_t Rows) const {
+// No GEP: the address may lie beyond the tensor.
+static void prefetchAt(HostFunction &F, Value Input, llvm::Value *Bytes) {
   llvm::IRBuilder<> &B = F.builder();
-  llvm::Value *Below = B.CreateAdd(B.CreateAdd(Start, Column), F.index(Rows * Region.schedule.width));
-  // No GEP: the address may lie beyond the tensor.
   llvm::Value *Base = B.CreatePtrToInt(F.operand(cast<BlockArgument>(Input).getArgNumber()), B.getInt64Ty());
-  llvm::Value *Bytes = B.CreateMul(Below, F.index(storageType(Input)->getScalarSizeInBits() / 8));
   llvm::Value *Address = B.CreateIntToPtr(B.CreateAdd(Base, Bytes), B.getPtrTy());
   constexpr int Read = 0, SecondLevel = 2, Data = 1;
   B.CreateIntrinsic(llvm::Intrinsic::prefetch, {B.getPtrTy()},
                     {Address, B.getInt32(Read), B.getInt32(SecondLevel), B.getInt32(Data)});
+}
+
+static int64_t bytesOf(Value Input) { return storageType(Input)->getScalarSizeInBits() / 8; }
+
+void HostPosition::prefetchBelow(Value Input, int64_t Rows) const {
+  llvm::IRBuilder<> &B = F.builder();
+  constexpr int64_t LineBytes = 64;
+  llvm::Value *Below = B.CreateAdd(B.CreateAdd(Start, Column), F.index(Rows * Region.schedule.width));
+  llvm::Value *First = B.CreateMul(Below, F.index(bytesOf(Input)));
+  for (int64_t Byte = 0; Byte < Region.schedule.lanes * bytesOf(Input); Byte += LineBytes)
+    prefetchAt(F, Input, Byte == 0 ? First : B.CreateAdd(First, F.index(Byte)));
+}
+
+void HostPosition::prefetchHalfBelow(Value Input, bool Second) const {
+  llvm::IRBuilder<> &B = F.builder();
+  int64_t Bytes = bytesOf(Input), RowBytes = Region.schedule.width * Bytes;
+  llvm::Value *Half = Bytes % 2 == 0 ? B.CreateMul(Column, F.index(Bytes / 2)) : B.CreateLShr(Column, 1);
+  llvm::Value *Below =
+      B.CreateAdd(B.CreateMul(Start, F.index(Bytes)), F.index(Second ? RowBytes + RowBytes / 2 : RowBytes));
+  prefetchAt(F, Input, B.CreateAdd(Below, Half));
 }
 
 llvm::Value *HostPosition::load(Value Input, Extent E) {

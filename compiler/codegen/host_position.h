@@ -52,6 +52,9 @@ public:
   /// Brings what the vector \p Rows below this one has of \p Input into the second-level cache. There may be no such
   /// row.
   void prefetchBelow(mlir::Value Input, int64_t Rows = 1) const;
+  /// Of the row below half as much as this vector, so that a visit to all columns brings the row's first or \p Second
+  /// half.
+  void prefetchHalfBelow(mlir::Value Input, bool Second) const;
 
   llvm::Value *load(mlir::Value Input, Extent E) override;
   llvm::Value *loadStored(mlir::Value V, Extent E) override;

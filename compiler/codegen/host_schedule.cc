@@ -54,20 +54,36 @@ static int64_t mergedRows(int64_t Rows, int64_t Columns, int64_t Lanes) {
   return Columns * Copies > WidestMerged ? 1 : std::min(Rows, Copies);
 }
 
+// Whether a visit to columns reads few places: one input of elements, or such of 16 bits, of which two vectors are a
+// cache line.
+static bool readsFewLines(FusionOp Fusion, const RegionPlan &Plan) {
+  unsigned Inputs = 0, Wide = 0;
+  for (Value V : Fusion.getBody().front().getArguments())
+    if (Plan.extent(V) == Extent::Full) {
+      ++Inputs;
+      Wide += cast<RankedTensorType>(V.getType()).getElementTypeBitWidth() > 16;
+    }
+  return Inputs <= 1 || Wide == 0;
+}
+
 // Whether elements are computed two vectors at a time: the instructions of one hide the latency of the other's, for
 // which a processor that has few registers left for results in flight looks no further ahead, and 16-bit results fill a
-// cache line. Sums keep the order that one vector gives them; random numbers take many registers.
-static bool takesPairs(const RegionPlan &Plan, const CodeTarget &Target) {
+// cache line. Sums keep the order of one vector: only those of columns may come in pairs, and do where a
+// visit, which jumps from row to row, reads few places. Random numbers take many registers.
+static bool takesPairs(FusionOp Fusion, const RegionPlan &Plan, const CodeTarget &Target) {
   constexpr size_t MostOperations = 8;
-  return Target.vector_bits == 512 && Plan.steps().empty() && Plan.body().size() <= MostOperations &&
+  auto IsOfColumns = [](const RegionPlan::Step &S) { return S.reduction.axis == Axis::Column; };
+  bool MayPair = Plan.steps().empty() || (llvm::all_of(Plan.steps(), IsOfColumns) && readsFewLines(Fusion, Plan));
+  return Target.vector_bits == 512 && MayPair && Plan.body().size() <= MostOperations &&
          llvm::none_of(Plan.body(), [](Operation *Op) { return isa<DropoutOp>(Op); });
 }
 
 // Vectors in pairs where a row of the loops is made of them: others may be stored shifted, by single vectors.
-static unsigned lanesOf(const RegionPlan &Plan, const CodeTarget &Target, bool HasRows, bool HasColumns) {
+static unsigned lanesOf(FusionOp Fusion, const RegionPlan &Plan, const CodeTarget &Target, bool HasRows,
+                        bool HasColumns) {
   unsigned Lanes = Target.vector_bits / 32;
   int64_t Copies = HasRows ? 1 : HasColumns ? mergedRows(Plan.rows(), Plan.columns(), 2 * Lanes) : 2 * Lanes;
-  return takesPairs(Plan, Target) && Plan.columns() * Copies % (2 * Lanes) == 0 ? 2 * Lanes : Lanes;
+  return takesPairs(Fusion, Plan, Target) && Plan.columns() * Copies % (2 * Lanes) == 0 ? 2 * Lanes : Lanes;
 }
 
 HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const CodeTarget &Target) {
@@ -77,7 +93,7 @@ HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const Cod
   int64_t Bytes = bytesPerElement(Fusion, Plan);
 
   HostSchedule S;
-  S.lanes = lanesOf(Plan, Target, HasRows, HasColumns);
+  S.lanes = lanesOf(Fusion, Plan, Target, HasRows, HasColumns);
   S.columns = Plan.columns();
   S.streams = Plan.elements() * Bytes > Target.cache_bytes;
   S.turns = Plan.elements() * Bytes > Target.cache_bytes / TurningShare;

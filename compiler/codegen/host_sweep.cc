@@ -1,18 +1,14 @@
 #include "compiler/codegen/host_sweep.h"
 
-#include "compiler/codegen/host_accumulators.h"
 #include "compiler/codegen/host_columns.h"
 #include "compiler/codegen/host_conversion.h"
-#include "compiler/codegen/host_stream.h"
+#include "compiler/codegen/host_phases.h"
 
-#include <list>
+#include <optional>
 
 using namespace mlir;
 
 namespace mpc::codegen {
-
-// Chains of accumulators that hide the latency of an addition.
-static constexpr unsigned IndependentChains = 4;
 
 // The tile that this call visits: in a sweep that turns, from the last one on.
 static llvm::Value *tileOf(const HostRegion &Region, HostFunction &F, unsigned Sweep) {
@@ -25,48 +21,27 @@ static llvm::Value *tileOf(const HostRegion &Region, HostFunction &F, unsigned S
 
 namespace {
 
-/// An output of elements, and where it is shifted as it is stored, how.
-struct ElementOutput {
-  RegionOutputs::Output output;
-  std::unique_ptr<HostStream> stream;
-};
-
-/// What one phase adds and stores.
-struct Phase {
-  unsigned number;
-  std::list<HostAccumulators> rows;
-  SmallVector<HostAccumulators *> everything;
-  SmallVector<HostColumnAccumulators *> columns;
-  std::vector<ElementOutput> elements;
-  SmallVector<RegionOutputs::Output> rowOutputs;
-  SmallVector<Value> prefetched; ///< inputs that the first phase of the next row waits for
-  unsigned chains = 1;
-  bool visitsElements() const { return !rows.empty() || !everything.empty() || !columns.empty() || !elements.empty(); }
-};
-
 class Sweep {
 public:
   Sweep(HostRegion &Region, HostFunction &F, unsigned Number)
       : Region(Region), Schedule(Region.schedule), F(F), Number(Number), Body(Region.plan, Convert),
-        Where(Region, F, Number), Tile(tileOf(Region, F, Number)), RowTile(Tile), ColumnTile(F.index(0)) {}
+        Where(Region, F, Number), Tile(tileOf(Region, F, Number)) {}
 
   void emit();
 
 private:
-  void prepare();
-  bool visitsByColumns() const;
   void clearColumns(HostColumns &Columns);
   /// Visits the tile row by row, phase by phase.
   void visitRows(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End);
-  void visitPhase(HostColumns &Columns, Phase &P, llvm::Value *Row);
+  void visitPhase(HostColumns &Columns, HostPhase &P, llvm::Value *Row);
+  void prefetch(const HostPhase &P, unsigned Chain);
   /// Visits the tile column by column of a few rows, whose accumulators stay in registers.
   void visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End);
   int64_t visitsAhead() const;
   void beginVisit(HostColumnAccumulators &A, llvm::Value *FirstRow, llvm::Value *Column);
-  std::unique_ptr<HostStream> streamOf(const RegionOutputs::Output &O);
-  void visitElement(Phase &P, unsigned Chain);
-  void store(ElementOutput &O, llvm::Value *Value);
-  void finishRows(Phase &P);
+  void visitElement(HostPhase &P, unsigned Chain);
+  void store(HostPhase::ElementOutput &O, llvm::Value *Value);
+  void finishRows(HostPhase &P);
   void storeEverything();
 
   HostRegion &Region;
@@ -76,67 +51,11 @@ private:
   HostConversion Convert;
   BodyEmitter Body;
   HostPosition Where;
-  llvm::Value *Tile, *RowTile, *ColumnTile;
-  std::list<Phase> Phases;
-  std::list<HostAccumulators> Everything;
-  std::list<HostColumnAccumulators> Columns;
+  llvm::Value *Tile;
+  std::optional<HostPhases> Phases;
 };
 
 } // namespace
-
-// Few accumulators depend on themselves from one vector to the next; many hide each other's latency.
-static unsigned chainsOf(const HostRegion &Region, Availability At) {
-  unsigned Accumulators = 0;
-  for (const RegionPlan::Step &Step : Region.plan.steps())
-    if (Step.when == At && Step.reduction.axis != Axis::Column)
-      Accumulators += Step.reduction.accumulators.size();
-  uint64_t Vectors = std::max<int64_t>(1, Region.schedule.width / Region.schedule.lanes);
-  unsigned Chains = Accumulators == 0 ? 1 : std::max(1u, IndependentChains / llvm::bit_ceil(Accumulators));
-  return std::min<uint64_t>(Chains, llvm::bit_floor(Vectors));
-}
-
-// Rows have nothing of their own: several can be visited column by column.
-bool Sweep::visitsByColumns() const {
-  bool HasColumns = false, HasRows = false;
-  for (const RegionPlan::Step &Step : Region.plan.steps())
-    if (Step.when.sweep == Number)
-      (Step.reduction.axis == Axis::Row ? HasRows : HasColumns) |= Step.reduction.axis != Axis::All;
-  for (const RegionOutputs::Output &O : Region.outputs.all())
-    HasRows |= O.when.sweep == Number && O.extent == Extent::PerRow;
-  return HasColumns && !HasRows;
-}
-
-void Sweep::prepare() {
-  for (Operation *Op : Region.plan.body())
-    Body.setFirstKept(Op, Region.workspace.kept(Op).size());
-  for (unsigned Index = 0; Index < Region.plan.numPhases(Number); ++Index) {
-    Availability At{Number, Index};
-    Phase &P = Phases.emplace_back();
-    P.number = Index;
-    P.chains = visitsByColumns() ? 1 : chainsOf(Region, At);
-    for (const RegionPlan::Step &Step : Region.plan.steps()) {
-      if (Step.when != At)
-        continue;
-      if (Step.reduction.axis == Axis::Row)
-        P.rows.emplace_back(F, Schedule, Step, P.chains);
-      else if (Step.reduction.axis == Axis::All)
-        P.everything.push_back(&Everything.emplace_back(F, Schedule, Step, P.chains));
-      else
-        P.columns.push_back(&Columns.emplace_back(Region, F, Step, RowTile));
-    }
-    for (const RegionOutputs::Output &O : Region.outputs.all())
-      if (O.when == At && O.extent == Extent::Full)
-        P.elements.push_back({O, streamOf(O)});
-      else if (O.when == At && O.extent == Extent::PerRow)
-        P.rowOutputs.push_back(O);
-  }
-  // The first phase of a row finds nothing in the caches; the second one has time to fetch the next row. A visit by
-  // columns jumps from row to row, which hides from the processor that it will read all of the next ones.
-  Phase *Fetches = Phases.size() > 1 ? &*std::next(Phases.begin()) : visitsByColumns() ? &Phases.front() : nullptr;
-  if (Fetches)
-    llvm::copy_if(Region.outputs.inputsRead({Number, 0}), std::back_inserter(Fetches->prefetched),
-                  [&](Value Input) { return Region.plan.extent(Input) == Extent::Full; });
-}
 
 // How many visits by columns are fetched ahead: at least a page, about what a read from memory takes.
 int64_t Sweep::visitsAhead() const {
@@ -144,22 +63,11 @@ int64_t Sweep::visitsAhead() const {
   return std::max<int64_t>(1, LeastElements / (HostSchedule::rowsPerVisit * Schedule.width));
 }
 
-// Rows that are not made of whole vectors, each visited from its first element to its last.
-std::unique_ptr<HostStream> Sweep::streamOf(const RegionOutputs::Output &O) {
-  constexpr int64_t LeastVectors = 4;
-  llvm::Type *T = storageType(O.value);
-  bool HasForm = T->isFloatTy() || T->isIntegerTy(16);
-  bool IsRagged = Schedule.width % HostStream::Lanes != 0 && Schedule.width >= LeastVectors * HostStream::Lanes;
-  if (!Schedule.shifts || !HasForm || !IsRagged || visitsByColumns() || !canStream(Region, O))
-    return nullptr;
-  return std::make_unique<HostStream>(F, T);
-}
-
-void Sweep::visitElement(Phase &P, unsigned Chain) {
+void Sweep::visitElement(HostPhase &P, unsigned Chain) {
   Body.moveTo(Where);
   // Everything is read before anything is stored, for an output may lie over an input.
   SmallVector<llvm::Value *> Stored;
-  for (const ElementOutput &O : P.elements)
+  for (const HostPhase::ElementOutput &O : P.elements)
     Stored.push_back(Body.stored(O.output.value));
   for (HostAccumulators &A : P.rows)
     A.add(Where, Body.terms(A.step()), Chain);
@@ -171,7 +79,7 @@ void Sweep::visitElement(Phase &P, unsigned Chain) {
     store(O, Value);
 }
 
-void Sweep::store(ElementOutput &O, llvm::Value *Value) {
+void Sweep::store(HostPhase::ElementOutput &O, llvm::Value *Value) {
   if (O.stream && !Where.mask())
     return O.stream->store(Where.lanes(Value), Where.firstColumn());
   // The last elements of a row.
@@ -180,7 +88,7 @@ void Sweep::store(ElementOutput &O, llvm::Value *Value) {
   Where.store(O.output, Value);
 }
 
-void Sweep::finishRows(Phase &P) {
+void Sweep::finishRows(HostPhase &P) {
   for (HostAccumulators &A : P.rows)
     Body.finish(A.step(), A.combined());
   SmallVector<llvm::Value *> Stored;
@@ -190,13 +98,27 @@ void Sweep::finishRows(Phase &P) {
     Where.store(O, Value);
 }
 
-void Sweep::visitPhase(HostColumns &Columns, Phase &P, llvm::Value *Row) {
+// Once a cache line, as far as chains let tell.
+void Sweep::prefetch(const HostPhase &P, unsigned Chain) {
+  constexpr uint64_t LineBits = 512;
+  for (Value Input : P.prefetched) {
+    uint64_t BitsBefore = uint64_t(Chain) * Schedule.lanes * storageType(Input)->getScalarSizeInBits();
+    if (P.fetch == HostPhase::Fetch::All) {
+      if (BitsBefore % LineBits == 0)
+        Where.prefetchBelow(Input);
+    } else if (BitsBefore % (2 * LineBits) == 0) {
+      Where.prefetchHalfBelow(Input, P.fetch == HostPhase::Fetch::SecondHalf);
+    }
+  }
+}
+
+void Sweep::visitPhase(HostColumns &Columns, HostPhase &P, llvm::Value *Row) {
   Where.setPhase(P.number);
   Where.setAnchor(Extent::PerRow, F.placeAnchor());
   for (HostAccumulators &A : P.rows)
     A.reset();
   Where.setColumn(F.index(0), nullptr);
-  for (ElementOutput &O : P.elements)
+  for (HostPhase::ElementOutput &O : P.elements)
     if (O.stream)
       O.stream->begin(Where.address(O.output));
   if (P.visitsElements())
@@ -205,8 +127,7 @@ void Sweep::visitPhase(HostColumns &Columns, Phase &P, llvm::Value *Row) {
       for (HostColumnAccumulators *A : P.columns)
         A->begin(Where, Column);
       if (!Mask)
-        for (Value Input : P.prefetched)
-          Where.prefetchBelow(Input);
+        prefetch(P, Chain);
       visitElement(P, Chain);
       for (HostColumnAccumulators *A : P.columns)
         A->end(Where, Column);
@@ -219,7 +140,7 @@ void Sweep::visitPhase(HostColumns &Columns, Phase &P, llvm::Value *Row) {
 void Sweep::visitRows(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End) {
   F.loop(Begin, End, 1, [&](llvm::Value *Row) {
     Where.setRow(Row);
-    for (Phase &P : Phases)
+    for (HostPhase &P : Phases->all)
       visitPhase(Columns, P, Row);
   });
 }
@@ -237,7 +158,7 @@ void Sweep::visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *
   llvm::IRBuilder<> &B = F.builder();
   auto Smaller = [&](llvm::Value *X, llvm::Value *Y) { return B.CreateBinaryIntrinsic(llvm::Intrinsic::smin, X, Y); };
   constexpr int64_t Rows = HostSchedule::rowsPerVisit;
-  Phase &P = Phases.front();
+  HostPhase &P = Phases->all.front();
   // A last row that is shorter is visited alone, after the others.
   llvm::Value *Last = F.index(Schedule.rows - 1);
   llvm::Value *Limit = Schedule.hasShortRow() ? Smaller(End, Last) : End;
@@ -273,36 +194,39 @@ void Sweep::visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *
 void Sweep::clearColumns(HostColumns &Columns) {
   Columns.visitLongest([&](llvm::Value *Column, llvm::Constant *Mask, unsigned) {
     Where.setColumn(Column, Mask);
-    for (HostColumnAccumulators &A : this->Columns)
+    for (HostColumnAccumulators &A : Phases->columns)
       A.clear(Where, Column);
   });
 }
 
 void Sweep::storeEverything() {
   llvm::IRBuilder<> &B = F.builder();
-  for (HostAccumulators &A : Everything)
+  for (HostAccumulators &A : Phases->everything)
     for (auto [P, Value] : llvm::zip_equal(Region.workspace.partials(A.step()), A.combined()))
       B.CreateStore(Value, B.CreateGEP(Value->getType(), F.workspace(P.offset), Tile));
 }
 
 void Sweep::emit() {
   llvm::IRBuilder<> &B = F.builder();
+  llvm::Value *RowTile = Tile, *ColumnTile = F.index(0);
   if (Schedule.columnTiles() > 1) {
     RowTile = B.CreateSDiv(Tile, F.index(Schedule.columnTiles()));
     ColumnTile = B.CreateSRem(Tile, F.index(Schedule.columnTiles()));
   }
   Where.setAnchor(Extent::Single, F.entryAnchor());
   Where.spreadColumns();
-  prepare();
+  for (Operation *Op : Region.plan.body())
+    Body.setFirstKept(Op, Region.workspace.kept(Op).size());
+  Phases.emplace(Region, F, Number, RowTile);
   HostColumns Columns(F, Schedule, ColumnTile);
-  if (!this->Columns.empty())
+  if (!Phases->columns.empty())
     clearColumns(Columns);
 
   llvm::Value *Begin = B.CreateMul(RowTile, F.index(Schedule.rowsPerTile));
   llvm::Value *End = B.CreateAdd(Begin, F.index(Schedule.rowsPerTile));
   if (Schedule.rows % Schedule.rowsPerTile != 0)
     End = B.CreateBinaryIntrinsic(llvm::Intrinsic::smin, End, F.index(Schedule.rows));
-  if (visitsByColumns())
+  if (Phases->byColumns)
     visitColumns(Columns, Begin, End);
   else
     visitRows(Columns, Begin, End);

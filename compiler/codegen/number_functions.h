@@ -78,6 +78,14 @@ inline Double ToDouble(Long X) {
   return Double(EmissionScope::builder().CreateSIToFP(X.value(), typeLike(Double::scalarType(), X.value())));
 }
 
+/// Truncated towards zero to an integer of \p Bits bits; beyond its range the limits, of NaN 0: scalar::Saturate.
+inline Long Truncated(Float X, unsigned Bits) {
+  llvm::IRBuilder<> &Builder = EmissionScope::builder();
+  llvm::Type *Narrow = typeLike(Builder.getIntNTy(Bits), X.value());
+  llvm::Value *V = Builder.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {Narrow, X.value()->getType()}, {X.value()});
+  return Long(Builder.CreateSExt(V, typeLike(Builder.getInt64Ty(), X.value())));
+}
+
 /// One instruction where the host has it, which gives the same bits: it rounds once, too.
 inline Float TimesPowerOfTwo(Float Value, Float Shifted) {
   llvm::IRBuilder<> &Builder = EmissionScope::builder();

@@ -47,6 +47,9 @@ template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Op
 /// Whether \p Result is the shadow that an optimizer writes beside its parameter: it has no state operand.
 bool isShadow(mlir::OpResult Result);
 
+/// Operations that the CPU has no kernel written by hand for: generated code computes them there, alone too.
+template <typename ConcreteOp> class GeneratedOnCpu : public mlir::OpTrait::TraitBase<ConcreteOp, GeneratedOnCpu> {};
+
 /// Operations whose first operands are state, in the order of the results (a shadow, the last result, aside), and whose
 /// optional last operand is a predicate: where it is false every result equals its state operand.
 template <typename ConcreteOp> class StateUpdate : public mlir::OpTrait::TraitBase<ConcreteOp, StateUpdate> {

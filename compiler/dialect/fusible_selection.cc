@@ -2,6 +2,7 @@
 #include "compiler/dialect/fusible_space.h"
 #include "compiler/dialect/inference_support.h"
 #include "kernels/scalar/binary.h"
+#include "kernels/scalar/cast.h"
 
 using namespace mlir;
 using namespace mpc::codegen;
@@ -42,8 +43,6 @@ void SelectOp::emitElement(ElementContext &Context) {
 
 FusibleSpace CastOp::getSpace() {
   Type From = tensorType(getX()).getElementType(), To = tensorType(getY()).getElementType();
-  if (isa<FloatType>(From) && isa<IntegerType>(To) && !To.isInteger(1))
-    return unfit(*this, "from floating numbers to integers saturates, which is not generated");
   // An f32 on the way would round twice.
   if (isa<IntegerType>(From) && !From.isInteger(1) && (To.isF16() || To.isBF16()))
     return unfit(*this, llvm::formatv("from {0} to {1} it rounds a number that f32 may not hold", From, To));
@@ -51,10 +50,13 @@ FusibleSpace CastOp::getSpace() {
 }
 
 static void castFloat(ElementContext &Context, Type To) {
+  Float X = Context.operand(0);
   if (isa<FloatType>(To))
-    Context.setResult(0, Context.operand(0));
+    Context.setResult(0, X);
+  else if (To.isInteger(1))
+    Context.setResult(0, X != 0.0f);
   else
-    Context.setResult(0, Context.operand(0) != 0.0f);
+    Context.setResult(0, Truncated(X, To.getIntOrFloatBitWidth()));
 }
 
 static void castBool(ElementContext &Context, Type To) {
@@ -68,6 +70,11 @@ static void castBool(ElementContext &Context, Type To) {
     Context.setResult(0, Select(X, One, Zero));
 }
 
+// What a result stores of 64 bits are the low ones.
+static Long saturate(Long X, unsigned Width) {
+  return Width == 64 ? X : scalar::Nearest<Long>(X, llvm::minIntN(Width), llvm::maxIntN(Width));
+}
+
 static void castInteger(ElementContext &Context, Type To) {
   Long X = Context.integerOperand(0);
   if (isa<FloatType>(To))
@@ -75,7 +82,7 @@ static void castInteger(ElementContext &Context, Type To) {
   else if (To.isInteger(1))
     Context.setResult(0, X != 0);
   else
-    Context.setResult(0, X);
+    Context.setResult(0, saturate(X, To.getIntOrFloatBitWidth()));
 }
 
 void CastOp::emitElement(ElementContext &Context) {

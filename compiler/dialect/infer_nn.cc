@@ -61,6 +61,15 @@ InferredTypes Conv2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary
   return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]}))};
 }
 
+InferredTypes Conv2dStatisticsOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d_statistics", {"x", "weight"}));
+  MPC_ASSIGN_OR_RETURN(Result, convolutionShape("conv2d_statistics", Types[0].getShape(), Types[1].getShape(),
+                                                toAttributes(Dictionary)));
+  RankedTensorType Statistic = f32Tensor(Types[0].getContext(), {Types[1].getDimSize(0)});
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]})), Statistic,
+                                       Statistic, Statistic};
+}
+
 InferredTypes Conv2dGradInputOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d_grad_input", {"dy", "weight"}));
   Attributes Values = toAttributes(Dictionary);

@@ -28,7 +28,7 @@ def Mpc_Dialect : Dialect {
     | `mpc.recompute` | operations | the call of a Cell with `Recompute()` that traced the operation, an integer |
     | `mpc.recomputed` | operations | the operation computes again what one of the forward pass has computed |
     | `mpc.recompute_candidates` | functions | how many values and Cells `mpc-recompute` could give up to fit a budget |
-    | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of their logits as a whole |
+    | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of the whole logits |
     | `mpc.chain` | operations | the operation adds to what earlier chunks have left; no region joins others with it |
     | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
     | `mpc.role`, `mpc.name` | function arguments and results | what state or data a value is |
@@ -113,8 +113,12 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-// Marks operations whose first operands are state, in the order of the results (mpc::OpTrait::StateUpdate).
+// Marks operations whose first operands are state, in the order of the results (mpc::StateUpdate).
 def Mpc_StateUpdateTrait : NativeOpTrait<"StateUpdate"> { let cppNamespace = "::mpc"; }
+
+// Marks operations that the CPU has no kernel written by hand for (mpc::GeneratedOnCpu): generated code computes
+// them there in every shape that reaches it, alone too.
+def Mpc_GeneratedOnCpu : NativeOpTrait<"GeneratedOnCpu"> { let cppNamespace = "::mpc"; }
 
 // An operation of the forward graph that has a derivative.
 class Mpc_DifferentiableOp<string mnemonic, string ampClass, list<Trait> traits = []>

@@ -123,8 +123,12 @@ def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure, Mpc_Elementwise]> {
 def Mpc_CastOp : Mpc_DifferentiableOp<"cast", "Exempt", [Mpc_ElementwiseInSpace]> {
   let summary = "The same values in another element type.";
   let description = [{
-    Widening is exact, narrowing rounds to nearest even. `user = true` marks a cast that the user wrote: its rounding is
-    never removed. The derivative of a cast is a cast.
+    Between floating types widening is exact and narrowing rounds to nearest even. To an integer it truncates towards
+    zero and saturates: what lies beyond the integer's range, infinities and wider integers too, becomes the nearest
+    limit, and NaN becomes 0. From an integer it rounds once, to nearest even. To i1 it asks whether the element differs
+    from 0, as NaN does; from i1 it gives 0 or 1.
+
+    `user = true` marks a cast that the user wrote: its rounding is never removed. The derivative of a cast is a cast.
 
     Folds: a cast to the type it has; trunc(ext(x)) of one type. ext(trunc(x)) is never folded.
   }];

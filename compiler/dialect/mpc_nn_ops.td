@@ -34,6 +34,20 @@ def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow"> {
   let results = (outs Mpc_FloatTensor:$y);
 }
 
+def Mpc_Conv2dStatisticsOp : Mpc_Op<"conv2d_statistics", "Exempt", [Pure]> {
+  let summary = "conv2d without bias and activation, with the statistics of each channel of its result.";
+  let description = [{
+    y is conv2d's. mean, variance and inv_std, [O], are what `mpc.batch_norm_train` has of the stored y: sum y / n, the
+    biased sum y^2 / n - mean^2, and 1 / sqrt(variance + epsilon). The sums are f32 at least. mpc-conv-statistics
+    writes it in front of batch normalisation.
+  }];
+  let f32Results = [1, 2, 3];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Mpc_Strides:$strides, Mpc_Strides:$dilations,
+                       Mpc_PadMode:$pad_mode, Mpc_Padding:$padding, Mpc_Int<"1">:$groups, Mpc_DataFormat:$data_format,
+                       Mpc_Float<"1e-5f">:$epsilon);
+  let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$variance, Mpc_F32Tensor:$inv_std);
+}
+
 def Mpc_Conv2dGradInputOp : Mpc_GradientOp<"conv2d_grad_input"> {
   let summary = "Derivative of conv2d by x.";
   let description = "`input_shape` is the shape of x, in `data_format`.";
@@ -102,7 +116,7 @@ def Mpc_AvgPool2dGradOp : Mpc_GradientOp<"avg_pool2d_grad"> {
 
 //===-- Batch normalisation --------------------------------------------------------------------------------------===//
 
-def Mpc_BatchNormTrainOp : Mpc_DifferentiableOp<"batch_norm_train", "Norm", [Mpc_Reducing]> {
+def Mpc_BatchNormTrainOp : Mpc_DifferentiableOp<"batch_norm_train", "Norm", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Normalises each channel by the statistics of the batch.";
   let description = [{
     y = (x - mean) * inv_std * gamma + beta per channel, inv_std = 1 / sqrt(variance + epsilon), with the biased
@@ -116,7 +130,7 @@ def Mpc_BatchNormTrainOp : Mpc_DifferentiableOp<"batch_norm_train", "Norm", [Mpc
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$variance, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_BatchNormTrainGradOp : Mpc_GradientOp<"batch_norm_train_grad", [Mpc_Reducing]> {
+def Mpc_BatchNormTrainGradOp : Mpc_GradientOp<"batch_norm_train_grad", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Derivatives of batch_norm_train's y by x, gamma and beta.";
   let description = [{
     With x_hat = (x - mean) * inv_std and n elements a channel: dbeta = sum dy; dgamma = sum dy * x_hat;
@@ -127,7 +141,8 @@ def Mpc_BatchNormTrainGradOp : Mpc_GradientOp<"batch_norm_train_grad", [Mpc_Redu
   let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
 }
 
-def Mpc_BatchNormInferOp : Mpc_DifferentiableOp<"batch_norm_infer", "Norm", [Mpc_ElementwiseInSpace]> {
+def Mpc_BatchNormInferOp
+    : Mpc_DifferentiableOp<"batch_norm_infer", "Norm", [Mpc_ElementwiseInSpace, Mpc_GeneratedOnCpu]> {
   let summary = "Normalises each channel by given statistics.";
   let description = "y = (x - mean) / sqrt(variance + epsilon) * gamma + beta per channel.";
   let f32Operands = [1, 2, 3, 4];
@@ -136,7 +151,7 @@ def Mpc_BatchNormInferOp : Mpc_DifferentiableOp<"batch_norm_infer", "Norm", [Mpc
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_BatchNormInferGradOp : Mpc_GradientOp<"batch_norm_infer_grad", [Mpc_Reducing]> {
+def Mpc_BatchNormInferGradOp : Mpc_GradientOp<"batch_norm_infer_grad", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Derivatives of batch_norm_infer by x, gamma and beta; the statistics are constants.";
   let description = "dx = dy * gamma * inv_std; dgamma = sum dy * x_hat; dbeta = sum dy.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
@@ -146,7 +161,8 @@ def Mpc_BatchNormInferGradOp : Mpc_GradientOp<"batch_norm_infer_grad", [Mpc_Redu
 
 //===-- Softmax and losses ---------------------------------------------------------------------------------------===//
 
-class Mpc_SoftmaxOpBase<string mnemonic, string formula> : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing]> {
+class Mpc_SoftmaxOpBase<string mnemonic, string formula>
+    : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = formula # " along an axis.";
   let description = "The maximum is subtracted first; f32 inside, rounded once.";
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"-1">:$axis);
@@ -155,7 +171,8 @@ class Mpc_SoftmaxOpBase<string mnemonic, string formula> : Mpc_DifferentiableOp<
 def Mpc_SoftmaxOp : Mpc_SoftmaxOpBase<"softmax", "exp(x) / sum exp(x)">;
 def Mpc_LogSoftmaxOp : Mpc_SoftmaxOpBase<"log_softmax", "x - log sum exp(x)">;
 
-class Mpc_SoftmaxGradOpBase<string mnemonic, string formula> : Mpc_GradientOp<mnemonic, [Mpc_Reducing]> {
+class Mpc_SoftmaxGradOpBase<string mnemonic, string formula>
+    : Mpc_GradientOp<mnemonic, [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "dx = " # formula # ".";
   let description = "From the forward result y; sums run along the axis, in f32.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y, Mpc_Int<"-1">:$axis);
@@ -164,7 +181,8 @@ class Mpc_SoftmaxGradOpBase<string mnemonic, string formula> : Mpc_GradientOp<mn
 def Mpc_SoftmaxGradOp : Mpc_SoftmaxGradOpBase<"softmax_grad", "y * (dy - sum(dy * y))">;
 def Mpc_LogSoftmaxGradOp : Mpc_SoftmaxGradOpBase<"log_softmax_grad", "dy - exp(y) * sum(dy)">;
 
-def Mpc_SoftmaxCrossEntropyOp : Mpc_DifferentiableOp<"softmax_cross_entropy", "Loss", [Mpc_Reducing]> {
+def Mpc_SoftmaxCrossEntropyOp
+    : Mpc_DifferentiableOp<"softmax_cross_entropy", "Loss", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Cross-entropy of softmax(logits) against labels.";
   let description = [{
     logits: [N, C]. Dense labels: floating, [N, C]; loss_n = sum_c labels * (log_sum_exp_n - logits). Sparse labels: i32
@@ -178,7 +196,7 @@ def Mpc_SoftmaxCrossEntropyOp : Mpc_DifferentiableOp<"softmax_cross_entropy", "L
   let results = (outs Mpc_F32Tensor:$loss, Mpc_F32Tensor:$log_sum_exp);
 }
 
-def Mpc_SoftmaxCrossEntropyGradOp : Mpc_GradientOp<"softmax_cross_entropy_grad", [Mpc_Reducing]> {
+def Mpc_SoftmaxCrossEntropyGradOp : Mpc_GradientOp<"softmax_cross_entropy_grad", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Derivative of softmax_cross_entropy by the logits.";
   let description = [{
     dlogits = g_n * (softmax(logits) * sum_c labels - labels), g = dloss, divided by N for `mean`; sparse labels count
@@ -189,7 +207,7 @@ def Mpc_SoftmaxCrossEntropyGradOp : Mpc_GradientOp<"softmax_cross_entropy_grad",
   let results = (outs Mpc_FloatTensor:$dlogits);
 }
 
-def Mpc_MseOp : Mpc_DifferentiableOp<"mse", "Loss", [Mpc_Reducing]> {
+def Mpc_MseOp : Mpc_DifferentiableOp<"mse", "Loss", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Squared error (prediction - target)^2: per element, its mean or its sum.";
   let description = "Both operands have one shape. `mean` divides by the element count.";
   let f32Operands = [0, 1];
@@ -198,7 +216,7 @@ def Mpc_MseOp : Mpc_DifferentiableOp<"mse", "Loss", [Mpc_Reducing]> {
   let results = (outs Mpc_F32Tensor:$loss);
 }
 
-def Mpc_MseGradOp : Mpc_GradientOp<"mse_grad", [Mpc_Elementwise]> {
+def Mpc_MseGradOp : Mpc_GradientOp<"mse_grad", [Mpc_Elementwise, Mpc_GeneratedOnCpu]> {
   let summary = "Derivative of mse by the prediction; the target's is its negative.";
   let description = "2 * dloss * (prediction - target), divided by the element count for `mean`.";
   let arguments = (ins Mpc_F32Tensor:$dloss, Mpc_FloatTensor:$prediction, Mpc_FloatTensor:$target,

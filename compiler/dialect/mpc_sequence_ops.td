@@ -81,7 +81,7 @@ def Mpc_ConvTranspose2dOp : Mpc_DifferentiableOp<"conv_transpose2d", "Allow"> {
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing]> {
+def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Normalises over the trailing axes (Ba et al. 2016).";
   let description = [{
     gamma and beta have the shape of the trailing axes that are normalised together.
@@ -95,7 +95,7 @@ def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing]>
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing]> {
+def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Derivatives of layer_norm's y by x, gamma and beta.";
   let description = [{
     With x_hat = (x - mean) * inv_std, g = dy * gamma and n elements a row: dx = inv_std * (g - mean(g) - x_hat *
@@ -127,7 +127,7 @@ def Mpc_GroupNormGradOp : Mpc_GradientOp<"group_norm_grad"> {
   let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
 }
 
-def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_Reducing]> {
+def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
   let summary = "Binary cross-entropy of sigmoid(logits) against labels.";
   let description = [{
     loss = max(x, 0) - x * z + log(1 + exp(-|x|)) with logits x and labels z of one shape, in [0, 1]. `reduction`: `none`
@@ -139,7 +139,7 @@ def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_R
   let results = (outs Mpc_F32Tensor:$loss);
 }
 
-def Mpc_BceWithLogitsGradOp : Mpc_GradientOp<"bce_with_logits_grad", [Mpc_Elementwise]> {
+def Mpc_BceWithLogitsGradOp : Mpc_GradientOp<"bce_with_logits_grad", [Mpc_Elementwise, Mpc_GeneratedOnCpu]> {
   let summary = "Derivative of bce_with_logits by the logits.";
   let description = "dlogits = dloss * (sigmoid(logits) - labels), divided by the element count for `mean`.";
   let arguments = (ins Mpc_F32Tensor:$dloss, Mpc_FloatTensor:$logits, Mpc_FloatTensor:$labels,

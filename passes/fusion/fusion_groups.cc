@@ -77,7 +77,8 @@ std::string FusionGroups::obstacle(Operation *Op) {
 bool FusionGroups::isRegionAlone(Operation *Op) const {
   if (Costs.AlsoAlone == FusionCosts::Alone::None || !Obstacles.lookup(Op).empty())
     return false;
-  return hasNoCpuKernel(Op) || (Costs.AlsoAlone == FusionCosts::Alone::WithoutKernelOrWorthIt && isWorthAlone(Op));
+  return Op->hasTrait<GeneratedOnCpu>() ||
+         (Costs.AlsoAlone == FusionCosts::Alone::WithoutKernelOrWorthIt && isWorthAlone(Op));
 }
 
 FusionGroups::FusionGroups(Block &Body, const FusionCosts &Costs) : Costs(Costs), Groups(Body) {

@@ -11,12 +11,6 @@ namespace mpc {
 
 static bool isAlongAnAxis(Operation *Op) { return isa<SoftmaxOp, LogSoftmaxOp, SoftmaxGradOp, LogSoftmaxGradOp>(Op); }
 
-bool hasNoCpuKernel(Operation *Op) {
-  return isAlongAnAxis(Op) || isa<SoftmaxCrossEntropyOp, SoftmaxCrossEntropyGradOp, MseOp, MseGradOp, BceWithLogitsOp,
-                                  BceWithLogitsGradOp, LayerNormOp, LayerNormGradOp, BatchNormTrainOp,
-                                  BatchNormTrainGradOp, BatchNormInferOp, BatchNormInferGradOp>(Op);
-}
-
 // Below it a region saves a few microseconds a step and takes some milliseconds to generate.
 static constexpr int64_t ManyElements = 1 << 16;
 
@@ -113,7 +107,7 @@ static void separateOperands(Operation *Op) {
 
 LogicalResult separateOperands(Block &Body) {
   for (Operation &Op : Body) {
-    if (!hasNoCpuKernel(&Op))
+    if (!Op.hasTrait<GeneratedOnCpu>())
       continue;
     if (failed(checkElements(&Op)))
       return failure();

@@ -5,9 +5,6 @@
 
 namespace mpc {
 
-/// Whether generated code is all that the CPU has for the operation: kernels/cpu has none of its name.
-bool hasNoCpuKernel(mlir::Operation *Op);
-
 /// Whether, on the CPU, a region of this operation alone is expected to beat the operation's own kernel.
 bool isWorthAlone(mlir::Operation *Op);
 

@@ -5,6 +5,7 @@
 #include "kernels/philox.h"
 #include "kernels/scalar/activation.h"
 #include "kernels/scalar/binary.h"
+#include "kernels/scalar/cast.h"
 #include "kernels/scalar/clip.h"
 #include "kernels/scalar/losses.h"
 #include "kernels/scalar/unary.h"
@@ -52,6 +53,18 @@ Expected Chosen(std::size_t if_true, std::size_t if_false) {
 }
 Expected Same() {
   return [](const auto& x, std::int64_t) { return std::vector{x[0]}; };
+}
+template <typename Integer>
+Expected Saturated() {
+  return [](const auto& x, std::int64_t) {
+    return std::vector{Word(std::int64_t{scalar::Saturate<Integer>(static_cast<std::int64_t>(x[0]))})};
+  };
+}
+template <typename Integer>
+Expected SaturatedFloat() {
+  return [](const auto& x, std::int64_t) {
+    return std::vector{Word(std::int64_t{scalar::Saturate<Integer>(AsFloat(x[0]))})};
+  };
 }
 
 std::vector<Case> ForwardCases() {
@@ -155,7 +168,13 @@ std::vector<Case> SelectionCases() {
       {"select", "bbb", "b", "", Chosen(1, 2)},
       {"cast", "f", "h", "", Same()},
       {"cast", "h", "f", "user = true", Same()},
-      {"cast", "l", "i", "", Same()},
+      {"cast", "l", "i", "", Saturated<std::int32_t>()},
+      {"cast", "l", "y", "", Saturated<std::int8_t>()},
+      {"cast", "i", "y", "", Saturated<std::int8_t>()},
+      {"cast", "i", "l", "", Same()},
+      {"cast", "f", "y", "", SaturatedFloat<std::int8_t>()},
+      {"cast", "f", "i", "", SaturatedFloat<std::int32_t>()},
+      {"cast", "f", "l", "", SaturatedFloat<std::int64_t>()},
       {"cast", "b", "l", "", Same()},
       {"cast", "b", "f", "", [](const auto& x, std::int64_t) { return std::vector{Word(x[0] != 0 ? 1.0f : 0.0f)}; }},
       {"cast", "f", "b", "", [](const auto& x, std::int64_t) { return std::vector{Word(AsFloat(x[0]) != 0.0f)}; }},

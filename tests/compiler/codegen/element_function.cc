@@ -102,6 +102,8 @@ std::string TypeOf(char kind) {
       return "tensor<" + elements + "i64>";
     case 'i':
       return "tensor<" + elements + "i32>";
+    case 'y':
+      return "tensor<" + elements + "i8>";
     default:
       return "tensor<" + elements + "i1>";
   }

@@ -20,9 +20,9 @@ class ElementFunction {
   /// A tensor whose size is a multiple of every number of lanes.
   static constexpr std::int64_t kElements = 16;
 
-  /// `operands` and `results` have a letter each: f, h, l, i, b a tensor<16x...> of f32, f16, i64, i32, i1; r one of
-  /// 1x16xf32; in capitals a scalar, but O a tensor<1xf32>. `attributes` is what stands between braces. With 0 `lanes`
-  /// one element at a time.
+  /// `operands` and `results` have a letter each: f, h, l, i, b a tensor<16x...> of f32, f16, i64, i32, i1, y one of
+  /// i8; r one of 1x16xf32; in capitals a scalar, but O a tensor<1xf32>. `attributes` is what stands between braces.
+  /// With 0 `lanes` one element at a time.
   ElementFunction(std::string_view op, std::string_view operands, std::string_view results, std::string_view attributes,
                   unsigned lanes);
 

@@ -54,31 +54,37 @@ Stores StoresOf(const RegionCase& region, const codegen::CodeTarget& target) {
   return stores;
 }
 
-RegionCase Sum(std::int64_t rows, std::int64_t columns, const std::string& type) {
+// `op` of elements of type `type` and another operand.
+RegionCase Elementwise(const std::string& op, std::int64_t rows, std::int64_t columns, std::int64_t other_columns,
+                       const std::string& type) {
   const std::string whole = absl::StrCat("tensor<", rows, "x", columns, "x", type, ">");
+  const std::string other = absl::StrCat("tensor<", rows, "x", other_columns, "x", type, ">");
   RegionCase region;
-  region.name = "sum";
-  region.operands = {{whole}, {whole}};
-  region.body = absl::StrCat("    %r0 = mpc.add %a0, %a1 : (", whole, ", ", whole, ") -> ", whole, "\n");
+  region.name = op;
+  region.operands = {{whole}, {other}};
+  region.body = absl::StrCat("    %r0 = mpc.", op, " %a0, %a1 : (", whole, ", ", other, ") -> ", whole, "\n");
   region.results = {whole};
   return region;
+}
+
+RegionCase Sum(std::int64_t rows, std::int64_t columns, const std::string& type) {
+  return Elementwise("add", rows, columns, columns, type);
 }
 
 // One value a row, so that rows stay rows.
 RegionCase RowScale(std::int64_t rows, std::int64_t columns, const std::string& type) {
-  const std::string whole = absl::StrCat("tensor<", rows, "x", columns, "x", type, ">");
-  const std::string row = absl::StrCat("tensor<", rows, "x1x", type, ">");
-  RegionCase region;
-  region.name = "row_scale";
-  region.operands = {{whole}, {row}};
-  region.body = absl::StrCat("    %r0 = mpc.mul %a0, %a1 : (", whole, ", ", row, ") -> ", whole, "\n");
-  region.results = {whole};
-  return region;
+  return Elementwise("mul", rows, columns, 1, type);
+}
+
+// A last-level cache that holds a result of 256 x 4096 elements and none of 4096 x 4096.
+codegen::CodeTarget CachingTarget() {
+  codegen::CodeTarget target = HostTarget();
+  target.cache_bytes = 32 << 20;
+  return target;
 }
 
 TEST(HostStream, TakesWhatMovesMoreThanTheLastLevelCacheHolds) {
-  codegen::CodeTarget target = HostTarget();
-  target.cache_bytes = 32 << 20;
+  const codegen::CodeTarget target = CachingTarget();
   for (const char* type : {"f32", "bf16"}) {
     SCOPED_TRACE(type);
     const Stores large = StoresOf(Sum(4096, 4096, type), target);
@@ -94,21 +100,18 @@ TEST(HostStream, TakesWhatMovesMoreThanTheLastLevelCacheHolds) {
 
 // A vector of 16-bit elements is two of f32.
 TEST(HostStream, AlignsWideStoresAsBuffersAre) {
-  codegen::CodeTarget target = HostTarget();
-  target.cache_bytes = 32 << 20;
   const std::string low = "tensor<4096x4096xbf16>", wide = "tensor<4096x4096xf32>";
   RegionCase region;
   region.name = "cast";
   region.operands = {{low}};
   region.body = absl::StrCat("    %r0 = mpc.cast %a0 : (", low, ") -> ", wide, "\n");
   region.results = {wide};
-  EXPECT_GT(StoresOf(region, target).streamed, 0);
+  EXPECT_GT(StoresOf(region, CachingTarget()).streamed, 0);
 }
 
 // GPT-2's vocabulary: no row but the first begins at a cache line.
 TEST(HostStream, ShiftsRowsThatBeginAnywhere) {
-  codegen::CodeTarget target = HostTarget();
-  target.cache_bytes = 32 << 20;
+  const codegen::CodeTarget target = CachingTarget();
   for (const char* type : {"f32", "f16", "bf16"}) {
     EXPECT_EQ(StoresOf(RowScale(1024, 50257, type), target).streamed > 0, target.vector_bits == 512) << type;
   }

@@ -36,11 +36,14 @@ TEST_P(RegionOperation, MatchesReferenceWithinDerivedBounds) {
   }
 }
 
-// Element by element the code is that of kernels/scalar, so only a NaN may have another payload. Where the CPU has no
-// kernel written by hand, the host's code alone says what the bits are; element_emission_test holds that to the
-// formulas.
+// Element by element the code is that of kernels/scalar, so only a NaN may have another payload.
 TEST_P(RegionOperation, ElementsHaveTheBitsOfTheCpu) {
-  const RegionKernelDevice device(RegionForms().front());
+  const std::vector<RegionForm> forms = RegionForms();
+  // Where the CPU has no kernel written by hand, its bits are those of the product's form on the host, which would be
+  // compared with itself: the form with narrower vectors is instead. Whether those bits are right, the test above asks
+  // the reference, with derived bounds, and element_emission_test the formulas of kernels/scalar, bit by bit.
+  const bool is_cpu = !HasCpuKernel(GetParam()) && forms.front().target.backend == codegen::Backend::Host;
+  const RegionKernelDevice device(forms[is_cpu ? 1 : 0]);
   ForEachCase(GetParam(), [&](const OpCase& op_case, DType dtype) {
     if (!IsFusible(op_case, dtype) || Reduces(op_case)) return;
     const std::vector<reference::Tensor> inputs = op_cases::MakeInputs(op_case, dtype);

@@ -22,12 +22,12 @@ class Shapes {
         low_(low) {}
 
   // Spells $W, $C, $R, $P (a value a row, of rank 2), $S for low tensors and $Wf, $Cf, $Rf, $Pf, $Sf for f32, $Wi, ...
-  // for i32, $Wb, ... for i1, $Sl for i64.
+  // for i32, $Wl, ... for i64, $Wy, ... for i8, $Wb, ... for i1.
   std::string Spelled(const std::string& text) const {
     const std::vector<std::pair<std::string, std::string>> extents = {
         {"$W", whole_}, {"$C", column_}, {"$R", row_}, {"$P", pillar_}, {"$S", ""}};
-    const std::vector<std::pair<std::string, std::string>> types = {
-        {"f", "f32"}, {"i", "i32"}, {"l", "i64"}, {"b", "i1"}, {"", low_}};
+    const std::vector<std::pair<std::string, std::string>> types = {{"f", "f32"}, {"i", "i32"}, {"l", "i64"},
+                                                                    {"y", "i8"},  {"b", "i1"},  {"", low_}};
     std::map<std::string, std::string> names;
     for (const auto& [letter, sizes] : extents) {
       for (const auto& [suffix, type] : types) names[letter + suffix] = absl::StrCat("tensor<", sizes, type, ">");
@@ -127,6 +127,12 @@ std::vector<RegionCase> ElementwiseRegions(std::int64_t rows, std::int64_t colum
     %r1 = mpc.equal %a1, %a2 : ($W, $W) -> $Wb
 )",
             {"$Wf", "$Wb"});
+  cases.Add("casts_to_integers", {{"$W"}}, R"(
+    %r0 = mpc.cast %a0 : ($W) -> $Wi
+    %r1 = mpc.cast %a0 : ($W) -> $Wl
+    %r2 = mpc.cast %r0 : ($Wi) -> $Wy
+)",
+            {"$Wi", "$Wl", "$Wy"});
   cases.Add("dropout", {{"$W"}, {"$Sl", Fill::kLabels}, {"$Si", Fill::kLabels}}, R"(
     %r0 = mpc.dropout %a0, %a1, %a2 {call_site = 3 : i64, p = 5.000000e-01 : f32} : ($W, $Sl, $Si) -> $W
 )",

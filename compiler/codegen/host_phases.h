@@ -1,0 +1,50 @@
+// What the phases of one sweep add and store.
+#pragma once
+
+#include "compiler/codegen/host_accumulators.h"
+#include "compiler/codegen/host_stream.h"
+
+#include <list>
+#include <memory>
+#include <vector>
+
+namespace mpc::codegen {
+
+/// One phase: a visit to the elements of a row, or to those of a few rows column by column.
+struct HostPhase {
+  /// An output of elements, and where it is shifted as it is stored, how.
+  struct ElementOutput {
+    RegionOutputs::Output output;
+    std::unique_ptr<HostStream> stream;
+  };
+  /// What of the row below is fetched ahead.
+  enum class Fetch { All, FirstHalf, SecondHalf };
+
+  unsigned number;
+  std::list<HostAccumulators> rows;
+  llvm::SmallVector<HostAccumulators *> everything;
+  llvm::SmallVector<HostColumnAccumulators *> columns;
+  std::vector<ElementOutput> elements;
+  llvm::SmallVector<RegionOutputs::Output> rowOutputs;
+  llvm::SmallVector<mlir::Value> prefetched; ///< inputs that the first phase of the next row waits for
+  Fetch fetch = Fetch::All;
+  unsigned chains = 1;
+
+  bool visitsElements() const { return !rows.empty() || !everything.empty() || !columns.empty() || !elements.empty(); }
+};
+
+/// The phases of a sweep with the accumulators that outlive a row.
+struct HostPhases {
+  HostPhases(HostRegion &Region, HostFunction &F, unsigned Sweep, llvm::Value *RowTile);
+
+  std::list<HostPhase> all;
+  std::list<HostAccumulators> everything;
+  std::list<HostColumnAccumulators> columns;
+  /// Rows have nothing of their own: several are visited column by column, in one phase.
+  bool byColumns;
+
+private:
+  void prefetch(const HostRegion &Region, unsigned Sweep);
+};
+
+} // namespace mpc::codegen
