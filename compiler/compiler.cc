@@ -123,6 +123,7 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
   Pipeline.instrument = Options.instrument;
   Pipeline.fusion = Options.fusion.value_or(FusesByDefault(Options.device));
   Pipeline.device = Options.device;
+  Pipeline.convStatistics = Options.conv_statistics;
   Pipeline.headChunks = Options.head_chunks;
   Pipeline.recompute = Options.recompute;
   Pipeline.stage = *Until;

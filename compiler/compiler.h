@@ -44,6 +44,8 @@ struct CompileOptions {
   /// Bytes of arena and state together. Where a step plans more, its head is computed in chunks and the backward pass
   /// computes values again until it fits: see compiler/memory_budget.h. 0: no limit.
   std::int64_t memory_budget = 0;
+  /// CUDA: batch normalisation takes its statistics from f16 convolutions (mpc-conv-statistics).
+  bool conv_statistics = false;
   bool instrument = false; ///< measure values instead of updating state (mpc-instrument)
   std::string device = "cpu";
   runtime::PlanOptions plan; ///< how the device chooses kernels

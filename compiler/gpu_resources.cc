@@ -5,15 +5,11 @@
 #include "compiler/codegen/ptx_resources.h"
 #include "compiler/function_facts.h"
 
-#include <algorithm>
-
 using namespace mlir;
 
 namespace mpc::compiler {
 
 namespace {
-
-constexpr const char *Architectures[] = {"sm_80", "sm_90"};
 
 /// The kernels of one distinct region: several regions may share them.
 struct CodeResources {
@@ -79,7 +75,8 @@ static llvm::Error tabulate(func::FuncOp Function, llvm::StringRef Architecture,
   return llvm::Error::success();
 }
 
-absl::StatusOr<GpuResources> TabulateGpuResources(const Module &Target, const std::string &Name) {
+absl::StatusOr<GpuResources> TabulateGpuResources(const Module &Target, const std::string &Name,
+                                                  const std::string &Architecture) {
   absl::StatusOr<func::FuncOp> Function = findFunction(Target, Name);
   if (!Function.ok())
     return Function.status();
@@ -87,11 +84,8 @@ absl::StatusOr<GpuResources> TabulateGpuResources(const Module &Target, const st
   llvm::Expected<std::string> Ptxas = codegen::findPtxas();
   if (!Ptxas)
     Table.no_ptxas = llvm::toString(Ptxas.takeError());
-  for (const char *Architecture : Architectures)
-    if (llvm::Error Failure = tabulate(*Function, Architecture, Table.no_ptxas.empty() ? *Ptxas : "", Table))
-      return absl::InternalError(absl::StrCat("@", Name, ": ", llvm::toString(std::move(Failure))));
-  std::stable_sort(Table.rows.begin(), Table.rows.end(),
-                   [](const RegionResources &A, const RegionResources &B) { return A.region < B.region; });
+  if (llvm::Error Failure = tabulate(*Function, Architecture, Table.no_ptxas.empty() ? *Ptxas : "", Table))
+    return absl::InternalError(absl::StrCat("@", Name, ": ", llvm::toString(std::move(Failure))));
   return Table;
 }
 

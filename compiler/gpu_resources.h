@@ -29,16 +29,17 @@ struct RegionResources {
 };
 
 struct GpuResources {
-  std::vector<RegionResources> rows; ///< by region, then by architecture
+  std::vector<RegionResources> rows; ///< by region
   std::string no_ptxas;              ///< why nothing is assembled; empty where it is
   /// By architecture: what ptxas said of the first region that it could not assemble for it.
   std::map<std::string, std::string> not_assembled;
 };
 
-/// Generates the regions of function `function` for every architecture that mpc makes code for, and assembles them with
-/// ptxas where it is installed. Needs no GPU. Errors: NOT_FOUND where the module has no such function with a body;
-/// INTERNAL for a region that cannot be generated. What ptxas refuses, such as an architecture that it is too old for,
-/// has a row all the same.
-absl::StatusOr<GpuResources> TabulateGpuResources(const Module &module, const std::string &function);
+/// Generates the regions of function `function` for `architecture`, such as "sm_90", and
+/// assembles them with ptxas where it is installed. Needs no GPU. Errors: NOT_FOUND where the module has no such
+/// function with a body; INTERNAL for a region that cannot be generated, and for an unknown architecture. What ptxas
+/// refuses, such as an architecture that it is too old for, has a row all the same.
+absl::StatusOr<GpuResources> TabulateGpuResources(const Module &module, const std::string &function,
+                                                  const std::string &architecture);
 
 } // namespace mpc::compiler

@@ -43,7 +43,7 @@ std::pair<std::int64_t, std::int64_t> headOf(const CompileResult &Result) {
 
 /// More chunks have to save at least this share of the plan: each reads and writes the weight's gradient once more.
 constexpr double WorthwhileShare = 0.01;
-constexpr std::int64_t MostHeadChunks = 16;
+constexpr std::int64_t MostTriedChunks = 16;
 
 /// Tries chunks of the head and numbers of candidates, and remembers the smallest plan.
 class BudgetSearch {
@@ -60,8 +60,8 @@ public:
     if (Fits.ok() && !*Fits)
       Fits = recompute();
     // Where less is kept, the head may be what is left at the peak.
-    if (Fits.ok() && !*Fits && HasHead && Options.head_chunks < MostHeadChunks) {
-      Options.head_chunks = MostHeadChunks;
+    if (Fits.ok() && !*Fits && HasHead && Options.head_chunks < MostTriedChunks) {
+      Options.head_chunks = MostTriedChunks;
       Fits = recompute();
     }
     // More candidates may plan more: what they are computed from lives longer.
@@ -80,7 +80,7 @@ private:
   absl::StatusOr<bool> cutHead() {
     absl::StatusOr<bool> Fits = false;
     std::int64_t Best = Options.head_chunks;
-    for (std::int64_t Chunks = 2; Chunks <= MostHeadChunks && Fits.ok() && !*Fits; Chunks *= 2) {
+    for (std::int64_t Chunks = 2; Chunks <= MostTriedChunks && Fits.ok() && !*Fits; Chunks *= 2) {
       if (Chunks <= Options.head_chunks)
         continue;
       double Before = static_cast<double>(plannedBytes(*Last));

@@ -162,7 +162,7 @@ std::string PrecisionReport(const CompileResult &Result) {
     return absl::StrCat("no report: ", Regions.status().message(), "\n");
   absl::StatusOr<GpuResources> Gpu = GpuResources();
   if (Program.device == "cuda")
-    Gpu = TabulateGpuResources(Result.final_ir, Program.name);
+    Gpu = TabulateGpuResources(Result.final_ir, Program.name, Program.arch);
   if (!Gpu.ok())
     return absl::StrCat("no report: ", Gpu.status().message(), "\n");
   std::string Text =

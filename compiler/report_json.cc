@@ -149,7 +149,7 @@ std::string PrecisionReportJson(const CompileResult &Result) {
   Object Report = functionReport(*Table, *Regions);
   Report["device"] = Result.program.device;
   if (Result.program.device == "cuda") {
-    absl::StatusOr<GpuResources> Gpu = TabulateGpuResources(Result.final_ir, Result.program.name);
+    absl::StatusOr<GpuResources> Gpu = TabulateGpuResources(Result.final_ir, Result.program.name, Result.program.arch);
     if (!Gpu.ok())
       return print(Object{{"error", std::string(Gpu.status().message())}});
     Report["generated_kernels"] = resources(*Gpu);

@@ -252,6 +252,7 @@ void UseDevice(const std::string& device, StepOptions& options) {
   options.compile.plan.choice_cache = context.choice_cache;
   options.compile.plan.allow_tf32 = context.allow_tf32;
   options.compile.plan.allow_winograd = context.allow_winograd;
+  options.compile.conv_statistics = context.allow_conv_statistics;
   options.load.graph = context.graph.value_or(true);
 }
 
@@ -271,7 +272,7 @@ std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const Ste
                   options.load.graph, "|", options.load.steps_per_launch, "|", compile.plan.choice_cache);
   absl::StrAppend(&key, "|", compile.num_losses, "|", compile.accumulation_steps, "|", compile.instrument, "|",
                   compile.fusion.has_value() ? static_cast<int>(*compile.fusion) : -1, "|", compile.memory_budget, "|",
-                  compile.head_chunks);
+                  compile.head_chunks, "|", compile.conv_statistics);
   if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
   for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);
   if (root != nullptr) StructureWriter(key).Visit("", *root);

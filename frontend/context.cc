@@ -1,6 +1,7 @@
 #include "frontend/context.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/head_chunks.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/executable.h"
 
@@ -15,7 +16,6 @@ struct Settings {
 };
 
 constexpr int kMostStepsPerLaunch = 64;
-constexpr std::int64_t kMostHeadChunks = 4096;
 
 absl::Status OnlyOn(const std::string& device, const ContextOptions& options, const std::string& given) {
   return absl::InvalidArgumentError(absl::StrCat(given, " and device = ", options.device,
@@ -70,6 +70,7 @@ absl::Status CheckContext(const ContextOptions& options) {
       return OnlyOnCuda(options, absl::StrCat("steps_per_launch = ", options.steps_per_launch));
     }
     if (options.allow_tf32) return OnlyOnCuda(options, "allow_tf32 = true");
+    if (options.allow_conv_statistics) return OnlyOnCuda(options, "allow_conv_statistics = true");
   } else if (options.allow_winograd) {
     return OnlyOn("cpu", options, "allow_winograd = true");
   }

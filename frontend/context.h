@@ -14,9 +14,9 @@ namespace mpc {
 void SetSeed(std::uint64_t seed);
 std::uint64_t GetSeed();
 
-/// `arch`, `graph`, `steps_per_launch` and `allow_tf32` are of device "cuda", `allow_winograd` is of the CPU; the other
-/// device refuses each that is given. What is below `mode` holds for the Models and Cells of the process that run on
-/// `device`; see docs/gpu.md and docs/tuning.md.
+/// `arch`, `graph`, `steps_per_launch`, `allow_tf32` and `allow_conv_statistics` are of device "cuda", `allow_winograd`
+/// is of the CPU; the other device refuses each that is given. What is below `mode` holds for the Models and Cells of
+/// the process that run on `device`; see docs/gpu.md and docs/tuning.md.
 struct ContextOptions {
   std::string device = "cpu";  ///< "cpu", "cuda"
   int num_threads = 0;         ///< of the CPU backend; 0: OMP_NUM_THREADS, else one a core
@@ -36,6 +36,8 @@ struct ContextOptions {
   std::optional<bool> graph;  ///< replay a step as one CUDA graph; false: start its kernels one by one. Left out: true
   int steps_per_launch = 1;   ///< 1 to 64: training steps that one graph holds, where the callbacks allow it
   bool allow_tf32 = false;    ///< f32 products on tensor cores, with 10 bits of mantissa
+  /// f16 convolutions compute the statistics of the batch normalisation behind them, in f32; see docs/gpu.md
+  bool allow_conv_statistics = false;
   bool allow_winograd = false;  ///< f32 convolutions by Winograd's algorithm, which is faster and rounds more
   bool tune = false;            ///< choose kernels by timing them while compiling, not by rules and heuristics
   std::string choice_cache;     ///< file of choices from earlier runs, read and written; empty: none

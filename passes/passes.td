@@ -240,6 +240,27 @@ def LayoutPass : Pass<"mpc-layout", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 
+def ConvStatisticsPass : Pass<"mpc-conv-statistics", "::mlir::func::FuncOp"> {
+  let summary = "Takes the statistics of batch normalisation from the convolution in front of it";
+  let description = [{
+    A convolution whose result `mpc.batch_norm_train` normalises becomes `mpc.conv2d_statistics`, and the normalisation
+    `mpc.batch_norm_infer` by these statistics: nothing reads the whole result for them. The derivative stays what it
+    was. A convolution is taken where a library computes the statistics with it: operands and result f16 and
+    channels-last, one group, neither bias nor activation, at least 32 channels on both sides and multiples of 8. The
+    variance is a difference of sums in f32, so that its relative error grows with 1 + mean^2 / variance: the pass is
+    in the pipelines only where that is allowed.
+
+    ```mlir
+    // before
+    %y = mpc.conv2d %x, %w {data_format = "NHWC"} : ...
+    %n, %mean, %variance, %inv_std = mpc.batch_norm_train %y, %gamma, %beta {data_format = "NHWC"} : ...
+    // after
+    %y, %mean, %variance, %inv_std = mpc.conv2d_statistics %x, %w {data_format = "NHWC"} : ...
+    %n = mpc.batch_norm_infer %y, %gamma, %beta, %mean, %variance {data_format = "NHWC"} : ...
+    ```
+  }];
+}
+
 def FusionPass : Pass<"mpc-fusion", "::mlir::func::FuncOp"> {
   let summary = "Puts operations that one generated kernel computes together into mpc.fusion";
   let description = [{
@@ -336,7 +357,7 @@ def ChunkHeadPass : Pass<"mpc-chunk-head", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [
-    Option<"chunks", "chunks", "int64_t", "1", "Parts that the head's rows are cut into; 1 leaves it whole">];
+    Option<"chunks", "chunks", "int64_t", "1", "Parts that the head's rows are cut into, at most 4096; 1 leaves it whole">];
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 

@@ -38,6 +38,8 @@ template <typename Options> static void addLayout(OpPassManager &Manager, const 
   Manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
   Manager.addNestedPass<func::FuncOp>(createShadowPass({Chosen.masterWeights}));
   Manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
+  if (Chosen.convStatistics)
+    Manager.addNestedPass<func::FuncOp>(createConvStatisticsPass());
   Manager.addNestedPass<func::FuncOp>(createChunkHeadPass({Chosen.headChunks}));
   // Alone, the comparison and the selection would be launches of their own.
   if (Chosen.fusion)

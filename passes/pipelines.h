@@ -46,6 +46,9 @@ template <typename Derived> struct PrecisionPipelineOptions : public mlir::PassP
   Option<bool> layout{*this, "layout", llvm::cl::desc("Make images channels-last"), llvm::cl::init(true)};
   Option<bool> fusion{*this, "fusion", llvm::cl::desc("Compute neighbouring operations in one generated kernel"),
                       llvm::cl::init(true)};
+  Option<bool> convStatistics{*this, "conv-statistics",
+                              llvm::cl::desc("Take the statistics of batch normalisation from f16 convolutions"),
+                              llvm::cl::init(false)};
   Option<int64_t> headChunks{*this, "head-chunks",
                              llvm::cl::desc("Parts that the rows of a language model's head are cut into"),
                              llvm::cl::init(1)};
@@ -78,7 +81,7 @@ struct TrainPipelineOptions : public PrecisionPipelineOptions<TrainPipelineOptio
 };
 
 /// amp, verify-precision | verify-loss-scale, loss-scale, autodiff, cast-cleanup | flatten-guards, layout,
-/// cast-cleanup, fold-gradient-scaling, shadows, group-updates, chunk-head, fusion, recompute.
+/// cast-cleanup, fold-gradient-scaling, shadows, group-updates, conv-statistics, chunk-head, fusion, recompute.
 void buildTrainPipeline(mlir::OpPassManager &Manager, const TrainPipelineOptions &Options);
 
 /// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, shadows, fusion; what concerns updates and

@@ -3,10 +3,10 @@
 #include "compiler/codegen/region_plan.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/lowering/arena_plan.h"
 #include "compiler/lowering/region_instruction.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "runtime/aligned_buffer.h"
-#include "runtime/memory_planner.h"
 
 using namespace mlir;
 
@@ -259,36 +259,14 @@ private:
   }
 
   void plan() {
-    std::vector<runtime::LiveInterval> Intervals;
-    size_t End = Result.instructions.size();
+    SmallVector<ArenaPlace> Places;
     for (auto &[Root, Values] : ArenaValues) {
-      size_t Bytes = 0;
-      for (runtime::ValueId Id : Values)
-        Bytes = std::max(Bytes, Result.values[Id].spec.bytes());
       auto [First, Last] = Storage.life(Root);
-      Intervals.push_back({Bytes, First, Last});
+      Places.push_back({Values, First, Last});
     }
     for (runtime::ValueId Id : PinnedValues)
-      Intervals.push_back({Result.values[Id].spec.bytes(), 0, End});
-    std::vector<runtime::Instruction *> WithWorkspace;
-    for (auto [Index, Instruction] : llvm::enumerate(Result.instructions)) {
-      if (Instruction.workspace_bytes == 0)
-        continue;
-      Intervals.push_back({Instruction.workspace_bytes, Index, Index});
-      WithWorkspace.push_back(&Instruction);
-    }
-    runtime::MemoryPlan Plan = runtime::PlanMemory(Intervals);
-    size_t Next = 0;
-    for (auto &[Root, Values] : ArenaValues) {
-      for (runtime::ValueId Id : Values)
-        Result.values[Id].offset = Plan.offsets[Next];
-      ++Next;
-    }
-    for (runtime::ValueId Id : PinnedValues)
-      Result.values[Id].offset = Plan.offsets[Next++];
-    for (runtime::Instruction *Instruction : WithWorkspace)
-      Instruction->workspace_offset = Plan.offsets[Next++];
-    Result.arena_bytes = Plan.arena_bytes;
+      Places.push_back({{Id}, 0, Result.instructions.size()});
+    planArena(Places, Result);
     Result.instructions.insert(Result.instructions.begin(), Prologue.begin(), Prologue.end());
   }
 

@@ -28,7 +28,7 @@ double matrixFlops(Operation *Op) {
         return 2 * elements(Matmul.getY()) * extent(Matmul.getA(), Matmul.getTransposeA() ? -2 : -1);
       })
       // Weights are [O, C / groups, kh, kw] in either data format, [C, O / groups, kh, kw] where transposed.
-      .Case([](Conv2dOp Conv) {
+      .Case<Conv2dOp, Conv2dStatisticsOp>([](auto Conv) {
         return 2 * elements(Conv.getY()) * elements(Conv.getWeight()) / extent(Conv.getWeight(), 0);
       })
       .Case([](ConvTranspose2dOp Conv) {

@@ -1,5 +1,6 @@
 // Computes a language model's head in chunks of rows: logits, losses, and what their gradients add to.
 #include "compiler/dialect/head_attributes.h"
+#include "compiler/dialect/head_chunks.h"
 #include "compiler/dialect/recompute_attributes.h"
 #include "compiler/dialect/vjp_support.h"
 #include "mlir/IR/IRMapping.h"
@@ -234,8 +235,9 @@ public:
   using ChunkHeadPassBase::ChunkHeadPassBase;
 
   void runOnOperation() override {
-    if (chunks < 1) {
-      getOperation().emitError() << "chunks of mpc-chunk-head must be at least 1, got " << chunks.getValue();
+    if (chunks < 1 || chunks > kMostHeadChunks) {
+      getOperation().emitError() << "chunks of mpc-chunk-head must be from 1 (the head stays whole) to "
+                                 << kMostHeadChunks << ", got " << chunks.getValue();
       return signalPassFailure();
     }
     if (chunks == 1 || getOperation().isExternal() || getOperation()->hasAttr(HeadChunksAttrName) ||

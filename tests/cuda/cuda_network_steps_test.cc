@@ -6,6 +6,7 @@
 // relu may decide by the last bit.
 #include <memory>
 
+#include "models/bnnet.h"
 #include "models/lenet5.h"
 #include "models/resnet.h"
 #include "tests/cuda/emulated_kernel_device.h"
@@ -79,6 +80,25 @@ TEST_P(CudaNetworkSteps, BasicBlocks) {
 TEST_P(CudaNetworkSteps, BottleneckBlocks) {
   ExpectStepsAreTheirOperations<TinyBottleneckNet>(ImageBatches(3, 16, 4, 2, 0), GetParam(),
                                                    [] { return std::make_unique<TinyBottleneckNet>(); });
+}
+
+class CudaConvStatistics : public OnCuda {
+ protected:
+  void SetUp() override {
+    OnCuda::SetUp();
+    MPC_ASSERT_OK(SetContext({.device = "cuda", .allow_conv_statistics = true}));
+  }
+  void TearDown() override { MPC_ASSERT_OK(SetContext({})); }
+};
+
+TEST_F(CudaConvStatistics, OfOneConvolutionOfThree) {
+  const Level level = {"O2", DType::kF16};
+  ExpectStepsAreTheirOperations<models::BnNet>(ImageBatches(1, 32, 4, 2, 0), level,
+                                               [] { return std::make_unique<models::BnNet>(); });
+  DeviceRun<models::BnNet, nn::SoftmaxCrossEntropyWithLogits> gpu(
+      "cuda", level, [] { return std::make_unique<models::BnNet>(); }, LossScaleChoice());
+  MPC_ASSERT_OK(gpu.model->Train(1, Batches({MakeBatch({1, 32, 32}, 4, 0, 10)})));
+  EXPECT_THAT(gpu.model->compiled().front()->final_ir.Print(), ::testing::HasSubstr("mpc.conv2d_statistics"));
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace mpc::testing {
 namespace {
 
 const std::set<std::string> kCudnnOperations = {"attention",         "attention_grad",     "conv2d",
-                                                "conv2d_grad_input", "conv2d_grad_weight", "conv_transpose2d"};
+                                                "conv2d_grad_input", "conv2d_grad_weight", "conv2d_statistics",
+                                                "conv_transpose2d"};
 
 /// Steps at the batch sizes that they are meant for.
 std::vector<ModelStep> ModelSteps() {
@@ -33,6 +34,9 @@ std::vector<ModelStep> ModelSteps() {
       steps.push_back({model, batch, train, "O2", DType::kF16});
       steps.push_back({model, batch, train, "O2", DType::kBF16});
     }
+  }
+  for (const auto& [model, batch] : models) {
+    steps.push_back({model, batch, /*train=*/true, "O2", DType::kF16, /*conv_statistics=*/true});
   }
   return steps;
 }
@@ -114,6 +118,34 @@ TEST_P(CudnnPlans, AreTheSameWhenMadeAgainAndWhenAskedForByName) {
       EXPECT_EQ((**other)->workspace_bytes(), (*first)->workspace_bytes());
     }
   }
+}
+
+TEST_P(CudnnPlans, TakeTheStatisticsOfEachConvolutionThatThePassChooses) {
+  std::size_t with_statistics = 0;
+  for (const auto& [key, entry] : ModelKernels()) with_statistics += entry.first.name == "conv2d_statistics" ? 1 : 0;
+  EXPECT_GE(with_statistics, 30u);
+  // The least that the pass takes: 32 channels, and others that are multiples of 8.
+  const auto on_cudnn = [&](DType dtype, std::int64_t inputs, std::int64_t results) {
+    const TensorSpec x{dtype, {4, 14, 14, inputs}}, y{dtype, {4, 14, 14, results}};
+    const TensorSpec filter{dtype, {results, inputs, 3, 3}}, statistic{DType::kF32, {results}};
+    const KernelSpec spec{"conv2d_statistics",
+                          {x, filter},
+                          {y, statistic, statistic, statistic},
+                          {},
+                          {{"data_format", std::string("NHWC")}, {"pad_mode", std::string("same")}}};
+    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(spec, Context());
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    return kernel.ok() && (*kernel)->choice() != "own";
+  };
+  EXPECT_TRUE(on_cudnn(DType::kF16, 32, 32));
+  EXPECT_TRUE(on_cudnn(DType::kF16, 32, 40));
+  EXPECT_TRUE(on_cudnn(DType::kF16, 72, 32));
+  EXPECT_TRUE(on_cudnn(DType::kF16, 40, 136));
+  // Why it takes no others.
+  EXPECT_FALSE(on_cudnn(DType::kF16, 36, 32));
+  EXPECT_FALSE(on_cudnn(DType::kF16, 8, 32));
+  EXPECT_FALSE(on_cudnn(DType::kBF16, 64, 64));
+  EXPECT_FALSE(on_cudnn(DType::kF32, 64, 64));
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, CudnnPlans, ::testing::Values(80, 90),

@@ -70,7 +70,9 @@ absl::StatusOr<std::vector<KernelSpec>> KernelsOf(const ModelStep& step) {
   absl::StatusOr<compiler::Module> traced = step.train ? model.TraceTrainStep((*workload)->TrainInputs(step.batch))
                                                        : model.TracePredict((*workload)->PredictInputs(step.batch));
   if (!traced.ok()) return traced.status();
-  absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(*traced, model.compile_options(step.train));
+  compiler::CompileOptions compile = model.compile_options(step.train);
+  compile.conv_statistics = step.conv_statistics;
+  absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(*traced, compile);
   std::vector<KernelSpec> noted = device.Take();
   if (!compiled.ok()) return compiled.status();
   return noted;

@@ -17,6 +17,7 @@ struct ModelStep {
   bool train = true;         ///< false: prediction
   std::string level;         ///< "O0", "O2"
   std::optional<DType> low;  ///< of O2: f16, bf16
+  bool conv_statistics = false;
 };
 
 /// Every kernel of the compiled step once, in the order of first use. Compiled for CUDA by a device that only takes

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/tools/refusal.h"
 #include "tests/tools/tool_runner.h"
 
 namespace mpc::tools {
@@ -12,22 +13,10 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
-
-struct BadUsage {
-  std::vector<std::string> arguments;
-  std::vector<std::string> message;  ///< parts of it
-};
-
 class BadCommandLine : public testing::TestWithParam<BadUsage> {};
 
 TEST_P(BadCommandLine, IsRefusedBeforeAnythingBegins) {
-  const ToolResult result = RunTool(MPC_TRAIN, GetParam().arguments);
-  EXPECT_EQ(result.exit_code, kBadUsage);
-  for (const std::string& part : GetParam().message) EXPECT_THAT(result.error, HasSubstr(part));
-  EXPECT_LE(std::count(result.error.begin(), result.error.end(), '\n'), 2) << result.error;
-  EXPECT_EQ(result.output, "");
+  ExpectRefused(RunTool(MPC_TRAIN, GetParam().arguments), kBadUsage, GetParam().message);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -70,6 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--graph=maybe"}, {"--graph", "'maybe'", "on or off"}},
         BadUsage{{"lenet5", "--device=cuda", "--allow-winograd"}, {"--allow-winograd and --device=cuda contradict"}},
         BadUsage{{"gpt2-tiny", "--head-chunks=0"}, {"--head-chunks", "1", "4096"}},
+        BadUsage{{"bnnet", "--allow-conv-statistics"}, {"--allow-conv-statistics and --device=cpu contradict"}},
         BadUsage{{"lenet5", "--allow-tf32"}, {"--allow-tf32 and --device=cpu contradict"}},
         BadUsage{{"lenet5", "--device=cuda", "--graph=off", "--steps-per-launch=2"},
                  {"--steps-per-launch=2 and --graph=off contradict"}},

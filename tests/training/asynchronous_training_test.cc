@@ -414,6 +414,8 @@ TEST(Context, ContradictionsNameBothOptions) {
   EXPECT_THAT(message({.steps_per_launch = 8}), HasSubstr("steps_per_launch = 8 and device = cpu contradict"));
   EXPECT_THAT(message({.graph = false}), HasSubstr("graph = off and device = cpu contradict"));
   EXPECT_THAT(message({.allow_tf32 = true}), HasSubstr("allow_tf32 = true and device = cpu contradict"));
+  EXPECT_THAT(message({.allow_conv_statistics = true}),
+              HasSubstr("allow_conv_statistics = true and device = cpu contradict"));
   EXPECT_THAT(message({.device = "cuda", .allow_winograd = true}),
               HasSubstr("allow_winograd = true and device = cuda contradict each other: only device \"cpu\""));
   EXPECT_THAT(message({.arch = "sm_90"}), HasSubstr("arch = sm_90 and device = cpu contradict"));

@@ -27,6 +27,7 @@ class Reader : public nn::Cell {
 /// Mean over the labels that are not negative.
 class KnownTokensLoss : public nn::LossBase {
  public:
+  using Label = std::int32_t;
   MPC_CELL(KnownTokensLoss)
   Tensor Construct(const Tensor& logits, const Tensor& labels) {
     const Tensor rows = reshape(labels, {kRows});
@@ -39,20 +40,59 @@ class KnownTokensLoss : public nn::LossBase {
 
 class MeanTokensLoss : public nn::LossBase {
  public:
+  using Label = std::int32_t;
   MPC_CELL(MeanTokensLoss)
   Tensor Construct(const Tensor& logits, const Tensor& labels) {
     return softmax_cross_entropy(logits, reshape(labels, {kRows}), "mean");
   }
 };
 
-data::Row TokenBatch(std::int64_t index, bool all_known) {
-  std::vector<std::int32_t> ids, next;
+/// The sum over all rows, of i64 labels.
+class SumTokensLoss : public nn::LossBase {
+ public:
+  using Label = std::int64_t;
+  MPC_CELL(SumTokensLoss)
+  Tensor Construct(const Tensor& logits, const Tensor& labels) {
+    return softmax_cross_entropy(logits, reshape(labels, {kRows}), "sum");
+  }
+};
+
+/// Two heads on one body, each with its loss: the sum over rows by the token table, the mean by a table of its own.
+class TwoHeads : public nn::Cell {
+ public:
+  MPC_CELL(TwoHeads, reader, other)
+  Tensor Construct(Tensor ids, Tensor next) {
+    const Tensor labels = reshape(next, {kRows});
+    const Tensor x = reshape(reader.tokens(ids), {-1, kWidth});
+    const Tensor hidden = reader.norm(x + relu(reader.body(x)));
+    const Tensor logits = matmul(hidden, reader.tokens.embedding_table, {}, {.transpose_b = true});
+    return softmax_cross_entropy(logits, labels, "sum") + softmax_cross_entropy(other(hidden), labels, "mean");
+  }
+  Reader reader;
+  nn::Dense other{kWidth, kVocabulary};
+};
+
+/// Of a network that computes its loss; what it is given as labels is not read.
+class OwnLoss : public nn::LossBase {
+ public:
+  using Label = std::int64_t;
+  MPC_CELL(OwnLoss)
+  Tensor Construct(const Tensor& loss, const Tensor&) { return loss; }
+};
+
+template <typename Loss>
+data::Row TokenBatch(std::int64_t index) {
+  using Label = typename Loss::Label;
+  constexpr bool kAllKnown = !std::is_same_v<Loss, KnownTokensLoss>;
+  std::vector<std::int32_t> ids;
+  std::vector<Label> next;
   for (std::int64_t i = 0; i < kRows; ++i) {
     ids.push_back(static_cast<std::int32_t>((i * i + 11 * index) % kVocabulary));
-    next.push_back(!all_known && (i + index) % 4 == 0 ? -1
-                                                      : static_cast<std::int32_t>((7 * i + 3 * index) % kVocabulary));
+    next.push_back(!kAllKnown && (i + index) % 4 == 0 ? -1 : static_cast<Label>((7 * i + 3 * index) % kVocabulary));
   }
-  return {Tensor::From(ids, {2, kRows / 2}), Tensor::From(next, {2, kRows / 2})};
+  data::Row row = {Tensor::From(ids, {2, kRows / 2}), Tensor::From(next, {2, kRows / 2})};
+  if (std::is_same_v<Loss, OwnLoss>) row.push_back(row.back());
+  return row;
 }
 
 struct Outcome {
@@ -73,11 +113,11 @@ struct Plan {
   double learning_rate = 1;
 };
 
-template <typename Loss>
+template <typename Loss, typename Network = Reader>
 Outcome Train(const Plan& plan, int chunks) {
   EXPECT_TRUE(SetContext({.head_chunks = chunks}).ok());
   SetSeed(7);
-  Reader network;
+  Network network;
   Loss loss;
   nn::SGD optimizer(network.TrainableParams(), {.learning_rate = plan.learning_rate});
   Model model(network, loss, optimizer,
@@ -86,9 +126,11 @@ Outcome Train(const Plan& plan, int chunks) {
                .amp_dtype = plan.level.dtype,
                .accumulation_steps = plan.accumulation_steps});
   std::vector<data::Row> batches;
-  for (std::int64_t i = 0; i < plan.steps; ++i) batches.push_back(TokenBatch(i, std::is_same_v<Loss, MeanTokensLoss>));
+  for (std::int64_t i = 0; i < plan.steps; ++i) batches.push_back(TokenBatch<Loss>(i));
   auto recorder = std::make_shared<LossRecorder>();
-  MPC_EXPECT_OK(model.Train(1, Batches(std::move(batches)), {recorder}));
+  data::ColumnNames columns = {"data", "label"};
+  if (std::is_same_v<Loss, OwnLoss>) columns.insert(columns.begin() + 1, "next");
+  MPC_EXPECT_OK(model.Train(1, data::GeneratorDataset(std::move(batches), std::move(columns)), {recorder}));
   MPC_EXPECT_OK(SetContext({}));
   Outcome run;
   run.losses = recorder->losses;
@@ -135,20 +177,24 @@ class ChunkedHead : public ::testing::TestWithParam<Level> {
 
 TEST_P(ChunkedHead, OneStepGivesTheLossAndTheGradientsOfTheWholeHead) {
   const Plan plan{GetParam(), FixedLossScaleManager({.loss_scale = 64})};
-  const auto check = [&](auto train, const std::string& loss) {
+  // `share`: what the logits' gradients of a class add up to, at most.
+  const auto check = [&](auto train, const std::string& loss, double share = 1) {
     const Outcome whole = train(1);
+    ASSERT_FALSE(whole.losses.empty()) << loss;
     ASSERT_EQ(whole.skipped, 0);
     for (const int chunks : {2, 3, 14}) {
       const Outcome chunked = train(chunks);
       const std::string what = loss + ", chunks " + std::to_string(chunks);
       // The sum of the rows' losses is taken in another order.
       EXPECT_NEAR(chunked.losses[0], whole.losses[0], kRows * 0x1p-23 * whole.losses[0]) << what;
-      ExpectClose(whole, chunked, GradientBound(GetParam()), what);
+      ExpectClose(whole, chunked, share * GradientBound(GetParam()), what);
       EXPECT_EQ(chunked.skipped, 0) << what;
     }
   };
   check([&](int chunks) { return Train<MeanTokensLoss>(plan, chunks); }, "mean");
   check([&](int chunks) { return Train<KnownTokensLoss>(plan, chunks); }, "ignored labels");
+  check([&](int chunks) { return Train<SumTokensLoss>(plan, chunks); }, "sum, i64 labels", kRows);
+  check([&](int chunks) { return Train<OwnLoss, TwoHeads>(plan, chunks); }, "two heads", kRows + 1);
 }
 
 // A step moves parameters by the learning rate times a difference of gradients, which later steps hand on; low copies
@@ -194,6 +240,16 @@ TEST_P(ChunkedHead, SaysSoInARemark) {
   };
   EXPECT_EQ(says(whole), 0);
   EXPECT_EQ(says(chunked), 1);
+}
+
+TEST_P(ChunkedHead, CutsEveryHeadOfAStep) {
+  const Outcome chunked = Train<OwnLoss, TwoHeads>({GetParam()}, 2);
+  for (const std::string path : {"twoheads", "twoheads/other"}) {
+    const auto says = std::count_if(chunked.remarks.begin(), chunked.remarks.end(), [&](const std::string& remark) {
+      return remark.find("chunk-head: " + path + ": 14 rows of logits are made in 2 chunks") != std::string::npos;
+    });
+    EXPECT_EQ(says, 1) << path;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, ChunkedHead,

@@ -35,6 +35,7 @@ std::vector<std::string> OwnCommand(const BenchOptions& row) {
   if (row.memory_budget > 0) command.push_back(absl::StrCat("--memory-budget=", row.memory_budget));
   if (row.head_chunks > 1) command.push_back(absl::StrCat("--head-chunks=", row.head_chunks));
   if (row.allow_tf32) command.emplace_back("--allow-tf32");
+  if (row.allow_conv_statistics) command.emplace_back("--allow-conv-statistics");
   if (row.allow_winograd) command.emplace_back("--allow-winograd");
   if (row.tune) command.emplace_back("--tune");
   if (row.choice_cache.has_value()) command.push_back(absl::StrCat("--choice-cache=", *row.choice_cache));

@@ -41,6 +41,10 @@ static cl::opt<std::string> memory_budget(
 static cl::opt<int64_t> head_chunks("head-chunks",
                                     cl::desc("Chunks of rows that a language model's head is computed in (1)"),
                                     cl::init(1), cl::cat(category));
+static cl::opt<bool> allow_conv_statistics(
+    "allow-conv-statistics",
+    cl::desc("With --device=cuda: let f16 convolutions compute the statistics of the batch normalisation behind them"),
+    cl::cat(category));
 static cl::opt<bool> tune("tune", cl::desc("Choose the Program's kernels by timing them here, not by rules"),
                           cl::cat(category));
 static cl::opt<bool> allow_winograd("allow-winograd",
@@ -99,9 +103,9 @@ class AmpOptions {
 static AmpOptions amp_options;
 
 // Options that say something about a model.
-static cl::Option* const kModelOptions[] = {&train,         &batch,      &device,         &arch,
-                                            &fusion,        &stage_name, &diff,           &head_chunks,
-                                            &memory_budget, &tune,       &allow_winograd, &choice_cache};
+static cl::Option* const kModelOptions[] = {
+    &train,       &batch,         &device, &arch,           &fusion,       &stage_name,           &diff,
+    &head_chunks, &memory_budget, &tune,   &allow_winograd, &choice_cache, &allow_conv_statistics};
 // Those of them that a Program alone can follow, with the reason.
 struct ProgramOption {
   const cl::Option* option;
@@ -206,6 +210,7 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.model.device = device;
   options.model.arch = arch;
   if (fusion.getNumOccurrences() > 0) options.model.fusion = fusion;
+  options.model.allow_conv_statistics = allow_conv_statistics;
   options.model.tune = tune;
   options.model.allow_winograd = allow_winograd;
   options.model.choice_cache = choice_cache;
@@ -214,13 +219,14 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
     if (!bytes.ok()) return Error("--memory-budget: ", bytes.status().message());
     options.model.memory_budget = *bytes;
   }
+  const bool ends_early = Given(stage_name) ? stage_name != "final" && stage_name != "program"
+                                            : !Given(report) && !Given(explain) && !Given(diff);
+  constexpr char kStages[] = " needs --stage=final, --stage=program, --report, --explain or --diff: ";
+  if (Given(allow_conv_statistics) && ends_early) {
+    return Error("--allow-conv-statistics", kStages, "convolutions take statistics behind the backward graph");
+  }
   if (Given(head_chunks)) {
-    bool ends_early = Given(stage_name) ? stage_name != "final" && stage_name != "program"
-                                        : !Given(report) && !Given(explain) && !Given(diff);
-    if (ends_early)
-      return Error(
-          "--head-chunks needs --stage=final, --stage=program, --report, --explain or --diff: the head is cut "
-          "behind the backward graph");
+    if (ends_early) return Error("--head-chunks", kStages, "the head is cut behind the backward graph");
     options.model.head_chunks = head_chunks;
   }
   options.model.amp.verbosity = 0;

@@ -28,6 +28,7 @@ absl::Status UseDevice(const ModelRequest& request) {
   options.fusion = request.fusion;
   options.memory_budget = request.memory_budget;
   options.head_chunks = request.head_chunks;
+  options.allow_conv_statistics = request.allow_conv_statistics;
   options.tune = request.tune;
   options.allow_winograd = request.allow_winograd;
   options.choice_cache = request.choice_cache;

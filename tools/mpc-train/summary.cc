@@ -62,6 +62,7 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
     json["graph"] = options.graph != "off";
     json["steps_per_launch"] = options.steps_per_launch;
     json["allow_tf32"] = options.allow_tf32;
+    json["allow_conv_statistics"] = options.allow_conv_statistics;
     json["tune"] = options.tune;
   }
   return json;

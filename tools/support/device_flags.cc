@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_replace.h"
+#include "compiler/dialect/head_chunks.h"
 #include "runtime/executable.h"
 #include "tools/support/byte_size.h"
 
@@ -22,7 +23,7 @@ void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
                  if (bytes.ok()) options.memory_budget = *bytes;
                  return bytes.status();
                });
-  flags.Integer("head-chunks", 1, 4096,
+  flags.Integer("head-chunks", 1, kMostHeadChunks,
                 "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time.",
                 &options.head_chunks);
   flags.Custom("graph", "on|off",
@@ -38,6 +39,9 @@ void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
                 "cuda: steps that one graph holds; for networks whose steps are shorter than a launch. The same bits.",
                 &options.steps_per_launch);
   flags.Switch("allow-tf32", "cuda: f32 products on tensor cores, with 10 bits of mantissa.", &options.allow_tf32);
+  flags.Switch("allow-conv-statistics",
+               "cuda: f16 convolutions compute the statistics of the batch normalisation behind them, with f32 sums.",
+               &options.allow_conv_statistics);
   flags.Switch("allow-winograd",
                "cpu: f32 convolutions with 3x3 windows by Winograd's algorithm, which is faster and rounds more.",
                &options.allow_winograd);
@@ -80,6 +84,7 @@ ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
   if (!options.graph.empty()) context.graph = options.graph == "on";
   context.steps_per_launch = static_cast<int>(options.steps_per_launch);
   context.allow_tf32 = options.allow_tf32;
+  context.allow_conv_statistics = options.allow_conv_statistics;
   context.allow_winograd = options.allow_winograd;
   context.tune = options.tune;
   // Choices are measured on a GPU that is here, not on one that is only compiled for. On the CPU what was measured once
@@ -96,15 +101,17 @@ absl::Status CheckDeviceFlags(const DeviceOptions& options) {
   absl::Status status = CheckContext(ContextOf(checked, 0));
   if (!status.ok()) {
     // The flags' names.
-    const std::string message = absl::StrReplaceAll(status.message(), {{"steps_per_launch = ", "--steps-per-launch="},
-                                                                       {"head_chunks must", "--head-chunks must"},
-                                                                       {"device = ", "--device="},
-                                                                       {"arch = ", "--arch="},
-                                                                       {"graph = ", "--graph="},
-                                                                       {"allow_tf32 = true", "--allow-tf32"},
-                                                                       {"allow_winograd = true", "--allow-winograd"},
-                                                                       {"tune = true", "--tune"},
-                                                                       {"choice_cache = ", "--choice-cache="}});
+    const std::string message =
+        absl::StrReplaceAll(status.message(), {{"steps_per_launch = ", "--steps-per-launch="},
+                                               {"head_chunks must", "--head-chunks must"},
+                                               {"device = ", "--device="},
+                                               {"arch = ", "--arch="},
+                                               {"graph = ", "--graph="},
+                                               {"allow_tf32 = true", "--allow-tf32"},
+                                               {"allow_conv_statistics = true", "--allow-conv-statistics"},
+                                               {"allow_winograd = true", "--allow-winograd"},
+                                               {"tune = true", "--tune"},
+                                               {"choice_cache = ", "--choice-cache="}});
     return absl::Status(status.code(), message);
   }
   return runtime::GetTarget(options.device, options.arch).status();

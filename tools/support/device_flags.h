@@ -21,14 +21,15 @@ struct DeviceOptions {
   std::string graph;               ///< "on", "off"; empty: not given
   std::int64_t steps_per_launch = 1;
   bool allow_tf32 = false;
+  bool allow_conv_statistics = false;
   bool allow_winograd = false;
   bool tune = false;
   /// File of kernel choices; empty: none. Not given: the user's, on device "cuda" or with `tune`.
   std::optional<std::string> choice_cache;
 };
 
-/// --device, --fusion, --memory-budget, --head-chunks, --graph, --steps-per-launch, --allow-tf32, --allow-winograd,
-/// --tune, --choice-cache.
+/// --device, --fusion, --memory-budget, --head-chunks, --graph, --steps-per-launch, --allow-tf32,
+/// --allow-conv-statistics, --allow-winograd, --tune, --choice-cache.
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options);
 
 /// What they ask of SetContext.

@@ -136,6 +136,22 @@ func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
 
 // -----
 
+func.func @conv2d_statistics(%0: tensor<2x3x8x8xf32>, %1: tensor<6x4x3x3xf32>) {
+  // expected-error @+1 {{'mpc.conv2d_statistics' op conv2d_statistics expects 4 input channels, got 3 (input 2x3x8x8, NCHW)}}
+  %r0, %r1, %r2, %r3 = mpc.conv2d_statistics %0, %1 : (tensor<2x3x8x8xf32>, tensor<6x4x3x3xf32>) -> (tensor<2x6x6x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>)
+  return
+}
+
+// -----
+
+func.func @conv2d_statistics(%0: tensor<2x3x8x8xf16>, %1: tensor<6x3x3x3xf16>) {
+  // expected-error @+1 {{'mpc.conv2d_statistics' op result 1 is 'tensor<3xf32>', its shape must be 6}}
+  %r0, %r1, %r2, %r3 = mpc.conv2d_statistics %0, %1 : (tensor<2x3x8x8xf16>, tensor<6x3x3x3xf16>) -> (tensor<2x6x6x6xf16>, tensor<3xf32>, tensor<6xf32>, tensor<6xf32>)
+  return
+}
+
+// -----
+
 func.func @conv2d_grad_input(%0: tensor<2x6x6x6xf32>, %1: tensor<6x3x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv2d_grad_input' op conv2d_grad_input expects dy of shape 2x6x7x7, got tensor<2x6x6x6xf32>}}
   %r0 = mpc.conv2d_grad_input %0, %1 {input_shape = array<i64: 2, 3, 9, 9>} : (tensor<2x6x6x6xf32>, tensor<6x3x3x3xf32>) -> tensor<2x3x9x9xf32>

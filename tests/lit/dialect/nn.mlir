@@ -109,6 +109,14 @@ func.func @avg_pool2d_grad(%0: tensor<2x6x14x14xf32>) -> tensor<2x6x28x28xf32> {
   return %r0 : tensor<2x6x28x28xf32>
 }
 
+// CHECK-LABEL: func @conv2d_statistics(
+// CHECK: mpc.conv2d_statistics %{{.*}}, %{{.*}} {data_format = "NHWC", epsilon = 1.000000e-03 : f32, pad_mode = "same"} : (tensor<2x8x8x3xf16>, tensor<6x3x3x3xf16>) -> (tensor<2x8x8x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>)
+func.func @conv2d_statistics(%0: tensor<2x8x8x3xf16>, %1: tensor<6x3x3x3xf16>) -> (tensor<2x8x8x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) {
+  %r0, %r1, %r2, %r3 = mpc.conv2d_statistics %0, %1 {data_format = "NHWC", epsilon = 1.000000e-03 : f32, pad_mode = "same"}
+      : (tensor<2x8x8x3xf16>, tensor<6x3x3x3xf16>) -> (tensor<2x8x8x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>)
+  return %r0, %r1, %r2, %r3 : tensor<2x8x8x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+}
+
 // CHECK-LABEL: func @batch_norm_train(
 // CHECK: mpc.batch_norm_train %{{.*}}, %{{.*}}, %{{.*}} {epsilon = 1.000000e-03 : f32} : (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>)
 func.func @batch_norm_train(%0: tensor<2x6x8x8xf16>, %1: tensor<6xf32>, %2: tensor<6xf32>) -> (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) {

@@ -1,7 +1,11 @@
 // RUN: mpc-opt %s --mpc-chunk-head=chunks=3 --verify-diagnostics --split-input-file
-// RUN: not mpc-opt %s --mpc-chunk-head=chunks=0 2>&1 | FileCheck %s
+// RUN: not mpc-opt %s --mpc-chunk-head=chunks=0 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not mpc-opt %s --mpc-chunk-head=chunks=-3 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not mpc-opt %s --mpc-chunk-head=chunks=4097 2>&1 | FileCheck %s --check-prefix=MANY
 
-// CHECK: error: chunks of mpc-chunk-head must be at least 1, got 0
+// NONE: error: chunks of mpc-chunk-head must be from 1 (the head stays whole) to 4096, got 0
+// NEGATIVE: error: chunks of mpc-chunk-head must be from 1 (the head stays whole) to 4096, got -3
+// MANY: error: chunks of mpc-chunk-head must be from 1 (the head stays whole) to 4096, got 4097
 
 // expected-remark @+1 {{chunk-head: net/loss: the head stays whole: func.return reads the logits, too}}
 func.func @returned(%h: tensor<4x4xf32>, %w: tensor<4x16xf32>, %labels: tensor<4xi32>, %seed: tensor<f32>)

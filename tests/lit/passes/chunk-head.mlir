@@ -92,3 +92,48 @@ func.func @low(%h: tensor<4x4xbf16>, %w: tensor<4x16xbf16>, %b: tensor<16xbf16>,
   %db = mpc.reduce_sum %low {axes = array<i64: 0>, mpc.backward} : (tensor<4x16xbf16>) -> tensor<16xbf16>
   return %loss, %dh, %dw, %db : tensor<4xf32>, tensor<4x4xbf16>, tensor<4x16xbf16>, tensor<16xbf16>
 }
+
+// REMARK: remark: chunk-head: gpt: 4 rows of logits are made in 2 chunks: 128 of 256 bytes live at a time
+// REMARK: remark: chunk-head: translation: 6 rows of logits are made in 2 chunks: 144 of 288 bytes live at a time
+// Two heads in one step, one with the sum of the losses of i64 labels, one with their mean. The cotangent of a sum is
+// every row's: nothing divides it. The attribute has the bytes of both.
+// CHECK-LABEL: func @two_heads
+// CHECK-SAME: mpc.head_chunks = array<i64: 2, 544>
+// CHECK: mpc.slice {{.*}} : (tensor<4xi64>) -> tensor<2xi64>
+// CHECK: mpc.softmax_cross_entropy {{.*}} {{{.*}}reduction = "none"} : (tensor<2x16xf32>, tensor<2xi64>) -> (tensor<2xf32>, tensor<2xf32>)
+// CHECK: mpc.softmax_cross_entropy_grad %arg6, {{.*}} {mpc.backward, reduction = "sum"}
+// CHECK: mpc.softmax_cross_entropy_grad %arg6, {{.*}} {mpc.backward, reduction = "sum"}
+// CHECK: mpc.reduce_sum %{{.*}} {axes = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32>
+// CHECK: %[[SIX:.*]] = mpc.constant {value = dense<6.000000e+00> : tensor<f32>}
+// CHECK: %[[SHARE:.*]] = mpc.div %arg6, %[[SIX]]
+// CHECK: mpc.slice {{.*}} : (tensor<6xi32>) -> tensor<3xi32>
+// CHECK: mpc.softmax_cross_entropy_grad %[[SHARE]], {{.*}} {mpc.backward, reduction = "sum"}
+// CHECK: mpc.softmax_cross_entropy_grad %[[SHARE]], {{.*}} {mpc.backward, reduction = "sum"}
+// CHECK: mpc.reduce_mean %{{.*}} {axes = array<i64: 0>} : (tensor<6xf32>) -> tensor<f32>
+// CHECK-NOT: mpc.softmax_cross_entropy
+// CHECK: return
+func.func @two_heads(%h: tensor<4x4xf32>, %w: tensor<4x16xf32>, %labels: tensor<4xi64>, %g: tensor<6x4xf32>,
+                     %v: tensor<4x12xf32>, %others: tensor<6xi32>, %seed: tensor<f32>)
+    -> (tensor<f32>, tensor<f32>, tensor<4x4xf32>, tensor<4x16xf32>, tensor<6x4xf32>, tensor<4x12xf32>) {
+  %z = mpc.matmul %h, %w {mpc.scope = #head} : (tensor<4x4xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %y = mpc.matmul %g, %v {mpc.scope = #mpc.scope<path = "translation", network = true>}
+      : (tensor<6x4xf32>, tensor<4x12xf32>) -> tensor<6x12xf32>
+  %loss, %lse = mpc.softmax_cross_entropy %z, %labels {reduction = "sum"}
+      : (tensor<4x16xf32>, tensor<4xi64>) -> (tensor<f32>, tensor<4xf32>)
+  %other, %lsf = mpc.softmax_cross_entropy %y, %others
+      : (tensor<6x12xf32>, tensor<6xi32>) -> (tensor<f32>, tensor<6xf32>)
+  %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse {mpc.backward, reduction = "sum"}
+      : (tensor<f32>, tensor<4x16xf32>, tensor<4xi64>, tensor<4xf32>) -> tensor<4x16xf32>
+  %dy = mpc.softmax_cross_entropy_grad %seed, %y, %others, %lsf {mpc.backward}
+      : (tensor<f32>, tensor<6x12xf32>, tensor<6xi32>, tensor<6xf32>) -> tensor<6x12xf32>
+  %dh = mpc.matmul %dz, %w {mpc.backward, transpose_b = true}
+      : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x4xf32>
+  %dw = mpc.matmul %h, %dz {mpc.backward, transpose_a = true}
+      : (tensor<4x4xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %dg = mpc.matmul %dy, %v {mpc.backward, transpose_b = true}
+      : (tensor<6x12xf32>, tensor<4x12xf32>) -> tensor<6x4xf32>
+  %dv = mpc.matmul %g, %dy {mpc.backward, transpose_a = true}
+      : (tensor<6x4xf32>, tensor<6x12xf32>) -> tensor<4x12xf32>
+  return %loss, %other, %dh, %dw, %dg, %dv
+      : tensor<f32>, tensor<f32>, tensor<4x4xf32>, tensor<4x16xf32>, tensor<6x4xf32>, tensor<4x12xf32>
+}

@@ -1,0 +1,22 @@
+// Where temporaries and workspaces lie in a Program's arena.
+#pragma once
+
+#include "runtime/program.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstddef>
+
+namespace mpc::compiler {
+
+/// Values that share storage, and the first and the last instruction of its life.
+struct ArenaPlace {
+  llvm::SmallVector<runtime::ValueId> values;
+  std::size_t first, last;
+};
+
+/// Gives \p Places, and the workspace of each instruction of \p Program while it runs, offsets in the arena, and the
+/// arena its size.
+void planArena(llvm::ArrayRef<ArenaPlace> Places, runtime::Program &Program);
+
+} // namespace mpc::compiler
