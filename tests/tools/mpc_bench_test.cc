@@ -235,6 +235,29 @@ TEST(MpcBench, ProfilesTheStepByKernelAndByWhatItIsFor) {
   EXPECT_LE(profile["loss_scaling"]["median"], profile["step"]["median"]);
 }
 
+TEST(MpcBench, ProfilesCountMatrixWorkBesideTheProcessorsRate) {
+  const TemporaryFolder folder;
+  const ToolResult result = RunTool(MPC_BENCH, {"lenet5:4", "--profile", "--threads=1", "--steps=3", "--warmup=0",
+                                                "--json=" + folder.File("profile.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, ContainsRegex("\ncompute: conv2d_grad_weight +2 .*% +[0-9.]+\n"));
+  EXPECT_THAT(result.output, ContainsRegex("matrix work: 0.01 GFLOP in [0-9.]+ ms, [0-9.]+ GFLOP/s; multiply-adds"));
+  const nlohmann::json profile = ReadJson(folder.File("profile.json"))["profiles"][0];
+  // Forward, gradients of weights, and of inputs but the images.
+  const double conv1 = 2.0 * 28 * 28 * 6 * 25, conv2 = 2.0 * 10 * 10 * 16 * 6 * 25;
+  const double dense = 2.0 * (400 * 120 + 120 * 84 + 84 * 10);
+  EXPECT_EQ(profile["matrix_work"]["flops"], 4 * (2 * conv1 + 3 * conv2 + 3 * dense));
+  EXPECT_GT(profile["matrix_work"]["limit_flops_a_second"], 1e9);
+  double flops = 0;
+  for (const nlohmann::json& kernel : profile["kernels"]) {
+    flops += kernel.value("flops", 0.0);
+    EXPECT_EQ(kernel.contains("flops"),
+              kernel["name"].get<std::string>().find("conv2d") == 0 || kernel["name"] == "matmul")
+        << kernel["name"];
+  }
+  EXPECT_EQ(flops, profile["matrix_work"]["flops"]);
+}
+
 TEST(MpcBench, AStepWithoutALossScaleHasNothingForIt) {
   const TemporaryFolder folder;
   const ToolResult result = RunTool(MPC_BENCH, {"mlp:2", "--profile", "--threads=1", "--steps=3", "--warmup=0",

@@ -2,31 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 
+#include "frontend/mpc.h"
 #include "runtime/program_file.h"
+#include "tests/tools/refusal.h"
 #include "tests/tools/tool_runner.h"
 
 namespace mpc::tools {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
-
-struct BadUsage {
-  std::vector<std::string> arguments;
-  std::vector<std::string> message;  ///< parts of it
-};
-
-void ExpectRefused(const ToolResult& result, int exit_code, const std::vector<std::string>& message) {
-  EXPECT_EQ(result.exit_code, exit_code);
-  for (const std::string& part : message) EXPECT_THAT(result.error, HasSubstr(part));
-  EXPECT_LE(std::count(result.error.begin(), result.error.end(), '\n'), 10) << result.error;
-  EXPECT_EQ(result.output, "");
-}
 
 class BadRun : public testing::TestWithParam<BadUsage> {};
 
@@ -42,6 +28,11 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUsage{{"a.mpcx", "--steps=-1"}, {"--steps", "'-1'"}},
                     BadUsage{{"a.mpcx", "--steps=5", "--warmup=5"}, {"--warmup=5", "--steps=5"}},
                     BadUsage{{"a.mpcx", "--steps=5", "--data=cifar"}, {"'cifar'", "digits, mnist, synthetic"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--data=synthetic", "--text-file=t"},
+                             {"--text-file", "--data=synthetic", "contradict"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--data=text", "--shift=1"}, {"--shift", "--data=text", "images"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--text-file=t", "--data-dir=d"},
+                             {"--data-dir", "--data=text", "--text-file names a text"}},
                     BadUsage{{"a.mpcx", "--steps=5", "--device=tpu"}, {"'tpu'", "cpu, cuda"}},
                     BadUsage{{"a.mpcx", "--steps=5", "--graph=maybe"}, {"'maybe'", "on or off"}},
                     BadUsage{{"a.mpcx", "--steps=5", "--steps-per-launch=65"}, {"'65'", "from 1 to 64"}},
@@ -152,6 +143,48 @@ TEST_F(BadPackage, AnotherDevice) {
   for (const std::string flag : {"--graph=on", "--steps-per-launch=2"}) {
     ExpectFailure({flag}, {flag.substr(0, flag.find('=')), "\"cuda\"", "compiled for \"cpu\""});
   }
+}
+
+TEST_F(BadPackage, TextForANetworkThatReadsNone) {
+  ExpectFailure({"--data=text"}, {"--data=text", "windows of bytes, i32 [batch, tokens]", "\"train_step\"", Path(),
+                                  "tensor<32x1x32x32xf32>"});
+  ExpectFailure({"--text-file=" + Path() + ".txt"}, {"windows of bytes"});
+}
+
+TEST(MpcRun, TextForALanguageModelThatDoesNotFit) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("gpt.mpcx");
+  ASSERT_EQ(RunTool(MPC_TRAIN, {"gpt2-tiny", "--tokens=16", "--batch-size=2", "--emit=" + path}).exit_code, 0);
+  const auto expect = [&](const std::string& flag, const std::vector<std::string>& message) {
+    ExpectRefused(RunTool(MPC_RUN, {path, flag, "--steps=1"}), kFailure, message);
+  };
+  expect("--text-file=" + folder.File("no.txt"), {"no.txt"});
+  WriteFile(folder.File("short.txt"), std::string(100, 'a'));
+  expect("--text-file=" + folder.File("short.txt"), {"short.txt has 100 bytes", "a window of 16"});
+  expect("--data=digits", {"--data=digits gives", "takes tensor<2x16xi32>"});
+}
+
+/// One prediction for a whole row of text.
+struct TextClassifier : nn::Cell {
+  MPC_CELL(TextClassifier, embedding, fc)
+  TextClassifier() : embedding(256, 4), fc(4, 256) {}
+  Tensor Construct(Tensor x) { return fc(reduce_mean(embedding(x), {1})); }
+  nn::Embedding embedding;
+  nn::Dense fc;
+};
+
+TEST(MpcRun, TextForANetworkThatPredictsFewerLinesThanThereAreLabels) {
+  const TemporaryFolder folder;
+  TextClassifier network;
+  nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
+  nn::Momentum optimizer(network.TrainableParams(), {.learning_rate = 0.05});
+  Model model(network, loss, optimizer);
+  const absl::StatusOr<runtime::Package> package =
+      model.MakePackage({{"tokens", {DType::kI32, {2, 16}}}, {"label", {DType::kI32, {2}}}});
+  ASSERT_TRUE(package.ok()) << package.status();
+  ASSERT_TRUE(runtime::WriteProgramFile(folder.File("net.mpcx"), *package).ok());
+  ExpectRefused(RunTool(MPC_RUN, {folder.File("net.mpcx"), "--data=text", "--predict"}), kFailure,
+                {"2 lines of 256 numbers", "32 labels", "a label needs a line"});
 }
 
 TEST_F(BadPackage, ADeviceThatIsNotHere) {

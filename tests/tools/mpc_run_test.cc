@@ -2,15 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <numeric>
-
 #include "absl/strings/str_cat.h"
 #include "frontend/safetensors.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/program_file.h"
 #include "runtime/step_groups.h"
-#include "tests/tools/tool_runner.h"
+#include "tests/tools/mpc_run_fixture.h"
 
 namespace mpc::tools {
 namespace {
@@ -18,83 +15,6 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
-
-ToolResult Train(std::vector<std::string> arguments) {
-  arguments.push_back("--threads=1");
-  return RunTool(MPC_TRAIN, arguments);
-}
-ToolResult RunPackage(const std::vector<std::string>& arguments) { return RunTool(MPC_RUN, arguments); }
-
-class MpcRun : public testing::Test {
- protected:
-  /// The path of a package.
-  std::string Emit(std::vector<std::string> arguments, const std::string& name = "net.mpcx") {
-    const std::string path = folder_.File(name);
-    arguments.push_back("--emit=" + path);
-    const ToolResult result = Train(arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.error;
-    EXPECT_THAT(result.output, HasSubstr("wrote " + path));
-    return path;
-  }
-  std::string File(const std::string& name) const { return folder_.File(name); }
-
-  TemporaryFolder folder_;
-};
-
-/// Every entry of the run is in the checkpoint with the same bits.
-void ExpectSameState(const std::string& of_run, const std::string& checkpoint) {
-  const Safetensors run = LoadSafetensors(of_run).value();
-  const Safetensors trained = LoadSafetensors(checkpoint).value();
-  EXPECT_GT(run.tensors.size(), 8u);
-  for (const auto& [name, tensor] : run.tensors) {
-    const Tensor* other = trained.Find(name);
-    ASSERT_NE(other, nullptr) << name;
-    ASSERT_EQ(tensor.spec(), other->spec()) << name;
-    EXPECT_EQ(std::memcmp(tensor.bytes().data(), other->bytes().data(), tensor.bytes().size()), 0) << name;
-  }
-}
-
-TEST_F(MpcRun, TrainsBitForBitAsMpcTrain) {
-  struct Case {
-    const char* model;
-    std::vector<std::string> flags;
-  };
-  const std::vector<Case> cases = {{"lenet5", {"--amp-level=O2", "--lr-schedule=constant"}},
-                                   {"bnnet", {"--amp-level=O1", "--dtype=bf16", "--lr-schedule=constant", "--seed=7"}},
-                                   {"mlp", {"--optimizer=adam", "--lr-schedule=constant", "--batch-size=100"}},
-                                   {"bnnet", {"--fusion", "--amp-level=O2", "--lr-schedule=constant"}}};
-  for (const Case& each : cases) {
-    SCOPED_TRACE(each.model);
-    std::vector<std::string> arguments = {each.model};
-    arguments.insert(arguments.end(), each.flags.begin(), each.flags.end());
-    const std::string package = Emit(arguments, absl::StrCat("package", &each - cases.data(), ".mpcx"));
-    for (const std::string& flag : {std::string("--epochs=2"), std::string("--drop-remainder"),
-                                    "--save=" + File("checkpoint"), "--summary=" + File("train.json")}) {
-      arguments.push_back(flag);
-    }
-    const ToolResult trained = Train(arguments);
-    ASSERT_EQ(trained.exit_code, 0) << trained.error;
-    const nlohmann::json of_training = ReadJson(File("train.json"));
-    const auto steps = of_training["epochs"][0]["steps"].get<std::size_t>();
-
-    const ToolResult run = RunPackage({package, absl::StrCat("--steps=", 2 * steps), "--predict",
-                                       "--json=" + File("run.json"), "--dump-state=" + File("state")});
-    ASSERT_EQ(run.exit_code, 0) << run.error;
-    const nlohmann::json of_run = ReadJson(File("run.json"));
-    const auto losses = of_run["losses"].get<std::vector<double>>();
-    ASSERT_EQ(losses.size(), 2 * steps);
-    for (std::size_t epoch = 0; epoch < 2; ++epoch) {
-      const auto begin = losses.begin() + static_cast<std::ptrdiff_t>(epoch * steps);
-      const double sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(steps), 0.0);
-      EXPECT_EQ(sum / static_cast<double>(steps), of_training["train_loss"][epoch].get<double>()) << "epoch " << epoch;
-    }
-    ExpectSameState(File("state"), File("checkpoint"));
-    EXPECT_EQ(of_run["test_accuracy"], of_training["test_accuracy"]);
-    // Without a scaler mpc-run has nothing to count.
-    const nlohmann::json& skipped = of_run["skipped_steps"];
-    EXPECT_EQ(skipped.is_null() ? nlohmann::json(0) : skipped, of_training["skipped_steps"]);
-  }
-}
 
 TEST_F(MpcRun, AnotherSeedIsAnotherTraining) {
   const std::vector<std::string> flags = {"lenet5", "--amp-level=O2"};
@@ -277,11 +197,11 @@ TEST_F(MpcRun, LinksNoCompiler) {
 TEST_F(MpcRun, HelpNamesEveryFlagAndEndsWell) {
   const ToolResult result = RunPackage({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* flag :
-       {"--steps",          "--warmup",           "--data", "--data-dir", "--shift",       "--device",
-        "--graph",          "--steps-per-launch", "--seed", "--threads",  "--print-every", "--load-state",
-        "--dump-state",     "--predict",          "--json", "--times",    "--tune",        "--choice-cache",
-        "--allow-winograd", "--describe"}) {
+  for (const char* flag : {"--steps",   "--warmup",      "--data",       "--data-dir",         "--text-file",
+                           "--shift",   "--device",      "--graph",      "--steps-per-launch", "--seed",
+                           "--threads", "--print-every", "--load-state", "--dump-state",       "--predict",
+                           "--json",    "--times",       "--tune",       "--choice-cache",     "--allow-winograd",
+                           "--describe"}) {
     EXPECT_THAT(result.output, HasSubstr(flag));
   }
 }

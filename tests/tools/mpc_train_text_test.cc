@@ -2,12 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "tests/tools/refusal.h"
 #include "tests/tools/tool_runner.h"
 
 namespace mpc::tools {
@@ -18,9 +18,6 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
 
 /// The small network, on one thread: the machine may be busy.
 ToolResult Train(const std::vector<std::string>& more) {
@@ -182,19 +179,10 @@ TEST(MpcTrainText, BadFilesAreClearErrors) {
   }
 }
 
-struct BadUsage {
-  std::vector<std::string> arguments;
-  std::vector<std::string> message;  ///< parts of it
-};
-
 class BadTextFlags : public testing::TestWithParam<BadUsage> {};
 
 TEST_P(BadTextFlags, AreRefusedBeforeAnythingBegins) {
-  const ToolResult result = RunTool(MPC_TRAIN, GetParam().arguments);
-  EXPECT_EQ(result.exit_code, kBadUsage);
-  for (const std::string& part : GetParam().message) EXPECT_THAT(result.error, HasSubstr(part));
-  EXPECT_LE(std::count(result.error.begin(), result.error.end(), '\n'), 2) << result.error;
-  EXPECT_EQ(result.output, "");
+  ExpectRefused(RunTool(MPC_TRAIN, GetParam().arguments), kBadUsage, GetParam().message);
 }
 
 INSTANTIATE_TEST_SUITE_P(

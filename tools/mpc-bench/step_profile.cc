@@ -7,9 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "compiler/precision_table.h"
 #include "runtime/executable.h"
 #include "runtime/generated_call.h"
 #include "tools/mpc-bench/bench_model.h"
+#include "tools/mpc-bench/machine_limits.h"
 #include "tools/mpc-bench/report.h"
 
 namespace mpc::tools {
@@ -87,6 +89,48 @@ class Collector {
   Kind loss_scaling_;
 };
 
+/// Matrix work of a step by the names of its operations. A region has none, and a kernel's name is its operation's.
+struct StepWork {
+  std::map<std::string, double> flops;
+  bool low = false;  ///< most of it reads a 16-bit type
+};
+
+absl::StatusOr<StepWork> WorkOf(const compiler::Module& final_ir) {
+  const absl::StatusOr<std::string> function = compiler::MainFunction(final_ir);
+  if (!function.ok()) return function.status();
+  const absl::StatusOr<compiler::PrecisionTable> table = compiler::TabulatePrecision(final_ir, *function);
+  if (!table.ok()) return table.status();
+  StepWork work;
+  for (const compiler::PrecisionRow& row : table->rows) {
+    if (row.flops > 0) work.flops[row.op] += row.flops;
+  }
+  work.low = 2 * table->low_matrix_flops() > table->matrix_flops();
+  return work;
+}
+
+/// Gives the rows their work, and sums up.
+void AddWork(const StepWork& work, StepProfile& profile) {
+  MatrixWork& matrix = profile.matrix_work;
+  for (ProfileRow& row : profile.rows) {
+    const auto found = work.flops.find(row.name);
+    if (found == work.flops.end()) continue;
+    row.flops = found->second;
+    matrix.flops += row.flops;
+    matrix.seconds += row.seconds.median;
+  }
+}
+
+/// What the processor can do in the type that products compute in: f16 is widened.
+void MeasureLimit(DType dtype, StepProfile& profile) {
+  constexpr int kProbes = 5;
+  MatrixWork& matrix = profile.matrix_work;
+  if (matrix.flops == 0) return;
+  for (int probe = 0; probe < kProbes; ++probe) {
+    matrix.flops_a_second = std::max(matrix.flops_a_second, MeasureMultiplyAdd(dtype));
+  }
+  matrix.instructions = MultiplyAddInstructions(dtype);
+}
+
 /// Runs `most` steps, or those that have begun when `seconds` are over.
 template <typename Step>
 absl::Status Repeat(std::int64_t most, double seconds, const std::vector<Bytes>& batches, const Step& step) {
@@ -99,12 +143,15 @@ absl::Status Repeat(std::int64_t most, double seconds, const std::vector<Bytes>&
 }
 
 std::string Line(const std::string& name, const ProfileRow& row) {
-  return absl::StrFormat("%-52s %7d %10.4f %10.4f %10.4f %8.3f%%\n", name, row.kernels, 1e3 * row.seconds.median,
-                         1e3 * row.seconds.p5, 1e3 * row.seconds.p95, 100 * row.share);
+  const std::string rate =
+      row.flops > 0 ? absl::StrFormat(" %9.1f", 1e-9 * row.flops / row.seconds.median) : std::string();
+  return absl::StrFormat("%-52s %7d %10.4f %10.4f %10.4f %8.3f%%%s\n", name, row.kernels, 1e3 * row.seconds.median,
+                         1e3 * row.seconds.p5, 1e3 * row.seconds.p95, 100 * row.share, rate);
 }
 
 std::string Header(const char* what) {
-  return absl::StrFormat("%-52s %7s %10s %10s %10s %9s\n", what, "kernels", "ms median", "p5", "p95", "share");
+  return absl::StrFormat("%-52s %7s %10s %10s %10s %9s %9s\n", what, "kernels", "ms median", "p5", "p95", "share",
+                         "GFLOP/s");
 }
 
 /// "compute: relu_grad, batch_norm_train_grad", cut short.
@@ -123,6 +170,7 @@ Json RowToJson(const ProfileRow& row) {
   Json json = TimesToJson(row.seconds);
   json["kernels"] = row.kernels;
   json["share"] = row.share;
+  if (row.flops > 0) json["flops"] = row.flops;
   return json;
 }
 
@@ -152,7 +200,12 @@ absl::StatusOr<StepProfile> ProfileSteps(const BenchOptions& row) {
   };
   if (status.ok()) status = Repeat(row.steps, seconds, batches, timed);
   if (!status.ok()) return status;
-  return collector.Finish();
+  const absl::StatusOr<StepWork> work = WorkOf((*bench)->model().compiled().front()->final_ir);
+  if (!work.ok()) return work.status();
+  StepProfile profile = collector.Finish();
+  AddWork(*work, profile);
+  if (row.device == "cpu") MeasureLimit(work->low && row.dtype == "bf16" ? DType::kBF16 : DType::kF32, profile);
+  return profile;
 }
 
 std::string FormatProfile(const BenchOptions& row, const StepProfile& profile) {
@@ -169,6 +222,16 @@ std::string FormatProfile(const BenchOptions& row, const StepProfile& profile) {
   for (const ProfileRow& kernel : profile.rows) absl::StrAppend(&text, Line(TitleOf(kernel), kernel));
   absl::StrAppendFormat(&text, "loss scale, overflow check and skip: %.3f %% of the step's kernels, %.4f ms\n",
                         100 * profile.loss_scaling.share, 1e3 * profile.loss_scaling.seconds.median);
+  if (const MatrixWork& work = profile.matrix_work; work.flops > 0) {
+    const double rate = work.flops / work.seconds;
+    absl::StrAppendFormat(&text, "matrix work: %.2f GFLOP in %.3f ms, %.1f GFLOP/s", 1e-9 * work.flops,
+                          1e3 * work.seconds, 1e-9 * rate);
+    if (work.flops_a_second > 0) {
+      absl::StrAppendFormat(&text, "; multiply-adds on registers (%s): %.1f GFLOP/s, of which this is %.1f %%",
+                            work.instructions, 1e-9 * work.flops_a_second, 100 * rate / work.flops_a_second);
+    }
+    absl::StrAppend(&text, "\n");
+  }
   return text;
 }
 
@@ -180,6 +243,13 @@ Json ProfileToJson(const BenchOptions& row, const StepProfile& profile) {
                {"steps", profile.steps},
                {"step", TimesToJson(profile.seconds)},
                {"loss_scaling", RowToJson(profile.loss_scaling)}};
+  if (const MatrixWork& work = profile.matrix_work; work.flops > 0) {
+    json["matrix_work"] = {{"flops", work.flops}, {"seconds", work.seconds}};
+    if (work.flops_a_second > 0) {
+      json["matrix_work"]["limit_flops_a_second"] = work.flops_a_second;
+      json["matrix_work"]["limit_instructions"] = work.instructions;
+    }
+  }
   Json purposes = Json::object();
   for (const ProfileRow& purpose : profile.purposes) {
     purposes[PurposeName(purpose.purpose)] = RowToJson(purpose);

@@ -19,6 +19,15 @@ struct ProfileRow {
   std::size_t kernels = 0;  ///< that run for it in a step: instructions that run as one count once
   Percentiles seconds;
   double share = 0;  ///< of the step's instructions, by medians
+  double flops = 0;  ///< of matrix work in a step, two a multiply-add
+};
+
+/// Products, convolutions and attention of a step beside what the processor can do.
+struct MatrixWork {
+  double flops = 0;           ///< in a step
+  double seconds = 0;         ///< of the kernels that do it, by medians
+  double flops_a_second = 0;  ///< on the CPU: of multiply-adds on registers, in the type that the products compute in
+  std::string instructions;   ///< that those use: "avx512f"
 };
 
 struct StepProfile {
@@ -27,15 +36,16 @@ struct StepProfile {
   std::vector<ProfileRow> rows;      ///< by kernel and purpose, the longest first
   std::vector<ProfileRow> purposes;  ///< in order; without a name; those that the step has
   ProfileRow loss_scaling;           ///< scale, check, skip and unscale together
+  MatrixWork matrix_work;
 };
 
 /// Compiles the step of `row` and runs it instruction by instruction on made-up batches, in this process. Steps are
 /// limited as in a benchmark's run.
 absl::StatusOr<StepProfile> ProfileSteps(const BenchOptions& row);
 
-/// Two tables, of purposes and of kernels, and the share of loss scaling.
+/// Two tables, of purposes and of kernels, the share of loss scaling, and matrix work beside the processor's rate.
 std::string FormatProfile(const BenchOptions& row, const StepProfile& profile);
-/// `model`, `batch`, `mode`, `steps`, `step`, `loss_scaling`, `purposes`, `kernels`; times in seconds.
+/// `model`, `batch`, `mode`, `steps`, `step`, `loss_scaling`, `matrix_work`, `purposes`, `kernels`; times in seconds.
 Json ProfileToJson(const BenchOptions& row, const StepProfile& profile);
 
 }  // namespace mpc::tools

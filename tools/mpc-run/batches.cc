@@ -1,12 +1,15 @@
 #include "tools/mpc-run/batches.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/data/text.h"
 #include "tools/support/digit_data.h"
 #include "tools/support/synthetic_data.h"
+#include "tools/support/text_data.h"
 
 namespace mpc::tools {
 namespace {
@@ -34,6 +37,26 @@ absl::Status CheckFits(const RunOptions& options, const data::Row& row, const ru
   return absl::InvalidArgumentError(absl::StrCat("--data=", options.data, " gives ", SpecList(given), ", but \"",
                                                  program.name, "\" of ", options.path, " takes ", SpecList(wanted),
                                                  "; --data=synthetic fits every Program"));
+}
+
+/// The windows that `program` takes. Errors: it takes no windows of bytes.
+absl::StatusOr<TextDataOptions> TextOptionsFor(const RunOptions& options, const runtime::Program& program,
+                                               std::uint64_t seed, std::optional<std::int64_t> classes) {
+  const TensorSpec tokens = InputSpecs(program)[0];
+  if (tokens.dtype != DType::kI32 || tokens.shape.size() != 2 || tokens.shape[1] < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--data=text gives windows of bytes, i32 [batch, tokens], but \"",
+                                                   program.name, "\" of ", options.path, " takes ",
+                                                   SpecList(InputSpecs(program))));
+  }
+  if (classes.value_or(data::kByteVocabulary) < data::kByteVocabulary) {
+    return absl::InvalidArgumentError(absl::StrCat("--data=text has ", data::kByteVocabulary, " tokens, the bytes; ",
+                                                   options.path, " knows ", *classes));
+  }
+  return TextDataOptions{.path = options.text_path,
+                         .tokens = tokens.shape[1],
+                         .batch_size = tokens.shape[0],
+                         .steps = std::max<std::int64_t>(options.steps, 1),
+                         .seed = static_cast<std::int64_t>(seed)};
 }
 
 /// The first extent of the first input. Errors: there is none.
@@ -70,9 +93,12 @@ class DatasetBatches : public BatchSource {
   std::int64_t epoch_ = 0;
 };
 
-std::vector<data::Row> SyntheticRows(const runtime::Program& program, std::uint64_t seed, std::int64_t classes) {
-  return MakeSyntheticBatches(
-      {.columns = InputSpecs(program), .names = {}, .classes = classes, .seed = static_cast<std::int64_t>(seed)});
+std::vector<data::Row> SyntheticRows(const runtime::Program& program, std::uint64_t seed,
+                                     std::optional<std::int64_t> classes) {
+  return MakeSyntheticBatches({.columns = InputSpecs(program),
+                               .names = {},
+                               .classes = classes.value_or(2),
+                               .seed = static_cast<std::int64_t>(seed)});
 }
 
 class SyntheticBatches : public BatchSource {
@@ -85,29 +111,50 @@ class SyntheticBatches : public BatchSource {
   std::size_t next_ = 0;
 };
 
-/// The next images, one after the other; those that are missing at the end repeat the last one. No rows: the end.
+/// The next rows, one after the other; those that are missing at the end repeat the last one. No rows: the end.
 absl::StatusOr<TestBatch> NextTestBatch(data::DatasetIterator& rows, std::int64_t batch_size) {
-  std::vector<std::uint8_t> images;
-  std::vector<std::int32_t> labels;
+  std::vector<std::uint8_t> samples, labels;
+  TestBatch batch;
   data::Row row;
-  while (static_cast<std::int64_t>(labels.size()) < batch_size) {
+  for (; batch.rows < batch_size; ++batch.rows) {
     absl::StatusOr<bool> more = rows.Next(&row);
     if (!more.ok()) return more.status();
     if (!*more) break;
-    images.insert(images.end(), row[0].bytes().begin(), row[0].bytes().end());
-    labels.push_back(row[1].Item<std::int32_t>());
+    samples.insert(samples.end(), row[0].bytes().begin(), row[0].bytes().end());
+    labels.insert(labels.end(), row[1].bytes().begin(), row[1].bytes().end());
   }
-  TestBatch batch;
-  batch.rows = static_cast<std::int64_t>(labels.size());
-  if (labels.empty()) return batch;
+  if (batch.rows == 0) return batch;
   // At the end of the rows `row` is left as it is.
   const std::vector<std::uint8_t> last(row[0].bytes().begin(), row[0].bytes().end());
-  for (std::int64_t i = batch.rows; i < batch_size; ++i) images.insert(images.end(), last.begin(), last.end());
-  Shape shape = row[0].shape();
-  shape.insert(shape.begin(), batch_size);
-  batch.inputs = {Tensor::FromBytes({row[0].dtype(), shape}, images.data(), images.size())};
-  batch.labels = Tensor::From(labels, {batch.rows});
+  for (std::int64_t i = batch.rows; i < batch_size; ++i) samples.insert(samples.end(), last.begin(), last.end());
+  const auto stacked = [](const Tensor& one, std::int64_t count, const std::vector<std::uint8_t>& bytes) {
+    Shape shape = one.shape();
+    shape.insert(shape.begin(), count);
+    return Tensor::FromBytes({one.dtype(), shape}, bytes.data(), bytes.size());
+  };
+  batch.inputs = {stacked(row[0], batch_size, samples)};
+  batch.labels = stacked(row[1], batch.rows, labels);
   return batch;
+}
+
+absl::StatusOr<data::Dataset> TrainingBatches(const RunOptions& options, const runtime::Program& program,
+                                              std::uint64_t seed, std::optional<std::int64_t> classes) {
+  const absl::StatusOr<std::int64_t> batch_size = BatchSizeOf(program);
+  if (!batch_size.ok()) return batch_size.status();
+  if (options.data != "text") return LoadTrainingBatches(DataOptions(options, seed, *batch_size));
+  const absl::StatusOr<TextDataOptions> text = TextOptionsFor(options, program, seed, classes);
+  if (!text.ok()) return text.status();
+  return LoadTextRows(*text, data::Split::kTrain).Batch(*batch_size);
+}
+
+absl::StatusOr<data::Dataset> TestRows(const RunOptions& options, const runtime::Program& program, std::uint64_t seed,
+                                       std::optional<std::int64_t> classes) {
+  const absl::StatusOr<std::int64_t> batch_size = BatchSizeOf(program);
+  if (!batch_size.ok()) return batch_size.status();
+  if (options.data != "text") return LoadDigitRows(DataOptions(options, seed, *batch_size), data::Split::kTest);
+  const absl::StatusOr<TextDataOptions> text = TextOptionsFor(options, program, seed, classes);
+  if (!text.ok()) return text.status();
+  return LoadTextRows(*text, data::Split::kTest);
 }
 
 }  // namespace
@@ -120,13 +167,11 @@ std::vector<TensorSpec> InputSpecs(const runtime::Program& program) {
 
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingBatches(const RunOptions& options,
                                                                  const runtime::Program& program, std::uint64_t seed,
-                                                                 std::int64_t classes) {
+                                                                 std::optional<std::int64_t> classes) {
   if (options.data == "synthetic") {
     return std::make_unique<SyntheticBatches>(SyntheticRows(program, seed, classes));
   }
-  const absl::StatusOr<std::int64_t> batch_size = BatchSizeOf(program);
-  if (!batch_size.ok()) return batch_size.status();
-  absl::StatusOr<data::Dataset> dataset = LoadTrainingBatches(DataOptions(options, seed, *batch_size));
+  const absl::StatusOr<data::Dataset> dataset = TrainingBatches(options, program, seed, classes);
   if (!dataset.ok()) return dataset.status();
   absl::StatusOr<data::Row> first = DatasetBatches(*dataset).Next();
   if (!first.ok()) return first.status();
@@ -135,7 +180,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingBatches(const RunOption
 }
 
 absl::StatusOr<std::vector<TestBatch>> LoadTestBatches(const RunOptions& options, const runtime::Program& program,
-                                                       std::uint64_t seed, std::int64_t classes) {
+                                                       std::uint64_t seed, std::optional<std::int64_t> classes) {
   const absl::StatusOr<std::int64_t> batch_size = BatchSizeOf(program);
   if (!batch_size.ok()) return batch_size.status();
   std::vector<TestBatch> batches;
@@ -143,7 +188,7 @@ absl::StatusOr<std::vector<TestBatch>> LoadTestBatches(const RunOptions& options
     for (data::Row& row : SyntheticRows(program, seed, classes)) batches.push_back({std::move(row), {}, *batch_size});
     return batches;
   }
-  absl::StatusOr<data::Dataset> dataset = LoadDigitRows(DataOptions(options, seed, *batch_size), data::Split::kTest);
+  const absl::StatusOr<data::Dataset> dataset = TestRows(options, program, seed, classes);
   if (!dataset.ok()) return dataset.status();
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset->NewIterator(0);
   if (!rows.ok()) return rows.status();

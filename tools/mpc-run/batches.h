@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,21 +25,21 @@ class BatchSource {
 };
 
 /// Training batches for `program`, in the order that mpc-train reads them in. `seed`: of row order, and of synthetic
-/// numbers. Integers of synthetic batches are below `classes`. Errors: missing data; data that do not fit the Program,
-/// with both.
+/// numbers. Integers are below `classes`, as far as it is known: those of synthetic batches, 2 where it is not, and
+/// bytes. Errors: missing data; data that do not fit the Program, with both.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingBatches(const RunOptions& options,
                                                                  const runtime::Program& program, std::uint64_t seed,
-                                                                 std::int64_t classes);
+                                                                 std::optional<std::int64_t> classes);
 
 /// A batch to predict, filled up with its last row.
 struct TestBatch {
   data::Row inputs;       ///< of the Program
-  Tensor labels;          ///< i32 [rows]; undefined for synthetic data
+  Tensor labels;          ///< i32 [rows], of text [rows, tokens]; undefined for synthetic data
   std::int64_t rows = 0;  ///< that are no filling
 };
 
 /// The test rows in order, or a few synthetic batches. Errors: as MakeTrainingBatches.
 absl::StatusOr<std::vector<TestBatch>> LoadTestBatches(const RunOptions& options, const runtime::Program& program,
-                                                       std::uint64_t seed, std::int64_t classes);
+                                                       std::uint64_t seed, std::optional<std::int64_t> classes);
 
 }  // namespace mpc::tools

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tools/support/flag_set.h"
+#include "tools/support/text_data.h"
 
 namespace mpc::tools {
 namespace {
@@ -21,12 +22,14 @@ FlagSet MakeFlags(RunOptions& options) {
       "it. The batch size is the file's; rows of an epoch that fill no batch are left out.");
   flags.Integer("steps", 0, kNoLimit, "Training steps.", &options.steps);
   flags.Integer("warmup", 0, kNoLimit, "Training steps at the beginning that are not timed.", &options.warmup);
-  flags.Choice("data", {"digits", "mnist", "synthetic"},
-               "digits comes with mpc; mnist needs --data-dir; synthetic: random numbers of any type and shape.",
+  flags.Choice("data", {"digits", "mnist", "synthetic", "text"},
+               "digits (the default) comes with mpc; mnist needs --data-dir; synthetic: random numbers of any type and "
+               "shape; text: bytes, for a language model.",
                &options.data);
   flags.Text("data-dir", "FOLDER",
              "Holds digits.csv.gz, or MNIST's IDX files. Default: MPC_DATA_DIR, then mpc's own data.",
              &options.data_directory);
+  flags.Text("text-file", "FILE", kTextFileHelp, &options.text_path);
   flags.Integer("shift", 0, 16,
                 "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.",
                 &options.shift);
@@ -72,6 +75,22 @@ FlagSet MakeFlags(RunOptions& options) {
   return flags;
 }
 
+/// Chooses the data. Errors: a flag of other data than those that were asked for.
+absl::Status ResolveData(RunOptions& options) {
+  if (options.data.empty()) options.data = options.text_path.empty() ? "digits" : "text";
+  const bool is_text = options.data == "text";
+  const std::vector<std::pair<bool, const char*>> given = {{!is_text && !options.text_path.empty(), "--text-file"},
+                                                           {is_text && options.shift.has_value(), "--shift"},
+                                                           {is_text && !options.data_directory.empty(), "--data-dir"}};
+  for (const auto& [is_given, flag] : given) {
+    if (!is_given) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, " and --data=", options.data, " contradict each other: ", flag,
+                                                   " is of ",
+                                                   is_text ? "images; --text-file names a text" : "--data=text"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Check(const RunOptions& options) {
   if (options.warmup > 0 && options.warmup >= options.steps) {
     return absl::InvalidArgumentError(
@@ -113,6 +132,7 @@ absl::StatusOr<RunCommandLine> ParseRunCommandLine(int argc, const char* const* 
             : absl::StrCat("one file, not ", arguments->size(), ": '", absl::StrJoin(*arguments, "', '"), "'"));
   }
   line.options.path = arguments->front();
+  if (absl::Status status = ResolveData(line.options); !status.ok()) return status;
   if (absl::Status status = Check(line.options); !status.ok()) return status;
   return line;
 }

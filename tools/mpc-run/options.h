@@ -10,11 +10,12 @@
 namespace mpc::tools {
 
 struct RunOptions {
-  std::string path;             ///< the .mpcx file
-  std::int64_t steps = 0;       ///< training steps
-  std::int64_t warmup = 0;      ///< the first of them, which are not timed
-  std::string data = "digits";  ///< digits, mnist, synthetic
-  std::string data_directory;   ///< empty: where mpc looks by itself
+  std::string path;            ///< the .mpcx file
+  std::int64_t steps = 0;      ///< training steps
+  std::int64_t warmup = 0;     ///< the first of them, which are not timed
+  std::string data;            ///< digits, mnist, synthetic, text
+  std::string data_directory;  ///< empty: where mpc looks by itself
+  std::string text_path;       ///< of text; empty: what comes with mpc
   std::optional<std::int64_t> shift;
   std::string device;                 ///< empty: the file's
   std::optional<bool> graph;          ///< cuda: record the step as a graph; left out: true

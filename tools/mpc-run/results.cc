@@ -16,7 +16,7 @@ double StepsPerSecond(const TrainResult& train) {
 }
 
 double Accuracy(const PredictResult& predict) {
-  return static_cast<double>(predict.right) / static_cast<double>(std::max<std::int64_t>(predict.rows, 1));
+  return static_cast<double>(predict.right) / static_cast<double>(std::max<std::int64_t>(predict.labels, 1));
 }
 
 }  // namespace
@@ -39,9 +39,9 @@ std::string FormatResults(const Session& session, const RunResults& results) {
   }
   if (results.predict.has_value()) {
     const PredictResult& predict = *results.predict;
-    if (predict.right >= 0) {
+    if (predict.labels > 0) {
       absl::StrAppendFormat(&text, "test accuracy %.2f %% (%d of %d)", 100 * Accuracy(predict), predict.right,
-                            predict.rows);
+                            predict.labels);
     } else {
       absl::StrAppendFormat(&text, "%d rows predicted", predict.rows);
     }
@@ -89,8 +89,9 @@ Json ResultsToJson(const RunOptions& options, const Session& session, const RunR
   }
   if (results.predict.has_value()) {
     const PredictResult& predict = *results.predict;
-    const bool labelled = predict.right >= 0;
+    const bool labelled = predict.labels > 0;
     json["test_rows"] = predict.rows;
+    json["test_labels"] = predict.labels;
     json["test_right"] = labelled ? Json(predict.right) : Json(nullptr);
     json["test_accuracy"] = labelled ? Json(Accuracy(predict)) : Json(nullptr);
     json["test_seconds"] = predict.seconds;

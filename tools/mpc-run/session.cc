@@ -11,12 +11,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/package_state.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/choose_kernels.h"
 #include "tools/mpc-run/batches.h"
+#include "tools/mpc-run/loss_reader.h"
 
 namespace mpc::tools {
 namespace {
@@ -38,38 +38,25 @@ std::vector<absl::Span<const std::uint8_t>> BytesOf(const data::Row& row) {
   return bytes;
 }
 
-/// Reads losses in the order of their steps, each while its step is still kept.
-class LossReader {
- public:
-  LossReader(const runtime::Executable& step, std::int64_t print_every, std::ostream& progress)
-      : step_(step), print_every_(print_every), progress_(progress), next_(step.steps_started()) {}
-
-  /// Of the steps before number `end`.
-  absl::Status ReadUntil(std::uint64_t end) {
-    for (; next_ < end; ++next_) {
-      const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = step_.OutputOfStep(next_, 0);
-      if (!bytes.ok()) return bytes.status();
-      const runtime::Program& program = step_.program();
-      const TensorSpec& spec = program.values[program.outputs[0].value].spec;
-      const absl::StatusOr<double> loss = Tensor::FromBytes(spec, bytes->data(), bytes->size()).TryItem<double>();
-      if (!loss.ok()) return loss.status();
-      losses_.push_back(*loss);
-      if (print_every_ > 0 && losses_.size() % static_cast<std::size_t>(print_every_) == 0) {
-        progress_ << absl::StrFormat("step %d: loss %.6g\n", losses_.size(), *loss) << std::flush;
-      }
-    }
-    return absl::OkStatus();
+/// Counts in `result` what is right of `predictions`, lines of `classes` numbers; the first have a label each. Errors:
+/// fewer lines than labels.
+absl::Status Compare(const std::vector<float>& predictions, std::int64_t classes, const Tensor& labels,
+                     PredictResult* result) {
+  const std::int64_t lines = static_cast<std::int64_t>(predictions.size()) / std::max<std::int64_t>(classes, 1);
+  if (lines < labels.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the Program predicts ", lines, " lines of ", classes,
+                                                   " numbers for ", labels.size(),
+                                                   " labels of the data: a label needs a line"));
   }
-
-  std::vector<double> TakeLosses() { return std::move(losses_); }
-
- private:
-  const runtime::Executable& step_;
-  std::int64_t print_every_;
-  std::ostream& progress_;
-  std::uint64_t next_;
-  std::vector<double> losses_;
-};
+  auto line = predictions.begin();
+  for (const std::int32_t label : labels.data<std::int32_t>()) {
+    const auto end = line + static_cast<std::ptrdiff_t>(classes);
+    result->right += std::max_element(line, end) - line == label;
+    line = end;
+  }
+  result->labels += labels.size();
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -181,11 +168,12 @@ std::uint64_t Session::seed() const {
 }
 
 // Labels count the classes, and the tokens of a language model the same ones: the last extent of what is predicted.
-std::int64_t Session::classes() const {
+std::optional<std::int64_t> Session::classes() const {
   const runtime::Program* program = package_.Find(kPredict);
-  if (program == nullptr || program->outputs.empty()) return 2;
+  if (program == nullptr || program->outputs.empty()) return std::nullopt;
   const Shape& shape = program->values[program->outputs[0].value].spec.shape;
-  return shape.empty() ? 2 : shape.back();
+  if (shape.empty()) return std::nullopt;
+  return shape.back();
 }
 
 absl::Status Session::Start(const std::vector<data::Row>& rows, bool timed, TrainResult* result) {
@@ -254,6 +242,8 @@ absl::StatusOr<PredictResult> Session::Predict() {
   const runtime::Program& program = predict_->program();
   const absl::StatusOr<std::vector<TestBatch>> batches = LoadTestBatches(options_, program, seed(), classes());
   if (!batches.ok()) return batches.status();
+  // Its own: a package's other Programs may have other batches.
+  const std::int64_t batch_size = std::max<std::int64_t>(InputSpecs(program)[0].shape[0], 1);
   PredictResult result;
   const TensorSpec& spec = program.values[program.outputs[0].value].spec;
   std::vector<float> predictions;
@@ -264,20 +254,19 @@ absl::StatusOr<PredictResult> Session::Predict() {
     if (absl::Status status = predict_->Wait(); !status.ok()) return status;
     result.seconds += SecondsSince(begin);
     const std::vector<float> values = Tensor::FromBytes(spec, bytes.data(), bytes.size()).ToFloats();
-    const std::size_t width = values.size() / static_cast<std::size_t>(std::max<std::int64_t>(batch_size_, 1));
-    for (std::int64_t row = 0; row < batch.rows; ++row) {
-      const auto begin_row = values.begin() + row * static_cast<std::ptrdiff_t>(width);
-      const auto end_row = begin_row + static_cast<std::ptrdiff_t>(width);
-      predictions.insert(predictions.end(), begin_row, end_row);
-      if (!batch.labels.defined() || spec.shape.size() != 2) continue;
-      const std::int64_t label = batch.labels.data<std::int32_t>()[static_cast<std::size_t>(row)];
-      result.right =
-          std::max<std::int64_t>(result.right, 0) + (std::max_element(begin_row, end_row) - begin_row == label);
+    const auto of_rows = static_cast<std::ptrdiff_t>(values.size()) / batch_size * batch.rows;
+    if (!options_.predictions_path.empty()) {
+      predictions.insert(predictions.end(), values.begin(), values.begin() + of_rows);
+    }
+    if (batch.labels.defined() && spec.shape.size() == 2) {
+      if (absl::Status status = Compare(values, spec.shape[1], batch.labels, &result); !status.ok()) return status;
     }
     result.rows += batch.rows;
   }
+  if (options_.predictions_path.empty()) return result;
+  // Text has a prediction for each token of a row.
   Shape shape = spec.shape;
-  shape[0] = result.rows;
+  shape[0] = shape[0] / batch_size * result.rows;
   result.predictions = Tensor::From(predictions, shape);
   return result;
 }

@@ -28,9 +28,10 @@ struct TrainResult {
 
 struct PredictResult {
   std::int64_t rows = 0;
-  std::int64_t right = -1;  ///< rows whose largest prediction is the label; -1: there are no labels
+  std::int64_t labels = 0;  ///< one a row, of text one a token; 0: there are none
+  std::int64_t right = 0;   ///< labels that are the class with the largest prediction
   double seconds = 0;       ///< of the Program's runs
-  Tensor predictions;       ///< of all rows
+  Tensor predictions;       ///< of all rows; with RunOptions::predictions_path
 };
 
 class Session {
@@ -69,7 +70,8 @@ class Session {
   /// Starts a step for each of `rows`. With RunOptions::times_path a timed step is run to its end and measured.
   absl::Status Start(const std::vector<data::Row>& rows, bool timed, TrainResult* result);
   std::uint64_t seed() const;
-  std::int64_t classes() const;
+  /// Of labels and tokens; empty where the file has no prediction to say so.
+  std::optional<std::int64_t> classes() const;
   double Scalar(const runtime::StateEntry& entry) const;
 
   RunOptions options_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/gpt2.h"
+#include "tools/support/text_data.h"
 
 namespace mpc::tools {
 namespace {
@@ -18,10 +19,7 @@ constexpr models::Gpt2Config kSmall = {.context = 64, .width = 128, .layers = 4,
 }  // namespace
 
 void AddTextFlags(FlagSet& flags, GivenText& given) {
-  flags.Text("text-file", "FILE",
-             "The text of --data=text, which it stands for: any bytes. The first 90 % are for training, the rest for\n"
-             "validation. Default: 47 sonnets by Shakespeare, which come with mpc.",
-             &given.path);
+  flags.Text("text-file", "FILE", kTextFileHelp, &given.path);
   flags.Integer("layers", 1, kMostOfASize, "Of gpt2 and gpt2-tiny. Default: the network's, 4 for gpt2 on text.",
                 &given.layers);
   flags.Integer("width", 1, kMostOfASize, "Of gpt2 and gpt2-tiny. Default: the network's, 128 for gpt2 on text.",

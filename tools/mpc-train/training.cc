@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "frontend/data/text.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/epoch_recorder.h"
 #include "tools/mpc-train/optimizer.h"
@@ -19,6 +18,7 @@
 #include "tools/support/digit_data.h"
 #include "tools/support/json_file.h"
 #include "tools/support/synthetic_data.h"
+#include "tools/support/text_data.h"
 
 namespace mpc::tools {
 namespace {
@@ -41,13 +41,12 @@ PrecisionProfilerOptions ProfilerOptions(const Model& model) {
   return {.low = model.precision().level == "O0" ? DType::kF16 : model.precision().dtype};
 }
 
-/// Windows of bytes, as many in an epoch as its steps take.
-data::TextOptions TextOptionsOf(const TrainOptions& options) {
-  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+TextDataOptions TextOptionsOf(const TrainOptions& options) {
   return {.path = options.text_path,
           .tokens = options.tokens,
-          .windows = options.steps > most / options.batch_size ? most : options.steps * options.batch_size,
-          .seed = static_cast<std::uint64_t>(options.seed)};
+          .batch_size = options.batch_size,
+          .steps = options.steps,
+          .seed = options.seed};
 }
 
 }  // namespace
@@ -125,9 +124,9 @@ absl::Status Training::MakeWorkload() {
 }
 
 absl::Status Training::LoadText() {
-  const data::TextOptions text = TextOptionsOf(options_);
-  train_data_ = data::TextDataset(data::Split::kTrain, text).Batch(options_.batch_size);
-  const data::Dataset validation = data::TextDataset(data::Split::kTest, text);
+  const TextDataOptions text = TextOptionsOf(options_);
+  train_data_ = LoadTextRows(text, data::Split::kTrain).Batch(options_.batch_size);
+  const data::Dataset validation = LoadTextRows(text, data::Split::kTest);
   const absl::StatusOr<std::int64_t> rows = validation.size();
   if (!rows.ok()) return rows.status();
   test_rows_ = *rows;

@@ -8,6 +8,8 @@
 namespace mpc::tools {
 namespace {
 
+// A Program names kernels, and mpc-run, which reads Programs, holds no dialect to ask what they are:
+// step_purpose_test holds the table against what the operations say of themselves.
 const std::map<std::string_view, StepPurpose>& PurposesByKernel() {
   static const auto* const purposes = new std::map<std::string_view, StepPurpose>{
       {"scale_loss", StepPurpose::kScale},
