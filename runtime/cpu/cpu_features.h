@@ -18,8 +18,8 @@ bool HasAvx512Bf16();
 /// "avx512dq", "avx512bw", "avx512vl", "avx512_bf16"; an unknown name is absent.
 bool HasCpuFeature(std::string_view name);
 
-/// Bytes of the last-level caches of the processors that this process may run on, each once, as the system lists them; 32
-/// MiB where it lists none. A virtual machine may have only a share of them.
+/// Bytes of the last-level caches of the processors that this process may run on, each once, as the system lists them.
+/// Where it lists none, 32 MiB. A virtual machine may have only a share of them.
 std::size_t LastLevelCacheBytes();
 
 }  // namespace mpc::runtime
