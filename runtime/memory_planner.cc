@@ -109,12 +109,16 @@ std::vector<std::size_t> LargestFirst(const std::vector<LiveInterval>& intervals
   return order;
 }
 
-/// What is live at the peak, the longest-lived first, then the rest.
-std::vector<std::size_t> PeakFirst(const std::vector<LiveInterval>& intervals, std::size_t peak) {
+std::size_t Length(const LiveInterval& interval) { return interval.last - interval.first; }
+std::size_t End(const LiveInterval& interval) { return interval.last; }
+
+/// What is live at the peak, by `rank` from the greatest, then the rest.
+std::vector<std::size_t> PeakFirst(const std::vector<LiveInterval>& intervals, std::size_t peak,
+                                   std::size_t (*rank)(const LiveInterval&)) {
   std::vector<std::size_t> order = LargestFirst(intervals);
   const auto key = [&](std::size_t index) {
     const LiveInterval& interval = intervals[index];
-    return interval.first <= peak && peak <= interval.last ? interval.last - interval.first + 1 : 0;
+    return interval.first <= peak && peak <= interval.last ? rank(interval) + 1 : 0;
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) > key(b); });
   return order;
@@ -132,7 +136,8 @@ MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals) {
     if (other.arena_bytes < best.arena_bytes) best = std::move(other);
   };
   keep_smaller(largest_first, Fit::kLowest);
-  keep_smaller(PeakFirst(intervals, peak.time), Fit::kSmallest);
+  keep_smaller(PeakFirst(intervals, peak.time, Length), Fit::kLowest);
+  keep_smaller(PeakFirst(intervals, peak.time, End), Fit::kLowest);
   best.lower_bound = peak.bytes;
   return best;
 }

@@ -21,9 +21,9 @@ struct MemoryPlan {
 };
 
 /// Intervals that overlap in time never overlap in memory. Places the largest first, each in the smallest gap; where
-/// that stays above the lower bound, also each in the lowest gap, and what is live at the peak first; keeps the
-/// smallest arena. Deterministic: ties go to the interval that ends last, then to the earlier one, and to the
-/// way named first.
+/// that stays above the lower bound, also each in the lowest gap, and what is live at the peak first, the longest-lived
+/// or what ends last in front; keeps the smallest arena. Deterministic: ties go to the interval that ends last, then to
+/// the earlier one, and to the way named first.
 MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals);
 
 }  // namespace mpc::runtime

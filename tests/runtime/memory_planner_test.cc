@@ -88,6 +88,15 @@ TEST(MemoryPlanner, PlacesThePeakFirstWhereTheLargestFirstLeavesAHoleThere) {
   EXPECT_EQ(plan.arena_bytes, 960u);
 }
 
+TEST(MemoryPlanner, PlacesWhatEndsLastOfThePeakFirstWhereItsLongestLeavesAHole) {
+  // At the peak, 1, the second block of 384 bytes lives as long as the one of 64 that outlives it. Placed first, it
+  // takes the bottom, and 64 bytes at 2, above 64 others, leave no room for the first block of 384.
+  const std::vector<LiveInterval> intervals = {{64, 2, 5}, {384, 5, 8}, {384, 0, 1}, {64, 1, 2}};
+  const MemoryPlan plan = PlanMemory(intervals);
+  EXPECT_EQ(plan.lower_bound, 448u);
+  EXPECT_EQ(plan.arena_bytes, 448u);
+}
+
 TEST(MemoryPlanner, NothingAndEmptyTensorsNeedNoMemory) {
   EXPECT_EQ(PlanMemory({}).arena_bytes, 0u);
   EXPECT_EQ(PlanMemory({{0, 0, 5}, {0, 2, 3}}).arena_bytes, 0u);
