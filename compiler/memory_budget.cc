@@ -86,10 +86,18 @@ private:
       double Before = static_cast<double>(plannedBytes(*Last));
       Options.head_chunks = Chunks;
       Fits = tryCount(0);
-      if (!Fits.ok() || *Fits)
+      if (!Fits.ok())
         return Fits;
-      auto [Found, Logits] = headOf(*Last);
-      HasHead |= static_cast<double>(Logits) > WorthwhileShare * Before;
+      auto [Found, Logits] = headOf(*Fits ? *Fitting : *Last);
+      // What few logits seem to save is another packing, which is not worth losses that are added in another order.
+      if (static_cast<double>(Logits) <= WorthwhileShare * Before) {
+        Fitting.reset();
+        Fits = false;
+        break;
+      }
+      HasHead = true;
+      if (*Fits)
+        return Fits;
       if (Found < Chunks || static_cast<double>(plannedBytes(*Last)) > (1 - WorthwhileShare) * Before)
         break;
       Best = Chunks;
