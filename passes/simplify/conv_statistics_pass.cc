@@ -11,8 +11,8 @@ namespace mpc {
 
 namespace {
 
-// cuDNN's engines for a convolution with sums refuse fewer channels, other types and rows of channels that are not
-// aligned to 16 bytes (tests/cuda/cudnn_plans_test.cc).
+// What cuDNN has engines for on every architecture that mpc compiles for (tests/cuda/cudnn_plans_test.cc): rows of
+// channels aligned to 16 bytes, and not the few channels that mpc's direct convolution takes. Some take more.
 constexpr int64_t FewestChannels = 32;
 constexpr int64_t ChannelAlignment = 8;
 
