@@ -51,6 +51,7 @@ public:
   BudgetSearch(const Module &Traced, const CompileOptions &Given)
       : Traced(Traced), Options(Given), Budget(Given.memory_budget) {
     Options.memory_budget = 0;
+    Options.plan.keep_packed_weights = false;
   }
 
   absl::StatusOr<CompileResult> run() {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/function_facts.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/packed_weights.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -72,9 +73,8 @@ public:
   }
 
   absl::StatusOr<MemoryTable> run() {
-    if (Ops.size() > Program.instructions.size())
-      return absl::InvalidArgumentError(absl::StrCat("program \"", Program.name, "\" has ", Program.instructions.size(),
-                                                     " instructions, its function ", Ops.size(), " operations"));
+    if (absl::Status Matched = matchOps(); !Matched.ok())
+      return Matched;
     for (const runtime::NamedValue &Input : Program.inputs)
       begin(Input.value, 0, {StorageUse::kInput, Input.name, "", typeOf(Input.value), 0, 0, 0});
     for (std::size_t Index = 0; Index < Program.instructions.size(); ++Index)
@@ -90,6 +90,7 @@ private:
   const runtime::Program &Program;
   FunctionFacts Facts;
   SmallVector<Operation *> Ops;
+  std::vector<Operation *> OpOfInstruction;
   std::vector<MemoryRow> Lives;
   std::vector<std::size_t> Offsets;                ///< of each life
   std::map<std::size_t, std::size_t> LifeAtOffset; ///< the last one that began there
@@ -101,10 +102,20 @@ private:
 
   std::string typeOf(runtime::ValueId Id) const { return Program.values[Id].spec.ToString(); }
 
-  /// Null for instructions that lowering adds: copies of state before the first operation.
-  Operation *opOf(std::size_t Index) const {
-    std::size_t Added = Program.instructions.size() - Ops.size();
-    return Index < Added ? nullptr : Ops[Index - Added];
+  /// Null for instructions that lowering adds: copies of state before the first operation, packed weights.
+  Operation *opOf(std::size_t Index) const { return OpOfInstruction[Index]; }
+
+  absl::Status matchOps() {
+    std::size_t Packs = llvm::count_if(Program.instructions, runtime::PacksWeight);
+    if (Ops.size() + Packs > Program.instructions.size())
+      return absl::InvalidArgumentError(absl::StrCat("program \"", Program.name, "\" has ",
+                                                     Program.instructions.size() - Packs,
+                                                     " instructions, its function ", Ops.size(), " operations"));
+    OpOfInstruction.assign(Program.instructions.size() - Packs - Ops.size(), nullptr);
+    const auto *Next = Ops.begin();
+    for (const runtime::Instruction &Instruction : llvm::drop_begin(Program.instructions, OpOfInstruction.size()))
+      OpOfInstruction.push_back(runtime::PacksWeight(Instruction) ? nullptr : *Next++);
+    return absl::OkStatus();
   }
 
   void begin(runtime::ValueId Id, std::size_t Index, MemoryRow Row) {
@@ -147,7 +158,8 @@ private:
       if (!inArena(Id))
         continue;
       if (!Op) {
-        begin(Id, Index, {StorageUse::kForward, Instruction.kernel, Instruction.scope, typeOf(Id), 0, 0, 0});
+        StorageUse Use = runtime::PacksWeight(Instruction) ? StorageUse::kWorkspace : StorageUse::kForward;
+        begin(Id, Index, {Use, Instruction.kernel, Instruction.scope, typeOf(Id), 0, 0, 0});
         continue;
       }
       OpResult Result = Op->getResult(Number);

@@ -35,6 +35,10 @@ class Attributes {
     entries_.emplace_back(std::string(name), std::move(value));
   }
 
+  void Erase(std::string_view name) {
+    std::erase_if(entries_, [name](const Entry& entry) { return entry.first == name; });
+  }
+
   const AttributeValue* Find(std::string_view name) const {
     for (const Entry& entry : entries_) {
       if (entry.first == name) return &entry.second;

@@ -7,7 +7,8 @@
 namespace mpc {
 
 absl::StatusOr<ConvolutionPart> ConvolutionPartOf(const KernelSpec& spec) {
-  ConvolutionPart part{{"conv2d", spec.inputs, {spec.outputs[0]}, {}, spec.attributes}, 0};
+  ConvolutionPart part{
+      {"conv2d", spec.inputs, {spec.outputs[0]}, {}, spec.attributes, spec.weight_layout, spec.weight_choice}, 0};
   if (spec.uses(0)) return part;
   const TensorSpec& x = spec.inputs[0];
   const TensorSpec& weight = spec.inputs[1];

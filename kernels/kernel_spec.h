@@ -19,6 +19,10 @@ struct KernelSpec {
   std::vector<TensorSpec> outputs;
   std::vector<bool> output_used;  ///< empty means all are used
   Attributes attributes;
+  /// Of a weight that comes packed (weight_packing.h): inputs[1] is what the IR says of it, its storage has this layout
+  /// and is for this implementation, in the form of a choice. Empty: it lies row-major.
+  std::string weight_layout = {};
+  std::string weight_choice = {};
   bool uses(std::size_t output) const { return output_used.empty() || output_used[output]; }
 };
 

@@ -2,52 +2,143 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/packed_weights.h"
 #include "runtime/program_binding.h"
 
 namespace mpc::runtime {
 namespace {
 
-/// Makes a kernel's workspace as large as it is wanted: in its place, or behind the arena of `arena` bytes. Returns how
-/// far behind it reaches.
-std::size_t PlaceWorkspace(std::size_t wanted, std::size_t arena, Instruction& instruction) {
-  const bool fits = wanted <= instruction.workspace_bytes;
-  instruction.workspace_bytes = wanted;
-  if (fits) return 0;
-  instruction.workspace_offset = arena;
-  return wanted;
+std::vector<bool> UpdatedState(const Program& program) {
+  std::vector<bool> updated;
+  for (const StateBinding& binding : program.state) updated.push_back(binding.written);
+  return updated;
 }
+
+/// Plans instructions again. What has no room where it was goes behind the arena, where one instruction, with the one
+/// that packs its weight, may use all there is.
+class Chooser {
+ public:
+  /// `program` has no kept weights.
+  Chooser(const Device& device, const PlanOptions& options, Program& program)
+      : device_(device),
+        options_(options),
+        program_(program),
+        packer_(program, UpdatedState(program), options.keep_packed_weights),
+        arena_(AlignedBuffer::Padded(program.arena_bytes)) {}
+
+  /// A choice for `instruction`. `pack` is what packs its weight, if something did; afterwards, if something does.
+  absl::Status Choose(Instruction& instruction, std::optional<Instruction>& pack) {
+    const std::optional<Instruction> before = std::exchange(pack, std::nullopt);
+    if (before) UnpackWeight(*before, instruction);
+    absl::StatusOr<InstructionPlan> plan = Plan(instruction);
+    if (!plan.ok()) return plan.status();
+    std::size_t begin = arena_;
+    if (plan->packing) {
+      pack = packer_.Pack(*plan->packing, instruction);
+      plan = Plan(instruction);
+      if (!plan.ok()) return plan.status();
+    }
+    if (pack) {
+      begin += PlacePacked(before, pack->outputs[0]);
+      if (before) {
+        pack->workspace_bytes = before->workspace_bytes;
+        pack->workspace_offset = before->workspace_offset;
+      }
+      if (absl::Status status = PlanAndPlace(begin, *pack); !status.ok()) return status;
+    }
+    PlaceWorkspace(plan->workspace_bytes, begin, instruction);
+    return absl::OkStatus();
+  }
+
+  /// The state that follows other state: what it was, and the weights that are kept packed now.
+  absl::Status ChooseRefreshes() {
+    for (StateRefresh& refresh : packer_.TakeRefreshes()) program_.refreshes.push_back(std::move(refresh));
+    for (StateRefresh& refresh : program_.refreshes) {
+      if (absl::Status status = PlanAndPlace(arena_, refresh.instruction); !status.ok()) {
+        return At(absl::StrCat(program_.name, ", refresh of ", program_.state[refresh.derived].name), status);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  /// Of the arena with what lies behind it.
+  std::size_t arena_bytes() const { return end_ == 0 ? program_.arena_bytes : AlignedBuffer::Padded(end_); }
+
+ private:
+  absl::StatusOr<InstructionPlan> Plan(const Instruction& instruction) {
+    absl::StatusOr<InstructionPlan> plan = device_.Plan(program_, instruction, options_);
+    if (!plan.ok() || plan->choice.first.empty()) return plan;
+    auto& choices = program_.choices;
+    if (std::find(choices.begin(), choices.end(), plan->choice) == choices.end()) choices.push_back(plan->choice);
+    return plan;
+  }
+
+  absl::Status PlanAndPlace(std::size_t begin, Instruction& instruction) {
+    const absl::StatusOr<InstructionPlan> plan = Plan(instruction);
+    if (plan.ok()) PlaceWorkspace(plan->workspace_bytes, begin, instruction);
+    return plan.status();
+  }
+
+  /// Where the packed weight of before lay, or behind the arena. Returns the bytes that it takes there.
+  std::size_t PlacePacked(const std::optional<Instruction>& before, ValueId packed) {
+    Value& value = program_.values[static_cast<std::size_t>(packed)];
+    const std::size_t bytes = value.spec.bytes();
+    if (before) {
+      const Value& old = program_.values[static_cast<std::size_t>(before->outputs[0])];
+      value.offset = old.offset;
+      if (bytes <= old.spec.bytes()) return 0;
+    }
+    value.offset = arena_;
+    end_ = std::max(end_, arena_ + bytes);
+    return AlignedBuffer::Padded(bytes);
+  }
+
+  /// Makes a kernel's workspace as large as it is wanted: in its place, or at `begin`.
+  void PlaceWorkspace(std::size_t wanted, std::size_t begin, Instruction& instruction) {
+    const bool fits = wanted <= instruction.workspace_bytes;
+    instruction.workspace_bytes = wanted;
+    if (fits) return;
+    instruction.workspace_offset = begin;
+    end_ = std::max(end_, begin + wanted);
+  }
+
+  const Device& device_;
+  const PlanOptions& options_;
+  Program& program_;
+  WeightPacker packer_;
+  std::size_t arena_;
+  std::size_t end_ = 0;  ///< 0: nothing lies behind the arena
+};
 
 }  // namespace
 
 absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Program& program) {
   Program result = program;
   const std::vector<std::pair<std::string, std::string>> before = std::exchange(result.choices, {});
-  const std::size_t arena = AlignedBuffer::Padded(program.arena_bytes);
-  std::size_t behind = 0;
-  const auto choose = [&](Instruction& instruction) {
-    absl::StatusOr<InstructionPlan> plan = device.Plan(result, instruction, options);
-    if (!plan.ok()) return plan.status();
-    behind = std::max(behind, PlaceWorkspace(plan->workspace_bytes, arena, instruction));
-    const auto known = std::find(result.choices.begin(), result.choices.end(), plan->choice);
-    if (!plan->choice.first.empty() && known == result.choices.end()) result.choices.push_back(std::move(plan->choice));
-    return absl::OkStatus();
-  };
-  for (std::size_t i = 0; i < result.instructions.size(); ++i) {
-    if (absl::Status status = choose(result.instructions[i]); !status.ok()) {
+  UnpackKeptWeights(result);
+  std::vector<Instruction> instructions = std::exchange(result.instructions, {});
+  Chooser chooser(device, options, result);
+  std::optional<Instruction> pack;
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    if (i + 1 < instructions.size() && PacksWeightOf(instructions[i], instructions[i + 1])) {
+      pack = std::move(instructions[i]);
+      continue;
+    }
+    if (absl::Status status = chooser.Choose(instructions[i], pack); !status.ok()) {
       return At(DescribeInstruction(program, i), status);
     }
+    if (pack) result.instructions.push_back(*std::exchange(pack, std::nullopt));
+    result.instructions.push_back(std::move(instructions[i]));
   }
-  for (StateRefresh& refresh : result.refreshes) {
-    if (absl::Status status = choose(refresh.instruction); !status.ok()) {
-      return At(absl::StrCat(program.name, ", refresh of ", program.state[refresh.derived].name), status);
-    }
-  }
+  if (absl::Status status = chooser.ChooseRefreshes(); !status.ok()) return status;
   if (absl::Status status = device.EndPlanning(options); !status.ok()) return At(program.name, status);
-  if (behind > 0) result.arena_bytes = arena + AlignedBuffer::Padded(behind);
+  result.arena_bytes = chooser.arena_bytes();
   // What is no kernel's, such as the rates that a precision was decided with.
   for (const auto& choice : before) {
     const bool chosen_anew = std::any_of(result.choices.begin(), result.choices.end(),

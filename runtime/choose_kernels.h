@@ -10,8 +10,8 @@ namespace mpc::runtime {
 /// Forgets what was chosen for the instructions of `program` and lets `device` choose as `options` say: by measuring on
 /// the machine where the Program will run, from a cache. Everything else stays as it was planned, so that results
 /// change only as far as implementations differ. Where a kernel wants more scratch than before, it gets room behind the
-/// arena that all such kernels share, and the peak grows by it. Errors: those of Device::Plan, with the instruction,
-/// and of Device::EndPlanning; `program` is then as it was.
+/// arena that all such kernels share, and the peak grows by it. Weights are packed anew. Errors: those of Device::Plan,
+/// with the instruction, and of Device::EndPlanning; `program` is then as it was.
 absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Program& program);
 
 }  // namespace mpc::runtime

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/weight_packing.h"
 #include "runtime/plan_options.h"
 #include "runtime/program.h"
 #include "runtime/state_store.h"
@@ -96,6 +98,9 @@ struct InstructionPlan {
   std::pair<std::string, std::string> choice;
   /// What the choice was measured against, for reports: MeasuredChoice::times. Empty where nothing was measured.
   std::string times = {};
+  /// The kernel would pack its weight in every run; an instruction of its own may do it (packed_weights.h), once for
+  /// all that the kernel does in parts. What such an instruction leaves to the kernel is planned again.
+  std::optional<WeightPacking> packing = {};
 };
 
 /// What the compiler asks of a device while it plans, and how a Program becomes runnable.

@@ -15,6 +15,9 @@ struct PlanOptions {
   bool allow_tf32 = false;  ///< CUDA: f32 products on tensor cores, with 10 bits of mantissa
   /// CPU: f32 convolutions with 3x3 windows by Winograd's algorithm, which multiplies less and rounds more.
   bool allow_winograd = false;
+  /// CPU: a weight that a Program only reads (prediction, frozen layers) is packed once; its packing is derived state
+  /// of the Model. Off, it is packed in every run, which takes no memory beside the step's.
+  bool keep_packed_weights = true;
 };
 
 }  // namespace mpc::runtime

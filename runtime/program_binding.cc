@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/weight_packing.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_check.h"
 
@@ -64,6 +65,7 @@ absl::StatusOr<KernelSpec> MakeKernelSpec(const Program& program, const Instruct
     spec.output_used.push_back(id != kNoValue);
     spec.outputs.push_back(id == kNoValue ? TensorSpec{} : program.values[id].spec);
   }
+  if (absl::Status status = ReadPacked(spec); !status.ok()) return status;
   return spec;
 }
 

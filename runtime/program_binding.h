@@ -18,7 +18,7 @@
 namespace mpc::runtime {
 
 /// What the kernel of `instruction` is created from. Errors (INVALID_ARGUMENT): an operand that is no value of
-/// `program`.
+/// `program`; attributes of a packed weight that do not say which.
 absl::StatusOr<KernelSpec> MakeKernelSpec(const Program& program, const Instruction& instruction);
 
 /// The choice that `program` made for kernels of the key `key`; empty where it made none.

@@ -199,11 +199,13 @@ class ProgramChecker {
         Report(what, " makes state ", refresh.derived, " from state ", refresh.source, " of ", count);
         continue;
       }
-      ++refreshes[refresh.derived];
       const StateBinding& derived = program_.state[refresh.derived];
       const StateBinding& source = program_.state[refresh.source];
+      if (source.role == kDerivedRole && refreshes[refresh.source] == 0) {
+        Report(what, " reads derived state \"", source.name, "\" before it is rebuilt");
+      }
+      ++refreshes[refresh.derived];
       if (derived.role != kDerivedRole) Report(what, " writes state \"", derived.name, "\", which is no derived state");
-      if (source.role == kDerivedRole) Report(what, " reads derived state \"", source.name, "\"");
       if (!IsState(refresh.instruction.inputs, refresh.source) ||
           !IsState(refresh.instruction.outputs, refresh.derived)) {
         Report(what, " (", refresh.instruction.kernel, ") must read \"", source.name, "\" alone and write \"",
@@ -267,8 +269,8 @@ std::vector<StateUse> FindStateUses(const Program& program) {
   for (const NamedValue& output : program.outputs) read(output.value);
   for (const StateRefresh& refresh : program.refreshes) {
     uses[refresh.source].read_before_written = true;
-    uses[refresh.derived].read_before_written = false;
   }
+  for (const StateRefresh& refresh : program.refreshes) uses[refresh.derived].read_before_written = false;
   return uses;
 }
 

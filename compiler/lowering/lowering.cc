@@ -7,6 +7,7 @@
 #include "compiler/lowering/region_instruction.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/packed_weights.h"
 
 using namespace mlir;
 
@@ -32,9 +33,13 @@ public:
     if (absl::Status Status = addArguments(); !Status.ok())
       return Status;
     addConstants();
-    for (Operation *Op : Storage.instructions())
+    Packer.emplace(Result, updatedState(), Options.keep_packed_weights);
+    for (Operation *Op : Storage.instructions()) {
+      size_t First = Result.instructions.size();
       if (absl::Status Status = addInstruction(Op); !Status.ok())
         return Status;
+      InstructionsOf.push_back({First, Result.instructions.size() - 1});
+    }
     if (absl::Status Status = addResults(); !Status.ok())
       return Status;
     if (absl::Status Status = addRefreshes(); !Status.ok())
@@ -53,6 +58,7 @@ private:
   codegen::GeneratedCode Code;
   StorageAssignment Storage;
   runtime::Program Result;
+  std::optional<runtime::WeightPacker> Packer;
   llvm::DenseMap<Value, runtime::ValueId> Ids;
   /// Temporary roots (and inputs) in the order of their first appearance, with the values that live in them.
   llvm::MapVector<Value, SmallVector<runtime::ValueId>> ArenaValues;
@@ -174,16 +180,51 @@ private:
     // A kernel leaves out what nobody reads.
     for (Value Output : Op->getResults())
       Instruction.outputs.push_back(Output.use_empty() ? runtime::kNoValue : valueId(Output));
+    absl::StatusOr<runtime::InstructionPlan> Plan = planned(Instruction);
+    if (!Plan.ok())
+      return absl::Status(Plan.status().code(), absl::StrCat(Plan.status().message(), whyNoRegion(Op)));
+    if (Plan->packing)
+      if (absl::Status Status = addPacking(*Plan->packing, Instruction); !Status.ok())
+        return Status;
+    Result.instructions.push_back(std::move(Instruction));
+    return absl::OkStatus();
+  }
+
+  /// Gives an instruction its workspace, and the Program what was chosen for it.
+  absl::StatusOr<runtime::InstructionPlan> planned(runtime::Instruction &Instruction) {
     absl::StatusOr<runtime::InstructionPlan> Plan = Target.Plan(Result, Instruction, Options);
     if (!Plan.ok())
       return absl::Status(Plan.status().code(),
                           absl::StrCat(Instruction.scope, Instruction.scope.empty() ? "" : ": ", "mpc.",
-                                       Instruction.kernel, ": ", Plan.status().message(), whyNoRegion(Op)));
+                                       Instruction.kernel, ": ", Plan.status().message()));
     Instruction.workspace_bytes = Plan->workspace_bytes;
     if (!Plan->choice.first.empty() && !llvm::is_contained(Result.choices, Plan->choice))
       addChoice(*Plan);
-    Result.instructions.push_back(std::move(Instruction));
+    return Plan;
+  }
+
+  /// Makes \p Instruction read its weight packed, and adds what packs it.
+  absl::Status addPacking(const WeightPacking &Packing, runtime::Instruction &Instruction) {
+    std::optional<runtime::Instruction> Pack = Packer->Pack(Packing, Instruction);
+    if (absl::StatusOr<runtime::InstructionPlan> Plan = planned(Instruction); !Plan.ok() || !Pack)
+      return Plan.status();
+    if (absl::StatusOr<runtime::InstructionPlan> Plan = planned(*Pack); !Plan.ok())
+      return Plan.status();
+    PackedWeights.push_back({Pack->outputs[0], Result.instructions.size()});
+    Result.instructions.push_back(*std::move(Pack));
     return absl::OkStatus();
+  }
+
+  /// For each state whether the function gives it a new value.
+  std::vector<bool> updatedState() {
+    std::vector<bool> Updated(Result.state.size());
+    Operation *Return = Function.getBody().front().getTerminator();
+    for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
+      auto State = StateByName.find(resultAttr(Index, NameAttrName));
+      if (State != StateByName.end() && Ids.lookup(Operand) != State->second)
+        Updated[Result.values[State->second].index] = true;
+    }
+    return Updated;
   }
 
   void addChoice(runtime::InstructionPlan &Plan) {
@@ -213,9 +254,23 @@ private:
     return absl::OkStatus();
   }
 
-  // Derived state is called "<source>.<type>": the source, in that type.
   absl::Status addRefreshes() {
-    for (auto [Index, Derived] : llvm::enumerate(Result.state)) {
+    std::vector<runtime::StateRefresh> OfPackedWeights = Packer->TakeRefreshes();
+    size_t Arguments = Result.state.size() - OfPackedWeights.size();
+    if (absl::Status Status = addRefreshes(Arguments); !Status.ok())
+      return Status;
+    for (runtime::StateRefresh &Refresh : OfPackedWeights) {
+      if (absl::StatusOr<runtime::InstructionPlan> Plan = planned(Refresh.instruction); !Plan.ok())
+        return Plan.status();
+      Result.refreshes.push_back(std::move(Refresh));
+    }
+    return absl::OkStatus();
+  }
+
+  // Derived state among the arguments is called "<source>.<type>": the source, in that type.
+  absl::Status addRefreshes(size_t Arguments) {
+    for (size_t Index = 0; Index < Arguments; ++Index) {
+      const runtime::StateBinding &Derived = Result.state[Index];
       if (Derived.role != runtime::kDerivedRole)
         continue;
       std::string Suffix = absl::StrCat(".", std::string(DTypeName(Derived.spec.dtype)));
@@ -258,18 +313,35 @@ private:
     return CopyId;
   }
 
+  /// The instructions of the operation at \p Position, or what comes behind the last one.
+  std::pair<size_t, size_t> instructionsOf(size_t Position) const {
+    if (Position < InstructionsOf.size())
+      return InstructionsOf[Position];
+    return {Result.instructions.size(), Result.instructions.size()};
+  }
+
   void plan() {
     SmallVector<ArenaPlace> Places;
     for (auto &[Root, Values] : ArenaValues) {
       auto [First, Last] = Storage.life(Root);
-      Places.push_back({Values, First, Last});
+      Places.push_back({Values, instructionsOf(First).first, instructionsOf(Last).second});
     }
+    for (auto [Id, Pack] : PackedWeights)
+      Places.push_back({{Id}, Pack, Pack + 1});
     for (runtime::ValueId Id : PinnedValues)
       Places.push_back({{Id}, 0, Result.instructions.size()});
     planArena(Places, Result);
+    // State is rebuilt before the step begins, one entry after the other.
+    for (const runtime::StateRefresh &Refresh : Result.refreshes)
+      if (size_t Bytes = Refresh.instruction.workspace_bytes)
+        Result.arena_bytes = std::max(Result.arena_bytes, runtime::AlignedBuffer::Padded(Bytes));
     Result.instructions.insert(Result.instructions.begin(), Prologue.begin(), Prologue.end());
   }
 
+  /// First and last, of each operation in the order of Storage.instructions().
+  std::vector<std::pair<size_t, size_t>> InstructionsOf;
+  /// Packed weights with the instructions that write them; the next one reads them.
+  std::vector<std::pair<runtime::ValueId, size_t>> PackedWeights;
   /// What was measured to choose kernels.
   std::vector<std::string> Remarks;
   /// Copies of state that is also an output: done before the first instruction, kept to the end.

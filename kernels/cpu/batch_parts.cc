@@ -22,8 +22,6 @@ std::int64_t WidenedBytes(const TensorSpec& tensor) {
   return IsWidened(tensor.dtype) ? tensor.num_elements() * static_cast<std::int64_t>(sizeof(float)) : 0;
 }
 
-std::size_t Aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /// Of the images of one part.
 std::size_t PartBytes(const TensorSpec& images, const BatchCut& cut) {
   return images.bytes() / static_cast<std::size_t>(images.shape[0]) * static_cast<std::size_t>(cut.images);
@@ -41,6 +39,13 @@ class PartsKernel : public Kernel {
     for (std::size_t i = 0; i < images_; ++i) strides_.push_back(PartBytes(spec.inputs[i], cut));
   }
   std::string choice() const override { return part_->choice(); }
+  /// Once for all parts, where the last one wants it the same way.
+  std::optional<WeightPacking> packing() const override {
+    std::optional<WeightPacking> packing = part_->packing();
+    if (!packing || rest_ == nullptr) return packing;
+    const std::optional<WeightPacking> rest = rest_->packing();
+    return rest && rest->layout == packing->layout && rest->packed == packing->packed ? packing : std::nullopt;
+  }
 
  protected:
   /// Runs part `index` into `result`.
@@ -89,7 +94,7 @@ class SumInParts final : public PartsKernel {
       : PartsKernel(spec, operands, cut, std::move(part), std::move(rest)),
         type_(spec.outputs[0].dtype),
         elements_(spec.outputs[0].num_elements()),
-        sum_bytes_(Aligned(static_cast<std::size_t>(elements_) * sizeof(float))) {}
+        sum_bytes_(CacheLines(static_cast<std::size_t>(elements_) * sizeof(float))) {}
 
   std::size_t workspace_bytes() const override {
     return part_workspace() + (type_ == DType::kF32 ? sum_bytes_ : 2 * sum_bytes_);

@@ -1,6 +1,9 @@
 // conv_transpose2d: oneDNN's derivative of a convolution by its input, then the bias. With a bias the derivative stays
 // f32 until the sum is rounded.
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
@@ -9,8 +12,6 @@
 
 namespace mpc::cpu {
 namespace {
-
-std::size_t Aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// Adds a bias a channel to what another kernel computes in f32.
 class BiasedKernel final : public Kernel {
@@ -26,8 +27,8 @@ class BiasedKernel final : public Kernel {
     run_ =
         channels_last_ ? channels_ : y[static_cast<std::size_t>(axes.height)] * y[static_cast<std::size_t>(axes.width)];
     runs_ = spec.outputs[0].num_elements() / run_;
-    bias_offset_ = Aligned(product_->workspace_bytes());
-    sum_offset_ = bias_offset_ + Aligned(static_cast<std::size_t>(channels_) * sizeof(float));
+    bias_offset_ = CacheLines(product_->workspace_bytes());
+    sum_offset_ = bias_offset_ + CacheLines(static_cast<std::size_t>(channels_) * sizeof(float));
     in_place_ = y_type_ == DType::kF32;
     bytes_ = sum_offset_ + (in_place_ ? 0 : static_cast<std::size_t>(runs_ * run_) * sizeof(float));
   }
@@ -71,17 +72,33 @@ class BiasedKernel final : public Kernel {
   std::size_t bias_offset_ = 0, sum_offset_ = 0, bytes_ = 0;
 };
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateConvTranspose2d(const KernelSpec& spec) {
-  const bool has_bias = spec.inputs.size() > 2;
-  KernelSpec product{"conv2d_grad_input", {spec.inputs[0], spec.inputs[1]}, spec.outputs, {}, spec.attributes};
-  if (has_bias) product.outputs[0].dtype = DType::kF32;
-  absl::StatusOr<std::unique_ptr<Kernel>> kernel = CreateKernel(product);
-  if (!kernel.ok() || !has_bias) return kernel;
-  return std::make_unique<BiasedKernel>(*std::move(kernel), spec);
+bool HasBias(const KernelSpec& spec) { return spec.inputs.size() > 2; }
+
+/// The derivative of a convolution by its input that the operation is, without the bias.
+KernelSpec ProductOf(const KernelSpec& spec) {
+  KernelSpec product{
+      "conv2d_grad_input", {spec.inputs[0], spec.inputs[1]}, spec.outputs, {}, spec.attributes, spec.weight_layout,
+      spec.weight_choice};
+  if (HasBias(spec)) product.outputs[0].dtype = DType::kF32;
+  return product;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateConvTranspose2d(const KernelSpec& spec, const KernelOptions& options) {
+  absl::StatusOr<std::unique_ptr<Kernel>> kernel = CreateKernel(ProductOf(spec), options);
+  if (!kernel.ok() || !HasBias(spec)) return kernel;
+  std::string choice = (*kernel)->choice();
+  std::optional<WeightPacking> packing = (*kernel)->packing();
+  return WithChoice(std::make_unique<BiasedKernel>(*std::move(kernel), spec), std::move(choice), std::move(packing));
+}
+
+std::vector<std::string> TransposedChoices(const KernelSpec& spec, const KernelOptions& options) {
+  return CandidateChoices(ProductOf(spec), options);
 }
 
 }  // namespace
 
-void RegisterConvTranspose2d(Registry& registry) { registry.Add("conv_transpose2d", CreateConvTranspose2d); }
+void RegisterConvTranspose2d(Registry& registry) {
+  registry.Add("conv_transpose2d", {CreateConvTranspose2d, TransposedChoices});
+}
 
 }  // namespace mpc::cpu

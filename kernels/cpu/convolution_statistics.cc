@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "kernels/convolution_part.h"
@@ -113,6 +114,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolutionStatistics(const Kernel
   absl::StatusOr<std::unique_ptr<Kernel>> convolution = CreateKernel(part->convolution, options);
   if (!convolution.ok()) return convolution.status();
   std::string choice = (*convolution)->choice();
+  std::optional<WeightPacking> packing = (*convolution)->packing();
   const std::size_t kept = part->kept_bytes;
   const std::size_t workspace = kept + (*convolution)->workspace_bytes();
   auto run = [convolution = *std::move(convolution), image = ChannelImage(part->convolution), spec, kept,
@@ -126,7 +128,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolutionStatistics(const Kernel
   };
   absl::StatusOr<std::unique_ptr<Kernel>> kernel = MakeKernel(std::move(run), workspace);
   if (!kernel.ok()) return kernel.status();
-  return WithChoice(*std::move(kernel), std::move(choice));
+  return WithChoice(*std::move(kernel), std::move(choice), std::move(packing));
 }
 
 std::vector<std::string> StatisticsChoices(const KernelSpec& spec, const KernelOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/kernel_spec.h"
+#include "kernels/weight_packing.h"
 
 namespace mpc::cpu {
 
@@ -20,6 +22,9 @@ struct KernelOperands {
   void* workspace;
 };
 
+/// Bytes rounded up to whole cache lines, where a part of a workspace may begin.
+constexpr std::size_t CacheLines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -29,17 +34,21 @@ class Kernel {
   virtual void Run(const KernelOperands& operands) = 0;
   /// Which of several implementations this is, in the form of KernelOptions::choice; empty where there is only one.
   virtual std::string choice() const { return ""; }
+  /// How this kernel packs its weight in every run; made for a spec with that `weight_layout`, it is given the packed
+  /// weight. Nothing where it takes the weight as it lies.
+  virtual std::optional<WeightPacking> packing() const { return std::nullopt; }
 };
 
 /// How a kernel is made where its operation has several implementations. The default: rules of shape and processor.
 struct KernelOptions {
-  std::string choice = {};      ///< of an earlier plan for this very spec: it is used or refused, never replaced
+  /// Of an earlier plan for this very spec: it is used or refused, never replaced. A packed weight says it itself.
+  std::string choice = {};
   bool allow_winograd = false;  ///< rules and tuning may choose "winograd", which rounds more: docs/architecture.md
 };
 
 /// Creates the kernel of `spec`. Errors: UNIMPLEMENTED for an operation or type without a CPU kernel, naming both;
-/// INTERNAL where a oneDNN primitive would fall back to its reference loop; FAILED_PRECONDITION for a choice that this
-/// processor, this shape or this version of oneDNN does not offer.
+/// INTERNAL where a oneDNN primitive would fall back to its reference loop; FAILED_PRECONDITION for a choice or
+/// a layout of the weight that this processor, this shape or this version of oneDNN does not offer.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelOptions& options = {});
 
 /// The choices that tuning measures for `spec`, that of the rules first; one at most where nothing is to be chosen.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/cpu/onednn_layout.h"
 #include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
@@ -31,6 +33,10 @@ dnnl::primitive_attr StrictAttributes() {
 
 dnnl::memory::data_type OnednnType(DType dtype) {
   return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+DType TypeOf(const dnnl::memory::desc& layout) {
+  return layout.data_type() == dnnl::memory::data_type::bf16 ? DType::kBF16 : DType::kF32;
 }
 
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation) {
@@ -73,6 +79,43 @@ std::vector<std::string> FastCandidates(const std::vector<Candidate>& candidates
   return fast;
 }
 
+namespace {
+
+/// The weight, where the primitive wants it packed; else null.
+const Port* PackedWeight(const Attempt& attempt) {
+  for (const Port& port : attempt.staged.inputs) {
+    if (port.is_weight && port.stored != port.wanted) return &port;
+  }
+  return nullptr;
+}
+
+/// How an instruction packs the weight for `attempt`; nothing where it lies as the primitive takes it, or where the
+/// layout has no name.
+std::optional<WeightPacking> PackingOf(const Attempt& attempt, std::string choice) {
+  const Port* weight = PackedWeight(attempt);
+  const std::string layout = weight == nullptr ? "" : LayoutName(weight->wanted);
+  if (layout.empty()) return std::nullopt;
+  const DType type = TypeOf(weight->wanted);
+  const auto elements = static_cast<std::int64_t>(weight->wanted.get_size() / ElementSize(type));
+  const dnnl_memory_desc_t& stored = weight->stored.data;
+  const dnnl_dim_t* strides = stored.format_desc.blocking.strides;
+  return WeightPacking{
+      {type, {elements}}, layout, std::move(choice), weight->stored.dims(), {strides, strides + stored.ndims}};
+}
+
+/// Makes `attempt` take the weight as `layout` has it; false where it wants another layout.
+bool TakePacked(const std::string& layout, Attempt& attempt) {
+  for (Port& port : attempt.staged.inputs) {
+    if (!port.is_weight || LayoutName(port.wanted) != layout) continue;
+    port.stored = port.wanted;
+    port.storage = TypeOf(port.wanted);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spec,
                                                            const std::vector<Candidate>& candidates,
                                                            const MakeAttempt& attempt, const std::string& choice) {
@@ -80,12 +123,17 @@ absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spe
   for (const Candidate& candidate : candidates) {
     if (!choice.empty() && candidate.choice() != choice) continue;
     try {
-      const Attempt result = attempt(candidate);
-      if (IsFast(result)) {
+      Attempt result = attempt(candidate);
+      const bool is_fast = IsFast(result);
+      if (is_fast && spec.weight_layout.empty()) {
         return WithChoice(result.parts.empty() ? MakePrimitiveKernel(result.staged) : MakePartsKernel(result.parts),
-                          candidate.choice());
+                          candidate.choice(), PackingOf(result, candidate.choice()));
       }
-      offered.push_back(absl::StrCat(result.implementation, result.defect.empty() ? "" : ": ", result.defect));
+      if (is_fast && TakePacked(spec.weight_layout, result)) {
+        return WithChoice(MakePrimitiveKernel(result.staged), candidate.choice());
+      }
+      offered.push_back(absl::StrCat(result.implementation, result.defect.empty() ? "" : ": ", result.defect,
+                                     is_fast ? ", which wants the weight otherwise" : ""));
     } catch (const dnnl::error& error) {
       offered.emplace_back(error.message);
     }
@@ -97,9 +145,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spe
   const std::string operation =
       absl::StrCat("mpc.", spec.name, " (", types(spec.inputs), ") -> (", types(spec.outputs), ")");
   const std::string offers = absl::StrCat("; it offered ", offered.empty() ? "nothing" : absl::StrJoin(offered, "; "));
-  if (!choice.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("oneDNN has no \"", choice, "\" for ", operation, " on this processor", offers));
+  if (!choice.empty() || !spec.weight_layout.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "oneDNN has no \"", choice, "\" for ", operation,
+        spec.weight_layout.empty() ? "" : absl::StrCat(" with the weight packed as \"", spec.weight_layout, "\""),
+        " on this processor", offers));
   }
   return absl::InternalError(
       absl::StrCat("oneDNN has no implementation but its reference loop for ", operation, offers));

@@ -33,12 +33,16 @@ dnnl::memory::data_type OnednnType(DType dtype);
 /// they need the f32 result. `computed` is the type of the primitive's operands.
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation);
 
+/// The other way round, for f32 and bf16.
+DType TypeOf(const dnnl::memory::desc& layout);
+
 /// One operand or result on its way between storage and primitive.
 struct Port {
   int argument = 0;             ///< DNNL_ARG_...
   DType storage = DType::kF32;  ///< as it lies in the kernel's operand
   dnnl::memory::desc stored;    ///< layout of the operand, in the type that the primitive takes
   dnnl::memory::desc wanted;    ///< layout that the primitive takes
+  bool is_weight = false;       ///< an instruction of its own may pack it (Kernel::packing)
 };
 
 /// A primitive with its operands (in the order of the kernel's inputs) and its result.
@@ -101,8 +105,9 @@ struct Attempt {
 using MakeAttempt = std::function<Attempt(const Candidate&)>;
 
 /// Takes the first candidate whose implementation is neither oneDNN's reference loop nor defective, among those called
-/// `choice` where it is not empty. Errors: there is none, INTERNAL or, with a choice, FAILED_PRECONDITION; the message
-/// names `spec`'s types and shapes and every implementation that was offered.
+/// `choice` where it is not empty, and which take the weight as `spec` has it packed. Errors: there is none, INTERNAL
+/// or, with a choice or a packed weight, FAILED_PRECONDITION; the message names `spec`'s types and shapes and every
+/// implementation that was offered.
 absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spec,
                                                            const std::vector<Candidate>& candidates,
                                                            const MakeAttempt& attempt, const std::string& choice = "");

@@ -94,7 +94,7 @@ Attempt ForwardConvolution(const KernelSpec& spec, const ConvolutionShape& shape
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
   attempt.staged.inputs = {
       {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.X(type, shape.stored_layout), description.src_desc()},
-      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.Weight(type), description.weights_desc()}};
+      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.Weight(type), description.weights_desc(), true}};
   if (has_bias) {
     attempt.staged.inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, description.bias_desc()});
   }
@@ -163,7 +163,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec
   const bool allow_winograd = options.allow_winograd || !options.choice.empty();
   const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, allow_winograd);
   if (!problem.ok()) return problem.status();
-  if (problem->own != nullptr && (options.choice.empty() || options.choice == kOwn)) {
+  if (problem->own != nullptr && spec.weight_layout.empty() && (options.choice.empty() || options.choice == kOwn)) {
     return WithChoice(problem->own(), kOwn);
   }
   const BatchCut cut = CutBatch(spec, kBatch);

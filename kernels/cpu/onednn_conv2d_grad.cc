@@ -31,7 +31,7 @@ Attempt GradInputConvolution(const KernelSpec& spec, const ConvolutionShape& sha
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
   attempt.staged.inputs = {
       {DNNL_ARG_DIFF_DST, spec.inputs[0].dtype, shape.Y(type, shape.stored_layout), description.diff_dst_desc()},
-      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.Weight(type), description.weights_desc()}};
+      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.Weight(type), description.weights_desc(), true}};
   attempt.staged.output = {DNNL_ARG_DIFF_SRC, spec.outputs[0].dtype, shape.X(result_type, shape.stored_layout),
                            description.diff_src_desc()};
   return attempt;

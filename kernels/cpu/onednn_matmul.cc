@@ -138,7 +138,7 @@ Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Can
   if (shape.adds) attempt.staged.added = spec.inputs[2].dtype;
   attempt.staged.inputs = {
       {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.A(candidate.type), description.src_desc()},
-      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.B(candidate.type), description.weights_desc()}};
+      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.B(candidate.type), description.weights_desc(), true}};
   if (shape.has_bias) {
     attempt.staged.inputs.push_back(
         {DNNL_ARG_BIAS, spec.inputs[2].dtype, shape.Bias(bias_type), description.bias_desc()});

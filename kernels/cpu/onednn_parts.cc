@@ -28,7 +28,7 @@ class PartsKernel final : public Kernel {
       parts_.push_back(
           {MakePrimitiveKernel(part.staged), {}, part.input_offsets.size(), part.output_offset, workspace_});
       std::copy(part.input_offsets.begin(), part.input_offsets.end(), parts_.back().input_offsets.begin());
-      workspace_ += (parts_.back().kernel->workspace_bytes() + 63) / 64 * 64;
+      workspace_ += CacheLines(parts_.back().kernel->workspace_bytes());
     }
   }
 

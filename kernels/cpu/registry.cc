@@ -43,6 +43,7 @@ Registry BuildRegistry() {
   RegisterConv2d(registry);
   RegisterConvolutionStatistics(registry);
   RegisterMatmul(registry);
+  RegisterPackWeight(registry);
   return registry;
 }
 
@@ -68,21 +69,24 @@ std::string TypesOf(const std::vector<TensorSpec>& specs) {
 
 class ChosenKernel final : public Kernel {
  public:
-  ChosenKernel(std::unique_ptr<Kernel> kernel, std::string choice)
-      : kernel_(std::move(kernel)), choice_(std::move(choice)) {}
+  ChosenKernel(std::unique_ptr<Kernel> kernel, std::string choice, std::optional<WeightPacking> packing)
+      : kernel_(std::move(kernel)), choice_(std::move(choice)), packing_(std::move(packing)) {}
   std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
   void Run(const KernelOperands& operands) override { kernel_->Run(operands); }
   std::string choice() const override { return choice_; }
+  std::optional<WeightPacking> packing() const override { return packing_; }
 
  private:
   std::unique_ptr<Kernel> kernel_;
   std::string choice_;
+  std::optional<WeightPacking> packing_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string choice) {
-  return std::make_unique<ChosenKernel>(std::move(kernel), std::move(choice));
+std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string choice,
+                                   std::optional<WeightPacking> packing) {
+  return std::make_unique<ChosenKernel>(std::move(kernel), std::move(choice), std::move(packing));
 }
 
 absl::Status UnsupportedTypes(const KernelSpec& spec) {
@@ -103,7 +107,15 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, con
   const Registry::Entry* entry = FindEntry(spec.name);
   if (entry == nullptr) return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CPU kernel"));
   if (absl::Status status = CheckStorageTypes(spec); !status.ok()) return status;
-  if (entry->implementations.create != nullptr) return entry->implementations.create(spec, options);
+  if (entry->implementations.create != nullptr) {
+    KernelOptions making = options;
+    if (!spec.weight_layout.empty()) making.choice = spec.weight_choice;
+    return entry->implementations.create(spec, making);
+  }
+  if (!spec.weight_layout.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mpc.", spec.name, " takes no weight packed as \"", spec.weight_layout, "\""));
+  }
   if (!options.choice.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("mpc.", spec.name, " has one CPU kernel; \"", options.choice, "\" cannot be chosen"));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,10 +87,12 @@ void RegisterConvTranspose2d(Registry& registry);
 void RegisterBatchMatmul(Registry& registry);  ///< onednn_batch_matmul.cc
 void RegisterConv2d(Registry& registry);       ///< onednn_conv2d.cc
 void RegisterConvolutionStatistics(Registry& registry);
-void RegisterMatmul(Registry& registry);  ///< onednn_matmul.cc
+void RegisterMatmul(Registry& registry);      ///< onednn_matmul.cc
+void RegisterPackWeight(Registry& registry);  ///< onednn_pack_weight.cc
 
-/// `kernel` with its name among several implementations.
-std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string choice);
+/// `kernel` with its name among several implementations, and how it packs its weight.
+std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string choice,
+                                   std::optional<WeightPacking> packing = std::nullopt);
 
 /// UNIMPLEMENTED, naming the operation with the types of its operands and results.
 absl::Status UnsupportedTypes(const KernelSpec& spec);

@@ -37,9 +37,11 @@ absl::StatusOr<InstructionPlan> CpuDevice::Plan(const Program& program, const In
   absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, instruction);
   if (!spec.ok()) return spec.status();
   const std::string key = KernelKey(*spec);
-  cpu::KernelOptions making{ChoiceFor(program, key), options.allow_winograd};
-  const bool measures = options.tune || !options.choice_cache.empty();
-  const bool keeps = measures || options.allow_winograd || !making.choice.empty();
+  // A packed weight is packed for one choice.
+  const bool is_packed = !spec->weight_layout.empty();
+  cpu::KernelOptions making{is_packed ? spec->weight_choice : ChoiceFor(program, key), options.allow_winograd};
+  const bool measures = !is_packed && (options.tune || !options.choice_cache.empty());
+  const bool keeps = !is_packed && (measures || options.allow_winograd || !making.choice.empty());
   InstructionPlan plan;
   if (measures && making.choice.empty()) {
     const std::string conditions =
@@ -57,6 +59,7 @@ absl::StatusOr<InstructionPlan> CpuDevice::Plan(const Program& program, const In
   const absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(*spec, making);
   if (!kernel.ok()) return kernel.status();
   plan.workspace_bytes = (*kernel)->workspace_bytes();
+  plan.packing = (*kernel)->packing();
   if (std::string made = (*kernel)->choice(); keeps && !made.empty()) plan.choice = {key, std::move(made)};
   return plan;
 }

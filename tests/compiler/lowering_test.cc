@@ -10,17 +10,20 @@
 namespace mpc {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const runtime::Device& Cpu() { return **runtime::GetDevice("cpu"); }
 
-absl::StatusOr<runtime::Program> Lower(std::string_view text, const runtime::Device& device = Cpu()) {
+absl::StatusOr<runtime::Program> Lower(std::string_view text, const runtime::Device& device = Cpu(),
+                                       const runtime::PlanOptions& options = {}) {
   const std::unique_ptr<mlir::MLIRContext> context = makeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
   EXPECT_TRUE(module);
   if (!module) return absl::InternalError("the test's module does not parse");
   absl::StatusOr<runtime::Program> program =
-      compiler::lowerToProgram(*module->getOps<mlir::func::FuncOp>().begin(), device);
+      compiler::lowerToProgram(*module->getOps<mlir::func::FuncOp>().begin(), device, options);
   const absl::Status check = program.ok() ? runtime::CheckProgram(*program) : absl::OkStatus();
   EXPECT_TRUE(check.ok()) << check;
   return program;
@@ -91,6 +94,87 @@ TEST(Lowering, DerivedStateIsNamedAfterItsSourceAndType) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
     EXPECT_THAT(std::string(status.message()), HasSubstr(name));
   }
+}
+
+/// A convolution %y with the parameter "s", then `body`.
+std::string Convolution(const std::string& results, const std::string& body) {
+  return R"(
+func.func @f(%x: tensor<2x9x7x24xf32>, %s: tensor<24x24x3x3xf32> {mpc.name = "s", mpc.role = "parameter"}) -> ()" +
+         results + R"() {
+  %y = mpc.conv2d %x, %s {data_format = "NHWC", pad_mode = "same"} : (tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>)
+      -> tensor<2x9x7x24xf32>
+)" + body +
+         "\n}";
+}
+
+std::vector<std::string> KernelsOf(const runtime::Program& program) {
+  std::vector<std::string> kernels;
+  for (const runtime::Instruction& instruction : program.instructions) kernels.push_back(instruction.kernel);
+  return kernels;
+}
+
+TEST(Lowering, WeightsThatAStepUpdatesArePackedInEveryRun) {
+  const absl::StatusOr<runtime::Program> program =
+      Lower(Convolution(R"(tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32> {mpc.name = "s", mpc.role = "parameter"})",
+                        R"(  %z = mpc.relu %y : (tensor<2x9x7x24xf32>) -> tensor<2x9x7x24xf32>
+  %n = mpc.neg %s : (tensor<24x24x3x3xf32>) -> tensor<24x24x3x3xf32>
+  return %z, %n : tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>)"));
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(KernelsOf(*program), ElementsAre("pack_weight", "conv2d", "relu", "neg"));
+  EXPECT_TRUE(program->refreshes.empty());
+  const runtime::Instruction &pack = program->instructions[0], &convolution = program->instructions[1];
+  EXPECT_EQ(convolution.inputs[1], pack.outputs[0]);
+  EXPECT_EQ(program->state[program->values[pack.inputs[0]].index].name, "s");
+  EXPECT_EQ(program->values[pack.outputs[0]].storage, runtime::Storage::kTemporary);
+}
+
+TEST(Lowering, WeightsThatAStepOnlyReadsArePackedOnce) {
+  const absl::StatusOr<runtime::Program> program = Lower(Convolution(
+      "tensor<2x9x7x24xf32>, tensor<2x9x7x24xf32>",
+      R"(  %z = mpc.conv2d %y, %s {data_format = "NHWC", pad_mode = "same"} : (tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>)
+      -> tensor<2x9x7x24xf32>
+  return %y, %z : tensor<2x9x7x24xf32>, tensor<2x9x7x24xf32>)"));
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(KernelsOf(*program), ElementsAre("conv2d", "conv2d"));
+  ASSERT_EQ(program->refreshes.size(), 1u) << "both read one packing";
+  const runtime::StateRefresh& refresh = program->refreshes[0];
+  EXPECT_EQ(refresh.instruction.kernel, "pack_weight");
+  EXPECT_EQ(program->state[refresh.source].name, "s");
+  EXPECT_EQ(program->state[refresh.derived].role, runtime::kDerivedRole);
+  EXPECT_THAT(program->state[refresh.derived].name, StartsWith("s.packed.f32."));
+  for (const runtime::Instruction& convolution : program->instructions) {
+    EXPECT_EQ(convolution.inputs[1], refresh.instruction.outputs[0]);
+  }
+}
+
+TEST(Lowering, PackedWeightsAreNoStateWhereMemoryIsShort) {
+  runtime::PlanOptions options;
+  options.keep_packed_weights = false;
+  const absl::StatusOr<runtime::Program> program =
+      Lower(Convolution("tensor<2x9x7x24xf32>", "  return %y : tensor<2x9x7x24xf32>"), Cpu(), options);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(KernelsOf(*program), ElementsAre("pack_weight", "conv2d"));
+  EXPECT_TRUE(program->refreshes.empty());
+}
+
+TEST(Lowering, PackingFollowsTheLowCopyBehindWhatRebuildsThat) {
+  const absl::StatusOr<runtime::Program> program = Lower(R"(
+func.func @predict(%x: tensor<2x9x7x24xf16>, %w: tensor<24x24x3x3xf32> {mpc.name = "w", mpc.role = "parameter"},
+                   %s: tensor<24x24x3x3xf16> {mpc.name = "w.f16", mpc.role = "derived"}) -> tensor<2x9x7x24xf16> {
+  %y = mpc.conv2d %x, %s {data_format = "NHWC", pad_mode = "same"} : (tensor<2x9x7x24xf16>, tensor<24x24x3x3xf16>)
+      -> tensor<2x9x7x24xf16>
+  return %y : tensor<2x9x7x24xf16>
+})");
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->refreshes.size(), 2u);
+  EXPECT_EQ(program->refreshes[0].instruction.kernel, "cast");
+  EXPECT_EQ(program->refreshes[1].instruction.kernel, "pack_weight");
+  EXPECT_EQ(program->refreshes[1].source, program->refreshes[0].derived);
+  EXPECT_GE(program->arena_bytes, program->refreshes[1].instruction.workspace_bytes);
+  runtime::Program early = *program;
+  std::swap(early.refreshes[0], early.refreshes[1]);
+  EXPECT_THAT(std::string(runtime::CheckProgram(early).message()),
+              HasSubstr("reads derived state \"w.f16\" before it is rebuilt"));
 }
 
 TEST(Lowering, WithoutAKernelItSaysWhyNoRegionDoesInstead) {

@@ -48,7 +48,10 @@ TEST_P(CpuKernel, UnusedResultsChangeNoOther) { ExpectUnusedResultsChangeNoOther
 
 std::vector<std::string> KernelNames() {
   std::vector<std::string> names;
-  for (const std::string_view name : cpu::KernelNames()) names.emplace_back(name);
+  for (const std::string_view name : cpu::KernelNames()) {
+    // No operation: packed_weights_test has its claims.
+    if (name != kPackWeight) names.emplace_back(name);
+  }
   return names;
 }
 

@@ -15,7 +15,7 @@
 #include "runtime/choose_kernels.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/kernel_timing.h"
-#include "runtime/program_binding.h"
+#include "runtime/program_check.h"
 #include "runtime/program_file.h"
 #include "tests/runtime/program_builder.h"
 
@@ -24,34 +24,40 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 const TensorSpec kImage{DType::kF32, {2, 10, 9, 32}};
 const TensorSpec kWeight{DType::kF32, {32, 32, 3, 3}};
 
-/// Two convolutions of one spec, and relu, which has one kernel.
-Program Convolutions() {
+const Attributes kSame{{"pad_mode", std::string("same")}, {"data_format", std::string("NHWC")}};
+
+KernelSpec ConvolutionSpec() { return {"conv2d", {kImage, kWeight}, {kImage}, {true}, kSame}; }
+
+/// Two convolutions of one spec, and relu, which has one kernel. `choice`: of the convolutions; "": as rules have it.
+Program Convolutions(bool packed = false, const std::string& choice = "") {
   ProgramBuilder builder("step");
+  if (!choice.empty()) builder.program.choices = {{KernelKey(ConvolutionSpec()), choice}};
   const ValueId x = builder.Input("x", kImage);
   const ValueId weight = builder.Input("weight", kWeight);
   const ValueId first = builder.Temporary(kImage);
   const ValueId positive = builder.Temporary(kImage);
   const ValueId second = builder.Temporary(kImage);
-  const Attributes same{{"pad_mode", std::string("same")}, {"data_format", std::string("NHWC")}};
   const CpuDevice device;
-  builder.Call("conv2d", {x, weight}, {first}, same, &device);
+  const auto convolve = [&](ValueId from, ValueId to) {
+    if (packed) return builder.CallPacked("conv2d", {from, weight}, {to}, kSame, device);
+    builder.Call("conv2d", {from, weight}, {to}, kSame, &device);
+  };
+  convolve(x, first);
   builder.Call("relu", {first}, {positive}, {}, &device);
-  builder.Call("conv2d", {positive, weight}, {second}, same, &device);
+  convolve(positive, second);
   builder.Output("y", second);
   return builder.program;
-}
-
-KernelSpec ConvolutionSpec() {
-  const Program program = Convolutions();
-  return *MakeKernelSpec(program, program.instructions[0]);
 }
 
 std::vector<float> Numbers(const TensorSpec& spec) {
@@ -117,17 +123,7 @@ TEST_F(CpuTuning, WithoutItRulesChooseAndNothingIsKept) {
 TEST_F(CpuTuning, EqualChoicesGiveEqualBitsAlsoFromAFile) {
   for (const std::string& choice : cpu::CandidateChoices(ConvolutionSpec(), {.allow_winograd = true})) {
     SCOPED_TRACE(choice);
-    Program program = Convolutions();
-    program.choices = {{KernelKey(ConvolutionSpec()), choice}};
-    // A program that was planned with its choice keeps it.
-    const CpuDevice device;
-    for (Instruction& instruction : program.instructions) {
-      const auto plan = device.Plan(program, instruction);
-      ASSERT_TRUE(plan.ok()) << plan.status();
-      instruction.workspace_offset = program.arena_bytes;
-      instruction.workspace_bytes = plan->workspace_bytes;
-      program.arena_bytes += AlignedBuffer::Padded(plan->workspace_bytes);
-    }
+    const Program program = Convolutions(/*packed=*/false, choice);
     const auto result = ResultOf(program);
     ASSERT_TRUE(result.ok()) << result.status();
     const auto bytes = SerializePackage({{}, {program}, {}, {}});
@@ -137,6 +133,114 @@ TEST_F(CpuTuning, EqualChoicesGiveEqualBitsAlsoFromAFile) {
     EXPECT_EQ(package->programs[0].choices, program.choices);
     EXPECT_EQ(*ResultOf(package->programs[0]), *result);
   }
+}
+
+TEST_F(CpuTuning, PackedWeightsAreUnpackedForAnotherChoice) {
+  const Program packed = Convolutions(/*packed=*/true);
+  ASSERT_EQ(packed.instructions.size(), 5u);
+  EXPECT_EQ(*ResultOf(packed), *ResultOf(Convolutions()));
+  // What the cache says is taken without measuring.
+  const std::string key = KernelKey(ConvolutionSpec()) + " on " + MeasuredOn();
+  for (const std::string& choice : cpu::CandidateChoices(ConvolutionSpec())) {
+    SCOPED_TRACE(choice);
+    std::filesystem::remove(path_);
+    ChoiceCache cache(path_);
+    cache.Set(key, {choice, ""});
+    ASSERT_TRUE(cache.Write().ok());
+    Program chosen = packed;
+    ASSERT_TRUE(ChooseKernels(CpuDevice(), {.choice_cache = path_}, chosen).ok());
+    ASSERT_TRUE(CheckProgram(chosen).ok()) << CheckProgram(chosen);
+    EXPECT_THAT(chosen.choices, ElementsAre(Pair(KernelKey(ConvolutionSpec()), choice)));
+    EXPECT_THAT(chosen.instructions.back().attributes.GetString("packed_for", choice), Eq(choice));
+    EXPECT_EQ(*ResultOf(chosen), *ResultOf(Convolutions(/*packed=*/false, choice)));
+    const auto bytes = SerializePackage({{}, {chosen}, {}, {}});
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    const auto package = ParsePackage(*bytes, "memory");
+    ASSERT_TRUE(package.ok()) << package.status();
+    EXPECT_EQ(*ResultOf(package->programs[0]), *ResultOf(chosen));
+  }
+}
+
+/// Two convolutions with one weight that the program only reads, packed as `options` say, and the state that they need.
+class KeptWeights : public CpuTuning {
+ protected:
+  void SetUp() override {
+    CpuTuning::SetUp();
+    ProgramBuilder builder("predict");
+    const ValueId x = builder.Input("x", kImage);
+    const ValueId weight = builder.State("weight", kWeight, false);
+    builder.Derived(weight, DType::kBF16, false);
+    const ValueId first = builder.Temporary(kImage), second = builder.Temporary(kImage);
+    const CpuDevice device;
+    builder.Call("conv2d", {x, weight}, {first}, kSame, &device);
+    builder.Call("conv2d", {first, weight}, {second}, kSame, &device);
+    builder.Output("y", second);
+    program_ = builder.program;
+    auto entry = std::make_shared<StateEntry>("weight", "parameter", kWeight);
+    ASSERT_TRUE(entry->Write(BytesOf(Numbers(kWeight))).ok());
+    weight_ = entry;
+  }
+
+  std::vector<float> Run(const Program& program) {
+    StateStore store;
+    EXPECT_TRUE(store.Add(weight_).ok());
+    for (const StateBinding& binding : program.state) {
+      if (binding.role != kDerivedRole) continue;
+      EXPECT_TRUE(store.Add(std::make_shared<StateEntry>(binding.name, binding.role, binding.spec)).ok());
+    }
+    const CpuDevice device;
+    executable_ = device.Load(std::make_shared<const Program>(program), store);
+    EXPECT_TRUE(executable_.ok()) << executable_.status();
+    return executable_.ok() ? Again() : std::vector<float>();
+  }
+  std::vector<float> Again() {
+    const std::vector<float> x = Numbers(kImage);
+    const std::vector<absl::Span<const std::uint8_t>> inputs = {BytesOf(x)};
+    EXPECT_TRUE((*executable_)->Run(inputs).ok());
+    return ValuesOf<float>((*executable_)->output(0));
+  }
+
+  Program program_;
+  std::shared_ptr<StateEntry> weight_;
+  absl::StatusOr<std::unique_ptr<Executable>> executable_;
+};
+
+TEST_F(KeptWeights, ArePackedOnceForAllThatReadThem) {
+  Program kept = program_;
+  ASSERT_TRUE(ChooseKernels(CpuDevice(), {}, kept).ok());
+  ASSERT_TRUE(CheckProgram(kept).ok()) << CheckProgram(kept);
+  EXPECT_THAT(kept.instructions, SizeIs(2)) << "no instruction packs";
+  EXPECT_THAT(kept.refreshes, SizeIs(2)) << "the low copy and the packed weight";
+  EXPECT_EQ(Run(kept), Run(program_));
+}
+
+TEST_F(KeptWeights, FollowTheWeight) {
+  Program kept = program_;
+  ASSERT_TRUE(ChooseKernels(CpuDevice(), {}, kept).ok());
+  const std::vector<float> before = Run(kept);
+  EXPECT_EQ(Again(), before);
+  std::vector<float> other = Numbers(kWeight);
+  for (float& value : other) value *= 0.5f;
+  ASSERT_TRUE(weight_->Write(BytesOf(other)).ok());
+  const std::vector<float> after = Again();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(after, Run(program_));
+}
+
+TEST_F(KeptWeights, AreUnpackedForAnotherChoice) {
+  Program kept = program_;
+  ASSERT_TRUE(ChooseKernels(CpuDevice(), {}, kept).ok());
+  Program unpacked = kept;
+  UnpackKeptWeights(unpacked);
+  ASSERT_TRUE(CheckProgram(unpacked).ok()) << CheckProgram(unpacked);
+  EXPECT_THAT(unpacked.state, SizeIs(2));
+  EXPECT_THAT(unpacked.refreshes, SizeIs(1));
+  EXPECT_EQ(unpacked.instructions[1].inputs, program_.instructions[1].inputs);
+  EXPECT_EQ(unpacked.instructions[1].attributes, program_.instructions[1].attributes);
+  ASSERT_TRUE(ChooseKernels(CpuDevice(), {.keep_packed_weights = false}, kept).ok());
+  EXPECT_THAT(kept.instructions, SizeIs(4)) << "each run packs";
+  EXPECT_THAT(kept.state, SizeIs(2));
+  EXPECT_EQ(Run(kept), Run(program_));
 }
 
 TEST_F(CpuTuning, AChoiceThatThisProcessorDoesNotOfferIsRefused) {

@@ -9,6 +9,7 @@
 
 #include "runtime/aligned_buffer.h"
 #include "runtime/executable.h"
+#include "runtime/packed_weights.h"
 #include "runtime/program.h"
 #include "runtime/state_store.h"
 
@@ -59,11 +60,20 @@ class ProgramBuilder {
   void Call(const std::string& kernel, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
             Attributes attributes = {}, const Device* device = nullptr) {
     Instruction instruction{kernel, std::move(inputs), std::move(outputs), std::move(attributes), 0, 0, "test"};
-    if (device != nullptr) {
-      instruction.workspace_bytes = device->Plan(program, instruction).value().workspace_bytes;
-      instruction.workspace_offset = Reserve(instruction.workspace_bytes);
-    }
+    if (device != nullptr) PlanWorkspace(*device, instruction);
     program.instructions.push_back(std::move(instruction));
+  }
+  /// The same with an instruction in front that packs the weight as `device` wants it.
+  void CallPacked(const std::string& kernel, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+                  Attributes attributes, const Device& device) {
+    Instruction instruction{kernel, std::move(inputs), std::move(outputs), std::move(attributes), 0, 0, "test"};
+    Instruction pack = PackWeight(*device.Plan(program, instruction).value().packing, program, instruction);
+    Value& packed = program.values.back();
+    packed.offset = Reserve(packed.spec.bytes());
+    for (Instruction* each : {&pack, &instruction}) {
+      PlanWorkspace(device, *each);
+      program.instructions.push_back(*each);
+    }
   }
 
   std::shared_ptr<const Program> Build() const { return std::make_shared<const Program>(program); }
@@ -71,6 +81,10 @@ class ProgramBuilder {
   Program program;
 
  private:
+  void PlanWorkspace(const Device& device, Instruction& instruction) {
+    instruction.workspace_bytes = device.Plan(program, instruction).value().workspace_bytes;
+    instruction.workspace_offset = Reserve(instruction.workspace_bytes);
+  }
   std::size_t Reserve(std::size_t bytes) {
     return std::exchange(program.arena_bytes, program.arena_bytes + AlignedBuffer::Padded(bytes));
   }

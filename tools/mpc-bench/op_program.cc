@@ -81,6 +81,7 @@ absl::StatusOr<OpProgram> OpProgram::Make(const OpGraph& graph, const Shape& sha
   options.function = GraphUnderTest::kFunction;
   options.fusion = fusion;
   options.cache_dir = "off";
+  options.plan.keep_packed_weights = false;  // what an operation takes in a training step
   absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(finished->module, options);
   if (!compiled.ok()) return compiled.status();
 

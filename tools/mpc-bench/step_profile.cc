@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/precision_table.h"
+#include "kernels/weight_packing.h"
 #include "runtime/executable.h"
 #include "runtime/generated_call.h"
 #include "tools/mpc-bench/bench_model.h"
@@ -112,6 +113,7 @@ absl::StatusOr<StepWork> WorkOf(const compiler::Module& final_ir) {
 void AddWork(const StepWork& work, StepProfile& profile) {
   MatrixWork& matrix = profile.matrix_work;
   for (ProfileRow& row : profile.rows) {
+    if (row.name == kPackWeight) matrix.seconds += row.seconds.median;
     const auto found = work.flops.find(row.name);
     if (found == work.flops.end()) continue;
     row.flops = found->second;

@@ -1,0 +1,98 @@
+// What kernels on oneDNN are put together from: primitives with their arguments, changes of layout, an operand's way
+// from storage to primitive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <dnnl.hpp>
+#include <optional>
+#include <vector>
+
+#include "kernels/cpu/onednn_common.h"
+
+namespace mpc::cpu {
+
+/// Hands out parts of a workspace.
+class WorkspaceLayout {
+ public:
+  std::size_t Reserve(std::size_t bytes);
+  std::size_t size() const { return size_; }
+
+ private:
+  std::size_t size_ = 0;
+};
+
+/// Memory without data of its own.
+class BoundMemory {
+ public:
+  explicit BoundMemory(const dnnl::memory::desc& layout) : memory_(layout, OnednnEngine(), nullptr) {}
+
+  dnnl_memory_t get() const { return memory_.get(); }
+  void Bind(void* data) {
+    // oneDNN clears the padding of blocked layouts when a handle is set; an unchanged one is left alone.
+    if (data == data_) return;
+    memory_.set_data_handle(data);
+    data_ = data;
+  }
+
+ private:
+  dnnl::memory memory_;
+  void* data_ = nullptr;
+};
+
+/// A primitive and its arguments in the form of oneDNN's C interface: the C++ one builds its list on every call.
+class PreparedCall {
+ public:
+  explicit PreparedCall(dnnl::primitive primitive) : primitive_(std::move(primitive)) {}
+
+  void Add(int argument, const BoundMemory& memory) { arguments_.push_back({argument, memory.get()}); }
+  void Execute() const;
+
+ private:
+  dnnl::primitive primitive_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// A change of layout between two bound memories.
+class Reorder {
+ public:
+  Reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+
+  std::size_t scratchpad_bytes() const { return description_.scratchpad_desc().get_size(); }
+  void Execute(void* from, void* to, void* scratchpad);
+
+ private:
+  dnnl::reorder::primitive_desc Describe(const dnnl::memory::desc& from, const dnnl::memory::desc& to) const;
+
+  bool is_serial_;
+  dnnl::reorder::primitive_desc description_;
+  BoundMemory from_;
+  BoundMemory to_;
+  BoundMemory scratchpad_;
+  PreparedCall call_;
+};
+
+/// One operand or result: where it is converted and where it is reordered, if it has to be.
+struct Stage {
+  Stage(const Port& port, WorkspaceLayout& workspace);
+
+  /// The reorder, and a place for the primitive's side of it.
+  void AddReorder(const Port& port, bool towards_primitive, WorkspaceLayout& workspace);
+
+  /// Converts an operand, unless it is stored as it is computed with; returns where it then is.
+  void* Convert(const void* operand, std::byte* workspace) const;
+  /// Convert, then the reorder; returns where the operand then is.
+  void* Prepare(const void* operand, std::byte* workspace);
+
+  int argument;
+  DType storage;
+  DType type;
+  std::int64_t elements;
+  BoundMemory memory;  ///< the primitive's argument
+  std::optional<Reorder> reorder;
+  std::size_t conversion_offset = 0;
+  std::size_t packed_offset = 0;
+  std::size_t scratchpad_offset = 0;
+};
+
+}  // namespace mpc::cpu

@@ -1,0 +1,109 @@
+#include "runtime/packed_weights.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mpc::runtime {
+namespace {
+
+/// "conv1.weight.packed.f32.ABcd16b16a.64x32x3x3": what a packed weight is called says all that it depends on.
+std::string NameOf(const std::string& weight, const WeightPacking& packing) {
+  std::string name = absl::StrCat(weight, ".packed.", std::string(DTypeName(packing.packed.dtype)), ".", packing.layout,
+                                  ".", ShapeToString(packing.extents));
+  if (packing.strides != RowMajorStrides(packing.extents)) {
+    absl::StrAppend(&name, ".", absl::StrJoin(packing.strides, "_"));
+  }
+  return name;
+}
+
+}  // namespace
+
+bool PacksWeightOf(const Instruction& pack, const Instruction& instruction) {
+  return PacksWeight(pack) && pack.inputs.size() == 1 && pack.outputs.size() == 1 &&
+         instruction.inputs.size() > kWeightOperand && instruction.inputs[kWeightOperand] == pack.outputs[0];
+}
+
+Instruction PackWeight(const WeightPacking& packing, Program& program, Instruction& instruction) {
+  ValueId& weight = instruction.inputs[kWeightOperand];
+  MarkPacked(packing, program.values[weight].spec, instruction.attributes);
+  Instruction pack;
+  pack.kernel = kPackWeight;
+  pack.attributes = PackingAttributes(packing);
+  pack.scope = instruction.scope;
+  pack.inputs = {weight};
+  weight = static_cast<ValueId>(program.values.size());
+  pack.outputs = {weight};
+  Value packed;
+  packed.spec = packing.packed;
+  program.values.push_back(std::move(packed));
+  return pack;
+}
+
+void UnpackWeight(const Instruction& pack, Instruction& instruction) {
+  instruction.inputs[kWeightOperand] = pack.inputs[0];
+  UnmarkPacked(instruction.attributes);
+}
+
+std::optional<Instruction> WeightPacker::Pack(const WeightPacking& packing, Instruction& instruction) {
+  const Value weight = program_.values[instruction.inputs[kWeightOperand]];
+  Instruction pack = PackWeight(packing, program_, instruction);
+  const auto is_updated = [&](std::size_t state) { return state < updated_.size() && updated_[state]; };
+  if (!keeps_ || weight.storage != Storage::kState || is_updated(static_cast<std::size_t>(weight.index))) return pack;
+  Keep(packing, std::move(pack), instruction);
+  return std::nullopt;
+}
+
+void WeightPacker::Keep(const WeightPacking& packing, Instruction pack, Instruction& instruction) {
+  const std::int32_t source = program_.values[pack.inputs[0]].index;
+  const std::string name = NameOf(program_.state[source].name, packing);
+  const auto known = std::find_if(refreshes_.begin(), refreshes_.end(), [&](const StateRefresh& refresh) {
+    return program_.state[refresh.derived].name == name;
+  });
+  if (known != refreshes_.end()) {
+    instruction.inputs[kWeightOperand] = known->instruction.outputs[0];
+    program_.values.pop_back();
+    return;
+  }
+  Value& packed = program_.values[pack.outputs[0]];
+  packed.storage = Storage::kState;
+  packed.index = static_cast<std::int32_t>(program_.state.size());
+  program_.state.push_back({name, kDerivedRole, packing.packed, false});
+  refreshes_.push_back({packed.index, source, std::move(pack)});
+}
+
+void UnpackKeptWeights(Program& program) {
+  std::vector<bool> dropped(program.state.size(), false);
+  const auto is_packed = [&](const StateRefresh& refresh) { return PacksWeight(refresh.instruction); };
+  for (const StateRefresh& refresh : program.refreshes) {
+    if (!is_packed(refresh)) continue;
+    dropped[refresh.derived] = true;
+    for (Instruction& instruction : program.instructions) {
+      if (PacksWeightOf(refresh.instruction, instruction)) UnpackWeight(refresh.instruction, instruction);
+    }
+  }
+  std::erase_if(program.refreshes, is_packed);
+  std::vector<std::int32_t> places;
+  std::vector<StateBinding> kept;
+  for (std::size_t i = 0; i < dropped.size(); ++i) {
+    places.push_back(static_cast<std::int32_t>(kept.size()));
+    if (!dropped[i]) kept.push_back(std::move(program.state[i]));
+  }
+  program.state = std::move(kept);
+  for (Value& value : program.values) {
+    if (value.storage != Storage::kState) continue;
+    if (dropped[value.index]) {
+      value = Value{{value.spec.dtype, {0}}};  // of nothing: no instruction has it
+    } else {
+      value.index = places[value.index];
+    }
+  }
+  for (StateRefresh& refresh : program.refreshes) {
+    refresh.derived = places[refresh.derived];
+    refresh.source = places[refresh.source];
+  }
+}
+
+}  // namespace mpc::runtime
