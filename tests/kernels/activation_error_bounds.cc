@@ -8,13 +8,6 @@
 namespace mpc::test {
 namespace {
 
-using op_cases::OpCase;
-using Tensors = std::vector<reference::Tensor>;
-using Errors = std::vector<std::optional<ElementErrors>>;
-
-constexpr double kU = 0x1p-24;
-constexpr double kUnderflow = 0x1p-126;
-constexpr double kFunction = 8 * kU;  // exp, log, log1p and sigmoid: 4 ulp
 // 7 ulp of the normal distribution and 4 of its density, which is rounded twice more, see special_functions.h.
 constexpr double kCdf = 14 * kU;
 constexpr double kDensity = 8 * kU;

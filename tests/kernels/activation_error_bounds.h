@@ -1,13 +1,11 @@
 // Error bounds of activation functions, prelu, gather_grad and reduce_max_grad.
 #pragma once
 
-#include "tests/kernels/error_bounds.h"
+#include "tests/kernels/error_notation.h"
 
 namespace mpc::test {
 
-/// As ArithmeticErrors; nothing for operations of other families. Notation: see error_bounds.cc.
-std::optional<std::vector<std::optional<ElementErrors>>> ActivationErrors(const op_cases::OpCase& op_case,
-                                                                          const std::vector<reference::Tensor>& inputs,
-                                                                          const std::vector<reference::Tensor>& exact);
+/// As ArithmeticErrors; nothing for operations of other families. Notation: see error_notation.h.
+std::optional<Errors> ActivationErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact);
 
 }  // namespace mpc::test

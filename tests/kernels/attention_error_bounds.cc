@@ -12,11 +12,6 @@ namespace mpc::test {
 namespace {
 
 using reference::Tensor;
-using Errors = std::vector<std::optional<ElementErrors>>;
-
-constexpr double kU = 0x1p-24;
-constexpr double kUnderflow = 0x1p-126;
-constexpr double kFunction = 8 * kU;  // exp and log
 
 /// A computed number with what it may be off by.
 struct Uncertain {
@@ -36,8 +31,7 @@ struct Uncertain {
 /// The scores of a case, row by row.
 class Scores {
  public:
-  Scores(const op_cases::OpCase& op_case, const Tensor& query, const Tensor& key, const Tensor& value,
-         const Tensor* mask)
+  Scores(const OpCase& op_case, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor* mask)
       : heads(Extent(query, 0) * Extent(query, 1)),
         rows(Extent(query, 2)),
         columns(Extent(key, 2)),
@@ -88,8 +82,7 @@ class Scores {
 
 }  // namespace
 
-Errors AttentionErrors(const op_cases::OpCase& op_case, const std::vector<Tensor>& inputs,
-                       const std::vector<Tensor>& exact) {
+Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const Tensor& value = inputs[2];
   const Scores scores(op_case, inputs[0], inputs[1], value, inputs.size() > 3 ? &inputs[3] : nullptr);
   const auto count = static_cast<double>(scores.columns);
@@ -127,7 +120,7 @@ Errors AttentionErrors(const op_cases::OpCase& op_case, const std::vector<Tensor
   return {y_error, log_sum_exp_error};
 }
 
-Errors AttentionGradErrors(const op_cases::OpCase& op_case, const std::vector<Tensor>& inputs) {
+Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs) {
   const std::vector<double>& dy = inputs[0].values;
   const Tensor& query = inputs[1];
   const Tensor& key = inputs[2];

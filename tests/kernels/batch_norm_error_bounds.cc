@@ -10,14 +10,8 @@
 namespace mpc::test {
 namespace {
 
-using op_cases::OpCase;
 using reference::FloatAttribute;
 using reference::VisitChannel;
-using Tensors = std::vector<reference::Tensor>;
-using Errors = std::vector<std::optional<ElementErrors>>;
-
-constexpr double kU = 0x1p-24;
-constexpr double kUnderflow = 0x1p-126;
 
 // Roundings of a channel's mean and variance, relative to the mean of |x| and to the variance.
 //

@@ -9,14 +9,7 @@
 namespace mpc::test {
 namespace {
 
-using op_cases::OpCase;
 using reference::FloatAttribute;
-using Tensors = std::vector<reference::Tensor>;
-using Errors = std::vector<std::optional<ElementErrors>>;
-
-// The unit roundoff of f32; kernels may flush what is below the smallest normal number.
-constexpr double kU = 0x1p-24;
-constexpr double kUnderflow = 0x1p-126;
 
 // The magnitude of a gradient that the rule sees. Scale and norm come last but for the predicate, of type bool.
 double ScaledMagnitude(const OpCase& op_case, const Tensors& inputs, double gradient) {

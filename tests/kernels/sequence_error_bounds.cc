@@ -10,14 +10,6 @@
 namespace mpc::test {
 namespace {
 
-using op_cases::OpCase;
-using Tensors = std::vector<reference::Tensor>;
-using Errors = std::vector<std::optional<ElementErrors>>;
-
-constexpr double kU = 0x1p-24;
-constexpr double kUnderflow = 0x1p-126;
-constexpr double kFunction = 8 * kU;  // exp, log, tanh and sigmoid
-
 // Calls visit(state, i, f, g, o) with the indices of a state and its four gates.
 template <typename Visit>
 void VisitGates(const Shape& state_shape, Visit visit) {

@@ -15,14 +15,14 @@
 #include "absl/strings/str_replace.h"
 #include "tests/compiler/codegen/region_form.h"
 #include "tests/compiler/op_case_module.h"
+#include "tests/kernels/error_notation.h"
 #include "tests/kernels/kernel_run.h"
 
 namespace mpc::test {
 namespace {
 
-constexpr double kU = 0x1p-24;
-// Of 8 rows about one of them, see tests/kernels/error_bounds.cc: of the sum of distances, which are at most sqrt(18)
-// deviations in the mean, and of the variance.
+// Of 8 rows about one of them, see tests/kernels/batch_norm_error_bounds.cc: of the sum of distances, which are at most
+// sqrt(18) deviations in the mean, and of the variance.
 constexpr double kMeanRoundings = 9;
 constexpr double kVarianceRoundings = 373;
 
