@@ -71,27 +71,5 @@ TEST(MpcBenchOp, WritesRatesAndFractionsOfTheLimitAsJson) {
                    5.0 * 4 * (1 << 24));
 }
 
-TEST(MpcBenchOp, RefusesBadCommandLines) {
-  const auto error_of = [](const std::vector<std::string>& arguments) {
-    const ToolResult result = RunTool(MPC_BENCH, arguments);
-    EXPECT_EQ(result.exit_code, 2);
-    return result.error;
-  };
-  EXPECT_THAT(error_of({"--op=relu,relu7"}), HasSubstr("'relu7' is not one of matmul, "));
-  EXPECT_THAT(error_of({"--op=matmul", "--shape=8x8"}), HasSubstr("matmul takes MxKxN, got 8x8"));
-  EXPECT_THAT(error_of({"--op=relu", "--shape=8y8"}), HasSubstr("'8y8' is no list of whole numbers"));
-  EXPECT_THAT(error_of({"--op=relu", "--dtype=f64"}), HasSubstr("'f64' is not f32, f16 or bf16"));
-  EXPECT_THAT(error_of({"lenet5", "--op=relu"}), HasSubstr("--op measures operations on their own, without 'lenet5'"));
-  EXPECT_THAT(error_of({"--op=relu", "--peer=torch"}), HasSubstr("without --peer"));
-  EXPECT_THAT(error_of({"--op=relu", "--device=cuda"}), HasSubstr("--op measures the CPU, not --device=cuda"));
-  EXPECT_THAT(error_of({"lenet5", "--shape=8x8"}), HasSubstr("they need --op=NAME"));
-}
-
-TEST(MpcBenchOp, SaysWhichGraphDoesNotTakeItsSizes) {
-  const ToolResult result = RunTool(MPC_BENCH, {"--op=softmax_cross_entropy", "--shape=1000000000000x1000000000000"});
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.error, HasSubstr("softmax_cross_entropy of NxM = 1000000000000x1000000000000 in f32: "));
-}
-
 }  // namespace
 }  // namespace mpc::tools

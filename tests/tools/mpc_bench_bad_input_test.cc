@@ -1,0 +1,62 @@
+// Bad command lines of mpc-bench: a clear error and a non-zero exit before anything is measured.
+#include <gtest/gtest.h>
+
+#include "tests/tools/refusal.h"
+#include "tests/tools/tool_runner.h"
+
+namespace mpc::tools {
+namespace {
+
+class BadBench : public testing::TestWithParam<BadUsage> {};
+
+TEST_P(BadBench, IsRefusedBeforeAnythingBegins) {
+  ExpectRefused(RunTool(MPC_BENCH, GetParam().arguments), kBadUsage, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfNetworks, BadBench,
+    testing::Values(
+        BadUsage{{}, {"which model? choose among "}},
+        BadUsage{{"lenet5", "--step=3"}, {"unknown flag '--step'; accepted: --batch"}},
+        BadUsage{{"faint", "--peer=torch"}, {"knows bnnet, gpt2, gpt2-tiny, lenet5, mlp, resnet18", "only, not faint"}},
+        BadUsage{{"lenet5", "--peer=torch,jax"}, {"'jax' is not one of torch, torch-compile, "}},
+        BadUsage{{"lenet5", "--peer=mpc-f32"}, {"--peer=mpc-f32 and --amp-level=O0 would measure the same step twice"}},
+        BadUsage{{"lenet5", "--peer=mpc-unfused", "--fusion=false"},
+                 {"--peer=mpc-unfused and --fusion=false would measure the same step twice"}},
+        BadUsage{{"lenet5", "--peer=torch", "--profile"},
+                 {"--profile times instructions of mpc's own step, without --peer"}},
+        BadUsage{{"lenet5", "--start=unwritten", "--profile"},
+                 {"--profile times instructions of mpc's own step, without --start"}},
+        BadUsage{{"lenet5", "--peer=torch-graph"}, {"with --device=cuda, not of lenet5 with --device=cpu"}},
+        BadUsage{{"lenet5", "--batch=8,none"}, {"'8,none' is no list of whole numbers"}},
+        BadUsage{{"lenet5:0"}, {"the batch size of 'lenet5:0'"}},
+        BadUsage{{"lenet5", "mlp", "--width=8"}, {"width = 8: lenet5 reads no tokens; gpt2 and gpt2-tiny do"}},
+        BadUsage{{"gpt2", "--width=100"}, {"width = 100"}},
+        BadUsage{{"lenet5", "--loss-scale=big", "--amp-level=O2"}, {"big"}},
+        BadUsage{{"lenet5", "mlp", "--start=here"}, {"--start writes one row, the command line asks for 2"}},
+        BadUsage{{"lenet5", "--steps-per-launch=4"}, {"--steps-per-launch=4 and --device=cpu contradict"}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    OfOperations, BadBench,
+    testing::Values(BadUsage{{"--op=matmul", "--profile"}, {"--profile is of networks, --op of operations"}},
+                    BadUsage{{"--op=relu,relu7"}, {"'relu7' is not one of matmul, "}},
+                    BadUsage{{"--op=matmul", "--shape=8x8"}, {"matmul takes MxKxN, got 8x8"}},
+                    BadUsage{{"--op=relu", "--shape=8y8"}, {"'8y8' is no list of whole numbers"}},
+                    BadUsage{{"--op=relu", "--dtype=f64"}, {"'f64' is not f32, f16 or bf16"}},
+                    BadUsage{{"lenet5", "--op=relu"}, {"--op measures operations on their own, without 'lenet5'"}},
+                    BadUsage{{"--op=relu", "--peer=torch"}, {"without --peer"}},
+                    BadUsage{{"--op=relu", "--device=cuda"}, {"--op measures the CPU, not --device=cuda"}},
+                    BadUsage{{"lenet5", "--shape=8x8"}, {"they need --op=NAME"}}));
+
+TEST(MpcBench, AChartNeedsAFolder) {
+  ExpectRefused(RunTool(MPC_BENCH, {"lenet5", "--svg=/nowhere/chart.svg"}), kFailure,
+                {"there is no folder '/nowhere'"});
+}
+
+TEST(MpcBench, SaysWhichGraphDoesNotTakeItsSizes) {
+  ExpectRefused(RunTool(MPC_BENCH, {"--op=softmax_cross_entropy", "--shape=1000000000000x1000000000000"}), kFailure,
+                {"softmax_cross_entropy of NxM = 1000000000000x1000000000000 in f32: "});
+}
+
+}  // namespace
+}  // namespace mpc::tools
