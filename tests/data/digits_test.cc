@@ -9,6 +9,7 @@
 #include <set>
 
 #include "frontend/data/find_data.h"
+#include "tests/data/all_rows.h"
 #include "tests/frontend/temporary_folder.h"
 
 namespace mpc::data {
@@ -18,15 +19,6 @@ using ::mpc::testing::ReadAll;
 using ::mpc::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::vector<Row> AllRows(const Dataset& dataset) {
-  std::vector<Row> rows;
-  EXPECT_TRUE(dataset.status().ok()) << dataset.status();
-  if (!dataset.status().ok()) return rows;
-  auto iterator = *dataset.NewIterator(0);
-  for (Row row; *iterator->Next(&row);) rows.push_back(row);
-  return rows;
-}
 
 std::array<int, 10> ClassCounts(const std::vector<Row>& rows) {
   std::array<int, 10> counts{};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "tests/data/all_rows.h"
 #include "tests/frontend/temporary_folder.h"
 
 namespace mpc::data {
@@ -35,15 +36,6 @@ void WriteGzip(const std::string& path, const std::string& content) {
   gzFile file = gzopen(path.c_str(), "wb");
   ASSERT_EQ(gzwrite(file, content.data(), static_cast<unsigned>(content.size())), static_cast<int>(content.size()));
   ASSERT_EQ(gzclose(file), Z_OK);
-}
-
-std::vector<Row> AllRows(const Dataset& dataset) {
-  std::vector<Row> rows;
-  EXPECT_TRUE(dataset.status().ok()) << dataset.status();
-  if (!dataset.status().ok()) return rows;
-  auto iterator = *dataset.NewIterator(0);
-  for (Row row; *iterator->Next(&row);) rows.push_back(row);
-  return rows;
 }
 
 std::string ErrorOf(const std::string& images, const std::string& labels) {

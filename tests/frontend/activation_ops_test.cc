@@ -7,12 +7,14 @@
 #include "frontend/nn/activations.h"
 #include "frontend/nn/embedding.h"
 #include "frontend/ops.h"
+#include "tests/frontend/error_of.h"
 #include "tests/training/training_support.h"
 
 namespace mpc {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::ErrorOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
@@ -20,8 +22,6 @@ using testing::Values;
 
 const Tensor kA = Tensor::From({1.0f, -2.0f, 3.0f, 4.0f}, {2, 2});
 const Tensor kB = Tensor::From({2.0f, 4.0f}, {2});
-
-std::string ErrorOf(const Tensor& tensor) { return std::string(tensor.status().message()); }
 
 TEST(Ops, ActivationFunctions) {
   EXPECT_THAT(abs(kA).ToFloats(), ElementsAre(1, 2, 3, 4));

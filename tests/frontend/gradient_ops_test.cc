@@ -5,19 +5,19 @@
 
 #include <cmath>
 
+#include "tests/frontend/error_of.h"
 #include "tests/training/several_losses.h"
 
 namespace mpc {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::ErrorOf;
 using ::testing::HasSubstr;
 using testing::Probe;
 using testing::TwoLayers;
 using testing::Values;
 using TensorList = std::vector<Tensor>;
-
-std::string Message(const Tensor& result) { return std::string(result.status().message()); }
 
 /// Runs one step of `body` on x; `body` gets the step.
 class StepOf : public nn::TrainingStep {
@@ -97,13 +97,13 @@ TEST(Backward, DifferentiatesDerivatives) {
 TEST(Backward, NamesALossThatIsNotFloating) {
   const Tensor result = RunStep(
       [](StepOf& step, const Tensor& x) { return ops::Backward(argmax(step.network(x)), {step.network.weight})[0]; });
-  EXPECT_THAT(Message(result), HasSubstr("Backward differentiates a floating loss, got"));
-  EXPECT_THAT(Message(result), HasSubstr("i32"));
+  EXPECT_THAT(ErrorOf(result), HasSubstr("Backward differentiates a floating loss, got"));
+  EXPECT_THAT(ErrorOf(result), HasSubstr("i32"));
 }
 
 TEST(Backward, NeedsATrace) {
   Probe network;
-  EXPECT_THAT(Message(ops::Backward(Tensor::Full({}, 1), {network.weight})[0]),
+  EXPECT_THAT(ErrorOf(ops::Backward(Tensor::Full({}, 1), {network.weight})[0]),
               HasSubstr("Backward belongs into a training step's Construct"));
 }
 
@@ -148,7 +148,7 @@ TEST(CustomVjp, NamesWhatAFunctionCaptures) {
     return ops::CustomVjp([&](const TensorList& inputs) { return TensorList{inputs[0] * step.network.weight.Read()}; },
                           TanhRule, {x})[0];
   });
-  EXPECT_THAT(Message(result), HasSubstr("a function given to CustomVjp reads 'network.weight' from outside"));
+  EXPECT_THAT(ErrorOf(result), HasSubstr("a function given to CustomVjp reads 'network.weight' from outside"));
 }
 
 TEST(CustomVjp, NamesCotangentsThatDoNotFit) {
@@ -156,9 +156,9 @@ TEST(CustomVjp, NamesCotangentsThatDoNotFit) {
   const auto scalar = [](const TensorList&, const TensorList&, const TensorList& dy) {
     return TensorList{reduce_sum(dy[0])};
   };
-  EXPECT_THAT(Message(RunStep([&](StepOf&, const Tensor& x) { return ops::CustomVjp(Tanh, two, {x})[0]; })),
+  EXPECT_THAT(ErrorOf(RunStep([&](StepOf&, const Tensor& x) { return ops::CustomVjp(Tanh, two, {x})[0]; })),
               HasSubstr("returns 2 cotangents for 1 floating inputs"));
-  EXPECT_THAT(Message(RunStep([&](StepOf&, const Tensor& x) { return ops::CustomVjp(Tanh, scalar, {x})[0]; })),
+  EXPECT_THAT(ErrorOf(RunStep([&](StepOf&, const Tensor& x) { return ops::CustomVjp(Tanh, scalar, {x})[0]; })),
               HasSubstr("cotangent 0 of the rule given to CustomVjp is"));
 }
 

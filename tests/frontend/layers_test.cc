@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/lenet5.h"
+#include "tests/frontend/error_of.h"
 #include "tests/training/training_support.h"
 
 namespace mpc {
@@ -13,6 +14,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using testing::ErrorOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
@@ -23,8 +25,6 @@ Tensor Counting(const Shape& shape) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i + 1);
   return Tensor::From(values, shape);
 }
-
-std::string ErrorOf(const Tensor& tensor) { return std::string(tensor.status().message()); }
 
 TEST(Conv2d, DefaultsAreMindSpores) {
   nn::Conv2d conv(3, 8, 5);

@@ -8,16 +8,16 @@
 #include <functional>
 #include <numbers>
 
+#include "tests/frontend/error_of.h"
 #include "tests/training/probe.h"
 
 namespace mpc {
 namespace {
 
+using testing::ErrorOf;
 using ::testing::HasSubstr;
 using testing::Probe;
 using testing::SumLoss;
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 class RateRecorder : public Callback {
  public:
@@ -116,7 +116,7 @@ TEST(LearningRate, AMP_36_AScheduleHoldsStillOnASkippedStep) {
 TEST(LearningRate, RejectsBadArguments) {
   Probe network;
   const auto error = [&](const nn::LearningRate& rate) {
-    return Message(nn::SGD({network.weight}, {.learning_rate = rate}).status());
+    return ErrorOf(nn::SGD({network.weight}, {.learning_rate = rate}).status());
   };
   EXPECT_THAT(error(nn::StepDecay({.step_size = 0})), HasSubstr("StepDecay: step_size must be at least 1, got 0"));
   EXPECT_THAT(error(nn::StepDecay({.decay_rate = 2})), HasSubstr("StepDecay: decay_rate must be in (0, 1], got 2"));
@@ -130,7 +130,7 @@ TEST(LearningRate, RejectsBadArguments) {
 TEST(LearningRate, AScheduleCannotBeSet) {
   Probe network;
   nn::SGD optimizer(network.TrainableParams(), {.learning_rate = Halving()});
-  EXPECT_THAT(Message(optimizer.SetLearningRate(0.1)), HasSubstr("a schedule computes the learning rate"));
+  EXPECT_THAT(ErrorOf(optimizer.SetLearningRate(0.1)), HasSubstr("a schedule computes the learning rate"));
   EXPECT_FALSE(optimizer.learning_rate().ok());
 }
 
@@ -139,7 +139,7 @@ TEST(LearningRate, AScheduleMustReturnAScalar) {
   SumLoss loss;
   nn::SGD optimizer(network.TrainableParams(), {.learning_rate = [](Tensor step) { return broadcast_to(step, {2}); }});
   Model model(network, loss, optimizer);
-  EXPECT_THAT(Message(model.Train(1, testing::GoodBatches({1}, 1))),
+  EXPECT_THAT(ErrorOf(model.Train(1, testing::GoodBatches({1}, 1))),
               HasSubstr("a learning-rate schedule must return a rank-0 f32 tensor, got tensor<2xf32>"));
 }
 
@@ -191,7 +191,7 @@ TEST(ParameterGroups, AMP_25_RatesAreStateAndChangeWithoutARecompile) {
   EXPECT_THAT(training.Weights(), ::testing::ElementsAre(-1, 1 - 0.125 - 0.25 - 1));
   EXPECT_EQ(training.model.compiled().size(), 1u);
   EXPECT_EQ(testing::StateItem(training.model, "optimizer.group1.learning_rate"), 1);
-  EXPECT_THAT(Message(training.optimizer.SetLearningRate(2, 0.1)), HasSubstr("parameter group 2 does not exist"));
+  EXPECT_THAT(ErrorOf(training.optimizer.SetLearningRate(2, 0.1)), HasSubstr("parameter group 2 does not exist"));
   EXPECT_FALSE(training.optimizer.learning_rate(2).ok());
   EXPECT_EQ(*training.optimizer.learning_rate(1), 1);
 }
@@ -223,11 +223,11 @@ TEST(ParameterGroups, AGroupMayHaveASchedule) {
 
 TEST(ParameterGroups, RejectEmptyGroupsAndRepeatedParameters) {
   TwoWeights network;
-  EXPECT_THAT(Message(nn::SGD({{.params = {network.first}}, {.params = {}}}).status()),
+  EXPECT_THAT(ErrorOf(nn::SGD({{.params = {network.first}}, {.params = {}}}).status()),
               HasSubstr("parameter group 1 is empty"));
-  EXPECT_THAT(Message(nn::SGD({{.params = {network.first}}, {.params = {network.first}}}).status()),
+  EXPECT_THAT(ErrorOf(nn::SGD({{.params = {network.first}}, {.params = {network.first}}}).status()),
               HasSubstr("given twice"));
-  EXPECT_THAT(Message(nn::SGD({{.params = {network.first}, .weight_decay = -1.0}}).status()),
+  EXPECT_THAT(ErrorOf(nn::SGD({{.params = {network.first}, .weight_decay = -1.0}}).status()),
               HasSubstr("weight_decay must be a finite number >= 0, got -1"));
 }
 

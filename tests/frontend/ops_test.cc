@@ -5,12 +5,14 @@
 
 #include <cmath>
 
+#include "tests/frontend/error_of.h"
 #include "tests/training/training_support.h"
 
 namespace mpc {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::ErrorOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
@@ -18,8 +20,6 @@ using testing::Values;
 
 const Tensor kA = Tensor::From({1.0f, -2.0f, 3.0f, 4.0f}, {2, 2});
 const Tensor kB = Tensor::From({2.0f, 4.0f}, {2});
-
-std::string ErrorOf(const Tensor& tensor) { return std::string(tensor.status().message()); }
 
 TEST(Ops, ElementWiseFunctionsRunOnConcreteTensors) {
   EXPECT_THAT(relu(kA).ToFloats(), ElementsAre(1, 0, 3, 4));

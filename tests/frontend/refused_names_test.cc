@@ -6,17 +6,17 @@
 #include <limits>
 
 #include "frontend/mpc.h"
+#include "tests/frontend/error_of.h"
 
 namespace mpc {
 namespace {
 
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using testing::ErrorOf;
+using ::testing::HasSubstr;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 /// A Dense inside a scope of the test's choice.
 class Scoped : public nn::Cell {
@@ -35,7 +35,7 @@ class Scoped : public nn::Cell {
 std::string Traced(Scoped& network) {
   const Model model(network);
   absl::StatusOr<compiler::Module> module = model.TracePredict({{DType::kF32, {2, 4}}});
-  return module.ok() ? module->Print() : Message(module.status());
+  return module.ok() ? module->Print() : ErrorOf(module.status());
 }
 
 TEST(RefusedNames, AnAutoCastListNamesOperations) {
@@ -55,32 +55,32 @@ TEST(RefusedNames, AnAutoCastListKnowsFamilies) {
 TEST(RefusedNames, AWordThatAnOperationDoesNotKnowIsCited) {
   nn::Dense dense(4, 3, {.activation = "rellu"});
   const Tensor y = dense(Tensor::Zeros({2, 4}));
-  EXPECT_THAT(Message(y.status()), AllOf(HasSubstr("one of none, relu"), HasSubstr("got 'rellu'")));
+  EXPECT_THAT(ErrorOf(y.status()), AllOf(HasSubstr("one of none, relu"), HasSubstr("got 'rellu'")));
   const Tensor loss = softmax_cross_entropy(Tensor::Zeros({2, 4}), Tensor::Zeros({2}, DType::kI32), "avg");
-  EXPECT_THAT(Message(loss.status()), AllOf(HasSubstr("one of none, mean, sum"), HasSubstr("got 'avg'")));
+  EXPECT_THAT(ErrorOf(loss.status()), AllOf(HasSubstr("one of none, mean, sum"), HasSubstr("got 'avg'")));
 }
 
 TEST(RefusedNames, VerbosityIsZeroOrOne) {
   for (int verbosity : {-1, 2}) {
     const absl::Status status =
         amp::ResolveOptions({.level = "O2", .verbosity = verbosity}, amp::Front::kModel).status();
-    EXPECT_THAT(Message(status), HasSubstr("is not 0 or 1"));
+    EXPECT_THAT(ErrorOf(status), HasSubstr("is not 0 or 1"));
   }
 }
 
 TEST(RefusedNames, SkipsInARowAreCounted) {
   Scoped network;
   const Model model(network, {.max_consecutive_skips = -1});
-  EXPECT_THAT(Message(model.status()), AllOf(HasSubstr("max_consecutive_skips"), HasSubstr("-1")));
+  EXPECT_THAT(ErrorOf(model.status()), AllOf(HasSubstr("max_consecutive_skips"), HasSubstr("-1")));
 }
 
 TEST(RefusedNames, OptimizersTakeFiniteConstants) {
   nn::Dense net(4, 3);
   const std::vector<Parameter> parameters = net.TrainableParams();
-  EXPECT_THAT(Message(nn::Adam(parameters, {.eps = kNan}).status()), HasSubstr("eps must be a finite number >= 0"));
-  EXPECT_THAT(Message(nn::Lamb(parameters, {.eps = -1}).status()), HasSubstr("got -1"));
-  EXPECT_THAT(Message(nn::Momentum(parameters, {.momentum = HUGE_VAL}).status()), HasSubstr("momentum"));
-  EXPECT_THAT(Message(nn::SGD(parameters, {.dampening = kNan}).status()), HasSubstr("dampening"));
+  EXPECT_THAT(ErrorOf(nn::Adam(parameters, {.eps = kNan}).status()), HasSubstr("eps must be a finite number >= 0"));
+  EXPECT_THAT(ErrorOf(nn::Lamb(parameters, {.eps = -1}).status()), HasSubstr("got -1"));
+  EXPECT_THAT(ErrorOf(nn::Momentum(parameters, {.momentum = HUGE_VAL}).status()), HasSubstr("momentum"));
+  EXPECT_THAT(ErrorOf(nn::SGD(parameters, {.dampening = kNan}).status()), HasSubstr("dampening"));
 }
 
 /// Steps with gradients of a loss that was not scaled.
@@ -103,7 +103,7 @@ TEST(RefusedNames, AScalerStepsOnlyByWhatItHasScaled) {
   nn::Dense net(4, 3);
   nn::SGD optimizer(net.TrainableParams(), {.learning_rate = 0.1});
   Unscaled step(net, optimizer);
-  EXPECT_THAT(Message(step(Tensor::Zeros({2, 4})).status()), HasSubstr("no loss has been scaled"));
+  EXPECT_THAT(ErrorOf(step(Tensor::Zeros({2, 4})).status()), HasSubstr("no loss has been scaled"));
 }
 
 /// Steps with a scaler of its own.
@@ -128,14 +128,14 @@ TEST(RefusedNames, AModelAddsNoManagerToAStepThatScales) {
   SelfScaled step(net, optimizer);
   const data::Dataset data = data::GeneratorDataset({{Tensor::Zeros({4})}}, {"x"}).Batch(1);
   Model both(step, {.loss_scale_manager = DynamicLossScaleManager()});
-  EXPECT_THAT(Message(both.Train(1, data)), AllOf(HasSubstr("loss_scale_manager = dynamic"), HasSubstr("SelfScaled")));
+  EXPECT_THAT(ErrorOf(both.Train(1, data)), AllOf(HasSubstr("loss_scale_manager = dynamic"), HasSubstr("SelfScaled")));
   EXPECT_TRUE(Model(step).Train(1, data).ok());
 }
 
 TEST(RefusedNames, ToFloatTakesFloatingTypes) {
   nn::Dense dense(4, 3);
   dense.ToFloat(DType::kI32);
-  EXPECT_THAT(Message(dense(Tensor::Zeros({2, 4})).status()),
+  EXPECT_THAT(ErrorOf(dense(Tensor::Zeros({2, 4})).status()),
               AllOf(HasSubstr("dense: ToFloat takes a floating type"), HasSubstr("i32")));
 }
 
@@ -146,15 +146,15 @@ TEST(RefusedNames, TrainingNothingIsRemarked) {
   for (Parameter parameter : net.TrainableParams()) parameter.set_requires_grad(false);
   Model model(net, loss, optimizer);
   const data::Dataset data = data::GeneratorDataset({{Tensor::Zeros({4}), Tensor::Zeros({3})}}, {"x", "y"}).Batch(1);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_TRUE(model.Train(2, data).ok());
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "remark: every parameter of the optimizer is frozen: training changes none\n");
 }
 
 TEST(RefusedNames, ADeviceIsNoCheckpoint) {
   nn::Dense net(4, 3);
-  EXPECT_THAT(Message(LoadParamIntoNet(net, "/dev/zero").status()), HasSubstr("is a device, not a file"));
+  EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, "/dev/zero").status()), HasSubstr("is a device, not a file"));
 }
 
 }  // namespace

@@ -6,18 +6,18 @@
 
 #include <cmath>
 
+#include "tests/frontend/error_of.h"
 #include "tests/training/training_support.h"
 
 namespace mpc {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::ErrorOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using testing::Values;
-
-std::string ErrorOf(const Tensor& tensor) { return std::string(tensor.status().message()); }
 
 float SigmoidOf(float x) { return 1 / (1 + std::exp(-x)); }
 

@@ -1,14 +1,13 @@
 // amp::Initialize and amp::ScaleLoss: several models, losses and optimizers.
 #include <gmock/gmock.h>
 
+#include "tests/frontend/error_of.h"
 #include "tests/training/scaler_steps.h"
 
 namespace mpc::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 /// One model, one loss, apex's three lines.
 class ApexStep : public nn::TrainingStep {
@@ -251,20 +250,20 @@ TEST(ScaleLoss, SteppingWhileUnscalingIsDelayedIsAnErrorOfTheGraph) {
     const Tensor scaled = amp::ScaleLoss(loss_x, self.optimizer, {.delay_unscale = true});
     self.optimizer(ops::Backward(scaled, self.optimizer.parameters()));
   });
-  EXPECT_THAT(Message(step.Run(1, 2)), HasSubstr("SGD is called while amp::ScaleLoss delays the unscaling"));
+  EXPECT_THAT(ErrorOf(step.Run(1, 2)), HasSubstr("SGD is called while amp::ScaleLoss delays the unscaling"));
 }
 
 TEST(ScaleLoss, MisuseIsAnErrorOfTheGraph) {
   TwoLossStep wrong_id({.num_losses = 2}, [](TwoLossStep& self, const Tensor& loss_x, const Tensor&) {
     amp::ScaleLoss(loss_x, self.optimizer, {.loss_id = 2});
   });
-  EXPECT_THAT(Message(wrong_id.Run(1, 2)), HasSubstr("loss_id 2 is not in [0, num_losses), num_losses is 2"));
+  EXPECT_THAT(ErrorOf(wrong_id.Run(1, 2)), HasSubstr("loss_id 2 is not in [0, num_losses), num_losses is 2"));
   TwoLossStep foreign({}, [](TwoLossStep& self, const Tensor& loss_x, const Tensor&) {
     static nn::SGD other(self.network.TrainableParams());
     amp::ScaleLoss(loss_x, other);
   });
-  EXPECT_THAT(Message(foreign.Run(1, 2)), HasSubstr("SGD was not given to amp::Initialize"));
-  EXPECT_THAT(Message(amp::ScaleLoss(Tensor::Full({}, 1.0), wrong_id.optimizer).status()),
+  EXPECT_THAT(ErrorOf(foreign.Run(1, 2)), HasSubstr("SGD was not given to amp::Initialize"));
+  EXPECT_THAT(ErrorOf(amp::ScaleLoss(Tensor::Full({}, 1.0), wrong_id.optimizer).status()),
               HasSubstr("amp::ScaleLoss belongs into the Construct of a training step"));
 }
 
@@ -282,9 +281,9 @@ TEST(Initialize, AMP_28_DisabledTrainsAsWithoutIt) {
 TEST(Initialize, ReturnsWhatItsOptionsContradict) {
   Probe network;
   nn::SGD optimizer(network.TrainableParams());
-  EXPECT_THAT(Message(amp::Initialize(network, optimizer, {.level = "02"})), HasSubstr("the letter O"));
+  EXPECT_THAT(ErrorOf(amp::Initialize(network, optimizer, {.level = "02"})), HasSubstr("the letter O"));
   nn::SGD empty({});
-  EXPECT_THAT(Message(amp::Initialize(network, empty, Quiet({}))), HasSubstr("got no parameters"));
+  EXPECT_THAT(ErrorOf(amp::Initialize(network, empty, Quiet({}))), HasSubstr("got no parameters"));
   MPC_EXPECT_OK(amp::Initialize(network, Quiet({.level = "O2"})));
 }
 
@@ -299,7 +298,7 @@ TEST(Initialize, TheNetworkAndAModelOfItRunAtItsLevel) {
   MPC_ASSERT_OK(model.Train(1, GoodBatches({6}, 3)));
   EXPECT_GT(Count(model.compiled().front()->final_ir.Print(), "bf16"), 0);
   Model contradiction(network, loss, optimizer, {.amp_level = "O3"});
-  EXPECT_THAT(Message(contradiction.status()), HasSubstr("amp::Initialize gave TwoLayers level O2"));
+  EXPECT_THAT(ErrorOf(contradiction.status()), HasSubstr("amp::Initialize gave TwoLayers level O2"));
 }
 
 TEST(Initialize, ItsScalerIsTheModels) {
@@ -327,7 +326,7 @@ TEST(StateDict, RoundTripsAndRejectsWhatDoesNotFit) {
   wrong["loss_scaler7"] = wrong["loss_scaler0"];
   wrong["loss_scaler0"].erase("unskipped");
   wrong["loss_scaler2"]["loss_scale"] = 0;
-  const std::string message = Message(amp::LoadStateDict(wrong));
+  const std::string message = ErrorOf(amp::LoadStateDict(wrong));
   for (const char* part : {"loss_scaler0 lacks 'unskipped'", "loss_scaler1 is missing", "loss_scaler2.loss_scale = 0",
                            "'loss_scaler7' is unknown"}) {
     EXPECT_THAT(message, HasSubstr(part));

@@ -1,6 +1,7 @@
 // AMP-29: getters, setters and states of AmpScaler and GradScaler.
 #include <gmock/gmock.h>
 
+#include "tests/frontend/error_of.h"
 #include "tests/training/scaler_steps.h"
 
 namespace mpc::testing {
@@ -9,8 +10,6 @@ namespace {
 using amp::AmpScaler;
 using amp::GradScaler;
 using ::testing::HasSubstr;
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 TEST(AmpScaler, AMP_29_GettersAndSettersRoundTrip) {
   AmpScaler scaler;
@@ -42,7 +41,7 @@ TEST(AmpScaler, AMP_29_SettersRejectWhatTheConstructorRejects) {
   EXPECT_FALSE(AmpScaler({.decr_every_n_nan_or_inf = 0}).status().ok());
   AmpScaler scaler;
   const amp::ScalerState before = scaler.StateDict();
-  EXPECT_THAT(Message(scaler.SetInitLossScaling(0.5)), HasSubstr("AmpScaler: loss scale: the scale must be"));
+  EXPECT_THAT(ErrorOf(scaler.SetInitLossScaling(0.5)), HasSubstr("AmpScaler: loss scale: the scale must be"));
   EXPECT_FALSE(scaler.SetInitLossScaling(kNan).ok());
   EXPECT_FALSE(scaler.SetIncrRatio(1).ok());
   EXPECT_FALSE(scaler.SetIncrRatio(kInfinity).ok());
@@ -88,12 +87,12 @@ TEST(AmpScaler, AMP_29_StateDictRoundTrips) {
 TEST(AmpScaler, AMP_29_StatesThatDoNotFitChangeNothing) {
   AmpScaler scaler;
   const amp::ScalerState before = scaler.StateDict();
-  EXPECT_THAT(Message(scaler.LoadStateDict({})), HasSubstr("was it saved from a disabled scaler?"));
+  EXPECT_THAT(ErrorOf(scaler.LoadStateDict({})), HasSubstr("was it saved from a disabled scaler?"));
   amp::ScalerState wrong = before;
   wrong.erase("scale");
   wrong.erase("incr_count");
   wrong["growth"] = 2;
-  EXPECT_THAT(Message(scaler.LoadStateDict(wrong)),
+  EXPECT_THAT(ErrorOf(scaler.LoadStateDict(wrong)),
               HasSubstr("'scale' is missing, 'incr_count' is missing, 'growth' is unknown"));
   for (const auto& [key, value] : std::map<std::string, double>{
            {"scale", 0}, {"incr_ratio", 1}, {"decr_ratio", 2}, {"incr_every_n_steps", 0}, {"incr_count", -1}}) {

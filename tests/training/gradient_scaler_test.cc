@@ -1,6 +1,7 @@
 // AmpScaler and GradScaler: the state machine, their methods, their state.
 #include <gmock/gmock.h>
 
+#include "tests/frontend/error_of.h"
 #include "tests/training/scaler_steps.h"
 
 namespace mpc::testing {
@@ -9,8 +10,6 @@ namespace {
 using amp::AmpScaler;
 using amp::GradScaler;
 using ::testing::HasSubstr;
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 // ---- The state machine, through each front --------------------------------------------------------------------------
 
@@ -213,7 +212,7 @@ class FreeStep : public nn::TrainingStep {
   std::vector<Tensor> Gradients(const Tensor& loss) {
     return ops::Backward(scaler.Scale(loss), optimizer.parameters());
   }
-  std::string Error() { return Message((*this)(Tensor::Full({3}, 4.0)).status()); }
+  std::string Error() { return ErrorOf((*this)(Tensor::Full({3}, 4.0)).status()); }
 
   std::function<void(FreeStep&, const Tensor&)> body;
   Probe network{3};
@@ -306,7 +305,7 @@ class ForgetfulStep : public nn::TrainingStep {
 
 TEST(TrainingStep, AGradientThatNoOptimizerTakesIsAnErrorByName) {
   ForgetfulStep step;
-  EXPECT_THAT(Message(step(Tensor::Full({1}, 1.0)).status()),
+  EXPECT_THAT(ErrorOf(step(Tensor::Full({1}, 1.0)).status()),
               HasSubstr("the step computes the gradient of 'second.weight', and no optimizer updates it"));
 }
 
@@ -317,25 +316,25 @@ TEST(TrainingStep, FixedScaleWithoutDropNeedsTheOptimizersDivision) {
   nn::SGD optimizer(network.TrainableParams(), {.loss_scale = 64});
   const FixedLossScaleManager manager({.loss_scale = 128, .drop_overflow_update = false});
   nn::TrainOneStepWithLossScaleCell step(with_loss, optimizer, manager);
-  EXPECT_THAT(Message(step(Tensor::Full({1}, 1.0), Tensor::Full({1}, 0.0)).status()),
+  EXPECT_THAT(ErrorOf(step(Tensor::Full({1}, 1.0), Tensor::Full({1}, 0.0)).status()),
               HasSubstr("loss_scale = 128, drop_overflow_update = false) needs an optimizer with the same loss_scale, "
                         "but SGD has 64"));
 }
 
 TEST(GradScaler, BelongsIntoATrainingStep) {
   GradScaler scaler;
-  EXPECT_THAT(Message(scaler.Scale(Tensor::Full({}, 1.0)).status()),
+  EXPECT_THAT(ErrorOf(scaler.Scale(Tensor::Full({}, 1.0)).status()),
               HasSubstr("GradScaler::Scale belongs into the Construct of a training step"));
-  EXPECT_THAT(Message(scaler.status()), HasSubstr("GradScaler::Scale"));
+  EXPECT_THAT(ErrorOf(scaler.status()), HasSubstr("GradScaler::Scale"));
   NoStep inference;
-  EXPECT_THAT(Message(inference(Tensor::Full({2}, 1.0)).status()),
+  EXPECT_THAT(ErrorOf(inference(Tensor::Full({2}, 1.0)).status()),
               HasSubstr("GradScaler::Scale belongs into a training step"));
 }
 
 TEST(GradScaler, BadArgumentsReachTheStep) {
   ScalerStep step{GradScaler({.growth_factor = 0.5})};
-  EXPECT_THAT(Message(step.scaler.status()), HasSubstr("GradScaler: loss scale: the growth factor must be"));
-  EXPECT_THAT(Message(step.Run(1.0f)), HasSubstr("the growth factor must be finite and > 1, got 0.5"));
+  EXPECT_THAT(ErrorOf(step.scaler.status()), HasSubstr("GradScaler: loss scale: the growth factor must be"));
+  EXPECT_THAT(ErrorOf(step.Run(1.0f)), HasSubstr("the growth factor must be finite and > 1, got 0.5"));
 }
 
 // ---- What a Model says ----------------------------------------------------------------------------------------------
