@@ -1,4 +1,4 @@
-// Shape inference of activation functions and other element-wise operations.
+// Shape inference of activation functions and other element-wise operations on one tensor.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 
@@ -8,6 +8,16 @@ namespace mpc {
 
 #define MPC_INFER_UNARY(Class, Name)                                                                                   \
   InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferSame(Operands, Name, {"x"}); }
+MPC_INFER_UNARY(ReluOp, "relu")
+MPC_INFER_UNARY(SigmoidOp, "sigmoid")
+MPC_INFER_UNARY(TanhOp, "tanh")
+MPC_INFER_UNARY(ExpOp, "exp")
+MPC_INFER_UNARY(LogOp, "log")
+MPC_INFER_UNARY(SqrtOp, "sqrt")
+MPC_INFER_UNARY(NegOp, "neg")
+MPC_INFER_UNARY(AddScalarOp, "add_scalar")
+MPC_INFER_UNARY(MulScalarOp, "mul_scalar")
+MPC_INFER_UNARY(StopGradientOp, "stop_gradient")
 MPC_INFER_UNARY(AbsOp, "abs")
 MPC_INFER_UNARY(FloorOp, "floor")
 MPC_INFER_UNARY(SquareOp, "square")
@@ -20,19 +30,24 @@ MPC_INFER_UNARY(PowOp, "pow")
 MPC_INFER_UNARY(ClampOp, "clamp")
 #undef MPC_INFER_UNARY
 
-#define MPC_INFER_UNARY_GRAD(Class, Name)                                                                              \
+// Saved is what the derivative is computed of: the operand x or the result y.
+#define MPC_INFER_UNARY_GRAD(Class, Name, Saved)                                                                       \
   InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) {                                                \
-    return inferAllSameShape(Operands, Name, {"dy", "x"});                                                             \
+    return inferAllSameShape(Operands, Name, {"dy", Saved});                                                           \
   }
-MPC_INFER_UNARY_GRAD(AbsGradOp, "abs_grad")
-MPC_INFER_UNARY_GRAD(SquareGradOp, "square_grad")
-MPC_INFER_UNARY_GRAD(Log1pGradOp, "log1p_grad")
-MPC_INFER_UNARY_GRAD(SinGradOp, "sin_grad")
-MPC_INFER_UNARY_GRAD(CosGradOp, "cos_grad")
-MPC_INFER_UNARY_GRAD(SiluGradOp, "silu_grad")
-MPC_INFER_UNARY_GRAD(LeakyReluGradOp, "leaky_relu_grad")
-MPC_INFER_UNARY_GRAD(PowGradOp, "pow_grad")
-MPC_INFER_UNARY_GRAD(ClampGradOp, "clamp_grad")
+MPC_INFER_UNARY_GRAD(ReluGradOp, "relu_grad", "y")
+MPC_INFER_UNARY_GRAD(SigmoidGradOp, "sigmoid_grad", "y")
+MPC_INFER_UNARY_GRAD(TanhGradOp, "tanh_grad", "y")
+MPC_INFER_UNARY_GRAD(SqrtGradOp, "sqrt_grad", "y")
+MPC_INFER_UNARY_GRAD(AbsGradOp, "abs_grad", "x")
+MPC_INFER_UNARY_GRAD(SquareGradOp, "square_grad", "x")
+MPC_INFER_UNARY_GRAD(Log1pGradOp, "log1p_grad", "x")
+MPC_INFER_UNARY_GRAD(SinGradOp, "sin_grad", "x")
+MPC_INFER_UNARY_GRAD(CosGradOp, "cos_grad", "x")
+MPC_INFER_UNARY_GRAD(SiluGradOp, "silu_grad", "x")
+MPC_INFER_UNARY_GRAD(LeakyReluGradOp, "leaky_relu_grad", "x")
+MPC_INFER_UNARY_GRAD(PowGradOp, "pow_grad", "x")
+MPC_INFER_UNARY_GRAD(ClampGradOp, "clamp_grad", "x")
 #undef MPC_INFER_UNARY_GRAD
 
 // Inference comes before the verifier of the attribute: a user reads this.

@@ -1,34 +1,10 @@
-// Shape inference of element-wise operations, data movement and reductions.
+// Shape inference of element-wise operations on several tensors, data movement and reductions.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-#define MPC_INFER_UNARY(Class, Name)                                                                                   \
-  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferSame(Operands, Name, {"x"}); }
-MPC_INFER_UNARY(ReluOp, "relu")
-MPC_INFER_UNARY(SigmoidOp, "sigmoid")
-MPC_INFER_UNARY(TanhOp, "tanh")
-MPC_INFER_UNARY(ExpOp, "exp")
-MPC_INFER_UNARY(LogOp, "log")
-MPC_INFER_UNARY(SqrtOp, "sqrt")
-MPC_INFER_UNARY(NegOp, "neg")
-MPC_INFER_UNARY(AddScalarOp, "add_scalar")
-MPC_INFER_UNARY(MulScalarOp, "mul_scalar")
-MPC_INFER_UNARY(StopGradientOp, "stop_gradient")
-#undef MPC_INFER_UNARY
-
-#define MPC_INFER_UNARY_GRAD(Class, Name)                                                                              \
-  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) {                                                \
-    return inferAllSameShape(Operands, Name, {"dy", "y"});                                                             \
-  }
-MPC_INFER_UNARY_GRAD(ReluGradOp, "relu_grad")
-MPC_INFER_UNARY_GRAD(SigmoidGradOp, "sigmoid_grad")
-MPC_INFER_UNARY_GRAD(TanhGradOp, "tanh_grad")
-MPC_INFER_UNARY_GRAD(SqrtGradOp, "sqrt_grad")
-#undef MPC_INFER_UNARY_GRAD
 
 #define MPC_INFER_BINARY(Class, Name)                                                                                  \
   InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferBroadcast(Operands, Name); }

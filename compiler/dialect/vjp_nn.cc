@@ -150,13 +150,9 @@ Cotangents LogSoftmaxOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bo
 
 Cotangents SoftmaxCrossEntropyOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   if (Dy[1])
-    return emitError() << describeWithCell(*this)
-                       << " has no derivative by log_sum_exp, which is saved for its own derivative, but the loss "
-                          "depends on it";
+    return noDerivativeBySaved(*this, "log_sum_exp");
   if (Needed[1])
-    return emitError() << describeWithCell(*this)
-                       << " has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use "
-                          "mpc.stop_gradient on labels that depend on parameters";
+    return noDerivativeByLabels(*this);
   SmallVector<Value> Result(2);
   if (Needed[0])
     Result[0] = SoftmaxCrossEntropyGradOp::create(Builder, getLoc(), getLogits().getType(), Dy[0], getLogits(),

@@ -7,12 +7,6 @@ using namespace mlir;
 
 namespace mpc {
 
-// The error for a loss that depends on a result saved for the derivative alone.
-static InFlightDiagnostic noDerivativeBy(Operation *Op, StringRef Result) {
-  return Op->emitError() << describeWithCell(Op) << " has no derivative by its " << Result
-                         << ", which is saved for its own derivative, but the loss depends on it";
-}
-
 static Value zeros(OpBuilder &Builder, Location Loc, Type Like) {
   auto Type = cast<RankedTensorType>(Like);
   Attribute Zero = Builder.getFloatAttr(Type.getElementType(), 0.0);
@@ -48,7 +42,7 @@ Cotangents BatchMatmulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<b
 
 Cotangents AttentionOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   if (Dy[1])
-    return noDerivativeBy(*this, "log_sum_exp");
+    return noDerivativeBySaved(*this, "log_sum_exp");
   if (!llvm::is_contained(Needed, true))
     return SmallVector<Value>(getNumOperands());
   auto Gradient = AttentionGradOp::create(Builder, getLoc(), getQuery().getType(), getKey().getType(),
@@ -61,7 +55,7 @@ Cotangents AttentionOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<boo
 
 Cotangents LstmCellOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   if (Dy[2])
-    return noDerivativeBy(*this, "activations");
+    return noDerivativeBySaved(*this, "activations");
   if (!llvm::is_contained(Needed, true))
     return SmallVector<Value>(2);
   // One of the two states may take no part in the loss: the last step's cell state usually does not.
@@ -104,7 +98,7 @@ Cotangents ConvTranspose2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayR
 static LogicalResult checkStatistics(Operation *Op, ValueRange Dy) {
   for (unsigned Index : {1u, 2u})
     if (Dy[Index])
-      return noDerivativeBy(Op, Index == 1 ? "mean" : "inv_std");
+      return noDerivativeBySaved(Op, Index == 1 ? "mean" : "inv_std");
   return success();
 }
 
@@ -133,9 +127,7 @@ Cotangents GroupNormOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<boo
 
 Cotangents BceWithLogitsOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   if (Needed[1])
-    return emitError() << describeWithCell(*this)
-                       << " has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use "
-                          "mpc.stop_gradient on labels that depend on parameters";
+    return noDerivativeByLabels(*this);
   SmallVector<Value> Result(2);
   if (Needed[0])
     Result[0] = BceWithLogitsGradOp::create(Builder, getLoc(), getLogits().getType(), Dy[0], getLogits(), getLabels(),

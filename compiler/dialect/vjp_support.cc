@@ -60,6 +60,17 @@ std::string describeWithCell(Operation *Op) {
   return Text;
 }
 
+InFlightDiagnostic noDerivativeBySaved(Operation *Op, StringRef Result) {
+  return Op->emitError() << describeWithCell(Op) << " has no derivative by its " << Result
+                         << ", which is saved for its own derivative, but the loss depends on it";
+}
+
+InFlightDiagnostic noDerivativeByLabels(Operation *Loss) {
+  return Loss->emitError() << describeWithCell(Loss)
+                           << " has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use "
+                              "mpc.stop_gradient on labels that depend on parameters";
+}
+
 Value scalarConstant(OpBuilder &Builder, Location Loc, Type Element, double Number) {
   auto Type = RankedTensorType::get({}, Element);
   auto Elements = DenseElementsAttr::get(Type, Builder.getFloatAttr(Element, Number).getValue());

@@ -49,6 +49,12 @@ Cotangents extremumCotangents(Op Forward, mlir::OpBuilder &Builder, mlir::Value 
 /// What messages call an operation: "'mpc.relu' in 'lenet5/fc1'", or its name alone where it has no Cell path.
 std::string describeWithCell(mlir::Operation *Op);
 
+/// The error for a loss that depends on a result of \p Op which is saved for the derivative alone.
+mlir::InFlightDiagnostic noDerivativeBySaved(mlir::Operation *Op, llvm::StringRef Result);
+
+/// The error for a loss whose operand 1, its labels, needs a gradient.
+mlir::InFlightDiagnostic noDerivativeByLabels(mlir::Operation *Loss);
+
 /// A floating scalar constant.
 mlir::Value scalarConstant(mlir::OpBuilder &Builder, mlir::Location Loc, mlir::Type Element, double Value);
 

@@ -83,7 +83,7 @@ func.func @train_step(%logits: tensor<2x3xf32>, %seed: tensor<f32>) -> tensor<2x
 // -----
 
 func.func private @forward(%logits: tensor<2x3xf32>, %labels: tensor<2xi32>) -> tensor<2xf32> {
-  // expected-error @+1 {{'mpc.softmax_cross_entropy' has no derivative by log_sum_exp, which is saved for its own derivative, but the loss depends on it}}
+  // expected-error @+1 {{'mpc.softmax_cross_entropy' has no derivative by its log_sum_exp, which is saved for its own derivative, but the loss depends on it}}
   %loss, %lse = mpc.softmax_cross_entropy %logits, %labels
       : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
   return %lse : tensor<2xf32>
