@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/alias_rule.h"
 #include "kernels/cpu/kernel.h"
 
 namespace mpc::cpu {
@@ -24,12 +25,6 @@ struct Implementations {
   std::vector<std::string> (*candidates)(const KernelSpec&, const KernelOptions&) = nullptr;
 };
 using GroupFactory = absl::StatusOr<std::unique_ptr<Kernel>> (*)(absl::Span<const KernelSpec>);
-
-/// Output `output` may occupy the storage of input `input` where both have one spec.
-struct AliasRule {
-  std::size_t output = 0;
-  std::size_t input = 0;
-};
 
 class Registry {
  public:

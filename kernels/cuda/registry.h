@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/alias_rule.h"
 #include "kernels/cuda/kernel.h"
 
 namespace mpc::cuda {
@@ -16,12 +17,6 @@ namespace mpc::cuda {
 using Factory = absl::StatusOr<std::unique_ptr<Kernel>> (*)(const KernelSpec&, const KernelContext&);
 using GroupFactory = absl::StatusOr<std::unique_ptr<Kernel>> (*)(absl::Span<const KernelSpec>, const KernelContext&);
 using Candidates = absl::StatusOr<std::vector<std::string>> (*)(const KernelSpec&, const KernelContext&);
-
-/// Output `output` may occupy the storage of input `input` where both have one spec.
-struct AliasRule {
-  std::size_t output = 0;
-  std::size_t input = 0;
-};
 
 class Registry {
  public:
