@@ -61,6 +61,10 @@ llvm::Value *accumulable(Combine How, Float Term) {
   return How == Combine::SquaresF64 ? B.CreateFMul(Wide, Wide) : Wide;
 }
 
+Float Position::atColumn(Unsigned Column, Float There, Float Elsewhere) {
+  return select(column() == Column, There, Elsewhere);
+}
+
 /// What one operation sees: element by element, or while it finishes a reduction.
 class BodyEmitter::Context final : public ElementContext {
 public:
@@ -73,7 +77,11 @@ public:
   Bool boolOperand(unsigned Index) override { return Bool(Emitter.number(Op->getOperand(Index))); }
 
   Unsigned column() override { return Emitter.Where->column(); }
+  Float atColumn(Unsigned Column, Float There, Float Elsewhere) override {
+    return Emitter.Where->atColumn(Column, There, Elsewhere);
+  }
   Long linearIndex() override { return Emitter.Where->linearIndex(); }
+  Float once(llvm::function_ref<Float()> Compute) override { return Emitter.Where->once(Op, Compute); }
   int64_t count(Axis Along) const override {
     switch (Along) {
     case Axis::Row:
@@ -156,10 +164,13 @@ BodyEmitter::Element BodyEmitter::evaluate(Value V) {
   if (Element *Known = find(V))
     return *Known;
   llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::IRBuilderBase::InsertPointGuard Guard(B);
+  // Code at the position may end in another block than it began in.
+  std::optional<llvm::IRBuilderBase::InsertPointGuard> Guard;
   Extent E = Plan.extent(V);
-  if (llvm::Instruction *Anchor = Where->anchor(E))
+  if (llvm::Instruction *Anchor = Where->anchor(E)) {
+    Guard.emplace(B);
     B.SetInsertPoint(Anchor);
+  }
   Operation *Op = V.getDefiningOp();
   Element Result;
   // A region's inputs are its block arguments, or values from outside of its operations.

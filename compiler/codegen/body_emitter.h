@@ -22,7 +22,10 @@ public:
   /// them, so that they are computed once. Null: at the position.
   virtual llvm::Instruction *anchor(Extent E) { return nullptr; }
   virtual Unsigned column() = 0;
+  virtual Float atColumn(Unsigned Column, Float There, Float Elsewhere);
   virtual Long linearIndex() = 0;
+  /// The number of \p Op that \p Compute emits, or that an earlier phase of the row kept.
+  virtual Float once(mlir::Operation *Op, llvm::function_ref<Float()> Compute) { return Compute(); }
 };
 
 /// Widening and rounding between storage types and f32, a matter of the target.

@@ -4,6 +4,7 @@
 #include "compiler/codegen/iteration_space.h"
 #include "compiler/codegen/number.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace mpc::codegen {
 
@@ -22,11 +23,18 @@ public:
 
   /// Where the element is in its row, from 0; of rows of less than 2^31.
   virtual Unsigned column() = 0;
+  /// \p There at the element of column \p Column of its row, \p Elsewhere at all others: few elements have it, and
+  /// where a target can step over them, \p There costs the others little. A column outside of the row is nowhere.
+  virtual Float atColumn(Unsigned Column, Float There, Float Elsewhere) = 0;
   /// Where the element is in the whole iteration space in row-major order, from 0. A vector of elements begins at a
   /// multiple of its lanes in its row.
   virtual Long linearIndex() = 0;
   /// How many elements one accumulator of an \p Along reduction takes in.
   virtual int64_t count(Axis Along) const = 0;
+
+  /// What \p Compute gives, which must be the same in every phase that asks for it, and one number an operation. A
+  /// target may keep it from the first such phase of a row to the last.
+  virtual Float once(llvm::function_ref<Float()> Compute) = 0;
 
   /// In emitTerms: the next accumulator's term.
   virtual void addTerm(Float Term) = 0;

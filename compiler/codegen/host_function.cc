@@ -3,6 +3,7 @@
 #include "compiler/codegen/control_flow.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 namespace mpc::codegen {
@@ -84,6 +85,24 @@ void HostFunction::loop(llvm::Value *Begin, llvm::Value *End, int64_t Step,
 }
 
 void HostFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) { emitWhen(B, Condition, Body); }
+
+llvm::Value *HostFunction::rarely(llvm::Value *Condition, llvm::Value *Elsewhere,
+                                  llvm::function_ref<llvm::Value *()> There) {
+  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "rarely", F);
+  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
+  llvm::BasicBlock *Before = B.GetInsertBlock();
+  // Without the weights it would become a choice, for which both are computed.
+  B.CreateCondBr(Condition, Inside, After, llvm::MDBuilder(B.getContext()).createUnlikelyBranchWeights());
+  B.SetInsertPoint(Inside);
+  llvm::Value *Chosen = There();
+  llvm::BasicBlock *End = B.GetInsertBlock();
+  B.CreateBr(After);
+  B.SetInsertPoint(After);
+  llvm::PHINode *Result = B.CreatePHI(Elsewhere->getType(), 2);
+  Result->addIncoming(Elsewhere, Before);
+  Result->addIncoming(Chosen, End);
+  return Result;
+}
 
 llvm::Constant *firstLanes(unsigned Lanes, unsigned Count) {
   llvm::IRBuilder<> &B = EmissionScope::builder();

@@ -40,6 +40,8 @@ public:
   void loop(llvm::Value *Begin, llvm::Value *End, int64_t Step, llvm::function_ref<void(llvm::Value *)> Body);
   /// if (Condition) Body(). A constant condition is decided here.
   void when(llvm::Value *Condition, llvm::function_ref<void()> Body);
+  /// Condition ? There() : Elsewhere by a branch, for a condition that seldom holds.
+  llvm::Value *rarely(llvm::Value *Condition, llvm::Value *Elsewhere, llvm::function_ref<llvm::Value *()> There);
 
 private:
   llvm::IRBuilder<> B;

@@ -169,7 +169,37 @@ Unsigned HostPosition::column() {
   return Unsigned(B.CreateTrunc(InRow, typeLike(B.getInt32Ty(), InRow)));
 }
 
+Float HostPosition::atColumn(Unsigned Wanted, Float There, Float Elsewhere) {
+  const HostSchedule &S = Region.schedule;
+  if (S.width != S.columns || lanesOf(Wanted.value()) != 0)
+    return Position::atColumn(Wanted, There, Elsewhere);
+  llvm::IRBuilder<> &B = F.builder();
+  Unsigned Lane = Wanted - Unsigned(B.CreateTrunc(Column, B.getInt32Ty()));
+  return Float(F.rarely((Lane < Unsigned(S.lanes)).value(), lanes(Elsewhere.value()),
+                        [&] { return select(Unsigned(iota(B.getInt32(0))) == Lane, There, Elsewhere).value(); }));
+}
+
 Long HostPosition::linearIndex() { return Long(iota(F.builder().CreateAdd(Start, Column))); }
+
+Float HostPosition::once(Operation *Op, llvm::function_ref<Float()> Compute) {
+  // What stays in the second-level cache beside the row, and is little of any stack.
+  constexpr int64_t Longest = 16 * 1024;
+  const HostSchedule &S = Region.schedule;
+  if (S.width > Longest)
+    return Compute();
+  llvm::IRBuilder<> &B = F.builder();
+  auto [It, IsFirst] = Rows.try_emplace(Op);
+  if (IsFirst)
+    It->second = {F.buffer(B.getFloatTy(), llvm::alignTo(S.width, S.lanes)), Now.phase};
+  auto [Buffer, Phase] = It->second;
+  llvm::Value *Address = B.CreateGEP(B.getFloatTy(), Buffer, Column);
+  llvm::Align Alignment(S.lanes * sizeof(float));
+  if (Phase != Now.phase)
+    return Float(B.CreateAlignedLoad(llvm::FixedVectorType::get(B.getFloatTy(), S.lanes), Address, Alignment));
+  Float Number = Compute();
+  B.CreateAlignedStore(lanes(Number.value()), Address, Alignment);
+  return Number;
+}
 
 llvm::Value *HostPosition::spreadFrom(llvm::Type *T, llvm::Value *Base) {
   llvm::IRBuilder<> &B = F.builder();

@@ -61,9 +61,17 @@ public:
   Float loadKept(mlir::Operation *Op, unsigned Index) override;
   llvm::Instruction *anchor(Extent E) override { return Anchors[static_cast<unsigned>(E)]; }
   Unsigned column() override;
+  Float atColumn(Unsigned Column, Float There, Float Elsewhere) override;
   Long linearIndex() override;
+  Float once(mlir::Operation *Op, llvm::function_ref<Float()> Compute) override;
 
 private:
+  /// The numbers of one row that an operation computed in \p phase, on the stack, padded to whole vectors.
+  struct RowNumbers {
+    llvm::AllocaInst *buffer;
+    unsigned phase;
+  };
+
   /// Whether output \p O is stored around the caches: whole vectors, where rows are made of them, so that they cross no
   /// cache lines.
   bool isStreamed(const RegionOutputs::Output &O) const;
@@ -85,6 +93,7 @@ private:
   llvm::DenseMap<mlir::Value, llvm::Value *> SpreadValues;
   llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, llvm::Value *> SpreadKept;
   llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, llvm::Value *> KeptHere;
+  llvm::DenseMap<mlir::Operation *, RowNumbers> Rows;
 };
 
 } // namespace mpc::codegen

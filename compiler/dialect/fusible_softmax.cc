@@ -24,18 +24,33 @@ static SmallVector<Reduction> maximumThenSum() {
   return {{Axis::Row, {Combine::Maximum}}, {Axis::Row, {Combine::Sum}}};
 }
 
+static SmallVector<Reduction> sumAlone() { return {{Axis::Row, {Combine::Sum}}}; }
+
 // Keeps the row's maximum, then what Functor makes of the sum of exp(x - maximum).
 template <typename Functor> struct SoftmaxEmitter {
+  static Float shifted(ElementContext &Context) { return Context.operand(0) - Context.kept(0); }
   static void emitTerms(unsigned Step, ElementContext &Context) {
-    Float X = Context.operand(0);
-    Context.addTerm(Step == 0 ? X : scalar::ShareExp(X - Context.kept(0)));
+    Context.addTerm(Step == 0 ? Context.operand(0) : scalar::SoftmaxTerm(shifted(Context)));
   }
   static void emitFinish(unsigned Step, ElementContext &Context) {
     Float Value = Context.accumulated(0);
     Context.keep(Step == 0 ? Value : Functor::Normaliser(Value));
   }
   static void emitElement(ElementContext &Context) {
-    Context.setResult(0, Functor::Result(Context.operand(0) - Context.kept(0), Context.kept(1)));
+    Context.setResult(0, Functor::Result(shifted(Context), Context.kept(1)));
+  }
+};
+
+// Its results are the terms of its sum, too, times what is kept.
+struct SharesEmitter : SoftmaxEmitter<scalar::SoftmaxOp> {
+  static Float term(ElementContext &Context) {
+    return Context.once([&] { return scalar::SoftmaxTerm(shifted(Context)); });
+  }
+  static void emitTerms(unsigned Step, ElementContext &Context) {
+    Context.addTerm(Step == 0 ? Context.operand(0) : term(Context));
+  }
+  static void emitElement(ElementContext &Context) {
+    Context.setResult(0, scalar::SoftmaxOp::Share(term(Context), Context.kept(1)));
   }
 };
 
@@ -52,15 +67,13 @@ template <typename Functor> struct SoftmaxGradEmitter {
 #define MPC_EMIT_ROWS(Class, Emitter, Reductions)                                                                      \
   FusibleSpace Class::getSpace() { return rowSpace(*this, getAxis()); }                                                \
   SmallVector<Reduction> Class::getReductions() { return Reductions; }                                                 \
-  void Class::emitTerms(unsigned Step, ElementContext &Context) { Emitter<scalar::Class>::emitTerms(Step, Context); }  \
-  void Class::emitFinish(unsigned Step, ElementContext &Context) {                                                     \
-    Emitter<scalar::Class>::emitFinish(Step, Context);                                                                 \
-  }                                                                                                                    \
-  void Class::emitElement(ElementContext &Context) { Emitter<scalar::Class>::emitElement(Context); }
-MPC_EMIT_ROWS(SoftmaxOp, SoftmaxEmitter, maximumThenSum())
-MPC_EMIT_ROWS(LogSoftmaxOp, SoftmaxEmitter, maximumThenSum())
-MPC_EMIT_ROWS(SoftmaxGradOp, SoftmaxGradEmitter, (SmallVector<Reduction>{{Axis::Row, {Combine::Sum}}}))
-MPC_EMIT_ROWS(LogSoftmaxGradOp, SoftmaxGradEmitter, (SmallVector<Reduction>{{Axis::Row, {Combine::Sum}}}))
+  void Class::emitTerms(unsigned Step, ElementContext &Context) { Emitter::emitTerms(Step, Context); }                 \
+  void Class::emitFinish(unsigned Step, ElementContext &Context) { Emitter::emitFinish(Step, Context); }               \
+  void Class::emitElement(ElementContext &Context) { Emitter::emitElement(Context); }
+MPC_EMIT_ROWS(SoftmaxOp, SharesEmitter, maximumThenSum())
+MPC_EMIT_ROWS(LogSoftmaxOp, SoftmaxEmitter<scalar::LogSoftmaxOp>, maximumThenSum())
+MPC_EMIT_ROWS(SoftmaxGradOp, SoftmaxGradEmitter<scalar::SoftmaxGradOp>, sumAlone())
+MPC_EMIT_ROWS(LogSoftmaxGradOp, SoftmaxGradEmitter<scalar::LogSoftmaxGradOp>, sumAlone())
 #undef MPC_EMIT_ROWS
 
 //===-- Cross-entropy --------------------------------------------------------------------------------------------===//
@@ -85,16 +98,20 @@ SmallVector<Reduction> SoftmaxCrossEntropyOp::getReductions() {
 
 static Bool isOutside(Long Label, int64_t Classes) { return (Label < 0) | (Label >= Classes); }
 
-/// Whether the element is that of the row's label; never where that is outside of the classes.
-static Bool isLabel(ElementContext &Context, Long Label, int64_t Classes) {
-  return Context.column() == Select(isOutside(Label, Classes), Unsigned(-1), Low(Label));
+/// What one class adds to the loss of its row: that of the label all, the others -0, which changes no sum. Where the
+/// label is outside of the classes, the loss is NaN, and the first one adds it.
+static Float sparseTerm(ElementContext &Context, int64_t Classes, Float Logit, Float LogSumExp) {
+  Long Label = Context.integerOperand(1);
+  Bool Outside = isOutside(Label, Classes);
+  Float From = Select(Outside, Float(std::numeric_limits<float>::quiet_NaN()), LogSumExp);
+  return Context.atColumn(Select(Outside, Unsigned(std::int64_t{0}), Low(Label)), From - Logit, -0.0f);
 }
 
-/// What one class adds to the loss of its row. Where the label is outside of the classes, that is NaN.
-static Float sparseTerm(ElementContext &Context, int64_t Classes, Float Loss) {
-  Long Label = Context.integerOperand(1);
-  Float Other = Select(isOutside(Label, Classes), Float(std::numeric_limits<float>::quiet_NaN()), Float(0.0f));
-  return Select(isLabel(Context, Label, Classes), Loss, Other);
+/// The probability of a class less its label's weight, 1 or 0; where that is outside of the classes, of all 0.
+static Float sparseSlope(ElementContext &Context, int64_t Classes, Float Probability) {
+  Long Label = Context.integerOperand(2);
+  Unsigned Column = Select(isOutside(Label, Classes), Unsigned(-1), Low(Label));
+  return Context.atColumn(Column, Probability - 1.0f, Probability);
 }
 
 void SoftmaxCrossEntropyOp::emitTerms(unsigned Step, ElementContext &Context) {
@@ -104,7 +121,7 @@ void SoftmaxCrossEntropyOp::emitTerms(unsigned Step, ElementContext &Context) {
   if (isFloating(getLabels()))
     Context.addTerm(scalar::CrossEntropyTerm(Context.operand(1), Logit, LogSumExp));
   else
-    Context.addTerm(sparseTerm(Context, tensorType(getLogits()).getDimSize(1), LogSumExp - Logit));
+    Context.addTerm(sparseTerm(Context, tensorType(getLogits()).getDimSize(1), Logit, LogSumExp));
 }
 
 void SoftmaxCrossEntropyOp::emitFinish(unsigned Step, ElementContext &Context) {
@@ -135,21 +152,29 @@ FusibleSpace SoftmaxCrossEntropyGradOp::getSpace() {
 SmallVector<Reduction> SoftmaxCrossEntropyGradOp::getReductions() {
   if (!isFloating(getLabels()))
     return {};
-  return {{Axis::Row, {Combine::Sum}}};
+  return sumAlone();
 }
 
 void SoftmaxCrossEntropyGradOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(2)); }
 
 void SoftmaxCrossEntropyGradOp::emitFinish(unsigned, ElementContext &Context) { Context.keep(Context.accumulated(0)); }
 
+/// exp(logit - log_sum_exp). In the region that computes it of the same logits, log_sum_exp is in no f32 below the
+/// largest.
+static Float probability(SoftmaxCrossEntropyGradOp Op, ElementContext &Context) {
+  auto Loss = Op.getLogSumExp().getDefiningOp<SoftmaxCrossEntropyOp>();
+  Float Shifted = Context.operand(1) - Context.operand(3);
+  return Loss && Loss.getLogits() == Op.getLogits() ? scalar::SoftmaxTerm(Shifted) : scalar::ShareExp(Shifted);
+}
+
 void SoftmaxCrossEntropyGradOp::emitElement(ElementContext &Context) {
-  bool Dense = isFloating(getLabels());
-  int64_t Classes = tensorType(getLogits()).getDimSize(1);
-  Float Weight = Dense ? Context.operand(2)
-                       : Select(isLabel(Context, Context.integerOperand(2), Classes), Float(1.0f), Float(0.0f));
-  Float LabelSum = Dense ? Context.kept(0) : Float(1.0f);
+  Float Slope = 0.0f;
+  if (isFloating(getLabels()))
+    Slope = scalar::CrossEntropySlope(Context.operand(2), probability(*this, Context), Context.kept(0));
+  else
+    Slope = sparseSlope(Context, tensorType(getLogits()).getDimSize(1), probability(*this, Context));
   Float Cotangent = Context.operand(0) / lossDivisor(getReduction(), Context.count(Axis::Column));
-  Context.setResult(0, Cotangent * scalar::CrossEntropySlope(Weight, Context.operand(1), Context.operand(3), LabelSum));
+  Context.setResult(0, Cotangent * Slope);
 }
 
 } // namespace mpc

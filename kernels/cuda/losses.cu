@@ -156,7 +156,8 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
         for (int i = 0; i < kVector; ++i) weights[i] = slots.IndexOf(i) == label ? 1.0f : 0.0f;
       }
       for (int i = 0; i < kVector; ++i) {
-        y[i] = cotangent * scalar::CrossEntropySlope(weights[i], x[0][i], log_sum_exp, label_sum);
+        const float probability = scalar::ShareExp(x[0][i] - log_sum_exp);
+        y[i] = cotangent * scalar::CrossEntropySlope(weights[i], probability, label_sum);
       }
     });
   }

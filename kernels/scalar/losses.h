@@ -47,10 +47,10 @@ MPC_HOST_DEVICE inline F CrossEntropyTerm(F weight, F logit, F log_sum_exp) {
   return Select(weight != 0.0f, term, 0.0f);
 }
 
-/// `label_sum` is the sum of the row's weights, 1 for sparse labels.
+/// `probability` is exp(logit - log_sum_exp), `label_sum` the sum of the row's weights, 1 for sparse labels.
 template <typename F>
-MPC_HOST_DEVICE inline F CrossEntropySlope(F weight, F logit, F log_sum_exp, F label_sum) {
-  return ShareExp(logit - log_sum_exp) * label_sum - weight;
+MPC_HOST_DEVICE inline F CrossEntropySlope(F weight, F probability, F label_sum) {
+  return probability * label_sum - weight;
 }
 
 }  // namespace mpc::scalar

@@ -6,6 +6,12 @@
 
 namespace mpc::scalar {
 
+/// exp(x - max) of `shifted` = x - max, which is never above 0.
+template <typename F>
+MPC_HOST_DEVICE inline F SoftmaxTerm(F shifted) {
+  return BoundedShareExp(shifted);
+}
+
 /// `shifted` is x - max; `Normaliser` is computed once a row from sum exp(x - max).
 struct SoftmaxOp {
   template <typename F>
@@ -13,8 +19,12 @@ struct SoftmaxOp {
     return 1.0f / sum;
   }
   template <typename F>
+  MPC_HOST_DEVICE static F Share(F term, F normaliser) {
+    return term * normaliser;
+  }
+  template <typename F>
   MPC_HOST_DEVICE static F Result(F shifted, F normaliser) {
-    return ShareExp(shifted) * normaliser;
+    return Share(SoftmaxTerm(shifted), normaliser);
   }
 };
 struct LogSoftmaxOp {

@@ -50,12 +50,11 @@ MPC_HOST_DEVICE inline F TimesSmallPowerOfTwo(F value, F shifted) {
   return value * FloatFromBits(BitsOf(shifted) << 23);
 }
 
-/// exp(x), but 0 below 2^-126.5 and infinite above 2^127.5. Its relative error, in units of 2^-24: at most 2.6 for |x|
-/// up to 1, 3.9 down to -30, 6.6 where it ends.
+/// exp(x) for x up to 89, or NaN, but 0 below 2^-126.5 and infinite above 2^127.5. Its relative error, in units of
+/// 2^-24: at most 2.6 for |x| up to 1, 3.9 down to -30, 6.6 where it ends.
 template <typename F>
-MPC_HOST_DEVICE inline F ShareExp(F x) {
-  const F above = Select(x < -88.0f, -88.0f, x);
-  const F within = Select(above > 89.0f, 89.0f, above);
+MPC_HOST_DEVICE inline F BoundedShareExp(F x) {
+  const F within = Select(x < -88.0f, -88.0f, x);
   const F shifted = Fma(within, 1.44269504088896341f, kPowerShift);
   // ln 2 in one part: f32 has it to 2.8e-9, which n = 127 makes 4 u of the result.
   const F r = Fma(shifted - kPowerShift, -0.69314718f, within);
@@ -65,6 +64,12 @@ MPC_HOST_DEVICE inline F ShareExp(F x) {
   p = Fma(p, r, 0.499991477f);
   p = Fma(p, r, 0.999999702f);
   return TimesSmallPowerOfTwo(Fma(p, r, 1.0f), shifted);
+}
+
+/// BoundedShareExp for any x.
+template <typename F>
+MPC_HOST_DEVICE inline F ShareExp(F x) {
+  return BoundedShareExp(Select(x > 89.0f, 89.0f, x));
 }
 
 /// 2^v for v in [-127.4, 0], or NaN; 0 below 2^-126.5. Its relative error is at most 2.6 * 2^-24.

@@ -33,6 +33,7 @@ std::vector<Function> Functions() {
       {"exp", Exp<float>, [](double x) { return std::exp(x); }, -kInfinity, kInfinity, 0.9},
       {"a share near the largest", ShareExp<float>, [](double x) { return std::exp(x); }, -30, 1, 2.8},
       {"any normal share", ShareExp<float>, [](double x) { return std::exp(x); }, -87.3f, 88.3f, 5.4},
+      {"any share of the largest", BoundedShareExp<float>, [](double x) { return std::exp(x); }, -87.3f, 0, 5.4},
       {"power of 2", ShareExp2<float>, [](double x) { return std::exp2(x); }, -126, 0, 2},
       {"log", Log<float>, [](double x) { return std::log(x); }, 0, kInfinity, 0.85},
       {"tanh", Tanh<float>, [](double x) { return std::tanh(x); }, -kInfinity, kInfinity, 1.4},

@@ -36,7 +36,11 @@ class MemoryContext final : public ElementContext {
   Long integerOperand(unsigned index) override { return Load(index); }
   Bool boolOperand(unsigned index) override { return Load(index) != 0; }
   Unsigned column() override { return Low(Long(element_)); }
+  Float atColumn(Unsigned wanted, Float there, Float elsewhere) override {
+    return Select(column() == wanted, there, elsewhere);
+  }
   Long linearIndex() override { return Long(element_); }
+  Float once(llvm::function_ref<Float()> compute) override { return compute(); }
   std::int64_t count(Axis) const override { return ElementFunction::kElements; }
 
   void addTerm(Float) override { ADD_FAILURE() << "no reduction"; }
