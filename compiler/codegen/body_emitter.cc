@@ -103,7 +103,7 @@ public:
     return Float(B.CreateFPTrunc(V, typeLike(B.getFloatTy(), V)));
   }
   Double accumulatedF64(unsigned Index) override { return Double(Accumulators[Index]); }
-  void keep(Float Value) override { Emitter.Kept[Op].push_back(Value); }
+  void keep(Float Value) override { Emitter.Kept[Op].push_back(Emitter.Convert.shared(Value)); }
   Float kept(unsigned Index) override {
     unsigned First = Emitter.firstKept(Op);
     return Index < First ? Emitter.Where->loadKept(Op, Index) : Emitter.Kept[Op][Index - First];
@@ -150,7 +150,7 @@ void BodyEmitter::set(Value V, llvm::Value *Number, bool IsReduced) {
   Type T = elementType(V);
   Element Result;
   if (!isLow(T)) {
-    Result.Number = Number;
+    Result.Number = IsReduced && T.isF32() ? Convert.shared(Float(Number)).value() : Number;
   } else {
     Result.Stored = Convert.round(Float(Number), T);
     // What is reduced outlives the loop in which it is first read.
@@ -187,6 +187,9 @@ BodyEmitter::Element BodyEmitter::evaluate(Value V) {
     assert(Known && "an operation sets every result that is used");
     return *Known;
   }
+  bool IsShared = E == Extent::PerRow || E == Extent::Single;
+  if (IsShared && Result.Stored && !Result.Number && elementType(V).isF32())
+    Result.Number = Convert.shared(Float(Result.Stored)).value();
   AtPosition[V] = Result;
   return Result;
 }

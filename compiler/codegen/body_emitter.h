@@ -36,6 +36,8 @@ public:
   virtual Float widen(llvm::Value *Stored, mlir::Type StorageType) = 0;
   /// f32 to the bits (i16) of an f16 or bf16, to nearest even; NaN stays NaN.
   virtual llvm::Value *round(Float Value, mlir::Type StorageType) = 0;
+  /// A scalar that many elements compute with, in the form that suits them; the same number.
+  virtual Float shared(Float Value) { return Value; }
 };
 
 /// The type in memory of one element of \p V: i1 is i8; f16 and bf16 are i16, their bits.

@@ -66,6 +66,10 @@ Float HostConversion::widen(llvm::Value *Stored, mlir::Type StorageType) {
   return Float(B.CreateBitCast(Bits, F32));
 }
 
+Float HostConversion::shared(Float Value) {
+  return ShortensShared && lanesOf(Value.value()) == 0 ? Float(withShortNan(Value.value())) : Value;
+}
+
 llvm::Value *HostConversion::round(Float Value, mlir::Type StorageType) {
   llvm::IRBuilder<> &B = EmissionScope::builder();
   llvm::Value *V = Value.value();

@@ -9,10 +9,14 @@ namespace mpc::codegen {
 /// processor's own bf16 conversion would flush subnormal numbers.
 class HostConversion final : public Conversion {
 public:
+  /// \p ShortensShared: scalars that elements share get a NaN that is cheap to round to bf16.
+  explicit HostConversion(bool ShortensShared = false) : ShortensShared(ShortensShared) {}
   Float widen(llvm::Value *Stored, mlir::Type StorageType) override;
   llvm::Value *round(Float Value, mlir::Type StorageType) override;
+  Float shared(Float Value) override;
 
 private:
+  bool ShortensShared;
   /// What bf16 values that were rounded here are in f32: nothing has to be widened.
   llvm::DenseMap<llvm::Value *, llvm::Value *> Rounded;
 };

@@ -19,13 +19,27 @@ static llvm::Value *tileOf(const HostRegion &Region, HostFunction &F, unsigned S
   return Turns ? F.builder().CreateSub(F.index(Last), F.tile()) : F.tile();
 }
 
+// Whether a NaN that needs care as it is rounded to bf16 can come from a scalar alone: whatever else elements are
+// computed from is bf16.
+static bool shortensShared(const HostRegion &Region) {
+  FusionOp Fusion = Region.fusion;
+  auto TypeOf = [](Value V) { return cast<RankedTensorType>(V.getType()).getElementType(); };
+  auto IsWide = [&](Value Input) {
+    Extent E = Region.plan.extent(Input);
+    bool OfElements = E == Extent::Full || E == Extent::PerColumn;
+    return OfElements && isa<FloatType>(TypeOf(Input)) && !TypeOf(Input).isBF16();
+  };
+  return llvm::any_of(Region.outputs.all(), [&](const auto &O) { return TypeOf(O.value).isBF16(); }) &&
+         llvm::none_of(Fusion.getBody().front().getArguments(), IsWide);
+}
+
 namespace {
 
 class Sweep {
 public:
   Sweep(HostRegion &Region, HostFunction &F, unsigned Number)
-      : Region(Region), Schedule(Region.schedule), F(F), Number(Number), Body(Region.plan, Convert),
-        Where(Region, F, Number), Tile(tileOf(Region, F, Number)) {}
+      : Region(Region), Schedule(Region.schedule), F(F), Number(Number), Convert(shortensShared(Region)),
+        Body(Region.plan, Convert), Where(Region, F, Number), Tile(tileOf(Region, F, Number)) {}
 
   void emit();
 

@@ -1,6 +1,8 @@
 #include "compiler/codegen/short_nan.h"
 
+#include "compiler/codegen/number.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/PatternMatch.h"
@@ -19,6 +21,7 @@ public:
 private:
   bool follow(llvm::Value *V);
   bool followCall(const llvm::IntrinsicInst &Call);
+  bool followBuffer(const llvm::Value &Address);
   bool allShort(llvm::iterator_range<llvm::User::const_op_iterator> Operands);
 
   llvm::DenseMap<llvm::Value *, bool> Known;
@@ -61,7 +64,31 @@ bool NanOrigins::followCall(const llvm::IntrinsicInst &Call) {
   }
 }
 
+// What an earlier phase left in a buffer on the stack: all that was stored there.
+bool NanOrigins::followBuffer(const llvm::Value &Address) {
+  auto *Buffer = llvm::dyn_cast<llvm::AllocaInst>(llvm::getUnderlyingObject(&Address));
+  if (!Buffer || !Buffer->getAllocatedType()->isArrayTy())
+    return false;
+  llvm::SmallVector<const llvm::Value *> Addresses = {Buffer};
+  while (!Addresses.empty())
+    for (const llvm::User *User : Addresses.pop_back_val()->users()) {
+      if (llvm::isa<llvm::GetElementPtrInst>(User))
+        Addresses.push_back(User);
+      else if (auto *Store = llvm::dyn_cast<llvm::StoreInst>(User); Store && !areShort(Store->getOperand(0)))
+        return false;
+      else if (!Store && !llvm::isa<llvm::LoadInst>(User))
+        return false;
+    }
+  return true;
+}
+
 bool NanOrigins::follow(llvm::Value *V) {
+  // A NaN that another one replaces.
+  llvm::Value *A = nullptr, *B = nullptr, *Chosen = nullptr;
+  if (match(V, m_Select(m_SpecificFCmp(llvm::FCmpInst::FCMP_UNO, m_Value(A), m_Value(B)), m_Value(Chosen),
+                        m_Deferred(A))) &&
+      A == B)
+    return areShort(Chosen);
   if (!V->getType()->getScalarType()->isFloatTy())
     return false;
   if (auto *Constant = llvm::dyn_cast<llvm::Constant>(V))
@@ -85,7 +112,10 @@ bool NanOrigins::follow(llvm::Value *V) {
   case llvm::Instruction::Select:
   case llvm::Instruction::ShuffleVector:
   case llvm::Instruction::InsertElement:
+  case llvm::Instruction::PHI:
     return allShort(I->operands());
+  case llvm::Instruction::Load:
+    return followBuffer(*llvm::cast<llvm::LoadInst>(I)->getPointerOperand());
   default:
     return false;
   }
@@ -97,6 +127,11 @@ bool NanOrigins::areShort(llvm::Value *V) {
   bool Short = follow(V);
   Known[V] = Short;
   return Short;
+}
+
+llvm::Value *withShortNan(llvm::Value *V) {
+  llvm::IRBuilder<> &B = EmissionScope::builder();
+  return B.CreateSelect(B.CreateFCmpUNO(V, V), llvm::ConstantFP::getNaN(V->getType()), V);
 }
 
 bool hasShortNan(llvm::Value *V) { return NanOrigins().areShort(V); }

@@ -10,4 +10,7 @@ namespace mpc::codegen {
 /// makes of them, for a processor's NaN are those of its operands or have one bit of payload.
 bool hasShortNan(llvm::Value *V);
 
+/// \p V, with a short NaN in place of any.
+llvm::Value *withShortNan(llvm::Value *V);
+
 } // namespace mpc::codegen

@@ -101,6 +101,36 @@ TEST(HostBf16, NanOfWidenedOperandsStayNan) {
   }
 }
 
+// An f32 that a row shares may be a NaN whose payload rounding would carry away.
+TEST(HostBf16, NanOfWhatRowsShareStayNan) {
+  constexpr int kRows = 3, kColumns = 75;
+  RegionCase region;
+  region.name = "gradient";
+  region.operands = {{"tensor<3xf32>"}, {"tensor<3x75xbf16>"}, {"tensor<3xi32>"}, {"tensor<3xf32>"}};
+  region.body = R"(
+    %r0 = mpc.softmax_cross_entropy_grad %a0, %a1, %a2, %a3 {reduction = "none"} :
+        (tensor<3xf32>, tensor<3x75xbf16>, tensor<3xi32>, tensor<3xf32>) -> tensor<3x75xbf16>
+)";
+  region.results = {"tensor<3x75xbf16>"};
+  const ParsedRegion parsed(region);
+  ASSERT_TRUE(parsed.fusion);
+  const float nan = std::bit_cast<float>(0x7f800001u);
+  float cotangents[kRows] = {nan, 1, 1}, log_sum_exps[kRows] = {2, nan, 2};
+  std::int32_t labels[kRows] = {3, 70, 0};
+  std::vector<std::uint16_t> x(64 + kRows * kColumns, 0x3f80), y(64 + kRows * kColumns);
+  for (const codegen::CodeTarget& target : Targets()) {
+    auto compiled = CompiledRegion::Create(parsed.fusion, target);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    std::uint16_t* gradient = Aligned(y);
+    void* operands[] = {cotangents, Aligned(x), labels, log_sum_exps, gradient};
+    (*compiled)->Run(operands, nullptr);
+    for (int i = 0; i < kRows * kColumns; ++i) {
+      const float value = std::bit_cast<float>(std::uint32_t{gradient[i]} << 16);
+      ASSERT_EQ(std::isnan(value), i < 2 * kColumns) << i / kColumns << ", " << i % kColumns;
+    }
+  }
+}
+
 class ShortNan : public testing::Test {
  protected:
   using Float = codegen::Float;
@@ -141,6 +171,28 @@ TEST_F(ShortNan, IsNotWhatAnF32MayHold) {
   EXPECT_FALSE(IsShort(x + any));
   EXPECT_FALSE(IsShort(Select(x > Float(0.0f), x, any)));
   EXPECT_FALSE(IsShort(Widened(mlir::Builder(&types_).getF16Type()))) << "an f16 has payload below a bf16's";
+}
+
+TEST_F(ShortNan, IsWhatReplacesAnother) {
+  const Float any(wide_), replaced(codegen::withShortNan(wide_));
+  EXPECT_TRUE(IsShort(replaced));
+  EXPECT_TRUE(IsShort(Bf16() * replaced));
+  EXPECT_FALSE(IsShort(Select(any != any, any, Bf16())));
+}
+
+TEST_F(ShortNan, IsInABufferThatHoldsNoOther) {
+  const auto buffer = [&] { return builder_.CreateAlloca(llvm::ArrayType::get(builder_.getFloatTy(), 32)); };
+  const auto store = [&](llvm::Value* to, Float x, unsigned at) {
+    builder_.CreateStore(x.value(), builder_.CreateConstGEP1_64(builder_.getFloatTy(), to, at));
+  };
+  llvm::AllocaInst *low = buffer(), *mixed = buffer();
+  store(low, Bf16(), 0);
+  store(low, Bf16(), 16);
+  store(mixed, Bf16(), 0);
+  store(mixed, Float(wide_), 16);
+  const auto loaded = [&](llvm::Value* from) { return Float(builder_.CreateLoad(wide_->getType(), from)); };
+  EXPECT_TRUE(IsShort(loaded(low)));
+  EXPECT_FALSE(IsShort(loaded(mixed)));
 }
 
 TEST_F(ShortNan, FollowsBitsThatWereShifted) {
