@@ -4,7 +4,8 @@
 // The space is a row-major matrix. A *sweep* visits all of it; tiles of rows are independent. Within a sweep each row
 // is visited in *phases*: a reduction along a row needs the row before anything that uses its value. A reduction along
 // columns (or of everything) ends its sweep: its partial values are combined, and what uses them comes in the next one.
-// Values that a later phase or sweep needs again are computed again from what is stored; they are not kept.
+// Values that a later phase or sweep needs again are computed again from what is stored; they are not kept, but for
+// what an operation itself names (ElementContext::once).
 #pragma once
 
 #include "compiler/dialect/dialect.h"
