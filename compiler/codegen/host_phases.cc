@@ -69,7 +69,8 @@ HostPhases::HostPhases(HostRegion &Region, HostFunction &F, unsigned Sweep, llvm
 // The first phase of a row finds nothing in the caches; the second and the last one have time to fetch the next row.
 // Each takes half, for the last one stores around the caches what it computes: memory that reads and writes at once
 // moves more than one that does either. A visit by columns jumps from row to row, which hides from the processor that
-// it will read all of the next ones.
+// it will read all of the next ones. Where there is one phase, its instructions fill the window in which a processor
+// finds loads to begin early, so that computing and reading would take turns.
 void HostPhases::prefetch(const HostRegion &Region, unsigned Sweep) {
   auto Fetch = [&](HostPhase &P, HostPhase::Fetch What) {
     P.fetch = What;
@@ -82,6 +83,8 @@ void HostPhases::prefetch(const HostRegion &Region, unsigned Sweep) {
   for (HostPhase &P : llvm::drop_begin(all))
     if (P.visitsElements())
       Later.push_back(&P);
+  if (Later.empty() && Region.schedule.fetches)
+    return Fetch(all.front(), HostPhase::Fetch::Ahead);
   if (Later.size() == 1)
     return Fetch(*Later.front(), HostPhase::Fetch::All);
   if (Later.size() > 1) {

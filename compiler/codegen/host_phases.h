@@ -17,8 +17,8 @@ struct HostPhase {
     RegionOutputs::Output output;
     std::unique_ptr<HostStream> stream;
   };
-  /// What of the row below is fetched ahead.
-  enum class Fetch { All, FirstHalf, SecondHalf };
+  /// What is fetched ahead: all of the row below, a half of it, or what lies a little further on.
+  enum class Fetch { All, FirstHalf, SecondHalf, Ahead };
 
   unsigned number;
   std::list<HostAccumulators> rows;

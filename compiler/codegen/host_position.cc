@@ -112,6 +112,14 @@ void HostPosition::prefetchBelow(Value Input, int64_t Rows) const {
     prefetchAt(F, Input, Byte == 0 ? First : B.CreateAdd(First, F.index(Byte)));
 }
 
+void HostPosition::prefetchAhead(Value Input, int64_t Bytes) const {
+  llvm::IRBuilder<> &B = F.builder();
+  constexpr int64_t LineBytes = 64;
+  llvm::Value *Here = B.CreateMul(B.CreateAdd(Start, Column), F.index(bytesOf(Input)));
+  for (int64_t Byte = 0; Byte < Region.schedule.lanes * bytesOf(Input); Byte += LineBytes)
+    prefetchAt(F, Input, B.CreateAdd(Here, F.index(Bytes + Byte)));
+}
+
 void HostPosition::prefetchHalfBelow(Value Input, bool Second) const {
   llvm::IRBuilder<> &B = F.builder();
   int64_t Bytes = bytesOf(Input), RowBytes = Region.schedule.width * Bytes;

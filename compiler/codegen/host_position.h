@@ -52,6 +52,8 @@ public:
   /// Brings what the vector \p Rows below this one has of \p Input into the second-level cache. There may be no such
   /// row.
   void prefetchBelow(mlir::Value Input, int64_t Rows = 1) const;
+  /// The same, for what lies \p Bytes further on.
+  void prefetchAhead(mlir::Value Input, int64_t Bytes) const;
   /// Of the row below half as much as this vector, so that a visit to all columns brings the row's first or \p Second
   /// half.
   void prefetchHalfBelow(mlir::Value Input, bool Second) const;

@@ -25,6 +25,9 @@ static constexpr int64_t FewRows = 64;
 // tiles again.
 static constexpr int64_t TurningShare = 2;
 
+/// Of a core's own cache, about.
+static constexpr int64_t CoreCacheBytes = 1 << 20;
+
 static int64_t bytesPerElement(FusionOp Fusion, const RegionPlan &Plan) {
   int64_t Bytes = 0;
   auto Add = [&](Value V) {
@@ -96,6 +99,7 @@ HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const Cod
   S.lanes = lanesOf(Fusion, Plan, Target, HasRows, HasColumns);
   S.columns = Plan.columns();
   S.streams = Plan.elements() * Bytes > Target.cache_bytes;
+  S.fetches = Plan.elements() * Bytes > CoreCacheBytes;
   S.turns = Plan.elements() * Bytes > Target.cache_bytes / TurningShare;
   if (!HasRows && !HasColumns) {
     S.width = std::min<int64_t>(Plan.elements(), llvm::bit_floor<uint64_t>(TileBytes / Bytes));

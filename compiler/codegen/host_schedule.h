@@ -26,6 +26,9 @@ struct HostSchedule {
   /// A sweep begins where the one before it ended, for there is what the last-level cache still holds.
   bool turns = false;
 
+  /// More is read and written than a core's own cache holds: what elements are read comes from further away.
+  bool fetches = false;
+
   int64_t columnTiles() const { return llvm::divideCeil(width, columnsPerTile); }
   int64_t rowTiles() const { return llvm::divideCeil(rows, rowsPerTile); }
   int64_t tiles() const { return rowTiles() * columnTiles(); }

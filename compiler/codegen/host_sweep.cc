@@ -115,11 +115,15 @@ void Sweep::finishRows(HostPhase &P) {
 // Once a cache line, as far as chains let tell.
 void Sweep::prefetch(const HostPhase &P, unsigned Chain) {
   constexpr uint64_t LineBits = 512;
+  constexpr int64_t BytesAhead = 8192;
   for (Value Input : P.prefetched) {
     uint64_t BitsBefore = uint64_t(Chain) * Schedule.lanes * storageType(Input)->getScalarSizeInBits();
     if (P.fetch == HostPhase::Fetch::All) {
       if (BitsBefore % LineBits == 0)
         Where.prefetchBelow(Input);
+    } else if (P.fetch == HostPhase::Fetch::Ahead) {
+      if (BitsBefore % LineBits == 0)
+        Where.prefetchAhead(Input, BytesAhead);
     } else if (BitsBefore % (2 * LineBits) == 0) {
       Where.prefetchHalfBelow(Input, P.fetch == HostPhase::Fetch::SecondHalf);
     }
