@@ -63,11 +63,11 @@ struct ListedCache {
 };
 
 /// The largest one; of no bytes where none is listed.
-ListedCache LargestCacheOf(int processor) {
+ListedCache LargestCacheOf(const std::string& folder, int processor) {
   ListedCache largest;
   for (int index = 0;; ++index) {
-    const std::string folder = absl::StrCat("/sys/devices/system/cpu/cpu", processor, "/cache/index", index);
-    std::ifstream size(folder + "/size"), sharing(folder + "/shared_cpu_list");
+    const std::string listed = absl::StrCat(folder, "/cpu", processor, "/cache/index", index);
+    std::ifstream size(listed + "/size"), sharing(listed + "/shared_cpu_list");
     std::size_t kibibytes = 0;  // "32768K"
     char unit = 0;
     ListedCache cache;
@@ -77,28 +77,35 @@ ListedCache LargestCacheOf(int processor) {
   }
 }
 
-/// Of the last-level caches of all processors that this process may run on; 0 where none is listed.
-std::size_t ListedCacheBytes() {
+/// Those that this process may run on; none where the system does not say.
+std::vector<int> AllowedProcessors() {
+  std::vector<int> processors;
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 0;
-  std::map<std::string, std::size_t> caches;
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return processors;
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (!CPU_ISSET(processor, &allowed)) continue;
-    const ListedCache cache = LargestCacheOf(processor);
-    caches[cache.processors] = cache.bytes;
+    if (CPU_ISSET(processor, &allowed)) processors.push_back(processor);
   }
-  std::size_t bytes = 0;
-  for (const auto& [processors, size] : caches) bytes += size;
-  return bytes;
+  return processors;
 }
 
 }  // namespace
 
+std::size_t ListedCacheBytes(const std::string& folder, absl::Span<const int> processors) {
+  std::map<std::string, std::size_t> caches;
+  for (const int processor : processors) {
+    const ListedCache cache = LargestCacheOf(folder, processor);
+    caches[cache.processors] = cache.bytes;
+  }
+  std::size_t bytes = 0;
+  for (const auto& [sharing, size] : caches) bytes += size;
+  return bytes;
+}
+
 std::size_t LastLevelCacheBytes() {
   constexpr std::size_t kOtherwise = std::size_t{32} << 20;
   // The C library multiplies by what it takes for the number of caches in a package, wrongly in a virtual machine.
-  static const std::size_t listed = ListedCacheBytes();
+  static const std::size_t listed = ListedCacheBytes("/sys/devices/system/cpu", AllowedProcessors());
   if (listed > 0) return listed;
   for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
     if (const long bytes = ::sysconf(level); bytes > 0) return static_cast<std::size_t>(bytes);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 
 namespace mpc::runtime {
 
@@ -17,6 +19,10 @@ bool HasAvx512Bf16();
 /// Whether a feature that a Program requires is there. Known names: "avx2", "fma", "f16c", "avx512f", "avx512cd",
 /// "avx512dq", "avx512bw", "avx512vl", "avx512_bf16"; an unknown name is absent.
 bool HasCpuFeature(std::string_view name);
+
+/// Bytes of the largest caches of `processors`, each once however many share it, as Linux lists them below `folder`; 0
+/// where none is listed.
+std::size_t ListedCacheBytes(const std::string& folder, absl::Span<const int> processors);
 
 /// Bytes of the last-level caches of the processors that this process may run on, each once, as the system lists them.
 /// Where it lists none, 32 MiB. A virtual machine may have only a share of them.
