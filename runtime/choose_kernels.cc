@@ -116,11 +116,9 @@ class Chooser {
   std::size_t end_ = 0;  ///< 0: nothing lies behind the arena
 };
 
-}  // namespace
-
-absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Program& program) {
+/// Plans all of `program` again, whose choices so far are kept.
+absl::Status PlanAgain(const Device& device, const PlanOptions& options, Program& program) {
   Program result = program;
-  const std::vector<std::pair<std::string, std::string>> before = std::exchange(result.choices, {});
   UnpackKeptWeights(result);
   std::vector<Instruction> instructions = std::exchange(result.instructions, {});
   Chooser chooser(device, options, result);
@@ -139,14 +137,28 @@ absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Pro
   if (absl::Status status = chooser.ChooseRefreshes(); !status.ok()) return status;
   if (absl::Status status = device.EndPlanning(options); !status.ok()) return At(program.name, status);
   result.arena_bytes = chooser.arena_bytes();
+  program = std::move(result);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Program& program) {
+  Program result = program;
+  result.choices.clear();
+  if (absl::Status status = PlanAgain(device, options, result); !status.ok()) return status;
   // What is no kernel's, such as the rates that a precision was decided with.
-  for (const auto& choice : before) {
+  for (const auto& choice : program.choices) {
     const bool chosen_anew = std::any_of(result.choices.begin(), result.choices.end(),
                                          [&](const auto& each) { return each.first == choice.first; });
     if (!chosen_anew) result.choices.push_back(choice);
   }
   program = std::move(result);
   return absl::OkStatus();
+}
+
+absl::Status RepackWeights(const Device& device, Program& program) {
+  return PlanAgain(device, {.keep_packed_weights = false}, program);
 }
 
 }  // namespace mpc::runtime

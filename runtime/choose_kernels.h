@@ -14,4 +14,8 @@ namespace mpc::runtime {
 /// with the instruction, and of Device::EndPlanning; `program` is then as it was.
 absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Program& program);
 
+/// Packs weights as the kernels of this machine want them, in every run, with the choices that `program` has: for a
+/// Program that was compiled for another processor. Errors: as above.
+absl::Status RepackWeights(const Device& device, Program& program);
+
 }  // namespace mpc::runtime

@@ -74,6 +74,12 @@ void WeightPacker::Keep(const WeightPacking& packing, Instruction pack, Instruct
   refreshes_.push_back({packed.index, source, std::move(pack)});
 }
 
+bool HasPackedWeights(const Program& program) {
+  const auto refreshes = [](const StateRefresh& refresh) { return PacksWeight(refresh.instruction); };
+  return std::any_of(program.instructions.begin(), program.instructions.end(), PacksWeight) ||
+         std::any_of(program.refreshes.begin(), program.refreshes.end(), refreshes);
+}
+
 void UnpackKeptWeights(Program& program) {
   std::vector<bool> dropped(program.state.size(), false);
   const auto is_packed = [&](const StateRefresh& refresh) { return PacksWeight(refresh.instruction); };

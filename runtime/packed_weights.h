@@ -48,6 +48,9 @@ class WeightPacker {
   std::vector<StateRefresh> refreshes_;
 };
 
+/// True if something in `program` packs a weight.
+bool HasPackedWeights(const Program& program);
+
 /// Undoes what a WeightPacker kept: instructions read weights themselves again, packed weights are no state any more.
 void UnpackKeptWeights(Program& program);
 

@@ -221,7 +221,9 @@ private:
     Operation *Return = Function.getBody().front().getTerminator();
     for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
       auto State = StateByName.find(resultAttr(Index, NameAttrName));
-      if (State != StateByName.end() && Ids.lookup(Operand) != State->second)
+      auto Known = Ids.find(Operand);
+      bool IsOld = State != StateByName.end() && Known != Ids.end() && Known->second == State->second;
+      if (State != StateByName.end() && !IsOld)
         Updated[Result.values[State->second].index] = true;
     }
     return Updated;

@@ -8,10 +8,12 @@
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/kernel.h"
 #include "kernels/kernel_key.h"
+#include "runtime/choose_kernels.h"
 #include "runtime/cpu/cpu_executable.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cpu/kernel_timing.h"
 #include "runtime/generated_call.h"
+#include "runtime/packed_weights.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
@@ -27,6 +29,12 @@ absl::Status CheckFeatures(const Program& program) {
   return absl::FailedPreconditionError(
       absl::StrCat("program \"", program.name,
                    "\" was compiled for processor features that this one lacks: ", absl::StrJoin(missing, ", ")));
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> Bind(std::shared_ptr<const Program> program, const StateStore& state) {
+  absl::StatusOr<StateEntries> entries = BindState(*program, state);
+  if (!entries.ok()) return entries.status();
+  return CpuExecutable::Create(std::move(program), *std::move(entries));
 }
 
 }  // namespace
@@ -77,9 +85,14 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Load(std::shared_ptr<cons
   }
   if (absl::Status status = CheckProgram(*program); !status.ok()) return status;
   if (absl::Status status = CheckFeatures(*program); !status.ok()) return status;
-  absl::StatusOr<StateEntries> entries = BindState(*program, state);
-  if (!entries.ok()) return entries.status();
-  return CpuExecutable::Create(std::move(program), *std::move(entries));
+  absl::StatusOr<std::unique_ptr<Executable>> executable = Bind(program, state);
+  if (executable.status().code() != absl::StatusCode::kFailedPrecondition || !HasPackedWeights(*program)) {
+    return executable;
+  }
+  // Where it was compiled kernels wanted another layout.
+  auto repacked = std::make_shared<Program>(*program);
+  if (!RepackWeights(*this, *repacked).ok()) return executable;
+  return Bind(std::move(repacked), state);
 }
 
 }  // namespace mpc::runtime

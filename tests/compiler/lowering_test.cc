@@ -99,7 +99,7 @@ TEST(Lowering, DerivedStateIsNamedAfterItsSourceAndType) {
 /// A convolution %y with the parameter "s", then `body`.
 std::string Convolution(const std::string& results, const std::string& body) {
   return R"(
-func.func @f(%x: tensor<2x9x7x24xf32>, %s: tensor<24x24x3x3xf32> {mpc.name = "s", mpc.role = "parameter"}) -> ()" +
+func.func @f(%s: tensor<24x24x3x3xf32> {mpc.name = "s", mpc.role = "parameter"}, %x: tensor<2x9x7x24xf32>) -> ()" +
          results + R"() {
   %y = mpc.conv2d %x, %s {data_format = "NHWC", pad_mode = "same"} : (tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>)
       -> tensor<2x9x7x24xf32>

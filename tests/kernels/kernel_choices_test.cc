@@ -58,7 +58,8 @@ TEST_P(KernelChoices, ThatAreNotOfferedAreRefusedByName) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, KernelChoices,
-                         testing::Values("conv2d", "conv2d_grad_input", "conv2d_grad_weight", "matmul"),
+                         testing::Values("conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv_transpose2d",
+                                         "matmul"),
                          [](const auto& info) { return info.param; });
 
 TEST(KernelChoices, AreNoneWhereThereIsOneKernel) {

@@ -243,6 +243,28 @@ TEST_F(KeptWeights, AreUnpackedForAnotherChoice) {
   EXPECT_EQ(Run(kept), Run(program_));
 }
 
+/// What a processor whose kernels want their weights as they lie would have made of `program`.
+Program PackedElsewhere(Program program) {
+  const auto repack = [](Attributes& attributes, const char* name) {
+    if (attributes.Find(name) != nullptr) attributes.Set(name, std::string("abcd"));
+  };
+  for (Instruction& instruction : program.instructions) {
+    repack(instruction.attributes, PacksWeight(instruction) ? "layout" : "packed_layout");
+  }
+  for (StateRefresh& refresh : program.refreshes) repack(refresh.instruction.attributes, "layout");
+  return program;
+}
+
+TEST_F(CpuTuning, WeightsThatWerePackedForAnotherProcessorArePackedAnew) {
+  EXPECT_EQ(*ResultOf(PackedElsewhere(Convolutions(/*packed=*/true))), *ResultOf(Convolutions()));
+}
+
+TEST_F(KeptWeights, OfAnotherProcessorArePackedAnew) {
+  Program kept = program_;
+  ASSERT_TRUE(ChooseKernels(CpuDevice(), {}, kept).ok());
+  EXPECT_EQ(Run(PackedElsewhere(kept)), Run(program_));
+}
+
 TEST_F(CpuTuning, AChoiceThatThisProcessorDoesNotOfferIsRefused) {
   Program program = Convolutions();
   program.choices = {{KernelKey(ConvolutionSpec()), "f32 abacus"}};
