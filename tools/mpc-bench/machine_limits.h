@@ -40,7 +40,7 @@ class CopyProbe {
 /// Floating-point operations a second of multiply-adds on registers, on all of mpc's threads; see vector_loops.h.
 double MeasureMultiplyAdd(DType dtype);
 
-/// The instructions that MeasureMultiplyAdd used: "avx512f", "avx2 and fma", "avx512_bf16".
+/// The instructions that MeasureMultiplyAdd used: "avx512f", "avx2 and fma", "avx512_bf16", "amx_bf16".
 std::string_view MultiplyAddInstructions(DType dtype);
 
 }  // namespace mpc::tools
