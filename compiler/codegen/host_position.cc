@@ -104,12 +104,7 @@ static void prefetchAt(HostFunction &F, Value Input, llvm::Value *Bytes) {
 static int64_t bytesOf(Value Input) { return storageType(Input)->getScalarSizeInBits() / 8; }
 
 void HostPosition::prefetchBelow(Value Input, int64_t Rows) const {
-  llvm::IRBuilder<> &B = F.builder();
-  constexpr int64_t LineBytes = 64;
-  llvm::Value *Below = B.CreateAdd(B.CreateAdd(Start, Column), F.index(Rows * Region.schedule.width));
-  llvm::Value *First = B.CreateMul(Below, F.index(bytesOf(Input)));
-  for (int64_t Byte = 0; Byte < Region.schedule.lanes * bytesOf(Input); Byte += LineBytes)
-    prefetchAt(F, Input, Byte == 0 ? First : B.CreateAdd(First, F.index(Byte)));
+  prefetchAhead(Input, Rows * Region.schedule.width * bytesOf(Input));
 }
 
 void HostPosition::prefetchAhead(Value Input, int64_t Bytes) const {

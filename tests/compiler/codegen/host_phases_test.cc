@@ -1,6 +1,7 @@
 // How a region is visited: what is fetched ahead of the next row, and where vectors come in pairs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -21,12 +22,15 @@ struct Fetches {
   std::set<const llvm::BasicBlock*> loops;
 };
 
-Fetches FetchesOf(const std::string& operation, const std::string& type) {
+/// `operation` with its attributes, over `rows` rows of 4096.
+Fetches FetchesOf(const std::string& operation, const std::string& type, int rows = 64) {
   RegionCase region;
-  const std::string whole = absl::StrCat("tensor<64x4096x", type, ">");
-  region.name = operation;
+  const std::string whole = absl::StrCat("tensor<", rows, "x4096x", type, ">");
+  region.name = "region";
   region.operands = {{whole}};
-  region.body = absl::StrCat("    %r0 = mpc.", operation, " %a0 {axis = -1 : i64} : (", whole, ") -> ", whole, "\n");
+  const std::size_t name_end = std::min(operation.find(' '), operation.size());
+  region.body = absl::StrCat("    %r0 = mpc.", operation.substr(0, name_end), " %a0", operation.substr(name_end),
+                             " : (", whole, ") -> ", whole, "\n");
   region.results = {whole};
   const ParsedRegion parsed(region);
   EXPECT_TRUE(parsed.fusion) << region.text();
@@ -50,12 +54,21 @@ Fetches FetchesOf(const std::string& operation, const std::string& type) {
 // of two; the third one vector.
 TEST(HostPhases, FetchHalfOfTheRowBelowEach) {
   if (HostTarget().vector_bits != 512) GTEST_SKIP() << "vectors are not cache lines";
-  const Fetches wide = FetchesOf("softmax", "f32");
+  const Fetches wide = FetchesOf("softmax {axis = -1 : i64}", "f32");
   EXPECT_EQ(wide.loops.size(), 2u);
   EXPECT_EQ(wide.instructions, 2 + 1);
-  const Fetches low = FetchesOf("softmax", "bf16");
+  const Fetches low = FetchesOf("softmax {axis = -1 : i64}", "bf16");
   EXPECT_EQ(low.loops.size(), 2u);
   EXPECT_EQ(low.instructions, 1 + 1);
+}
+
+// One phase: a cache line of what is read for each that is computed, where there is more than a core's cache holds.
+TEST(HostPhases, FetchAheadWhereThereIsOne) {
+  if (HostTarget().vector_bits != 512) GTEST_SKIP() << "vectors are not cache lines";
+  EXPECT_EQ(FetchesOf("tanh", "f32").instructions, 2) << "two vectors are computed together";
+  EXPECT_EQ(FetchesOf("tanh", "bf16", 128).instructions, 1) << "which are one line";
+  EXPECT_EQ(FetchesOf("tanh", "f32", 16).instructions, 0) << "half a MiB";
+  EXPECT_EQ(FetchesOf("tanh", "bf16").instructions, 0) << "one MiB, read and written";
 }
 
 // Lanes of a region that adds the columns of the sum of `inputs` tensors, 1 or 2.
