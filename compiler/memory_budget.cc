@@ -57,6 +57,8 @@ public:
   absl::StatusOr<CompileResult> run() {
     absl::StatusOr<bool> Fits = tryCount(0);
     if (Fits.ok() && !*Fits)
+      Fits = doWithoutLargerArena();
+    if (Fits.ok() && !*Fits)
       Fits = cutHead();
     if (Fits.ok() && !*Fits)
       Fits = recompute();
@@ -76,6 +78,14 @@ public:
   }
 
 private:
+  /// From here on flat buffers may cost nothing. Tries without what they may have cost where that is all it takes.
+  absl::StatusOr<bool> doWithoutLargerArena() {
+    double Share = std::exchange(Options.plan.flat_share, 0);
+    if (static_cast<double>(plannedBytes(*Last)) > (1 + Share) * static_cast<double>(Budget))
+      return false;
+    return tryCount(0);
+  }
+
   /// Doubles the chunks of the head for as long as that makes the plan smaller, beginning with those that are asked
   /// for: a language model's logits are mostly its largest tensor, and computing them in parts costs little.
   absl::StatusOr<bool> cutHead() {

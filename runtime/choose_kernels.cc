@@ -123,6 +123,7 @@ absl::Status PlanAgain(const Device& device, const PlanOptions& options, Program
   std::vector<Instruction> instructions = std::exchange(result.instructions, {});
   Chooser chooser(device, options, result);
   std::optional<Instruction> pack;
+  std::vector<std::size_t> moved_to(instructions.size());
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     if (i + 1 < instructions.size() && PacksWeightOf(instructions[i], instructions[i + 1])) {
       pack = std::move(instructions[i]);
@@ -132,8 +133,10 @@ absl::Status PlanAgain(const Device& device, const PlanOptions& options, Program
       return At(DescribeInstruction(program, i), status);
     }
     if (pack) result.instructions.push_back(*std::exchange(pack, std::nullopt));
+    moved_to[i] = result.instructions.size();
     result.instructions.push_back(std::move(instructions[i]));
   }
+  for (FlatUpdate& update : result.flat_updates) update.first = moved_to[update.first];
   if (absl::Status status = chooser.ChooseRefreshes(); !status.ok()) return status;
   if (absl::Status status = device.EndPlanning(options); !status.ok()) return At(program.name, status);
   result.arena_bytes = chooser.arena_bytes();

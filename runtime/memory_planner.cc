@@ -1,6 +1,8 @@
 #include "runtime/memory_planner.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -44,100 +46,158 @@ Peak FindPeak(const std::vector<LiveInterval>& intervals) {
   return peak;
 }
 
-/// The placed intervals that are live together with the one being placed, by offset.
-struct Occupied {
-  std::size_t begin;
-  std::size_t end;
+/// What is placed as a whole: one interval, or those of a rigid set.
+struct Block {
+  RigidIntervals parts;
+  std::size_t bytes = 0;  ///< of all parts
+  std::size_t first = 0;  ///< instruction at which the first part begins
+  std::size_t last = 0;   ///< and at which the last one ends
 };
 
-/// Which gap an interval takes.
-enum class Fit { kSmallest, kLowest };
-
-/// Start of the smallest or the lowest gap that holds `bytes`, the lowest among equals; the end of what is occupied if
-/// none does.
-std::size_t FindGap(const std::vector<Occupied>& occupied, std::size_t bytes, Fit fit) {
-  std::size_t cursor = 0;
-  std::size_t best_offset = 0;
-  std::size_t best_gap = 0;
-  bool found = false;
-  for (const Occupied& block : occupied) {
-    if (block.begin > cursor) {
-      const std::size_t gap = block.begin - cursor;
-      if (gap >= bytes && (!found || (fit == Fit::kSmallest && gap < best_gap))) {
-        found = true;
-        best_gap = gap;
-        best_offset = cursor;
-      }
+/// Every interval that takes memory, in one block each.
+std::vector<Block> BlocksOf(const std::vector<LiveInterval>& intervals, const std::vector<RigidIntervals>& rigid) {
+  std::vector<Block> blocks;
+  std::vector<bool> is_rigid(intervals.size(), false);
+  const auto add = [&](RigidIntervals parts) {
+    Block block;
+    block.first = intervals[parts.intervals.front()].first;
+    block.parts = std::move(parts);
+    for (std::size_t part : block.parts.intervals) {
+      block.bytes += PaddedBytes(intervals[part]);
+      block.first = std::min(block.first, intervals[part].first);
+      block.last = std::max(block.last, intervals[part].last);
     }
-    cursor = std::max(cursor, block.end);
+    if (block.bytes > 0) blocks.push_back(std::move(block));
+  };
+  for (const RigidIntervals& set : rigid) {
+    for (std::size_t part : set.intervals) is_rigid[part] = true;
+    if (!set.intervals.empty()) add(set);
   }
-  return found ? best_offset : cursor;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    if (!is_rigid[i]) add({{i}, {0}});
+  }
+  return blocks;
 }
 
-/// Places intervals one after the other, each among those placed before it that it overlaps in time.
-MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::vector<std::size_t>& order, Fit fit) {
+/// Beginnings of a block, between the two, that would lay a part of it over something else.
+struct Forbidden {
+  std::ptrdiff_t above;
+  std::ptrdiff_t below;
+};
+
+/// Which gap a block takes.
+enum class Fit { kSmallest, kLowest };
+
+/// The beginning of the smallest or the lowest gap that holds a block, the lowest among equals; behind everything
+/// `forbidden`, which is sorted by `above`, if none does.
+std::size_t FindGap(const std::vector<Forbidden>& forbidden, Fit fit) {
+  std::ptrdiff_t cursor = 0;
+  std::ptrdiff_t best = 0;
+  std::ptrdiff_t best_room = -1;
+  for (const Forbidden& range : forbidden) {
+    const std::ptrdiff_t room = range.above - cursor;
+    if (room >= 0 && (best_room < 0 || (fit == Fit::kSmallest && room < best_room))) {
+      best_room = room;
+      best = cursor;
+    }
+    cursor = std::max(cursor, range.below);
+  }
+  return static_cast<std::size_t>(best_room < 0 ? cursor : best);
+}
+
+/// Places blocks one after the other, each among the intervals placed before it that its parts overlap in time.
+MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::vector<Block>& blocks,
+                        const std::vector<std::size_t>& order, Fit fit) {
   MemoryPlan plan;
   plan.offsets.resize(intervals.size(), 0);
   std::vector<std::size_t> placed;
-  std::vector<Occupied> occupied;
+  std::vector<Forbidden> forbidden;
   for (std::size_t index : order) {
-    const LiveInterval& interval = intervals[index];
-    const std::size_t bytes = PaddedBytes(interval);
-    if (bytes == 0) continue;
-    occupied.clear();
-    for (std::size_t other : placed) {
-      if (OverlapInTime(interval, intervals[other])) {
-        occupied.push_back({plan.offsets[other], plan.offsets[other] + PaddedBytes(intervals[other])});
+    const RigidIntervals& parts = blocks[index].parts;
+    forbidden.clear();
+    for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
+      const LiveInterval& part = intervals[parts.intervals[i]];
+      const auto begin = static_cast<std::ptrdiff_t>(parts.distances[i]);
+      const auto end = begin + static_cast<std::ptrdiff_t>(PaddedBytes(part));
+      if (begin == end) continue;
+      for (std::size_t other : placed) {
+        if (!OverlapInTime(part, intervals[other])) continue;
+        const auto other_begin = static_cast<std::ptrdiff_t>(plan.offsets[other]);
+        const auto other_end = other_begin + static_cast<std::ptrdiff_t>(PaddedBytes(intervals[other]));
+        if (other_end > begin) forbidden.push_back({other_begin - end, other_end - begin});
       }
     }
-    std::sort(occupied.begin(), occupied.end(), [](const Occupied& a, const Occupied& b) { return a.begin < b.begin; });
-    plan.offsets[index] = FindGap(occupied, bytes, fit);
-    plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[index] + bytes);
-    placed.push_back(index);
+    std::sort(forbidden.begin(), forbidden.end(),
+              [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; });
+    const std::size_t offset = FindGap(forbidden, fit);
+    for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
+      const std::size_t interval = parts.intervals[i];
+      const std::size_t bytes = PaddedBytes(intervals[interval]);
+      if (bytes == 0) continue;
+      plan.offsets[interval] = offset + parts.distances[i];
+      plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[interval] + bytes);
+      placed.push_back(interval);
+    }
   }
   return plan;
 }
 
-/// Indices of the intervals, the largest first, among equals the one that stays longest, then the earlier one.
-std::vector<std::size_t> LargestFirst(const std::vector<LiveInterval>& intervals) {
-  std::vector<std::size_t> order(intervals.size());
+/// Indices of the blocks, the largest first, among equals the one that stays longest, then the earlier one.
+std::vector<std::size_t> LargestFirst(const std::vector<Block>& blocks) {
+  std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(PaddedBytes(intervals[a]), intervals[a].last) >
-           std::pair(PaddedBytes(intervals[b]), intervals[b].last);
+    return std::pair(blocks[a].bytes, blocks[a].last) > std::pair(blocks[b].bytes, blocks[b].last);
   });
   return order;
 }
 
-std::size_t Length(const LiveInterval& interval) { return interval.last - interval.first; }
-std::size_t End(const LiveInterval& interval) { return interval.last; }
+std::size_t Length(const Block& block) { return block.last - block.first; }
+std::size_t End(const Block& block) { return block.last; }
 
-/// What is live at the peak, by `rank` from the greatest, then the rest.
-std::vector<std::size_t> PeakFirst(const std::vector<LiveInterval>& intervals, std::size_t peak,
-                                   std::size_t (*rank)(const LiveInterval&)) {
-  std::vector<std::size_t> order = LargestFirst(intervals);
+/// `order` with what is live at the peak in front, by `rank` from the greatest.
+std::vector<std::size_t> PeakFirst(const std::vector<Block>& blocks, std::size_t peak, std::vector<std::size_t> order,
+                                   std::size_t (*rank)(const Block&)) {
   const auto key = [&](std::size_t index) {
-    const LiveInterval& interval = intervals[index];
-    return interval.first <= peak && peak <= interval.last ? rank(interval) + 1 : 0;
+    const Block& block = blocks[index];
+    return block.first <= peak && peak <= block.last ? rank(block) + 1 : 0;
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) > key(b); });
   return order;
 }
 
+/// The orders in which blocks are placed, each also with rigid sets in front and behind where there are any.
+std::vector<std::vector<std::size_t>> Orders(const std::vector<Block>& blocks, std::size_t peak) {
+  const std::vector<std::size_t> largest_first = LargestFirst(blocks);
+  std::vector<std::vector<std::size_t>> orders = {largest_first, PeakFirst(blocks, peak, largest_first, Length),
+                                                  PeakFirst(blocks, peak, largest_first, End)};
+  const auto is_rigid = [&](std::size_t index) { return blocks[index].parts.intervals.size() > 1; };
+  if (std::none_of(largest_first.begin(), largest_first.end(), is_rigid)) return orders;
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::vector<std::size_t> in_front = orders[i];
+    std::stable_partition(in_front.begin(), in_front.end(), is_rigid);
+    std::vector<std::size_t> behind = orders[i];
+    std::stable_partition(behind.begin(), behind.end(), std::not_fn(is_rigid));
+    orders.push_back(std::move(in_front));
+    orders.push_back(std::move(behind));
+  }
+  return orders;
+}
+
 }  // namespace
 
-MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals) {
+MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals, const std::vector<RigidIntervals>& rigid) {
   const Peak peak = FindPeak(intervals);
-  const std::vector<std::size_t> largest_first = LargestFirst(intervals);
-  MemoryPlan best = PlaceInOrder(intervals, largest_first, Fit::kSmallest);
-  const auto keep_smaller = [&](const std::vector<std::size_t>& order, Fit fit) {
-    if (best.arena_bytes == peak.bytes) return;
-    MemoryPlan other = PlaceInOrder(intervals, order, fit);
-    if (other.arena_bytes < best.arena_bytes) best = std::move(other);
-  };
-  keep_smaller(largest_first, Fit::kLowest);
-  keep_smaller(PeakFirst(intervals, peak.time, Length), Fit::kLowest);
-  keep_smaller(PeakFirst(intervals, peak.time, End), Fit::kLowest);
+  const std::vector<Block> blocks = BlocksOf(intervals, rigid);
+  MemoryPlan best;
+  best.arena_bytes = std::numeric_limits<std::size_t>::max();
+  for (const std::vector<std::size_t>& order : Orders(blocks, peak.time)) {
+    for (Fit fit : {Fit::kSmallest, Fit::kLowest}) {
+      if (best.arena_bytes == peak.bytes) break;
+      MemoryPlan plan = PlaceInOrder(intervals, blocks, order, fit);
+      if (plan.arena_bytes < best.arena_bytes) best = std::move(plan);
+    }
+  }
   best.lower_bound = peak.bytes;
   return best;
 }

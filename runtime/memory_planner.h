@@ -13,6 +13,12 @@ struct LiveInterval {
   std::size_t last = 0;
 };
 
+/// Intervals that lie at fixed distances from each other, each with a life of its own: tensors of one flat buffer.
+struct RigidIntervals {
+  std::vector<std::size_t> intervals;  ///< positions among the intervals; each is in one set at most
+  std::vector<std::size_t> distances;  ///< of each from the beginning of the first byte of all, multiples of 64
+};
+
 struct MemoryPlan {
   std::vector<std::size_t> offsets;  ///< one an interval, 64-byte aligned
   std::size_t arena_bytes = 0;
@@ -20,10 +26,11 @@ struct MemoryPlan {
   std::size_t lower_bound = 0;
 };
 
-/// Intervals that overlap in time never overlap in memory. Places the largest first, each in the smallest gap; where
-/// that stays above the lower bound, also each in the lowest gap, and what is live at the peak first, the longest-lived
-/// or what ends last in front; keeps the smallest arena. Deterministic: ties go to the interval that ends last, then to
-/// the earlier one, and to the way named first.
-MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals);
+/// Intervals that overlap in time never overlap in memory; those of a rigid set keep their distances. Places the
+/// largest first, or what is live at the peak first, the longest-lived or what ends last in front; each in the smallest
+/// gap, or in the lowest; rigid sets by all their bytes, or before or after everything else. Keeps the smallest arena,
+/// and stops where it is the lower bound, which is that of the intervals alone. Deterministic: ties go to the interval
+/// that ends last, then to the earlier one, and to the way named first.
+MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals, const std::vector<RigidIntervals>& rigid = {});
 
 }  // namespace mpc::runtime

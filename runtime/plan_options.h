@@ -18,6 +18,9 @@ struct PlanOptions {
   /// CPU: a weight that a Program only reads (prediction, frozen layers) is packed once; its packing is derived state
   /// of the Model. Off, it is packed in every run, which takes no memory beside the step's.
   bool keep_packed_weights = true;
+  /// How much larger the arena may be so that gradients lie in flat buffers, as a share of it; 64 KiB are allowed where
+  /// any are. 0: not at all; -1: there are no flat buffers.
+  double flat_share = 0.005;
 };
 
 }  // namespace mpc::runtime

@@ -72,6 +72,13 @@ struct StateRefresh {
   Instruction instruction;  ///< reads the source alone, writes the derived entry alone
 };
 
+/// Instructions [first, first + offsets.size()) that update the tensors of flat buffers; see flat_updates.h.
+struct FlatUpdate {
+  std::size_t first = 0;
+  std::vector<std::int64_t> offsets;  ///< elements from the buffer's beginning to the tensors of each instruction
+  std::int64_t elements = 0;          ///< up to the end of the last tensor, the padding in between included
+};
+
 /// Machine code that a Program carries: kernels that were generated for it.
 struct CodeBlob {
   std::string name;
@@ -100,6 +107,7 @@ struct Program {
   bool allow_tf32 = false;                                   ///< CUDA: f32 products may be TF32
   std::vector<std::string> required_cpu_features;
   std::vector<CodeBlob> code;
+  std::vector<FlatUpdate> flat_updates;
   /// Bytes of state entries.
   std::size_t state_bytes() const {
     std::size_t bytes = 0;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/flat_updates.h"
 #include "runtime/generated_call.h"
 
 namespace mpc::runtime {
@@ -50,6 +51,7 @@ class ProgramChecker {
     for (std::size_t i = 0; i < program_.instructions.size(); ++i) CheckInstruction(i);
     for (std::size_t i = 0; i < program_.state_copies.size(); ++i) CheckStateCopy(i);
     CheckRefreshes();
+    CheckFlatUpdates();
     CheckInputsAndOutputs();
     if (problems_.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -219,6 +221,19 @@ class ProgramChecker {
       if (binding.role == kDerivedRole && refreshes[i] != 1) {
         Report("derived state \"", binding.name, "\" has ", refreshes[i], " refreshes");
       }
+    }
+  }
+
+  void CheckFlatUpdates() {
+    // They are about values that have been found to be valid.
+    if (!problems_.empty()) return;
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < program_.flat_updates.size(); ++i) {
+      const FlatUpdate& update = program_.flat_updates[i];
+      const absl::Status status = CheckFlatUpdate(program_, update);
+      if (!status.ok()) Report("flat update ", i, ": ", status.message());
+      if (update.first < end) Report("flat update ", i, " begins in the one before it");
+      end = update.first + update.offsets.size();
     }
   }
 

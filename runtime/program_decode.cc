@@ -155,6 +155,9 @@ class Decoder {
   runtime::CodeBlob Read(const CodeBlob& blob) {
     return {Text(blob.name()), Text(blob.format()), Numbers(blob.bytes()), Texts(blob.kernels())};
   }
+  runtime::FlatUpdate Read(const FlatUpdate& update) {
+    return {update.first(), Numbers(update.offsets()), update.elements()};
+  }
   runtime::Program Read(const Program& table) {
     runtime::Program program;
     program.name = Text(table.name());
@@ -173,6 +176,7 @@ class Decoder {
     program.allow_tf32 = table.allow_tf32();
     program.required_cpu_features = Texts(table.required_cpu_features());
     program.code = Tables<runtime::CodeBlob>(table.code());
+    program.flat_updates = Tables<runtime::FlatUpdate>(table.flat_updates());
     return program;
   }
   runtime::InitialDraw Read(const InitialDraw& draw) { return {Read(*draw.program()), draw.seed()}; }

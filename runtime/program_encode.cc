@@ -85,6 +85,9 @@ class Encoder {
     return CreateCodeBlob(builder_, Text(blob.name), Text(blob.format), builder_.CreateVector(blob.bytes),
                           Texts(blob.kernels));
   }
+  Offset<FlatUpdate> Table(const runtime::FlatUpdate& update) {
+    return CreateFlatUpdate(builder_, update.first, builder_.CreateVector(update.offsets), update.elements);
+  }
   Offset<Program> Table(const runtime::Program& program) {
     // Every part is finished before the table that points to it begins.
     const auto values = Tables(program.values);
@@ -98,9 +101,10 @@ class Encoder {
     const auto choices = Pairs(program.choices);
     const auto features = Texts(program.required_cpu_features);
     const auto code = Tables(program.code);
+    const auto flat_updates = Tables(program.flat_updates);
     return CreateProgram(builder_, Text(program.name), Text(program.device), Text(program.arch), values, instructions,
                          copies, state, refreshes, inputs, outputs, constants, program.arena_bytes, choices,
-                         program.allow_tf32, features, code);
+                         program.allow_tf32, features, code, flat_updates);
   }
   Offset<InitialDraw> Table(const runtime::InitialDraw& draw) {
     return CreateInitialDraw(builder_, Table(draw.program), draw.seed);

@@ -18,7 +18,21 @@ std::uint64_t NextVersion() {
 }  // namespace
 
 StateEntry::StateEntry(std::string name, std::string role, TensorSpec spec)
-    : name_(std::move(name)), role_(std::move(role)), spec_(std::move(spec)), buffer_(spec_.bytes()) {}
+    : name_(std::move(name)),
+      role_(std::move(role)),
+      spec_(std::move(spec)),
+      memory_(std::make_shared<AlignedBuffer>(spec_.bytes())),
+      data_(memory_->data()) {}
+
+bool StateEntry::MoveTo(std::shared_ptr<AlignedBuffer> memory, std::size_t offset) {
+  if (stays_) return false;
+  std::byte* const target = memory->data() + offset;
+  // What was never written is zero, as new memory is.
+  if (initialised_) std::memcpy(target, data_, spec_.bytes());
+  memory_ = std::move(memory);
+  data_ = target;
+  return true;
+}
 
 absl::Status StateEntry::Read(absl::Span<std::uint8_t> destination) const {
   if (destination.size() != spec_.bytes()) {
@@ -26,7 +40,7 @@ absl::Status StateEntry::Read(absl::Span<std::uint8_t> destination) const {
                                                    spec_.bytes(), " bytes, got room for ", destination.size()));
   }
   if (absl::Status status = FetchToHost(); !status.ok()) return status;
-  if (!destination.empty()) std::memcpy(destination.data(), buffer_.data(), destination.size());
+  if (!destination.empty()) std::memcpy(destination.data(), data_, destination.size());
   return absl::OkStatus();
 }
 
@@ -35,14 +49,14 @@ absl::Status StateEntry::Write(absl::Span<const std::uint8_t> source) {
     return absl::InvalidArgumentError(absl::StrCat("writing state \"", name_, "\" (", spec_.ToString(), ") takes ",
                                                    spec_.bytes(), " bytes, got ", source.size()));
   }
-  if (!source.empty()) std::memcpy(buffer_.data(), source.data(), source.size());
+  if (!source.empty()) std::memcpy(data_, source.data(), source.size());
   MarkWritten();
   return absl::OkStatus();
 }
 
 absl::Status StateEntry::FetchToHost() const {
   if (host_version_ == version_ || device_copy_ == nullptr) return absl::OkStatus();
-  if (absl::Status status = device_copy_->Download(buffer_.data()); !status.ok()) {
+  if (absl::Status status = device_copy_->Download(data_); !status.ok()) {
     return absl::Status(status.code(), absl::StrCat("reading state \"", name_, "\": ", status.message()));
   }
   host_version_ = version_;

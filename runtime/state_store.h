@@ -47,9 +47,16 @@ class StateEntry {
   absl::Status Read(absl::Span<std::uint8_t> destination) const;
   absl::Status Write(absl::Span<const std::uint8_t> source);
 
+  /// Lets the storage on the host lie in `memory`, which other entries share, from `offset` on. The content is kept.
+  /// Returns false, and does nothing, once the storage stays where it is.
+  bool MoveTo(std::shared_ptr<AlignedBuffer> memory, std::size_t offset);
+  /// From now on the storage stays where it is: a Program uses its address.
+  void KeepInPlace() { stays_ = true; }
+  bool stays() const { return stays_; }
+
   /// The storage on the host. It is stale while a device has a newer content: FetchToHost() first.
-  void* data() { return buffer_.data(); }
-  const void* data() const { return buffer_.data(); }
+  void* data() { return data_; }
+  const void* data() const { return data_; }
   /// Brings the newest content to the host. Errors: those of DeviceCopy::Download.
   absl::Status FetchToHost() const;
 
@@ -74,11 +81,13 @@ class StateEntry {
   std::string name_;
   std::string role_;
   TensorSpec spec_;
-  mutable AlignedBuffer buffer_;
+  std::shared_ptr<AlignedBuffer> memory_;  ///< its own, or a part of which is its own
+  std::byte* data_;
+  bool stays_ = false;
   std::unique_ptr<DeviceCopy> device_copy_;
   bool initialised_ = false;
   std::uint64_t version_ = 0;
-  mutable std::uint64_t host_version_ = 0;  ///< of the content in buffer_
+  mutable std::uint64_t host_version_ = 0;  ///< of the content at data_
   std::uint64_t device_version_ = 0;        ///< of the content in device_copy_
   std::uint64_t followed_ = 0;
 };

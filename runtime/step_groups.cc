@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/program_binding.h"
+
 namespace mpc::runtime {
 namespace {
 
@@ -49,11 +51,6 @@ bool SameTypes(const Program& program, const std::vector<ValueId>& some, const s
   });
 }
 
-bool Agree(const Program& program, const Instruction& a, const Instruction& b) {
-  return a.kernel == b.kernel && a.attributes == b.attributes && SameTypes(program, a.inputs, b.inputs) &&
-         SameTypes(program, a.outputs, b.outputs);
-}
-
 /// Ranges of neighbours among `count` that are independent. uses(i) says what i touches, joins(first, i) whether it may
 /// stand in a range that begins with `first`.
 template <typename UsesFunction, typename JoinsFunction>
@@ -66,22 +63,61 @@ std::vector<InstructionRange> GroupNeighbours(std::size_t count, const UsesFunct
       ++ranges.back().count;
       group.Add(each);
     } else {
-      ranges.push_back({i, 1});
+      ranges.push_back({i});
       group = std::move(each);
     }
   }
   return ranges;
 }
 
+/// For each instruction the flat update that it is part of, or null.
+std::vector<const FlatUpdate*> FlatUpdateOfEach(const Program& program) {
+  std::vector<const FlatUpdate*> of(program.instructions.size(), nullptr);
+  for (const FlatUpdate& update : program.flat_updates) {
+    std::fill_n(of.begin() + static_cast<std::ptrdiff_t>(update.first), update.offsets.size(), &update);
+  }
+  return of;
+}
+
 }  // namespace
+
+bool MayShareKernel(const Program& program, const Instruction& a, const Instruction& b) {
+  return a.kernel == b.kernel && a.attributes == b.attributes && SameTypes(program, a.inputs, b.inputs) &&
+         SameTypes(program, a.outputs, b.outputs);
+}
 
 std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view)) {
   const std::vector<Instruction>& instructions = program.instructions;
-  return GroupNeighbours(
+  const std::vector<const FlatUpdate*> flat = FlatUpdateOfEach(program);
+  std::vector<InstructionRange> ranges = GroupNeighbours(
       instructions.size(), [&](std::size_t i) { return UsesOf(program, instructions[i]); },
       [&](std::size_t first, std::size_t i) {
-        return may_group(instructions[i].kernel) && Agree(program, instructions[first], instructions[i]);
+        return may_group(instructions[i].kernel) && flat[first] == flat[i] &&
+               MayShareKernel(program, instructions[first], instructions[i]);
       });
+  for (InstructionRange& range : ranges) {
+    const FlatUpdate* update = flat[range.first];
+    if (update != nullptr && update->first == range.first && update->offsets.size() == range.count) range.flat = update;
+  }
+  return ranges;
+}
+
+absl::StatusOr<GroupParts> PartsOf(const Program& program, const InstructionRange& range, const AddressOf& address) {
+  GroupParts parts;
+  if (range.flat != nullptr && LiesFlat(program, *range.flat, address)) {
+    absl::StatusOr<KernelSpec> spec = FlatSpec(program, *range.flat);
+    if (!spec.ok()) return spec.status();
+    parts.instructions.push_back(&FirstOfFlat(program, *range.flat));
+    parts.specs.push_back(*std::move(spec));
+    return parts;
+  }
+  for (std::size_t i = range.first; i < range.first + range.count; ++i) {
+    absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, program.instructions[i]);
+    if (!spec.ok()) return spec.status();
+    parts.instructions.push_back(&program.instructions[i]);
+    parts.specs.push_back(*std::move(spec));
+  }
+  return parts;
 }
 
 std::vector<InstructionRange> GroupStateCopies(const Program& program) {

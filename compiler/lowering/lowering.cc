@@ -332,12 +332,14 @@ private:
       Places.push_back({{Id}, Pack, Pack + 1});
     for (runtime::ValueId Id : PinnedValues)
       Places.push_back({{Id}, 0, Result.instructions.size()});
-    planArena(Places, Result);
+    planArena(Places, Options.flat_share, Result);
     // State is rebuilt before the step begins, one entry after the other.
     for (const runtime::StateRefresh &Refresh : Result.refreshes)
       if (size_t Bytes = Refresh.instruction.workspace_bytes)
         Result.arena_bytes = std::max(Result.arena_bytes, runtime::AlignedBuffer::Padded(Bytes));
     Result.instructions.insert(Result.instructions.begin(), Prologue.begin(), Prologue.end());
+    for (runtime::FlatUpdate &Update : Result.flat_updates)
+      Update.first += Prologue.size();
   }
 
   /// First and last, of each operation in the order of Storage.instructions().

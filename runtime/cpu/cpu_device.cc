@@ -1,5 +1,7 @@
 #include "runtime/cpu/cpu_device.h"
 
+#include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "runtime/cpu/cpu_executable.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cpu/kernel_timing.h"
+#include "runtime/flat_updates.h"
 #include "runtime/generated_call.h"
 #include "runtime/packed_weights.h"
 #include "runtime/program_binding.h"
@@ -31,9 +34,24 @@ absl::Status CheckFeatures(const Program& program) {
                    "\" was compiled for processor features that this one lacks: ", absl::StrJoin(missing, ", ")));
 }
 
+/// Brings state of flat updates together, as far as no other Program has been bound to it and there is memory.
+void PlaceFlatState(const Program& program, const StateEntries& entries) try {
+  for (const FlatStateBuffer& buffer : FlatStateBuffers(program)) {
+    const bool stays = std::any_of(buffer.state.begin(), buffer.state.end(),
+                                   [&](std::int32_t state) { return entries[state]->stays(); });
+    if (stays) continue;
+    const auto memory = std::make_shared<AlignedBuffer>(buffer.bytes);
+    for (std::size_t i = 0; i < buffer.state.size(); ++i) entries[buffer.state[i]]->MoveTo(memory, buffer.offsets[i]);
+  }
+} catch (const std::bad_alloc&) {
+  // What stays apart is updated tensor by tensor.
+}
+
 absl::StatusOr<std::unique_ptr<Executable>> Bind(std::shared_ptr<const Program> program, const StateStore& state) {
   absl::StatusOr<StateEntries> entries = BindState(*program, state);
   if (!entries.ok()) return entries.status();
+  PlaceFlatState(*program, *entries);
+  for (const std::shared_ptr<StateEntry>& entry : *entries) entry->KeepInPlace();
   return CpuExecutable::Create(std::move(program), *std::move(entries));
 }
 

@@ -72,8 +72,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
   return executable;
 }
 
-std::byte* CpuExecutable::Address(ValueId id) {
-  const Value& value = program_->values[id];
+std::byte* CpuExecutable::Address(const Value& value) {
   switch (value.storage) {
     case Storage::kState:
       return static_cast<std::byte*>(entries_[value.index]->data());
@@ -114,15 +113,12 @@ void CpuExecutable::AddOperands(const Instruction& instruction, Call& call) {
 }
 
 absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeGroup(const InstructionRange& range) {
-  std::vector<KernelSpec> specs;
+  const absl::StatusOr<GroupParts> parts =
+      PartsOf(*program_, range, [this](const Value& value) { return Address(value); });
+  if (!parts.ok()) return parts.status();
   Call call;
-  for (std::size_t i = range.first; i < range.first + range.count; ++i) {
-    absl::StatusOr<KernelSpec> spec = MakeKernelSpec(*program_, program_->instructions[i]);
-    if (!spec.ok()) return spec.status();
-    specs.push_back(*std::move(spec));
-    AddOperands(program_->instructions[i], call);
-  }
-  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateGroupKernel(specs);
+  for (const Instruction* instruction : parts->instructions) AddOperands(*instruction, call);
+  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateGroupKernel(parts->specs);
   if (!kernel.ok()) return kernel.status();
   call.kernel = *std::move(kernel);
   call.instruction = range.first;

@@ -60,7 +60,8 @@ class CpuExecutable : public Executable {
 
   CpuExecutable(std::shared_ptr<const Program> program, std::vector<std::shared_ptr<StateEntry>> entries);
 
-  std::byte* Address(ValueId id);
+  std::byte* Address(const Value& value);
+  std::byte* Address(ValueId id) { return Address(program_->values[id]); }
   absl::StatusOr<Call> MakeCall(const Instruction& instruction);
   absl::StatusOr<Call> MakeGroup(const InstructionRange& range);
   void AddOperands(const Instruction& instruction, Call& call);

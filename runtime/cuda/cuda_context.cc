@@ -52,27 +52,26 @@ absl::Status CudaContext::Upload(const StateEntry& entry, void* to) {
 
 absl::StatusOr<std::unique_ptr<CudaStateCopy>> CudaStateCopy::Create(std::shared_ptr<CudaContext> context,
                                                                      std::size_t bytes) {
-  std::unique_ptr<CudaStateCopy> copy(new CudaStateCopy(std::move(context), bytes));
-  if (absl::Status status = Allocate(copy->context_->api(), bytes, copy->memory_); !status.ok()) return status;
-  return copy;
+  auto memory = std::make_shared<DeviceMemory>();
+  if (absl::Status status = Allocate(context->api(), bytes, *memory); !status.ok()) return status;
+  return std::make_unique<CudaStateCopy>(std::move(context), std::move(memory), 0, bytes);
 }
 
 CudaStateCopy::~CudaStateCopy() {
   // A step that was started may still use the memory.
-  if (memory_.get() != nullptr) context_->Synchronize().IgnoreError();
+  context_->Synchronize().IgnoreError();
 }
 
 absl::Status CudaStateCopy::Download(void* host) {
   if (!broken_.ok()) return broken_;
   if (bytes_ == 0) return absl::OkStatus();
   const std::lock_guard<std::mutex> lock(context_->mutex());
-  absl::Status status =
-      context_->api().Copy(host, memory_.get(), bytes_, CudaCopy::kDeviceToHost, context_->compute_stream());
+  absl::Status status = context_->api().Copy(host, data(), bytes_, CudaCopy::kDeviceToHost, context_->compute_stream());
   return status.ok() ? context_->Synchronize() : status;
 }
 
 absl::Status CudaStateCopy::Upload(const StateEntry& entry) {
-  absl::Status status = context_->Upload(entry, memory_.get());
+  absl::Status status = context_->Upload(entry, data());
   if (status.ok()) broken_ = absl::OkStatus();
   return status;
 }

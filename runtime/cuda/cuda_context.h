@@ -55,11 +55,15 @@ class CudaContext {
 /// A state entry's copy on the GPU.
 class CudaStateCopy : public DeviceCopy {
  public:
-  /// Errors: those of CudaApi::Malloc.
+  /// Memory of its own. Errors: those of CudaApi::Malloc.
   static absl::StatusOr<std::unique_ptr<CudaStateCopy>> Create(std::shared_ptr<CudaContext> context, std::size_t bytes);
+  /// `bytes` at `offset` of `memory`, which other copies share.
+  CudaStateCopy(std::shared_ptr<CudaContext> context, std::shared_ptr<DeviceMemory> memory, std::size_t offset,
+                std::size_t bytes)
+      : context_(std::move(context)), memory_(std::move(memory)), offset_(offset), bytes_(bytes) {}
   ~CudaStateCopy() override;
 
-  void* data() override { return memory_.get(); }
+  void* data() override { return static_cast<std::byte*>(memory_->get()) + offset_; }
   absl::Status Download(void* host) override;
 
   const CudaContext* context() const { return context_.get(); }
@@ -70,12 +74,10 @@ class CudaStateCopy : public DeviceCopy {
   absl::Status Upload(const StateEntry& entry);
 
  private:
-  CudaStateCopy(std::shared_ptr<CudaContext> context, std::size_t bytes)
-      : context_(std::move(context)), bytes_(bytes) {}
-
   std::shared_ptr<CudaContext> context_;
+  std::shared_ptr<DeviceMemory> memory_;
+  std::size_t offset_;
   std::size_t bytes_;
-  DeviceMemory memory_;
   absl::Status broken_;
 };
 

@@ -44,7 +44,7 @@ absl::Status DeviceStep::AddCalls(const cuda::KernelContext& context) {
       if (!status.ok()) return At(DescribeInstruction(program_, i), status);
     }
     if (range.count > 1) {
-      absl::StatusOr<Call> group = MakeGroup(range.first, range.count, context);
+      absl::StatusOr<Call> group = MakeGroup(range, context);
       if (group.ok()) calls_.push_back(*std::move(group));
       if (group.ok()) continue;
       if (!absl::IsUnimplemented(group.status())) {
@@ -93,22 +93,19 @@ absl::StatusOr<DeviceStep::Call> DeviceStep::MakeCall(const Instruction& instruc
   return call;
 }
 
-absl::StatusOr<DeviceStep::Call> DeviceStep::MakeGroup(std::size_t first, std::size_t count,
+absl::StatusOr<DeviceStep::Call> DeviceStep::MakeGroup(const InstructionRange& range,
                                                        const cuda::KernelContext& context) {
-  std::vector<KernelSpec> specs;
+  const absl::StatusOr<GroupParts> parts =
+      PartsOf(program_, range, [this](const Value& value) { return addresses_.Of(value); });
+  if (!parts.ok()) return parts.status();
   Call call;
-  for (std::size_t i = first; i < first + count; ++i) {
-    absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program_, program_.instructions[i]);
-    if (!spec.ok()) return spec.status();
-    specs.push_back(*std::move(spec));
-    AddOperands(program_.instructions[i], call);
-  }
-  absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateGroupKernel(specs, context);
+  for (const Instruction* instruction : parts->instructions) AddOperands(*instruction, call);
+  absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateGroupKernel(parts->specs, context);
   if (!kernel.ok()) return kernel.status();
   call.kernel = *std::move(kernel);
-  call.instruction = first;
-  call.instructions = count;
-  call.range = absl::StrCat(program_.instructions[first].kernel, " of ", count, " operands");
+  call.instruction = range.first;
+  call.instructions = range.count;
+  call.range = absl::StrCat(program_.instructions[range.first].kernel, " of ", range.count, " operands");
   return call;
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/handles.h"
 #include "runtime/program.h"
+#include "runtime/step_groups.h"
 
 namespace mpc::runtime {
 
@@ -63,7 +64,7 @@ class DeviceStep {
       : api_(api), program_(program), addresses_(std::move(addresses)) {}
 
   absl::StatusOr<Call> MakeCall(const Instruction& instruction, cuda::KernelContext context);
-  absl::StatusOr<Call> MakeGroup(std::size_t first, std::size_t count, const cuda::KernelContext& context);
+  absl::StatusOr<Call> MakeGroup(const InstructionRange& range, const cuda::KernelContext& context);
   void AddOperands(const Instruction& instruction, Call& call) const;
   absl::Status AddCalls(const cuda::KernelContext& context);
   absl::Status AddRefreshes(const cuda::KernelContext& context);

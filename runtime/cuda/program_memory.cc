@@ -1,9 +1,11 @@
 #include "runtime/cuda/program_memory.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/flat_updates.h"
 
 namespace mpc::runtime {
 namespace {
@@ -26,6 +28,23 @@ absl::Status BindEntry(const std::shared_ptr<CudaContext>& context, StateEntry& 
   if (copy != nullptr && copy->context() == context.get()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("state \"", entry.name(), "\" lives on another device; one StateStore serves one GPU"));
+}
+
+/// Gives state of flat updates copies that lie together, where none of it has a copy yet.
+absl::Status BindFlatState(const std::shared_ptr<CudaContext>& context, const Program& program,
+                           const StateEntries& entries) {
+  for (const FlatStateBuffer& buffer : FlatStateBuffers(program)) {
+    const bool has_copies = std::any_of(buffer.state.begin(), buffer.state.end(),
+                                        [&](std::int32_t state) { return entries[state]->device_copy() != nullptr; });
+    if (has_copies) continue;
+    auto memory = std::make_shared<DeviceMemory>();
+    if (absl::Status status = Allocate(context->api(), buffer.bytes, *memory); !status.ok()) return status;
+    for (std::size_t i = 0; i < buffer.state.size(); ++i) {
+      StateEntry& entry = *entries[buffer.state[i]];
+      entry.set_device_copy(std::make_unique<CudaStateCopy>(context, memory, buffer.offsets[i], entry.spec().bytes()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -60,6 +79,7 @@ absl::StatusOr<ProgramMemory> ProgramMemory::Create(const std::shared_ptr<CudaCo
                       CudaCopy::kHostToDevice, context->compute_stream());
     if (status.ok()) status = context->Synchronize();
   }
+  if (status.ok()) status = BindFlatState(context, program, entries);
   for (const std::shared_ptr<StateEntry>& entry : entries) {
     if (status.ok()) status = BindEntry(context, *entry);
   }

@@ -226,5 +226,49 @@ TEST(Lowering, PlanningEndsOnceAfterEveryInstruction) {
   EXPECT_EQ(Lower(Step(), full).status(), full.end_of_planning);
 }
 
+// Two updates with a shared rate. The gradient of %b is made first.
+constexpr std::string_view kTwoUpdates = R"(
+func.func @step(%a: tensor<6xf32> {mpc.name = "a", mpc.role = "parameter"},
+                %va: tensor<6xf32> {mpc.name = "va", mpc.role = "slot"},
+                %b: tensor<2x70xf32> {mpc.name = "b", mpc.role = "parameter"},
+                %vb: tensor<2x70xf32> {mpc.name = "vb", mpc.role = "slot"}, %rate: tensor<f32>)
+    -> (tensor<6xf32> {mpc.name = "a", mpc.role = "parameter"}, tensor<6xf32> {mpc.name = "va", mpc.role = "slot"},
+        tensor<2x70xf32> {mpc.name = "b", mpc.role = "parameter"},
+        tensor<2x70xf32> {mpc.name = "vb", mpc.role = "slot"}) {
+  %gb = mpc.exp %b : (tensor<2x70xf32>) -> tensor<2x70xf32>
+  %ga = mpc.exp %a : (tensor<6xf32>) -> tensor<6xf32>
+  %a1, %va1 = mpc.momentum %a, %va, %ga, %rate
+      : (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)
+  %b1, %vb1 = mpc.momentum %b, %vb, %gb, %rate
+      : (tensor<2x70xf32>, tensor<2x70xf32>, tensor<2x70xf32>, tensor<f32>) -> (tensor<2x70xf32>, tensor<2x70xf32>)
+  return %a1, %va1, %b1, %vb1 : tensor<6xf32>, tensor<6xf32>, tensor<2x70xf32>, tensor<2x70xf32>
+})";
+
+TEST(Lowering, GradientsOfUpdatesThatAgreeLieInOneBuffer) {
+  const absl::StatusOr<runtime::Program> program = Lower(kTwoUpdates);
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->flat_updates.size(), 1u);
+  EXPECT_EQ(program->flat_updates[0].first, 2u);
+  EXPECT_THAT(program->flat_updates[0].offsets, ElementsAre(160, 0)) << "in the order of their lives";
+  const auto gradient = [&](std::size_t i) { return program->values[program->instructions.at(i).inputs.at(2)].offset; };
+  EXPECT_EQ(gradient(2), gradient(3) + 4 * 160);
+}
+
+TEST(Lowering, FlatBuffersMayMakeTheArenaLargerWhereThatIsAllowed) {
+  const auto lower = [](double share) {
+    runtime::PlanOptions options;
+    options.flat_share = share;
+    const absl::StatusOr<runtime::Program> program = Lower(kTwoUpdates, Cpu(), options);
+    EXPECT_TRUE(program.ok()) << program.status();
+    return program.value_or(runtime::Program());
+  };
+  const std::size_t least = lower(-1).arena_bytes;
+  EXPECT_GT(lower(0.005).arena_bytes, least) << "padding";
+  for (double share : {0.0, -1.0}) {
+    EXPECT_TRUE(lower(share).flat_updates.empty()) << share;
+    EXPECT_EQ(lower(share).arena_bytes, least) << share;
+  }
+}
+
 }  // namespace
 }  // namespace mpc

@@ -9,6 +9,7 @@
 #include "runtime/step_groups.h"
 #include "tests/cuda/emulated_device.h"
 #include "tests/cuda/step_program.h"
+#include "tests/runtime/flat_program.h"
 
 namespace mpc::runtime {
 namespace {
@@ -103,6 +104,29 @@ TEST(GroupLaunch, GivesTheBitsOfSingleUpdates) {
   ASSERT_TRUE(times.ok()) << times.status();
   ASSERT_EQ(times->size(), 1u);
   EXPECT_EQ((*times)[0].instruction, 0u) << "the time of a group is its first instruction's";
+}
+
+TEST(GroupLaunch, OfAFlatUpdateGivesTheBitsOfTheCpu) {
+  EmulatedDevice gpu;
+  StateStore cpu_state, gpu_state;
+  AddFlatState(cpu_state);
+  AddFlatState(gpu_state);
+  const ProgramBuilder builder = MomentumOfThree();
+  auto on_cpu = *(*GetDevice("cpu"))->Load(BuildFor("cpu", builder), cpu_state);
+  auto on_gpu = gpu->Load(BuildFor("cuda", builder), gpu_state);
+  ASSERT_TRUE(on_gpu.ok()) << on_gpu.status();
+  const auto address = [&](const char* name) {
+    return static_cast<const std::byte*>(gpu_state.Find(name)->device_copy()->data());
+  };
+  EXPECT_EQ(address("weight0"), address("weight2") + 4 * 32);
+  EXPECT_EQ(address("velocity1"), address("velocity2") + 4 * 64);
+  EXPECT_EQ(address("weight1.bf16"), address("weight2.bf16") + 2 * 64);
+  const FlatInputs inputs;
+  for (int step = 0; step < 3; ++step) {
+    ASSERT_TRUE(on_cpu->Run(inputs).ok());
+    ASSERT_TRUE((*on_gpu)->Run(inputs).ok());
+  }
+  EXPECT_EQ(ContentOf(gpu_state), ContentOf(cpu_state));
 }
 
 TEST(GroupLaunch, ThatFailsSaysWhatItHolds) {

@@ -18,22 +18,71 @@ std::vector<LiveInterval> RandomIntervals(unsigned seed, std::size_t count) {
   return intervals;
 }
 
+void ExpectNoOverlap(const std::vector<LiveInterval>& intervals, const MemoryPlan& plan, unsigned seed) {
+  for (std::size_t a = 0; a < intervals.size(); ++a) {
+    EXPECT_EQ(plan.offsets[a] % 64, 0u);
+    EXPECT_LE(plan.offsets[a] + intervals[a].bytes, plan.arena_bytes);
+    for (std::size_t b = 0; b < a; ++b) {
+      const bool in_time = intervals[a].first <= intervals[b].last && intervals[b].first <= intervals[a].last;
+      const bool in_memory = plan.offsets[a] < plan.offsets[b] + intervals[b].bytes &&
+                             plan.offsets[b] < plan.offsets[a] + intervals[a].bytes;
+      EXPECT_FALSE(in_time && in_memory) << "seed " << seed << ", intervals " << a << " and " << b;
+    }
+  }
+}
+
 TEST(MemoryPlanner, IntervalsThatOverlapInTimeNeverOverlapInMemory) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     const std::vector<LiveInterval> intervals = RandomIntervals(seed, 120);
     const MemoryPlan plan = PlanMemory(intervals);
     ASSERT_EQ(plan.offsets.size(), intervals.size());
-    for (std::size_t a = 0; a < intervals.size(); ++a) {
-      EXPECT_EQ(plan.offsets[a] % 64, 0u);
-      EXPECT_LE(plan.offsets[a] + intervals[a].bytes, plan.arena_bytes);
-      for (std::size_t b = 0; b < a; ++b) {
-        const bool in_time = intervals[a].first <= intervals[b].last && intervals[b].first <= intervals[a].last;
-        const bool in_memory = plan.offsets[a] < plan.offsets[b] + intervals[b].bytes &&
-                               plan.offsets[b] < plan.offsets[a] + intervals[a].bytes;
-        EXPECT_FALSE(in_time && in_memory) << "seed " << seed << ", intervals " << a << " and " << b;
-      }
-    }
+    ExpectNoOverlap(intervals, plan, seed);
   }
+}
+
+/// Every fifth interval, with gaps of up to two lines between them.
+RigidIntervals EveryFifth(const std::vector<LiveInterval>& intervals, unsigned seed) {
+  std::mt19937 random(seed);
+  RigidIntervals set;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < intervals.size(); i += 5) {
+    set.intervals.push_back(i);
+    set.distances.push_back(end);
+    end += (intervals[i].bytes + 63) / 64 * 64 + 64 * (random() % 3);
+  }
+  return set;
+}
+
+TEST(MemoryPlanner, IntervalsOfARigidSetKeepTheirDistancesAndOverlapNothing) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::vector<LiveInterval> intervals = RandomIntervals(seed, 120);
+    for (LiveInterval& interval : intervals) interval.bytes += 1;
+    const RigidIntervals set = EveryFifth(intervals, seed);
+    const MemoryPlan plan = PlanMemory(intervals, {set});
+    const std::size_t begin = plan.offsets[set.intervals[0]];
+    for (std::size_t i = 0; i < set.intervals.size(); ++i) {
+      EXPECT_EQ(plan.offsets[set.intervals[i]], begin + set.distances[i]);
+    }
+    ExpectNoOverlap(intervals, plan, seed);
+    EXPECT_EQ(plan.lower_bound, PlanMemory(intervals).lower_bound);
+    EXPECT_GE(plan.arena_bytes, plan.lower_bound);
+  }
+}
+
+TEST(MemoryPlanner, OthersLieInARigidSetBeforeAndAfterItsIntervalsLive) {
+  // The set takes 1024 bytes, the second half from 5 on. Until then another 512 bytes lie there.
+  const std::vector<LiveInterval> intervals = {{512, 2, 9}, {512, 5, 9}, {512, 0, 4}};
+  const MemoryPlan plan = PlanMemory(intervals, {{{0, 1}, {0, 512}}});
+  EXPECT_EQ(plan.arena_bytes, 1024u);
+  EXPECT_EQ(plan.offsets[1], plan.offsets[0] + 512);
+  EXPECT_EQ(plan.offsets[2], plan.offsets[1]);
+}
+
+TEST(MemoryPlanner, SetsThatHoldNothingChangeNothing) {
+  const std::vector<LiveInterval> intervals = RandomIntervals(3, 50);
+  const MemoryPlan plan = PlanMemory(intervals, {{}, {{7}, {0}}});
+  EXPECT_EQ(plan.offsets, PlanMemory(intervals).offsets);
+  EXPECT_EQ(PlanMemory({{0, 0, 5}}, {{{0}, {0}}}).arena_bytes, 0u);
 }
 
 TEST(MemoryPlanner, ArenaLiesBetweenTheLowerBoundAndTheSumOfAllIntervals) {

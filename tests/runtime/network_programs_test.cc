@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/flat_updates.h"
 #include "tests/runtime/program_audit.h"
 
 namespace mpc::testing {
@@ -67,6 +68,21 @@ TEST_P(NetworkPrograms, HaveAnOrderAndBytesOfTheirOwn) {
   for (const Program& program : *programs) {
     EXPECT_EQ(program.arch, target.second);
     EXPECT_THAT(AuditProgram(program, **device), IsEmpty()) << program.name;
+  }
+}
+
+TEST_P(NetworkPrograms, UpdateFlatBuffers) {
+  const auto& [target, network, level] = GetParam();
+  const auto programs = ProgramsOf(network, level);
+  ASSERT_TRUE(programs.ok()) << programs.status();
+  for (const Program& program : *programs) {
+    std::size_t updates = 0, flat = 0;
+    for (const Instruction& instruction : program.instructions) {
+      updates += runtime::IsElementwiseUpdate(instruction.kernel);
+    }
+    for (const runtime::FlatUpdate& update : program.flat_updates) flat += update.offsets.size();
+    EXPECT_EQ(flat, updates) << program.name;
+    EXPECT_TRUE(updates > 1 || program.name != "train_step");
   }
 }
 

@@ -59,8 +59,12 @@ inline bool SameProgram(const Program& a, const Program& b) {
          SameList(a.inputs, b.inputs, SameNamed) && SameList(a.outputs, b.outputs, SameNamed) &&
          a.constants == b.constants && a.arena_bytes == b.arena_bytes && a.choices == b.choices &&
          a.allow_tf32 == b.allow_tf32 && a.required_cpu_features == b.required_cpu_features &&
-         SameList(a.code, b.code, [](const CodeBlob& x, const CodeBlob& y) {
-           return x.name == y.name && x.format == y.format && x.bytes == y.bytes && x.kernels == y.kernels;
+         SameList(a.code, b.code,
+                  [](const CodeBlob& x, const CodeBlob& y) {
+                    return x.name == y.name && x.format == y.format && x.bytes == y.bytes && x.kernels == y.kernels;
+                  }) &&
+         SameList(a.flat_updates, b.flat_updates, [](const FlatUpdate& x, const FlatUpdate& y) {
+           return x.first == y.first && x.offsets == y.offsets && x.elements == y.elements;
          });
 }
 

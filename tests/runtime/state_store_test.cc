@@ -66,6 +66,23 @@ TEST(StateEntry, StorageIsAlignedToTheWidestVector) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(Entry("a", {1})->data()) % 64, 0u);
 }
 
+TEST(StateEntry, MovesIntoSharedMemoryUntilItsAddressIsUsed) {
+  const auto entry = Entry("weight");
+  const std::array<std::uint8_t, 8> written = {1, 2, 3, 4, 5, 6, 7, 8};
+  ASSERT_TRUE(entry->Write(written).ok());
+  const std::uint64_t version = entry->version();
+  const auto memory = std::make_shared<AlignedBuffer>(256);
+  EXPECT_TRUE(entry->MoveTo(memory, 64));
+  EXPECT_EQ(entry->data(), memory->data() + 64);
+  EXPECT_EQ(entry->version(), version);
+  std::array<std::uint8_t, 8> read = {};
+  ASSERT_TRUE(entry->Read(absl::MakeSpan(read)).ok());
+  EXPECT_EQ(read, written);
+  entry->KeepInPlace();
+  EXPECT_FALSE(entry->MoveTo(memory, 128));
+  EXPECT_EQ(entry->data(), memory->data() + 64);
+}
+
 TEST(StateStore, KeepsEntriesInTheOrderOfAdding) {
   StateStore store;
   const auto b = Entry("b", {3});

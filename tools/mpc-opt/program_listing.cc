@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/flat_updates.h"
 
 namespace mpc::opt {
 namespace {
@@ -98,6 +99,19 @@ std::string RefreshList(const runtime::Program& program) {
   return text;
 }
 
+// Nothing where no updates are flat.
+std::string FlatUpdateList(const runtime::Program& program) {
+  if (program.flat_updates.empty()) return "";
+  std::string text = absl::StrCat("flat updates (", program.flat_updates.size(), ")\n");
+  for (const runtime::FlatUpdate& update : program.flat_updates) {
+    const runtime::Instruction& first = runtime::FirstOfFlat(program, update);
+    absl::StrAppend(&text, "  instructions ", update.first, " to ", update.first + update.offsets.size() - 1, ": ",
+                    first.kernel, " of ", update.elements, " elements, the first tensors those of ",
+                    Names(first.outputs), "\n");
+  }
+  return text;
+}
+
 std::string CopyList(const runtime::Program& program) {
   std::string text = absl::StrCat("state copies (", program.state_copies.size(), ")\n");
   for (const runtime::StateCopy& copy : program.state_copies) {
@@ -126,8 +140,8 @@ std::string ListProgram(const runtime::Program& program) {
   return absl::StrCat("program @", program.name, " for ", program.device, ", arena ", program.arena_bytes,
                       " bytes, constants ", program.constants.size(), " bytes\n", TargetText(program),
                       StateList(program), RefreshList(program), NamedList("inputs", program.inputs), ValueList(program),
-                      InstructionList(program), CopyList(program), NamedList("outputs", program.outputs),
-                      ChoiceList(program));
+                      InstructionList(program), FlatUpdateList(program), CopyList(program),
+                      NamedList("outputs", program.outputs), ChoiceList(program));
 }
 
 }  // namespace mpc::opt

@@ -40,6 +40,10 @@ std::string DescribeProgram(const runtime::Program& program) {
   absl::StrAppendFormat(&text, "  peak %.2f MiB: %.2f state, %.2f temporaries and inputs; constants %.2f\n",
                         MiB(program.arena_bytes + program.state_bytes()), MiB(program.state_bytes()),
                         MiB(program.arena_bytes), MiB(program.constants.size()));
+  for (const runtime::FlatUpdate& update : program.flat_updates) {
+    absl::StrAppend(&text, "  flat update: ", program.instructions[update.first].kernel, " of ", update.offsets.size(),
+                    " parameters, ", update.elements, " elements\n");
+  }
   if (!program.required_cpu_features.empty()) {
     absl::StrAppend(&text, "  processor features: ", absl::StrJoin(program.required_cpu_features, ", "), "\n");
   }

@@ -1,0 +1,77 @@
+// Optimizer updates over flat buffers: tensors of one kind laid out behind each other and updated as one.
+//
+// The gradients of an update that the step computes lie in the arena at the distances of its layout; parameters, slots
+// and shadows lie so in memory that entries of the StateStore share. Between two tensors there may be padding. It holds
+// anything: an element-wise update of it changes nothing but padding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/kernel_spec.h"
+#include "runtime/program.h"
+
+namespace mpc::runtime {
+
+/// Tensors of a flat buffer begin at multiples of this many elements: at least a cache line, as in the arena.
+inline constexpr std::int64_t kFlatAlignment = 32;
+
+/// `elements` and the padding behind them.
+constexpr std::int64_t PaddedElements(std::int64_t elements) {
+  return (elements + kFlatAlignment - 1) / kFlatAlignment * kFlatAlignment;
+}
+
+/// Whether kernel `name` updates each element by itself: sgd, momentum, adam, adam_weight_decay, adamw. lamb does not:
+/// it needs norms of each parameter.
+bool IsElementwiseUpdate(std::string_view name);
+
+/// The updates of `program` that may be flat: two instructions or more that follow each other, agree in kernel,
+/// attributes and types, update state in place and share their scalars, with no tensor in two of them. Their tensors
+/// are laid out in the order of the instructions. Offsets in the arena need not be planned yet.
+std::vector<FlatUpdate> FindFlatUpdates(const Program& program);
+
+/// Lays the tensors of `update` out in `order`, a permutation of its instructions.
+void LayOut(const Program& program, const std::vector<std::size_t>& order, FlatUpdate& update);
+
+/// Errors (INVALID_ARGUMENT): `update` is none that FindFlatUpdates could have found, its tensors overlap or are not
+/// aligned, or those in the arena do not lie as it says.
+absl::Status CheckFlatUpdate(const Program& program, const FlatUpdate& update);
+
+/// Tensors of one type that an update reads or writes at one place of its operands or results: one an instruction.
+struct FlatTensors {
+  Storage storage;  ///< kState or kTemporary
+  DType dtype;
+  std::vector<ValueId> values;
+};
+
+/// Every buffer of `update`: those of its operands, then those of shadows, which are results alone.
+std::vector<FlatTensors> FlatTensorsOf(const Program& program, const FlatUpdate& update);
+
+/// Where a value lies in memory.
+using AddressOf = std::function<const void*(const Value&)>;
+
+/// Whether every tensor lies at `address` where `update` lays it out. State that another Program was bound to first may
+/// lie elsewhere: then the instructions run as a group of tensors.
+bool LiesFlat(const Program& program, const FlatUpdate& update, const AddressOf& address);
+
+/// The instruction whose tensors are the first ones of the buffers: its operands are those of the whole update.
+const Instruction& FirstOfFlat(const Program& program, const FlatUpdate& update);
+
+/// What the kernel of the whole update is created from.
+absl::StatusOr<KernelSpec> FlatSpec(const Program& program, const FlatUpdate& update);
+
+/// State that shares memory.
+struct FlatStateBuffer {
+  std::vector<std::int32_t> state;   ///< indices into Program::state
+  std::vector<std::size_t> offsets;  ///< of each, in bytes
+  std::size_t bytes = 0;
+};
+
+std::vector<FlatStateBuffer> FlatStateBuffers(const Program& program);
+
+}  // namespace mpc::runtime
