@@ -31,10 +31,18 @@ bool IsInPlace(const Program& program, const Instruction& update, std::size_t re
   return input.storage == Storage::kState && input.index == program.values[update.outputs[result]].index;
 }
 
+/// Of state its index, of a temporary its place.
+using Tensor = std::pair<Storage, std::int32_t>;
+using Tensors = absl::flat_hash_set<Tensor>;
+
 /// The instructions that become one update.
 class Members {
  public:
-  Members(const Program& program, std::size_t first) : program_(program), first_(program.instructions[first]) {}
+  /// `taken`: tensors of other updates.
+  Members(const Program& program, const PlaceOf& place_of, const Tensors& taken, std::size_t first)
+      : program_(program), place_of_(place_of), taken_(taken), first_(program.instructions[first]) {}
+
+  const Tensors& tensors() const { return own_; }
 
   /// Adds instruction `i`, which follows those before it. Where it cannot join them: why.
   std::string Add(std::size_t i) {
@@ -53,16 +61,13 @@ class Members {
       if (std::string why = AddResult(update, k); !why.empty()) return why;
     }
     for (const Tensor& tensor : tensors_) {
-      if (known_.contains(tensor)) return "a tensor belongs to another instruction too";
+      if (own_.contains(tensor) || taken_.contains(tensor)) return "a tensor belongs to another instruction too";
     }
-    known_.insert(tensors_.begin(), tensors_.end());
+    own_.insert(tensors_.begin(), tensors_.end());
     return "";
   }
 
  private:
-  /// Of state its index, of a temporary its value.
-  using Tensor = std::pair<Storage, std::int32_t>;
-
   bool HasOperands(const Instruction& update) const {
     const auto exists = [&](ValueId id) { return id >= 0 && static_cast<std::size_t>(id) < program_.values.size(); };
     return !update.inputs.empty() && std::all_of(update.inputs.begin(), update.inputs.end(), exists) &&
@@ -72,7 +77,7 @@ class Members {
 
   bool AddTensor(ValueId id) {
     const Value& value = program_.values[id];
-    const Tensor tensor{value.storage, value.storage == Storage::kState ? value.index : id};
+    const Tensor tensor{value.storage, value.storage == Storage::kState ? value.index : place_of_(id)};
     if (std::find(tensors_.begin(), tensors_.end(), tensor) != tensors_.end()) return false;
     tensors_.push_back(tensor);
     return true;
@@ -108,8 +113,10 @@ class Members {
   }
 
   const Program& program_;
+  const PlaceOf& place_of_;
+  const Tensors& taken_;
   const Instruction& first_;
-  absl::flat_hash_set<Tensor> known_;
+  Tensors own_;
   std::vector<Tensor> tensors_;  ///< of the instruction that is being added
 };
 
@@ -164,13 +171,15 @@ bool IsElementwiseUpdate(std::string_view name) {
          std::end(kElementwiseUpdates);
 }
 
-std::vector<FlatUpdate> FindFlatUpdates(const Program& program) {
+std::vector<FlatUpdate> FindFlatUpdates(const Program& program, const PlaceOf& place_of) {
   std::vector<FlatUpdate> updates;
+  Tensors taken;
   for (std::size_t first = 0; first < program.instructions.size();) {
-    Members members(program, first);
+    Members members(program, place_of, taken, first);
     std::size_t end = first;
     while (end < program.instructions.size() && members.Add(end).empty()) ++end;
     if (end - first > 1) {
+      taken.insert(members.tensors().begin(), members.tensors().end());
       FlatUpdate& update = updates.emplace_back();
       update.first = first;
       std::vector<std::size_t> order(end - first);
@@ -197,7 +206,10 @@ absl::Status CheckFlatUpdate(const Program& program, const FlatUpdate& update) {
     return absl::InvalidArgumentError(
         absl::StrCat("it has ", count, " instructions from ", update.first, " on, of ", program.instructions.size()));
   }
-  Members members(program, update.first);
+  // The layout says where temporaries lie: two of them cannot share a place in it.
+  const PlaceOf place_of = [](ValueId id) { return id; };
+  const Tensors taken;
+  Members members(program, place_of, taken, update.first);
   for (std::size_t i = update.first; i < update.first + count; ++i) {
     const std::string why = members.Add(i);
     if (!why.empty())

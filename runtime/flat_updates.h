@@ -30,10 +30,13 @@ constexpr std::int64_t PaddedElements(std::int64_t elements) {
 /// it needs norms of each parameter.
 bool IsElementwiseUpdate(std::string_view name);
 
+/// Which temporaries will lie in one place: equal numbers for those that do.
+using PlaceOf = std::function<std::int32_t(ValueId)>;
+
 /// The updates of `program` that may be flat: two instructions or more that follow each other, agree in kernel,
 /// attributes and types, update state in place and share their scalars, with no tensor in two of them. Their tensors
 /// are laid out in the order of the instructions. Offsets in the arena need not be planned yet.
-std::vector<FlatUpdate> FindFlatUpdates(const Program& program);
+std::vector<FlatUpdate> FindFlatUpdates(const Program& program, const PlaceOf& place_of);
 
 /// Lays the tensors of `update` out in `order`, a permutation of its instructions.
 void LayOut(const Program& program, const std::vector<std::size_t>& order, FlatUpdate& update);

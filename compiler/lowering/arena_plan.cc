@@ -76,7 +76,8 @@ private:
   }
 
   Candidate planFlat(bool EarliestFirst) {
-    Candidate Flat{runtime::FindFlatUpdates(Program), {}};
+    auto Place = [&](runtime::ValueId Id) { return static_cast<std::int32_t>(PlaceOf.lookup(Id)); };
+    Candidate Flat{runtime::FindFlatUpdates(Program, Place), {}};
     llvm::erase_if(Flat.updates, [&](const runtime::FlatUpdate &Update) { return !hasOwnPlaces(Update); });
     for (runtime::FlatUpdate &Update : Flat.updates)
       layOut(Update, EarliestFirst);

@@ -17,8 +17,8 @@ struct ArenaPlace {
 
 /// Gives \p Places, and the workspace of each instruction of \p Program while it runs, offsets in the arena, and the
 /// arena its size. Finds the Program's flat updates: their gradients lie in one buffer a type, each update's in the
-/// order in which their lives begin or the other way round, whichever is smaller. Where the arena would be larger for it
-/// than PlanOptions::flat_share, which is \p FlatShare, allows, there are none.
+/// order in which their lives begin or the other way round, whichever is smaller. Where the arena would be larger for
+/// it than PlanOptions::flat_share, which is \p FlatShare, allows, there are none.
 void planArena(llvm::ArrayRef<ArenaPlace> Places, double FlatShare, runtime::Program &Program);
 
 } // namespace mpc::compiler

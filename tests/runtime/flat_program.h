@@ -40,7 +40,7 @@ inline ProgramBuilder MomentumOfThree() {
                  {{"momentum", 0.5}, {"shadow", "bf16"}});
   }
   Program& program = builder.program;
-  program.flat_updates = FindFlatUpdates(program);
+  program.flat_updates = FindFlatUpdates(program, [](ValueId id) { return id; });
   if (program.flat_updates.size() != 1) return builder;
   LayOut(program, {2, 0, 1}, program.flat_updates[0]);
   for (std::size_t i = 0; i < given.size(); ++i) {

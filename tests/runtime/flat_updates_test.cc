@@ -15,15 +15,17 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const Device& Cpu() { return **GetDevice("cpu"); }
 
 /// The first momentum of MomentumOfThree.
 constexpr std::size_t kFirst = 4;
 
+/// Every temporary has a place of its own.
+const PlaceOf kApart = [](ValueId id) { return id; };
+
 TEST(FlatUpdates, AreUpdatesThatAgreeWithPaddingBetweenTheirTensors) {
-  const std::vector<FlatUpdate> updates = FindFlatUpdates(MomentumOfThree().program);
+  const std::vector<FlatUpdate> updates = FindFlatUpdates(MomentumOfThree().program, kApart);
   ASSERT_EQ(updates.size(), 1u);
   EXPECT_EQ(updates[0].first, kFirst);
   EXPECT_THAT(updates[0].offsets, ElementsAre(0, 32, 192));
@@ -106,9 +108,23 @@ TEST(FlatUpdates, LeaveOutWhatDiffersOrIsShared) {
     Program program = MomentumOfThree().program;
     change.make(program);
     std::vector<std::size_t> counts;
-    for (const FlatUpdate& update : FindFlatUpdates(program)) counts.push_back(update.offsets.size());
+    for (const FlatUpdate& update : FindFlatUpdates(program, kApart)) counts.push_back(update.offsets.size());
     EXPECT_EQ(counts, change.counts) << change.what;
   }
+}
+
+TEST(FlatUpdates, TakeNoGradientWhosePlaceAnotherOneHas) {
+  const Program program = MomentumOfThree().program;
+  const auto gradient = [&](std::size_t i) { return program.instructions[kFirst + i].inputs[2]; };
+  const auto firsts = [&](ValueId view, ValueId of) {
+    std::vector<std::size_t> firsts;
+    for (const FlatUpdate& update : FindFlatUpdates(program, [&](ValueId id) { return id == view ? of : id; })) {
+      firsts.push_back(update.first);
+    }
+    return firsts;
+  };
+  EXPECT_THAT(firsts(gradient(2), gradient(0)), ElementsAre(kFirst)) << "the first two";
+  EXPECT_THAT(firsts(gradient(1), gradient(0)), ElementsAre(kFirst + 1)) << "the last two";
 }
 
 TEST(FlatUpdates, ThatDoNotLieAsTheySayAreErrors) {
