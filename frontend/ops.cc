@@ -20,6 +20,21 @@ std::vector<Tensor> WithOptional(const Tensor& a, const Tensor& b, const Tensor&
   return {a, b};
 }
 
+// What a product's activation is to the graph. gelu is an operation of its own: its derivative reads the product, which
+// is kept so; mpc-fold-activation gives gelu to the product where nothing else reads it.
+struct ActivationParts {
+  explicit ActivationParts(const std::string& name)
+      : is_gelu(name == "gelu" || name == "gelu_tanh"),
+        own(is_gelu ? "none" : name),
+        form(name == "gelu" ? "none" : "tanh") {}
+
+  Tensor Behind(const Tensor& product) const { return is_gelu ? gelu(product, form) : product; }
+
+  bool is_gelu;
+  std::string own;   ///< the product's attribute
+  std::string form;  ///< of gelu
+};
+
 std::int64_t NormalAxis(std::int64_t axis, std::int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
 Tensor Reduce(std::string_view op, const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
@@ -84,19 +99,21 @@ Tensor operator*(double value, const Tensor& x) { return x * value; }
 Tensor operator/(const Tensor& x, double value) { return x * (1.0 / value); }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const MatmulOptions& options) {
-  return Emit(
+  const ActivationParts activation(options.activation);
+  return activation.Behind(Emit(
       "matmul", WithOptional(a, b, bias),
-      {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"activation", options.activation}});
+      {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"activation", activation.own}}));
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOpOptions& options) {
-  return Emit("conv2d", WithOptional(x, weight, bias),
-              {{"strides", options.stride},
-               {"dilations", options.dilation},
-               {"pad_mode", options.pad_mode},
-               {"padding", options.padding},
-               {"groups", options.group},
-               {"activation", options.activation}});
+  const ActivationParts activation(options.activation);
+  return activation.Behind(Emit("conv2d", WithOptional(x, weight, bias),
+                                {{"strides", options.stride},
+                                 {"dilations", options.dilation},
+                                 {"pad_mode", options.pad_mode},
+                                 {"padding", options.padding},
+                                 {"groups", options.group},
+                                 {"activation", activation.own}}));
 }
 
 Tensor max_pool2d(const Tensor& x, const Pool2dOpOptions& options) {

@@ -75,7 +75,7 @@ Tensor operator/(const Tensor& x, double value);
 struct MatmulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
-  std::string activation = "none";  ///< none, relu, sigmoid, tanh
+  std::string activation = "none";  ///< none, relu, sigmoid, tanh, gelu (the erf form), gelu_tanh
 };
 /// [M, K] x [K, N]; `bias` is [N], [M, N] or undefined.
 Tensor matmul(const Tensor& a, const Tensor& b, const Tensor& bias = {}, const MatmulOptions& options = {});
@@ -86,7 +86,7 @@ struct Conv2dOpOptions {
   std::vector<std::int64_t> padding = {0, 0, 0, 0};  ///< top, bottom, left, right
   std::vector<std::int64_t> dilation = {1, 1};
   std::int64_t group = 1;
-  std::string activation = "none";
+  std::string activation = "none";  ///< that of matmul
 };
 /// x [N, C, H, W], weight [O, C / group, kh, kw]; `bias` is [O] or undefined.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOpOptions& options = {});

@@ -7,11 +7,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/scalar/activation.h"
 #include "kernels/scalar/unary.h"
 
 namespace mpc {
 
-enum class Activation : std::uint8_t { kNone, kRelu, kSigmoid, kTanh };
+/// `gelu` and `gelu_tanh` are mpc.gelu's forms "none" and "tanh".
+enum class Activation : std::uint8_t { kNone, kRelu, kSigmoid, kTanh, kGelu, kGeluTanh };
 
 /// Errors (INVALID_ARGUMENT): an unknown name.
 inline absl::StatusOr<Activation> ParseActivation(const std::string& name) {
@@ -19,8 +21,10 @@ inline absl::StatusOr<Activation> ParseActivation(const std::string& name) {
   if (name == "relu") return Activation::kRelu;
   if (name == "sigmoid") return Activation::kSigmoid;
   if (name == "tanh") return Activation::kTanh;
-  return absl::InvalidArgumentError(
-      absl::StrCat("activation is one of \"none\", \"relu\", \"sigmoid\", \"tanh\"; got \"", name, "\""));
+  if (name == "gelu") return Activation::kGelu;
+  if (name == "gelu_tanh") return Activation::kGeluTanh;
+  return absl::InvalidArgumentError(absl::StrCat(
+      R"(activation is one of "none", "relu", "sigmoid", "tanh", "gelu", "gelu_tanh"; got ")", name, "\""));
 }
 
 namespace scalar {
@@ -36,6 +40,10 @@ MPC_HOST_DEVICE inline float Activate(Activation activation, float x) {
       return SigmoidOp::Apply(x);
     case Activation::kTanh:
       return TanhOp::Apply(x);
+    case Activation::kGelu:
+      return GeluOp::Apply(x);
+    case Activation::kGeluTanh:
+      return GeluTanhOp::Apply(x);
   }
   return x;
 }

@@ -207,6 +207,28 @@ def SinkReluPass : Pass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mpc::MpcDialect"];
 }
 
+def FoldActivationPass : Pass<"mpc-fold-activation", "::mlir::func::FuncOp"> {
+  let summary = "Gives gelu to the product that it is applied to";
+  let description = [{
+    A matmul or conv2d whose result gelu alone reads, reshapes between them aside, takes gelu as its `activation`: the
+    library computes it before it stores the sums. In training that is so in frozen parts alone: elsewhere gelu's
+    derivative reads the product, too. Behind autodiff, layout and cast cleanup, and before fusion, which would make a
+    region of gelu. Product and gelu have one element type, to which the product is no longer rounded; a cast between
+    them keeps them apart. So does bf16 for convolutions, which would take longer, and a GPU: of cuBLASLt's gelu neither
+    form nor error is stated, and a product of mpc's own takes longer than the library's and a region.
+
+    ```mlir
+    // before
+    %z = mpc.matmul %x, %w, %b : (tensor<32x84xbf16>, tensor<84x336xbf16>, tensor<336xbf16>) -> tensor<32x336xbf16>
+    %y = mpc.gelu %z {approximate = "tanh"} : (tensor<32x336xbf16>) -> tensor<32x336xbf16>
+    // after
+    %y = mpc.matmul %x, %w, %b {activation = "gelu_tanh"}
+        : (tensor<32x84xbf16>, tensor<84x336xbf16>, tensor<336xbf16>) -> tensor<32x336xbf16>
+    ```
+  }];
+  let options = [Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda: whose libraries compute products">];
+}
+
 def FoldGradientScalingPass : Pass<"mpc-fold-gradient-scaling", "::mlir::func::FuncOp"> {
   let summary = "Lets updates unscale and clip the gradients that they read";
   let description = [{

@@ -35,6 +35,7 @@ template <typename Options> static void addLayout(OpPassManager &Manager, const 
   if (Chosen.layout)
     Manager.addNestedPass<func::FuncOp>(createLayoutPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
+  Manager.addNestedPass<func::FuncOp>(createFoldActivationPass({Chosen.device}));
   Manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
   Manager.addNestedPass<func::FuncOp>(createShadowPass({Chosen.masterWeights}));
   Manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());

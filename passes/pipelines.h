@@ -55,7 +55,8 @@ template <typename Derived> struct PrecisionPipelineOptions : public mlir::PassP
   Option<int64_t> recompute{*this, "recompute",
                             llvm::cl::desc("Values and Cells that the backward pass computes again unasked"),
                             llvm::cl::init(0)};
-  Option<std::string> device{*this, "device", llvm::cl::desc("cpu or cuda: what fusion weighs"), llvm::cl::init("cpu")};
+  Option<std::string> device{*this, "device", llvm::cl::desc("cpu or cuda: what folding and fusion weigh"),
+                             llvm::cl::init("cpu")};
   Option<Stage> stage{*this, "stage", llvm::cl::desc("Stop after this stage"), llvm::cl::init(Stage::Final),
                       llvm::cl::values(clEnumValN(Stage::Traced, "traced", "As traced"),
                                        clEnumValN(Stage::Amp, "amp", "Precision assigned"),
@@ -81,11 +82,12 @@ struct TrainPipelineOptions : public PrecisionPipelineOptions<TrainPipelineOptio
 };
 
 /// amp, verify-precision | verify-loss-scale, loss-scale, autodiff, cast-cleanup | flatten-guards, layout,
-/// cast-cleanup, fold-gradient-scaling, shadows, group-updates, conv-statistics, chunk-head, fusion, recompute.
+/// cast-cleanup, fold-activation, fold-gradient-scaling, shadows, group-updates, conv-statistics, chunk-head, fusion,
+/// recompute.
 void buildTrainPipeline(mlir::OpPassManager &Manager, const TrainPipelineOptions &Options);
 
-/// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, shadows, fusion; what concerns updates and
-/// gradients finds none.
+/// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, fold-activation, shadows, fusion; what
+/// concerns updates and gradients finds none.
 void buildEvalPipeline(mlir::OpPassManager &Manager, const EvalPipelineOptions &Options);
 
 /// Every pass of passes.td, and the pipelines `mpc-train-pipeline` and `mpc-eval-pipeline`.

@@ -81,7 +81,8 @@ class Mpc_OneOf<list<string> words>
 def Mpc_DataFormat : DefaultValuedAttr<Mpc_OneOf<["NCHW", "NHWC"]>, "\"NCHW\"">;
 def Mpc_PadMode : DefaultValuedAttr<Mpc_OneOf<["valid", "same", "pad"]>, "\"valid\"">;
 def Mpc_Reduction : DefaultValuedAttr<Mpc_OneOf<["none", "mean", "sum"]>, "\"mean\"">;
-def Mpc_Activation : DefaultValuedAttr<Mpc_OneOf<["none", "relu", "sigmoid", "tanh"]>, "\"none\"">;
+def Mpc_Activation : DefaultValuedAttr<Mpc_OneOf<["none", "relu", "sigmoid", "tanh", "gelu", "gelu_tanh"]>,
+                                          "\"none\"">;
 def Mpc_Strides : DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">;
 def Mpc_Padding : DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">;
 def Mpc_Flag : DefaultValuedAttr<BoolAttr, "false">;

@@ -11,6 +11,10 @@ def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow"> {
   let description = [{
     y = activation(op(a) op(b) + bias), a: [M, K] ([K, M] if transpose_a), b: [K, N] ([N, K] if transpose_b), bias: [N], or
     [M, N] with an element for each of y, y: [M, N]. Accumulates in f32. y may take the place of a bias of its type.
+
+    `activation` is `relu`, `sigmoid`, `tanh`, or `mpc.gelu` in its form `none` (`gelu`) or `tanh` (`gelu_tanh`). The
+    derivative of gelu reads what it is applied to, so that the derivative of such a product computes it again:
+    mpc-fold-activation writes gelu here, behind autodiff, where nothing else reads the product.
   }];
   let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b, Optional<Mpc_FloatTensor>:$bias,
                        Mpc_Flag:$transpose_a, Mpc_Flag:$transpose_b, Mpc_Activation:$activation);
@@ -26,7 +30,7 @@ def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow"> {
                     weight[o, c, u, v] * x[n, c, i * stride_h - top + u * dilation_h, j * stride_w - left + v * dilation_w])
 
     `pad_mode`: `valid` has no padding; `same` gives ceil(in / stride) with the odd element at the end; `pad` takes
-    `padding` = [top, bottom, left, right].
+    `padding` = [top, bottom, left, right]. `activation` is that of `mpc.matmul`.
   }];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Optional<Mpc_FloatTensor>:$bias,
                        Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,

@@ -8,14 +8,17 @@ namespace mpc {
 
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
-// The cotangent before the activation, from the one after it.
-static Value beforeActivation(OpBuilder &Builder, Location Loc, StringRef Activation, Value Dy, Value Y) {
+// The cotangent before the activation, from the one after it. Product makes what gelu is applied to, once more.
+static Value beforeActivation(OpBuilder &Builder, Location Loc, StringRef Activation, Value Dy, Value Y,
+                              llvm::function_ref<Value()> Product) {
   if (Activation == "relu")
     return ReluGradOp::create(Builder, Loc, Dy.getType(), Dy, Y);
   if (Activation == "sigmoid")
     return SigmoidGradOp::create(Builder, Loc, Dy.getType(), Dy, Y);
   if (Activation == "tanh")
     return TanhGradOp::create(Builder, Loc, Dy.getType(), Dy, Y);
+  if (Activation == "gelu" || Activation == "gelu_tanh")
+    return GeluGradOp::create(Builder, Loc, Dy.getType(), Dy, Product(), Activation == "gelu" ? "none" : "tanh");
   return Dy;
 }
 
@@ -32,7 +35,10 @@ Cotangents MatmulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> 
   SmallVector<Value> Result(getNumOperands());
   if (!llvm::is_contained(Needed, true))
     return Result;
-  Value Dz = beforeActivation(Builder, getLoc(), getActivation(), Dy[0], getY());
+  Value Dz = beforeActivation(Builder, getLoc(), getActivation(), Dy[0], getY(), [&]() -> Value {
+    return MatmulOp::create(Builder, getLoc(), getY().getType(), getA(), getB(), getBias(), getTransposeA(),
+                            getTransposeB());
+  });
   bool TransposeA = getTransposeA(), TransposeB = getTransposeB();
   auto Product = [&](Value Like, Value Left, bool TransposeLeft, Value Right, bool TransposeRight) -> Value {
     return MatmulOp::create(Builder, getLoc(), Like.getType(), Left, Right, /*bias=*/Value(), TransposeLeft,
@@ -56,7 +62,10 @@ Cotangents Conv2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> 
   SmallVector<Value> Result(getNumOperands());
   if (!llvm::is_contained(Needed, true))
     return Result;
-  Value Dz = beforeActivation(Builder, getLoc(), getActivation(), Dy[0], getY());
+  Value Dz = beforeActivation(Builder, getLoc(), getActivation(), Dy[0], getY(), [&]() -> Value {
+    return Conv2dOp::create(Builder, getLoc(), getY().getType(), getX(), getWeight(), getBias(), getStrides(),
+                            getDilations(), getPadMode(), getPadding(), getGroups(), getDataFormat());
+  });
   if (Needed[0])
     Result[0] = Conv2dGradInputOp::create(Builder, getLoc(), getX().getType(), Dz, getWeight(),
                                           tensorTypeOf(getX()).getShape(), getStrides(), getDilations(), getPadMode(),

@@ -52,7 +52,7 @@ class Conv2d : public Cell {
 
 struct DenseOptions {
   bool has_bias = true;
-  std::string activation = "none";         ///< none, relu, sigmoid, tanh
+  std::string activation = "none";         ///< none, relu, sigmoid, tanh, gelu (the erf form), gelu_tanh
   std::optional<Initializer> weight_init;  ///< HeUniform(sqrt(5))
   std::optional<Initializer> bias_init;    ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in))
 };

@@ -61,7 +61,26 @@ bool IsFast(const Attempt& attempt) {
   return !absl::StrContains(attempt.implementation, "ref") && attempt.defect.empty();
 }
 
+bool IsGelu(Activation activation) { return activation == Activation::kGelu || activation == Activation::kGeluTanh; }
+
 }  // namespace
+
+Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, Activation activation,
+                              const std::function<Attempt(const Epilogue&)>& make) {
+  if (IsGelu(activation)) {
+    Epilogue epilogue{{}, ResultType(computed, storage, Activation::kNone)};
+    epilogue.in_primitive.append_eltwise(
+        1.0f, activation == Activation::kGelu ? dnnl::algorithm::eltwise_gelu_erf : dnnl::algorithm::eltwise_gelu_tanh,
+        0.0f, 0.0f);
+    try {
+      Attempt attempt = make(epilogue);
+      if (IsFast(attempt)) return attempt;
+    } catch (const dnnl::error&) {
+      // Winograd's algorithm, for one, has none.
+    }
+  }
+  return make({{}, ResultType(computed, storage, activation), activation});
+}
 
 std::vector<std::string> FastCandidates(const std::vector<Candidate>& candidates, const MakeAttempt& attempt) {
   std::vector<std::string> fast;

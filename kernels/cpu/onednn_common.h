@@ -28,9 +28,8 @@ dnnl::primitive_attr StrictAttributes();
 /// f32 or bf16; f16 has no oneDNN arithmetic and is widened to f32.
 dnnl::memory::data_type OnednnType(DType dtype);
 
-/// The type that a primitive's result is computed in. Activations are applied by our own code after the primitive:
-/// oneDNN's relu turns NaN into 0, which would hide an overflow. relu commutes with rounding, sigmoid and tanh do not:
-/// they need the f32 result. `computed` is the type of the primitive's operands.
+/// The type of a primitive's result that `activation` is applied to by our own code. relu commutes with rounding,
+/// others do not: they need the f32 result. `computed` is the type of the primitive's operands.
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation);
 
 /// The other way round, for f32 and bf16.
@@ -103,6 +102,20 @@ struct Attempt {
 };
 
 using MakeAttempt = std::function<Attempt(const Candidate&)>;
+
+/// What a primitive does with its sums before it rounds and stores them, and what our own code does behind it.
+struct Epilogue {
+  dnnl::post_ops in_primitive;
+  dnnl::memory::data_type result;  ///< of the primitive
+  Activation behind = Activation::kNone;
+};
+
+/// The attempt that `make` makes with `activation`. gelu is computed in the primitive where a fast implementation takes
+/// it: NaN and infinities come through, and its error, at most 6 units of 2^-24 of what it is applied to, is below that
+/// of a sum. Elsewhere our own code computes it, as it computes other activations: oneDNN's relu turns NaN into 0,
+/// which would hide an overflow. `computed` is the type of the primitive's operands.
+Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, Activation activation,
+                              const std::function<Attempt(const Epilogue&)>& make);
 
 /// Takes the first candidate whose implementation is neither oneDNN's reference loop nor defective, among those called
 /// `choice` where it is not empty, and which take the weight as `spec` has it packed. Errors: there is none, INTERNAL

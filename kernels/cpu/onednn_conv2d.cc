@@ -57,39 +57,38 @@ dnnl::algorithm AlgorithmOf(const Candidate& candidate) {
 
 dnnl::convolution_forward::primitive_desc ForwardDescription(const ConvolutionShape& shape, dnnl::algorithm algorithm,
                                                              const memory::desc& x, const memory::desc& weight,
-                                                             const memory::desc* bias, const memory::desc& y) {
+                                                             const memory::desc* bias, const memory::desc& y,
+                                                             const dnnl::post_ops& post_ops) {
   constexpr auto kKind = dnnl::prop_kind::forward_training;
   using Operation = dnnl::convolution_forward::desc;
   const Operation operation = bias == nullptr ? Operation(kKind, algorithm, x, weight, y, shape.strides,
                                                           shape.dilations, shape.pad_begin, shape.pad_end)
                                               : Operation(kKind, algorithm, x, weight, *bias, y, shape.strides,
                                                           shape.dilations, shape.pad_begin, shape.pad_end);
-  return {operation, StrictAttributes(), OnednnEngine()};
+  dnnl::primitive_attr attributes = StrictAttributes();
+  attributes.set_post_ops(post_ops);
+  return {operation, attributes, OnednnEngine()};
 }
 
 dnnl::matmul::primitive_desc ProductDescription(const memory::desc& a, const memory::desc& b, const memory::desc* bias,
-                                                const memory::desc& y) {
+                                                const memory::desc& y, const dnnl::post_ops& post_ops) {
   const dnnl::matmul::desc operation =
       bias == nullptr ? dnnl::matmul::desc(a, b, y) : dnnl::matmul::desc(a, b, *bias, y);
-  return {operation, StrictAttributes(), OnednnEngine()};
+  dnnl::primitive_attr attributes = StrictAttributes();
+  attributes.set_post_ops(post_ops);
+  return {operation, attributes, OnednnEngine()};
 }
 
 namespace {
 
-/// Types of a forward primitive's result and bias.
-struct ForwardTypes {
-  DataType result;
-  DataType bias;
-};
-
 Attempt ForwardConvolution(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate,
-                           const ForwardTypes& types) {
+                           DataType bias_type, const Epilogue& epilogue) {
   const DataType type = candidate.type;
   const bool has_bias = spec.inputs.size() == 3;
-  const memory::desc bias = shape.Bias(types.bias);
+  const memory::desc bias = shape.Bias(bias_type);
   const auto description =
       ForwardDescription(shape, AlgorithmOf(candidate), shape.X(type, candidate.layout), shape.AnyWeight(type),
-                         has_bias ? &bias : nullptr, shape.Y(types.result, candidate.layout));
+                         has_bias ? &bias : nullptr, shape.Y(epilogue.result, candidate.layout), epilogue.in_primitive);
   Attempt attempt = AttemptOf<dnnl::convolution_forward>(description);
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
   attempt.staged.inputs = {
@@ -98,23 +97,26 @@ Attempt ForwardConvolution(const KernelSpec& spec, const ConvolutionShape& shape
   if (has_bias) {
     attempt.staged.inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, description.bias_desc()});
   }
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(types.result, shape.stored_layout),
+  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(epilogue.result, shape.stored_layout),
                            description.dst_desc()};
+  attempt.staged.activation = epilogue.behind;
   return attempt;
 }
 
-Attempt ForwardProduct(const KernelSpec& spec, const ConvolutionShape& shape, DataType type,
-                       const ForwardTypes& types) {
+Attempt ForwardProduct(const KernelSpec& spec, const ConvolutionShape& shape, DataType type, DataType bias_type,
+                       const Epilogue& epilogue) {
   const bool has_bias = spec.inputs.size() == 3;
   const memory::desc x = Matrix(shape.pixels(), shape.in_channels(), type);
   const memory::desc weight = Transposed(shape.in_channels(), shape.out_channels(), type);
-  const memory::desc bias = Matrix(1, shape.out_channels(), types.bias);
-  const memory::desc y = Matrix(shape.pixels(), shape.out_channels(), types.result);
-  Attempt attempt = AttemptOf<dnnl::matmul>(ProductDescription(x, weight, has_bias ? &bias : nullptr, y));
+  const memory::desc bias = Matrix(1, shape.out_channels(), bias_type);
+  const memory::desc y = Matrix(shape.pixels(), shape.out_channels(), epilogue.result);
+  Attempt attempt =
+      AttemptOf<dnnl::matmul>(ProductDescription(x, weight, has_bias ? &bias : nullptr, y, epilogue.in_primitive));
   attempt.staged.inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, x, x},
                            {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, weight, weight}};
   if (has_bias) attempt.staged.inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, bias});
   attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, y, y};
+  attempt.staged.activation = epilogue.behind;
   return attempt;
 }
 
@@ -137,13 +139,12 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
   ConvolutionProblem problem{
       shape, ConvolutionCandidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allow_winograd), {}};
   problem.attempt = [&spec, shape, has_bias, activation = *activation](const Candidate& candidate) {
-    const ForwardTypes types{
-        ResultType(candidate.type, spec.outputs[0].dtype, activation),
-        has_bias && candidate.type == DataType::bf16 ? OnednnType(spec.inputs[2].dtype) : DataType::f32};
-    Attempt attempt = candidate.way == kProduct ? ForwardProduct(spec, shape, candidate.type, types)
-                                                : ForwardConvolution(spec, shape, candidate, types);
-    attempt.staged.activation = activation;
-    return attempt;
+    const DataType bias_type =
+        has_bias && candidate.type == DataType::bf16 ? OnednnType(spec.inputs[2].dtype) : DataType::f32;
+    return AttemptWithActivation(candidate.type, spec.outputs[0].dtype, activation, [&](const Epilogue& epilogue) {
+      return candidate.way == kProduct ? ForwardProduct(spec, shape, candidate.type, bias_type, epilogue)
+                                       : ForwardConvolution(spec, shape, candidate, bias_type, epilogue);
+    });
   };
   const auto narrow = NarrowConvolution::Of(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
   const bool bf16 = OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype}).front() == DataType::bf16;

@@ -43,10 +43,12 @@ dnnl::convolution_forward::primitive_desc ForwardDescription(const ConvolutionSh
                                                              const dnnl::memory::desc& x,
                                                              const dnnl::memory::desc& weight,
                                                              const dnnl::memory::desc* bias,
-                                                             const dnnl::memory::desc& y);
+                                                             const dnnl::memory::desc& y,
+                                                             const dnnl::post_ops& post_ops = {});
 
 dnnl::matmul::primitive_desc ProductDescription(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
-                                                const dnnl::memory::desc* bias, const dnnl::memory::desc& y);
+                                                const dnnl::memory::desc* bias, const dnnl::memory::desc& y,
+                                                const dnnl::post_ops& post_ops = {});
 
 /// A matrix as it is stored; and one that is stored as [columns, rows].
 inline dnnl::memory::desc Matrix(std::int64_t rows, std::int64_t columns, dnnl::memory::data_type type) {

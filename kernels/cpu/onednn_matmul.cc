@@ -87,29 +87,27 @@ constexpr char kTransposed[] = "transposed";
 /// y^T = b^T a^T, transposed afterwards: for an a^T that is stored by rows, where rows of a would be gathered from all
 /// of memory (the gradient of a large vocabulary's weight).
 Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type,
-                          Activation activation) {
-  const memory::data_type result_type = ResultType(type, spec.outputs[0].dtype, activation);
+                          const Epilogue& epilogue) {
   const auto flip = [](const memory::desc& matrix) { return matrix.permute_axes({1, 0}); };
   const memory::desc b = flip(shape.B(type));
   const memory::desc a = flip(shape.A(type));
-  const memory::desc y({shape.n, shape.m}, result_type, memory::format_tag::ab);
-  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(b, a, y), StrictAttributes(), OnednnEngine());
+  const memory::desc y({shape.n, shape.m}, epilogue.result, memory::format_tag::ab);
+  dnnl::primitive_attr attributes = StrictAttributes();
+  attributes.set_post_ops(epilogue.in_primitive);
+  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(b, a, y), attributes, OnednnEngine());
   Attempt attempt;
   attempt.implementation = description.impl_info_str();
   attempt.staged.primitive = dnnl::matmul(description);
   attempt.staged.scratchpad = description.scratchpad_desc();
   attempt.staged.inputs = {{DNNL_ARG_WEIGHTS, spec.inputs[0].dtype, a, a}, {DNNL_ARG_SRC, spec.inputs[1].dtype, b, b}};
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, flip(shape.Y(result_type)), y};
-  attempt.staged.activation = activation;
+  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, flip(shape.Y(epilogue.result)), y};
+  attempt.staged.activation = epilogue.behind;
   return attempt;
 }
 
 /// The product, or a part of it, as one primitive.
 Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
-                     Activation activation) {
-  // A sum is kept in f32: rounded once, whatever the type of what it is added to.
-  const memory::data_type result_type =
-      shape.adds ? memory::data_type::f32 : ResultType(candidate.type, spec.outputs[0].dtype, activation);
+                     const Epilogue& epilogue) {
   const memory::data_type bias_type = shape.has_bias && candidate.type == memory::data_type::bf16
                                           ? OnednnType(spec.inputs[2].dtype)
                                           : memory::data_type::f32;
@@ -120,15 +118,13 @@ Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Can
   };
   const memory::desc a = layout(shape.A(candidate.type));
   const memory::desc b = layout(shape.B(candidate.type));
-  const memory::desc y = shape.adds ? shape.Y(result_type) : layout(shape.Y(result_type));
+  const memory::desc y = shape.adds ? shape.Y(epilogue.result) : layout(shape.Y(epilogue.result));
   const dnnl::matmul::desc operation =
       shape.has_bias ? dnnl::matmul::desc(a, b, shape.Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
+  dnnl::post_ops sum;
+  sum.append_sum(1.0f);
   dnnl::primitive_attr attributes = StrictAttributes();
-  if (shape.adds) {
-    dnnl::post_ops sum;
-    sum.append_sum(1.0f);
-    attributes.set_post_ops(sum);
-  }
+  attributes.set_post_ops(shape.adds ? sum : epilogue.in_primitive);
   const dnnl::matmul::primitive_desc description(operation, attributes, OnednnEngine());
   Attempt attempt;
   attempt.implementation = description.impl_info_str();
@@ -143,20 +139,20 @@ Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Can
     attempt.staged.inputs.push_back(
         {DNNL_ARG_BIAS, spec.inputs[2].dtype, shape.Bias(bias_type), description.bias_desc()});
   }
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(result_type), description.dst_desc()};
-  attempt.staged.activation = activation;
+  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(epilogue.result), description.dst_desc()};
+  attempt.staged.activation = epilogue.behind;
   return attempt;
 }
 
 /// `rows` rows of the product each, as primitives for one thread.
 Attempt PartsAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
-                     Activation activation, std::int64_t rows) {
+                     const Epilogue& epilogue, std::int64_t rows) {
   const SerialLibrary serial;
   Attempt attempt;
   for (std::int64_t row = 0; row < shape.m; row += rows) {
     MatmulShape part = shape;
     part.m = std::min(rows, shape.m - row);
-    Attempt whole = WholeAttempt(spec, part, candidate, activation);
+    Attempt whole = WholeAttempt(spec, part, candidate, epilogue);
     if (attempt.implementation != whole.implementation) absl::StrAppend(&attempt.implementation, whole.implementation);
     const auto offset_in = [row](const TensorSpec& tensor, std::int64_t values) {
       return static_cast<std::size_t>(row * values) * ElementSize(tensor.dtype);
@@ -192,9 +188,14 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
   }
   problem.attempt = [&spec, shape = *resolved, activation = *activation](const Candidate& candidate) {
     const std::int64_t rows = candidate.way == kPlain ? RowsOfParts(spec, shape, candidate.type) : 0;
-    if (rows > 0) return PartsAttempt(spec, shape, candidate, activation, rows);
-    if (candidate.way == kTransposed) return TransposedAttempt(spec, shape, candidate.type, activation);
-    return WholeAttempt(spec, shape, candidate, activation);
+    const auto make = [&](const Epilogue& epilogue) {
+      if (rows > 0) return PartsAttempt(spec, shape, candidate, epilogue, rows);
+      if (candidate.way == kTransposed) return TransposedAttempt(spec, shape, candidate.type, epilogue);
+      return WholeAttempt(spec, shape, candidate, epilogue);
+    };
+    // A sum is kept in f32: rounded once, whatever the type of what it is added to.
+    if (shape.adds) return make({{}, memory::data_type::f32, activation});
+    return AttemptWithActivation(candidate.type, spec.outputs[0].dtype, activation, make);
   };
   return problem;
 }

@@ -64,6 +64,10 @@ class PrimitiveKernel final : public Kernel {
         return Map(x, y, output_.elements, [](float v) { return scalar::Sigmoid(v); });
       case Activation::kTanh:
         return Map(x, y, output_.elements, [](float v) { return scalar::Tanh(v); });
+      case Activation::kGelu:
+        return Map(x, y, output_.elements, [](float v) { return scalar::GeluOp::Apply(v); });
+      case Activation::kGeluTanh:
+        return Map(x, y, output_.elements, [](float v) { return scalar::GeluTanhOp::Apply(v); });
     }
   }
 

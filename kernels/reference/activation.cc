@@ -39,8 +39,6 @@ constexpr double kCubic = 0.044715;
 double TwiceU(double x) { return 2 * std::sqrt(2 / kPi) * (x + kCubic * x * x * x); }
 double TwiceUSlope(double x) { return 2 * std::sqrt(2 / kPi) * (1 + 3 * kCubic * x * x); }
 
-double Gelu(double x) { return x * NormalCdf(x); }
-double GeluTanh(double x) { return x * Logistic(TwiceU(x)); }
 double GeluGrad(double dy, double x) { return dy * (NormalCdf(x) + x * NormalDensity(x)); }
 double GeluTanhGrad(double dy, double x) {
   // Beyond 30 the derivative is 0 or 1; an infinite x would be multiplied by 0.
@@ -157,6 +155,9 @@ constexpr NamedFunction kTable[] = {
 };
 
 }  // namespace
+
+double Gelu(double x) { return x * NormalCdf(x); }
+double GeluTanh(double x) { return x * Logistic(TwiceU(x)); }
 
 FunctionTable ActivationFunctions() { return kTable; }
 

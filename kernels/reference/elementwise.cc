@@ -150,6 +150,8 @@ double Activate(std::string_view activation, double value) {
   if (activation == "relu") return Relu(value);
   if (activation == "sigmoid") return Sigmoid(value);
   if (activation == "tanh") return Tanh(value);
+  if (activation == "gelu") return Gelu(value);
+  if (activation == "gelu_tanh") return GeluTanh(value);
   return value;
 }
 

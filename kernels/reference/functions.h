@@ -66,7 +66,11 @@ inline std::size_t NormalizeAxis(std::int64_t axis, std::size_t rank) {
 /// broadcasting: shapes are aligned at the right, an extent of 1 stretches.
 std::vector<std::size_t> BroadcastIndices(const Shape& from, const Shape& to);
 
-/// `activation` "none", "relu", "sigmoid" or "tanh" of one value.
+/// mpc.gelu of one value in its forms "none" and "tanh".
+double Gelu(double x);
+double GeluTanh(double x);
+
+/// `activation` "none", "relu", "sigmoid", "tanh", "gelu" or "gelu_tanh" of one value.
 double Activate(std::string_view activation, double value);
 
 }  // namespace mpc::reference

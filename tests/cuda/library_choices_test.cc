@@ -135,6 +135,7 @@ TEST(CudnnConvolution, TakesABiasOfEitherTypeIntoTheSameRounding) {
 TEST(CudnnConvolution, LeavesActivationsThatDoNotCommuteWithRoundingToTheOwnKernel) {
   EXPECT_THAT(ChoiceOf(WithActivation(Convolution(DType::kF16), "relu")), StartsWith("eng"));
   EXPECT_EQ(ChoiceOf(WithActivation(Convolution(DType::kF16), "tanh")), "own");
+  EXPECT_EQ(ChoiceOf(WithActivation(Convolution(DType::kF16), "gelu")), "own");
 }
 
 TEST(CudnnConvolution, LeavesOperandsOfSeveralTypesToTheOwnKernel) {
@@ -228,7 +229,9 @@ TEST(CublasLt, KeepsItsWorkspaceWithinTheCap) {
 
 TEST(CublasLt, LeavesMixedOperandsAndEmptyProductsToTheOwnKernel) {
   EXPECT_EQ(ChoiceOf(Matmul(DType::kF16, DType::kF32, DType::kF32)), "own");
-  EXPECT_EQ(ChoiceOf(WithActivation(Matmul(DType::kF16, DType::kF16, DType::kF16), "sigmoid")), "own");
+  for (const char* activation : {"sigmoid", "gelu", "gelu_tanh"}) {
+    EXPECT_EQ(ChoiceOf(WithActivation(Matmul(DType::kF16, DType::kF16, DType::kF16), activation)), "own");
+  }
   KernelSpec empty = Matmul(DType::kF16, DType::kF16, DType::kF16);
   empty.inputs[0].shape[0] = empty.outputs[0].shape[0] = 0;
   EXPECT_EQ(ChoiceOf(empty), "own");

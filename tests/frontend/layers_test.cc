@@ -79,6 +79,20 @@ TEST(Dense, ComputesXTimesWeightTransposedPlusBias) {
   EXPECT_FALSE(nn::Dense(2, 3, {.has_bias = false}).bias.defined());
 }
 
+// One compiled call gives gelu to the product, two do not.
+TEST(Dense, TakesGeluInBothForms) {
+  nn::Dense dense(5, 3);
+  const Tensor x = Counting({2, 4, 5}) * 0.1 - 2;
+  for (const auto& [activation, form] : {std::pair("gelu", "none"), std::pair("gelu_tanh", "tanh")}) {
+    nn::Dense activated(5, 3, {.activation = activation});
+    activated.weight = dense.weight;
+    activated.bias = dense.bias;
+    const std::vector<float> expected = gelu(dense(x), form).ToFloats();
+    // Sums of six terms below 4.
+    EXPECT_THAT(activated(x).ToFloats(), Pointwise(FloatNear(1e-5f), expected)) << activation;
+  }
+}
+
 TEST(Dense, ActsOnTheLastAxisOfAnyRank) {
   nn::Dense dense(2, 3);
   const Tensor rows = Counting({6, 2});

@@ -95,6 +95,11 @@ ElementErrors Relative(const reference::Tensor& exact, double factor) {
 
 }  // namespace
 
+double GeluOfProductError(bool tanh_form, double z, double y) {
+  constexpr double kLibrary = 6 * kU;
+  return std::max(GeluError(tanh_form, z, y), kLibrary * std::abs(z));
+}
+
 std::optional<Errors> ActivationErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const std::string& op = op_case.op;
   if (const auto relative = RelativeErrors().find(op); relative != RelativeErrors().end()) {

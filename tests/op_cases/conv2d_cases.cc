@@ -124,7 +124,7 @@ std::vector<OpCase> Conv2dCases() {
   }
   for (const std::size_t index : {0, 1, 2, 16, 20}) {
     const Convolution convolution = Convolutions()[index];
-    for (const char* activation : {"relu", "sigmoid", "tanh"}) {
+    for (const char* activation : {"relu", "sigmoid", "tanh", "gelu", "gelu_tanh"}) {
       for (const char* format : {"NCHW", "NHWC"}) {
         const Attributes attributes = With(
             convolution.attributes, {{"data_format", std::string(format)}, {"activation", std::string(activation)}});

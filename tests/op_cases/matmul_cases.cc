@@ -62,7 +62,7 @@ std::vector<OpCase> MatmulCases() {
     }
   }
   for (const Size& size : {Size{3, 5, 7}, Size{29, 84, 10}}) {
-    for (const char* activation : {"relu", "sigmoid", "tanh"}) {
+    for (const char* activation : {"relu", "sigmoid", "tanh", "gelu", "gelu_tanh"}) {
       for (bool bias : {false, true}) add(size, false, true, bias, activation);
     }
   }
@@ -74,6 +74,11 @@ std::vector<OpCase> MatmulCases() {
       sum.name += "_whole_bias";
       sum.operands.push_back(Variable({size.m, size.n}));
     }
+  }
+  for (const char* activation : {"relu", "gelu", "gelu_tanh"}) {
+    add({29, 84, 10}, true, false, false, activation);
+    cases.back().name += "_whole_bias";
+    cases.back().operands.push_back(Variable({29, 10}));
   }
   AddBatchMatmuls(cases);
   return cases;

@@ -38,6 +38,22 @@ Shape ImageOut(const Shape& s) { return {s[0], s[1], s[2], s[4]}; }
 Shape Weight(const Shape& s) { return {s[4], s[3], s[5], s[5]}; }
 
 std::vector<OpGraph> MatrixGraphs() {
+  // gelu, of which `between` may keep a product apart.
+  const auto add_gelu = [](Graph& graph, const Value& product, const char* between) {
+    const Value x = between == nullptr ? product : graph.Op(between, {product});
+    graph.Result(graph.Op("gelu", {x}, {{"approximate", std::string("tanh")}}));
+  };
+  const auto dense_gelu = [=](Graph& graph, const Shape& s, const char* between) {
+    const std::vector<Value> operands = {graph.Argument({s[0], s[1]}), graph.Argument({s[2], s[1]}),
+                                         graph.Argument({s[2]})};
+    const Value y = graph.Op("matmul", operands, {{"transpose_b", true}});
+    add_gelu(graph, y, between);
+    return y;
+  };
+  const auto conv2d_gelu = [=](Graph& graph, const Shape& s, const char* between) {
+    const std::vector<Value> operands = {graph.Argument(Image(s)), graph.Argument(Weight(s)), graph.Argument({s[4]})};
+    add_gelu(graph, graph.Op("conv2d", operands, ConvolutionAttributes()), between);
+  };
   return {
       {"matmul",
        "MxKxN",
@@ -55,16 +71,22 @@ std::vector<OpGraph> MatrixGraphs() {
          graph.Result(graph.Op("relu", {graph.Op("matmul", operands, {{"transpose_b", true}})}));
        },
        MatmulFlops},
+      // As training has it, and as prediction: where nothing else reads the product, it takes gelu.
       {"dense_gelu",
        "MxKxN",
        {1024, 384, 1536},
-       [](Graph& graph, const Shape& s) {
-         const std::vector<Value> operands = {graph.Argument({s[0], s[1]}), graph.Argument({s[2], s[1]}),
-                                              graph.Argument({s[2]})};
-         const Value y = graph.Op("matmul", operands, {{"transpose_b", true}});
-         graph.Result(graph.Op("gelu", {y}, {{"approximate", std::string("tanh")}}));
-         graph.Result(y);
-       },
+       [=](Graph& graph, const Shape& s) { graph.Result(dense_gelu(graph, s, nullptr)); },
+       MatmulFlops},
+      {"dense_gelu_forward",
+       "MxKxN",
+       {1024, 384, 1536},
+       [=](Graph& graph, const Shape& s) { dense_gelu(graph, s, nullptr); },
+       MatmulFlops},
+      // The same with gelu in a region of its own.
+      {"dense_gelu_apart",
+       "MxKxN",
+       {1024, 384, 1536},
+       [=](Graph& graph, const Shape& s) { dense_gelu(graph, s, "stop_gradient"); },
        MatmulFlops},
       {"conv2d",
        "NxHxWxCxOxK",
@@ -73,6 +95,16 @@ std::vector<OpGraph> MatrixGraphs() {
          graph.Result(
              graph.Op("conv2d", {graph.Argument(Image(s)), graph.Argument(Weight(s))}, ConvolutionAttributes()));
        },
+       ConvolutionFlops},
+      {"conv2d_gelu_forward",
+       "NxHxWxCxOxK",
+       {32, 32, 32, 64, 64, 3},
+       [=](Graph& graph, const Shape& s) { conv2d_gelu(graph, s, nullptr); },
+       ConvolutionFlops},
+      {"conv2d_gelu_apart",
+       "NxHxWxCxOxK",
+       {32, 32, 32, 64, 64, 3},
+       [=](Graph& graph, const Shape& s) { conv2d_gelu(graph, s, "stop_gradient"); },
        ConvolutionFlops},
       {"conv2d_grad_input",
        "NxHxWxCxOxK",

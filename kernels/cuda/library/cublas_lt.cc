@@ -31,7 +31,8 @@ absl::StatusOr<Product> ProductOf(const KernelSpec& spec, const KernelContext& c
     product.has_bias = !product.whole_bias;
   }
   // relu is a kernel of its own behind the product: it commutes with rounding, and cuBLASLt does not promise to keep
-  // NaN. Other activations would have to see the sum before it is rounded.
+  // NaN. Other activations would have to see the sum before it is rounded; of its gelu neither form nor error is
+  // stated.
   const std::string activation = spec.attributes.GetString("activation", "none");
   if (activation != "relu" && activation != "none") return UnsupportedTypes(spec);
   product.transpose_a = spec.attributes.GetBool("transpose_a");

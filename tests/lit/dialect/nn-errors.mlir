@@ -49,8 +49,8 @@ func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>, %2: tensor<3x2xf32>)
 // -----
 
 func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>) {
-  // expected-error @+1 {{'mpc.matmul' op attribute 'activation' failed to satisfy constraint: string attribute one of none, relu, sigmoid, tanh}}
-  %r0 = mpc.matmul %0, %1 {activation = "gelu"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  // expected-error @+1 {{'mpc.matmul' op attribute 'activation' failed to satisfy constraint: string attribute one of none, relu, sigmoid, tanh, gelu, gelu_tanh}}
+  %r0 = mpc.matmul %0, %1 {activation = "swish"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return
 }
 

@@ -18,6 +18,15 @@ func.func @matmul_bias(%0: tensor<4x2xf16>, %1: tensor<3x4xf16>, %2: tensor<3xf1
   return %r0 : tensor<2x3xf16>
 }
 
+// CHECK-LABEL: func @matmul_gelu(
+// CHECK: mpc.matmul %{{.*}}, %{{.*}} {activation = "gelu"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.matmul %{{.*}}, %{{.*}} {activation = "gelu_tanh"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+func.func @matmul_gelu(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %r0 = mpc.matmul %0, %1 {activation = "gelu"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %r1 = mpc.matmul %0, %1 {activation = "gelu_tanh"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  return %r0, %r1 : tensor<2x3xf32>, tensor<2x3xf32>
+}
+
 // CHECK-LABEL: func @matmul_whole_bias(
 // CHECK: mpc.matmul %{{.*}}, %{{.*}}, %{{.*}} {transpose_a = true} : (tensor<4x2xbf16>, tensor<4x3xbf16>, tensor<2x3xf32>) -> tensor<2x3xf32>
 func.func @matmul_whole_bias(%0: tensor<4x2xbf16>, %1: tensor<4x3xbf16>, %2: tensor<2x3xf32>) -> tensor<2x3xf32> {

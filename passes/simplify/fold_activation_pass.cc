@@ -1,0 +1,70 @@
+// gelu as part of the product that it is applied to, where nothing else reads the product.
+#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/recompute_attributes.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+#define GEN_PASS_DEF_FOLDACTIVATIONPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+class FoldActivationPass : public impl::FoldActivationPassBase<FoldActivationPass> {
+public:
+  using FoldActivationPassBase::FoldActivationPassBase;
+
+  void runOnOperation() override {
+    if (device != "cpu" && device != "cuda") {
+      getOperation().emitError() << "unknown device '" << device << "' of mpc-fold-activation; choose cpu or cuda";
+      return signalPassFailure();
+    }
+    // cuBLASLt's gelu has neither a stated form nor a stated error, and mpc's own products, which have mpc's gelu, are
+    // for what libraries do not take.
+    if (device == "cuda")
+      return;
+    getOperation().walk([](GeluOp Gelu) {
+      if (Operation *Product = productOf(Gelu))
+        fold(Gelu, Product);
+    });
+  }
+
+private:
+  // The product or convolution whose result gelu reads, maybe behind reshapes, and nothing else does, with no rounding
+  // but its own in between; null where there is none.
+  static Operation *productOf(GeluOp Gelu) {
+    Type Element = getElementTypeOrSelf(Gelu.getY());
+    auto IsSole = [&](Value V) { return V.hasOneUse() && getElementTypeOrSelf(V) == Element; };
+    Value X = Gelu.getX();
+    while (IsSole(X) && X.getDefiningOp<ReshapeOp>())
+      X = X.getDefiningOp<ReshapeOp>().getX();
+    Operation *Product = IsSole(X) ? X.getDefiningOp() : nullptr;
+    if (!isa_and_nonnull<MatmulOp, Conv2dOp>(Product) || activationOf(Product) != "none")
+      return nullptr;
+    // oneDNN's convolutions in bf16 take longer with gelu than without it and a region (docs/fusion.md).
+    if (isa<Conv2dOp>(Product) && Element.isBF16())
+      return nullptr;
+    // What one of them has to compute again, the other does not.
+    return Product->getAttr(RecomputeAttrName) == Gelu->getAttr(RecomputeAttrName) ? Product : nullptr;
+  }
+
+  static StringRef activationOf(Operation *Product) {
+    if (auto Matmul = dyn_cast<MatmulOp>(Product))
+      return Matmul.getActivation();
+    return cast<Conv2dOp>(Product).getActivation();
+  }
+
+  static void fold(GeluOp Gelu, Operation *Product) {
+    StringRef Activation = Gelu.getApproximate() == "tanh" ? "gelu_tanh" : "gelu";
+    Product->setAttr("activation", StringAttr::get(Product->getContext(), Activation));
+    Product->setLoc(FusedLoc::get(Product->getContext(), {Product->getLoc(), Gelu.getLoc()}));
+    Gelu.getY().replaceAllUsesWith(Gelu.getX());
+    Gelu.erase();
+  }
+};
+
+} // namespace
+
+} // namespace mpc
