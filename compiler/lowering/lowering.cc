@@ -4,6 +4,7 @@
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/lowering/arena_plan.h"
+#include "compiler/lowering/program_data.h"
 #include "compiler/lowering/region_instruction.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "runtime/aligned_buffer.h"
@@ -123,25 +124,10 @@ private:
       runtime::Value Record;
       Record.spec = toTensorSpec(cast<RankedTensorType>(Op.getType()));
       Record.storage = runtime::Storage::kConstant;
-      Record.offset = Result.constants.size();
-      appendConstant(cast<DenseElementsAttr>(Op.getValue()), Record.spec);
+      Record.offset = appendConstant(cast<DenseElementsAttr>(Op.getValue()), Record.spec, Result.constants);
       Ids[Op.getOutput()] = Result.values.size();
       Result.values.push_back(Record);
     }
-  }
-
-  void appendConstant(DenseElementsAttr Elements, const TensorSpec &Spec) {
-    size_t Offset = Result.constants.size(), Width = ElementSize(Spec.dtype);
-    Result.constants.resize(Offset + runtime::AlignedBuffer::Padded(Spec.bytes()));
-    std::uint8_t *Out = Result.constants.data() + Offset;
-    if (Spec.dtype == DType::kBool) {
-      for (bool Bit : Elements.getValues<bool>())
-        *Out++ = Bit;
-      return;
-    }
-    ArrayRef<char> Raw = Elements.getRawData();
-    for (int64_t Index = 0, End = Spec.num_elements(); Index < End; ++Index)
-      std::memcpy(Out + Index * Width, Raw.data() + (Elements.isSplat() ? 0 : Index * Width), Width);
   }
 
   absl::Status addRegion(FusionOp Fusion) {
@@ -259,34 +245,11 @@ private:
   absl::Status addRefreshes() {
     std::vector<runtime::StateRefresh> OfPackedWeights = Packer->TakeRefreshes();
     size_t Arguments = Result.state.size() - OfPackedWeights.size();
-    if (absl::Status Status = addRefreshes(Arguments); !Status.ok())
+    if (absl::Status Status = addCastRefreshes(Arguments, StateByName, Result); !Status.ok())
       return Status;
     for (runtime::StateRefresh &Refresh : OfPackedWeights) {
       if (absl::StatusOr<runtime::InstructionPlan> Plan = planned(Refresh.instruction); !Plan.ok())
         return Plan.status();
-      Result.refreshes.push_back(std::move(Refresh));
-    }
-    return absl::OkStatus();
-  }
-
-  // Derived state among the arguments is called "<source>.<type>": the source, in that type.
-  absl::Status addRefreshes(size_t Arguments) {
-    for (size_t Index = 0; Index < Arguments; ++Index) {
-      const runtime::StateBinding &Derived = Result.state[Index];
-      if (Derived.role != runtime::kDerivedRole)
-        continue;
-      std::string Suffix = absl::StrCat(".", std::string(DTypeName(Derived.spec.dtype)));
-      StringRef Source = Derived.name;
-      auto Found = Source.consume_back(Suffix) ? StateByName.find(Source) : StateByName.end();
-      if (Found == StateByName.end() || Result.values[Found->second].spec.shape != Derived.spec.shape)
-        return absl::InvalidArgumentError(
-            absl::StrCat("derived state '", Derived.name, "' of type ", Derived.spec.ToString(),
-                         " is not named after a state argument of its shape and its own element type"));
-      runtime::StateRefresh Refresh{static_cast<std::int32_t>(Index), Result.values[Found->second].index, {}};
-      Refresh.instruction.kernel = "cast";
-      Refresh.instruction.inputs = {Found->second};
-      Refresh.instruction.outputs = {StateByName.lookup(Derived.name)};
-      Refresh.instruction.scope = Source.str();
       Result.refreshes.push_back(std::move(Refresh));
     }
     return absl::OkStatus();
