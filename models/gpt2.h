@@ -3,12 +3,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <numeric>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "frontend/mpc.h"
+#include "models/transformer.h"
 
 namespace mpc::models {
 
@@ -26,24 +24,21 @@ struct Gpt2Config {
 };
 
 /// x + attention(norm(x)), then x + mlp(norm(x)), on [N, T, width].
-class Gpt2Block : public nn::Cell {
+class Gpt2Block : public TransformerBlock {
  public:
-  MPC_CELL(Gpt2Block, ln1, attention, ln2, expand, contract, drop)
+  MPC_CELL(Gpt2Block)
 
   explicit Gpt2Block(const Gpt2Config& config)
-      : ln1({config.width}, {.epsilon = 1e-5}),
-        attention(config.width, config.heads,
-                  {.causal = true, .weight_init = Normal(0.02), .output_init = Residual(config)}),
-        ln2({config.width}, {.epsilon = 1e-5}),
-        expand(config.width, 4 * config.width, {.weight_init = Normal(0.02), .bias_init = Zeros()}),
-        contract(4 * config.width, config.width, {.weight_init = Residual(config), .bias_init = Zeros()}),
-        drop({.p = config.dropout}),
-        has_dropout_(config.dropout > 0) {}
+      : TransformerBlock({.width = config.width,
+                          .heads = config.heads,
+                          .causal = true,
+                          .dropout = config.dropout,
+                          .gelu = "tanh",
+                          .output_init = Residual(config)}) {}
 
   Tensor Construct(Tensor x) {
-    x = x + Dropped(attention(ln1(x)));
-    const Tensor rows = reshape(ln2(x), {-1, x.dim(2)});
-    return x + Dropped(reshape(contract(gelu(expand(rows), "tanh")), x.shape()));
+    x = x + Attended(ln1(x));
+    return x + FedForward(ln2(x));
   }
 
  private:
@@ -51,15 +46,6 @@ class Gpt2Block : public nn::Cell {
   static Initializer Residual(const Gpt2Config& config) {
     return Normal(0.02 / std::sqrt(2.0 * static_cast<double>(config.layers)));
   }
-  Tensor Dropped(const Tensor& x) { return has_dropout_ ? drop(x) : x; }
-
-  nn::LayerNorm ln1;
-  nn::MultiHeadAttention attention;
-  nn::LayerNorm ln2;
-  nn::Dense expand;
-  nn::Dense contract;
-  nn::Dropout drop;
-  bool has_dropout_;
 };
 
 /// Token numbers [N, T] (i32 or i64), T <= context -> logits [N * T, vocabulary] of the next token at each position.
@@ -74,16 +60,11 @@ class Gpt2 : public nn::Cell {
         drop({.p = config.dropout}),
         ln_f({config.width}, {.epsilon = 1e-5}),
         config_(config) {
-    std::vector<nn::AnyCell> layers;
-    for (std::int64_t layer = 0; layer < config.layers; ++layer) layers.emplace_back(Gpt2Block(config));
-    blocks = nn::SequentialCell(std::move(layers));
+    blocks = StackOf<Gpt2Block>(config);
   }
 
   Tensor Construct(Tensor ids) {
-    const std::int64_t length = ids.dim(-1);
-    std::vector<std::int32_t> numbers(static_cast<std::size_t>(length));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    Tensor x = tokens(ids) + positions(Tensor::From(numbers, {length}));
+    Tensor x = tokens(ids) + positions(PositionNumbers(ids.dim(-1)));
     if (config_.dropout > 0) x = drop(x);
     x = ln_f(blocks(x));
     return matmul(reshape(x, {-1, config_.width}), tokens.embedding_table, {}, {.transpose_b = true});

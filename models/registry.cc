@@ -1,12 +1,15 @@
 #include "models/registry.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/bert.h"
 #include "models/bnnet.h"
 #include "models/dcgan.h"
 #include "models/faint.h"
@@ -101,23 +104,27 @@ std::unique_ptr<Workload> ClassifyPhotos(Network network, const WorkloadSizes& s
   return Classify(std::move(network), {3, side, side}, 1000);
 }
 
-/// `published` with the sizes that are given in place of its own.
-Gpt2Config Resized(const Gpt2Config& published, const WorkloadSizes& sizes) {
-  const auto either = [](std::int64_t size, std::int64_t otherwise) { return size > 0 ? size : otherwise; };
-  Gpt2Config config = published;
-  config.vocabulary = either(sizes.vocabulary, config.vocabulary);
-  config.context = either(sizes.context, config.context);
-  config.width = either(sizes.width, config.width);
-  config.layers = either(sizes.layers, config.layers);
-  config.heads = either(sizes.heads, config.heads);
-  return config;
+/// Replaces sizes of a network that reads tokens by those that `from` gives, which are not 0.
+template <typename From, typename To>
+void TakeSizes(const From& from, To& to) {
+  const auto take = [](std::int64_t size, std::int64_t& place) {
+    if (size > 0) place = size;
+  };
+  take(from.vocabulary, to.vocabulary);
+  take(from.context, to.context);
+  take(from.width, to.width);
+  take(from.layers, to.layers);
+  take(from.heads, to.heads);
 }
 
-std::unique_ptr<Workload> PredictTokens(const Gpt2Config& published, const WorkloadSizes& sizes) {
-  const Gpt2Config config = Resized(published, sizes);
-  const std::int64_t tokens = sizes.tokens > 0 ? sizes.tokens : config.context;
-  return MakeWorkloadOf(Gpt2(config), NextTokenLoss(),
-                        {{DType::kI32, {tokens}}, {DType::kI32, {tokens}}, config.vocabulary});
+/// `published` with the sizes that are given in place of its own. A row is as long as its network publishes (0: as the
+/// context), at most as the context, where no other length is given.
+WorkloadSizes Resized(const WorkloadSizes& published, const WorkloadSizes& given) {
+  WorkloadSizes sizes = published;
+  TakeSizes(given, sizes);
+  if (sizes.tokens == 0) sizes.tokens = sizes.context;
+  sizes.tokens = given.tokens > 0 ? given.tokens : std::min(sizes.tokens, sizes.context);
+  return sizes;
 }
 
 using MakeSized = std::function<std::unique_ptr<Workload>(const WorkloadSizes&)>;
@@ -125,8 +132,24 @@ using MakeSized = std::function<std::unique_ptr<Workload>(const WorkloadSizes&)>
 struct NamedWorkload {
   MakeSized make;
   bool has_photos = false;                   ///< takes WorkloadSizes::image_size
-  std::optional<Gpt2Config> language_model;  ///< takes the sizes of one; as published
+  std::optional<WorkloadSizes> token_sizes;  ///< reads tokens; as published
+  bool predicts_next_token = false;
 };
+
+/// Reads rows of `tokens` (0: of its context), with a label for each of them.
+template <typename Network, typename Loss, typename Config>
+NamedWorkload ReadTokens(const Config& config, std::int64_t tokens = 0) {
+  WorkloadSizes published = {.tokens = tokens};
+  TakeSizes(config, published);
+  const auto make = [config, published](const WorkloadSizes& given) {
+    const WorkloadSizes sizes = Resized(published, given);
+    Config resized = config;
+    TakeSizes(sizes, resized);
+    const TensorSpec row = {DType::kI32, {sizes.tokens}};
+    return MakeWorkloadOf(Network(resized), Loss(), {row, row, sizes.vocabulary});
+  };
+  return {.make = make, .token_sizes = published, .predicts_next_token = std::is_same_v<Loss, NextTokenLoss>};
+}
 
 const std::map<std::string_view, NamedWorkload>& Workloads() {
   static const Shape kDigit = {1, 32, 32};
@@ -145,11 +168,10 @@ const std::map<std::string_view, NamedWorkload>& Workloads() {
        {.make = [](const WorkloadSizes& sizes) { return ClassifyPhotos(ResNet18(), sizes); }, .has_photos = true}},
       {"resnet50-imagenet",
        {.make = [](const WorkloadSizes& sizes) { return ClassifyPhotos(ResNet50(), sizes); }, .has_photos = true}},
-      {"gpt2",
-       {.make = [](const WorkloadSizes& sizes) { return PredictTokens({}, sizes); }, .language_model = Gpt2Config()}},
-      {"gpt2-tiny",
-       {.make = [](const WorkloadSizes& sizes) { return PredictTokens(Gpt2Config::Tiny(), sizes); },
-        .language_model = Gpt2Config::Tiny()}},
+      {"gpt2", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config())},
+      {"gpt2-tiny", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config::Tiny())},
+      {"bert", ReadTokens<Bert, MaskedTokenLoss>(BertConfig(), /*tokens=*/128)},
+      {"bert-tiny", ReadTokens<Bert, MaskedTokenLoss>(BertConfig::Tiny())},
       {"dcgan-generator", {[](const WorkloadSizes&) {
          const DcganOptions options;
          return MakeWorkloadOf(DcganGenerator(options), nn::MSELoss(),
@@ -171,10 +193,21 @@ const NamedWorkload* FindWorkload(std::string_view name) {
   return found == Workloads().end() ? nullptr : &found->second;
 }
 
+/// "a, b and c": those that read tokens.
+std::string TokenReaders() {
+  std::vector<std::string> names;
+  for (const auto& [name, workload] : Workloads()) {
+    if (workload.token_sizes.has_value()) names.emplace_back(name);
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
+}
+
 /// Errors: a size below 0, one that a network without tokens does not have, a width that the heads do not divide, more
 /// tokens than the context.
-absl::Status CheckLanguageModel(const std::string& model, const std::optional<Gpt2Config>& published,
-                                const WorkloadSizes& sizes) {
+absl::Status CheckTokenSizes(const std::string& model, const std::optional<WorkloadSizes>& published,
+                             const WorkloadSizes& sizes) {
   const std::pair<const char*, std::int64_t> given[] = {{"tokens", sizes.tokens},   {"vocabulary", sizes.vocabulary},
                                                         {"context", sizes.context}, {"width", sizes.width},
                                                         {"layers", sizes.layers},   {"heads", sizes.heads}};
@@ -182,19 +215,19 @@ absl::Status CheckLanguageModel(const std::string& model, const std::optional<Gp
     if (size == 0) continue;
     if (!published.has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, " = ", size, ": ", model, " reads no tokens; gpt2 and gpt2-tiny do"));
+          absl::StrCat(name, " = ", size, ": ", model, " reads no tokens; ", TokenReaders(), " do"));
     }
     if (size < 0) return absl::InvalidArgumentError(absl::StrCat(name, " = ", size, ": ", model, " takes 1 and more"));
   }
   if (!published.has_value()) return absl::OkStatus();
-  const Gpt2Config config = Resized(*published, sizes);
-  if (config.width % config.heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("width = ", config.width, ": the ", config.heads, " heads of ",
+  const WorkloadSizes resized = Resized(*published, sizes);
+  if (resized.width % resized.heads != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("width = ", resized.width, ": the ", resized.heads, " heads of ",
                                                    model, " share it equally; it must be a multiple of them"));
   }
-  if (sizes.tokens > config.context) {
+  if (resized.tokens > resized.context) {
     return absl::InvalidArgumentError(
-        absl::StrCat("tokens = ", sizes.tokens, ": ", model, " takes from 1 to ", config.context));
+        absl::StrCat("tokens = ", sizes.tokens, ": ", model, " takes from 1 to ", resized.context));
   }
   return absl::OkStatus();
 }
@@ -237,13 +270,18 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes) {
     return absl::InvalidArgumentError(
         absl::StrCat("image_size = ", sizes.image_size, ": ", model, " takes multiples of ", kSide));
   }
-  return CheckLanguageModel(model, workload->language_model, sizes);
+  return CheckTokenSizes(model, workload->token_sizes, sizes);
 }
 
-std::optional<Gpt2Config> LanguageModelOf(std::string_view name, const WorkloadSizes& sizes) {
+std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadSizes& sizes) {
   const NamedWorkload* const workload = FindWorkload(name);
-  if (workload == nullptr || !workload->language_model.has_value()) return std::nullopt;
-  return Resized(*workload->language_model, sizes);
+  if (workload == nullptr || !workload->token_sizes.has_value()) return std::nullopt;
+  return Resized(*workload->token_sizes, sizes);
+}
+
+bool PredictsNextToken(std::string_view name) {
+  const NamedWorkload* const workload = FindWorkload(name);
+  return workload != nullptr && workload->predicts_next_token;
 }
 
 absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes) {

@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/mpc.h"
-#include "models/gpt2.h"
 
 namespace mpc::models {
 
@@ -49,8 +48,8 @@ class Workload {
 /// Other sizes than published, for small machines. 0: as published.
 struct WorkloadSizes {
   std::int64_t image_size = 0;  ///< pixels of a side, of "resnet18-imagenet" and "resnet50-imagenet"; a multiple of 32
-  std::int64_t tokens = 0;      ///< of a row, of "gpt2" and "gpt2-tiny"; at most the network's context
-  // Of "gpt2" and "gpt2-tiny" too; see Gpt2Config.
+  // Of the networks that read tokens: "bert", "bert-tiny", "gpt2" and "gpt2-tiny"; see BertConfig and Gpt2Config.
+  std::int64_t tokens = 0;  ///< of a row, at most the context; "bert": 128 in place of 0, the others: the context
   std::int64_t vocabulary = 0;
   std::int64_t context = 0;
   std::int64_t width = 0;  ///< a multiple of the heads
@@ -62,8 +61,8 @@ struct WorkloadSizes {
 
 /// The classifiers on [1, 32, 32] images with ten classes, "resnet18-cifar" on [3, 32, 32] ones, and networks as
 /// published: "resnet18-imagenet", "resnet50-imagenet" or "resnet50" ([3, 224, 224], 1,000 classes), "gpt2" (124M
-/// parameters, 1,024 tokens), "gpt2-tiny" (32 tokens, two layers of width 64), "dcgan-generator" and
-/// "dcgan-discriminator" (16x16). Errors: those of CheckWorkload.
+/// parameters, 1,024 tokens), "bert" (110M parameters, 128 tokens), both as "gpt2-tiny" and "bert-tiny" (32 tokens, two
+/// layers of width 64), "dcgan-generator" and "dcgan-discriminator" (16x16). Errors: those of CheckWorkload.
 absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes = {});
 
 /// Errors (NOT_FOUND): what was given, what exists; (INVALID_ARGUMENT) a size that the network does not take, with
@@ -73,7 +72,11 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes = {
 /// Every name, sorted.
 std::vector<std::string> WorkloadNames();
 
-/// The GPT-2 of `name` in these sizes; empty for a network that reads no tokens.
-std::optional<Gpt2Config> LanguageModelOf(std::string_view name, const WorkloadSizes& sizes = {});
+/// The sizes of `name` with those that are given, without 0 but for the image; empty for a network that reads no
+/// tokens.
+std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadSizes& sizes = {});
+
+/// Whether `name` predicts the next token at each position, as a network does that writes text.
+bool PredictsNextToken(std::string_view name);
 
 }  // namespace mpc::models

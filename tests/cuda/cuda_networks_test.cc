@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "models/bert.h"
 #include "models/bnnet.h"
 #include "models/dcgan.h"
 #include "models/gpt2.h"
@@ -26,16 +27,29 @@ TEST_P(CudaNetworks, BatchNormNet) {
       ImageBatches(1, 32, 4, 5, 26), GetParam(), [] { return std::make_unique<models::BnNet>(); });
 }
 
-TEST_P(CudaNetworks, TinyGpt2WithDropout) {
+/// Two rows of 12 numbers, and the number behind each.
+data::Row TokenBatch() {
   std::vector<std::int32_t> ids, next;
   for (std::int32_t i = 0; i < 24; ++i) {
     ids.push_back(i * i % 19);
     next.push_back((i + 1) * (i + 1) % 19);
   }
-  const data::Row batch = {Tensor::From(ids, {2, 12}), Tensor::From(next, {2, 12})};
+  return {Tensor::From(ids, {2, 12}), Tensor::From(next, {2, 12})};
+}
+
+TEST_P(CudaNetworks, TinyGpt2WithDropout) {
+  const data::Row batch = TokenBatch();
   ExpectFollowsTheCpu<models::Gpt2, models::NextTokenLoss>({{batch, batch, batch}, 60}, GetParam(), [] {
     return std::make_unique<models::Gpt2>(
         models::Gpt2Config{.vocabulary = 19, .context = 12, .width = 32, .layers = 2, .heads = 4, .dropout = 0.1});
+  });
+}
+
+TEST_P(CudaNetworks, TinyBertWithDropout) {
+  const data::Row batch = TokenBatch();
+  ExpectFollowsTheCpu<models::Bert, models::MaskedTokenLoss>({{batch, batch, batch}, 60}, GetParam(), [] {
+    return std::make_unique<models::Bert>(
+        models::BertConfig{.vocabulary = 19, .context = 12, .width = 32, .layers = 2, .heads = 4, .dropout = 0.1});
   });
 }
 

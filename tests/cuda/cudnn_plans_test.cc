@@ -25,6 +25,8 @@ std::vector<ModelStep> ModelSteps() {
                                                                     {"resnet18", 128},
                                                                     {"resnet18-imagenet", 64},
                                                                     {"resnet50-imagenet", 256},
+                                                                    {"bert-tiny", 8},
+                                                                    {"bert", 32},
                                                                     {"gpt2-tiny", 8},
                                                                     {"gpt2", 32}};
   std::vector<ModelStep> steps;

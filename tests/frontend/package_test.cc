@@ -60,7 +60,9 @@ struct Trained {
 
 std::vector<std::string> AllWorkloads() { return models::WorkloadNames(); }
 
-bool IsLarge(const std::string& name) { return name == "gpt2" || absl::StrContains(name, "imagenet"); }
+bool IsLarge(const std::string& name) {
+  return name == "bert" || name == "gpt2" || absl::StrContains(name, "imagenet");
+}
 
 class EveryModel : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/mpc.h"
+#include "models/bert.h"
 #include "models/bnnet.h"
 #include "models/gpt2.h"
 #include "models/lenet5.h"
@@ -16,7 +17,7 @@
 namespace mpc::testing {
 
 inline const std::vector<std::string>& SmallNetworks() {
-  static const auto* const names = new std::vector<std::string>{"lenet5", "bnnet", "resnet", "gpt2"};
+  static const auto* const names = new std::vector<std::string>{"lenet5", "bnnet", "resnet", "gpt2", "bert"};
   return *names;
 }
 
@@ -44,10 +45,15 @@ inline absl::StatusOr<std::vector<runtime::Program>> ProgramsOf(const std::strin
         models::ResNet18({.num_classes = 10, .num_channels = 3, .stem = models::ResNetStem::kCifar, .width = 8}), loss,
         level, images(3, 16));
   }
+  const std::vector<std::pair<std::string, TensorSpec>> tokens = {{"data", {DType::kI32, {2, 12}}},
+                                                                  {"label", {DType::kI32, {2, 12}}}};
   if (network == "gpt2") {
     package = PackageOf(models::Gpt2({.vocabulary = 19, .context = 12, .width = 32, .layers = 2, .heads = 4}),
-                        models::NextTokenLoss(), level,
-                        {{"data", {DType::kI32, {2, 12}}}, {"label", {DType::kI32, {2, 12}}}});
+                        models::NextTokenLoss(), level, tokens);
+  }
+  if (network == "bert") {
+    package = PackageOf(models::Bert({.vocabulary = 19, .context = 12, .width = 32, .layers = 2, .heads = 4}),
+                        models::MaskedTokenLoss(), level, tokens);
   }
   if (!package.ok()) return package.status();
   return std::move(package->programs);

@@ -18,7 +18,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadUsage{{}, {"which model? choose among "}},
         BadUsage{{"lenet5", "--step=3"}, {"unknown flag '--step'; accepted: --batch"}},
-        BadUsage{{"faint", "--peer=torch"}, {"knows bnnet, gpt2, gpt2-tiny, lenet5, mlp, resnet18", "only, not faint"}},
+        BadUsage{{"faint", "--peer=torch"},
+                 {"knows bert, bert-tiny, bnnet, gpt2, gpt2-tiny, lenet5, mlp, resnet18", "only, not faint"}},
         BadUsage{{"lenet5", "--peer=torch,jax"}, {"'jax' is not one of torch, torch-compile, "}},
         BadUsage{{"lenet5", "--peer=mpc-f32"}, {"--peer=mpc-f32 and --amp-level=O0 would measure the same step twice"}},
         BadUsage{{"lenet5", "--peer=mpc-unfused", "--fusion=false"},
@@ -30,8 +31,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--peer=torch-graph"}, {"with --device=cuda, not of lenet5 with --device=cpu"}},
         BadUsage{{"lenet5", "--batch=8,none"}, {"'8,none' is no list of whole numbers"}},
         BadUsage{{"lenet5:0"}, {"the batch size of 'lenet5:0'"}},
-        BadUsage{{"lenet5", "mlp", "--width=8"}, {"width = 8: lenet5 reads no tokens; gpt2 and gpt2-tiny do"}},
+        BadUsage{{"lenet5", "mlp", "--width=8"},
+                 {"width = 8: lenet5 reads no tokens; bert, bert-tiny, gpt2 and gpt2-tiny do"}},
         BadUsage{{"gpt2", "--width=100"}, {"width = 100"}},
+        BadUsage{{"bert", "--tokens=513"}, {"tokens = 513: bert takes from 1 to 512"}},
         BadUsage{{"lenet5", "--loss-scale=big", "--amp-level=O2"}, {"big"}},
         BadUsage{{"lenet5", "mlp", "--start=here"}, {"--start writes one row, the command line asks for 2"}},
         BadUsage{{"lenet5", "--steps-per-launch=4"}, {"--steps-per-launch=4 and --device=cpu contradict"}}));

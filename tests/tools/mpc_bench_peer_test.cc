@@ -83,6 +83,17 @@ TEST(MpcBenchPeers, TakeTurnsFromTheWeightsAndBatchesOfMpc) {
   EXPECT_EQ(modes, (std::vector<std::string>{"--mode=eager", "--mode=compile", "--mode=eager", "--mode=compile"}));
 }
 
+TEST(MpcBenchPeers, OfBertHaveItsSizes) {
+  const TemporaryFolder folder;
+  const ToolResult result =
+      RunTool(MPC_BENCH, {"bert-tiny:1", "--peer=torch", "--python=" + MakeInterpreter(folder), "--threads=1",
+                          "--steps=1", "--warmup=0", "--runs=1", "--layers=1", "--context=64"});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(ReadFile(folder.File("calls")),
+              ContainsRegex("torch_bert.py --batch=1 .*--tokens=64 --context=64 --vocabulary=256 --layers=1 --width=64 "
+                            "--heads=4"));
+}
+
 TEST(MpcBenchPeers, OfImagesRunInTheLayoutThatIsFasterForThem) {
   const TemporaryFolder folder;
   // Channels last takes half of the time.

@@ -74,7 +74,7 @@ TEST_F(MpcRun, PredictsEveryTestRow) {
 }
 
 TEST_F(MpcRun, SyntheticDataFitEveryProgram) {
-  for (const char* model : {"gpt2-tiny", "dcgan", "resnet18"}) {
+  for (const char* model : {"gpt2-tiny", "bert-tiny", "dcgan", "resnet18"}) {
     const std::string package = Emit({model, "--amp-level=O2", "--batch-size=2"}, std::string(model) + ".mpcx");
     const ToolResult result = RunPackage({package, "--data=synthetic", "--steps=3", "--warmup=1", "--print-every=1"});
     EXPECT_EQ(result.exit_code, 0) << result.error;

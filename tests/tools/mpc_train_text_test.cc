@@ -188,6 +188,7 @@ TEST_P(BadTextFlags, AreRefusedBeforeAnythingBegins) {
 INSTANTIATE_TEST_SUITE_P(
     MpcTrain, BadTextFlags,
     testing::Values(
+        BadUsage{{"bert-tiny", "--data=text"}, {"--data=text", "bert-tiny does not take", "gpt2 and gpt2-tiny"}},
         BadUsage{{"lenet5", "--data=text"}, {"--data=text", "lenet5 does not take", "gpt2 and gpt2-tiny"}},
         BadUsage{{"mlp", "--text-file=t"}, {"--data=text", "mlp does not take"}},
         BadUsage{{"gpt2", "--data=synthetic", "--text-file=t"}, {"--text-file and --data=synthetic contradict"}},

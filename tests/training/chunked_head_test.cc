@@ -2,6 +2,7 @@
 // rounding of another order of summation.
 #include <cmath>
 
+#include "models/bert.h"
 #include "tests/training/training_support.h"
 
 namespace mpc::testing {
@@ -25,17 +26,9 @@ class Reader : public nn::Cell {
 };
 
 /// Mean over the labels that are not negative.
-class KnownTokensLoss : public nn::LossBase {
+class KnownTokensLoss : public models::MaskedTokenLoss {
  public:
   using Label = std::int32_t;
-  MPC_CELL(KnownTokensLoss)
-  Tensor Construct(const Tensor& logits, const Tensor& labels) {
-    const Tensor rows = reshape(labels, {kRows});
-    const Tensor known = greater(rows, ops::Fill(DType::kI32, {kRows}, -1));
-    const Tensor zeros = ops::Fill(DType::kF32, {kRows}, 0);
-    const Tensor losses = where(known, softmax_cross_entropy(logits, rows, "none"), zeros);
-    return reduce_sum(losses) / reduce_sum(where(known, ops::Fill(DType::kF32, {kRows}, 1), zeros));
-  }
 };
 
 class MeanTokensLoss : public nn::LossBase {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "models/bert.h"
 #include "models/dcgan.h"
 #include "models/gpt2.h"
 #include "models/registry.h"
@@ -25,6 +26,8 @@ TEST(ParameterCounts, EqualThePublishedOnes) {
   EXPECT_EQ(TrainedElements(resnet50), 25557032);
   models::Gpt2 gpt2;
   EXPECT_EQ(TrainedElements(gpt2), 124439808);
+  models::Bert bert;
+  EXPECT_EQ(TrainedElements(bert), 109514298);
 }
 
 // Shapes follow from tracing alone: nothing is computed.
@@ -46,6 +49,8 @@ TEST(Workloads, GiveTheShapesOfTheirTasks) {
   EXPECT_EQ(PredictionType("resnet50-imagenet", 2), "tensor<2x1000xf32>");
   EXPECT_EQ(PredictionType("gpt2", 2), "tensor<2048x50257xf32>");
   EXPECT_EQ(PredictionType("gpt2-tiny", 2), "tensor<64x256xf32>");
+  EXPECT_EQ(PredictionType("bert", 2), "tensor<256x30522xf32>");
+  EXPECT_EQ(PredictionType("bert-tiny", 2), "tensor<64x256xf32>");
   EXPECT_EQ(PredictionType("dcgan-generator", 2), "tensor<2x1x16x16xf32>");
   EXPECT_EQ(PredictionType("dcgan-discriminator", 2), "tensor<2x1xf32>");
 }
@@ -64,7 +69,51 @@ TEST(Workloads, AllTrace) {
 TEST(Workloads, AnUnknownNameListsTheKnownOnes) {
   const absl::Status status = models::MakeWorkload("resnet").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("unknown model 'resnet'; choose bnnet, "));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("unknown model 'resnet'; choose bert, bert-tiny, bnnet, "));
+}
+
+TEST(Workloads, ARowIsAsLongAsTheContextOrAsItsNetworkIsMeasuredWith) {
+  const auto tokens = [](const char* name, const models::WorkloadSizes& sizes) {
+    return models::TokenSizesOf(name, sizes).value().tokens;
+  };
+  EXPECT_EQ(tokens("gpt2", {}), 1024);
+  EXPECT_EQ(tokens("gpt2", {.context = 2048}), 2048);
+  EXPECT_EQ(tokens("bert", {}), 128);
+  EXPECT_EQ(tokens("bert", {.context = 64}), 64);
+  EXPECT_EQ(tokens("bert", {.tokens = 300}), 300);
+  EXPECT_FALSE(models::TokenSizesOf("lenet5").has_value());
+  EXPECT_TRUE(models::PredictsNextToken("gpt2-tiny"));
+  EXPECT_FALSE(models::PredictsNextToken("bert-tiny"));
+}
+
+constexpr models::BertConfig kSmallBert = {.vocabulary = 19, .context = 12, .width = 32, .layers = 2, .heads = 4};
+
+TEST(Bert, ReadsBothWaysAndTellsSegmentsApart) {
+  models::BertOfPairs network(kSmallBert);
+  const Tensor ids = Tensor::From(std::vector<std::int32_t>{3, 1, 4, 1, 5, 9}, {1, 6});
+  const Tensor other_end = Tensor::From(std::vector<std::int32_t>{3, 1, 4, 1, 5, 2}, {1, 6});
+  const auto logits = [&](const Tensor& tokens, const std::vector<std::int32_t>& kinds) {
+    return network(tokens, Tensor::From(kinds, {1, 6})).ToFloats();
+  };
+  const std::vector<float> first = logits(ids, {0, 0, 0, 0, 0, 0});
+  ASSERT_EQ(first.size(), 6u * 19u);
+  EXPECT_EQ(static_cast<models::Bert&>(network)(ids).ToFloats(), first) << "segment 0 where none is given";
+  EXPECT_NE(logits(other_end, {0, 0, 0, 0, 0, 0})[0], first[0]) << "the first position reads the last one";
+  EXPECT_NE(logits(ids, {0, 0, 0, 1, 1, 1})[0], first[0]);
+}
+
+TEST(MaskedTokenLoss, IsTheMeanOfTheMaskedPositions) {
+  const Tensor logits = Values({4, 5}, 9);
+  models::MaskedTokenLoss loss;
+  nn::SoftmaxCrossEntropyWithLogits of_each({.sparse = true});
+  const std::vector<float> each = of_each(logits, Tensor::From(std::vector<std::int32_t>{2, 0, 1, 4}, {4})).ToFloats();
+  const Tensor masked = Tensor::From(std::vector<std::int32_t>{2, -1, -100, 4}, {2, 2});
+  EXPECT_FLOAT_EQ(loss(logits, masked).Item<float>(), (each[0] + each[3]) / 2);
+  EXPECT_FLOAT_EQ(loss(logits, masked.To(DType::kI64)).Item<float>(), (each[0] + each[3]) / 2);
+  const Tensor all = Tensor::From(std::vector<std::int32_t>{2, 0, 1, 4}, {2, 2});
+  EXPECT_FLOAT_EQ(loss(logits, all).Item<float>(), (each[0] + each[1] + each[2] + each[3]) / 4);
+  EXPECT_TRUE(std::isnan(loss(logits, Tensor::From(std::vector<std::int32_t>{-1, -1, -1, -1}, {2, 2})).Item<float>()));
 }
 
 /// Losses of `steps` steps on one batch.
@@ -117,6 +166,25 @@ TEST_P(LearnsAtLevel, Gpt2OverfitsOneBatch) {
   const data::Row batch = {Tensor::From(ids, {2, 12}), Tensor::From(next, {2, 12})};
   const std::vector<float> losses = LossesOn(batch, 40, network, loss, GetParam(), 0.01);
   EXPECT_NEAR(losses.front(), std::log(19.0), 0.2) << "a new network predicts every token alike";
+  ExpectLowered(losses, 0.5f);
+}
+
+TEST_P(LearnsAtLevel, BertFindsTheMaskedTokensOfOneBatch) {
+  models::BertConfig config = kSmallBert;
+  config.dropout = 0.1;
+  models::Bert network(config);
+  models::MaskedTokenLoss loss;
+  constexpr std::int32_t kMask = 18;
+  std::vector<std::int32_t> ids, labels;
+  for (std::int32_t i = 0; i < 24; ++i) {
+    const std::int32_t token = i * i % 17;
+    const bool masked = i % 5 == 0;
+    ids.push_back(masked ? kMask : token);
+    labels.push_back(masked ? token : -1);
+  }
+  const data::Row batch = {Tensor::From(ids, {2, 12}), Tensor::From(labels, {2, 12})};
+  const std::vector<float> losses = LossesOn(batch, 40, network, loss, GetParam(), 0.003);
+  EXPECT_NEAR(losses.front(), std::log(19.0), 0.3) << "a new network predicts every token alike";
   ExpectLowered(losses, 0.5f);
 }
 

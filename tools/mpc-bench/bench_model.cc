@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "models/dcgan.h"
 #include "models/registry.h"
 #include "tools/support/synthetic_data.h"
@@ -35,7 +34,7 @@ class WorkloadModel : public BenchModel {
 
  private:
   static std::unique_ptr<nn::Optimizer> MakeOptimizer(const std::string& model, std::vector<Parameter> parameters) {
-    if (absl::StartsWith(model, "gpt2")) {
+    if (models::TokenSizesOf(model).has_value()) {
       return std::make_unique<nn::AdamW>(std::move(parameters),
                                          nn::AdamWOptions{.learning_rate = 3e-4, .weight_decay = 0.1});
     }

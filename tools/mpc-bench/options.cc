@@ -128,7 +128,7 @@ absl::Status CheckRow(const BenchOptions& row) {
 
 /// Whether the network has this size.
 bool Takes(const std::string& model, std::int64_t models::WorkloadSizes::*size) {
-  if (size != &models::WorkloadSizes::image_size) return models::LanguageModelOf(model).has_value();
+  if (size != &models::WorkloadSizes::image_size) return models::TokenSizesOf(model).has_value();
   return models::CheckWorkload(model, {.image_size = 32}).ok();
 }
 
@@ -213,12 +213,12 @@ const std::vector<SizeFlag>& SizeFlags() {
   using Sizes = models::WorkloadSizes;
   static const auto* const flags = new std::vector<SizeFlag>{
       {"image-size", "Side of photographs (resnet50); 0: 224.", 1 << 14, &Sizes::image_size},
-      {"tokens", "Of a row (gpt2); 0: the network's context.", 1 << 20, &Sizes::tokens},
-      {"layers", "Of gpt2; 0: as published. So are its other sizes.", 1 << 10, &Sizes::layers},
-      {"width", "Of gpt2.", 1 << 16, &Sizes::width},
-      {"heads", "Of gpt2.", 1 << 10, &Sizes::heads},
-      {"context", "Of gpt2: positions.", 1 << 20, &Sizes::context},
-      {"vocabulary", "Of gpt2.", 1 << 24, &Sizes::vocabulary},
+      {"tokens", "Of a row (bert, gpt2); 0: 128 of bert, else the network's context.", 1 << 20, &Sizes::tokens},
+      {"layers", "Of bert and gpt2; 0: as published. So are their other sizes.", 1 << 10, &Sizes::layers},
+      {"width", "Of bert and gpt2.", 1 << 16, &Sizes::width},
+      {"heads", "Of bert and gpt2.", 1 << 10, &Sizes::heads},
+      {"context", "Of bert and gpt2: positions.", 1 << 20, &Sizes::context},
+      {"vocabulary", "Of bert and gpt2.", 1 << 24, &Sizes::vocabulary},
   };
   return *flags;
 }

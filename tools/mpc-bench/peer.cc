@@ -38,6 +38,8 @@ struct Script {
 
 const std::map<std::string, Script>& Scripts() {
   static const auto* const scripts = new std::map<std::string, Script>{
+      {"bert", {.name = "torch_bert.py", .has_layouts = false}},
+      {"bert-tiny", {.name = "torch_bert.py", .has_layouts = false}},
       {"bnnet", {.name = "torch_bnnet.py", .has_graph = true}},
       {"gpt2", {.name = "torch_gpt2.py", .has_layouts = false}},
       {"gpt2-tiny", {.name = "torch_gpt2.py", .has_layouts = false}},
@@ -79,13 +81,13 @@ absl::StatusOr<std::string> ScriptPath(const BenchOptions& row) {
 std::vector<std::string> NetworkFlags(const BenchOptions& row) {
   std::vector<std::string> flags = FindScript(row.model)->flags;
   if (row.sizes.image_size > 0) flags.push_back(absl::StrCat("--image-size=", row.sizes.image_size));
-  if (const std::optional<models::Gpt2Config> config = models::LanguageModelOf(row.model, row.sizes)) {
-    flags.push_back(absl::StrCat("--tokens=", row.sizes.tokens > 0 ? row.sizes.tokens : config->context));
-    flags.push_back(absl::StrCat("--context=", config->context));
-    flags.push_back(absl::StrCat("--vocabulary=", config->vocabulary));
-    flags.push_back(absl::StrCat("--layers=", config->layers));
-    flags.push_back(absl::StrCat("--width=", config->width));
-    flags.push_back(absl::StrCat("--heads=", config->heads));
+  if (const std::optional<models::WorkloadSizes> sizes = models::TokenSizesOf(row.model, row.sizes)) {
+    flags.push_back(absl::StrCat("--tokens=", sizes->tokens));
+    flags.push_back(absl::StrCat("--context=", sizes->context));
+    flags.push_back(absl::StrCat("--vocabulary=", sizes->vocabulary));
+    flags.push_back(absl::StrCat("--layers=", sizes->layers));
+    flags.push_back(absl::StrCat("--width=", sizes->width));
+    flags.push_back(absl::StrCat("--heads=", sizes->heads));
   }
   return flags;
 }

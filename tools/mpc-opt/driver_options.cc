@@ -14,11 +14,11 @@ namespace mpc::opt {
 
 static cl::OptionCategory category("mpc: models, stages and reports");
 
-static cl::opt<std::string> model_name("model",
-                                       cl::desc("Print the IR of a model: bnnet, dcgan-discriminator, dcgan-generator, "
-                                                "faint, gpt2, gpt2-tiny, lenet5, mlp, resnet18, resnet18-cifar, "
-                                                "resnet18-imagenet, resnet50-imagenet"),
-                                       cl::cat(category));
+static cl::opt<std::string> model_name(
+    "model",
+    cl::desc("Print the IR of a model: bert, bert-tiny, bnnet, dcgan-discriminator, dcgan-generator, faint, gpt2, "
+             "gpt2-tiny, lenet5, mlp, resnet18, resnet18-cifar, resnet18-imagenet, resnet50-imagenet"),
+    cl::cat(category));
 static cl::opt<bool> train("train", cl::desc("The training step, not the forward function"), cl::cat(category));
 static cl::opt<int64_t> batch("batch", cl::desc("Samples a step (32)"), cl::init(32), cl::cat(category));
 static cl::opt<std::string> stage_name("stage",

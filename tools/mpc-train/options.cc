@@ -96,7 +96,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Integer("image-size", 1, 1 << 14, "Side of synthetic photographs (resnet18-imagenet, resnet50). Default: 224.",
                 &given.image_size);
   flags.Integer("tokens", 1, 1 << 20,
-                "Tokens of a row (gpt2, gpt2-tiny). Default: the network's context, 64 for gpt2 on text.",
+                "Tokens of a row (bert, gpt2). Default: 128 of bert, else the network's context, 64 for gpt2 on text.",
                 &given.tokens);
   AddTextFlags(flags, given.text);
   flags.Integer("batch-size", 1, kNoLimit, "Rows a step; the last batch of an epoch may be smaller.",
@@ -311,7 +311,7 @@ std::vector<std::pair<bool, const char*>> FlagsOfOtherData(const Given& given, c
 absl::Status CheckNetworkTakesData(const TrainOptions& options) {
   if (options.data == kSynthetic) return absl::OkStatus();
   if (options.data == kText) {
-    if (models::LanguageModelOf(options.model).has_value()) return absl::OkStatus();
+    if (models::PredictsNextToken(options.model)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("--data=text has windows of bytes, which ", options.model,
                                                    " does not take; gpt2 and gpt2-tiny do"));
   }

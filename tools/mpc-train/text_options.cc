@@ -20,11 +20,11 @@ constexpr models::Gpt2Config kSmall = {.context = 64, .width = 128, .layers = 4,
 
 void AddTextFlags(FlagSet& flags, GivenText& given) {
   flags.Text("text-file", "FILE", kTextFileHelp, &given.path);
-  flags.Integer("layers", 1, kMostOfASize, "Of gpt2 and gpt2-tiny. Default: the network's, 4 for gpt2 on text.",
+  flags.Integer("layers", 1, kMostOfASize, "Of bert and gpt2. Default: the network's, 4 for gpt2 on text.",
                 &given.layers);
-  flags.Integer("width", 1, kMostOfASize, "Of gpt2 and gpt2-tiny. Default: the network's, 128 for gpt2 on text.",
+  flags.Integer("width", 1, kMostOfASize, "Of bert and gpt2. Default: the network's, 128 for gpt2 on text.",
                 &given.width);
-  flags.Integer("heads", 1, kMostOfASize, "Of gpt2 and gpt2-tiny. Default: the network's, 4 for gpt2 on text.",
+  flags.Integer("heads", 1, kMostOfASize, "Of bert and gpt2. Default: the network's, 4 for gpt2 on text.",
                 &given.heads);
   flags.Integer("warmup-steps", 0, kNoLimit,
                 "Text: steps over which the learning rate rises. Default: a tenth of all steps.", &given.warmup_steps);
