@@ -22,7 +22,7 @@ TEST_P(BadCommandLine, IsRefusedBeforeAnythingBegins) {
 INSTANTIATE_TEST_SUITE_P(
     MpcTrain, BadCommandLine,
     testing::Values(
-        BadUsage{{}, {"which model? choose bnnet, ", "lenet5, mlp"}},
+        BadUsage{{}, {"which model? choose bert, bert-tiny, bnnet, ", "lenet5, mlp"}},
         BadUsage{{"lenet"}, {"unknown model 'lenet'", "lenet5"}}, BadUsage{{"lenet5", "mlp"}, {"one model", "'mlp'"}},
         BadUsage{{"lenet5", "--amp-level=02"}, {"unknown level '02'", "O0, O1, O2, O3 or auto", "letter O"}},
         BadUsage{{"lenet5", "--amp-level=O4"}, {"unknown level 'O4'", "O0, O1, O2, O3 or auto"}},
