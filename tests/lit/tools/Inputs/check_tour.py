@@ -1,7 +1,7 @@
 """Runs the commands of a page's console blocks and compares what they print: check_tour.py PAGE.
 
 A block is `$ command`, then its output; a line `...` leaves out any number of lines. Sizes that depend on the planner and
-on kernels' workspaces (lines with "arena" or a unit such as KiB) are compared without their digits.
+on kernels' workspaces (lines with "arena" or a unit such as KiB) are compared without their digits and units.
 """
 import pathlib
 import re
@@ -10,8 +10,9 @@ import sys
 
 
 def comparable(line):
-    """The line without the digits that depend on buffer sizes."""
-    return re.sub(r"\d+", "N", line) if "arena" in line or re.search(r"\d [KMGT]iB", line) else line
+    """The line without what depends on buffer sizes."""
+    sized = "arena" in line or re.search(r"\d [KMGT]iB", line)
+    return re.sub(r"\d+(\.\d+)?( [KMGT]iB)?", "N", line) if sized else line
 
 
 def missing(expected, actual):
