@@ -78,11 +78,9 @@ public:
   }
 
 private:
-  /// From here on flat buffers may cost nothing. Tries without what they may have cost where that is all it takes.
+  /// From here on flat buffers may cost nothing.
   absl::StatusOr<bool> doWithoutLargerArena() {
-    double Share = std::exchange(Options.plan.flat_share, 0);
-    if (static_cast<double>(plannedBytes(*Last)) > (1 + Share) * static_cast<double>(Budget))
-      return false;
+    Options.plan.flat_share = 0;
     return tryCount(0);
   }
 

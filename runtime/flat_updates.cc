@@ -24,7 +24,7 @@ std::int64_t Elements(const Program& program, const Instruction& update) {
   return program.values[update.inputs[0]].spec.num_elements();
 }
 
-/// Whether input `position` of `update` is what its result of that position overwrites.
+/// Whether a result of `update` overwrites the input at its position.
 bool IsInPlace(const Program& program, const Instruction& update, std::size_t result) {
   if (result >= update.inputs.size()) return false;
   const Value& input = program.values[update.inputs[result]];

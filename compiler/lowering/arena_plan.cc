@@ -44,8 +44,11 @@ public:
 
   void run(double FlatShare) {
     runtime::MemoryPlan Plan = runtime::PlanMemory(Intervals);
-    Candidate Best = planFlat(/*EarliestFirst=*/true);
-    if (Candidate Other = planFlat(/*EarliestFirst=*/false); Other.plan.arena_bytes < Best.plan.arena_bytes)
+    Updates Found = findUpdates();
+    if (Found.empty())
+      return place(Plan);
+    Candidate Best = planFlat(Found, /*EarliestFirst=*/true);
+    if (Candidate Other = planFlat(Found, /*EarliestFirst=*/false); Other.plan.arena_bytes < Best.plan.arena_bytes)
       Best = std::move(Other);
     if (Best.plan.arena_bytes <= mostBytes(Plan.arena_bytes, FlatShare)) {
       Plan = std::move(Best.plan);
@@ -75,10 +78,15 @@ private:
     Program.arena_bytes = Plan.arena_bytes;
   }
 
-  Candidate planFlat(bool EarliestFirst) {
+  Updates findUpdates() const {
     auto Place = [&](runtime::ValueId Id) { return static_cast<std::int32_t>(PlaceOf.lookup(Id)); };
-    Candidate Flat{runtime::FindFlatUpdates(Program, Place), {}};
-    llvm::erase_if(Flat.updates, [&](const runtime::FlatUpdate &Update) { return !hasOwnPlaces(Update); });
+    Updates Found = runtime::FindFlatUpdates(Program, Place);
+    llvm::erase_if(Found, [&](const runtime::FlatUpdate &Update) { return !hasOwnPlaces(Update); });
+    return Found;
+  }
+
+  Candidate planFlat(const Updates &Found, bool EarliestFirst) const {
+    Candidate Flat{Found, {}};
     for (runtime::FlatUpdate &Update : Flat.updates)
       layOut(Update, EarliestFirst);
     std::vector<runtime::RigidIntervals> Buffers = buffersOf(Flat.updates);
