@@ -62,7 +62,7 @@ def docs(root):
     tests = "\n".join(path.read_text() for path in files(root, SOURCES, ["tests"]))
     place = re.compile(r"(?<![\w.$}/-])/(home|work|root|tmp|Users|mnt|opt)/")
     link = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
-    for path in [root / "README.md", *files(root, {".md"}, ["docs", "data", *FOLDERS])]:
+    for path in [*sorted(root.glob("*.md")), *files(root, {".md"}, ["docs", "data", *FOLDERS])]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if place.search(line):
                 yield f"{path}:{number}", f"an absolute path: {line.strip()}"
