@@ -25,7 +25,7 @@ set(mpc_include_folder ${CMAKE_INSTALL_INCLUDEDIR}/mpc)
 install(DIRECTORY frontend models DESTINATION ${mpc_include_folder} FILES_MATCHING PATTERN "*.h")
 install(FILES compiler/compiler.h compiler/fusion_default.h compiler/graph_builder.h DESTINATION ${mpc_include_folder}/compiler)
 file(GLOB mpc_runtime_headers CONFIGURE_DEPENDS runtime/*.h)
-install(FILES ${mpc_runtime_headers} DESTINATION ${mpc_include_folder}/runtime)
+install(FILES ${mpc_runtime_headers} "${PROJECT_BINARY_DIR}/runtime/version.h" DESTINATION ${mpc_include_folder}/runtime)
 file(GLOB mpc_kernel_headers CONFIGURE_DEPENDS kernels/*.h)
 install(FILES ${mpc_kernel_headers} DESTINATION ${mpc_include_folder}/kernels)
 

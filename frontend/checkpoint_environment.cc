@@ -4,6 +4,7 @@
 #include "kernels/cpu/kernel.h"
 #include "kernels/cpu/onednn_version.h"
 #include "runtime/cpu/cpu_features.h"
+#include "runtime/version.h"
 
 namespace mpc::internal {
 

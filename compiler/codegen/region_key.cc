@@ -1,5 +1,6 @@
 #include "compiler/codegen/region_key.h"
 
+#include "runtime/version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/BLAKE3.h"

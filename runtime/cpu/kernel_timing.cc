@@ -16,6 +16,7 @@
 #include "kernels/cpu/parallel.h"
 #include "runtime/aligned_buffer.h"
 #include "runtime/kernel_tuner.h"
+#include "runtime/version.h"
 
 namespace mpc::runtime {
 namespace {

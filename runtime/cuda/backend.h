@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/executable.h"
+#include "runtime/version.h"
 
 namespace mpc::runtime {
 
@@ -17,7 +18,7 @@ struct CudaBackend {
 };
 
 /// Names the layout of everything that crosses the border; changed with it.
-inline constexpr char kCudaBackendBuild[] = "mpc 0.1.0 border 3";
+inline constexpr char kCudaBackendBuild[] = "mpc " MPC_VERSION " border 3";
 
 /// What libmpc_cuda.so exports: `extern "C" const CudaBackend* mpc_cuda_backend()`.
 using CudaBackendFunction = const CudaBackend* (*)();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/executable.h"
+#include "runtime/version.h"
 #include "tools/mpc-bench/bench_model.h"
 #include "tools/mpc-bench/resident_memory.h"
 
