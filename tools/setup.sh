@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is needed to build and test mpc, from Debian 12's own archives, and only what is missing. Where there is
-# a CUDA toolkit it also fetches the headers of cudnn-frontend into .deps; MPC_CUDA=OFF in the environment says not to.
+# Installs what is needed to build and test mpc, from Debian 12's own archives, and only what is missing. It fetches the
+# Python packages of the tests into .deps. Where there is a CUDA toolkit it also fetches the headers of cudnn-frontend;
+# MPC_CUDA=OFF in the environment says not to.
 set -euo pipefail
 
 # LLVM and MLIR 22 come from bookworm-security. llvm-22-dev brings the headers that LLVM's CMake files ask for (libffi,
@@ -9,20 +10,24 @@ packages=(
   g++ cmake ninja-build ccache lld-22 python3
   llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   libabsl-dev libdnnl-dev nlohmann-json3-dev zlib1g-dev libflatbuffers-dev flatbuffers-compiler
-  libgtest-dev libgmock-dev
+  libgtest-dev libgmock-dev clang-format-14
 )
+python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 
 has_cuda=false
 if [[ "${MPC_CUDA:-AUTO}" != OFF ]] && { command -v nvcc > /dev/null || [[ -x /usr/local/cuda/bin/nvcc ]]; }; then
   has_cuda=true
   command -v unzip > /dev/null || packages+=(unzip)
-  python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 fi
 
-# Without the headers CMake builds what needs no CUDA and says why.
-fetch_cuda_headers() {
+# Tests skip without the Python packages. Without the headers CMake builds what needs no CUDA. Both say why.
+fetch_packages() {
+  local folder
+  folder="$(dirname "${BASH_SOURCE[0]}")"
+  "$folder/fetch_python_packages.sh" ||
+    echo "setup: numpy and safetensors could not be fetched; tests that need them will skip" >&2
   $has_cuda || return 0
-  "$(dirname "${BASH_SOURCE[0]}")/fetch_cudnn_frontend.sh" ||
+  "$folder/fetch_cudnn_frontend.sh" ||
     echo "setup: cudnn-frontend could not be fetched; the CUDA backend will not be built" >&2
 }
 
@@ -32,8 +37,9 @@ setup: this system has no apt. Building mpc needs:
   a C++20 compiler (GCC 12 or later), CMake 3.25 or later, Ninja, Python 3
   LLVM and MLIR 22.1 with headers, CMake files, shared libraries, mlir-tblgen, lit and FileCheck
   Abseil 20220623, oneDNN 2.6, nlohmann-json 3.11, zlib, FlatBuffers 2.0.8 with flatc, GoogleTest 1.12, an OpenMP runtime
-  optional: ccache, lld 22; for the CUDA backend a CUDA toolkit 12.8 or later, cuDNN 9.8 or later and the headers of
-  cudnn-frontend (tools/fetch_cudnn_frontend.sh)
+  optional: ccache, lld 22; for tests that need them clang-format 14, and numpy and safetensors for Python
+  (tools/fetch_python_packages.sh); for the CUDA backend a CUDA toolkit 12.8 or later, cuDNN 9.8 or later and the
+  headers of cudnn-frontend (tools/fetch_cudnn_frontend.sh)
 Where LLVM is not in /usr/lib/llvm-22, say so with -DMPC_LLVM_ROOT=<folder>.
 LIST
   exit 1
@@ -49,7 +55,7 @@ for package in "${packages[@]}"; do
 done
 if [[ ${#missing[@]} -eq 0 ]]; then
   echo "setup: everything needed is installed"
-  fetch_cuda_headers
+  fetch_packages
   exit 0
 fi
 
@@ -64,5 +70,5 @@ fi
 echo "setup: installing ${missing[*]}"
 "${as_root[@]}" apt-get update < /dev/null || echo "setup: apt-get update failed; trying the package lists that are here"
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" < /dev/null
-fetch_cuda_headers
+fetch_packages
 echo "setup: done"
