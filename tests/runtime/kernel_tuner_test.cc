@@ -113,6 +113,23 @@ TEST_F(ChoiceCacheFile, KeepsChoicesFromRunToRun) {
   EXPECT_EQ(third.Find("conv2d_grad").choice, "own");
 }
 
+TEST_F(ChoiceCacheFile, OfTheFirstVersionIsReadAndKept) {
+  const std::string old = MPC_OLD_FILES "/choices-0.1";
+  ASSERT_TRUE(std::filesystem::exists(old));
+  const std::string key =
+      "conv2d(tensor<4x32x32x1xf32>, tensor<16x1x3x3xf32>)->(tensor<4x32x32x16xf32>){activation=none,data_format=NHWC,"
+      "dilations=[1,1],groups=1,pad_mode=same,padding=[0,0,0,0],strides=[1,1]} on AMD EPYC (25-17-1) with 2 threads, "
+      "oneDNN 2.6.3, mpc 0.1.0";
+  const MeasuredChoice expected{"own", "own 14.0 us, f32 nhwc 14.2 us, f32 blocked 21.4 us"};
+  EXPECT_EQ(ChoiceCache(old).Find(key), expected);
+  // What a later version adds leaves it as it is.
+  std::filesystem::copy_file(old, path_);
+  ChoiceCache cache(path_);
+  cache.Set("matmul", {"own", "own 1 us"});
+  ASSERT_TRUE(cache.Write().ok());
+  EXPECT_EQ(ChoiceCache(path_).Find(key), expected);
+}
+
 TEST_F(ChoiceCacheFile, ThatIsDamagedIsMadeAnew) {
   ChoiceCache cache(path_);
   cache.Set("matmul", {"algorithm 7", "algorithm 7 3 us, own 4 us"});

@@ -20,7 +20,7 @@ done
 echo "program @train_step for cpu, arena $arena bytes, constants 0 bytes"
 echo "state (1, 5 bytes)"
 echo "$budget"
-echo "  %1 = generated {{code = \\"{region}\\"}}"
+echo "  %1 = generated {{code = \\"r{region}_0\\"}}"
 """
 
 

@@ -1,0 +1,80 @@
+"""Files that version 0.1.0 wrote are read and give the bits that they gave then.
+
+    old_files_test.py PROGRAMS_FOLDER FILES_FOLDER [--record]
+
+bnnet-0.1.mpcx     mpc-train bnnet --amp-level=O2 --batch-size=8 --threads=1 --emit=...
+bnnet-0.1.safetensors   mpc-train bnnet --amp-level=O2 --batch-size=64 --threads=1 --lr-schedule=constant --epochs=1 --save=...
+bits.json          per kind of processor, digests of the state that each leaves; --record adds this processor's. Record with
+                   the version that wrote the files only.
+Exit status 77: everything was read and ran, but no bits are known for a processor of this kind.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+
+
+def processor():
+    """What the bits depend on: the processor's model, since libraries choose their blocks by its caches."""
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    fields = {name: re.search(rf"^{name}\s*: (.*)$", text, re.MULTILINE) for name in ("cpu family", "model", "model name")}
+    return " ".join(found[1] for found in fields.values() if found)
+
+
+def tensors_digest(path):
+    """A digest of the names, types, shapes and bits of a safetensors file."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + size])
+    digest = hashlib.sha256()
+    for name, entry in sorted(header.items()):
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            digest.update(f"{name} {entry['dtype']} {entry['shape']} ".encode())
+            digest.update(data[8 + size + begin : 8 + size + end])
+    return digest.hexdigest()
+
+
+def run(program, *arguments):
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, env={**os.environ, "MPC_CACHE_DIR": "off"})
+    if done.returncode != 0:
+        sys.exit(f"{program.name} {' '.join(arguments)}: exit status {done.returncode}\n{done.stderr}")
+
+
+def results(programs, files, folder):
+    """Digests of what the old files lead to."""
+    state, resumed = folder / "state", folder / "resumed.safetensors"
+    run(programs / "mpc-run", str(files / "bnnet-0.1.mpcx"), "--data=digits", "--steps=40", "--threads=1",
+        f"--dump-state={state}")
+    run(programs / "mpc-train", "bnnet", "--amp-level=O2", "--batch-size=64", "--threads=1", "--lr-schedule=constant",
+        "--epochs=2", f"--resume={files / 'bnnet-0.1.safetensors'}", f"--save={resumed}", "--quiet")
+    return {"program": tensors_digest(state), "checkpoint": tensors_digest(resumed)}
+
+
+def main():
+    programs, files = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    with tempfile.TemporaryDirectory() as folder:
+        found = results(programs, files, pathlib.Path(folder))
+    path = files / "bits.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    if "--record" in sys.argv:
+        path.write_text(json.dumps({**known, processor(): found}, indent=2) + "\n")
+    elif processor() not in known:
+        print(f"skipped: the bits of old files are not known for {processor()}")
+        return SKIPPED
+    for name, digest in known.get(processor(), {}).items():
+        if found[name] != digest:
+            print(f"the old {name} gives other bits than it did")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
