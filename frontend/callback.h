@@ -58,6 +58,8 @@ class RunContext {
   /// Ends the run with an error, which Train returns; the first one is kept. No later hook runs.
   void Fail(const absl::Status& status) { failure_.Update(status); }
   const absl::Status& failure() const { return failure_; }
+  /// Destroys `object` when the run is over, however it ends: what a callback must give back even after an error.
+  void KeepUntilEnd(std::shared_ptr<void> object) { kept_.push_back(std::move(object)); }
 
  private:
   mutable std::function<float()> read_loss_;
@@ -67,6 +69,7 @@ class RunContext {
   const std::vector<Tensor>* batch_ = nullptr;
   std::function<absl::Status(const std::string&)> save_;
   absl::Status failure_;
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 /// Hooks of a run. Each does nothing unless overridden.
