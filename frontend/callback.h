@@ -138,14 +138,16 @@ class CallbackList {
   std::vector<std::shared_ptr<Callback>> callbacks_;
 };
 
+/// A loss as monitors print it: with four decimals, and with four significant digits below 0.001.
+std::string FormatLoss(double loss);
+
 struct LossMonitorOptions {
   /// Print after every step whose global number is a multiple of this. 0: once an epoch, after its last step.
   std::int64_t per_print_times = 0;
   std::ostream* stream = nullptr;  ///< std::cout if null
 };
 
-/// Prints "epoch: 1 step: 32, loss is 2.3012": epoch and step number from 1, loss with four decimals (four significant
-/// digits below 0.001).
+/// Prints "epoch: 1 step: 32, loss is 2.3012": epoch and step number from 1, the loss as FormatLoss writes it.
 class LossMonitor : public Callback {
  public:
   /// Once an epoch, what MindSpore prints when a whole epoch runs on the device.

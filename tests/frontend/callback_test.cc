@@ -115,6 +115,13 @@ TEST(LossMonitor, KeepsSmallAndNonFiniteLossesReadable) {
   EXPECT_THAT(output.str(), HasSubstr("loss is nan\n"));
 }
 
+TEST(FormatLoss, GivesSmallLossesSignificantDigits) {
+  EXPECT_EQ(FormatLoss(2.30118966), "2.3012");
+  EXPECT_EQ(FormatLoss(0.0012), "0.0012");
+  EXPECT_EQ(FormatLoss(-4.567891e-9), "-4.568e-09");
+  EXPECT_EQ(FormatLoss(0), "0.0000");
+}
+
 TEST(TimeMonitor, PrintsEpochAndStepTime) {
   std::ostringstream output;
   Train({TimeMonitor(&output)}, 1, 4);
