@@ -26,17 +26,17 @@ bool IsTerminal(const std::ostream* stream) {
   return false;
 }
 
-std::string FormatLoss(float loss) {
-  const bool small = loss != 0.0f && std::fabs(loss) < 1e-3f;
-  return small ? absl::StrFormat("%.4g", loss) : absl::StrFormat("%.4f", loss);
-}
-
 std::string FormatRate(const RunContext& context, Clock::time_point epoch_begin) {
   const double seconds = Milliseconds(Clock::now() - epoch_begin) / 1e3;
   return absl::StrFormat("%.0f steps/s", static_cast<double>(context.step_in_epoch) / std::max(seconds, 1e-9));
 }
 
 }  // namespace
+
+std::string FormatLoss(double loss) {
+  const bool small = loss != 0 && std::fabs(loss) < 1e-3;
+  return small ? absl::StrFormat("%.4g", loss) : absl::StrFormat("%.4f", loss);
+}
 
 float RunContext::loss() const {
   if (!loss_ && read_loss_) loss_ = read_loss_();

@@ -58,6 +58,8 @@ class RunContext {
   /// Ends the run with an error, which Train returns; the first one is kept. No later hook runs.
   void Fail(const absl::Status& status) { failure_.Update(status); }
   const absl::Status& failure() const { return failure_; }
+  /// Destroys `object` when the run is over, however it ends: what a callback must give back even after an error.
+  void KeepUntilEnd(std::shared_ptr<void> object) { kept_.push_back(std::move(object)); }
 
  private:
   mutable std::function<float()> read_loss_;
@@ -67,6 +69,7 @@ class RunContext {
   const std::vector<Tensor>* batch_ = nullptr;
   std::function<absl::Status(const std::string&)> save_;
   absl::Status failure_;
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 /// Hooks of a run. Each does nothing unless overridden.
@@ -135,14 +138,16 @@ class CallbackList {
   std::vector<std::shared_ptr<Callback>> callbacks_;
 };
 
+/// A loss as monitors print it: with four decimals, and with four significant digits below 0.001.
+std::string FormatLoss(double loss);
+
 struct LossMonitorOptions {
   /// Print after every step whose global number is a multiple of this. 0: once an epoch, after its last step.
   std::int64_t per_print_times = 0;
   std::ostream* stream = nullptr;  ///< std::cout if null
 };
 
-/// Prints "epoch: 1 step: 32, loss is 2.3012": epoch and step number from 1, loss with four decimals (four significant
-/// digits below 0.001).
+/// Prints "epoch: 1 step: 32, loss is 2.3012": epoch and step number from 1, the loss as FormatLoss writes it.
 class LossMonitor : public Callback {
  public:
   /// Once an epoch, what MindSpore prints when a whole epoch runs on the device.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/compiled_step.h"
 #include "frontend/context.h"
+#include "frontend/eager.h"
 
 namespace mpc::nn {
 namespace {
@@ -84,6 +85,16 @@ void AppendSummary(Cell& cell, const std::string& name, int depth, std::string& 
 
 internal::MemberRegistrar::MemberRegistrar(Cell* cell, MemberLister lister) { cell->listers_.push_back(lister); }
 
+Tensor internal::WrongArity(const Cell& cell, int arity, std::size_t given) {
+  const std::string message =
+      absl::StrCat(cell.TypeName(), "::Construct takes ", arity, arity == 1 ? " tensor" : " tensors", ", got ", given);
+  if (mpc::internal::Trace* trace = mpc::internal::Trace::Current()) {
+    trace->Fail(message);
+    return trace->Poison({});
+  }
+  return mpc::internal::ErrorTensor(absl::InvalidArgumentError(message));
+}
+
 Cell::Cell() = default;
 
 Cell::Cell(const Cell& other)
@@ -104,6 +115,11 @@ Cell& Cell::operator=(const Cell& other) {
 }
 
 std::string Cell::TypeName() const { return "Cell"; }
+
+bool Cell::training() const {
+  if (mpc::internal::Trace* trace = mpc::internal::Trace::Current()) trace->NoteModeRead(*this);
+  return training_;
+}
 
 void Cell::VisitMembers(internal::MemberVisitor& visitor) {
   for (internal::MemberLister lister : listers_) lister(*this, visitor);

@@ -69,8 +69,9 @@ struct MemberRegistrar {
 ///       mpc::nn::BatchNorm2d norm{16};
 ///     };
 ///
-/// A sub-cell with parameters that is called but not named there is an error when the network is compiled. Copies of a
-/// Cell share its Parameters.
+/// A sub-cell that is called but not named there is an error when the network is compiled, if it has Parameters or
+/// sub-cells, asks whether it trains, or was given a precision of its own or Recompute(): SetTrain and checkpoints do
+/// not reach it. Others, such as activations and most losses, need no name. Copies of a Cell share its Parameters.
 class Cell {
  public:
   Cell();
@@ -95,7 +96,8 @@ class Cell {
 
   /// Switches between training behaviour (batch statistics, dropout) and inference, for this Cell and its sub-cells.
   Cell& SetTrain(bool train = true);
-  bool training() const { return training_; }
+  /// Errors of a running trace: this Cell is called and not named in MPC_CELL.
+  bool training() const;
   /// Freezes or unfreezes the Parameters whose path begins with `prefix` ("" for all). Errors: no such path.
   absl::Status SetRequiresGrad(std::string_view prefix, bool requires_grad);
   /// Computes this Cell and its sub-cells in `dtype` whatever the AMP level says; a later call on a sub-cell wins

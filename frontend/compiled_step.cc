@@ -10,6 +10,7 @@
 #include "frontend/amp/device_rates.h"
 #include "frontend/amp/session.h"
 #include "frontend/amp/step_scaler.h"
+#include "frontend/class_labels.h"
 #include "frontend/context.h"
 #include "frontend/eager.h"
 
@@ -60,6 +61,7 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   Trace trace(options.networks, options.rng);
   trace.set_training(options.training);
   trace.RequestRecords(options.records);
+  trace.set_divided_scale(options.divided_scale);
   for (const Parameter& step : options.optimizers) trace.OptimizerPrefix(step);
   if (options.network_outputs.has_value()) trace.SetNetworkOutputs(*options.network_outputs);
   if (root != nullptr) trace.SetRegistered(parameters);
@@ -69,13 +71,18 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     arguments.push_back(trace.AddInput(inputs[i], NameAt(options.input_names, i, "input")));
   }
+  for (std::size_t i = 0; i < inputs.size() && root != nullptr; ++i) {
+    if (inputs[i].dtype != DType::kF64) continue;
+    trace.Fail(absl::StrCat("input '", NameAt(options.input_names, i, "input"), "' is ", inputs[i].ToString(),
+                            ", and no kernel computes in f64; cast it first, as with x.To(DType::kF32)"));
+  }
   const std::vector<Tensor> outputs = function(arguments);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < outputs.size(); ++i) names.push_back(NameAt(options.output_names, i, "output"));
   trace.EndStep(outputs, names);
   if (used != nullptr) *used = trace.used();
   if (facts != nullptr) {
-    *facts = {outputs.size(), {}};
+    *facts = {.num_outputs = outputs.size(), .labels = trace.labels()};
     for (const amp::internal::StepScaler* scaler : trace.Local<amp::internal::StepScaling>().checking()) {
       facts->scalers.push_back({scaler->scaler(), scaler->checked_names(), scaler->updates()});
     }
@@ -113,6 +120,11 @@ absl::StatusOr<UnboundStep> CompileUnbound(nn::Cell* root, const TensorFunction&
     for (auto& choice : amp::RateChoices(compile.rates)) step.compiled.program.choices.push_back(std::move(choice));
   }
   step.compiled.phases.insert(step.compiled.phases.begin(), {"trace", trace_seconds, 0});
+  // A step with a seed of its own is not wrapped.
+  const std::vector<runtime::StateBinding>& bound = step.compiled.program.state;
+  const bool wrapped =
+      std::any_of(bound.begin(), bound.end(), [](const auto& binding) { return binding.role == "scaler"; });
+  step.facts.wrapped = wrapped && !scales;
   if (!scales) step.state.insert(step.state.end(), options.scaler.begin(), options.scaler.end());
   return step;
 }
@@ -170,7 +182,16 @@ absl::Status CompiledStep::BytesOf(const std::vector<Tensor>& inputs,
   return absl::OkStatus();
 }
 
+absl::Status CompiledStep::CheckLabels(const std::vector<Tensor>& inputs) const {
+  for (const auto& [input, classes] : facts_.labels) {
+    if (input >= inputs.size()) continue;
+    if (absl::Status status = internal::CheckLabels(inputs[input], classes); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CompiledStep::Run(const std::vector<Tensor>& inputs) {
+  if (absl::Status status = CheckLabels(inputs); !status.ok()) return status;
   const std::vector<Tensor>* const one[] = {&inputs};
   if (absl::Status status = Start(one); !status.ok()) return status;
   if (absl::Status status = executable_->Wait(); !status.ok()) return status;

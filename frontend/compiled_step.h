@@ -34,6 +34,7 @@ struct StepOptions {
   std::vector<std::string> input_names;   ///< "input0", ... where absent
   std::vector<std::string> output_names;  ///< "output0", ... where absent
   std::vector<Parameter> optimizers;      ///< step counters, in the order of their prefixes; others follow by first use
+  std::optional<double> divided_scale;    ///< what the wrap scales by and leaves to optimizers to divide out
   std::vector<std::string> records;       ///< that are made on request: "gradient_norm", "learning_rate"
   compiler::CompileOptions compile;       ///< `function` is set to `name`
   runtime::LoadOptions load;
@@ -53,7 +54,9 @@ struct StepFacts {
     std::vector<std::vector<std::string>> checked;
     int updates = 0;  ///< how often its state moves in the step
   };
-  std::vector<Scaler> scalers;  ///< in order of first use
+  std::vector<Scaler> scalers;        ///< in order of first use
+  std::vector<Trace::Labels> labels;  ///< inputs that are class indices
+  bool wrapped = false;               ///< in StepOptions::scaler; known once the step is compiled
 };
 
 /// Traces `function` on inputs of the given types. `root` names the Parameters. `used` receives the state of the step.
@@ -106,6 +109,9 @@ class CompiledStep {
  public:
   /// One step from start to end, with what it prints. Inputs are concrete and of the compiled types.
   absl::Status Run(const std::vector<Tensor>& inputs);
+
+  /// Errors (INVALID_ARGUMENT): a label among `inputs` that its loss cannot take, with its row. Run checks it.
+  absl::Status CheckLabels(const std::vector<Tensor>& inputs) const;
 
   // In parts, for a device that runs while the host goes on. Nothing is printed: see StepResults::Print.
   /// Starts a step for each of `inputs`, at most Executable::steps_per_launch(), with one launch.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "frontend/class_labels.h"
 
 namespace mpc {
 namespace {
@@ -83,10 +84,7 @@ absl::Status TopK::Update(const Tensor& loss, const Tensor& predictions, const T
   if (!indices.ok()) return indices.status();
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t label = (*indices)[static_cast<std::size_t>(row)];
-    if (label < 0 || label >= classes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("label ", label, " in row ", row, " is out of range: there are ", classes, " classes"));
-    }
+    if (absl::Status status = internal::CheckLabel(label, row, classes); !status.ok()) return status;
   }
   const std::vector<float> logits = predictions.ToFloats();
   for (std::int64_t row = 0; row < rows; ++row) {

@@ -81,12 +81,25 @@ void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
   impl_->step = std::move(step);
   impl_->user_step = &cell;
   // Prediction runs what the step trains.
-  if (nn::CellFunction predicted = cell.predicted_network(); predicted.defined()) impl_->network = predicted;
+  if (nn::CellFunction predicted = cell.predicted_network(); predicted.defined()) {
+    impl_->network = predicted;
+  } else if (impl_->loss.defined()) {
+    impl_->status.Update(absl::InvalidArgumentError(
+        absl::StrCat("Model: a loss is given to evaluate ", cell.TypeName(),
+                     " with, which does not say what it predicts with; override predicted_network()")));
+  }
   StepOptions options;
   cell.ConfigureStep(options);
   impl_->status.Update(amp::internal::ApplySession(cell, options));
   impl_->networks = options.networks;
   for (const nn::Optimizer* optimizer : cell.optimizers()) impl_->status.Update(optimizer->status());
+  if (const auto* scales = dynamic_cast<const nn::TrainOneStepWithLossScaleCell*>(&cell);
+      scales != nullptr && scales->scaler().config().mode != LossScaleConfig::Mode::kNone) {
+    if (const std::string scaling = impl_->GivenScaling(); !scaling.empty()) {
+      impl_->status.Update(absl::InvalidArgumentError(absl::StrCat(
+          "Model: ", scaling, ", but ", cell.TypeName(), " has a manager of its own; leave one of them out")));
+    }
+  }
   if (impl_->options.clip_global_norm.has_value() || impl_->options.clip_value.has_value()) {
     impl_->status.Update(absl::InvalidArgumentError(
         "clip_global_norm and clip_value act in the Model's own step; clip in this step with ops::ClipByGlobalNorm or "
@@ -99,7 +112,10 @@ const absl::Status& Model::status() const { return impl_->status; }
 absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& dataset) {
   Impl& self = *impl_;
   if (!self.status.ok()) return self.status;
-  if (!self.loss.defined()) return absl::FailedPreconditionError("Eval needs a Model with a loss");
+  if (!self.loss.defined()) {
+    return absl::FailedPreconditionError(self.user_step == nullptr ? "Eval needs a Model with a loss"
+                                                                   : "Eval needs a loss: Model(step, loss, options)");
+  }
   const int arity = self.network.arity() >= 0 ? self.network.arity() + 1 : -1;
   if (absl::Status status = self.CheckColumns(dataset, arity, "evaluation (the network's inputs and a label)");
       !status.ok()) {
@@ -147,6 +163,7 @@ std::int64_t Model::global_step() const { return impl_->global_step; }
 std::int64_t Model::skipped_steps() const { return impl_->SkippedSteps(); }
 
 double Model::loss_scale(std::int64_t loss_id) const {
+  if (!impl_->step_is_scaled) return 1.0;
   const std::vector<const LossScaler*> scalers = impl_->ActiveScalers();
   return loss_id < 0 || loss_id >= static_cast<std::int64_t>(scalers.size())
              ? 1.0
@@ -154,6 +171,7 @@ double Model::loss_scale(std::int64_t loss_id) const {
 }
 
 double Model::loss_scale() const {
+  if (!impl_->step_is_scaled) return 1.0;
   const LossScaler* scaler = impl_->ActiveScaler();
   return scaler == nullptr ? 1.0 : scaler->scale();
 }

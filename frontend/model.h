@@ -49,7 +49,7 @@ struct ModelOptions {
   std::optional<double> clip_global_norm;  ///< > 0; see ops::ClipByGlobalNorm
   std::optional<double> clip_value;        ///< > 0; see ops::ClipByValue. Both given: values first
   // Asked for, the RunContext of a step tells it.
-  bool record_gradient_norm = false;  ///< of unscaled gradients, before clipping
+  bool record_gradient_norm = false;  ///< of unscaled gradients, before clipping; a step of your own has none: an error
   bool record_learning_rate = false;  ///< of the first optimizer's first parameter group
 };
 
@@ -83,10 +83,13 @@ class Model {
       : Model(nn::CellFunction(network), nn::CellFunction(loss), &optimizer, std::move(options)) {
     BuildStep();
   }
-  /// Evaluation and prediction.
+  /// Evaluation and prediction. Of a training step of its own: it trains too, and Eval measures the network that it
+  /// predicts with by `loss`.
   template <nn::CellType Network, nn::CellType Loss>
   Model(Network& network, Loss& loss, ModelOptions options = {})
-      : Model(nn::CellFunction(network), nn::CellFunction(loss), nullptr, std::move(options)) {}
+      : Model(nn::CellFunction(network), nn::CellFunction(loss), nullptr, std::move(options)) {
+    if constexpr (std::is_base_of_v<nn::TrainingStep, Network>) UseStep(nn::CellFunction(network), network);
+  }
   /// A training step of its own (see nn::TrainingStep), which every column of the data set is an input of; or a
   /// network without a loss, to predict. Predict runs the network that the step trains.
   template <typename Network>
@@ -137,7 +140,8 @@ class Model {
   // What happened.
   std::int64_t global_step() const;    ///< steps run, skipped ones included
   std::int64_t skipped_steps() const;  ///< steps skipped because they were not finite
-  double loss_scale() const;           ///< 1 without a scaler
+  /// 1 without a scaler: of a step of your own that turned out to have a seed of its own, too.
+  double loss_scale() const;
   /// Of scaler `loss_id` where `amp.num_losses` > 1; 1 if there is none.
   double loss_scale(std::int64_t loss_id) const;
   const LossScaleConfig& loss_scale_config() const;

@@ -63,6 +63,7 @@ struct Model::Impl {
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> measuring;  ///< Programs of Measure
   /// Scalers that a step of the user's own calls, once it has been traced.
   std::vector<internal::StepFacts::Scaler> step_scalers;
+  bool step_is_scaled = true;  ///< false: a step of the user's own was compiled, and no scaler acts in it
   /// What O1 and auto decided: on the training graph, here or in the run that a checkpoint continues; before there is
   /// one, on the graphs compiled so far. Every other Program is compiled with it.
   compiler::PrecisionMap assignment;
@@ -90,6 +91,10 @@ struct Model::Impl {
   absl::StatusOr<internal::CompiledStep*> Program(nn::Cell* root, const internal::TensorFunction& function,
                                                   const std::vector<Tensor>& inputs,
                                                   const internal::StepOptions& step_options);
+  /// Errors: options of this Model that a step of the user's own does not follow.
+  absl::Status CheckOwnStep(const internal::StepFacts& facts, const runtime::Program& program) const;
+  /// Remarks on parameters that are stored low although this Model asks for masters.
+  void SayWhatIsStoredLow();
   /// `step_options` with the decided assignment and, at level auto, the device's rates. Errors: measuring them.
   absl::StatusOr<internal::StepOptions> WithPrecision(internal::StepOptions step_options) const;
   /// Keeps the assignment that a graph was compiled with; the first training graph overrules those before.
@@ -102,6 +107,8 @@ struct Model::Impl {
   /// The Cell whose paths name the Parameters.
   nn::Cell* root() const { return user_step != nullptr ? user_step : network.cell(); }
 
+  /// The option that asks for loss scaling, with its value: "loss_scale_manager = static"; empty: none is given.
+  std::string GivenScaling() const;
   /// The scalers that act: the Model's, or those of a step of the user's own. Empty: none.
   std::vector<const LossScaler*> ActiveScalers() const;
   /// Of several the one with most skips in a row.

@@ -108,6 +108,10 @@ absl::StatusOr<runtime::Package> Model::Impl::MakePackage(
     if (!precise.ok()) return precise.status();
     absl::StatusOr<UnboundStep> compiled = internal::CompileUnbound(root, function, inputs, *precise);
     if (!compiled.ok()) return compiled.status();
+    if (user_step != nullptr && options.training) {
+      absl::Status status = CheckOwnStep(compiled->facts, compiled->compiled.program);
+      if (!status.ok()) return status;
+    }
     KeepAssignment(compiled->compiled.assignment, options.training);
     if (absl::Status status = internal::StoreLowParameters(compiled->compiled.program, compiled->state); !status.ok()) {
       return status;

@@ -42,6 +42,9 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   train.compile.loss_scale = std::string(scale_config.mode_name());
   train.compile.skip = scale_config.skip;
   train.compile.unscale = scale_config.unscale;
+  if (scale_config.mode == LossScaleConfig::Mode::kStatic && !scale_config.unscale) {
+    train.divided_scale = scale_config.init;
+  }
   train.compile.num_losses = precision.num_losses;
   train.compile.accumulation_steps = options.accumulation_steps;
   if (scaler != nullptr) train.scaler = scaler->state();
@@ -109,13 +112,11 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
         internal::CompileStep(root, function, internal::SpecsOf(inputs), *precise);
     if (!fresh.ok()) return fresh.status();
     const CompiledStep& step_run = **fresh;
-    const std::optional<LossScaleConfig>& manager = options.loss_scale_manager.config();
-    if (!step_run.facts().scalers.empty() && user_step != nullptr && manager.has_value() &&
-        manager->mode != LossScaleConfig::Mode::kNone) {
-      return absl::InvalidArgumentError(absl::StrCat("Model: loss_scale_manager = ", std::string(manager->mode_name()),
-                                                     ", but ", user_step->TypeName(),
-                                                     " scales its losses itself; leave one of them out"));
+    if (user_step != nullptr && step_options.training) {
+      if (absl::Status status = CheckOwnStep(step_run.facts(), step_run.program()); !status.ok()) return status;
+      step_is_scaled = step_run.facts().wrapped || !step_run.facts().scalers.empty();
     }
+    SayWhatIsStoredLow();
     KeepAssignment(step_run.compiled().assignment, step_options.training);
     slot = programs.insert_or_assign(key(), *std::move(fresh)).first;
     compiled.push_back(&step_run.compiled());
@@ -126,6 +127,23 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
     }
   }
   return slot->second.get();
+}
+
+void Model::Impl::SayWhatIsStoredLow() {
+  if (!precision.master_weights) return;
+  std::vector<std::string> names;
+  std::string dtype;
+  for (const auto& [name, parameter] : root()->ParametersAndNames()) {
+    if (!parameter.low_storage().has_value()) continue;
+    names.push_back(name);
+    dtype = std::string(DTypeName(*parameter.low_storage()));
+  }
+  if (names.empty()) return;
+  const std::string remark = absl::StrCat(
+      "level ", precision.level, " with master weights, but ", names.front(),
+      names.size() > 1 ? absl::StrCat(" and ", names.size() - 1, " more parameters are") : std::string(" is"),
+      " stored in ", dtype, " since a step with master_weights = false: every update is rounded to it");
+  if (said.insert(remark).second) std::cerr << "remark: " << remark << "\n";
 }
 
 internal::TensorFunction Model::Impl::EvalFunction() const {

@@ -10,6 +10,49 @@
 
 namespace mpc {
 
+std::string Model::Impl::GivenScaling() const {
+  if (!options.amp.enabled) return "";
+  const std::optional<LossScaleConfig>& manager = options.loss_scale_manager.config();
+  if (manager.has_value() && manager->mode != LossScaleConfig::Mode::kNone) {
+    return absl::StrCat("loss_scale_manager = ", std::string(manager->mode_name()));
+  }
+  const auto given = [](const char* name, const amp::OptionValue& value) {
+    return value.given() && value.text() != "none" ? absl::StrCat("amp.", name, " = ", value.text()) : std::string();
+  };
+  for (const std::string& option :
+       {given("loss_scale", options.amp.loss_scale), given("min_loss_scale", options.amp.min_loss_scale),
+        given("max_loss_scale", options.amp.max_loss_scale)}) {
+    if (!option.empty()) return option;
+  }
+  return options.amp.num_losses == 1 ? "" : absl::StrCat("amp.num_losses = ", options.amp.num_losses);
+}
+
+absl::Status Model::Impl::CheckOwnStep(const internal::StepFacts& facts, const runtime::Program& program) const {
+  const std::string type = user_step->TypeName();
+  if (const std::string scaling = GivenScaling(); !scaling.empty()) {
+    if (!facts.scalers.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Model: ", scaling, ", but ", type, " scales its losses itself; leave one of them out"));
+    }
+    if (scale_config.mode != LossScaleConfig::Mode::kNone && !facts.wrapped) {
+      return absl::InvalidArgumentError(absl::StrCat("Model: ", scaling, ", but ", type,
+                                                     " cannot be scaled by it: its gradients have a seed of their ",
+                                                     "own (sens), or it asks for none; leave one of them out"));
+    }
+  }
+  const std::vector<runtime::NamedValue>& outputs = program.outputs;
+  for (const std::string& record : CommonOptions("").records) {
+    if (std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) { return output.name == record; }))
+      continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Model: record_", record, ", but ", type, " does not record it",
+        record == "gradient_norm"
+            ? ": the Model's own step does; in this one give ops::GlobalNorm(gradients) a name with mpc::Tap"
+            : ": it calls no optimizer"));
+  }
+  return absl::OkStatus();
+}
+
 std::vector<const LossScaler*> Model::Impl::ActiveScalers() const {
   if (const auto* own = dynamic_cast<const nn::TrainOneStepWithLossScaleCell*>(user_step)) return {&own->scaler()};
   std::vector<const LossScaler*> scalers;

@@ -43,6 +43,8 @@ class Model::Impl::TrainingRun {
 
   /// What is left of the present epoch.
   absl::Status Epoch();
+  /// Micro-steps since the last step whose optimizer acted.
+  std::int64_t micro_steps_left() const { return micro_step_; }
 
  private:
   struct Step {
@@ -148,6 +150,10 @@ absl::Status Model::Impl::TrainingRun::Begin(Step step) {
   if (!completes.ok()) return completes.status();
   step.completes = *completes;
   step.global_step = begun_steps_ += *completes ? 1 : 0;
+  if (absl::Status labels = step.program->CheckLabels(step.columns); !labels.ok()) {
+    const absl::Status earlier = Flush();
+    return earlier.ok() ? StepFailed(step, labels) : earlier;
+  }
   if (!step.timed_for.empty()) return RunTimed(std::move(step));
   const int most = ahead ? step.program->executable().steps_per_launch() : 1;
   gathered_.push_back(std::move(step));
@@ -356,6 +362,10 @@ absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, con
   absl::Status failure = context.failure();
   Impl::TrainingRun run(self, dataset, callbacks, context);
   while (self.position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
+  if (failure.ok() && run.micro_steps_left() > 0) {
+    std::cerr << "remark: the last " << run.micro_steps_left() << " of " << self.options.accumulation_steps
+              << " batches of a step have no step yet: their gradients are kept for the next call of Train\n";
+  }
   if (failure.ok()) callbacks.OnTrainEnd(context);
   failure.Update(context.failure());
   return failure;

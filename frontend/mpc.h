@@ -32,5 +32,6 @@
 #include "frontend/ops.h"
 #include "frontend/parameter.h"
 #include "frontend/precision_profiler.h"
+#include "frontend/request_exit.h"
 #include "frontend/tap.h"
 #include "frontend/tensor.h"

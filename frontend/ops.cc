@@ -137,6 +137,10 @@ Tensor softmax(const Tensor& x, std::int64_t axis) { return Emit("softmax", {x},
 Tensor log_softmax(const Tensor& x, std::int64_t axis) { return Emit("log_softmax", {x}, {{"axis", axis}}); }
 
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, const std::string& reduction) {
+  // Without a reduction a row with another label may be left out, as by a mask.
+  if (Trace* trace = Trace::Current(); trace != nullptr && reduction != "none" && logits.rank() == 2) {
+    trace->ExpectLabels(labels, logits.dim(1));
+  }
   return Emit("softmax_cross_entropy", {logits, labels}, {{"reduction", reduction}});
 }
 

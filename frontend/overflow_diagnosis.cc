@@ -29,7 +29,7 @@ std::string DiagnoseOverflow(const std::vector<ValueStatistics>& values, double 
   }
   const auto largest = std::max_element(
       values.begin(), bad, [](const ValueStatistics& a, const ValueStatistics& b) { return a.largest < b.largest; });
-  if (largest != bad) {
+  if (largest != bad && largest->largest > 0) {
     absl::StrAppendFormat(&text, "largest finite magnitude before it: %g, %s\n", largest->largest, largest->Describe());
   }
   if (bad != values.end() && bad->largest > 0) {
@@ -37,8 +37,11 @@ std::string DiagnoseOverflow(const std::vector<ValueStatistics>& values, double 
   }
   for (const ValueStatistics& value : values) {
     if (IsSource(value) && (value.largest > kLargestF16 || value.not_finite() > 0)) {
-      absl::StrAppendFormat(&text, "%s does not fit f16: largest finite magnitude %g, %d elements not finite\n",
-                            value.Describe(), value.largest, value.not_finite());
+      const std::string largest_finite = value.not_finite() == value.count()
+                                             ? "none of its elements is finite"
+                                             : absl::StrFormat("largest finite magnitude %g", value.largest);
+      absl::StrAppendFormat(&text, "%s does not fit f16: %s, %d elements not finite\n", value.Describe(),
+                            largest_finite, value.not_finite());
     }
   }
   return text;

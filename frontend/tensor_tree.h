@@ -9,6 +9,10 @@
 
 #include "frontend/tensor.h"
 
+namespace mpc::nn {
+class Cell;
+}  // namespace mpc::nn
+
 namespace mpc::nn::internal {
 
 inline void AppendInput(const Tensor& tensor, std::vector<Tensor>& inputs) { inputs.push_back(tensor); }
@@ -140,16 +144,20 @@ ConstructResult<C> CallWithIndices(C& cell, const std::vector<Tensor>& inputs, s
   return cell(inputs[I]...);
 }
 
-/// Calls a Cell (through its operator()) on a flat list; missing tensors are undefined ones, which the trace reports.
+/// What a Cell gives that was called with another number of tensors than its Construct takes: an error.
+Tensor WrongArity(const Cell& cell, int arity, std::size_t given);
+
+/// Calls a Cell (through its operator()) on a flat list. A list of another length than Construct's is an error.
 template <typename C>
 ConstructResult<C> CallFlat(C& cell, const std::vector<Tensor>& inputs) {
   constexpr int kArity = ConstructArity<C>();
   if constexpr (kArity < 0) {
     return cell(inputs);
   } else {
-    std::vector<Tensor> padded = inputs;
-    padded.resize(kArity);
-    return CallWithIndices(cell, padded, std::make_index_sequence<kArity>());
+    if (inputs.size() != static_cast<std::size_t>(kArity)) {
+      return TensorTree<ConstructResult<C>>::Unflatten({WrongArity(cell, kArity, inputs.size())});
+    }
+    return CallWithIndices(cell, inputs, std::make_index_sequence<kArity>());
   }
 }
 

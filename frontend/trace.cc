@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,18 @@ constexpr char kTapOp[] = "tap";
 const void* NewTraceId() {
   static std::atomic<std::uintptr_t> last{0};
   return reinterpret_cast<const void*>(++last);
+}
+
+/// `error` of an operation's verifier in the user's words, where the type of an operand is what it complains about.
+std::string InUsersWords(std::string_view op, const std::string& error, absl::Span<const Tensor> operands) {
+  constexpr std::string_view kOperand = "operand #";
+  const std::size_t at = error.find(kOperand);
+  if (at == std::string::npos || error.find(" must be ", at) == std::string::npos) return error;
+  const std::size_t index = static_cast<std::size_t>(std::atoi(error.c_str() + at + kOperand.size()));
+  if (index >= operands.size()) return error;
+  const char* accepted = error.find("-bit float", at) != std::string::npos ? "kF32" : "kI32";
+  return absl::StrCat(std::string(op), " does not take ", operands[index].spec().ToString(), " as operand ", index,
+                      "; cast it first, as with ops::Cast(x, DType::", accepted, ")");
 }
 
 // "name" for the first one, "name2" for the second, ...
@@ -56,10 +69,13 @@ Trace* Trace::Current() { return current_trace; }
 void Trace::BeginStep(std::string_view name) {
   graph_.BeginFunction(name, /*is_private=*/false);
   frames_.emplace_back();
+  num_inputs_ = 0;
 }
 
 Tensor Trace::AddInput(const TensorSpec& spec, std::string_view name) {
-  return Symbolic({graph_.AddArgument(spec, name, "input", depth()), spec}, depth());
+  const Tensor input = Symbolic({graph_.AddArgument(spec, name, "input", depth()), spec}, depth());
+  inputs_[input.node()->value] = num_inputs_++;
+  return input;
 }
 
 void Trace::EndStep(absl::Span<const Tensor> outputs, absl::Span<const std::string> names) {
@@ -135,12 +151,13 @@ std::vector<Tensor> Trace::Emit(std::string_view op, absl::Span<const Tensor> op
       failed() ? absl::StatusOr<std::vector<compiler::TypedValue>>(status_)
                : graph_.Emit(op, values, attributes, ScopeOf(op), result_dtype);
   if (!results.ok()) {
-    Fail(std::string(results.status().message()));
+    Fail(InUsersWords(op, std::string(results.status().message()), operands));
     const Shape shape = operands.empty() || !operands[0].defined() ? Shape() : operands[0].shape();
     return std::vector<Tensor>(4, Poison(Shape(shape.size(), 1)));
   }
   std::vector<Tensor> tensors;
   for (const compiler::TypedValue& result : *results) tensors.push_back(Symbolic(result, depth()));
+  if (op == "reshape") SameElements(values[0], tensors[0].node()->value);
   return tensors;
 }
 
@@ -349,12 +366,25 @@ Tensor Trace::Import(const Tensor& tensor, std::size_t depth) {
   const Tensor inner = Symbolic({graph_.AddArgument(tensor.spec(), name, "capture", depth), tensor.spec()}, depth);
   frame.operands.push_back(outer);
   frame.captured.emplace(outer.node()->value, inner);
+  SameElements(outer.node()->value, inner.node()->value);
   return inner;
 }
 
-void Trace::Fail(const std::string& message) {
+void Trace::SameElements(compiler::ValueHandle from, compiler::ValueHandle to) {
+  if (const auto input = inputs_.find(from); input != inputs_.end()) inputs_[to] = input->second;
+}
+
+void Trace::ExpectLabels(const Tensor& labels, std::int64_t classes) {
+  if (failed() || !labels.symbolic() || (labels.dtype() != DType::kI32 && labels.dtype() != DType::kI64)) return;
+  if (const auto input = inputs_.find(labels.node()->value); input != inputs_.end()) {
+    labels_.push_back({input->second, classes});
+  }
+}
+
+void Trace::Fail(const std::string& message) { FailAt(path(), message); }
+
+void Trace::FailAt(const std::string& where, const std::string& message) {
   if (failed()) return;
-  const std::string where = path();
   status_ = absl::InvalidArgumentError(where.empty() ? message : absl::StrCat(where, ": ", message));
 }
 

@@ -99,6 +99,9 @@ class Trace {
   /// `states`, then come `operands`.
   void DeferUpdate(std::string_view op, std::vector<Parameter> states, std::vector<Tensor> operands,
                    Attributes attributes);
+  /// What the wrap of this step scales by and leaves to optimizers to divide out; empty: nothing.
+  const std::optional<double>& divided_scale() const { return divided_scale_; }
+  void set_divided_scale(std::optional<double> scale) { divided_scale_ = scale; }
   /// False if an optimizer has already updated `parameter` in this step.
   bool ClaimUpdate(const Parameter& parameter);
   /// True if gradients by `parameter` were asked for and no differentiated function reads it: nothing trains it.
@@ -129,6 +132,14 @@ class Trace {
   bool wants(std::string_view record) const;
   /// Returns `tensor` from the step under `name`, whatever function it is computed in.
   void Tap(const std::string& name, const Tensor& tensor);
+  /// The class indices of a loss that has no value where one is outside [0, classes). Where they are an input of the
+  /// step, as it came in or reshaped, each batch can be checked before it runs.
+  void ExpectLabels(const Tensor& labels, std::int64_t classes);
+  struct Labels {
+    std::size_t input;
+    std::int64_t classes;
+  };
+  const std::vector<Labels>& labels() const { return labels_; }
   /// Calls `hook` when the step ends, before its state is collected.
   void AtEnd(std::function<void()> hook) { end_hooks_.push_back(std::move(hook)); }
   /// What a part of the front end keeps while this trace runs: one object a type.
@@ -141,6 +152,8 @@ class Trace {
 
   // Cells.
   void EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs);
+  /// `cell` asks whether it trains. Fails where it is called and not registered: SetTrain has not reached it.
+  void NoteModeRead(const nn::Cell& cell);
   /// The outputs as the caller gets them: those of a network in the type that SetNetworkOutputs asked for.
   std::vector<Tensor> LeaveCell(std::vector<Tensor> outputs);
   /// Rounds the floating outputs of networks to `dtype`. A network that is differentiated itself returns its loss first
@@ -171,6 +184,8 @@ class Trace {
 
   /// Keeps the first error, with the Cell path in front.
   void Fail(const std::string& message);
+  /// The same with another path.
+  void FailAt(const std::string& where, const std::string& message);
   bool failed() const { return !status_.ok(); }
   const absl::Status& status() const { return status_; }
   Tensor Poison(const Shape& shape, DType dtype = DType::kF32);
@@ -203,6 +218,7 @@ class Trace {
     compiler::Scope scope;
     std::vector<Tensor> inputs;
     std::size_t call = 0;
+    const nn::Cell* forgotten_by = nullptr;  ///< the calling Cell, where that does not register this one
   };
   /// A Cell call in the outermost function.
   struct CellCall {
@@ -214,6 +230,8 @@ class Trace {
     bool replaced = false;
   };
 
+  /// The error of a `cell` that `parent` calls and does not register.
+  void FailUnregistered(const nn::Cell& cell, const nn::Cell& parent, const std::string& where);
   std::size_t depth() const { return frames_.size(); }
   compiler::Scope scope() const;
   /// The scope of an operation: with the level and the pins of the innermost amp::AutoCast.
@@ -221,6 +239,8 @@ class Trace {
   Tensor Symbolic(const compiler::TypedValue& value, std::size_t depth) const;
   /// `tensor` as a value of the function at `depth`: constants are made, outer values become arguments.
   Tensor Import(const Tensor& tensor, std::size_t depth);
+  /// `to` holds the elements of `from` in their order.
+  void SameElements(compiler::ValueHandle from, compiler::ValueHandle to);
   StateValue& StateAt(const Parameter& parameter, std::size_t depth);
   /// Traces `function` as a private function that may read its arguments only; returns its name.
   std::string TraceIsolated(std::string_view name, const std::vector<TensorSpec>& arguments,
@@ -251,8 +271,12 @@ class Trace {
   std::vector<Parameter> scaler_scales_;
   std::vector<std::pair<std::string, Tensor>> records_;
   std::vector<std::string> requested_records_;
+  std::optional<double> divided_scale_;
   std::vector<std::pair<std::string, Tensor>> taps_;
   std::vector<std::function<void()>> end_hooks_;
+  std::size_t num_inputs_ = 0;                           ///< of the step
+  std::map<compiler::ValueHandle, std::size_t> inputs_;  ///< values that hold an input's elements, in order
+  std::vector<Labels> labels_;
   std::map<std::type_index, std::shared_ptr<void>> locals_;
   std::optional<std::vector<Parameter>> registered_;
   std::int64_t next_call_site_ = 0;

@@ -16,6 +16,24 @@ std::string Lower(std::string text) {
   return text;
 }
 
+/// Whether a Cell holds others.
+class SubCellFinder : public nn::internal::MemberVisitor {
+ public:
+  void Visit(const std::string&, nn::Cell&) override { found_ = true; }
+  void Visit(const std::string&, Parameter&) override {}
+  bool found() const { return found_; }
+
+ private:
+  bool found_ = false;
+};
+
+/// Whether `cell` is the same function of its inputs wherever it stands: it keeps, holds and was told nothing.
+bool NeedsNoName(nn::Cell& cell) {
+  SubCellFinder sub_cells;
+  cell.VisitMembers(sub_cells);
+  return !sub_cells.found() && cell.ParametersAndNames().empty() && !cell.to_float().has_value() && !cell.recompute();
+}
+
 /// Finds the path of a Cell below another one: "conv1", or "blocks/0" for the elements of a list.
 class NameFinder : public nn::internal::MemberVisitor {
  public:
@@ -61,9 +79,9 @@ void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
     NameFinder finder(&cell);
     parent->VisitMembers(finder);
     if (finder.name().has_value() && !is_network && !cell.transparent()) name = *finder.name();
-    if (!finder.name().has_value() && !cell.ParametersAndNames().empty()) {
-      Fail(absl::StrCat("a ", cell.TypeName(), " cell is called but not registered; name its member in MPC_CELL(",
-                        parent->TypeName(), ", ...)"));
+    if (!finder.name().has_value()) {
+      frame.forgotten_by = parent;
+      if (!NeedsNoName(cell)) FailUnregistered(cell, *parent, path());
     }
   }
   if (is_network || frame.scope.path.empty()) {
@@ -84,6 +102,16 @@ void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
   if (const std::optional<DType> pin = cell.to_float(); pin.has_value() && !IsFloating(*pin)) {
     Fail(absl::StrCat("ToFloat takes a floating type, f16, bf16 or f32; got ", std::string(DTypeName(*pin))));
   }
+}
+
+void Trace::NoteModeRead(const nn::Cell& cell) {
+  if (cells_.empty() || cells_.back().cell != &cell || cells_.back().forgotten_by == nullptr) return;
+  FailUnregistered(cell, *cells_.back().forgotten_by, cells_[cells_.size() - 2].scope.path);
+}
+
+void Trace::FailUnregistered(const nn::Cell& cell, const nn::Cell& parent, const std::string& where) {
+  FailAt(where, absl::StrCat("a ", cell.TypeName(), " cell is called but not registered; name its member in MPC_CELL(",
+                             parent.TypeName(), ", ...)"));
 }
 
 std::vector<Tensor> Trace::LeaveCell(std::vector<Tensor> outputs) {

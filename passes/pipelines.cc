@@ -62,9 +62,10 @@ void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Opti
   if (Options.stage == Stage::Amp)
     return;
   Manager.addNestedPass<func::FuncOp>(createSinkReluPass());
-  Manager.addPass(createVerifyLossScalePass());
   Manager.addPass(createLossScalePass(
       {Options.lossScale, Options.skip, Options.unscale, Options.numLosses, Options.accumulationSteps}));
+  // Behind the wrap, which decides what an optimizer's loss_scale has to divide.
+  Manager.addPass(createVerifyLossScalePass());
   Manager.addPass(createAutodiffPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
   if (Options.instrument)

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/amp/scaled_backward.h"
 #include "frontend/amp/session.h"
+#include "frontend/checkpoint.h"
 #include "frontend/context.h"
 #include "frontend/eager.h"
 
@@ -53,6 +54,9 @@ const Session* SessionOf(Trace& trace, const OptimizerList& optimizers) {
   if (session == nullptr) trace.Fail("amp::ScaleLoss needs the optimizers that receive the loss's gradients");
   return session;
 }
+
+/// "optimizer2.step" without the optimizer's place in its step: "step".
+std::string WithoutPlace(const std::string& name) { return name.substr(name.find('.') + 1); }
 
 absl::StatusOr<std::map<std::string, Tensor>> ValuesOf(const std::vector<Parameter>& entries) {
   std::map<std::string, Tensor> values;
@@ -180,6 +184,42 @@ absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Cell& cell) {
 
 absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Optimizer& optimizer) {
   return ValuesOf(optimizer.State());
+}
+
+absl::Status LoadStateDict(nn::Cell& cell, const std::map<std::string, Tensor>& state) {
+  return LoadParamIntoNet(cell, state).status();
+}
+
+absl::Status LoadStateDict(nn::Optimizer& optimizer, const std::map<std::string, Tensor>& state) {
+  std::map<std::string, const Tensor*> left;
+  for (const auto& [name, value] : state) left[WithoutPlace(name)] = &value;
+  std::vector<std::string> wrong;
+  std::vector<std::pair<Parameter, Tensor>> assignments;
+  for (const Parameter& entry : optimizer.State()) {
+    const auto found = left.find(WithoutPlace(entry.name()));
+    if (found == left.end()) {
+      wrong.push_back(absl::StrCat("'", entry.name(), "' is missing"));
+      continue;
+    }
+    const Tensor& value = *found->second;
+    const bool concrete = value.defined() && value.status().ok() && value.concrete();
+    if (!concrete || value.spec() != entry.entry()->spec()) {
+      wrong.push_back(absl::StrCat("'", entry.name(), "' is ",
+                                   concrete ? value.spec().ToString() : "no concrete tensor", ", not ",
+                                   entry.entry()->spec().ToString()));
+    }
+    assignments.emplace_back(entry, value);
+    left.erase(found);
+  }
+  for (const auto& [name, value] : left) wrong.push_back(absl::StrCat("'", name, "' is unknown"));
+  if (!wrong.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("amp::LoadStateDict: the state does not fit ", optimizer.TypeName(),
+                                                   ": ", absl::StrJoin(wrong, ", "), "; nothing was loaded"));
+  }
+  for (auto& [entry, value] : assignments) {
+    if (absl::Status status = entry.SetData(value); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mpc::amp

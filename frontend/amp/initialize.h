@@ -85,5 +85,10 @@ absl::Status LoadStateDict(const std::map<std::string, ScalerState>& state);
 absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Cell& cell);
 /// Learning rates, step and slots by name.
 absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Optimizer& optimizer);
+/// Loads what StateDict gave of such a Cell. Errors, and then nothing changes: entries that are missing, unknown or
+/// misshapen, all of them.
+absl::Status LoadStateDict(nn::Cell& cell, const std::map<std::string, Tensor>& state);
+/// The same for an optimizer. Its place in a step ("optimizer2.") may be another one. Call it after Initialize.
+absl::Status LoadStateDict(nn::Optimizer& optimizer, const std::map<std::string, Tensor>& state);
 
 }  // namespace mpc::amp

@@ -47,7 +47,8 @@ absl::StatusOr<DType> LowType(const Options& options, const std::string& level) 
   const std::optional<DType> dtype = options.dtype.AsDType();
   if (level == "O0" && dtype == DType::kF32) return by_default;
   if (!dtype.has_value() || !IsLowPrecision(*dtype)) {
-    return Error("dtype = '", options.dtype.text(), "' is no low type; choose f16 or bf16");
+    return Error("dtype = '", options.dtype.text(), "' is no low type; choose f16 or bf16",
+                 dtype == DType::kF32 ? ", or level O0, which is f32 and takes a loss_scale too" : "");
   }
   if (level == "O0") {
     return Error("level O0 is full f32 and takes no dtype ", options.dtype.text(), "; choose O1, O2, O3 or auto");
@@ -175,7 +176,8 @@ absl::Status CheckPatching(const Options& options, const std::string& level) {
   if (!options.patch_torch_functions.given()) return absl::OkStatus();
   const std::optional<bool> patch = options.patch_torch_functions.AsBool();
   if (!patch.has_value()) return NotBool("patch_torch_functions", options.patch_torch_functions);
-  if (level == "O1" && *patch) return absl::OkStatus();
+  // apex's own values.
+  if (level != "auto" && *patch == (level == "O1")) return absl::OkStatus();
   return Error("patch_torch_functions = ", options.patch_torch_functions.text(), " at level ", level,
                ": casting around single functions is what O1 is, and nothing else is; leave it out",
                level == "O1" ? "" : ", or choose O1");

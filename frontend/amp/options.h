@@ -24,7 +24,7 @@ struct Options {
   OptionValue cast_model_outputs;     ///< what the network returns in training, Eval and Predict; f32
   OptionValue min_loss_scale;         ///< of a dynamic scale: 1 of a Model, none of Initialize
   OptionValue max_loss_scale;         ///< of a dynamic scale: none of a Model, 2^24 of Initialize
-  OptionValue patch_torch_functions;  ///< apex's name for what O1 is; refused at every other level
+  OptionValue patch_torch_functions;  ///< apex's name for what O1 is: true there, false at O0, O2 and O3, or an error
   std::int64_t num_losses = 1;        ///< scalers, one a loss
   bool enabled = true;                ///< false: exactly the O0 program without a scaler
   int verbosity = 1;                  ///< 1: prints the level's defaults and what is in effect, once; 0: nothing

@@ -28,6 +28,9 @@ Tensor Reject(const std::string& message, const Tensor& x) {
   return x;
 }
 
+/// What to do where the axis of rows is missing.
+constexpr char kBatchHint[] = "; is the data set batched? .Batch(n) makes batches of its rows";
+
 Pool2dOpOptions PoolOptions(const Pool2dOptions& options) {
   return {.kernel_size = options.kernel_size.values(),
           .stride = options.stride.values(),
@@ -55,6 +58,9 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, Size2d kerne
 }
 
 Tensor Conv2d::Construct(const Tensor& x) {
+  if (x.rank() == 3) {
+    return Reject(absl::StrCat("Conv2d expects images [N, C, H, W], got ", x.spec().ToString(), kBatchHint), x);
+  }
   if (x.rank() == 4 && x.dim(1) != in_channels_) {
     return Reject(absl::StrCat("Conv2d expects ", in_channels_, " input channels, got ", x.dim(1), " (input ",
                                x.spec().ToString(), ")"),
@@ -74,7 +80,7 @@ Tensor Dense::Construct(const Tensor& x) {
     return Reject(absl::StrCat("Dense expects ", in_channels_, " input features, got ",
                                x.rank() < 2 ? absl::StrCat("a tensor of rank ", x.rank(), ", not 2 or more")
                                             : absl::StrCat(x.dim(x.rank() - 1)),
-                               " (input ", x.spec().ToString(), ")"),
+                               " (input ", x.spec().ToString(), ")", x.rank() < 2 ? kBatchHint : ""),
                   x);
   }
   const Tensor rows = x.rank() == 2 ? x : reshape(x, {-1, in_channels_});

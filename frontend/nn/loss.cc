@@ -14,6 +14,13 @@ Tensor SoftmaxCrossEntropyWithLogits::Construct(const Tensor& logits, const Tens
                      ", got labels ", labels.spec().ToString(), " for logits ", logits.spec().ToString(),
                      options_.sparse ? "" : "; class indices need {.sparse = true}"));
   }
+  // A network of dense layers takes one row for a batch of one.
+  const std::int64_t rows_rank = options_.sparse ? 1 : 2;
+  if (labels.rank() == rows_rank - 1 && !trace->failed()) {
+    trace->Fail(absl::StrCat("SoftmaxCrossEntropyWithLogits expects labels of rank ", rows_rank, ", got ",
+                             labels.spec().ToString(), " for logits ", logits.spec().ToString(),
+                             "; is the data set batched? .Batch(n) makes batches of its rows"));
+  }
   return softmax_cross_entropy(logits, labels, options_.reduction);
 }
 

@@ -177,6 +177,11 @@ bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predic
     trace->Fail(
         absl::StrCat("optimizer: got ", gradients.size(), " gradients for ", parameters_.size(), " parameters"));
   }
+  if (const std::optional<double>& scale = trace->divided_scale();
+      loss_scale_ != 1.0 && scale.has_value() && *scale != loss_scale_) {
+    trace->Fail(absl::StrCat(TypeName(), " has loss_scale = ", loss_scale_, ", but the scale that it has to divide is ",
+                             *scale, ": gradients would be scaled wrongly"));
+  }
   if (trace->failed()) return false;
   prefix_ = trace->OptimizerPrefix(step_);
   // The loss-scale wrap takes the operations of one path as one optimizer.

@@ -1,6 +1,7 @@
 #include "frontend/nn/train_step.h"
 
 #include "frontend/compiled_step.h"
+#include "frontend/nn/loss.h"
 
 namespace mpc::nn {
 
@@ -13,6 +14,11 @@ Tensor WithLossCell::Construct(const std::vector<Tensor>& inputs) {
   const std::vector<Tensor> data(inputs.begin(), inputs.end() - 1);
   std::vector<Tensor> for_loss = network_.Flat(data);
   for_loss.push_back(inputs.back());
+  // Nothing masks a row of this loss, whatever its reduction is.
+  if (const Tensor& logits = for_loss.front();
+      dynamic_cast<const SoftmaxCrossEntropyWithLogits*>(loss_.cell()) != nullptr && logits.rank() == 2) {
+    trace->ExpectLabels(inputs.back(), logits.dim(1));
+  }
   return loss_.Flat(for_loss).at(0);
 }
 

@@ -10,6 +10,19 @@ namespace mpc {
 #define GEN_PASS_DEF_VERIFYLOSSSCALEPASS
 #include "passes/passes.h.inc"
 
+// The first names in full: a network has hundreds.
+static std::string ofParameters(ArrayRef<std::string> Names) {
+  constexpr size_t Most = 3;
+  if (Names.empty())
+    return "";
+  std::string Text = Names.size() == 1 ? "; it is the gradient of " : "; they are the gradients of ";
+  llvm::raw_string_ostream Out(Text);
+  llvm::interleaveComma(Names.take_front(Most), Out, [&](const std::string &Name) { Out << "'" << Name << "'"; });
+  if (Names.size() > Most)
+    Out << " and " << Names.size() - Most << " more";
+  return Text;
+}
+
 namespace {
 
 class VerifyLossScalePass : public impl::VerifyLossScalePassBase<VerifyLossScalePass> {
@@ -28,7 +41,8 @@ private:
   static LogicalResult verify(func::FuncOp Function) {
     ScaleTracking Tracking(Function);
     for (const ScaleTracking::Misuse &Found : Tracking.misuses()) {
-      InFlightDiagnostic Error = Found.Op->emitError() << describeWithCell(Found.Op) << ": " << Found.Message;
+      InFlightDiagnostic Error = Found.Op->emitError() << describeWithCell(Found.Op) << ": " << Found.Message
+                                                       << ofParameters(Found.Parameters);
       for (auto &[Op, Text] : Found.Notes)
         Error.attachNote(Op->getLoc()) << Text << " (" << describeWithCell(Op) << ")";
     }

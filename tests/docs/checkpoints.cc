@@ -31,6 +31,14 @@ int main() {
     return 1;
   }
 
+  OnRequestExit on_exit({.save_path = "stopped.safetensors"});
+  trained = model.Train(3, train_set, {LossMonitor(), on_exit});
+  if (on_exit.signal() != 0) return 128 + on_exit.signal();
+  if (!trained.ok()) {
+    std::cerr << trained << "\n";
+    return 1;
+  }
+
   absl::Status exported = SaveCheckpoint(net, "lenet5_torch.safetensors", {.names = NameMap::PyTorch()});
   auto imported = LoadParamIntoNet(net, "lenet5_torch.safetensors", {.names = NameMap::PyTorch()});
   return exported.ok() && imported.ok() ? 0 : 1;

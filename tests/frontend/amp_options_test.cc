@@ -202,7 +202,12 @@ TEST(AmpOptions, BoundsOfAStaticScaleAreIgnored) {
   EXPECT_EQ(OfInitialize({.level = "O2", .loss_scale = 4096, .max_loss_scale = 8}).loss_scale.init, 4096);
 }
 
-TEST(AmpOptions, PatchingIsWhatO1Is) { EXPECT_EQ(OfInitialize({.patch_torch_functions = true}).level, "O1"); }
+TEST(AmpOptions, PatchingIsWhatO1Is) {
+  EXPECT_EQ(OfInitialize({.patch_torch_functions = true}).level, "O1");
+  for (const char* level : {"O0", "O2", "O3"}) {
+    EXPECT_EQ(OfInitialize({.level = level, .patch_torch_functions = false}).level, level) << "apex's own value";
+  }
+}
 
 TEST(AmpOptions, AMP_28_DisabledIsO0WithoutScaler) {
   const Precision precision = OfInitialize({.level = "O2", .cast_model_outputs = "f16", .enabled = false});

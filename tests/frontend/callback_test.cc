@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cmath>
 #include <sstream>
+
+#include "frontend/request_exit.h"
 
 namespace mpc {
 namespace {
@@ -112,6 +115,13 @@ TEST(LossMonitor, KeepsSmallAndNonFiniteLossesReadable) {
   EXPECT_THAT(output.str(), HasSubstr("loss is nan\n"));
 }
 
+TEST(FormatLoss, GivesSmallLossesSignificantDigits) {
+  EXPECT_EQ(FormatLoss(2.30118966), "2.3012");
+  EXPECT_EQ(FormatLoss(0.0012), "0.0012");
+  EXPECT_EQ(FormatLoss(-4.567891e-9), "-4.568e-09");
+  EXPECT_EQ(FormatLoss(0), "0.0000");
+}
+
 TEST(TimeMonitor, PrintsEpochAndStepTime) {
   std::ostringstream output;
   Train({TimeMonitor(&output)}, 1, 4);
@@ -130,6 +140,89 @@ TEST(ProgressBar, RedrawsItsLineOnATerminal) {
   EXPECT_THAT(output.str(), HasSubstr("\repoch 1/1 [===============>              ] 1/2 loss 1.2500, "));
   EXPECT_THAT(output.str(), HasSubstr("\repoch 1/1 [==============================] 2/2 loss 2.2500, "));
   EXPECT_EQ(output.str().back(), '\n');
+}
+
+/// Sends a signal to the process while step `at` runs.
+class Signaller : public Callback {
+ public:
+  Signaller(std::int64_t at, int signal) : at_(at), signal_(signal) {}
+  void OnStepBegin(RunContext& context) override {
+    if (context.global_step == at_) ::raise(signal_);
+  }
+
+ private:
+  std::int64_t at_;
+  int signal_;
+};
+
+int handled = 0;
+void Handle(int signal) { handled = signal; }
+
+TEST(OnRequestExit, EitherSignalStopsAtTheEndOfTheStep) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Recorder recorder;
+    OnRequestExit on_exit;
+    EXPECT_EQ(on_exit.signal(), 0);
+    Train({Signaller(2, signal), recorder, on_exit}, 3, 5);
+    EXPECT_EQ(on_exit.signal(), signal);
+    EXPECT_THAT(recorder.events, ElementsAre("train", "epoch", "step", "step", "end"));
+    // The next run begins without the request of the last one.
+    Train({recorder, on_exit}, 1, 1);
+    EXPECT_EQ(on_exit.signal(), 0);
+    EXPECT_EQ(recorder.events.size(), 5u + 4u);
+  }
+}
+
+TEST(OnRequestExit, SavesWhereAPathIsGivenAndASignalCame) {
+  std::vector<std::string> saved;
+  const auto run = [&](bool asked, absl::Status saving) {
+    RunContext context;
+    context.set_save([&](const std::string& path) {
+      saved.push_back(path);
+      return saving;
+    });
+    OnRequestExit on_exit({.save_path = "state.safetensors"});
+    on_exit.OnTrainBegin(context);
+    EXPECT_FALSE(on_exit.NeedsState(context));
+    if (asked) ::raise(SIGTERM);
+    // Its step is finished before another one begins.
+    EXPECT_EQ(on_exit.NeedsState(context), asked);
+    on_exit.OnStepEnd(context);
+    on_exit.OnTrainEnd(context);
+    return context.failure();
+  };
+  EXPECT_TRUE(run(false, absl::OkStatus()).ok());
+  EXPECT_TRUE(saved.empty());
+  EXPECT_TRUE(run(true, absl::OkStatus()).ok());
+  EXPECT_THAT(saved, ElementsAre("state.safetensors"));
+  EXPECT_EQ(run(true, absl::DataLossError("no space")).message(), "no space");
+}
+
+TEST(OnRequestExit, TheHandlersFromBeforeComeBackHoweverTheRunEnds) {
+  ASSERT_NE(::signal(SIGINT, Handle), SIG_ERR);
+  handled = 0;
+  {
+    RunContext context;
+    OnRequestExit on_exit;
+    on_exit.OnTrainBegin(context);
+    // A run within a run, whose end leaves the handlers to the outer one.
+    Train({OnRequestExit()}, 1, 1);
+    ::raise(SIGINT);
+    EXPECT_EQ(handled, 0);
+    // No further hook: the run failed.
+  }
+  ::raise(SIGINT);
+  EXPECT_EQ(handled, SIGINT);
+  ::signal(SIGINT, SIG_IGN);
+  OnRequestExit on_exit;
+  Train({Signaller(1, SIGINT), on_exit}, 1, 2);
+  EXPECT_EQ(on_exit.signal(), 0) << "an ignored signal was taken";
+  ::signal(SIGINT, SIG_DFL);
+}
+
+TEST(OnRequestExitDeathTest, ASecondSignalEndsTheProcessAtOnce) {
+  EXPECT_EXIT(Train({Signaller(1, SIGINT), Signaller(1, SIGTERM), OnRequestExit()}, 1, 1),
+              ::testing::KilledBySignal(SIGTERM), "");
 }
 
 }  // namespace

@@ -172,6 +172,43 @@ TEST(Cell, UnregisteredSubCellIsAnErrorByName) {
                         "MPC_CELL(ForgetsCell, ...)"));
 }
 
+/// Calls what a test gives it and names nothing.
+template <typename Forgotten>
+class Forgets : public nn::Cell {
+ public:
+  MPC_CELL(Forgets)
+  explicit Forgets(Forgotten given) : forgotten(std::move(given)) {}
+  Tensor Construct(Tensor x) { return forgotten(x); }
+  Forgotten forgotten;
+};
+
+/// No Parameters and no sub-cells; what it computes depends on the mode.
+class Mode : public nn::Cell {
+ public:
+  MPC_CELL(Mode)
+  Tensor Construct(Tensor x) { return training() ? x * 2.0 : x; }
+};
+
+TEST(Cell, UnregisteredCellsWithModesStateOrSubCellsAreErrorsByName) {
+  const auto error = [](auto forgotten) {
+    Forgets<decltype(forgotten)> net(std::move(forgotten));
+    net.SetTrain();
+    return std::string(net(Values({2, 4})).status().message());
+  };
+  EXPECT_EQ(error(nn::Dropout({.p = 0.5})),
+            "forgets: a Dropout cell is called but not registered; name its member in MPC_CELL(Forgets, ...)");
+  EXPECT_THAT(error(Mode()), HasSubstr("a Mode cell is called but not registered"));
+  EXPECT_THAT(error(nn::SequentialCell(nn::ReLU(), nn::Dropout({.p = 0.5}))),
+              HasSubstr("a SequentialCell cell is called but not registered"));
+  nn::ReLU low;
+  low.ToFloat(DType::kF16);
+  EXPECT_THAT(error(low), HasSubstr("a ReLU cell is called but not registered"));
+  nn::ReLU recomputed;
+  recomputed.Recompute();
+  EXPECT_THAT(error(recomputed), HasSubstr("a ReLU cell is called but not registered"));
+  EXPECT_EQ(error(nn::ReLU()), "") << "it is the same function wherever it stands";
+}
+
 class ForgetsParameter : public nn::Cell {
  public:
   MPC_CELL(ForgetsParameter)

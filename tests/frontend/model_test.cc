@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/eager.h"
 #include "frontend/trace.h"
 #include "tests/training/probe.h"
@@ -224,6 +225,127 @@ TEST(ModelErrors, Data) {
       data::GeneratorDataset(std::vector<data::Row>(5, {Values({6}), Values({3})}), {"data", "label"});
   EXPECT_THAT(TrainError(*training.model, short_set.Batch(8, /*drop_remainder=*/true)),
               ::testing::AllOf(HasSubstr("8"), HasSubstr("5")));
+}
+
+TEST(ModelErrors, InputsAreAsManyAsConstructTakes) {
+  Training<TwoLayers> training({"O0", {}});
+  const Tensor x = Values({2, 6});
+  EXPECT_EQ(training.model->Predict(x, x, x).status().message(), "TwoLayers::Construct takes 1 tensor, got 3");
+  EXPECT_EQ(training.model->Predict().status().message(), "TwoLayers::Construct takes 1 tensor, got 0");
+  MPC_EXPECT_OK(training.model->Predict(x).status());
+}
+
+TEST(ModelErrors, AStepOfOnesOwnTakesWhatItsNetworkAndLossTake) {
+  Training<TwoLayers> training({"O0", {}});
+  nn::WithLossCell with_loss(*training.network, training.loss);
+  nn::TrainOneStepCell step(with_loss, *training.optimizer);
+  const Tensor x = Values({2, 6}), label = Values({2, 3});
+  EXPECT_THAT(std::string(step(x, label, label).status().message()),
+              HasSubstr("TwoLayers::Construct takes 1 tensor, got 2"));
+  MPC_EXPECT_OK(step(x, label).status());
+  EXPECT_THAT(std::string(training.model->LoadTrainStep({x, label, label}).status().message()),
+              HasSubstr("TwoLayers::Construct takes 1 tensor, got 2"));
+  Model model(step);
+  const data::Dataset three = data::GeneratorDataset({{x, label, label}}, {"data", "label", "other"});
+  EXPECT_THAT(std::string(model.Train(1, three).message()), HasSubstr("TwoLayers::Construct takes 1 tensor, got 2"));
+}
+
+/// Two outputs, which a loss of two inputs cannot take beside a label.
+class TwoOutputs : public nn::Cell {
+ public:
+  MPC_CELL(TwoOutputs, fc)
+  std::vector<Tensor> Construct(Tensor x) { return {fc(x), fc(x)}; }
+  nn::Dense fc{6, 3};
+};
+
+TEST(ModelErrors, ALossTakesWhatTheNetworkReturnsAndALabel) {
+  Training<TwoOutputs> training({"O0", {}});
+  EXPECT_THAT(TrainError(*training.model, GoodBatches(kFeatures, 1)),
+              HasSubstr("SoftmaxCrossEntropyWithLogits::Construct takes 2 tensors, got 3"));
+}
+
+TEST(ModelErrors, ALabelOutOfRangeHasItsRow) {
+  TwoLayers network;
+  nn::Momentum optimizer(network.TrainableParams());
+  const auto labels = [](std::int32_t second) {
+    return Batches({{Values({2, 6}), Tensor::From<std::int32_t>({0, 1}, {2})},
+                    {Values({2, 6}), Tensor::From<std::int32_t>({2, second}, {2})}});
+  };
+  for (const char* reduction : {"mean", "none"}) {
+    nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = reduction});
+    Model model(network, loss, optimizer, {.metrics = {"accuracy"}});
+    EXPECT_EQ(model.Train(1, labels(12)).message(),
+              "training step 2 (epoch 1 step 2): label 12 in row 1 is out of range: there are 3 classes");
+    EXPECT_EQ(model.global_step(), 1) << "the step before it is done";
+    EXPECT_THAT(TrainError(model, labels(-1)), HasSubstr("label -1 in row 1 is out of range: there are 3 classes"));
+    EXPECT_THAT(std::string(model.Eval(labels(3)).status().message()), HasSubstr("label 3 in row 1 is out of range"));
+    MPC_EXPECT_OK(model.Train(1, labels(2)));
+  }
+}
+
+/// Sequences: the labels of a batch are rows of tokens, which the loss takes flat.
+class TokenLoss : public nn::LossBase {
+ public:
+  MPC_CELL(TokenLoss)
+  Tensor Construct(Tensor logits, Tensor labels) {
+    return softmax_cross_entropy(reshape(logits, {-1, 3}), reshape(labels, {labels.size()}), "mean");
+  }
+};
+
+TEST(ModelErrors, ALabelOutOfRangeIsFoundBehindAReshape) {
+  nn::Dense network(6, 3);
+  nn::SGD optimizer(network.TrainableParams());
+  TokenLoss loss;
+  Model model(network, loss, optimizer);
+  const Tensor labels = Tensor::From<std::int32_t>({0, 1, 2, 0, 7, 1}, {2, 3});
+  EXPECT_THAT(TrainError(model, Batches({{Values({2, 3, 6}), labels}})), HasSubstr("label 7 in row 1 is out of range"));
+}
+
+TEST(Model, SaysWhatIsStoredLowThoughItAsksForMasters) {
+  TwoLayers network;
+  nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
+  nn::SGD optimizer(network.TrainableParams());
+  Model low(network, loss, optimizer, {.amp = {.level = "O3", .master_weights = false, .verbosity = 0}});
+  ::testing::internal::CaptureStderr();
+  MPC_ASSERT_OK(low.Train(1, GoodBatches(kFeatures, 1)));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr().find("is stored in"), std::string::npos);
+  Model full(network, loss, optimizer, {.amp_level = "O0"});
+  ::testing::internal::CaptureStderr();
+  MPC_ASSERT_OK(full.Train(2, GoodBatches(kFeatures, 1)));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said,
+              HasSubstr("remark: level O0 with master weights, but fc1.weight and 3 more parameters are stored in "
+                        "f16 since a step with master_weights = false: every update is rounded to it\n"));
+  EXPECT_EQ(testing::Count(said, "more parameters are stored in"), 1);
+}
+
+TEST(ModelErrors, UnbatchedDataAreToldOfBatch) {
+  const char* hint = "is the data set batched? .Batch(n) makes batches of its rows";
+  Training<testing::ConvNorm> images({"O0", {}});
+  const data::Dataset rows = data::GeneratorDataset({{Values({2, 6, 6}), Values({3})}}, {"data", "label"});
+  EXPECT_THAT(
+      TrainError(*images.model, rows),
+      ::testing::AllOf(HasSubstr("Conv2d expects images [N, C, H, W], got tensor<2x6x6xf32>"), HasSubstr(hint)));
+  Training<TwoLayers> features({"O0", {}});
+  const data::Dataset vectors = data::GeneratorDataset({{Values({6}), Values({3})}}, {"data", "label"});
+  EXPECT_THAT(TrainError(*features.model, vectors), HasSubstr(hint));
+  const data::Dataset labels = data::GeneratorDataset({{Values({1, 6}), Values({3})}}, {"data", "label"});
+  EXPECT_THAT(TrainError(*features.model, labels), HasSubstr(hint)) << "a batch of one row, and its label alone";
+  MPC_EXPECT_OK(features.model->Train(1, vectors.Batch(1)));
+}
+
+TEST(ModelErrors, ImagesOfATypeThatNothingComputesInAreToBeCast) {
+  Training<testing::ConvNorm> training({"O2", DType::kF16});
+  const auto error = [&](DType dtype) {
+    return TrainError(*training.model, Batches({{Tensor::Full({2, 2, 6, 6}, 1.0).To(dtype), Values({2, 3})}}));
+  };
+  for (const auto& [dtype, text] : {std::pair(DType::kI32, "i32"), {DType::kI64, "i64"}, {DType::kBool, "i1"}}) {
+    EXPECT_EQ(error(dtype), absl::StrCat("convnorm/conv: conv2d does not take tensor<2x2x6x6x", text,
+                                         "> as operand 0; cast it first, as with ops::Cast(x, DType::kF32)"));
+  }
+  EXPECT_EQ(
+      error(DType::kF64),
+      "input 'data' is tensor<2x2x6x6xf64>, and no kernel computes in f64; cast it first, as with x.To(DType::kF32)");
 }
 
 TEST(ModelErrors, ShapesCarryTheCellPath) {

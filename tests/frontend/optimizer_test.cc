@@ -22,14 +22,14 @@ float GradientAt(int step) { return 0.5f * static_cast<float>(step + 1) - 1.2f; 
 
 /// Trains one weight, from 1.5, with known gradients; returns it after every step.
 std::vector<double> TrainProbe(const std::function<std::unique_ptr<nn::Optimizer>(std::vector<Parameter>)>& make,
-                               double scale = 1.0, LossScaleChoice manager = nullptr) {
+                               LossScaleChoice manager = nullptr) {
   Probe network(1, 1.5);
   SumLoss loss;
   const std::unique_ptr<nn::Optimizer> optimizer = make(network.TrainableParams());
   Model model(network, loss, *optimizer, {.loss_scale_manager = manager});
   std::vector<double> weights;
   for (int step = 0; step < kSteps; ++step) {
-    const float gradient = GradientAt(step) * static_cast<float>(scale);
+    const float gradient = GradientAt(step);
     MPC_EXPECT_OK(model.Train(1, testing::Batches({{Tensor::From({gradient}, {1}), Tensor::From({0.0f}, {1})}})));
     weights.push_back(network.weight.Value()->Item<double>());
   }
@@ -157,17 +157,35 @@ TEST(Lamb, AMP_30_ScalesTheStepByTheWeightsNorm) {
 }
 
 TEST(Optimizer, LossScaleDividesGradients) {
+  // The manager scales, the optimizer divides.
+  const auto fixed = [](double scale) {
+    return FixedLossScaleManager({.loss_scale = scale, .drop_overflow_update = false});
+  };
   const auto plain = TrainProbe(Make<nn::Momentum>(nn::MomentumOptions{.learning_rate = 0.1, .weight_decay = 0.01}));
   const auto scaled = TrainProbe(
-      Make<nn::Momentum>(nn::MomentumOptions{.learning_rate = 0.1, .weight_decay = 0.01, .loss_scale = 8}), 8.0);
+      Make<nn::Momentum>(nn::MomentumOptions{.learning_rate = 0.1, .weight_decay = 0.01, .loss_scale = 8}), fixed(8));
   EXPECT_EQ(plain, scaled) << "powers of two are exact; decay is not divided";
   const auto sgd = TrainProbe(Make<nn::SGD>(nn::SGDOptions{.learning_rate = 0.1}));
-  EXPECT_EQ(sgd, TrainProbe(Make<nn::SGD>(nn::SGDOptions{.learning_rate = 0.1, .loss_scale = 16}), 16.0));
+  EXPECT_EQ(sgd, TrainProbe(Make<nn::SGD>(nn::SGDOptions{.learning_rate = 0.1, .loss_scale = 32}), fixed(32)));
   const auto adam = TrainProbe(Make<nn::Adam>(nn::AdamOptions{}));
-  EXPECT_EQ(adam, TrainProbe(Make<nn::Adam>(nn::AdamOptions{.loss_scale = 4}), 4.0));
-  // The manager scales, the optimizer divides.
-  EXPECT_EQ(sgd, TrainProbe(Make<nn::SGD>(nn::SGDOptions{.learning_rate = 0.1, .loss_scale = 32}), 1.0,
-                            FixedLossScaleManager({.loss_scale = 32, .drop_overflow_update = false})));
+  EXPECT_EQ(adam, TrainProbe(Make<nn::Adam>(nn::AdamOptions{.loss_scale = 4}), fixed(4)));
+}
+
+// Gradients divided by 1024 that nothing has multiplied train to nothing.
+TEST(Optimizer, ALossScaleThatNothingScalesIsAnErrorByName) {
+  const auto error = [](const char* level, LossScaleChoice manager) {
+    testing::ProbeTraining training({level, {}}, std::move(manager), 1, 1024);
+    return std::string(training.Step(1.0f).message());
+  };
+  const auto says =
+      ::testing::AllOf(HasSubstr("an optimizer divides a gradient by its loss_scale = 1024, and no scale is "
+                                 "left for it to divide; it is the gradient of 'weight'"),
+                       HasSubstr("optimizer"));
+  EXPECT_THAT(error("O0", {}), says);
+  EXPECT_THAT(error("O0", nullptr), says);
+  EXPECT_THAT(error("O2", {}), says) << "the level's scaler unscales by itself";
+  EXPECT_THAT(error("O2", FixedLossScaleManager({.loss_scale = 1024})), says) << "so does one that drops updates";
+  EXPECT_EQ(error("O2", FixedLossScaleManager({.loss_scale = 1024, .drop_overflow_update = false})), "");
 }
 
 TEST(Optimizer, SetLearningRateActsWithoutARecompile) {

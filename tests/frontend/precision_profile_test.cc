@@ -102,5 +102,21 @@ TEST(OverflowDiagnosis, NamesTheFirstValueThatIsNotFinite) {
   EXPECT_EQ(text.find("net/conv"), std::string::npos) << text;
 }
 
+TEST(OverflowDiagnosis, SaysThatNothingOfNanWeightsIsFinite) {
+  ValueStatistics bias = Value("fc.bias", false, 0, 0);
+  bias.operation = "parameter";
+  bias.zeros = 10;
+  bias.largest = 0;
+  ValueStatistics weight = Value("fc.weight", false, 0, 0);
+  weight.operation = "parameter";
+  weight.exponents.fill(0);
+  weight.exponents[255] = 10;
+  weight.largest = 0;
+  const std::string text = DiagnoseOverflow({bias, weight}, 1.0);
+  EXPECT_NE(text.find("parameter 'fc.weight' does not fit f16: none of its elements is finite"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("largest finite magnitude"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace mpc

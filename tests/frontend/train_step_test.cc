@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "models/lenet5.h"
 #include "tests/training/probe.h"
 
@@ -103,6 +104,70 @@ TEST(CustomTrainOneStepCell, ItsOwnSeedIsNotWrapped) {
   ::testing::internal::CaptureStderr();
   MPC_ASSERT_OK(model.Train(1, Images()));
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the step has a seed of its own"));
+}
+
+TEST(CustomTrainOneStepCell, AModelsScaleBesideItsOwnSeedIsAnError) {
+  const auto error = [](ModelOptions options) {
+    Documentation steps;
+    return std::string(Model(steps.net_with_train, std::move(options)).Train(1, Images()).message());
+  };
+  const char* why =
+      ", but CustomTrainOneStepCell cannot be scaled by it: its gradients have a seed of their own (sens)";
+  EXPECT_THAT(error({.loss_scale_manager = FixedLossScaleManager()}),
+              HasSubstr(absl::StrCat("Model: loss_scale_manager = static", why)));
+  EXPECT_THAT(error({.amp_level = "O2", .loss_scale_manager = DynamicLossScaleManager()}),
+              HasSubstr(absl::StrCat("Model: loss_scale_manager = dynamic", why)));
+  EXPECT_THAT(error({.amp = {.level = "O2", .loss_scale = 128, .verbosity = 0}}),
+              HasSubstr(absl::StrCat("Model: amp.loss_scale = 128", why)));
+  EXPECT_EQ(error({.amp_level = "O2", .loss_scale_manager = nullptr}), "");
+}
+
+TEST(CustomTrainOneStepCell, ItsOwnSeedHasNoLossScale) {
+  Documentation steps;
+  Model model(steps.net_with_train, {.amp_level = "O2"});
+  MPC_ASSERT_OK(model.Train(1, Images()));
+  EXPECT_EQ(model.loss_scale(), 1);
+  EXPECT_EQ(model.loss_scale(0), 1);
+}
+
+TEST(CustomTrainOneStepCell, ANormThatItDoesNotRecordIsAnError) {
+  Documentation steps;
+  Model model(steps.net_with_train, {.record_gradient_norm = true});
+  EXPECT_THAT(std::string(model.Train(1, Images()).message()),
+              HasSubstr("Model: record_gradient_norm, but CustomTrainOneStepCell does not record it"));
+  testing::Training<TwoLayers> parts({"O0", {}});
+  nn::WithLossCell with_loss(*parts.network, parts.loss);
+  nn::TrainOneStepCell plain(with_loss, *parts.optimizer);
+  Model records(plain, {.record_gradient_norm = true, .record_learning_rate = true});
+  MPC_EXPECT_OK(records.Train(1, GoodBatches({6}, 1)));
+}
+
+TEST(TrainOneStepWithLossScaleCell, AModelsManagerBesideItsOwnIsAnError) {
+  testing::Training<TwoLayers> parts({"O0", {}});
+  nn::WithLossCell with_loss(*parts.network, parts.loss);
+  nn::TrainOneStepWithLossScaleCell step(with_loss, *parts.optimizer, DynamicLossScaleManager());
+  const Model model(step, {.loss_scale_manager = FixedLossScaleManager()});
+  EXPECT_EQ(
+      model.status().message(),
+      "Model: loss_scale_manager = static, but TrainOneStepWithLossScaleCell has a manager of its own; leave one of "
+      "them out");
+  Model alone(step, {.amp_level = "O2", .loss_scale_manager = nullptr});
+  MPC_EXPECT_OK(alone.Train(1, GoodBatches({6}, 1)));
+}
+
+TEST(TrainingStep, AScaleThatItsOptimizerDoesNotDivideIsAnError) {
+  testing::Training<TwoLayers> parts({"O0", {}}, nullptr, {.loss_scale = 512});
+  nn::WithLossCell with_loss(*parts.network, parts.loss);
+  nn::TrainOneStepCell step(with_loss, *parts.optimizer);
+  Model model(step, {.loss_scale_manager = FixedLossScaleManager({.loss_scale = 1024, .drop_overflow_update = false})});
+  EXPECT_THAT(std::string(model.Train(1, GoodBatches({6}, 1)).message()),
+              HasSubstr("Momentum has loss_scale = 512, but the scale that it has to divide is 1024"));
+  // With sens the step scales and the optimizer divides.
+  nn::TrainOneStepCell fits(with_loss, *parts.optimizer, 512);
+  MPC_EXPECT_OK(Model(fits).Train(1, GoodBatches({6}, 1)));
+  nn::TrainOneStepCell differs(with_loss, *parts.optimizer, 256);
+  EXPECT_THAT(std::string(Model(differs).Train(1, GoodBatches({6}, 1)).message()),
+              HasSubstr("its loss_scale = 512, and its seed is another number"));
 }
 
 TEST(CustomTrainOneStepCell, PowersOfTwoScaleExactly) {

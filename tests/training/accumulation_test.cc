@@ -1,4 +1,6 @@
 // Accumulation over micro-steps: the mean of their gradients, one update, one decision.
+#include <gmock/gmock.h>
+
 #include <cmath>
 
 #include "tests/training/several_losses.h"
@@ -104,6 +106,27 @@ TEST_P(Accumulation, AMP_24_ThreeMicroStepsEqualTheLargeBatch) {
     EXPECT_NEAR(small.Weight()[i], exact, 17 * unit * std::abs(exact)) << i;
     EXPECT_NEAR(large.Weight()[i], exact, 17 * unit * std::abs(exact)) << i;
   }
+}
+
+// What is left over at an epoch's end goes on in the next epoch, and in the next call; the call says what it keeps.
+TEST_P(Accumulation, BatchesLeftOverAreKeptAndReported) {
+  MeanTraining parts(GetParam(), scale_, 2), whole(GetParam(), scale_, 2);
+  const std::vector<std::vector<float>> three = {{1, 2, 3, 4}, {-5, 6, 7, -16}, {9, 10, 11, 12}};
+  ::testing::internal::CaptureStderr();
+  MPC_ASSERT_OK(parts.Run(three));
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      ::testing::HasSubstr("remark: the last 1 of 2 batches of a step have no step yet: their gradients are kept "
+                           "for the next call of Train\n"));
+  EXPECT_EQ(parts.model.global_step(), 1);
+  ::testing::internal::CaptureStderr();
+  MPC_ASSERT_OK(parts.Run(three));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr().find("have no step yet"), std::string::npos);
+  EXPECT_EQ(parts.model.global_step(), 3);
+  std::vector<std::vector<float>> six = three;
+  six.insert(six.end(), three.begin(), three.end());
+  MPC_ASSERT_OK(whole.Run(six));
+  EXPECT_EQ(parts.Weight(), whole.Weight());
 }
 
 TEST_P(Accumulation, WithoutAScalerOnlyTheUpdateWaits) {

@@ -185,14 +185,125 @@ TEST(DocumentationScalers, AMP_38_ApexCheckpointWorkflow) {
   Model model(step);
   MPC_ASSERT_OK(model.Train(1, CreateDataset()));
   const auto of_model = amp::StateDict(step.model);
+  const auto of_optimizer = amp::StateDict(step.optimizer);
   const auto of_amp = amp::StateDict();
-  ASSERT_TRUE(of_model.ok() && of_amp.ok());
+  ASSERT_TRUE(of_model.ok() && of_optimizer.ok() && of_amp.ok());
 
   ApexStep restored({.level = "O1", .verbosity = 0});
-  for (const auto& [name, value] : *of_model) MPC_ASSERT_OK(restored.model.SetParameter(name, value));
+  MPC_ASSERT_OK(amp::LoadStateDict(restored.model, *of_model));
+  MPC_ASSERT_OK(amp::LoadStateDict(restored.optimizer, *of_optimizer));
   MPC_ASSERT_OK(amp::LoadStateDict(*of_amp));
   EXPECT_EQ(amp::StateDict()->at("loss_scaler0").at("unskipped"), 4);
   EXPECT_EQ(ParametersOf(restored.model), ParametersOf(step.model));
+  // Velocity, step counter and scale go on too: the next epochs have the same bits.
+  Model continued(restored);
+  MPC_ASSERT_OK(continued.Train(1, CreateDataset()));
+  MPC_ASSERT_OK(model.Train(1, CreateDataset()));
+  EXPECT_EQ(ParametersOf(restored.model), ParametersOf(step.model));
+}
+
+TEST(DocumentationScalers, LoadStateDictListsWhatDoesNotFitAndLoadsNothing) {
+  ApexStep step({.level = "O1", .verbosity = 0});
+  auto state = *amp::StateDict(step.optimizer);
+  state["optimizer.step"] = Tensor::Scalar<std::int32_t>(7);
+  state["optimizer.what"] = Tensor::Scalar(1.0f);
+  state["optimizer.fc1.bias.velocity"] = Tensor::Full({3}, 1.0);
+  state.erase("optimizer.fc2.bias.velocity");
+  const std::string error(amp::LoadStateDict(step.optimizer, state).message());
+  for (const char* part :
+       {"does not fit SGD", "'optimizer.fc2.bias.velocity' is missing", "'what' is unknown",
+        "'optimizer.fc1.bias.velocity' is tensor<3xf32>, not tensor<120xf32>", "nothing was loaded"}) {
+    EXPECT_THAT(error, ::testing::HasSubstr(part));
+  }
+  EXPECT_EQ(*step.optimizer.step(), 0);
+  // What another step calls its second optimizer is the same state.
+  const std::map<std::string, Tensor> first = *amp::StateDict(step.optimizer);
+  std::map<std::string, Tensor> second;
+  for (const auto& [name, value] : first) second["optimizer2" + name.substr(9)] = value;
+  second["optimizer2.step"] = Tensor::Scalar<std::int32_t>(7);
+  MPC_ASSERT_OK(amp::LoadStateDict(step.optimizer, second));
+  EXPECT_EQ(*step.optimizer.step(), 7);
+  EXPECT_FALSE(amp::LoadStateDict(step.model, {}).ok());
+}
+
+// ---- What the documents have beside their programs ------------------------------------------------------------------
+
+/// A manager of one's own: any numbers of the state machine.
+class SlowLossScaleManager : public LossScaleManager {
+ public:
+  LossScaleConfig config() const override {
+    LossScaleConfig config;
+    config.mode = LossScaleConfig::Mode::kDynamic;
+    config.init = 8;
+    config.growth = 4;
+    config.growth_interval = 3;
+    return config;
+  }
+};
+
+TEST(DocumentationPrograms, AManagerOfOnesOwnScales) {
+  models::LeNet5 network = SeededLeNet5();
+  nn::SoftmaxCrossEntropyWithLogits net_loss({.reduction = "mean"});
+  nn::Momentum net_opt(network.TrainableParams(), {.learning_rate = 0.01});
+  Model model(network, net_loss, net_opt, {.loss_scale_manager = SlowLossScaleManager()});
+  MPC_ASSERT_OK(model.Train(1, CreateDataset()));
+  EXPECT_EQ(model.loss_scale(), 32) << "4 steps at interval 3";
+}
+
+// MindSpore's eval_network: what Eval measures of a step of one's own.
+TEST(DocumentationPrograms, AStepOfOnesOwnIsEvaluatedByALoss) {
+  PaddleLeNet5Step step;
+  nn::SoftmaxCrossEntropyWithLogits net_loss({.reduction = "mean"});
+  Model model(step, net_loss, {.metrics = {"accuracy", "loss"}});
+  MPC_ASSERT_OK(model.Train(2, CreateDataset()));
+  const auto metrics = model.Eval(CreateDataset());
+  MPC_ASSERT_OK(metrics.status());
+  Model control(step.network, net_loss, {.metrics = {"accuracy", "loss"}});
+  const auto expected = control.Eval(CreateDataset());
+  MPC_ASSERT_OK(expected.status());
+  EXPECT_EQ(*metrics, *expected);
+
+  Model without(step);
+  EXPECT_THAT(std::string(without.Eval(CreateDataset()).status().message()),
+              ::testing::HasSubstr("Eval needs a loss: Model(step, loss, options)"));
+  PaddleStep predicts_nothing;
+  EXPECT_THAT(std::string(Model(predicts_nothing, net_loss).status().message()),
+              ::testing::HasSubstr("override predicted_network()"));
+}
+
+/// apex's default: losses without an id share the one scaler.
+class TwoLossesOfOneScaler : public nn::TrainingStep {
+ public:
+  MPC_CELL(TwoLossesOfOneScaler, model)
+  Tensor Construct(Tensor data, Tensor label) {
+    const Tensor logits = model(data);
+    const Tensor first = softmax_cross_entropy(logits, label, "mean");
+    const Tensor second = reduce_mean(logits * logits);
+    const auto& weights = optimizer.parameters();
+    const std::vector<Tensor> of_first = ops::Backward(Scaled(first), weights);
+    const std::vector<Tensor> of_second = ops::Backward(Scaled(second), weights);
+    std::vector<Tensor> sums;
+    for (std::size_t i = 0; i < weights.size(); ++i) sums.push_back(of_first[i] + of_second[i]);
+    return ops::Depend(first + second, optimizer(sums));
+  }
+  Tensor Scaled(const Tensor& loss) { return apex ? amp::ScaleLoss(loss, optimizer) : loss; }
+
+  models::LeNet5 model = SeededLeNet5();
+  nn::SGD optimizer{model.TrainableParams(), {.learning_rate = 0.01}};
+  bool apex = false;
+};
+
+TEST(DocumentationPrograms, SeveralLossesWithoutAnIdShareOneScaler) {
+  TwoLossesOfOneScaler wrapped;
+  Model by_model(wrapped, {.amp_level = "O2", .loss_scale_manager = FixedLossScaleManager({.loss_scale = 1024})});
+  MPC_ASSERT_OK(by_model.Train(1, CreateDataset()));
+  EXPECT_EQ(by_model.loss_scale(), 1024);
+  TwoLossesOfOneScaler step;
+  step.apex = true;
+  MPC_ASSERT_OK(amp::Initialize(step.model, step.optimizer, {.level = "O2", .verbosity = 0}));
+  Model by_step(step);
+  MPC_ASSERT_OK(by_step.Train(1, CreateDataset()));
+  EXPECT_EQ(amp::StateDict()->at("loss_scaler0").at("unskipped"), 4);
 }
 
 }  // namespace

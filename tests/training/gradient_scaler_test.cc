@@ -282,6 +282,83 @@ TEST(GradScaler, MisuseIsAnErrorOfTheGraph) {
               HasSubstr("while it is scaled by 'scaler.scale'"));
 }
 
+// Gradients that are divided by a scale which nothing has multiplied them by train to nothing.
+TEST(GradScaler, UnscalingWhatNoScalerHasScaledIsAnErrorByName) {
+  const auto says = ::testing::AllOf(
+      HasSubstr(
+          "a gradient is unscaled by 'scaler.scale', which has not scaled its loss; it is the gradient of 'weight'"),
+      HasSubstr("a gradient of a loss that no scaler has scaled comes from here"));
+  // Another loss is scaled, so that the scaler has something to say.
+  const auto scales_another = [](FreeStep& self, const Tensor& loss) { self.scaler.Scale(loss * 2.0); };
+  EXPECT_THAT(FreeStep([&](FreeStep& self, const Tensor& loss) {
+                scales_another(self, loss);
+                self.scaler.Unscale(self.optimizer, ops::Backward(loss, self.optimizer.parameters()));
+                self.scaler.Update();
+              }).Error(),
+              says);
+  EXPECT_THAT(FreeStep([&](FreeStep& self, const Tensor& loss) {
+                scales_another(self, loss);
+                self.scaler.Step(self.optimizer, ops::Backward(loss, self.optimizer.parameters()));
+                self.scaler.Update();
+              }).Error(),
+              says);
+  EXPECT_THAT(FreeStep([&](FreeStep& self, const Tensor& loss) {
+                scales_another(self, loss);
+                self.scaler.Step(self.optimizer, loss);
+                self.scaler.Update();
+              }).Error(),
+              says);
+  // Arithmetic on a scaled loss is unknown, and no error.
+  EXPECT_EQ(FreeStep([](FreeStep& self, const Tensor& loss) {
+              self.scaler.Step(self.optimizer,
+                               ops::Backward(self.scaler.Scale(loss) / 2.0, self.optimizer.parameters()));
+              self.scaler.Update();
+            }).Error(),
+            "");
+}
+
+/// Paddle's program with the loss in place of the scaled one.
+class PlainMinimize : public nn::TrainingStep {
+ public:
+  MPC_CELL(PlainMinimize, network)
+  Tensor Construct(Tensor x) {
+    const Tensor loss = ProbeLoss(network, x);
+    ops::Backward(loss, optimizer.parameters());
+    const Tensor scaled = scaler.Scale(loss);
+    return ops::Depend(scaled, scaler.Minimize(optimizer, loss));
+  }
+  Probe network;
+  nn::SGD optimizer{network.TrainableParams()};
+  AmpScaler scaler;
+};
+
+TEST(AmpScaler, MinimizingALossThatItHasNotScaledIsAnErrorByName) {
+  PlainMinimize step;
+  EXPECT_THAT(ErrorOf(step(Tensor::Full({1}, 1.0)).status()), HasSubstr("which has not scaled its loss"));
+}
+
+/// Steps by gradients that are still scaled.
+class SteppedScaled : public nn::TrainingStep {
+ public:
+  MPC_CELL(SteppedScaled, network)
+  Tensor Construct(Tensor x) {
+    const Tensor loss = reduce_sum(network(x));
+    optimizer(ops::Backward(scaler.Scale(loss), optimizer.parameters()));
+    return loss;
+  }
+  TwoLayers network;
+  nn::Momentum optimizer{network.TrainableParams()};
+  GradScaler scaler;
+};
+
+// A network's gradients are one error with the first names, not one each.
+TEST(GradScaler, MisuseOfManyGradientsIsOneError) {
+  SteppedScaled step;
+  const std::string error = ErrorOf(step(Values({2, 6})).status());
+  EXPECT_EQ(Count(error, "while it is scaled by 'scaler.scale'"), 1) << error;
+  EXPECT_THAT(error, HasSubstr("they are the gradients of 'fc1.weight', 'fc1.bias', 'fc2.weight' and 1 more"));
+}
+
 class NoStep : public nn::Cell {
  public:
   MPC_CELL(NoStep)

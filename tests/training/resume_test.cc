@@ -1,6 +1,7 @@
 // AMP-26: training that resumes from a checkpoint gives the bits of training that never stopped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "frontend/safetensors.h"
 #include "tests/frontend/temporary_folder.h"
@@ -221,6 +222,35 @@ TEST_P(ResumeTwoLosses, AMP26RightAfterAnOverflowOfOneIsBitEqual) {
 
 INSTANTIATE_TEST_SUITE_P(Levels, ResumeTwoLosses, ::testing::Values("O0", "O1", "O2"),
                          [](const auto& info) { return std::string(info.param); });
+
+/// Sends SIGTERM while step `at` runs.
+class TerminateAt : public Callback {
+ public:
+  explicit TerminateAt(std::int64_t at) : at_(at) {}
+  void OnStepBegin(RunContext& context) override {
+    if (context.global_step + 1 == at_) ::raise(SIGTERM);
+  }
+
+ private:
+  std::int64_t at_;
+};
+
+TEST(ResumeAfterASignal, AMP26GoesOnBitEqual) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "stopped.safetensors";
+  const data::Dataset dataset = ShuffledBatches(5);
+  const Level level{"O2", DType::kF16};
+  const Course whole = Uninterrupted(level, {}, dataset, 2, 1, folder / "first.safetensors");
+
+  Training<ConvNorm> stopped(level);
+  testing::LossRecorder losses;
+  OnRequestExit on_exit({.save_path = path});
+  MPC_ASSERT_OK(stopped.model->Train(2, dataset, {losses, TerminateAt(7), on_exit}));
+  EXPECT_EQ(on_exit.signal(), SIGTERM);
+  EXPECT_EQ(losses.losses.size(), 7u);
+  EXPECT_EQ(stopped.model->global_step(), 7);
+  ExpectResumedEquals(whole, level, {}, dataset, 2, 7, path);
+}
 
 }  // namespace
 }  // namespace mpc

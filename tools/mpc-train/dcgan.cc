@@ -114,12 +114,11 @@ class DcganRecorder : public Callback {
     result_.seconds += epoch.seconds;
     result_.epochs.push_back(epoch);
     if (progress_ == nullptr) return;
-    *progress_
-        << absl::StrFormat(
-               "epoch %d/%d: discriminator loss %.4f, judged real: %.1f %% of test images, %.1f %% of generated\n",
-               context.epoch, context.epochs, epoch.discriminator_loss, 100 * epoch.real_taken,
-               100 * epoch.generated_taken)
-        << std::flush;
+    *progress_ << absl::StrFormat(
+                      "epoch %d/%d: discriminator loss %s, judged real: %.1f %% of test images, %.1f %% of generated\n",
+                      context.epoch, context.epochs, FormatLoss(epoch.discriminator_loss), 100 * epoch.real_taken,
+                      100 * epoch.generated_taken)
+               << std::flush;
   }
 
  private:

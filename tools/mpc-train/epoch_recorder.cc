@@ -51,8 +51,8 @@ void Training::EpochRecorder::OnStepEnd(RunContext& context) {
   const double train_loss = loss_since_validation_.value();
   const absl::StatusOr<TestResult> test = Test(context);
   if (!test.ok() || progress_ == nullptr) return;
-  *progress_ << absl::StrFormat("step %d/%d: loss %.4f, validation loss %.4f", context.step_in_epoch,
-                                context.steps_per_epoch, train_loss, test->loss)
+  *progress_ << absl::StrFormat("step %d/%d: loss %s, validation loss %s", context.step_in_epoch,
+                                context.steps_per_epoch, FormatLoss(train_loss), FormatLoss(test->loss))
              << std::endl;
 }
 
@@ -70,11 +70,11 @@ void Training::EpochRecorder::OnEpochEnd(RunContext& context) {
   }
   training_.epochs_.push_back(result);
   if (progress_ == nullptr) return;
-  *progress_ << absl::StrFormat("epoch %d/%d: loss %.4f, ", context.epoch, context.epochs, result.train_loss);
+  *progress_ << absl::StrFormat("epoch %d/%d: loss %s, ", context.epoch, context.epochs, FormatLoss(result.train_loss));
   if (training_.options_.data == kText) {
-    *progress_ << absl::StrFormat("validation loss %.4f, ", result.test.loss);
+    *progress_ << absl::StrFormat("validation loss %s, ", FormatLoss(result.test.loss));
   } else if (training_.test_rows_ > 0) {
-    *progress_ << absl::StrFormat("test loss %.4f, test accuracy %.2f %%, ", result.test.loss,
+    *progress_ << absl::StrFormat("test loss %s, test accuracy %.2f %%, ", FormatLoss(result.test.loss),
                                   100 * result.test.accuracy);
   }
   *progress_ << StepRate(result.steps, result.seconds) << std::endl;

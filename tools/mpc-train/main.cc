@@ -23,12 +23,13 @@ constexpr char kProgram[] = "mpc-train";
 void PrintResults(const TrainOptions& options, const Training& training) {
   const Model& model = training.model();
   if (options.data == kText) {
-    std::cout << absl::StrFormat("validation loss %.4f (%.3f bits a byte, %d windows)\n", training.test().loss,
-                                 training.test().loss / std::numbers::ln2, training.test_rows());
+    std::cout << absl::StrFormat("validation loss %s (%.3f bits a byte, %d windows)\n",
+                                 FormatLoss(training.test().loss), training.test().loss / std::numbers::ln2,
+                                 training.test_rows());
   } else if (training.test_rows() > 0) {
     const auto right = std::llround(training.test().accuracy * static_cast<double>(training.test_rows()));
-    std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d), test loss %.4f\n", 100 * training.test().accuracy,
-                                 right, training.test_rows(), training.test().loss);
+    std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d), test loss %s\n", 100 * training.test().accuracy,
+                                 right, training.test_rows(), FormatLoss(training.test().loss));
   }
   if (training.steps() > 0) {
     std::cout << absl::StrFormat("%d steps in %.2f s, %s; %d skipped, loss scale %g\n", training.steps(),

@@ -87,3 +87,75 @@ func.func @unscaled_by_the_norm(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.role
   %again = mpc.global_norm %scale, %u {unscale = true} : (tensor<f32>, tensor<4xf32>) -> tensor<f32>
   return %norm, %again : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// One error for all gradients, with the names of the first three.
+func.func @plain(%w: tensor<4xf32> {mpc.name = "w"}, %b: tensor<4xf32> {mpc.name = "b"}, %c: tensor<4xf32> {mpc.name = "c"},
+                 %d: tensor<4xf32> {mpc.name = "d"}, %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"})
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %all = mpc.sum_n %w, %b, %c, %d : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %loss = mpc.reduce_sum %all {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here ('mpc.backward')}}
+  %g:4 = mpc.backward %loss wrt(%w, %b, %c, %d) seed(%one)
+      : (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  // expected-error @below {{'mpc.unscale': a gradient is unscaled by 'scaler.scale', which has not scaled its loss; they are the gradients of 'w', 'b', 'c' and 1 more}}
+  %u0 = mpc.unscale %g#0, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %u1 = mpc.unscale %g#1, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %u2 = mpc.unscale %g#2, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %u3 = mpc.unscale %g#3, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %u0, %u1, %u2, %u3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func @another_scale(%w: tensor<4xf32> {mpc.name = "w"}, %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"},
+                         %other: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler2.scale"}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here}}
+  %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{a gradient is unscaled by 'scaler2.scale' while it is scaled by another scale; it is the gradient of 'w'}}
+  %u = mpc.unscale %g, %other : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here}}
+  %plain = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{gradients of two different scales are added; it is the gradient of 'w'}}
+  %sum = mpc.add %g, %plain : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %u, %sum : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// An optimizer that divides, and nothing that it could divide out.
+func.func @divides(%w: tensor<4xf32> {mpc.name = "w"}, %v: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i32>,
+                   %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here}}
+  %g = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{'mpc.momentum': an optimizer divides a gradient by its loss_scale = 1024, and no scale is left for it to divide; it is the gradient of 'w'}}
+  %w2, %v2 = mpc.momentum %w, %v, %g, %lr {loss_scale = 1024.0 : f32}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %scaled = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-note @below {{a gradient is unscaled here, by 'scaler.scale'}}
+  %u = mpc.unscale %scaled, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{'mpc.sgd': an optimizer divides a gradient by its loss_scale = 8, and no scale is left for it to divide}}
+  %w3, %v3 = mpc.sgd %w2, %v2, %u, %lr, %step {loss_scale = 8.0 : f32}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2, %w3 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func @another_seed(%w: tensor<4xf32> {mpc.name = "w"}, %v: tensor<4xf32>, %lr: tensor<f32>) -> tensor<4xf32> {
+  %sens = mpc.constant {value = dense<512.0> : tensor<f32>} : () -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  // expected-note @below {{the gradient comes from here}}
+  %g = mpc.backward %loss wrt(%w) seed(%sens) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{an optimizer divides a gradient by its loss_scale = 1024, and its seed is another number}}
+  %w2, %v2 = mpc.momentum %w, %v, %g, %lr {loss_scale = 1024.0 : f32}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2 : tensor<4xf32>
+}

@@ -33,3 +33,30 @@ func.func @by_hand(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %sens
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2, %w3, %w4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// What divides fits its seed, or a scale of the user's own. Plain and unscaled gradients may be added. A scaled loss with
+// arithmetic behind it, in a sum too, is of unknown scale.
+func.func @fits(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
+                %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %sens = mpc.constant {value = dense<1024.0> : tensor<f32>} : () -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %g0 = mpc.backward %loss wrt(%w) seed(%sens) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %w0, %v0 = mpc.momentum %w, %v, %g0, %lr {loss_scale = 1024.0 : f32}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %by_hand = mpc.mul %loss, %sens : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %g1 = mpc.backward %by_hand wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %w1, %v1 = mpc.momentum %w, %v, %g1, %lr {loss_scale = 1024.0 : f32}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %total = mpc.add %scaled, %loss : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %g2 = mpc.backward %total wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %u2 = mpc.unscale %g2, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %g3 = mpc.backward %scaled wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %u3 = mpc.unscale %g3, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %plain = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %sum = mpc.add %plain, %u3 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %w3, %v3 = mpc.momentum %w, %v, %sum, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w0, %u2, %w3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
