@@ -27,8 +27,8 @@ void PrintResults(const TrainOptions& options, const Training& training) {
                                  training.test().loss / std::numbers::ln2, training.test_rows());
   } else if (training.test_rows() > 0) {
     const auto right = std::llround(training.test().accuracy * static_cast<double>(training.test_rows()));
-    std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d), test loss %.4f\n", 100 * training.test().accuracy,
-                                 right, training.test_rows(), training.test().loss);
+    std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d%s), test loss %.4f\n", 100 * training.test().accuracy,
+                                 right, training.test_rows(), training.test_note(), training.test().loss);
   }
   if (training.steps() > 0) {
     std::cout << absl::StrFormat("%d steps in %.2f s, %s; %d skipped, loss scale %g\n", training.steps(),

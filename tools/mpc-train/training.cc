@@ -143,6 +143,7 @@ absl::Status Training::LoadDigits() {
   const absl::StatusOr<std::int64_t> rows = test->size();
   if (!rows.ok()) return rows.status();
   test_rows_ = *rows;
+  test_note_ = TestSetNote(options_.data, options_.data_directory);
   test_data_ = test->Batch(std::min(kTestBatch, test_rows_));
   return absl::OkStatus();
 }

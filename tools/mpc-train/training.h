@@ -56,6 +56,8 @@ class Training {
   const std::vector<Validation>& validations() const { return validations_; }
   /// Of text, after Run: the prompt and what the network wrote behind it; empty if nothing was asked for.
   const std::string& sample() const { return sample_; }
+  /// What the test rows are; see TestSetNote.
+  const std::string& test_note() const { return test_note_; }
   /// 0: synthetic data have no test.
   std::int64_t test_rows() const { return test_rows_; }
   /// With TrainOptions::profile_precision, after Run.
@@ -83,6 +85,7 @@ class Training {
   data::Dataset train_data_{absl::OkStatus()};
   data::Dataset test_data_{absl::OkStatus()};
   std::int64_t test_rows_ = 0;
+  std::string test_note_;
   std::string resumed_;  ///< a line that says what training goes on from
   std::vector<EpochResult> epochs_;
   TestResult test_;
