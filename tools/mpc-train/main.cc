@@ -1,4 +1,6 @@
 // mpc-train: trains a network of models/ and says how well it does.
+#include <signal.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -49,6 +51,15 @@ void PrintReport(const Training& training) {
   if (!programs.empty()) std::cout << compiler::PrecisionReport(*programs.front());
 }
 
+/// Says why a run ended early, and gives the exit code.
+int EndOf(const TrainOptions& options, int signal) {
+  if (signal == 0) return kSuccess;
+  std::cerr << kProgram << ": stopped by " << (signal == SIGINT ? "SIGINT" : "SIGTERM") << " at the end of a step; "
+            << (options.save_path.empty() ? "nothing is saved without --save" : "saved in " + options.save_path)
+            << "\n";
+  return StoppedBy(signal);
+}
+
 int MainOfDcgan(const TrainOptions& options) {
   const absl::StatusOr<DcganResult> result = TrainDcgan(options, options.quiet ? nullptr : &std::cout);
   if (!result.ok()) return Fail(kProgram, result.status(), kFailure);
@@ -57,9 +68,11 @@ int MainOfDcgan(const TrainOptions& options) {
   std::cout << absl::StrFormat("%d steps in %.2f s, %.0f steps/s; %d skipped, loss scales %s\n", result->steps,
                                result->seconds, static_cast<double>(result->steps) / std::max(result->seconds, 1e-9),
                                result->skipped, scales.empty() ? "none" : absl::StrJoin(scales, ", "));
-  if (options.summary_path.empty()) return kSuccess;
-  const absl::Status status = WriteJsonFile(options.summary_path, result->Summary(options));
-  return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);
+  if (!options.summary_path.empty()) {
+    const absl::Status status = WriteJsonFile(options.summary_path, result->Summary(options));
+    if (!status.ok()) return Fail(kProgram, status, kFailure);
+  }
+  return EndOf(options, result->signal);
 }
 
 int Main(int argc, char** argv) {
@@ -90,7 +103,7 @@ int Main(int argc, char** argv) {
       return Fail(kProgram, status, kFailure);
     }
   }
-  return kSuccess;
+  return EndOf(options, training.signal());
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ class Training {
   static absl::StatusOr<std::unique_ptr<Training>> Create(const TrainOptions& options);
 
   /// Trains what a resumed checkpoint leaves to do, with progress on `progress` (null: none), tests after each epoch
-  /// and saves.
+  /// and saves. A signal that asks for the end stops it after the step in flight; it then tests, saves, and writes no
+  /// sample.
   absl::Status Run(std::ostream* progress);
 
   const Model& model() const { return *model_; }
@@ -60,6 +61,8 @@ class Training {
   const std::string& test_note() const { return test_note_; }
   /// 0: synthetic data have no test.
   std::int64_t test_rows() const { return test_rows_; }
+  /// SIGINT or SIGTERM, which stopped Run at the end of a step; 0: none did.
+  int signal() const { return signal_; }
   /// With TrainOptions::profile_precision, after Run.
   const std::optional<PrecisionProfile>& profile() const { return profile_; }
   std::int64_t steps() const;
@@ -93,6 +96,7 @@ class Training {
   std::vector<Validation> validations_;
   std::string sample_;
   std::optional<PrecisionProfile> profile_;
+  int signal_ = 0;
 };
 
 }  // namespace mpc::tools
