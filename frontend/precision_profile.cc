@@ -228,8 +228,7 @@ absl::Status PrecisionProfile::Save(const std::string& path) const {
     return absl::InvalidArgumentError(
         absl::StrCat("a precision profile is written as .txt, .json or .svg, got '", path, "'"));
   }
-  const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
-  return runtime::WriteFileAtomically(path, {bytes});
+  return runtime::WriteTextFile(path, content);
 }
 
 absl::StatusOr<std::vector<std::string>> LossyCellsOfProfile(const std::string& path, double limit) {

@@ -3,15 +3,40 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
 namespace mpc::runtime {
 
-/// Writes `chunks`, one after the other, to a new file beside `path`, flushes it to the disk and renames it to `path`.
-/// A reader sees the old content or the new one, never a part. The folder must exist; a symbolic link at `path` is
-/// replaced, not followed. Errors: the system's, with the path; `path` is then unchanged and nothing is left beside it.
-absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::Span<const std::uint8_t>> chunks);
+struct FileWriting {
+  /// Flushes the file and its name to the disk. Without it a crash of the machine may leave a part of the content.
+  bool sync = true;
+  /// Permissions of a new file, before the process's umask.
+  unsigned permissions = 0666;
+};
+
+/// Writes `chunks`, one after the other, to `path`. A regular file, or none yet: to a new file beside it, which is
+/// flushed to the disk and renamed to `path`. A reader sees the old content or the new one, never a part. A symbolic
+/// link stays: what it leads to is written so. A device or a pipe is opened and written straight. An open descriptor of
+/// this process (/dev/stdout, /dev/fd/N) is written where it stands.
+///
+/// The folder must exist. Errors: `path` is a folder (INVALID_ARGUMENT); the system's, with the path. A regular file is
+/// then unchanged and nothing is left beside it.
+absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::Span<const std::uint8_t>> chunks,
+                                 const FileWriting& writing = {});
+/// The same of a text.
+absl::Status WriteTextFile(const std::string& path, std::string_view text, const FileWriting& writing = {});
+
+/// What the symbolic link at `path` leads to, through further links, whether it is there or not; `path` where it is no
+/// link. New files of WriteFileAtomically are made beside it. Errors (FAILED_PRECONDITION): links that lead in a
+/// circle.
+absl::StatusOr<std::string> FollowLinks(const std::string& path);
+
+/// Whether WriteFileAtomically can write `path`, to fail before the work that the file would hold. Nothing is opened or
+/// made. Errors: `path` is a folder, or may not be written; its folder is missing, or may not be written to.
+absl::Status CheckWritable(const std::string& path);
 
 }  // namespace mpc::runtime

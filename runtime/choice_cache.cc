@@ -69,8 +69,7 @@ absl::Status ChoiceCache::Write() {
   std::string body;
   for (const auto& [key, choice] : choices_) absl::StrAppend(&body, key, "\t", choice.choice, "\t", choice.times, "\n");
   const std::string text = absl::StrCat(std::string(kHeader), ChecksumOf(body), "\n", body);
-  const absl::Span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-  if (absl::Status status = WriteFileAtomically(path_, {bytes}); !status.ok()) return status;
+  if (absl::Status status = WriteTextFile(path_, text); !status.ok()) return status;
   changed_ = false;
   written_ = Clock::now();
   return absl::OkStatus();

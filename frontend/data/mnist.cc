@@ -19,6 +19,9 @@ constexpr int kClasses = 10;
 constexpr float kMean = 0.1307f;
 constexpr float kDeviation = 0.3081f;
 
+constexpr char kTrainImages[] = "train-images-idx3-ubyte";
+constexpr char kTestImages[] = "t10k-images-idx3-ubyte";
+
 /// The extents that an IDX file of bytes declares; the data follow at `data`.
 struct IdxFile {
   std::vector<std::uint32_t> extents;
@@ -134,12 +137,17 @@ absl::StatusOr<internal::LabelledImages> internal::ParseIdx(absl::Span<const std
   return result;
 }
 
+bool MnistDividesTestSet(const MnistOptions& options) {
+  const std::vector<std::string> folders = SearchedFolders(options);
+  return !FindIdx(kTrainImages, folders).ok() && FindIdx(kTestImages, folders).ok();
+}
+
 Dataset Mnist(Split split, const MnistOptions& options) {
   const std::vector<std::string> folders = SearchedFolders(options);
   // With train-* files each split is a pair of files; without them both come from t10k-*.
-  absl::StatusOr<std::string> train_path = FindIdx("train-images-idx3-ubyte", folders);
+  absl::StatusOr<std::string> train_path = FindIdx(kTrainImages, folders);
   const std::string prefix = split == Split::kTrain && train_path.ok() ? "train" : "t10k";
-  absl::StatusOr<std::string> path = prefix == "train" ? train_path : FindIdx("t10k-images-idx3-ubyte", folders);
+  absl::StatusOr<std::string> path = prefix == "train" ? train_path : FindIdx(kTestImages, folders);
   if (!path.ok()) return Dataset(path.status());
   absl::StatusOr<internal::LabelledImages> images = ReadIdx(*path, prefix);
   if (!images.ok()) return Dataset(images.status());

@@ -28,6 +28,10 @@ struct MnistOptions {
 /// (read and expected); a size that differs from the header's; a label beyond 0..9 (its row); counts that differ.
 Dataset Mnist(Split split, const MnistOptions& options = {});
 
+/// Whether Mnist divides the test set, for want of train-* files. Its test rows are then a fifth of MNIST's, and
+/// training has seen the rest: an accuracy on them is not one on MNIST's test set.
+bool MnistDividesTestSet(const MnistOptions& options = {});
+
 namespace internal {
 
 /// The images and labels of two IDX files. `origin`s name the sources in errors.

@@ -54,6 +54,10 @@ TEST(Mnist, WithoutTrainingFilesSplitsTheTestFiles) {
   const MnistOptions options{.directory = folder.path(), .image_size = 4, .normalise = false};
   const std::vector<Row> train = AllRows(Mnist(Split::kTrain, options));
   const std::vector<Row> test = AllRows(Mnist(Split::kTest, options));
+  EXPECT_TRUE(MnistDividesTestSet(options));
+  EXPECT_FALSE(MnistDividesTestSet({.directory = folder / "elsewhere"})) << "there is nothing to divide";
+  folder.Write("train-images-idx3-ubyte", Images(20));
+  EXPECT_FALSE(MnistDividesTestSet(options));
   ASSERT_EQ(train.size(), 16u);
   ASSERT_EQ(test.size(), 4u);
   EXPECT_EQ(train[15][1].Item<int>(), 5);

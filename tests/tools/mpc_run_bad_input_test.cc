@@ -226,6 +226,21 @@ TEST_F(BadPackage, BadState) {
   ExpectFailure({"--load-state=" + folder_.File("state.npy")}, {"state.npy", "not a safetensors file"});
 }
 
+TEST_F(BadPackage, ADeviceTakesWhatIsWrittenAndStays) {
+  const ToolResult full = RunTool(MPC_RUN, {Path(), "--dump-state=/dev/full"});
+  EXPECT_EQ(full.exit_code, kFailure);
+  EXPECT_THAT(full.error, HasSubstr("cannot write \"/dev/full\": No space left on device"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  EXPECT_EQ(RunTool(MPC_RUN, {Path(), "--dump-state=/dev/null"}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  const ToolResult emitted = RunTool(MPC_TRAIN, {"mlp", "--emit=/dev/null"});
+  EXPECT_EQ(emitted.exit_code, 0) << "nothing is written over: " << emitted.error;
+  std::filesystem::create_symlink("far.json", folder_.File("link.json"));
+  EXPECT_EQ(RunTool(MPC_RUN, {Path(), "--dump-state=/dev/null", "--json=" + folder_.File("link.json")}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_.File("link.json")));
+  EXPECT_TRUE(ReadJson(folder_.File("far.json")).is_object());
+}
+
 TEST_F(BadPackage, PlacesThatCannotBeWrittenAreFoundFirst) {
   const std::string nowhere = folder_.File("none/file");
   for (const std::string& flag : {"--json=" + nowhere, "--dump-state=" + nowhere, "--predict=" + nowhere}) {

@@ -115,13 +115,13 @@ TEST(MpcTrainResume, ErrorsAreFoundBeforeTraining) {
 /// A tool that runs beside the test.
 class RunningTool {
  public:
-  explicit RunningTool(const std::vector<std::string>& arguments) {
+  explicit RunningTool(const std::vector<std::string>& arguments, const std::string& output = "/dev/null") {
     std::vector<char*> argv = {const_cast<char*>(MPC_TRAIN)};
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT, 0600);
     EXPECT_EQ(::posix_spawn(&child_, MPC_TRAIN, &actions, nullptr, argv.data(), environ), 0);
     posix_spawn_file_actions_destroy(&actions);
   }
@@ -141,14 +141,68 @@ class RunningTool {
   }
 
   void Kill() {
-    ::kill(child_, SIGKILL);
+    Send(SIGKILL);
+    Wait();
+  }
+  void Send(int signal) { ::kill(child_, signal); }
+  /// What waitpid tells of its end.
+  int Wait() {
     int status = 0;
     ::waitpid(child_, &status, 0);
+    return status;
   }
 
  private:
   pid_t child_ = 0;
 };
+
+/// A training that would take hours, once it has trained an epoch.
+class LongTraining {
+ public:
+  LongTraining(const TemporaryFolder& folder, const std::string& save)
+      : tool_({"mlp", "--threads=1", "--epochs=1000000", "--save=" + save, "--trace=" + folder.File("trace"),
+               "--trace-steps=900000", "--summary=" + folder.File("summary")},
+              folder.File("output")) {
+    const auto end = steady_clock::now() + std::chrono::seconds(60);
+    while (ReadFile(folder.File("output")).find("epoch 1/") == std::string::npos && steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  RunningTool& tool() { return tool_; }
+
+ private:
+  RunningTool tool_;
+};
+
+TEST(MpcTrainResume, TheFirstSignalEndsTheRunAfterItsStepAndSaves) {
+  for (const auto& [signal, name] : {std::pair{SIGINT, "net"}, std::pair{SIGTERM, "run/"}}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    LongTraining training(folder, folder.File(name));
+    training.tool().Send(signal);
+    const int status = training.tool().Wait();
+    ASSERT_TRUE(WIFEXITED(status)) << status;
+    EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
+    EXPECT_THAT(ReadFile(folder.File("output")), HasSubstr(" 0 skipped, loss scale 1"));
+    const std::int64_t steps = ReadJson(folder.File("summary"))["steps"];
+    EXPECT_GE(steps, 45);
+    const std::string path = signal == SIGINT ? folder.File(name) : Newest(folder.File(name));
+    const ToolResult resumed = RunTool(MPC_TRAIN, {"mlp", "--threads=1", "--epochs=1", "--resume=" + path});
+    EXPECT_THAT(resumed.output, HasSubstr(absl::StrCat(path, ": ", steps, " steps, ")));
+  }
+}
+
+TEST(MpcTrainResume, TheSecondSignalEndsTheProcessAtOnce) {
+  const TemporaryFolder folder;
+  LongTraining training(folder, folder.File("net"));
+  training.tool().Send(SIGINT);
+  training.tool().Send(SIGTERM);
+  const int status = training.tool().Wait();
+  ASSERT_TRUE(WIFSIGNALED(status)) << status;
+  // The kernel may deliver them in either order.
+  EXPECT_THAT(WTERMSIG(status), testing::AnyOf(SIGINT, SIGTERM));
+  EXPECT_FALSE(ReadJson(folder.File("summary")).is_object());
+}
 
 TEST(MpcTrainResume, FiftyKillsAtRandomTimesLoseNothing) {
   const TemporaryFolder folder;

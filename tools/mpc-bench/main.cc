@@ -17,11 +17,6 @@ namespace {
 
 constexpr char kProgram[] = "mpc-bench";
 
-absl::Status WriteText(const std::string& path, const std::string& text) {
-  return runtime::WriteFileAtomically(
-      path, {absl::Span<const std::uint8_t>(reinterpret_cast<const std::uint8_t*>(text.data()), text.size())});
-}
-
 absl::Status CheckOutputs(const BenchCommandLine& line) {
   for (const std::string& path : {line.json_path, line.svg_path}) {
     if (path.empty()) continue;
@@ -49,7 +44,7 @@ absl::Status MeasureNetworks(const BenchCommandLine& line) {
       if (absl::Status status = WriteJsonFile(line.json_path, Json{{"rows", rows}}); !status.ok()) return status;
     }
     if (!line.svg_path.empty()) {
-      if (absl::Status status = WriteText(line.svg_path, RatioChart(rows)); !status.ok()) return status;
+      if (absl::Status status = runtime::WriteTextFile(line.svg_path, RatioChart(rows)); !status.ok()) return status;
     }
   }
   return absl::OkStatus();

@@ -7,11 +7,12 @@
 #include "compiler/precision_table.h"
 #include "compiler/report.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/raw_ostream.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "runtime/atomic_file.h"
 #include "tools/mpc-opt/driver_options.h"
 #include "tools/mpc-opt/program_listing.h"
 
@@ -119,6 +120,11 @@ static absl::StatusOr<std::string> Produce(StringRef input, const DriverOptions&
   return module.ok() ? Show(*module, options) : module.status();
 }
 
+bool WritesFile(StringRef output) {
+  mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();
+  return output != "-" && !config.shouldShowDialects() && !config.shouldListPasses();
+}
+
 int RunWithOwnOptions(StringRef input, StringRef output, mlir::DialectRegistry& registry) {
   absl::StatusOr<DriverOptions> options = ReadOptions(input);
   absl::StatusOr<std::string> text = options.ok() ? Produce(input, *options, registry) : options.status();
@@ -127,15 +133,14 @@ int RunWithOwnOptions(StringRef input, StringRef output, mlir::DialectRegistry& 
     if (!text.status().message().empty()) errs() << "mpc-opt: error: " << std::string(text.status().message()) << "\n";
     return 1;
   }
-  std::string message;
-  std::unique_ptr<ToolOutputFile> file = mlir::openOutputFile(output, &message);
-  if (!file) {
-    errs() << "mpc-opt: error: " << message << "\n";
-    return 1;
+  if (output == "-") {
+    outs() << *text;
+    return 0;
   }
-  file->os() << *text;
-  file->keep();
-  return 0;
+  absl::Status written = runtime::WriteTextFile(output.str(), *text);
+  if (written.ok()) return 0;
+  errs() << "mpc-opt: error: " << std::string(written.message()) << "\n";
+  return 1;
 }
 
 }  // namespace mpc::opt

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   mlir::registerTransformsPasses();
   mpc::registerMpcPasses();
   auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "mpc optimizer\n", registry);
-  if (mpc::opt::HasOwnOptions()) return mpc::opt::RunWithOwnOptions(input, output, registry);
+  if (mpc::opt::HasOwnOptions() || mpc::opt::WritesFile(output))
+    return mpc::opt::RunWithOwnOptions(input, output, registry);
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
 }

@@ -40,8 +40,8 @@ std::string FormatResults(const Session& session, const RunResults& results) {
   if (results.predict.has_value()) {
     const PredictResult& predict = *results.predict;
     if (predict.labels > 0) {
-      absl::StrAppendFormat(&text, "test accuracy %.2f %% (%d of %d)", 100 * Accuracy(predict), predict.right,
-                            predict.labels);
+      absl::StrAppendFormat(&text, "test accuracy %.2f %% (%d of %d%s)", 100 * Accuracy(predict), predict.right,
+                            predict.labels, predict.note);
     } else {
       absl::StrAppendFormat(&text, "%d rows predicted", predict.rows);
     }

@@ -17,6 +17,7 @@
 #include "runtime/choose_kernels.h"
 #include "tools/mpc-run/batches.h"
 #include "tools/mpc-run/loss_reader.h"
+#include "tools/support/digit_data.h"
 
 namespace mpc::tools {
 namespace {
@@ -245,6 +246,7 @@ absl::StatusOr<PredictResult> Session::Predict() {
   // Its own: a package's other Programs may have other batches.
   const std::int64_t batch_size = std::max<std::int64_t>(InputSpecs(program)[0].shape[0], 1);
   PredictResult result;
+  result.note = TestSetNote(options_.data, options_.data_directory);
   const TensorSpec& spec = program.values[program.outputs[0].value].spec;
   std::vector<float> predictions;
   for (const TestBatch& batch : *batches) {

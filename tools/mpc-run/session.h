@@ -30,6 +30,7 @@ struct PredictResult {
   std::int64_t rows = 0;
   std::int64_t labels = 0;  ///< one a row, of text one a token; 0: there are none
   std::int64_t right = 0;   ///< labels that are the class with the largest prediction
+  std::string note;         ///< what the rows are; see TestSetNote
   double seconds = 0;       ///< of the Program's runs
   Tensor predictions;       ///< of all rows; with RunOptions::predictions_path
 };

@@ -27,7 +27,8 @@ class FileSaver : public Callback {
     return every_ > 0 && (context.global_step + 1) % every_ == 0;
   }
   void OnTrainBegin(RunContext& context) override {
-    const fs::path path(path_);
+    // New files are made beside what a link leads to.
+    const fs::path path(runtime::FollowLinks(path_).value_or(path_));
     const std::string folder = path.parent_path().empty() ? "." : path.parent_path().string();
     RemoveUnfinishedFiles(folder, path.filename().string());
     last_step_ = context.global_step;

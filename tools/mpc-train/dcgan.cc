@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/data/find_data.h"
+#include "frontend/request_exit.h"
 #include "models/dcgan.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/step_trace.h"
@@ -198,13 +199,15 @@ absl::StatusOr<DcganResult> TrainDcgan(const TrainOptions& options, std::ostream
   if (!options.trace_path.empty()) {
     trace = std::make_shared<StepTrace>(options.model, options.trace_first, options.trace_last);
   }
+  OnRequestExit on_exit;  // the saver saves at the end of a run that is stopped too
   if (absl::Status status = model.Train(options.epochs, train->Batch(options.batch_size, /*drop_remainder=*/true),
-                                        {recorder, saver, trace});
+                                        {recorder, saver, trace, on_exit});
       !status.ok()) {
     return status;
   }
+  result.signal = on_exit.signal();
   if (trace != nullptr) {
-    if (absl::Status status = trace->Save(options.trace_path); !status.ok()) return status;
+    if (absl::Status status = SaveTrace(*trace, options.trace_path, result.signal != 0); !status.ok()) return status;
   }
   result.skipped = model.skipped_steps();
   absl::StatusOr<std::map<std::string, amp::ScalerState>> scalers = amp::StateDict();

@@ -35,7 +35,8 @@ absl::StatusOr<runtime::Package> PackageWorkload(const TrainOptions& options) {
 
 absl::Status EmitPrograms(const TrainOptions& options, std::ostream* progress) {
   if (absl::Status status = CheckWritable(options.emit_path); !status.ok()) return status;
-  if (!options.force && std::filesystem::exists(options.emit_path)) {
+  std::error_code error;
+  if (!options.force && std::filesystem::is_regular_file(options.emit_path, error)) {
     return absl::AlreadyExistsError(absl::StrCat("'", options.emit_path, "' exists; --force writes over it"));
   }
   SetSeed(static_cast<std::uint64_t>(options.seed));
@@ -44,7 +45,9 @@ absl::Status EmitPrograms(const TrainOptions& options, std::ostream* progress) {
   if (!package.ok()) return package.status();
   package->metadata.emplace_back("network", options.model);
   package->metadata.emplace_back("seed", absl::StrCat(options.seed));
-  if (absl::Status status = runtime::WriteProgramFile(options.emit_path, *package); !status.ok()) return status;
+  const absl::StatusOr<std::vector<std::uint8_t>> content = runtime::SerializePackage(*package);
+  if (!content.ok()) return content.status();
+  if (absl::Status status = runtime::WriteFileAtomically(options.emit_path, {*content}); !status.ok()) return status;
   if (progress == nullptr) return absl::OkStatus();
   std::vector<std::string> names;
   std::size_t peak = 0;
@@ -56,7 +59,7 @@ absl::Status EmitPrograms(const TrainOptions& options, std::ostream* progress) {
   *progress << absl::StrFormat("wrote %s: %s of %s for %s, batch %d; peak %.1f MiB, file %.1f KiB\n", options.emit_path,
                                absl::StrJoin(names, ", "), options.model, arch.empty() ? options.device : arch,
                                options.batch_size, static_cast<double>(peak) / (1 << 20),
-                               static_cast<double>(std::filesystem::file_size(options.emit_path)) / (1 << 10));
+                               static_cast<double>(content->size()) / (1 << 10));
   return absl::OkStatus();
 }
 

@@ -1,4 +1,6 @@
 // mpc-train: trains a network of models/ and says how well it does.
+#include <signal.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -28,8 +30,8 @@ void PrintResults(const TrainOptions& options, const Training& training) {
                                  training.test_rows());
   } else if (training.test_rows() > 0) {
     const auto right = std::llround(training.test().accuracy * static_cast<double>(training.test_rows()));
-    std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d), test loss %s\n", 100 * training.test().accuracy,
-                                 right, training.test_rows(), FormatLoss(training.test().loss));
+    std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d%s), test loss %s\n", 100 * training.test().accuracy,
+                                 right, training.test_rows(), training.test_note(), FormatLoss(training.test().loss));
   }
   if (training.steps() > 0) {
     std::cout << absl::StrFormat("%d steps in %.2f s, %s; %d skipped, loss scale %g\n", training.steps(),
@@ -50,6 +52,15 @@ void PrintReport(const Training& training) {
   if (!programs.empty()) std::cout << compiler::PrecisionReport(*programs.front());
 }
 
+/// Says why a run ended early, and gives the exit code.
+int EndOf(const TrainOptions& options, int signal) {
+  if (signal == 0) return kSuccess;
+  std::cerr << kProgram << ": stopped by " << (signal == SIGINT ? "SIGINT" : "SIGTERM") << " at the end of a step; "
+            << (options.save_path.empty() ? "nothing is saved without --save" : "saved in " + options.save_path)
+            << "\n";
+  return StoppedBy(signal);
+}
+
 int MainOfDcgan(const TrainOptions& options) {
   const absl::StatusOr<DcganResult> result = TrainDcgan(options, options.quiet ? nullptr : &std::cout);
   if (!result.ok()) return Fail(kProgram, result.status(), kFailure);
@@ -58,9 +69,11 @@ int MainOfDcgan(const TrainOptions& options) {
   std::cout << absl::StrFormat("%d steps in %.2f s, %.0f steps/s; %d skipped, loss scales %s\n", result->steps,
                                result->seconds, static_cast<double>(result->steps) / std::max(result->seconds, 1e-9),
                                result->skipped, scales.empty() ? "none" : absl::StrJoin(scales, ", "));
-  if (options.summary_path.empty()) return kSuccess;
-  const absl::Status status = WriteJsonFile(options.summary_path, result->Summary(options));
-  return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);
+  if (!options.summary_path.empty()) {
+    const absl::Status status = WriteJsonFile(options.summary_path, result->Summary(options));
+    if (!status.ok()) return Fail(kProgram, status, kFailure);
+  }
+  return EndOf(options, result->signal);
 }
 
 int Main(int argc, char** argv) {
@@ -91,7 +104,7 @@ int Main(int argc, char** argv) {
       return Fail(kProgram, status, kFailure);
     }
   }
-  return kSuccess;
+  return EndOf(options, training.signal());
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  [&flag, &options](const std::string& value) { return flag.set(value, options.amp); });
   }
   flags.Choice("data", {"digits", "mnist", "synthetic", "text"},
-               "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir; synthetic: random batches of the\n"
+               "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir, and of t10k files alone\n"
+               "it trains on four fifths and tests on the last one; synthetic: random batches of the\n"
                "network's shapes, without a test; text: windows of bytes, for gpt2 and gpt2-tiny.\n"
                "Default: digits, synthetic where a network does not take digits.",
                &given.data);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,13 @@ Json Describe(const runtime::Program& program, std::size_t position) {
 }
 
 }  // namespace
+
+absl::Status SaveTrace(const StepTrace& trace, const std::string& path, bool stopped) {
+  const absl::Status saved = trace.Save(path);
+  if (saved.ok() || !stopped) return saved;
+  std::cerr << "warning: " << saved.message() << "\n";
+  return absl::OkStatus();
+}
 
 std::vector<std::string> PartsOfStep(const runtime::Program& program) {
   std::vector<std::string> parts;

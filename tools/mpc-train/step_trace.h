@@ -39,6 +39,9 @@ class StepTrace : public Callback {
   Json events_ = Json::array();
 };
 
+/// Saves the trace of a run. One that was stopped may not have come to the steps: that is then a warning on std::cerr.
+absl::Status SaveTrace(const StepTrace& trace, const std::string& path, bool stopped);
+
 /// What part of a training step each of its instructions belongs to: "forward", "backward" or "update" (of parameters,
 /// statistics and loss scales, with the check that it hangs on).
 std::vector<std::string> PartsOfStep(const runtime::Program& program);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "frontend/request_exit.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/epoch_recorder.h"
 #include "tools/mpc-train/optimizer.h"
@@ -143,6 +144,7 @@ absl::Status Training::LoadDigits() {
   const absl::StatusOr<std::int64_t> rows = test->size();
   if (!rows.ok()) return rows.status();
   test_rows_ = *rows;
+  test_note_ = TestSetNote(options_.data, options_.data_directory);
   test_data_ = test->Batch(std::min(kTestBatch, test_rows_));
   return absl::OkStatus();
 }
@@ -186,13 +188,16 @@ absl::Status Training::Run(std::ostream* progress) {
     // Where the output is no terminal the recorder's line says what the bar's would; lines amid an epoch would break
     // it.
     const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1 && options_.validate_every == 0;
+    // The saver saves at the end of a run that is stopped too.
+    OnRequestExit on_exit;
     const absl::Status status =
-        bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler, trace})
-            : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler, trace});
+        bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler, trace, on_exit})
+            : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler, trace, on_exit});
+    signal_ = on_exit.signal();
     if (!status.ok()) return status;
     if (!recorder.status().ok()) return recorder.status();
     if (trace != nullptr) {
-      if (absl::Status saved = trace->Save(options_.trace_path); !saved.ok()) return saved;
+      if (absl::Status saved = SaveTrace(*trace, options_.trace_path, signal_ != 0); !saved.ok()) return saved;
     }
     if (profiler != nullptr) {
       profile_ = profiler->profile();
@@ -211,7 +216,7 @@ absl::Status Training::Run(std::ostream* progress) {
     if (!test.ok()) return test.status();
     test_ = *test;
   }
-  return Sample();
+  return signal_ == 0 ? Sample() : absl::OkStatus();
 }
 
 std::int64_t Training::steps() const {

@@ -45,7 +45,8 @@ class Training {
   static absl::StatusOr<std::unique_ptr<Training>> Create(const TrainOptions& options);
 
   /// Trains what a resumed checkpoint leaves to do, with progress on `progress` (null: none), tests after each epoch
-  /// and saves.
+  /// and saves. A signal that asks for the end stops it after the step in flight; it then tests, saves, and writes no
+  /// sample.
   absl::Status Run(std::ostream* progress);
 
   const Model& model() const { return *model_; }
@@ -56,8 +57,12 @@ class Training {
   const std::vector<Validation>& validations() const { return validations_; }
   /// Of text, after Run: the prompt and what the network wrote behind it; empty if nothing was asked for.
   const std::string& sample() const { return sample_; }
+  /// What the test rows are; see TestSetNote.
+  const std::string& test_note() const { return test_note_; }
   /// 0: synthetic data have no test.
   std::int64_t test_rows() const { return test_rows_; }
+  /// SIGINT or SIGTERM, which stopped Run at the end of a step; 0: none did.
+  int signal() const { return signal_; }
   /// With TrainOptions::profile_precision, after Run.
   const std::optional<PrecisionProfile>& profile() const { return profile_; }
   std::int64_t steps() const;
@@ -83,6 +88,7 @@ class Training {
   data::Dataset train_data_{absl::OkStatus()};
   data::Dataset test_data_{absl::OkStatus()};
   std::int64_t test_rows_ = 0;
+  std::string test_note_;
   std::string resumed_;  ///< a line that says what training goes on from
   std::vector<EpochResult> epochs_;
   TestResult test_;
@@ -90,6 +96,7 @@ class Training {
   std::vector<Validation> validations_;
   std::string sample_;
   std::optional<PrecisionProfile> profile_;
+  int signal_ = 0;
 };
 
 }  // namespace mpc::tools

@@ -33,6 +33,11 @@ absl::StatusOr<data::Dataset> LoadDigits(const DigitDataOptions& options, data::
 
 }  // namespace
 
+std::string TestSetNote(const std::string& data, const std::string& directory) {
+  if (data != "mnist" || !data::MnistDividesTestSet({.directory = directory})) return "";
+  return " rows of t10k, its last fifth: MNIST's train files are missing, and the first four fifths are trained on";
+}
+
 std::int64_t DefaultShift(const std::string& data) { return data == "mnist" ? 0 : 2; }
 
 absl::StatusOr<data::Dataset> LoadDigitRows(const DigitDataOptions& options, data::Split split) {

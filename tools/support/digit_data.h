@@ -22,6 +22,10 @@ struct DigitDataOptions {
 /// By how much training images move where nothing else is asked for: 2 pixels for digits, 0 for mnist.
 std::int64_t DefaultShift(const std::string& data);
 
+/// What the test rows are where they are not the data's own test set: " rows of t10k that training left out: ...".
+/// Empty where they are.
+std::string TestSetNote(const std::string& data, const std::string& directory);
+
 /// The rows of one part, in order: columns "image" (f32 [1, 32, 32]) and "label" (i32 []). Errors: the file is missing,
 /// with how to name its folder, or damaged.
 absl::StatusOr<data::Dataset> LoadDigitRows(const DigitDataOptions& options, data::Split split);

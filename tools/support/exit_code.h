@@ -12,6 +12,9 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kFailure = 1;   ///< something went wrong while running
 inline constexpr int kBadUsage = 2;  ///< the command line alone is wrong; nothing was begun
 
+/// Of a run that `signal` stopped, well: as a shell tells of a process that it ended.
+inline int StoppedBy(int signal) { return 128 + signal; }
+
 /// Prints "program: message" to std::cerr and returns `exit_code`.
 inline int Fail(std::string_view program, const absl::Status& status, int exit_code) {
   std::cerr << program << ": " << status.message() << "\n";

@@ -5,18 +5,16 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "runtime/atomic_file.h"
 
 namespace mpc::tools {
 
 /// Keeps the order in which keys were added.
 using Json = nlohmann::ordered_json;
 
-/// Writes `value`, indented, with a final newline. NaN and infinities become null. Errors:
-/// runtime::WriteFileAtomically's.
-absl::Status WriteJsonFile(const std::string& path, const Json& value);
+using runtime::CheckWritable;
 
-/// Whether a file can be made at `path`, to fail before the work that it would hold. Errors: the folder is missing, is
-/// no folder or may not be written to; `path` is a folder.
-absl::Status CheckWritable(const std::string& path);
+/// Writes `value`, indented, with a final newline. NaN and infinities become null. Errors: runtime::WriteTextFile's.
+absl::Status WriteJsonFile(const std::string& path, const Json& value);
 
 }  // namespace mpc::tools
