@@ -67,6 +67,9 @@ class Chooser {
     return absl::OkStatus();
   }
 
+  /// The workspace alone; a weight stays packed, or unpacked, as it is.
+  absl::Status Enlarge(Instruction& instruction) { return PlanAndPlace(arena_, instruction); }
+
   /// Of the arena with what lies behind it.
   std::size_t arena_bytes() const { return end_ == 0 ? program_.arena_bytes : AlignedBuffer::Padded(end_); }
 
@@ -156,6 +159,21 @@ absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Pro
                                          [&](const auto& each) { return each.first == choice.first; });
     if (!chosen_anew) result.choices.push_back(choice);
   }
+  program = std::move(result);
+  return absl::OkStatus();
+}
+
+absl::Status EnlargeWorkspaces(const Device& device, Program& program) {
+  Program result = program;
+  const PlanOptions options;
+  Chooser chooser(device, options, result);
+  for (std::size_t i = 0; i < result.instructions.size(); ++i) {
+    if (absl::Status status = chooser.Enlarge(result.instructions[i]); !status.ok()) {
+      return At(DescribeInstruction(program, i), status);
+    }
+  }
+  if (absl::Status status = chooser.ChooseRefreshes(); !status.ok()) return status;
+  result.arena_bytes = chooser.arena_bytes();
   program = std::move(result);
   return absl::OkStatus();
 }

@@ -14,8 +14,14 @@ namespace mpc::runtime {
 /// with the instruction, and of Device::EndPlanning; `program` is then as it was.
 absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Program& program);
 
+/// Gives every kernel the scratch that it wants on this machine with the threads that it has now, behind the arena
+/// where its place is too small: for a Program that was compiled for another number of threads. Everything else stays.
+/// Errors: those of Device::Plan, with the instruction: a kernel takes its packed weight otherwise, for one; `program`
+/// is then as it was.
+absl::Status EnlargeWorkspaces(const Device& device, Program& program);
+
 /// Packs weights as the kernels of this machine want them, in every run, with the choices that `program` has: for a
-/// Program that was compiled for another processor. Errors: as above.
+/// Program that was compiled for another processor or number of threads. Errors: as above.
 absl::Status RepackWeights(const Device& device, Program& program);
 
 }  // namespace mpc::runtime

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/batch_parts.h"
 #include "kernels/cpu/narrow_conv2d.h"
@@ -41,13 +42,35 @@ std::vector<Candidate> ConvolutionCandidates(const ConvolutionShape& shape, DTyp
   return candidates;
 }
 
-// oneDNN 2.6 gathers the pixels of a strided 1x1 convolution into a buffer a thread. Its AVX2 code stores 8 channels
-// at a time, so that with channels-last and a remainder of channels threads write into each other's buffers.
+namespace {
+
+/// oneDNN 2.6 gathers the pixels of strided 1x1 windows into a buffer of each thread, and channels-last it stores whole
+/// vectors there. The gradient of the weight then writes past the buffers, into those of other threads and past the
+/// scratch memory. Seen with fewer channels than a vector has lanes: 16 with AVX-512, in f32 and bf16, with two threads
+/// or more; 8 with AVX2, with one thread too. y and the gradient of the input share the code, and were never seen
+/// wrong. Every remainder of channels is left to other kernels, in every direction.
+bool GathersPastItsBuffer(const std::string& implementation, const ConvolutionShape& shape) {
+  if (shape.strides == memory::dims{1, 1}) return false;
+  if (implementation == "jit_1x1:avx2") return shape.x[1] % 8 != 0;
+  const bool avx512 =
+      absl::StartsWith(implementation, "jit_1x1:avx512") || absl::StartsWith(implementation, "jit_bf16_1x1:avx512");
+  return avx512 && shape.x[1] % 16 != 0;
+}
+
+/// oneDNN 2.6 sums pairs of bf16 products over blocks of pixels. The gradient of the input is wrong where blocks have
+/// 30 pixels (images of 30, 59, 60, 90) and y has an odd number of channels, for any strides and any number of threads.
+bool SumsAnOddChannelWrongly(const std::string& implementation, const ConvolutionShape& shape) {
+  return absl::StartsWith(implementation, "jit_bf16_1x1:avx512") && shape.y[1] % 2 != 0;
+}
+
+}  // namespace
+
 std::string DefectOf(const std::string& implementation, const ConvolutionShape& shape, FormatTag layout) {
-  const bool strided = shape.strides != memory::dims{1, 1};
-  if (implementation == "jit_1x1:avx2" && layout == FormatTag::nhwc && strided && shape.x[1] % 8 != 0) {
-    return "wrong results for strided 1x1 windows over a channel count that is no multiple of 8";
+  if (layout != FormatTag::nhwc) return "";
+  if (GathersPastItsBuffer(implementation, shape)) {
+    return "wrong results for strided 1x1 windows over a channel count that leaves part of a vector empty";
   }
+  if (SumsAnOddChannelWrongly(implementation, shape)) return "wrong results for 1x1 windows to an odd channel count";
   return "";
 }
 

@@ -104,13 +104,14 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Load(std::shared_ptr<cons
   if (absl::Status status = CheckProgram(*program); !status.ok()) return status;
   if (absl::Status status = CheckFeatures(*program); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<Executable>> executable = Bind(program, state);
-  if (executable.status().code() != absl::StatusCode::kFailedPrecondition || !HasPackedWeights(*program)) {
+  if (executable.status().code() != absl::StatusCode::kFailedPrecondition) return executable;
+  // Where it was compiled, with another number of threads or on another processor, kernels wanted less scratch or
+  // another layout.
+  auto fitted = std::make_shared<Program>(*program);
+  if (!EnlargeWorkspaces(*this, *fitted).ok() && (!HasPackedWeights(*program) || !RepackWeights(*this, *fitted).ok())) {
     return executable;
   }
-  // Where it was compiled kernels wanted another layout.
-  auto repacked = std::make_shared<Program>(*program);
-  if (!RepackWeights(*this, *repacked).ok()) return executable;
-  return Bind(std::move(repacked), state);
+  return Bind(std::move(fitted), state);
 }
 
 }  // namespace mpc::runtime

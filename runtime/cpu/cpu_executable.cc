@@ -96,7 +96,7 @@ absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeCall(const Instruction& i
   }
   if (!kernel.ok()) return kernel.status();
   if ((*kernel)->workspace_bytes() > instruction.workspace_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "the kernel needs ", (*kernel)->workspace_bytes(), " bytes of workspace, the program plans ",
         instruction.workspace_bytes, "; was it compiled for another number of threads or another processor?"));
   }

@@ -20,8 +20,8 @@ namespace mpc::runtime {
 class CpuExecutable : public Executable {
  public:
   /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of loading code
-  /// and creating kernels, a workspace that is too small, an output that overlaps what its kernel still reads, no
-  /// memory.
+  /// and creating kernels, a workspace that is too small (FAILED_PRECONDITION), an output that overlaps what its kernel
+  /// still reads, no memory.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<const Program> program,
                                                             std::vector<std::shared_ptr<StateEntry>> entries);
 

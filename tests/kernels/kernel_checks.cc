@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "tests/kernels/acceptance.h"
-#include "tests/kernels/error_bounds.h"
 
 namespace mpc::test {
 namespace {
@@ -47,10 +46,17 @@ std::vector<DType> TypesOf(const OpCase& op_case) {
   return {DType::kF32, DType::kF16, DType::kBF16};
 }
 
-void ExpectMatchesReference(const KernelDevice& device, const OpCase& op_case, DType dtype, const RunOptions& options) {
-  const std::vector<Tensor> inputs = op_cases::MakeInputs(op_case, dtype);
-  const std::vector<Tensor> exact = ExactResults(op_case, dtype, inputs);
-  const auto errors = ArithmeticErrors(op_case, inputs, exact);
+Expectation ExpectationOf(const OpCase& op_case, DType dtype) {
+  Expectation expected;
+  expected.inputs = op_cases::MakeInputs(op_case, dtype);
+  expected.exact = ExactResults(op_case, dtype, expected.inputs);
+  expected.errors = ArithmeticErrors(op_case, expected.inputs, expected.exact);
+  return expected;
+}
+
+void ExpectMatches(const KernelDevice& device, const OpCase& op_case, DType dtype, const Expectation& expected,
+                   const RunOptions& options) {
+  const auto& [inputs, exact, errors] = expected;
   const auto bits = RunKernel(device, op_case, dtype, inputs, options);
   ASSERT_TRUE(bits.ok()) << bits.status();
   for (std::size_t r = 0; r < exact.size(); ++r) {
@@ -65,6 +71,10 @@ void ExpectMatchesReference(const KernelDevice& device, const OpCase& op_case, D
       ++reported;
     }
   }
+}
+
+void ExpectMatchesReference(const KernelDevice& device, const OpCase& op_case, DType dtype, const RunOptions& options) {
+  ExpectMatches(device, op_case, dtype, ExpectationOf(op_case, dtype), options);
 }
 
 void ExpectMatchesReference(const KernelDevice& device, const std::string& op) {

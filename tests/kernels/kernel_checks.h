@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/kernels/error_bounds.h"
 #include "tests/kernels/kernel_device.h"
 #include "tests/kernels/kernel_run.h"
 
@@ -25,6 +27,16 @@ void ForEachCase(const std::string& op, const Check& check) {
     }
   }
 }
+
+/// What the kernels of a case are to compute: its operands, the unrounded results, the bounds of ArithmeticErrors.
+struct Expectation {
+  std::vector<reference::Tensor> inputs, exact;
+  std::vector<std::optional<ElementErrors>> errors;
+};
+Expectation ExpectationOf(const op_cases::OpCase& op_case, DType dtype);
+/// ExpectMatchesReference for several kernels of one case: the reference runs once.
+void ExpectMatches(const KernelDevice& device, const op_cases::OpCase& op_case, DType dtype,
+                   const Expectation& expected, const RunOptions& options = {});
 
 /// Within the error bounds that are derived for f32 arithmetic, and one rounding.
 void ExpectMatchesReference(const KernelDevice& device, const std::string& op);

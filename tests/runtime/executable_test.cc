@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/kernel.h"
 #include "kernels/float16.h"
 #include "tests/runtime/program_builder.h"
 
@@ -294,7 +295,7 @@ TEST(Binding, ListsMissingMisshapenAndUninitialisedEntries) {
   EXPECT_EQ(Cpu().Load(builder.Build(), store).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(Loading, RefusesOtherDevicesFeaturesKernelsAndShortWorkspaces) {
+TEST(Loading, RefusesOtherDevicesFeaturesAndKernels) {
   StateStore store;
   ProgramBuilder builder("step");
   const ValueId x = builder.Input("x", kVector);
@@ -321,15 +322,78 @@ TEST(Loading, RefusesOtherDevicesFeaturesKernelsAndShortWorkspaces) {
   other = builder;
   other.program.arena_bytes = std::size_t{1} << 47;
   EXPECT_EQ(Cpu().Load(other.Build(), store).status().code(), absl::StatusCode::kResourceExhausted);
+}
 
-  ProgramBuilder matmul("step");
-  const TensorSpec low{DType::kF16, {4, 4}};
-  const ValueId a = matmul.Input("a", low);
-  const ValueId product = matmul.Temporary(low);
-  matmul.Call("matmul", {a, a}, {product});
-  const absl::Status workspace = Cpu().Load(matmul.Build(), store).status();
-  EXPECT_EQ(workspace.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(workspace.message().find("bytes of workspace"), absl::string_view::npos) << workspace;
+/// y and the gradient of the weight of a convolution, planned for the threads of now.
+ProgramBuilder ConvolutionStep(bool packed) {
+  const TensorSpec image{DType::kF32, {4, 12, 12, 24}}, weights{DType::kF32, {24, 24, 3, 3}};
+  const Attributes same{{"pad_mode", std::string("same")}, {"data_format", std::string("NHWC")}};
+  Attributes gradient = same;
+  gradient.Set("weight_shape", std::vector<std::int64_t>(weights.shape));
+  ProgramBuilder builder("step");
+  const ValueId x = builder.Input("x", image);
+  const ValueId weight = builder.Input("weight", weights);
+  const ValueId y = builder.Temporary(image);
+  const ValueId dweight = builder.Temporary(weights);
+  if (packed) {
+    builder.CallPacked("conv2d", {x, weight}, {y}, same, Cpu());
+  } else {
+    builder.Call("conv2d", {x, weight}, {y}, same, &Cpu());
+  }
+  builder.Call("conv2d_grad_weight", {x, y}, {dweight}, gradient, &Cpu());
+  builder.Output("y", y);
+  builder.Output("dweight", dweight);
+  return builder;
+}
+
+/// Both results of one step, and the arena that it needed.
+std::pair<std::vector<std::vector<float>>, std::size_t> RunOnce(const ProgramBuilder& builder) {
+  auto executable = Cpu().Load(builder.Build(), StateStore());
+  EXPECT_TRUE(executable.ok()) << executable.status();
+  if (!executable.ok()) return {};
+  std::vector<float> x(4 * 12 * 12 * 24), weight(24 * 24 * 3 * 3);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 11) - 5;
+  for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i % 7) * 0.125f;
+  EXPECT_TRUE((*executable)->Run({BytesOf(x), BytesOf(weight)}).ok());
+  return {{ValuesOf<float>((*executable)->output(0)), ValuesOf<float>((*executable)->output(1))},
+          (*executable)->memory().arena};
+}
+
+TEST(Loading, TakesAnyNumberOfThreads) {
+  const int threads = cpu::NumThreads();
+  std::size_t enlarged = 0;
+  for (const bool packed : {false, true}) {
+    for (const int planned : {1, 2}) {
+      cpu::SetNumThreads(planned);
+      const ProgramBuilder builder = ConvolutionStep(packed);
+      for (const int running : {1, 2, 3, 7}) {
+        SCOPED_TRACE(testing::Message() << "planned for " << planned << " threads, run with " << running);
+        cpu::SetNumThreads(running);
+        const auto [results, arena] = RunOnce(builder);
+        EXPECT_EQ(results, RunOnce(ConvolutionStep(packed)).first) << "equal counts, equal bits";
+        enlarged += arena > builder.program.arena_bytes;
+      }
+    }
+  }
+  EXPECT_GT(enlarged, 0u) << "no kernel wants more scratch for more threads";
+  cpu::SetNumThreads(threads);
+}
+
+TEST(Loading, GivesAKernelTheWorkspaceThatItNeeds) {
+  ProgramBuilder builder("step");
+  const TensorSpec low{DType::kF16, {2, 2}};
+  const ValueId a = builder.Input("a", low);
+  const ValueId product = builder.Temporary(low);
+  builder.Call("matmul", {a, a}, {product});  // planned without
+  builder.Output("product", product);
+  const auto executable = Cpu().Load(builder.Build(), StateStore());
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  EXPECT_GT((*executable)->memory().arena, builder.program.arena_bytes);
+  const std::vector<Half> values = {Half(1), Half(2), Half(3), Half(4)};
+  ASSERT_TRUE((*executable)->Run({BytesOf(values)}).ok());
+  std::vector<float> result;
+  for (const Half value : ValuesOf<Half>((*executable)->output(0))) result.push_back(static_cast<float>(value));
+  EXPECT_EQ(result, (std::vector<float>{7, 10, 15, 22}));
 }
 
 TEST(Loading, RefusesAnOutputOverAnInputThatIsStillRead) {

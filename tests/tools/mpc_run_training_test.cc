@@ -101,5 +101,28 @@ TEST_F(MpcRun, TrainsOnTextBitForBitAsMpcTrain) {
   }
 }
 
+TEST_F(MpcRun, TakesAnyNumberOfThreadsWhateverTheFileWasMadeFor) {
+  for (const char* model : {"lenet5", "bnnet"}) {
+    std::vector<std::string> packages;
+    for (const int threads : {1, 2}) {
+      packages.push_back(File(absl::StrCat(model, threads, ".mpcx")));
+      const ToolResult made = RunTool(MPC_TRAIN, {model, absl::StrCat("--threads=", threads), "--data=synthetic",
+                                                  "--batch-size=8", "--emit=" + packages.back()});
+      ASSERT_EQ(made.exit_code, 0) << made.error;
+    }
+    for (const int threads : {1, 2, 3, 7}) {
+      std::vector<std::string> states;
+      for (const std::string& package : packages) {
+        SCOPED_TRACE(absl::StrCat(package, " with ", threads, " threads"));
+        const ToolResult run = RunPackage({package, absl::StrCat("--threads=", threads), "--data=synthetic",
+                                           "--steps=2", "--predict", "--dump-state=" + File("state")});
+        ASSERT_EQ(run.exit_code, 0) << run.error;
+        states.push_back(ReadFile(File("state")));
+      }
+      EXPECT_EQ(states[0], states[1]) << "with equal counts, equal bits: " << model << ", " << threads;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mpc::tools

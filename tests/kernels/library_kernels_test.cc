@@ -1,0 +1,280 @@
+// Every kernel of the library that may be chosen, on drawn shapes, beside the reference. The library has other kernels
+// for each level of a processor, so that this runs once a level (tests/kernels/CMakeLists.txt). More cases than the
+// default, by hand:
+//   MPC_LIBRARY_CASES=840 ctest --test-dir build/default -R cpu_library_kernels
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/kernel.h"
+#include "kernels/window.h"
+#include "tests/kernels/cpu_kernel_device.h"
+#include "tests/kernels/kernel_checks.h"
+#include "tests/op_cases/families.h"
+
+namespace mpc::test {
+namespace {
+
+using op_cases::Normal;
+using op_cases::OpCase;
+using op_cases::Variable;
+using Ints = std::vector<std::int64_t>;
+
+/// Cases for one level. Six levels make about 300, which the default suite has time for.
+constexpr int kCases = 50;
+
+/// Multiply-adds of a case at most: the reference computes each of them three times.
+constexpr std::int64_t kMostWork = 400'000;
+
+int CasesAskedFor() {
+  const char* given = std::getenv("MPC_LIBRARY_CASES");
+  int cases = kCases;
+  if (given != nullptr && (!absl::SimpleAtoi(given, &cases) || cases < 1)) {
+    ADD_FAILURE() << "MPC_LIBRARY_CASES is a number of cases from 1, got '" << given << "'";
+  }
+  return cases;
+}
+
+/// Each level draws shapes of its own.
+std::uint64_t SeedOfLevel() {
+  const char* level = std::getenv("ONEDNN_MAX_CPU_ISA");
+  std::uint64_t seed = 17;
+  for (const char* c = level == nullptr ? "" : level; *c != '\0'; ++c) seed = seed * 131 + static_cast<unsigned>(*c);
+  return seed;
+}
+
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : engine_(seed) {}
+
+  /// low <= result <= high.
+  std::int64_t Between(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  bool OneIn(std::int64_t n) { return Between(1, n) == 1; }
+  template <typename T>
+  T Of(const std::vector<T>& values) {
+    return values[static_cast<std::size_t>(Between(0, static_cast<std::int64_t>(values.size()) - 1))];
+  }
+  /// Whole vectors, vectors with a remainder, less than one.
+  std::int64_t Channels() {
+    if (OneIn(3)) return Between(1, 70);
+    if (OneIn(3)) return Between(1, 15);
+    return 8 * Between(1, 8) + (OneIn(2) ? Between(-3, 3) : 0);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+struct Convolution {
+  std::int64_t batch, channels, height, width, out_channels, kernel_height, kernel_width, out_height, out_width;
+  Attributes attributes;
+
+  std::int64_t groups() const { return attributes.GetInt("groups", 1); }
+  std::int64_t multiply_adds() const {
+    return batch * out_channels * out_height * out_width * channels / groups() * kernel_height * kernel_width;
+  }
+  Shape Image(std::int64_t rows, std::int64_t columns, std::int64_t depth) const {
+    const bool last = attributes.GetString("data_format") == "NHWC";
+    return last ? Shape{batch, rows, columns, depth} : Shape{batch, depth, rows, columns};
+  }
+  Shape X() const { return Image(height, width, channels); }
+  Shape Weight() const { return {out_channels, channels / groups(), kernel_height, kernel_width}; }
+  Shape Y() const { return Image(out_height, out_width, out_channels); }
+};
+
+/// How windows are placed: strides, dilations and padding.
+void DrawWindows(Draws& draws, Convolution& shape) {
+  const bool pointwise = draws.OneIn(2);
+  shape.kernel_height = pointwise ? 1 : draws.Between(1, 5);
+  shape.kernel_width = pointwise ? 1 : draws.Between(1, 5);
+  const Ints strides = draws.OneIn(3) ? Ints{1, 1} : Ints{draws.Between(1, 3), draws.Between(1, 3)};
+  shape.attributes.Set("strides", strides);
+  shape.height = draws.Between(1, 14);
+  shape.width = draws.Between(1, 14);
+  if (draws.OneIn(2)) {
+    // The library gathers the pixels of pointwise windows where strides divide the image.
+    shape.height = strides[0] * draws.Between(1, 6);
+    shape.width = strides[1] * draws.Between(1, 6);
+  }
+  if (!pointwise && draws.OneIn(4)) shape.attributes.Set("dilations", Ints{draws.Between(1, 3), draws.Between(1, 3)});
+  const std::string mode = draws.Of<std::string>({"valid", "same", "pad"});
+  shape.attributes.Set("pad_mode", mode);
+  if (mode != "pad") return;
+  const std::int64_t rows = pointwise && !draws.OneIn(4) ? 0 : shape.kernel_height - 1;
+  const std::int64_t columns = pointwise && !draws.OneIn(4) ? 0 : shape.kernel_width - 1;
+  shape.attributes.Set("padding", Ints{draws.Between(0, rows), draws.Between(0, rows), draws.Between(0, columns),
+                                       draws.Between(0, columns)});
+}
+
+Convolution DrawConvolution(Draws& draws) {
+  for (;;) {
+    Convolution shape{};
+    shape.attributes.Set("data_format", std::string(draws.OneIn(3) ? "NCHW" : "NHWC"));
+    shape.batch = draws.Between(1, 6);
+    shape.channels = draws.Channels();
+    shape.out_channels = draws.Channels();
+    if (draws.OneIn(4)) {
+      const std::int64_t groups = draws.OneIn(2) ? shape.channels : draws.Between(2, 6);
+      shape.channels = groups == shape.channels ? groups : groups * draws.Between(1, 12);
+      shape.out_channels = groups * draws.Between(1, groups > 6 ? 2 : 12);
+      shape.attributes.Set("groups", groups);
+    }
+    DrawWindows(draws, shape);
+    const auto window =
+        ResolveWindow(shape.attributes, {shape.height, shape.width}, {shape.kernel_height, shape.kernel_width});
+    if (!window.ok()) continue;  // a window larger than the image
+    shape.out_height = window->output[0];
+    shape.out_width = window->output[1];
+    if (shape.multiply_adds() <= kMostWork) return shape;
+  }
+}
+
+OpCase CaseOf(const std::string& op, const Convolution& shape, bool bias, const std::string& activation) {
+  OpCase op_case{.name = op, .op = op, .attributes = shape.attributes, .operands = {}, .results = {}};
+  if (op == "conv2d") {
+    op_case.operands = {Variable(shape.X()), Variable(shape.Weight())};
+    op_case.results = {op_cases::F32(shape.Y())};
+    op_case.attributes.Set("activation", activation);
+    if (bias) op_case.operands.push_back(Variable({shape.out_channels}));
+  } else if (op == "conv2d_grad_weight") {
+    op_case.operands = {Variable(shape.X()), Variable(shape.Y())};
+    op_case.results = {op_cases::F32(shape.Weight())};
+    op_case.attributes.Set("weight_shape", Ints(shape.Weight()));
+  } else {
+    op_case.operands = {Variable(shape.Y()), Variable(shape.Weight())};
+    op_case.results = {op_cases::F32(shape.X())};
+    if (op == "conv2d_grad_input") op_case.attributes.Set("input_shape", Ints(shape.X()));
+    if (op == "conv_transpose2d" && bias) op_case.operands.push_back(Variable({shape.channels}));
+  }
+  return op_case;
+}
+
+OpCase DrawMatmul(Draws& draws) {
+  const bool transpose_a = draws.OneIn(2), transpose_b = draws.OneIn(2), batched = draws.OneIn(2);
+  const std::int64_t m = draws.Channels(), k = draws.Channels(), n = draws.Channels();
+  const Shape leading = batched ? Shape{draws.Between(1, 5)} : Shape{};
+  const auto matrix = [&leading](std::int64_t rows, std::int64_t columns, bool transposed) {
+    Shape shape = leading;
+    shape.insert(shape.end(), {transposed ? columns : rows, transposed ? rows : columns});
+    return shape;
+  };
+  const std::string op = batched ? "batch_matmul" : "matmul";
+  OpCase op_case{.name = op,
+                 .op = op,
+                 .attributes = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
+                 .operands = {Variable(matrix(m, k, transpose_a)), Variable(matrix(k, n, transpose_b))},
+                 .results = {op_cases::F32(matrix(m, n, false))}};
+  if (!batched && draws.OneIn(2)) op_case.operands.push_back(Variable({n}));
+  return op_case;
+}
+
+OpCase DrawCase(Draws& draws) {
+  if (draws.OneIn(6)) return DrawMatmul(draws);
+  const auto op = draws.Of<std::string>({"conv2d", "conv2d_grad_input", "conv2d_grad_input", "conv2d_grad_weight",
+                                         "conv2d_grad_weight", "conv_transpose2d"});
+  const Convolution shape = DrawConvolution(draws);
+  return CaseOf(op, shape, draws.OneIn(2), draws.Of<std::string>({"none", "none", "relu", "gelu"}));
+}
+
+std::string Describe(const OpCase& op_case) {
+  std::string text = op_case.op;
+  for (const op_cases::OperandCase& operand : op_case.operands) {
+    absl::StrAppend(&text, " ", ShapeToString(operand.spec.shape));
+  }
+  absl::StrAppend(&text, " to ", ShapeToString(op_case.results[0].shape), op_case.attributes.GetString("data_format"));
+  for (const char* name : {"strides", "dilations", "padding"}) {
+    const Ints values = op_case.attributes.GetInts(name);
+    if (!values.empty()) absl::StrAppend(&text, ", ", name, " ", ShapeToString(Shape(values.begin(), values.end())));
+  }
+  return absl::StrCat(text, ", pad mode ", op_case.attributes.GetString("pad_mode"), ", groups ",
+                      op_case.attributes.GetInt("groups", 1), ", activation ",
+                      op_case.attributes.GetString("activation", "none"));
+}
+
+class LibraryKernels : public testing::Test {
+ protected:
+  void TearDown() override { cpu::SetNumThreads(threads_); }
+
+  /// Each choice, with one thread and with two. Threads that write into each other's memory do so now and then, so that
+  /// two of them run twice.
+  static void ExpectEveryChoiceMatches(const OpCase& op_case, DType dtype) {
+    SCOPED_TRACE(absl::StrCat(Describe(op_case), " in ", std::string(DTypeName(dtype))));
+    const KernelSpec spec = SpecOf(op_case, dtype);
+    const Expectation expected = ExpectationOf(op_case, dtype);
+    for (int threads : {1, 2}) {
+      cpu::SetNumThreads(threads);
+      std::vector<std::string> choices = cpu::CandidateChoices(spec);
+      if (choices.empty()) choices = {""};  // an operation with one kernel
+      for (const std::string& choice : choices) {
+        SCOPED_TRACE(absl::StrCat("'", choice, "' with ", threads, " threads"));
+        for (int run = 0; run < threads; ++run) ExpectMatches(*CpuKernelsChosen(choice), op_case, dtype, expected);
+      }
+    }
+  }
+
+ private:
+  int threads_ = cpu::NumThreads();
+};
+
+TEST_F(LibraryKernels, MatchTheReferenceOnDrawnShapes) {
+  Draws draws(SeedOfLevel());
+  const int cases = CasesAskedFor();
+  for (int i = 0; i < cases; ++i) {
+    const DType dtype = draws.Of<DType>({DType::kF32, DType::kF32, DType::kBF16, DType::kF16});
+    OpCase op_case = DrawCase(draws);
+    absl::StrAppend(&op_case.name, "/drawn_", i);  // values are drawn by name
+    ExpectEveryChoiceMatches(op_case, dtype);
+  }
+}
+
+/// Pointwise windows over images of [height, width] pixels, channels last.
+Convolution Pointwise(std::int64_t batch, std::int64_t channels, std::int64_t out_channels, const Ints& image,
+                      const Ints& strides) {
+  Convolution shape{};
+  shape.batch = batch;
+  shape.channels = channels;
+  shape.out_channels = out_channels;
+  shape.kernel_height = shape.kernel_width = 1;
+  shape.height = image[0];
+  shape.width = image[1];
+  shape.out_height = (image[0] - 1) / strides[0] + 1;
+  shape.out_width = (image[1] - 1) / strides[1] + 1;
+  shape.attributes = {{"data_format", std::string("NHWC")}, {"strides", strides}};
+  return shape;
+}
+
+TEST_F(LibraryKernels, GatherStridedPixelsWithAnyNumberOfChannels) {
+  for (const std::int64_t channels : {1, 4, 5, 8, 10, 11, 17, 24}) {
+    for (const Convolution& shape :
+         {Pointwise(5, channels, 5, {12, 8}, {3, 1}), Pointwise(5, channels, 16, {12, 10}, {2, 2})}) {
+      for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
+        for (const DType dtype : {DType::kF32, DType::kBF16}) {
+          ExpectEveryChoiceMatches(CaseOf(op, shape, false, "none"), dtype);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(LibraryKernels, TakeOddNumbersOfChannelsOfAnyNumberOfPixels) {
+  for (const std::int64_t pixels : {29, 30, 31, 60}) {
+    for (const Ints& strides : {Ints{1, 1}, Ints{1, 2}}) {
+      const Convolution shape = Pointwise(2, 48, 29, {1, pixels * strides[1]}, strides);
+      for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
+        ExpectEveryChoiceMatches(CaseOf(op, shape, false, "none"), DType::kBF16);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mpc::test
