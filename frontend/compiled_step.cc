@@ -162,6 +162,8 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
       (*device)->Load(std::make_shared<const runtime::Program>(step->compiled_.program), store, options.load);
   if (!executable.ok()) return executable.status();
   step->executable_ = *std::move(executable);
+  // The device fills in what was left open, and replaces what it refuses: a checkpoint keeps what ran.
+  step->compiled_.program.choices = step->program().choices;
   step->compiled_.phases.push_back({"load", SecondsSince(start), 0});
   for (std::size_t i = 0; i < step->program().outputs.size(); ++i) {
     if (absl::StartsWith(step->program().outputs[i].name, kPrintPrefix)) step->printed_.push_back(i);

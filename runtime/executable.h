@@ -123,9 +123,9 @@ class Device {
   virtual bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const = 0;
   /// Creates kernels, allocates the arena, binds state entries by name. Errors: NOT_FOUND or INVALID_ARGUMENT for a
   /// missing, misshapen or uninitialised entry (all are listed); FAILED_PRECONDITION for a missing processor feature,
-  /// another architecture, a choice that this machine does not offer, or a device that can only be compiled for
-  /// (weights that kernels here want packed otherwise are packed anew); RESOURCE_EXHAUSTED with the planned peak and
-  /// what is free where memory cannot be had.
+  /// another architecture, a choice that this processor does not offer (a GPU makes another one and says so), or a
+  /// device that can only be compiled for (weights that kernels here want packed otherwise are packed anew);
+  /// RESOURCE_EXHAUSTED with the planned peak and what is free where memory cannot be had.
   virtual absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program,
                                                            const StateStore& state,
                                                            const LoadOptions& options = {}) const = 0;

@@ -1,7 +1,10 @@
 #include "kernels/cuda/registry.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/cuda/own_kernel.h"
 #include "kernels/kernel_key.h"
 
 namespace mpc::cuda {
@@ -50,26 +53,10 @@ const Registry::Entry* FindEntry(std::string_view name) {
   return found == TheRegistry().entries().end() ? nullptr : &found->second;
 }
 
-constexpr char kOwnChoice[] = "own";
-
 std::string TypesOf(const std::vector<TensorSpec>& specs) {
   return absl::StrJoin(specs, ", ",
                        [](std::string* out, const TensorSpec& spec) { absl::StrAppend(out, spec.ToString()); });
 }
-
-/// `kernel` with "own" as its name in the choice table: an operation that a library also offers.
-class OwnKernel : public Kernel {
- public:
-  explicit OwnKernel(std::unique_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {}
-  std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
-  absl::Status Enqueue(const KernelOperands& operands, LaunchQueue& queue) override {
-    return kernel_->Enqueue(operands, queue);
-  }
-  std::string choice() const override { return kOwnChoice; }
-
- private:
-  std::unique_ptr<Kernel> kernel_;
-};
 
 }  // namespace
 
@@ -88,15 +75,18 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, con
   }
   if (entry->library == nullptr) return entry->own(spec, context);
   const bool own_only = !context.use_libraries || context.choice == kOwnChoice;
+  std::string reason;
   if (!own_only) {
     absl::StatusOr<std::unique_ptr<Kernel>> kernel = entry->library(spec, context);
     const bool may_fall_back = absl::IsUnimplemented(kernel.status()) && context.choice.empty();
     if (kernel.ok() || !may_fall_back || entry->own == nullptr) return kernel;
+    reason = kernel.status() == UnsupportedTypes(spec) ? "the libraries have none for its types and shapes"
+                                                       : std::string(kernel.status().message());
   }
   if (entry->own == nullptr) return UnsupportedTypes(spec);
   absl::StatusOr<std::unique_ptr<Kernel>> kernel = entry->own(spec, context);
   if (!kernel.ok()) return kernel.status();
-  return std::make_unique<OwnKernel>(*std::move(kernel));
+  return std::make_unique<OwnKernel>(*std::move(kernel), std::move(reason));
 }
 
 bool MayGroup(std::string_view name) {

@@ -45,6 +45,8 @@ class CudaApi {
   virtual absl::StatusOr<int> DeviceCount() = 0;
   virtual absl::StatusOr<CudaDeviceProperties> Properties() = 0;
   virtual absl::StatusOr<CudaMemoryInfo> MemoryInfo() = 0;
+  /// Makes the device that of the calling thread, which may have made no CUDA call before. From any thread.
+  virtual absl::Status UseDevice() = 0;
 
   // Memory. Device memory is 256-byte aligned; host memory is pinned.
   virtual absl::StatusOr<void*> Malloc(std::size_t bytes) = 0;

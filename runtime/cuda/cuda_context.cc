@@ -1,6 +1,8 @@
 #include "runtime/cuda/cuda_context.h"
 
+#include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace mpc::runtime {
@@ -13,7 +15,7 @@ constexpr std::size_t kSmallAlignment = 16;
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<CudaContext>> CudaContext::Create(CudaApi& api, bool use_libraries) {
-  std::shared_ptr<CudaContext> context(new CudaContext(api));
+  std::shared_ptr<CudaContext> context(new CudaContext(api, use_libraries));
   for (OwnedStream* stream : {&context->compute_, &context->upload_, &context->capture_}) {
     if (absl::Status status = Keep(api, api.CreateStream(), *stream); !status.ok()) return status;
   }
@@ -30,6 +32,23 @@ CudaContext::~CudaContext() {
   // Null where creation failed: then nothing was started either.
   if (compute_.get() != nullptr) Synchronize().IgnoreError();
   if (handles_.cublas_lt != nullptr || handles_.cudnn != nullptr) api_.DestroyLibraryHandles(handles_).IgnoreError();
+  for (const cuda::LibraryHandles& handles : more_handles_) api_.DestroyLibraryHandles(handles).IgnoreError();
+}
+
+std::vector<cuda::LibraryHandles> CudaContext::HandlesForThreads(std::size_t threads) {
+  constexpr std::size_t kMost = 8;
+  const std::size_t cores = std::max(std::thread::hardware_concurrency(), 1u);
+  threads = std::clamp(threads, std::size_t{1}, std::min(kMost, cores));
+  std::vector<cuda::LibraryHandles> handles = {handles_};
+  if (!use_libraries_) return handles;
+  while (more_handles_.size() + 1 < threads) {
+    const absl::StatusOr<cuda::LibraryHandles> made = api_.CreateLibraryHandles();
+    if (!made.ok()) break;  // fewer threads do it too
+    more_handles_.push_back(*made);
+  }
+  const std::size_t more = std::min(more_handles_.size(), threads - 1);
+  handles.insert(handles.end(), more_handles_.begin(), more_handles_.begin() + static_cast<std::ptrdiff_t>(more));
+  return handles;
 }
 
 absl::Status CudaContext::Upload(const StateEntry& entry, void* to) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,11 @@ class CudaContext {
   CudaApi::Stream capture_stream() const { return capture_.get(); }
   const cuda::LibraryHandles& handles() const { return handles_; }
 
+  /// What threads that make kernels use, a set for each of at most `threads`, so that none is used by two: handles()
+  /// and others that are made when they are first wanted. At least one set, at most eight and as many as there are
+  /// cores.
+  std::vector<cuda::LibraryHandles> HandlesForThreads(std::size_t threads);
+
   /// Held while work is put on the streams: library handles and the upload buffer are one for all.
   std::mutex& mutex() { return mutex_; }
 
@@ -42,11 +48,13 @@ class CudaContext {
   absl::Status Upload(const StateEntry& entry, void* to);
 
  private:
-  explicit CudaContext(CudaApi& api) : api_(api) {}
+  CudaContext(CudaApi& api, bool use_libraries) : api_(api), use_libraries_(use_libraries) {}
 
   CudaApi& api_;
+  const bool use_libraries_;
   OwnedStream compute_, upload_, capture_;
   cuda::LibraryHandles handles_;
+  std::vector<cuda::LibraryHandles> more_handles_;  ///< plans that were made with them run with them
   PinnedMemory small_entries_;
   std::size_t small_used_ = 0;  ///< bytes whose copies may still be under way
   std::mutex mutex_;

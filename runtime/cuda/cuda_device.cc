@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_device.h"
 
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "runtime/cuda/device_step.h"
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/kernel_timing.h"
+#include "runtime/cuda/step_kernels.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
@@ -66,7 +68,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(CudaApi& api, const
   if (absl::Status status = CheckProperties(*properties); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<CudaContext>> context = CudaContext::Create(api, options.use_libraries);
   if (!context.ok()) return context.status();
-  std::unique_ptr<CudaDevice> device(new CudaDevice);
+  std::unique_ptr<CudaDevice> device(new CudaDevice(options));
   device->arch_ = ArchOf(properties->compute_capability);
   device->description_ = absl::StrCat(properties->name, " (", device->arch_, ")");
   device->context_ = *std::move(context);
@@ -84,7 +86,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::ForTarget(std::string_vi
   for (const KnownTarget& candidate : kKnownTargets) {
     absl::StrAppend(&known, known.empty() ? "" : ", ", "\"", std::string(candidate.arch), "\"");
     if (candidate.arch != arch) continue;
-    std::unique_ptr<CudaDevice> device(new CudaDevice);
+    std::unique_ptr<CudaDevice> device(new CudaDevice(options));
     device->arch_ = std::string(arch);
     device->description_ = absl::StrCat("a target that is only compiled for (", device->arch_, ")");
     device->kernels_.target = candidate.target;
@@ -111,18 +113,36 @@ absl::StatusOr<MeasuredChoice> CudaDevice::Choose(const Program& program, const 
     return absl::FailedPreconditionError(
         absl::StrCat("kernels are timed, and choices cached, for a GPU that is here; this is ", description_));
   }
-  const absl::StatusOr<std::vector<std::string>> candidates = cuda::CandidateChoices(spec, kernels);
+  const absl::StatusOr<std::vector<std::string>> candidates = candidates_(spec, kernels);
   if (!candidates.ok()) return candidates.status();
   const std::string conditions = absl::StrCat(key, " on ", measured_on_, kernels.allow_tf32 ? ", TF32" : "",
                                               ", workspaces up to ", kernels.workspace_cap);
-  return tuner_.Choose(conditions, *candidates, options, [&](const std::string& name) -> absl::StatusOr<double> {
-    const std::lock_guard<std::mutex> device_lock(context_->mutex());
+  std::map<std::string, std::shared_ptr<cuda::Kernel>> tried;
+  absl::StatusOr<MeasuredChoice> fastest =
+      tuner_.Choose(conditions, *candidates, options, [&](const std::string& name) -> absl::StatusOr<double> {
+        const std::lock_guard<std::mutex> device_lock(context_->mutex());
+        cuda::KernelContext chosen = kernels;
+        chosen.choice = name;
+        const absl::StatusOr<std::shared_ptr<cuda::Kernel>> kernel = shared_.Make(spec, chosen);
+        if (!kernel.ok()) return kernel.status();
+        tried[name] = *kernel;
+        return TimeKernel(*context_, spec, **kernel);
+      });
+  // The fastest is not made again, neither for the plan nor for the step.
+  if (fastest.ok() && tried.count(fastest->choice) > 0) {
     cuda::KernelContext chosen = kernels;
-    chosen.choice = name;
-    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(spec, chosen);
-    if (!kernel.ok()) return kernel.status();
-    return TimeKernel(*context_, spec, **kernel);
-  });
+    chosen.choice = fastest->choice;
+    shared_.Keep(spec, chosen, tried[fastest->choice]);
+  }
+  return fastest;
+}
+
+absl::StatusOr<std::shared_ptr<cuda::Kernel>> CudaDevice::MakeShared(const KernelSpec& spec,
+                                                                     const cuda::KernelContext& kernels) const {
+  if (context_ == nullptr) return shared_.Get(spec, kernels);
+  // The library handles are one for all.
+  const std::lock_guard<std::mutex> device_lock(context_->mutex());
+  return shared_.Get(spec, kernels);
 }
 
 absl::StatusOr<InstructionPlan> CudaDevice::Plan(const Program& program, const Instruction& instruction,
@@ -134,8 +154,9 @@ absl::StatusOr<InstructionPlan> CudaDevice::Plan(const Program& program, const I
   const absl::StatusOr<MeasuredChoice> choice = Choose(program, *spec, kernels, options);
   if (!choice.ok()) return choice.status();
   kernels.choice = choice->choice;
-  absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(*spec, kernels);
+  const absl::StatusOr<std::shared_ptr<cuda::Kernel>> kernel = MakeShared(*spec, kernels);
   if (!kernel.ok()) return kernel.status();
+  if (const auto warning = SlowKernelWarning(*spec, **kernel)) shared_.WarnOnce(*warning);
   InstructionPlan plan;
   plan.workspace_bytes = (*kernel)->workspace_bytes();
   if (std::string made = (*kernel)->choice(); !made.empty()) plan.choice = {cuda::ChoiceKey(*spec), std::move(made)};
@@ -173,7 +194,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CudaDevice::Load(std::shared_ptr<con
   absl::StatusOr<StateEntries> entries = BindState(*program, state);
   if (!entries.ok()) return entries.status();
   const cuda::KernelContext kernels = KernelsOf(program->allow_tf32);
-  return CudaExecutable::Create(context_, std::move(program), *entries, kernels, options);
+  return CudaExecutable::Create(context_, std::move(program), *entries, kernels, shared_, options);
 }
 
 }  // namespace mpc::runtime

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cuda/kernel.h"
 #include "runtime/cuda/cuda_api.h"
+#include "runtime/cuda/shared_kernels.h"
 #include "runtime/executable.h"
 #include "runtime/kernel_tuner.h"
 
@@ -18,6 +19,9 @@ class CudaContext;
 struct CudaDeviceOptions {
   /// False: own kernels only. What the emulation needs.
   bool use_libraries = true;
+  /// What makes kernels, and what tuning tries; in tests something that stands in for the libraries.
+  KernelFactory make_kernel = cuda::CreateKernel;
+  KernelCandidates candidates = cuda::CandidateChoices;
 };
 
 /// A Program that was planned for sm_80 runs on every GPU of compute capability 8.x, one for sm_90 on 9.x.
@@ -41,17 +45,23 @@ class CudaDevice : public Device {
                                                    const LoadOptions& options = {}) const override;
 
  private:
-  CudaDevice() = default;
+  explicit CudaDevice(const CudaDeviceOptions& options)
+      : candidates_(options.candidates), shared_(options.make_kernel) {}
 
   cuda::KernelContext KernelsOf(bool allow_tf32) const;
   /// What was chosen for `spec`: by `program` already, by the cache, by timing; no choice: leave it to the heuristics.
   absl::StatusOr<MeasuredChoice> Choose(const Program& program, const KernelSpec& spec,
                                         const cuda::KernelContext& kernels, const PlanOptions& options) const;
+  /// The kernel of `spec`, made under the device's mutex where it is a device that is here.
+  absl::StatusOr<std::shared_ptr<cuda::Kernel>> MakeShared(const KernelSpec& spec,
+                                                           const cuda::KernelContext& kernels) const;
 
   std::string arch_;
   std::string description_;               ///< "NVIDIA H200 (sm_90)"
   std::string measured_on_;               ///< the GPU and the versions of the libraries: what measurements depend on
   std::shared_ptr<CudaContext> context_;  ///< null: only compiled for
+  KernelCandidates candidates_;
+  mutable SharedKernels shared_;  ///< of plans, tuning and Programs; they use handles of the context
   mutable KernelTuner tuner_;
   cuda::KernelContext kernels_;  ///< without a choice
 };

@@ -22,11 +22,14 @@ absl::StatusOr<std::unique_ptr<Executable>> CudaExecutable::Create(std::shared_p
                                                                    std::shared_ptr<const Program> program,
                                                                    const StateEntries& entries,
                                                                    const cuda::KernelContext& kernels,
-                                                                   const LoadOptions& options) {
+                                                                   SharedKernels& shared, const LoadOptions& options) {
   const std::lock_guard<std::mutex> lock(context->mutex());
+  StepKernels step_kernels(*program, kernels, shared);
+  step_kernels.MakeAll(context->api(), context->HandlesForThreads(step_kernels.LongToMake()));
+  step_kernels.Warn();
   std::unique_ptr<CudaExecutable> executable(
-      new CudaExecutable(std::move(context), std::move(program), entries, options));
-  if (absl::Status status = executable->Allocate(entries, kernels); !status.ok()) return status;
+      new CudaExecutable(std::move(context), step_kernels.WithChoices(program), entries, options));
+  if (absl::Status status = executable->Allocate(entries, step_kernels); !status.ok()) return status;
   if (absl::Status status = executable->CreateEvents(); !status.ok()) return status;
   if (options.graph) {
     if (absl::Status status = executable->RecordGraphs(); !status.ok()) return status;
@@ -40,7 +43,7 @@ CudaExecutable::~CudaExecutable() {
   context_->Synchronize().IgnoreError();
 }
 
-absl::Status CudaExecutable::Allocate(const StateEntries& entries, const cuda::KernelContext& kernels) {
+absl::Status CudaExecutable::Allocate(const StateEntries& entries, StepKernels& kernels) {
   const Program& program = *program_;
   const std::size_t staging_bytes = InputStaging::DeviceBytes(program, steps_per_launch_);
   absl::StatusOr<ProgramMemory> memory = ProgramMemory::Create(context_, program, entries, staging_bytes);

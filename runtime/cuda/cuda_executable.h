@@ -26,12 +26,12 @@ namespace mpc::runtime {
 
 class CudaExecutable : public Executable {
  public:
-  /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of kernels,
-  /// RESOURCE_EXHAUSTED, CUDA's.
+  /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Kernels come from `shared`,
+  /// and new ones go there. Errors: those of kernels, RESOURCE_EXHAUSTED, CUDA's.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<CudaContext> context,
                                                             std::shared_ptr<const Program> program,
                                                             const StateEntries& entries,
-                                                            const cuda::KernelContext& kernels,
+                                                            const cuda::KernelContext& kernels, SharedKernels& shared,
                                                             const LoadOptions& options);
   ~CudaExecutable() override;
 
@@ -46,6 +46,7 @@ class CudaExecutable : public Executable {
   absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) override;
   MemoryUse memory() const override;
   std::size_t nodes_per_step() const override { return nodes_per_step_; }
+  /// With the choices in force: what the Program left open, or this device refused, is filled in.
   const Program& program() const override { return *program_; }
 
  private:
@@ -61,7 +62,7 @@ class CudaExecutable : public Executable {
   CudaExecutable(std::shared_ptr<CudaContext> context, std::shared_ptr<const Program> program,
                  const StateEntries& entries, const LoadOptions& options);
 
-  absl::Status Allocate(const StateEntries& entries, const cuda::KernelContext& kernels);
+  absl::Status Allocate(const StateEntries& entries, StepKernels& kernels);
   absl::Status CreateEvents();
   /// Records the work of `steps` steps in `slot`; says of how many nodes.
   absl::StatusOr<std::size_t> Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded);

@@ -101,6 +101,8 @@ absl::StatusOr<CudaMemoryInfo> CudartApi::MemoryInfo() {
   return info;
 }
 
+absl::Status CudartApi::UseDevice() { return CudaStatus(cudaSetDevice(0), "cudaSetDevice"); }
+
 absl::StatusOr<void*> CudartApi::Malloc(std::size_t bytes) {
   void* memory = nullptr;
   const absl::Status status = CudaStatus(cudaMalloc(&memory, bytes), absl::StrCat("cudaMalloc of ", bytes, " bytes"));

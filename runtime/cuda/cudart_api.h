@@ -15,6 +15,7 @@ class CudartApi : public CudaApi {
   absl::StatusOr<int> DeviceCount() override;
   absl::StatusOr<CudaDeviceProperties> Properties() override;
   absl::StatusOr<CudaMemoryInfo> MemoryInfo() override;
+  absl::Status UseDevice() override;
 
   absl::StatusOr<void*> Malloc(std::size_t bytes) override;
   absl::Status Free(void* memory) override;

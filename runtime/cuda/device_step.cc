@@ -24,27 +24,26 @@ void* DeviceAddresses::Of(const Value& value) const {
 }
 
 absl::StatusOr<std::unique_ptr<DeviceStep>> DeviceStep::Create(CudaApi& api, const Program& program,
-                                                               DeviceAddresses addresses,
-                                                               const cuda::KernelContext& context) {
+                                                               DeviceAddresses addresses, StepKernels& kernels) {
   std::unique_ptr<DeviceStep> step(new DeviceStep(api, program, std::move(addresses)));
   absl::StatusOr<GeneratedCode> code = GeneratedCode::Load(api, program);
   if (!code.ok()) return code.status();
   step->code_ = *std::move(code);
-  if (absl::Status status = step->AddCalls(context); !status.ok()) return status;
-  if (absl::Status status = step->AddRefreshes(context); !status.ok()) return status;
-  if (absl::Status status = step->PlaceGroupWorkspaces(); !status.ok()) return status;
+  if (absl::Status status = step->AddCalls(kernels); !status.ok()) return status;
+  if (absl::Status status = step->AddRefreshes(kernels); !status.ok()) return status;
+  if (absl::Status status = step->PlaceExtraWorkspaces(); !status.ok()) return status;
   step->AddStateCopies();
   return step;
 }
 
-absl::Status DeviceStep::AddCalls(const cuda::KernelContext& context) {
+absl::Status DeviceStep::AddCalls(StepKernels& kernels) {
   for (const InstructionRange& range : GroupInstructions(program_, cuda::MayGroup)) {
     for (std::size_t i = range.first; i < range.first + range.count; ++i) {
       const absl::Status status = CheckOverlaps(program_, i, cuda::MayAlias);
       if (!status.ok()) return At(DescribeInstruction(program_, i), status);
     }
     if (range.count > 1) {
-      absl::StatusOr<Call> group = MakeGroup(range, context);
+      absl::StatusOr<Call> group = MakeGroup(range, kernels.context());
       if (group.ok()) calls_.push_back(*std::move(group));
       if (group.ok()) continue;
       if (!absl::IsUnimplemented(group.status())) {
@@ -52,7 +51,7 @@ absl::Status DeviceStep::AddCalls(const cuda::KernelContext& context) {
       }
     }
     for (std::size_t i = range.first; i < range.first + range.count; ++i) {
-      absl::StatusOr<Call> call = MakeCall(program_.instructions[i], context);
+      absl::StatusOr<Call> call = MakeCall(program_.instructions[i], kernels);
       if (!call.ok()) return At(DescribeInstruction(program_, i), call.status());
       call->instruction = i;
       calls_.push_back(*std::move(call));
@@ -68,26 +67,22 @@ void DeviceStep::AddOperands(const Instruction& instruction, Call& call) const {
   }
 }
 
-absl::StatusOr<DeviceStep::Call> DeviceStep::MakeCall(const Instruction& instruction, cuda::KernelContext context) {
+absl::StatusOr<DeviceStep::Call> DeviceStep::MakeCall(const Instruction& instruction, StepKernels& kernels) {
   absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program_, instruction);
   if (!spec.ok()) return spec.status();
-  absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel;
+  absl::StatusOr<std::shared_ptr<cuda::Kernel>> kernel;
   if (IsGenerated(instruction.kernel)) {
     kernel = code_.CreateKernel(instruction);
   } else {
-    context.choice = ChoiceFor(program_, cuda::ChoiceKey(*spec));
-    kernel = cuda::CreateKernel(*spec, context);
+    kernel = kernels.Of(*spec);
   }
   if (!kernel.ok()) return kernel.status();
-  if ((*kernel)->workspace_bytes() > instruction.workspace_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the kernel needs ", (*kernel)->workspace_bytes(), " bytes of workspace, the program plans ",
-                     instruction.workspace_bytes, "; was it compiled for another GPU or other library versions?"));
-  }
   Call call;
   call.kernel = *std::move(kernel);
   AddOperands(instruction, call);
-  call.workspace = addresses_.arena + instruction.workspace_offset;
+  if (call.kernel->workspace_bytes() <= instruction.workspace_bytes) {
+    call.workspace = addresses_.arena + instruction.workspace_offset;
+  }
   call.range =
       instruction.scope.empty() ? instruction.kernel : absl::StrCat(instruction.scope, " ", instruction.kernel);
   return call;
@@ -109,21 +104,23 @@ absl::StatusOr<DeviceStep::Call> DeviceStep::MakeGroup(const InstructionRange& r
   return call;
 }
 
-absl::Status DeviceStep::PlaceGroupWorkspaces() {
-  for (const Call& call : calls_) {
-    if (call.instructions > 1) extra_bytes_ = std::max(extra_bytes_, call.kernel->workspace_bytes());
+absl::Status DeviceStep::PlaceExtraWorkspaces() {
+  std::vector<Call*> beyond;
+  for (std::vector<Call>* calls : {&calls_, &refreshes_}) {
+    for (Call& call : *calls) {
+      if (call.workspace == nullptr && call.kernel->workspace_bytes() > 0) beyond.push_back(&call);
+    }
   }
+  for (const Call* call : beyond) extra_bytes_ = std::max(extra_bytes_, call->kernel->workspace_bytes());
   if (extra_bytes_ == 0) return absl::OkStatus();
-  if (absl::Status status = Allocate(api_, extra_bytes_, group_workspace_); !status.ok()) return status;
-  for (Call& call : calls_) {
-    if (call.instructions > 1) call.workspace = group_workspace_.get();
-  }
+  if (absl::Status status = Allocate(api_, extra_bytes_, extra_workspace_); !status.ok()) return status;
+  for (Call* call : beyond) call->workspace = extra_workspace_.get();
   return absl::OkStatus();
 }
 
-absl::Status DeviceStep::AddRefreshes(const cuda::KernelContext& context) {
+absl::Status DeviceStep::AddRefreshes(StepKernels& kernels) {
   for (const StateRefresh& refresh : program_.refreshes) {
-    absl::StatusOr<Call> call = MakeCall(refresh.instruction, context);
+    absl::StatusOr<Call> call = MakeCall(refresh.instruction, kernels);
     if (!call.ok()) {
       return At(absl::StrCat(program_.name, ", refresh of ", program_.state[refresh.derived].name), call.status());
     }

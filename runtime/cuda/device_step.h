@@ -14,6 +14,7 @@
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/handles.h"
+#include "runtime/cuda/step_kernels.h"
 #include "runtime/program.h"
 #include "runtime/step_groups.h"
 
@@ -32,27 +33,26 @@ class DeviceStep {
  public:
   /// One kernel: an instruction, or several that share a launch.
   struct Call {
-    std::unique_ptr<cuda::Kernel> kernel;
+    std::shared_ptr<cuda::Kernel> kernel;  ///< other calls, also of other Programs, may have the same
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
-    void* workspace = nullptr;
+    void* workspace = nullptr;    ///< null in creation: beyond the arena, where the kernel wants any
     std::size_t instruction = 0;  ///< the first one
     std::size_t instructions = 1;
     std::string range;  ///< its name in profiles: the Cell path and the mnemonic
   };
 
-  /// Creates the kernels of `program`, which outlives the step, and allocates what groups need beyond it. Errors: those
-  /// of kernels, with the instruction and its Cell; a workspace that is too small for the kernel; an output that
-  /// overlaps what its kernel still reads.
+  /// Takes the kernels of `program`, which outlives the step, and allocates the workspace that they need beyond what it
+  /// plans: groups, a built plan or a replaced choice that wants more. Errors: those of kernels, with the instruction
+  /// and its Cell; an output that overlaps what its kernel still reads; RESOURCE_EXHAUSTED.
   static absl::StatusOr<std::unique_ptr<DeviceStep>> Create(CudaApi& api, const Program& program,
-                                                            DeviceAddresses addresses,
-                                                            const cuda::KernelContext& context);
+                                                            DeviceAddresses addresses, StepKernels& kernels);
 
   const std::vector<Call>& calls() const { return calls_; }
   /// Rebuilds derived state: one a Program::refreshes.
   const std::vector<Call>& refreshes() const { return refreshes_; }
   const DeviceAddresses& addresses() const { return addresses_; }
-  /// Device memory of groups' workspaces.
+  /// Device memory of workspaces beyond the Program's arena, which kernels use one after another.
   std::size_t extra_bytes() const { return extra_bytes_; }
 
   /// Enqueues one call. Errors: the kernel's, with the program, the instruction and its Cell.
@@ -63,12 +63,12 @@ class DeviceStep {
   DeviceStep(CudaApi& api, const Program& program, DeviceAddresses addresses)
       : api_(api), program_(program), addresses_(std::move(addresses)) {}
 
-  absl::StatusOr<Call> MakeCall(const Instruction& instruction, cuda::KernelContext context);
+  absl::StatusOr<Call> MakeCall(const Instruction& instruction, StepKernels& kernels);
   absl::StatusOr<Call> MakeGroup(const InstructionRange& range, const cuda::KernelContext& context);
   void AddOperands(const Instruction& instruction, Call& call) const;
-  absl::Status AddCalls(const cuda::KernelContext& context);
-  absl::Status AddRefreshes(const cuda::KernelContext& context);
-  absl::Status PlaceGroupWorkspaces();
+  absl::Status AddCalls(StepKernels& kernels);
+  absl::Status AddRefreshes(StepKernels& kernels);
+  absl::Status PlaceExtraWorkspaces();
   void AddStateCopies();
   std::string Describe(const Call& call) const;
 
@@ -79,7 +79,7 @@ class DeviceStep {
   std::vector<Call> calls_;
   std::vector<Call> refreshes_;
   std::vector<std::vector<cuda::CopyRange>> state_copies_;  ///< one after another; those of one at once
-  DeviceMemory group_workspace_;
+  DeviceMemory extra_workspace_;
   std::size_t extra_bytes_ = 0;
 };
 

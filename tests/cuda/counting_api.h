@@ -39,6 +39,7 @@ class CountingApi : public runtime::CudaApi {
   absl::StatusOr<int> DeviceCount() override { return api_.DeviceCount(); }
   absl::StatusOr<runtime::CudaDeviceProperties> Properties() override { return api_.Properties(); }
   absl::StatusOr<runtime::CudaMemoryInfo> MemoryInfo() override { return api_.MemoryInfo(); }
+  absl::Status UseDevice() override { return api_.UseDevice(); }
   absl::StatusOr<void*> Malloc(std::size_t bytes) override { return Counted(api_.Malloc(bytes)); }
   absl::Status Free(void* memory) override;
   absl::StatusOr<void*> MallocHost(std::size_t bytes) override;

@@ -77,9 +77,10 @@ TEST_P(CudaCapture, RecordsEachInstructionOnceInTheOrderOfTheProgram) {
     emulation::EmulatedApi api;
     const Memory memory(api, program);
     const runtime::CudaDeviceProperties gpu = *api.Properties();
-    const auto step =
-        DeviceStep::Create(api, program, memory.addresses,
-                           {.target = {gpu.compute_capability, gpu.multiprocessors}, .use_libraries = false});
+    runtime::SharedKernels shared(cuda::CreateKernel);
+    runtime::StepKernels kernels(
+        program, {.target = {gpu.compute_capability, gpu.multiprocessors}, .use_libraries = false}, shared);
+    const auto step = DeviceStep::Create(api, program, memory.addresses, kernels);
     ASSERT_TRUE(step.ok()) << step.status();
     std::size_t next = 0;
     std::vector<std::string> ranges;

@@ -66,6 +66,7 @@ class EmulatedApi : public runtime::CudaApi {
   absl::StatusOr<int> DeviceCount() override;
   absl::StatusOr<runtime::CudaDeviceProperties> Properties() override;
   absl::StatusOr<runtime::CudaMemoryInfo> MemoryInfo() override;
+  absl::Status UseDevice() override { return absl::OkStatus(); }
   absl::StatusOr<void*> Malloc(std::size_t bytes) override;
   absl::Status Free(void* memory) override;
   absl::StatusOr<void*> MallocHost(std::size_t bytes) override;

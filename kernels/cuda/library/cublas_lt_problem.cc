@@ -59,20 +59,18 @@ absl::Status MakeLayout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, std
                      Set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride)});
 }
 
-std::uint32_t Config(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
-                     std::uint32_t fallback) {
-  std::uint32_t value = fallback;
+std::optional<std::uint32_t> Config(const cublasLtMatmulAlgo_t& algorithm,
+                                    cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  std::uint32_t value = 0;
   std::size_t written = 0;
   const cublasStatus_t status =
       cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written);
-  return status == CUBLAS_STATUS_SUCCESS ? value : fallback;
+  if (status != CUBLAS_STATUS_SUCCESS) return std::nullopt;
+  return value;
 }
 
-/// Neither atomics (their order is chance) nor partial sums in the result's type.
-bool KeepsContract(const cublasLtMatmulAlgo_t& algorithm) {
-  const std::uint32_t scheme =
-      Config(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, CUBLASLT_REDUCTION_SCHEME_INPLACE);
-  return scheme == CUBLASLT_REDUCTION_SCHEME_NONE || scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+bool AddsInOrder(const cublasLtMatmulAlgo_t& algorithm) {
+  return KeepsContract(Config(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME));
 }
 
 constexpr char kPrefix[] = "algo:";
@@ -81,14 +79,19 @@ constexpr std::size_t kDigits = 16;  // of a word
 
 }  // namespace
 
+bool KeepsContract(std::optional<std::uint32_t> reduction_scheme) {
+  return !reduction_scheme.has_value() || *reduction_scheme == CUBLASLT_REDUCTION_SCHEME_NONE ||
+         *reduction_scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+}
+
 std::string AlgorithmText(const cublasLtMatmulAlgo_t& algorithm) {
   std::string text = kPrefix;
   for (std::uint64_t word : algorithm.data) absl::StrAppendFormat(&text, "%016x", word);
   // For people: the bytes say it to cuBLASLt.
-  absl::StrAppend(&text, ":id", Config(algorithm, CUBLASLT_ALGO_CONFIG_ID, 0), ":tile",
-                  Config(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, 0), ":stages",
-                  Config(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, 0), ":splits",
-                  Config(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 0));
+  absl::StrAppend(&text, ":id", Config(algorithm, CUBLASLT_ALGO_CONFIG_ID).value_or(0), ":tile",
+                  Config(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID).value_or(0), ":stages",
+                  Config(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID).value_or(0), ":splits",
+                  Config(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM).value_or(0));
   return text;
 }
 
@@ -166,7 +169,7 @@ absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> CublasLtProblem::Algorithms(cu
   results.resize(static_cast<std::size_t>(found));
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (const cublasLtMatmulHeuristicResult_t& result : results) {
-    if (result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= workspace && KeepsContract(result.algo)) {
+    if (result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= workspace && AddsInOrder(result.algo)) {
       algorithms.push_back(result.algo);
     }
   }
@@ -178,7 +181,7 @@ absl::Status CublasLtProblem::CheckAlgorithm(cublasLtHandle_t handle, const cubl
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status =
       cublasLtMatmulAlgoCheck(handle, description_.value, b_.value, a_.value, y_.value, y_.value, &algorithm, &result);
-  if (status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= workspace && KeepsContract(algorithm)) {
+  if (status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= workspace && AddsInOrder(algorithm)) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat("the chosen cuBLASLt algorithm cannot be used here (",

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ std::string AlgorithmText(const cublasLtMatmulAlgo_t& algorithm);
 
 /// Errors (FAILED_PRECONDITION): `text` is not written so.
 absl::StatusOr<cublasLtMatmulAlgo_t> ParseAlgorithm(const std::string& text);
+
+/// Whether an algorithm with this reduction scheme adds partial sums in f32 and in a fixed order: neither with atomics,
+/// whose order is chance, nor in the result's type. An algorithm whose scheme cannot be read came from a search that
+/// asked for such schemes alone, and keeps the contract.
+bool KeepsContract(std::optional<std::uint32_t> reduction_scheme);
 
 /// A cuBLASLt object with its destroy function.
 template <typename Handle, cublasStatus_t (*kDestroy)(Handle)>

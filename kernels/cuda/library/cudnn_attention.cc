@@ -116,6 +116,7 @@ class AttentionKernel : public CudnnKernel {
   std::size_t workspace_bytes() const override { return y_bytes_ + graph_->workspace_bytes(); }
   std::string choice() const override { return graph_->engine(); }
   std::vector<std::string> numerical_notes() const override { return graph_->notes(); }
+  absl::Status BuildPlans() override { return graph_->Build(); }
 
   absl::Status Enqueue(const KernelOperands& operands, LaunchQueue& queue) override {
     std::vector<void*> tensors;
@@ -216,6 +217,10 @@ class AttentionGradKernel : public CudnnKernel {
     std::vector<std::string> notes = forward_->notes();
     for (std::string& note : backward_->notes()) notes.push_back(std::move(note));
     return notes;
+  }
+  absl::Status BuildPlans() override {
+    absl::Status status = forward_->Build();
+    return status.ok() ? backward_->Build() : status;
   }
   /// Backward engines for the same parts, in the form of choices.
   absl::StatusOr<std::vector<std::string>> Alternatives(std::size_t limit) {

@@ -242,6 +242,7 @@ class ConvolutionKernel : public CudnnKernel {
 
   std::string choice() const override { return graph_->engine(); }
   std::vector<std::string> numerical_notes() const override { return graph_->notes(); }
+  absl::Status BuildPlans() override { return graph_->Build(); }
 
   absl::Status Enqueue(const KernelOperands& operands, LaunchQueue& queue) override {
     void* const packed = operands.workspace;

@@ -197,6 +197,7 @@ struct CudnnGraph::State {
   Config chosen;
   std::string engine;
   std::size_t workspace_bytes = 0;
+  bool is_built = false;
 
   std::optional<cudnnBackendNumericalNote_t> ExcludedNote(const Config& config) const {
     for (cudnnBackendNumericalNote_t note : NotesOf(config)) {
@@ -223,14 +224,19 @@ struct CudnnGraph::State {
   absl::Status Take(const Config& config) {
     absl::StatusOr<std::size_t> bytes = WorkspaceOf(config);
     if (!bytes.ok()) return bytes.status();
-    if (handle != nullptr || !IsCompiledAtRunTime(config)) {
-      if (fe::error_t error = graph.BuildPlan(config); error.is_bad()) return Unimplemented("building a plan", error);
-      *bytes =
-          std::max(*bytes, PaddedWorkspace(static_cast<std::size_t>(graph.BuiltWorkspace() + graph.OwnWorkspace())));
-    }
     chosen = config;
     engine = fe::detail::get_engine_tag(config);
     workspace_bytes = *bytes;
+    is_built = false;
+    return handle != nullptr || !IsCompiledAtRunTime(config) ? Build() : absl::OkStatus();
+  }
+
+  absl::Status Build() {
+    if (is_built) return absl::OkStatus();
+    if (fe::error_t error = graph.BuildPlan(chosen); error.is_bad()) return Unimplemented("building a plan", error);
+    is_built = true;
+    workspace_bytes = std::max(
+        workspace_bytes, PaddedWorkspace(static_cast<std::size_t>(graph.BuiltWorkspace() + graph.OwnWorkspace())));
     return absl::OkStatus();
   }
 
@@ -248,11 +254,10 @@ struct CudnnGraph::State {
                                                               workspace_cap, " bytes of workspace"));
     for (const Config& config : configs) {
       if (!Offers(config)) continue;
-      if (absl::Status status = Take(config); status.ok()) {
-        return status;
-      } else {
-        last = status;
-      }
+      absl::Status status = Take(config);
+      // A plan that is built may want more than its engine said.
+      if (status.ok() && workspace_bytes <= workspace_cap) return status;
+      if (!status.ok()) last = std::move(status);
     }
     return last;
   }
@@ -327,6 +332,8 @@ absl::StatusOr<std::vector<std::string>> CudnnGraph::Engines(std::size_t limit) 
 absl::Status CudnnGraph::Choose(std::string_view engine) {
   return engine.empty() ? state_->TakeFirst() : state_->TakeNamed(engine);
 }
+
+absl::Status CudnnGraph::Build() { return state_->Build(); }
 
 const std::string& CudnnGraph::engine() const { return state_->engine; }
 std::size_t CudnnGraph::workspace_bytes() const { return state_->workspace_bytes; }

@@ -48,6 +48,10 @@ class CudnnGraph {
   /// FAILED_PRECONDITION for an engine that is not offered here, breaks the contract or needs more workspace.
   absl::Status Choose(std::string_view engine);
 
+  /// Finalises the plan of the last Choose where that left it: without a handle, of an engine that is compiled at run
+  /// time. Errors (UNIMPLEMENTED): cuDNN refuses it, or the driver's library takes no code.
+  absl::Status Build();
+
   const std::string& engine() const;    ///< of the last Choose
   std::size_t workspace_bytes() const;  ///< of the last Choose
   /// Numerical notes of the chosen engine, as cuDNN spells them without prefix: "TENSOR_CORE".
