@@ -67,6 +67,10 @@ public:
       emitRemark(getOperation().getLoc()) << "list entry '" << Path << "' is no operation and matches no Cell path"
                                           << "; the nearest operation is '" << nearestOperation(Path) << "'";
     PrecisionAssignment Assignment(getOperation(), *Options);
+    if (!Assignment.failure().empty()) {
+      getOperation().emitError() << Assignment.failure();
+      return signalPassFailure();
+    }
     for (const auto &[Op, Text] : Assignment.remarks())
       emitRemark(Op->getLoc()) << Text;
     apply(Assignment);

@@ -30,7 +30,12 @@ PrecisionAssignment::PrecisionAssignment(ModuleOp Module, const PrecisionOptions
   if (!Open.empty()) {
     takeStored();
     applyInferRule(Decisions, Open);
-    CutCost = solveByCut(Module, Decisions, Open, Options.Costs);
+    llvm::Expected<std::int64_t> Solved = solveByCut(Module, Decisions, Open, Options.Costs);
+    if (!Solved) {
+      Failure = llvm::toString(Solved.takeError());
+      return;
+    }
+    CutCost = *Solved;
     closeOpen();
   }
   // Users decide whether a norm's y is low, so norms are folded once every other operation is decided. What a norm

@@ -19,6 +19,9 @@ class PrecisionAssignment {
 public:
   PrecisionAssignment(mlir::ModuleOp Module, const PrecisionOptions &Options);
 
+  /// Why nothing could be decided; empty where everything is.
+  llvm::StringRef failure() const { return Failure; }
+
   /// Null where the operation keeps its types.
   const OpPrecision *lookup(mlir::Operation *Op) const;
 
@@ -67,6 +70,7 @@ private:
   DecidedOperations Decisions;
   OpenOperations Open;
   std::int64_t CutCost = 0;
+  std::string Failure;
   llvm::SmallVector<std::pair<mlir::Operation *, std::string>> Remarks;
   llvm::DenseSet<mlir::Attribute> RemarkedPaths;
 };

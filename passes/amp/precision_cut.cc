@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 
 namespace mpc {
 
 namespace {
 
-constexpr std::int64_t Infinite = std::int64_t(1) << 61;
+// A pin's capacity. Sums of a cut's other capacities stay below it, and two of it fit 64 bits.
+constexpr std::int64_t Infinite = PrecisionCut::CostLimit;
 
 // Maximum flow by blocking flows in level graphs (Dinic 1970). No recursion: networks may be long chains.
 class FlowNetwork {
@@ -118,17 +120,23 @@ private:
 
 } // namespace
 
+void PrecisionCut::addToTotal(std::int64_t Amount) { Total = Amount < Infinite - Total ? Total + Amount : Infinite; }
+
 unsigned PrecisionCut::addSlot(Pin Pinned, std::int64_t LowGain) {
+  addToTotal(LowGain <= -Infinite ? Infinite : std::abs(LowGain));
   Slots.push_back({Pinned, LowGain});
   return numSlots() - 1;
 }
 
 void PrecisionCut::addValue(unsigned Producer, std::span<const unsigned> Consumers, std::int64_t Weight) {
   assert(Weight >= 0 && "a cast does not pay");
+  addToTotal(Weight);
   Values.push_back({Producer, {Consumers.begin(), Consumers.end()}, Weight});
 }
 
-void PrecisionCut::solve() {
+bool PrecisionCut::solve() {
+  if (Total >= Infinite)
+    return false;
   const unsigned Source = numSlots(), Sink = Source + 1, FirstValue = Sink + 1;
   FlowNetwork Network(FirstValue + 2 * static_cast<unsigned>(Values.size()));
   for (unsigned Slot = 0; Slot < numSlots(); ++Slot) {
@@ -156,6 +164,7 @@ void PrecisionCut::solve() {
   Low.assign(numSlots(), false);
   for (unsigned Slot = 0; Slot < numSlots(); ++Slot)
     Low[Slot] = !ReachesF32[Slot];
+  return true;
 }
 
 } // namespace mpc

@@ -21,19 +21,22 @@ class PrecisionCut {
 public:
   enum class Pin { None, Low, F32 };
 
+  /// What weights and gains, without their signs, must add up to less than.
+  static constexpr std::int64_t CostLimit = std::int64_t(1) << 61;
+
   /// Adds a slot and returns its number, from 0. \p LowGain is what the slot saves where it is low (negative: costs).
   unsigned addSlot(Pin Pinned = Pin::None, std::int64_t LowGain = 0);
 
   /// Adds a value. Consumers may repeat and may hold the producer. \p Weight is what one cast of it costs, >= 0.
   void addValue(unsigned Producer, std::span<const unsigned> Consumers, std::int64_t Weight);
 
-  /// Weights and gains must add up to less than the largest cost, 2^61.
-  void solve();
+  /// False, and nothing is solved, where weights and gains add up to CostLimit or more.
+  [[nodiscard]] bool solve();
 
-  /// After solve().
+  /// After solve() returned true.
   bool isLow(unsigned Slot) const { return Low[Slot]; }
 
-  /// After solve(): weights of the casts, and gains that were not taken.
+  /// After solve() returned true: weights of the casts, and gains that were not taken.
   std::int64_t cost() const { return Cost; }
 
   unsigned numSlots() const { return static_cast<unsigned>(Slots.size()); }
@@ -49,10 +52,13 @@ private:
     std::int64_t Weight;
   };
 
+  void addToTotal(std::int64_t Amount);
+
   std::vector<Slot> Slots;
   std::vector<Value> Values;
   std::vector<bool> Low;
   std::int64_t Cost = 0;
+  std::int64_t Total = 0; ///< of weights and gains, at most CostLimit
 };
 
 } // namespace mpc

@@ -13,7 +13,12 @@ namespace {
 // Seconds become integers: a cut compares sums, which must not depend on their order.
 constexpr double UnitsPerSecond = 1e15;
 
-std::int64_t toUnits(double Seconds) { return std::llround(Seconds * UnitsPerSecond); }
+// At most the cut's limit, which is then exceeded; so it is where rates of nothing make the time infinite or NaN.
+std::int64_t toUnits(double Seconds) {
+  double Units = Seconds * UnitsPerSecond;
+  constexpr double Limit = PrecisionCut::CostLimit;
+  return std::abs(Units) < Limit ? std::llround(Units) : PrecisionCut::CostLimit;
+}
 
 class SlotGraph {
 public:
@@ -38,8 +43,9 @@ public:
     });
   }
 
-  std::int64_t solve() {
-    Cut.solve();
+  llvm::Expected<std::int64_t> solve() {
+    if (!Cut.solve())
+      return tooLarge();
     for (auto &[Op, Slot] : Open) {
       if (Slot.IsLow)
         continue;
@@ -53,6 +59,19 @@ public:
   }
 
 private:
+  llvm::Error tooLarge() const {
+    std::string Text;
+    llvm::raw_string_ostream Stream(Text);
+    Stream << "the minimum cut over " << Open.size() << " operations takes costs below 2^61 ";
+    if (InSeconds)
+      Stream << "fs together; by bytes-per-second = " << Costs.BytesPerSecond << ", low-flops = " << Costs.LowFlops
+             << ", f32-flops = " << Costs.F32Flops << " and seconds-per-operation = " << Costs.SecondsPerOperation
+             << " they add up to more: give higher rates, or choose another level than auto";
+    else
+      Stream << "elements together, but the values that a cast may read have more: choose another level than O1";
+    return llvm::createStringError(Text);
+  }
+
   unsigned addSlot(Operation *Op, const OpenOperation &Slot) {
     if (Slot.IsLow)
       return Cut.addSlot(*Slot.IsLow ? PrecisionCut::Pin::Low : PrecisionCut::Pin::F32);
@@ -155,8 +174,8 @@ private:
 
 } // namespace
 
-std::int64_t solveByCut(ModuleOp Module, const DecidedOperations &Decided, OpenOperations &Open,
-                        const CostModel &Costs) {
+llvm::Expected<std::int64_t> solveByCut(ModuleOp Module, const DecidedOperations &Decided, OpenOperations &Open,
+                                        const CostModel &Costs) {
   SlotGraph Graph(Decided, Open, Costs);
   Graph.addValues(Module);
   return Graph.solve();

@@ -3,6 +3,7 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/recompute_attributes.h"
 #include "passes/memory/saved_values.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <map>
 
@@ -47,7 +48,7 @@ static StringRef commonPath(StringRef A, StringRef B) {
 }
 
 void addCalls(Block &Body, llvm::function_ref<std::optional<int64_t>(Operation *)> CallOf, Recomputation &Chosen) {
-  llvm::DenseMap<Operation *, int64_t> Calls;
+  llvm::MapVector<Operation *, int64_t> Calls; // in the order of the block
   std::map<int64_t, StringRef> Paths;
   for (Operation &Op : Body.without_terminator()) {
     if (isBackwardOp(&Op) || isa<ConstantOp>(Op) || Op.hasTrait<StateUpdate>())

@@ -80,7 +80,7 @@ TEST(PrecisionCut, EqualsBruteForceOnRandomGraphsAndTakesTheMaximalLowSide) {
     PrecisionCut cut;
     for (std::size_t slot = 0; slot < graph.pins.size(); ++slot) cut.addSlot(graph.pins[slot], graph.gains[slot]);
     for (const RandomValue& value : graph.values) cut.addValue(value.producer, value.consumers, value.weight);
-    cut.solve();
+    ASSERT_TRUE(cut.solve());
     unsigned low = 0;
     for (unsigned slot = 0; slot < cut.numSlots(); ++slot) low |= static_cast<unsigned>(cut.isLow(slot)) << slot;
     ASSERT_EQ(cut.cost(), optimum) << "round " << round;
@@ -94,7 +94,7 @@ PrecisionCut Chain(const std::vector<Pin>& pins, const std::vector<std::int64_t>
   PrecisionCut cut;
   for (const Pin pin : pins) cut.addSlot(pin);
   for (unsigned i = 0; i < weights.size(); ++i) cut.addValue(i, std::array{i + 1}, weights[i]);
-  cut.solve();
+  EXPECT_TRUE(cut.solve());
   return cut;
 }
 
@@ -126,7 +126,7 @@ TEST(PrecisionCut, ValueWithSeveralUsersIsCastOnce) {
   std::vector<unsigned> users;
   for (int i = 0; i < 3; ++i) users.push_back(cut.addSlot(Pin::F32));
   cut.addValue(producer, users, 5);
-  cut.solve();
+  ASSERT_TRUE(cut.solve());
   EXPECT_EQ(cut.cost(), 5);
 }
 
@@ -138,7 +138,7 @@ TEST(PrecisionCut, DiamondBetweenLowNeighboursStaysLow) {
   cut.addValue(left, std::array{join}, 4);
   cut.addValue(right, std::array{join}, 4);
   cut.addValue(join, std::array{bottom}, 4);
-  cut.solve();
+  ASSERT_TRUE(cut.solve());
   EXPECT_EQ(cut.cost(), 8) << "into and out of the f32 side";
   EXPECT_TRUE(cut.isLow(left));
   EXPECT_TRUE(cut.isLow(join));
@@ -148,7 +148,7 @@ TEST(PrecisionCut, LowCopyOfAParameterCostsItsElementsOnce) {
   PrecisionCut cut;
   const unsigned parameter = cut.addSlot(Pin::F32), first = cut.addSlot(Pin::Low), second = cut.addSlot(Pin::Low);
   cut.addValue(parameter, std::array{first, second}, 100);
-  cut.solve();
+  ASSERT_TRUE(cut.solve());
   EXPECT_EQ(cut.cost(), 100);
 }
 
@@ -158,7 +158,7 @@ TEST(PrecisionCut, GainBelowItsCastsIsNotTaken) {
     const unsigned input = cut.addSlot(Pin::F32), work = cut.addSlot(Pin::None, gain), output = cut.addSlot(Pin::F32);
     cut.addValue(input, std::array{work}, 2);
     cut.addValue(work, std::array{output}, 3);
-    cut.solve();
+    ASSERT_TRUE(cut.solve());
     EXPECT_EQ(cut.isLow(work), gain >= 5) << gain << ", a tie goes to low";
     EXPECT_EQ(cut.cost(), gain < 0 ? 0 : std::min<std::int64_t>(gain, 5)) << gain;
   }
@@ -168,8 +168,29 @@ TEST(PrecisionCut, ValueThatItsProducerReadsCostsNothing) {
   PrecisionCut cut;
   const unsigned slot = cut.addSlot(Pin::Low);
   cut.addValue(slot, std::array{slot, slot}, 9);
-  cut.solve();
+  ASSERT_TRUE(cut.solve());
   EXPECT_EQ(cut.cost(), 0);
+}
+
+TEST(PrecisionCut, CostsThatAddUpToTheLimitAreRefused) {
+  constexpr std::int64_t kLimit = PrecisionCut::CostLimit;
+  const auto solves = [](std::int64_t weight, std::int64_t gain) {
+    PrecisionCut cut;
+    const unsigned low = cut.addSlot(Pin::Low), work = cut.addSlot(Pin::None, gain), f32 = cut.addSlot(Pin::F32);
+    cut.addValue(low, std::array{work}, weight);
+    cut.addValue(work, std::array{f32}, 1);
+    if (!cut.solve()) return false;
+    EXPECT_EQ(cut.cost(), 1 + std::max<std::int64_t>(-gain, 0)) << "the largest sum that is taken keeps its optimum";
+    return true;
+  };
+  EXPECT_TRUE(solves(kLimit - 2, 0));
+  EXPECT_FALSE(solves(kLimit - 1, 0));
+  EXPECT_TRUE(solves(kLimit / 2 + 2, kLimit / 2 - 4));
+  EXPECT_FALSE(solves(kLimit / 2 + 2, kLimit / 2 - 3));
+  EXPECT_FALSE(solves(kLimit / 2 + 2, -(kLimit / 2 - 3)));
+  EXPECT_FALSE(solves(INT64_MAX, 0));
+  EXPECT_FALSE(solves(0, INT64_MAX));
+  EXPECT_FALSE(solves(0, INT64_MIN));
 }
 
 TEST(PrecisionCut, HundredThousandSlotsTakeLessThanTenSeconds) {
@@ -185,7 +206,7 @@ TEST(PrecisionCut, HundredThousandSlotsTakeLessThanTenSeconds) {
     stream = sum;
   }
   const auto start = std::chrono::steady_clock::now();
-  cut.solve();
+  ASSERT_TRUE(cut.solve());
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   EXPECT_GT(cut.cost(), 0);
 }
