@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -95,62 +96,100 @@ OpCase Convolution(const std::string& op) {
   return op_case;
 }
 
-/// How far Winograd's algorithm for 4 results of 3 taps can be from exact, for operands of magnitude 1, relative to the
-/// rounding errors of its sums: y = A^T [(G g) * (B^T d)] in one dimension, with the points p_i of oneDNN's transforms
-/// (0, +-5/8, +-3/2, infinity), row i of A^T the powers of p_i, of G those over N_i = prod (p_i - p_j), column i of B
-/// the coefficients of prod (p - p_j). Scaling a row of G against a column of B changes nothing. Two dimensions square
-/// it. `of_weight`: the gradient of the weight exchanges A and G.
-double Amplification(bool of_weight) {
-  constexpr std::array<double, 5> kPoints = {0, 0.625, -0.625, 1.5, -1.5};
-  std::array<double, 6> a_sum{}, g_sum{}, b_sum{};  // for each point: sums of magnitudes
-  std::array<double, 6> a_most{}, g_most{};         // and the largest
-  const auto coefficients = [&](int without) {
-    std::vector<double> product = {1};
-    for (int j = 0; j < 5; ++j) {
-      if (j == without) continue;
-      std::vector<double> next(product.size() + 1, 0);
-      for (std::size_t k = 0; k < product.size(); ++k) {
-        next[k + 1] += product[k];
-        next[k] -= kPoints[static_cast<std::size_t>(j)] * product[k];
-      }
-      product = next;
-    }
-    double sum = 0;
-    for (double value : product) sum += std::abs(value);
-    return sum;
-  };
-  for (int i = 0; i < 6; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    b_sum[at] = coefficients(i);  // all points for infinity
-    if (i == 5) {
-      a_sum[at] = g_sum[at] = a_most[at] = g_most[at] = 1;
-      continue;
-    }
-    double norm = 1;
-    for (int j = 0; j < 5; ++j) norm *= j == i ? 1 : kPoints[at] - kPoints[static_cast<std::size_t>(j)];
-    for (int power = 0; power < 4; ++power) {
-      const double value = std::pow(std::abs(kPoints[at]), power);
-      a_sum[at] += value;
-      a_most[at] = std::max(a_most[at], value);
-      if (power == 3) continue;
-      g_sum[at] += value / std::abs(norm);
-      g_most[at] = std::max(g_most[at], value / std::abs(norm));
-    }
-  }
-  double sum = 0;
-  for (std::size_t i = 0; i < 6; ++i)
-    sum += of_weight ? g_most[i] * a_sum[i] * b_sum[i] : a_most[i] * g_sum[i] * b_sum[i];
-  return sum * sum;
+/// What Winograd's algorithm for 4 results of 3 taps makes of the rounding errors of its products, in two dimensions:
+/// y = A^T [(G g) * (B^T d)] in one, with the points p_i of oneDNN's transforms (0, +-5/8, +-3/2, infinity), row i of
+/// A^T the powers of p_i, of G those over N_i = prod (p_i - p_j), column i of B the coefficients of prod (p - p_j).
+/// Scaling a row of G against a column of B changes nothing. The gradient of the weight exchanges A and G.
+///
+/// Product i of independent operands of deviation 1 deviates by |G_i| |B_i|, in the Euclidean norm. A result takes them
+/// times the magnitudes of its row of A^T. `mean` is the root mean square over results, `most` the largest.
+struct WinogradDeviation {
+  double mean, most;
+};
+
+using Rows = std::array<std::vector<double>, 6>;
+
+double NormOf(const std::vector<double>& row) {
+  return std::sqrt(std::inner_product(row.begin(), row.end(), row.begin(), 0.0));
 }
 
-/// Roundings on the way from an operand to a result: two passes of each transform with at most 8 operations, products,
-/// and the sum.
-double WinogradBound(const std::string& op) {
-  const double summed = op == "conv2d" ? 40 : op == "conv2d_grad_input" ? 48 : 2 * 4 * 3;  // channels, or tiles
-  const double roundings = summed + 3 * 2 * 8 + 1;
-  const double gamma = roundings * 0x1p-24 / (1 - roundings * 0x1p-24);
-  return gamma * Amplification(op == "conv2d_grad_weight") * summed;
+/// The coefficients of prod (p - p_j) over all points but `without`.
+std::vector<double> PolynomialWithout(const std::array<double, 5>& points, std::size_t without) {
+  std::vector<double> product = {1};
+  for (std::size_t j = 0; j < points.size(); ++j) {
+    if (j == without) continue;
+    std::vector<double> next(product.size() + 1, 0);
+    for (std::size_t k = 0; k < product.size(); ++k) {
+      next[k + 1] += product[k];
+      next[k] -= points[j] * product[k];
+    }
+    product = next;
+  }
+  return product;
 }
+
+WinogradDeviation AmplificationOf(bool of_weight) {
+  constexpr std::array<double, 5> kPoints = {0, 0.625, -0.625, 1.5, -1.5};
+  Rows a, g, b;
+  for (std::size_t i = 0; i < 5; ++i) {
+    double norm = 1;
+    for (std::size_t j = 0; j < 5; ++j) norm *= j == i ? 1 : kPoints[i] - kPoints[j];
+    for (int power = 0; power < 4; ++power) {
+      a[i].push_back(std::pow(kPoints[i], power));
+      if (power < 3) g[i].push_back(std::pow(kPoints[i], power) / norm);
+    }
+    b[i] = PolynomialWithout(kPoints, i);
+  }
+  a[5] = {0, 0, 0, 1};
+  g[5] = {0, 0, 1};
+  b[5] = PolynomialWithout(kPoints, kPoints.size());
+  const Rows &results = of_weight ? g : a, &operand = of_weight ? a : g;
+  double squares = 0, most = 0;
+  const std::size_t count = results[0].size();
+  for (std::size_t k = 0; k < count; ++k) {
+    double result = 0;
+    for (std::size_t i = 0; i < 6; ++i) result += std::abs(results[i][k]) * NormOf(operand[i]) * NormOf(b[i]);
+    squares += result * result / static_cast<double>(count);
+    most = std::max(most, result);
+  }
+  return {squares, most * most};
+}
+
+/// Root mean squares of the errors of all results, and of those that err most. Roundings are taken as independent, each
+/// of the unit roundoff of what it rounds: partial sums of independent terms deviate no more than their sum. On the way
+/// from an operand to a result there are three transforms of two passes, each of at most 6 products and 5 sums, the
+/// product, and the sum over channels (of the gradient of the weight: over tiles). Operands in [-1, 1] deviate by
+/// 1 / sqrt(3). The errors that independent roundings add up to grow with the root of their number (Higham and Mary, "A
+/// New Approach to Probabilistic Rounding Error Analysis", 2019).
+WinogradDeviation WinogradErrors(const std::string& op) {
+  const double summed = op == "conv2d" ? 40 : op == "conv2d_grad_input" ? 48 : 2 * 4 * 3;
+  const double roundings = summed + 3 * 2 * 11 + 1;
+  const double of_products = 0x1p-24 * std::sqrt(roundings) * std::sqrt(summed) / 3;
+  const WinogradDeviation amplification = AmplificationOf(op == "conv2d_grad_weight");
+  return {of_products * amplification.mean, of_products * amplification.most};
+}
+
+std::vector<Tensor> ReferenceOf(const OpCase& op_case, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> results = {
+      {op_case.results[0], std::vector<double>(static_cast<std::size_t>(op_case.results[0].num_elements()))}};
+  reference::Find(op_case.op)(op_case.attributes, inputs, absl::MakeSpan(results));
+  return results;
+}
+
+/// The root mean square of all distances, and the largest one.
+WinogradDeviation Distances(const Tensor& actual, const Tensor& exact) {
+  WinogradDeviation distance{0, 0};
+  for (std::size_t i = 0; i < exact.values.size(); ++i) {
+    const double error = actual.values[i] - exact.values[i];
+    distance.mean += error * error;
+    distance.most = std::max(distance.most, std::abs(error));
+  }
+  distance.mean = std::sqrt(distance.mean / static_cast<double>(exact.values.size()));
+  return distance;
+}
+
+/// Deviations that none of ten thousand normal errors reaches.
+constexpr double kFarthest = 6;
 
 class Winograd : public testing::TestWithParam<std::string> {};
 
@@ -165,18 +204,31 @@ TEST_P(Winograd, IsTakenWhereItIsAllowedAndWithinItsBound) {
   EXPECT_EQ((*cpu::CreateKernel(spec, {.allow_winograd = true}))->choice(), kWinograd);
 
   const std::vector<Tensor> inputs = op_cases::MakeInputs(op_case, DType::kF32);
-  std::vector<Tensor> exact = {
-      {op_case.results[0], std::vector<double>(static_cast<std::size_t>(op_case.results[0].num_elements()))}};
-  reference::Find(op_case.op)(op_case.attributes, inputs, absl::MakeSpan(exact));
+  const Tensor exact = ReferenceOf(op_case, inputs)[0];
   const auto bits = RunKernel(*CpuKernelsChosen(kWinograd), op_case, DType::kF32, inputs);
   ASSERT_TRUE(bits.ok()) << bits.status();
-  const Tensor actual = reference::FromStorage(exact[0].spec, (*bits)[0].data());
-  double farthest = 0;
-  for (std::size_t i = 0; i < actual.values.size(); ++i) {
-    farthest = std::max(farthest, std::abs(actual.values[i] - exact[0].values[i]));
-  }
-  EXPECT_LE(farthest, WinogradBound(op_case.op));
+  const WinogradDeviation distance = Distances(reference::FromStorage(exact.spec, (*bits)[0].data()), exact);
+  const WinogradDeviation error = WinogradErrors(op_case.op);
+  EXPECT_LE(distance.mean, error.mean);
+  EXPECT_LE(distance.most, kFarthest * error.most);
   EXPECT_EQ(*RunKernel(*CpuKernelsChosen(kWinograd), op_case, DType::kF32, inputs), *bits) << "equal runs, equal bits";
+}
+
+// Operands rounded to a type of 16 bits make errors that the bound refuses, however exact everything else is.
+TEST_P(Winograd, NoLowerTypePassesAsF32) {
+  const OpCase op_case = Convolution(GetParam());
+  const std::vector<Tensor> inputs = op_cases::MakeInputs(op_case, DType::kF32);
+  const Tensor exact = ReferenceOf(op_case, inputs)[0];
+  for (DType low : {DType::kF16, DType::kBF16}) {
+    std::vector<Tensor> rounded = inputs;
+    for (Tensor& input : rounded) {
+      for (double& value : input.values) value = reference::RoundTo(low, value);
+    }
+    const WinogradDeviation distance = Distances(ReferenceOf(op_case, rounded)[0], exact);
+    const WinogradDeviation error = WinogradErrors(op_case.op);
+    EXPECT_GT(distance.mean, 4 * error.mean) << DTypeName(low);
+    EXPECT_GT(distance.most, kFarthest * error.most) << DTypeName(low);
+  }
 }
 
 TEST_P(Winograd, LeavesNoInfinityUnseen) {
