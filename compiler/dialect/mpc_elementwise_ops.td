@@ -40,7 +40,12 @@ class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> 
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ReluOp : Mpc_UnaryOp<"relu", "Clear", "max(x, 0)">;
+def Mpc_ReluOp : Mpc_UnaryOp<"relu", "Clear", "max(x, 0)"> {
+  let description = [{
+    y = x where x > 0 and +0 where x <= 0, -0 included; NaN stays NaN. This is `maximum(x, +0)` of IEEE 754-2019. So relu
+    commutes with rounding, with widening and with the largest of several values, the signs of zeros included.
+  }];
+}
 def Mpc_SigmoidOp : Mpc_UnaryOp<"sigmoid", "Infer", "1 / (1 + exp(-x))">;
 def Mpc_TanhOp : Mpc_UnaryOp<"tanh", "Infer", "tanh(x)">;
 def Mpc_ExpOp : Mpc_UnaryOp<"exp", "Deny", "exp(x)">;
