@@ -118,7 +118,7 @@ def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure, Mpc_Elementwise]> {
   let results = (outs Mpc_BoolTensor:$y);
 }
 
-def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure, Mpc_Elementwise]> {
+def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure, Mpc_DataMovement, Mpc_Elementwise]> {
   let summary = "a where the condition holds, else b.";
   let description = "The condition is a scalar or has the shape of a and b. Writes the bits of the chosen operand.";
   let arguments = (ins Mpc_BoolTensor:$condition, Mpc_Tensor:$a, Mpc_Tensor:$b);
@@ -162,7 +162,7 @@ def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise]> 
 
 //===-- Data movement --------------------------------------------------------------------------------------------===//
 
-def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear"> {
+def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear", [Mpc_DataMovement]> {
   let summary = "The same elements in row-major order under another shape.";
   let description = "The element counts agree. In the IR every extent of `shape` is explicit.";
   let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$shape);
@@ -170,7 +170,7 @@ def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear"> {
   let hasFolder = 1;
 }
 
-def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear"> {
+def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear", [Mpc_DataMovement]> {
   let summary = "Permutes axes: result axis i is operand axis permutation[i].";
   let description = "`permutation` names every axis once.";
   let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$permutation);
@@ -178,7 +178,7 @@ def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear"> {
   let hasFolder = 1;
 }
 
-def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", [Mpc_Elementwise]> {
+def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", [Mpc_DataMovement, Mpc_Elementwise]> {
   let summary = "Stretches extents of 1 and missing leading axes to `shape`.";
   let description = "Shapes are aligned at the right.";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$shape);
