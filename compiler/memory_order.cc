@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/lowering/lowering.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "passes/memory/memory_schedule.h"
@@ -40,7 +41,7 @@ std::int64_t workspaceOf(Operation *Op, const runtime::Device &Target, const run
 bool isState(func::FuncOp Function, Value Root) {
   auto Argument = dyn_cast<BlockArgument>(Root);
   auto Role = Argument ? Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName) : StringAttr();
-  return Role && StorageAssignment::isState(Role.getValue());
+  return Role && isStateRole(Role.getValue());
 }
 
 /// The arena that lowering plans for the order that the function has now, workspaces of regions aside.

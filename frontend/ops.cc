@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/emit.h"
 #include "frontend/trace.h"
+#include "kernels/dtype.h"
 
 namespace mpc {
 namespace {
@@ -47,6 +48,21 @@ Attributes PoolAttributes(const Pool2dOpOptions& options) {
           {"strides", options.stride.empty() ? options.kernel_size : options.stride},
           {"pad_mode", options.pad_mode},
           {"padding", options.padding}};
+}
+
+// Floating tensors of several types in the one that arithmetic on them has: movement keeps its element type. What is no
+// floating tensor stays, for the operation to refuse.
+std::vector<Tensor> Promoted(std::vector<Tensor> tensors) {
+  const auto floating = [](const Tensor& x) { return x.defined() && x.status().ok() && IsFloating(x.dtype()); };
+  if (!std::all_of(tensors.begin(), tensors.end(), floating)) return tensors;
+  DType type = tensors[0].dtype();
+  for (const Tensor& x : tensors) {
+    if (x.dtype() != type) type = x.dtype() == DType::kF64 || type == DType::kF64 ? DType::kF64 : DType::kF32;
+  }
+  for (Tensor& x : tensors) {
+    if (x.dtype() != type) x = EmitAll("cast", {x}, {}, type)[0];
+  }
+  return tensors;
 }
 
 }  // namespace
@@ -205,7 +221,7 @@ Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dim
 
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
   if (tensors.empty()) return FailWith("concat takes at least one tensor", {});
-  return Emit("concat", tensors, {{"axis", axis}});
+  return Emit("concat", Promoted(tensors), {{"axis", axis}});
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {

@@ -188,10 +188,10 @@ def SinkReluPass : Pass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
   let summary = "Moves relu behind max pooling and dropout, so that less is saved for it";
   let description = [{
     The largest of several values and relu commute, so pooling first leaves relu, its derivative and what is saved for it
-    a quarter of the elements for 2x2 windows. Values and gradients are the same bits: where several elements of a window
-    are negative another one may win, but its derivative is zero.
+    a quarter of the elements for 2x2 windows. Values and gradients are the same bits, since relu gives +0 for all that is
+    not above zero: where no element of a window is, another one may win, but its derivative is zero.
 
-    Dropout multiplies by 0 or by at least 1, so it keeps signs and relu commutes with it, bit by bit, backward too:
+    Dropout gives +0 or multiplies by at least 1, so it keeps signs and relu commutes with it, bit by bit, backward too:
     relu's result is then what the product behind dropout keeps anyway, and dropout's is not kept.
 
     relu moves where the other operation alone reads it, reshapes and transposes between them aside, and where neither

@@ -7,33 +7,8 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static llvm::Error checkValue(Value V) {
-  if (!cast<RankedTensorType>(V.getType()).getElementType().isF64())
-    return llvm::Error::success();
-  return llvm::createStringError("mpc.fusion: regions compute in f32 and take no f64, which only the reference does");
-}
-
-static llvm::Error checkRegion(FusionOp Fusion) {
-  Block &Body = Fusion.getBody().front();
-  for (Value Argument : Body.getArguments())
-    if (llvm::Error Failure = checkValue(Argument))
-      return Failure;
-  for (Operation &Op : Body.without_terminator())
-    for (Value Result : Op.getResults())
-      if (llvm::Error Failure = checkValue(Result))
-        return Failure;
-  for (Value Yielded : Body.getTerminator()->getOperands())
-    if (isa<BlockArgument>(Yielded))
-      return llvm::createStringError("mpc.fusion: yields its operand " +
-                                     llvm::Twine(cast<BlockArgument>(Yielded).getArgNumber()) +
-                                     "; a region stores what its operations compute");
-  return llvm::Error::success();
-}
-
 llvm::Expected<RegionCode> emitRegion(FusionOp Fusion, llvm::StringRef Name, const CodeTarget &Target,
                                       llvm::Module &Module) {
-  if (llvm::Error Failure = checkRegion(Fusion))
-    return Failure;
   llvm::Expected<RegionPlan> Plan = RegionPlan::of(Fusion);
   if (!Plan)
     return Plan.takeError();

@@ -91,9 +91,6 @@ static llvm::Expected<OperationSpace> spaceOf(Operation *Op) {
   auto Fusible = dyn_cast<FusibleOpInterface>(Op);
   if (!Fusible)
     return misfit(Op, "it is not computed element by element");
-  auto IsEmpty = [](Value V) { return elementsOf(V) == 0; };
-  if (llvm::any_of(Op->getOperands(), IsEmpty) || llvm::any_of(Op->getResults(), IsEmpty))
-    return misfit(Op, "it has a tensor without elements");
   auto IsF64 = [](Type T) { return cast<RankedTensorType>(T).getElementType().isF64(); };
   if (llvm::any_of(Op->getOperandTypes(), IsF64) || llvm::any_of(Op->getResultTypes(), IsF64))
     return misfit(Op, "it computes in f32, and f64 is for the reference alone");

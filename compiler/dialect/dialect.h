@@ -47,6 +47,10 @@ template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Op
 /// Whether \p Result is the shadow that an optimizer writes beside its parameter: it has no state operand.
 bool isShadow(mlir::OpResult Result);
 
+/// Operations that move elements of their operands to their results as they are. A result has the element type that
+/// shape inference gives for it: passes forward the bits, lowering makes views of them.
+template <typename ConcreteOp> class DataMovement : public mlir::OpTrait::TraitBase<ConcreteOp, DataMovement> {};
+
 /// Operations that the CPU has no kernel written by hand for: generated code computes them there, alone too.
 template <typename ConcreteOp> class GeneratedOnCpu : public mlir::OpTrait::TraitBase<ConcreteOp, GeneratedOnCpu> {};
 

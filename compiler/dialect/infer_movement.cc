@@ -8,6 +8,10 @@ namespace mpc {
 
 InferredTypes ConcatOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "concat", {"x", "inputs..."}));
+  for (RankedTensorType Type : Types)
+    if (Type.getElementType() != Types.front().getElementType())
+      return inferenceError("concat needs operands of one element type, got {0} and {1}; cast changes it",
+                            typeText(Types.front()), typeText(Type));
   SmallVector<int64_t> Result(Types.front().getShape());
   MPC_ASSIGN_OR_RETURN(Axis, normalAxis("concat", toAttributes(Dictionary).GetInt("axis", 0), Result.size()));
   Result[Axis] = 0;
@@ -20,7 +24,7 @@ InferredTypes ConcatOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary
                             Axis, typeText(Types.front()), typeText(Type));
     Result[Axis] += Type.getDimSize(Axis);
   }
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType(Types))};
+  return SmallVector<RankedTensorType>{withShape(Types.front(), Result)};
 }
 
 // One value of `Name` an axis of X.

@@ -246,8 +246,6 @@ static llvm::Expected<SmallVector<int64_t>> groupNormStatistics(StringRef Op, Ra
   int64_t Channels = X.getDimSize(Axes.channel), Groups = Values.GetInt("groups", 1);
   if (Groups < 1 || Channels % Groups != 0)
     return inferenceError("{0}: groups = {1} must divide the {2} channels of x {3}", Op, Groups, Channels, typeText(X));
-  if (X.getNumElements() == 0)
-    return inferenceError("{0} needs at least one element a group, got x {1}", Op, typeText(X));
   for (RankedTensorType Type : PerChannel)
     MPC_RETURN_IF_ERROR(expectShape(Op, "gamma and beta", Type, {Channels}));
   return SmallVector<int64_t>{X.getDimSize(Axes.batch), Groups};

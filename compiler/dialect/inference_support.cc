@@ -34,6 +34,8 @@ llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange Operands, S
     auto Tensor = dyn_cast<RankedTensorType>(Operand);
     if (!Tensor || !Tensor.hasStaticShape())
       return inferenceError("{0} takes statically shaped tensors, got {1}", Op, typeText(Operand));
+    if (llvm::is_contained(Tensor.getShape(), 0))
+      return inferenceError("{0} takes tensors with at least one element, got {1}", Op, typeText(Operand));
     if (isTooLarge(Tensor.getShape()))
       return inferenceError("{0}: {1} is too large: a tensor has at most 2^47 elements", Op, typeText(Operand));
     Types.push_back(Tensor);

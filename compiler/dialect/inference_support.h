@@ -22,8 +22,8 @@ std::string shapeText(llvm::ArrayRef<int64_t> Shape);
 /// Whether the bytes of a tensor of this shape could overflow 64-bit arithmetic on sizes and offsets.
 bool isTooLarge(llvm::ArrayRef<int64_t> Shape);
 
-/// The operands as tensor types; an error names a wrong count. \p Names lists the operands, "bias?" being optional and
-/// "inputs..." any number.
+/// The operands as tensor types; an error names a wrong count or an empty tensor. \p Names lists the operands, "bias?"
+/// being optional and "inputs..." any number.
 llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange Operands, llvm::StringRef Op,
                                                                        llvm::ArrayRef<llvm::StringRef> Names);
 

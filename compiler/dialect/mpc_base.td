@@ -17,6 +17,9 @@ def Mpc_Dialect : Dialect {
     Tensors are builtin `tensor<...>` of f32, f16, bf16, f64 (reference only), i8, i32, i64 and i1, with static shapes.
     Every operation has *storage types*, those of its operands and results, and computes in f32: a low-precision
     operation reads f16 or bf16, computes and accumulates in f32 and rounds once, to nearest even, to its result.
+    Operations that only move elements (`mpc.reshape`, `mpc.concat`, ...) keep the element type: `mpc.cast` changes it.
+
+    Every tensor has at least one element: there is nothing to compute on an empty one.
 
     Discardable attributes of the dialect:
 
@@ -32,9 +35,16 @@ def Mpc_Dialect : Dialect {
     | `mpc.chain` | operations | the operation adds to what earlier chunks have left; no region joins others with it |
     | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
     | `mpc.role`, `mpc.name` | function arguments and results | what state or data a value is |
+
+    Roles of data are `input`, `capture` (what the function of a network takes from the step around it), `output` and
+    `record`; of state `parameter`, `statistic`, `slot`, `step`, `learning_rate`, `rng`, `scaler`, `derived` and
+    `accumulator`. A result with a role of state is the new value of the argument of its name, so no two such results
+    share a name.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let hasConstantMaterializer = 1;
 }
 
@@ -60,16 +70,22 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-def Mpc_FloatTensor : StaticShapeTensorOf<[F32, F16, BF16, F64]>;
-def Mpc_F32Tensor : StaticShapeTensorOf<[F32, F64]>;
-def Mpc_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
-def Mpc_WindowIndexTensor : StaticShapeTensorOf<[I8, I32]>;
-def Mpc_I32Tensor : StaticShapeTensorOf<[I32]>;
-def Mpc_I64Tensor : StaticShapeTensorOf<[I64]>;
-def Mpc_BoolTensor : StaticShapeTensorOf<[I1]>;
-def Mpc_GradientOrFlag : StaticShapeTensorOf<[F32, F16, BF16, F64, I1]>;
-def Mpc_NumberTensor : StaticShapeTensorOf<[F32, F16, BF16, F64, I32, I64]>;
-def Mpc_Tensor : StaticShapeTensorOf<[F32, F16, BF16, F64, I8, I32, I64, I1]>;
+// A tensor of static shape with at least one element.
+class Mpc_TensorOf<list<Type> elements>
+    : Type<And<[StaticShapeTensorOf<elements>.predicate,
+                CPred<"!::llvm::is_contained(::llvm::cast<::mlir::ShapedType>($_self).getShape(), 0)">]>,
+           StaticShapeTensorOf<elements>.summary # ", at least one", "::mlir::TensorType">;
+
+def Mpc_FloatTensor : Mpc_TensorOf<[F32, F16, BF16, F64]>;
+def Mpc_F32Tensor : Mpc_TensorOf<[F32, F64]>;
+def Mpc_IndexTensor : Mpc_TensorOf<[I32, I64]>;
+def Mpc_WindowIndexTensor : Mpc_TensorOf<[I8, I32]>;
+def Mpc_I32Tensor : Mpc_TensorOf<[I32]>;
+def Mpc_I64Tensor : Mpc_TensorOf<[I64]>;
+def Mpc_BoolTensor : Mpc_TensorOf<[I1]>;
+def Mpc_GradientOrFlag : Mpc_TensorOf<[F32, F16, BF16, F64, I1]>;
+def Mpc_NumberTensor : Mpc_TensorOf<[F32, F16, BF16, F64, I32, I64]>;
+def Mpc_Tensor : Mpc_TensorOf<[F32, F16, BF16, F64, I8, I32, I64, I1]>;
 
 class Mpc_OneOf<list<string> words>
     : ConfinedAttr<StrAttr, [AttrConstraint<
@@ -116,6 +132,9 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
 
 // Marks operations whose first operands are state, in the order of the results (mpc::StateUpdate).
 def Mpc_StateUpdateTrait : NativeOpTrait<"StateUpdate"> { let cppNamespace = "::mpc"; }
+
+// Marks operations that move elements as they are (mpc::DataMovement): results have the element type that is inferred.
+def Mpc_DataMovement : NativeOpTrait<"DataMovement"> { let cppNamespace = "::mpc"; }
 
 // Marks operations that the CPU has no kernel written by hand for (mpc::GeneratedOnCpu): generated code computes
 // them there in every shape that reaches it, alone too.

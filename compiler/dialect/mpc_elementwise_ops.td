@@ -40,7 +40,12 @@ class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> 
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ReluOp : Mpc_UnaryOp<"relu", "Clear", "max(x, 0)">;
+def Mpc_ReluOp : Mpc_UnaryOp<"relu", "Clear", "max(x, 0)"> {
+  let description = [{
+    y = x where x > 0 and +0 where x <= 0, -0 included; NaN stays NaN. This is `maximum(x, +0)` of IEEE 754-2019. So relu
+    commutes with rounding, with widening and with the largest of several values, the signs of zeros included.
+  }];
+}
 def Mpc_SigmoidOp : Mpc_UnaryOp<"sigmoid", "Infer", "1 / (1 + exp(-x))">;
 def Mpc_TanhOp : Mpc_UnaryOp<"tanh", "Infer", "tanh(x)">;
 def Mpc_ExpOp : Mpc_UnaryOp<"exp", "Deny", "exp(x)">;
@@ -113,7 +118,7 @@ def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure, Mpc_Elementwise]> {
   let results = (outs Mpc_BoolTensor:$y);
 }
 
-def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure, Mpc_Elementwise]> {
+def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure, Mpc_DataMovement, Mpc_Elementwise]> {
   let summary = "a where the condition holds, else b.";
   let description = "The condition is a scalar or has the shape of a and b. Writes the bits of the chosen operand.";
   let arguments = (ins Mpc_BoolTensor:$condition, Mpc_Tensor:$a, Mpc_Tensor:$b);
@@ -157,7 +162,7 @@ def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise]> 
 
 //===-- Data movement --------------------------------------------------------------------------------------------===//
 
-def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear"> {
+def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear", [Mpc_DataMovement]> {
   let summary = "The same elements in row-major order under another shape.";
   let description = "The element counts agree. In the IR every extent of `shape` is explicit.";
   let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$shape);
@@ -165,7 +170,7 @@ def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear"> {
   let hasFolder = 1;
 }
 
-def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear"> {
+def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear", [Mpc_DataMovement]> {
   let summary = "Permutes axes: result axis i is operand axis permutation[i].";
   let description = "`permutation` names every axis once.";
   let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$permutation);
@@ -173,7 +178,7 @@ def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear"> {
   let hasFolder = 1;
 }
 
-def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", [Mpc_Elementwise]> {
+def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", [Mpc_DataMovement, Mpc_Elementwise]> {
   let summary = "Stretches extents of 1 and missing leading axes to `shape`.";
   let description = "Shapes are aligned at the right.";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$shape);

@@ -13,7 +13,9 @@ def Mpc_FusionOp : Op<Mpc_Dialect, "fusion", [
     stays in registers.
 
     The body holds operations of `FusibleOpInterface` that share one iteration space of rows and columns (see
-    `compiler/codegen/region_plan.h`), and reshapes that keep it. `mpc-fusion` forms regions.
+    `compiler/codegen/region_plan.h`), and reshapes that keep it. It yields what its operations compute, never an operand.
+    f64 is for the reference alone. The verifier asks for the region's plan, so that every region has code.
+    `mpc-fusion` forms regions.
 
     ```mlir
     %y, %r = mpc.fusion(%x, %bias) {
@@ -29,6 +31,7 @@ def Mpc_FusionOp : Op<Mpc_Dialect, "fusion", [
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` $body attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 #endif

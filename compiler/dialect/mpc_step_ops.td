@@ -153,8 +153,9 @@ def Mpc_GuardedUpdateOp : Op<Mpc_Dialect, "guarded_update", [
     SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects, NoRegionArguments]> {
   let summary = "New state where the condition holds, else the old state.";
   let description = [{
-    Result i is the yielded value i if `condition`, else `old` i. The region may hold only what updates state: unscale,
-    clip, optimizer, running-statistics and counter operations.
+    Result i is the yielded value i if `condition`, else `old` i. The region holds operations that update state
+    (optimizers, running statistics, counters) and what prepares their operands: unscale, clip_by_norm, casts and
+    constants.
 
     ```mlir
     %w_new = mpc.guarded_update %finite else(%w) {

@@ -17,10 +17,10 @@ LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTenso
     if (!Actual || Actual.getShape() != Expected.getShape())
       return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
                                << ", its shape must be " << shapeText(Expected.getShape());
-    Type Element = Actual.getElementType(), Given = Expected.getElementType();
-    if (isa<SliceOp>(Op) && Element != Given && (isa<IntegerType>(Element) || isa<IntegerType>(Given)))
-      return Op->emitOpError() << "gives " << Result.getType() << " from elements of " << Given
-                               << "; integers stay of their type, mpc.cast changes it";
+    if (Op->hasTrait<DataMovement>() && Actual.getElementType() != Expected.getElementType())
+      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
+                               << ", but it moves elements of " << Expected.getElementType()
+                               << ", which keep their type; mpc.cast changes it";
     if (isTooLarge(Actual.getShape()))
       return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
                                << ", which is too large: a tensor has at most 2^47 elements";
@@ -155,9 +155,9 @@ LogicalResult GuardedUpdateOp::verify() {
       return emitOpError() << "result " << cast<OpResult>(Result).getResultNumber() << " is " << Result.getType()
                            << ", yielded " << New.getType() << ", old " << Old.getType();
   for (Operation &Op : getBody().front().without_terminator()) {
-    bool Allowed = Op.hasTrait<StateUpdate>() || isa<UnscaleOp, ConstantOp, CastOp>(Op);
+    bool Allowed = Op.hasTrait<StateUpdate>() || isa<UnscaleOp, ClipByNormOp, ConstantOp, CastOp>(Op);
     if (!Allowed)
-      return (emitOpError() << "may hold only unscale, optimizer, running-statistics and counter operations")
+      return (emitOpError() << "may hold only updates of state, unscale, clip_by_norm, casts and constants")
                  .attachNote(Op.getLoc())
              << "'" << Op.getName() << "' is none of these";
   }

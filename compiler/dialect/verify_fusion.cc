@@ -1,4 +1,5 @@
-// The verifier of mpc.fusion.
+// The verifier of mpc.fusion: what it accepts has generated code.
+#include "compiler/codegen/region_plan.h"
 #include "compiler/dialect/dialect.h"
 
 using namespace mlir;
@@ -26,16 +27,38 @@ static LogicalResult verifyYield(FusionOp Fusion) {
     if (Result.getType() != Yielded.getType())
       return Fusion.emitOpError() << "result " << cast<OpResult>(Result).getResultNumber() << " is " << Result.getType()
                                   << ", its body yields " << Yielded.getType();
+  for (Value Yielded : Yield.getValues())
+    if (auto Argument = dyn_cast<BlockArgument>(Yielded))
+      return Fusion.emitOpError() << "yields its operand " << Argument.getArgNumber()
+                                  << "; a region stores what its operations compute";
+  return success();
+}
+
+static LogicalResult verifyElements(FusionOp Fusion) {
+  auto IsF64 = [](Type Tensor) { return getElementTypeOrSelf(Tensor).isF64(); };
+  bool TakesF64 = llvm::any_of(Fusion.getInputs().getTypes(), IsF64);
+  for (Operation &Op : Fusion.getBody().front())
+    TakesF64 |= llvm::any_of(Op.getResultTypes(), IsF64);
+  if (TakesF64)
+    return Fusion.emitOpError() << "computes in f32 and takes no f64, which is for the reference alone";
   return success();
 }
 
 LogicalResult FusionOp::verify() {
-  if (failed(verifyArguments(*this)) || failed(verifyYield(*this)))
+  if (failed(verifyArguments(*this)) || failed(verifyYield(*this)) || failed(verifyElements(*this)))
     return failure();
   for (Operation &Op : getBody().front().without_terminator())
     if (!isa<FusibleOpInterface, ReshapeOp>(Op))
       return (emitOpError() << "may hold only operations of FusibleOpInterface and mpc.reshape").attachNote(Op.getLoc())
              << "'" << Op.getName() << "' is neither";
+  return success();
+}
+
+// Operations say how they lie over a region's space once they are valid themselves.
+LogicalResult FusionOp::verifyRegions() {
+  llvm::Expected<codegen::RegionPlan> Plan = codegen::RegionPlan::of(*this);
+  if (!Plan)
+    return emitOpError() << "holds operations that one kernel cannot compute: " << llvm::toString(Plan.takeError());
   return success();
 }
 

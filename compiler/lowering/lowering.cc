@@ -3,6 +3,7 @@
 #include "compiler/codegen/region_plan.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/lowering/arena_plan.h"
 #include "compiler/lowering/program_data.h"
 #include "compiler/lowering/region_instruction.h"
@@ -101,7 +102,7 @@ private:
       runtime::Value Record;
       Record.spec = toTensorSpec(cast<RankedTensorType>(Argument.getType()));
       runtime::ValueId Id = Result.values.size();
-      if (Role.empty() || Role == InputRole) {
+      if (!isStateRole(Role)) {
         Record.storage = runtime::Storage::kInput;
         Record.index = Result.inputs.size();
         Result.inputs.push_back({Name, Id});
@@ -226,7 +227,7 @@ private:
     for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
       StringRef Role = resultAttr(Index, RoleAttrName);
       std::string Name = resultAttr(Index, NameAttrName).str();
-      if (Role.empty() || !StorageAssignment::isState(Role)) {
+      if (!isStateRole(Role)) {
         Result.outputs.push_back({Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, keptId(Operand)});
         continue;
       }

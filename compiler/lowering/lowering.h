@@ -9,11 +9,6 @@
 
 namespace mpc::compiler {
 
-/// Roles of function arguments and results that are data, not state.
-inline constexpr llvm::StringLiteral InputRole = "input";
-inline constexpr llvm::StringLiteral OutputRole = "output";
-inline constexpr llvm::StringLiteral RecordRole = "record";
-
 /// Lowers \p Function, which must be one block of operations that \p Target has kernels for. State results update their
 /// argument in place where every other reader comes first; otherwise the Program copies and says why. \p Code is that
 /// of the function's regions; its blobs become the Program's. What was measured to choose kernels is added to

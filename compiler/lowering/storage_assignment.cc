@@ -2,15 +2,12 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/lowering/lowering.h"
 
 using namespace mlir;
 
 namespace mpc::compiler {
-
-bool StorageAssignment::isState(llvm::StringRef Role) {
-  return Role != InputRole && Role != OutputRole && Role != RecordRole;
-}
 
 static StringRef resultAttr(func::FuncOp Function, unsigned Index, StringRef Name) {
   auto Attr = Function.getResultAttrOfType<StringAttr>(Index, Name);
@@ -133,13 +130,13 @@ void StorageAssignment::placeStateInPlace(func::FuncOp Function) {
   for (BlockArgument Argument : Function.getArguments()) {
     auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
     auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
-    if (Name && Role && isState(Role.getValue()))
+    if (Name && Role && isStateRole(Role.getValue()))
       Arguments[Name.getValue()] = Argument;
   }
   Operation *Return = Function.getBody().front().getTerminator();
   llvm::DenseSet<Value> Returned;
   for (auto [Index, Value] : llvm::enumerate(Return->getOperands())) {
-    if (!isState(resultAttr(Function, Index, RoleAttrName)))
+    if (!isStateRole(resultAttr(Function, Index, RoleAttrName)))
       continue;
     mlir::Value Old = Arguments.lookup(resultAttr(Function, Index, NameAttrName));
     if (!Old || root(Value) == Old)

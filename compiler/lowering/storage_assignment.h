@@ -35,9 +35,6 @@ public:
   /// Which outputs of a region are written over which of its inputs.
   std::vector<RegionAlias> aliases(FusionOp Fusion) const;
 
-  /// True if a function result with this role and name is state.
-  static bool isState(llvm::StringRef Role);
-
 private:
   void placeStateInPlace(mlir::func::FuncOp Function);
   void reuseDyingOperands();

@@ -12,7 +12,7 @@ namespace mpc::reference {
 namespace {
 
 // NaN passes: it is not below zero.
-double Relu(double x) { return x < 0 ? 0 : x; }
+double Relu(double x) { return x <= 0 ? 0 : x; }
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double Tanh(double x) { return std::tanh(x); }
 double Exp(double x) { return std::exp(x); }

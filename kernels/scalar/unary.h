@@ -10,7 +10,8 @@ namespace mpc::scalar {
 struct ReluOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F x) {
-    return Select(x < 0.0f, 0.0f, x);
+    // -0 becomes +0; NaN compares false and stays.
+    return Select(x <= 0.0f, 0.0f, x);
   }
 };
 struct SigmoidOp {

@@ -16,17 +16,14 @@ bool isWidening(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) 
 
 bool isNarrowing(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) > widthOf(Cast.getY()); }
 
-static bool isDataMovement(Operation *Op) {
-  return isa<ReshapeOp, TransposeOp, BroadcastToOp, SliceOp, SplitOp, ConcatOp, GatherOp, PadOp>(Op);
-}
+static bool isDataMovement(Operation *Op) { return Op->hasTrait<DataMovement>(); }
 
 // The result is one of the operands, element by element, or its negative: exact in any type that holds them.
 static bool keepsValues(Operation *Op) {
   if (auto Pad = dyn_cast<PadOp>(Op))
     return Pad.getValue().isZero();
   return isDataMovement(Op) ||
-         isa<ReluOp, NegOp, AbsOp, MaxPool2dOp, ReduceMaxOp, MaximumOp, MinimumOp, WhereOp, SelectOp, StopGradientOp>(
-             Op);
+         isa<ReluOp, NegOp, AbsOp, MaxPool2dOp, ReduceMaxOp, MaximumOp, MinimumOp, WhereOp, StopGradientOp>(Op);
 }
 
 // The user's choice of a precision is visible in the IR: other casts do not move past it.
@@ -57,6 +54,7 @@ bool sinkWidening(CastOp Cast) {
   Operation *Move = *Cast.getY().user_begin();
   if (!keepsValues(Move) || (!isDataMovement(Move) && (Cast.getUser() || isPinnedByUser(Move))))
     return false;
+  Type Low = elementOf(Cast.getX()), Wide = elementOf(Cast.getY());
   // Every floating operand is such a cast.
   llvm::SmallSetVector<Operation *, 4> Casts;
   int64_t Before = 0, After = 0;
@@ -64,25 +62,31 @@ bool sinkWidening(CastOp Cast) {
     auto Other = Operand.getDefiningOp<CastOp>();
     if (!isFloating(Operand))
       continue;
-    if (!Other || !isWidening(Other) || elementOf(Other.getX()) != elementOf(Cast.getX()) ||
+    if (!Other || elementOf(Other.getX()) != Low || elementOf(Other.getY()) != Wide ||
         Other.getUser() != Cast.getUser() || !isOnlyUsedBy(Operand, Move))
       return false;
     if (Casts.insert(Other))
       Before += elements(Operand);
   }
-  for (Value Result : Move->getResults())
-    After += isFloating(Result) ? elements(Result) : 0;
+  // Results are wide, or low where a narrowing has been folded into the operation. One of another type is rounded.
+  for (Value Result : Move->getResults()) {
+    if (!isFloating(Result))
+      continue;
+    if (elementOf(Result) == Wide)
+      After += elements(Result);
+    else if (elementOf(Result) != Low)
+      return false;
+  }
   // Casts move 6 bytes an element, the operation 8 where it is wide and 4 where it is low, reads and writes together.
   if (After >= 2 * Before)
     return false;
-  Type Low = elementOf(Cast.getX()), Wide = elementOf(Cast.getY());
   for (OpOperand &Use : Move->getOpOperands())
     if (isFloating(Use.get()))
       Use.set(Use.get().getDefiningOp<CastOp>().getX());
   OpBuilder Builder(Move->getContext());
   Builder.setInsertionPointAfter(Move);
   for (Value Result : Move->getResults()) {
-    if (!isFloating(Result))
+    if (!isFloating(Result) || elementOf(Result) == Low)
       continue;
     setElement(Result, Low);
     if (Result.use_empty())

@@ -163,8 +163,7 @@ public:
     Block &Body = getOperation().getBody().front();
     if (Costs->AlsoAlone != FusionCosts::Alone::None) {
       makeRowsContiguous(Body);
-      if (failed(separateOperands(Body)))
-        return signalPassFailure();
+      separateOperands(Body);
     }
     GradientParts Parts(Body);
     FusionGroups Choice(Body, *Costs);

@@ -70,16 +70,6 @@ void makeRowsContiguous(Block &Body) {
 
 //===-- Operands -------------------------------------------------------------------------------------------------===//
 
-static LogicalResult checkElements(Operation *Op) {
-  for (Value Operand : Op->getOperands()) {
-    auto Type = cast<RankedTensorType>(Operand.getType());
-    if (Type.getNumElements() == 0 && !Type.getElementType().isF64())
-      return Op->emitOpError() << "got " << Type << ", which has no elements; generated code, all that the CPU has for "
-                               << "it, needs at least one: leave the operation out where there is nothing to compute";
-  }
-  return success();
-}
-
 // What a region reads in one way has one argument.
 static void separateOperands(Operation *Op) {
   auto Space = cast<FusibleOpInterface>(Op).getSpace();
@@ -105,15 +95,10 @@ static void separateOperands(Operation *Op) {
   }
 }
 
-LogicalResult separateOperands(Block &Body) {
-  for (Operation &Op : Body) {
-    if (!Op.hasTrait<GeneratedOnCpu>())
-      continue;
-    if (failed(checkElements(&Op)))
-      return failure();
-    separateOperands(&Op);
-  }
-  return success();
+void separateOperands(Block &Body) {
+  for (Operation &Op : Body)
+    if (Op.hasTrait<GeneratedOnCpu>())
+      separateOperands(&Op);
 }
 
 } // namespace mpc

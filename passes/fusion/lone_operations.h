@@ -13,8 +13,7 @@ bool isWorthAlone(mlir::Operation *Op);
 void makeRowsContiguous(mlir::Block &Body);
 
 /// Copies operands, where only generated code computes an operation that reads one value in several ways, as a row and
-/// for each column: a region has an argument of its own for each way. Fails, with an error, where an operation that
-/// only generated code computes reads a tensor without elements.
-mlir::LogicalResult separateOperands(mlir::Block &Body);
+/// for each column: a region has an argument of its own for each way.
+void separateOperands(mlir::Block &Body);
 
 } // namespace mpc

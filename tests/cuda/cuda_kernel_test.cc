@@ -57,6 +57,8 @@ TEST_P(CudaStateUpdate, FalsePredicateLeavesStateBitsUnchanged) {
 INSTANTIATE_TEST_SUITE_P(Ops, CudaStateUpdate, testing::ValuesIn(StateUpdates()),
                          [](const auto& info) { return info.param; });
 
+TEST(CudaRelu, GivesNoNegativeZero) { ExpectReluGivesNoNegativeZero(EmulatedKernels()); }
+
 TEST(CudaOptimizers, UnscaleAndClipAsTheOperationsOfTheirOwn) {
   for (const char* op : {"sgd", "momentum", "adam", "adam_weight_decay", "adamw", "lamb"}) {
     ExpectFoldedScalingGivesTheBitsOfSeparateOperations(EmulatedKernels(), op);

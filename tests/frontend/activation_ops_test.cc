@@ -87,6 +87,26 @@ TEST(Ops, MaximaAndMeansOverAxes) {
   EXPECT_EQ(global_avg_pool2d(Values({2, 3, 4, 5})).shape(), Shape({2, 3}));
 }
 
+TEST(Ops, ConcatGivesTheTypeThatArithmeticHas) {
+  const Tensor low = cast(kB, DType::kF16);
+  const Tensor joined = concat({kB, low, cast(kB, DType::kBF16)});
+  EXPECT_EQ(joined.dtype(), DType::kF32);
+  EXPECT_THAT(joined.ToFloats(), ElementsAre(2, 4, 2, 4, 2, 4));
+  EXPECT_EQ(concat({low, low}).dtype(), DType::kF16);
+  EXPECT_THAT(ErrorOf(concat({kB, Tensor::From<std::int32_t>({1}, {1})})), HasSubstr("of one element type"));
+}
+
+TEST(Ops, EmptyTensorsAreRefusedByName) {
+  const Tensor empty = Tensor::Zeros({0, 4});
+  const auto refuses = [](const std::string& op) { return HasSubstr(op + " takes tensors with at least one element"); };
+  EXPECT_THAT(ErrorOf(relu(empty)), refuses("relu"));
+  EXPECT_THAT(ErrorOf(reduce_mean(empty, {1})), refuses("reduce_mean"));
+  EXPECT_THAT(ErrorOf(concat({kA, Tensor::Zeros({0, 2})})), refuses("concat"));
+  EXPECT_THAT(ErrorOf(matmul(empty, Tensor::Zeros({4, 2}))), refuses("matmul"));
+  EXPECT_THAT(ErrorOf(gather(kA, Tensor::Zeros({0}, DType::kI32))), refuses("gather"));
+  EXPECT_THAT(ErrorOf(broadcast_to(Tensor::Zeros({1}), {0})), HasSubstr("at least one"));
+}
+
 TEST(Ops, ErrorsOfMovementSayWhatIsAccepted) {
   EXPECT_THAT(ErrorOf(concat({})), HasSubstr("at least one tensor"));
   EXPECT_THAT(ErrorOf(concat({kA, kB})), HasSubstr("agree on every other axis"));

@@ -55,6 +55,12 @@ TEST_P(GpuStateUpdate, FalsePredicateLeavesStateBitsUnchanged) {
   ExpectFalsePredicateLeavesStateBitsUnchanged(device(), op());
 }
 
+class GpuRelu : public GpuKernel {};
+
+TEST_P(GpuRelu, GivesNoNegativeZero) { ExpectReluGivesNoNegativeZero(device()); }
+
+INSTANTIATE_TEST_SUITE_P(Ops, GpuRelu, testing::Combine(testing::Values(std::string("relu")), testing::Bool()), NameOf);
+
 INSTANTIATE_TEST_SUITE_P(Ops, GpuStateUpdate,
                          testing::Combine(testing::ValuesIn(StateUpdates()), testing::Values(false)), NameOf);
 

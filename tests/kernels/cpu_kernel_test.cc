@@ -72,6 +72,8 @@ TEST(StateUpdate, FalsePredicateLeavesStateBitsUnchanged) {
   for (const std::string& op : StateUpdates()) ExpectFalsePredicateLeavesStateBitsUnchanged(CpuKernels(), op);
 }
 
+TEST(Relu, GivesNoNegativeZero) { ExpectReluGivesNoNegativeZero(CpuKernels()); }
+
 TEST(Optimizers, UnscaleAndClipAsTheOperationsOfTheirOwn) {
   for (const char* op : {"sgd", "momentum", "adam", "adam_weight_decay", "adamw", "lamb"}) {
     ExpectFoldedScalingGivesTheBitsOfSeparateOperations(CpuKernels(), op);

@@ -17,6 +17,7 @@ TEST(Elementwise, UnaryFormulas) {
   ExpectNear(RunOne("relu", {}, {F32({3}, {-1, 0, 2})}, {3}), {0, 0, 2});
   ExpectNear(RunOne("sigmoid", {}, {F32({2}, {0, 1})}, {2}), {0.5, 1 / (1 + std::exp(-1.0))});
   EXPECT_TRUE(std::isnan(RunOne("relu", {}, {F32({1}, {kNaN})}, {1})[0]));
+  EXPECT_FALSE(std::signbit(RunOne("relu", {}, {F32({1}, {-0.0})}, {1})[0])) << "max(-0, +0) is +0";
 }
 
 TEST(Elementwise, BroadcastsFromTheRight) {

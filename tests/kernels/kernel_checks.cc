@@ -202,6 +202,27 @@ void ExpectFalsePredicateLeavesStateBitsUnchanged(const KernelDevice& device, co
   EXPECT_GT(skipped, 0) << op;
 }
 
+void ExpectReluGivesNoNegativeZero(const KernelDevice& device) {
+  const op_cases::Values x = op_cases::List({-0.0, 0, -1, 1, -1e-5, -3e4});
+  // -1e-5 times 1e-5 is beneath what f16 holds.
+  const OpCase cases[] = {{"relu/zeros", "relu", {}, {{{DType::kF32, {4, 6}}, x}}, {{DType::kF32, {4, 6}}}},
+                          {"matmul/zeros",
+                           "matmul",
+                           {{"activation", std::string("relu")}},
+                           {{{DType::kF32, {6, 1}}, x}, {{DType::kF32, {1, 16}}, op_cases::List({1e-5, 1})}},
+                           {{DType::kF32, {6, 16}}}}};
+  for (const OpCase& op_case : cases) {
+    for (DType dtype : TypesOf(op_case)) {
+      SCOPED_TRACE(op_case.name + " in " + std::string(DTypeName(dtype)));
+      const auto bits = RunKernel(device, op_case, dtype, op_cases::MakeInputs(op_case, dtype));
+      ASSERT_TRUE(bits.ok()) << bits.status();
+      const TensorSpec spec = op_cases::ResultSpecs(op_case, dtype)[0];
+      for (const double value : reference::FromStorage(spec, (*bits)[0].data()).values)
+        EXPECT_FALSE(std::signbit(value));
+    }
+  }
+}
+
 std::vector<std::string> ReferenceNames() {
   std::vector<std::string> names;
   for (std::string_view name : reference::Names()) names.emplace_back(name);

@@ -63,6 +63,10 @@ void ExpectInPlaceGivesTheBitsOfOutOfPlace(const KernelDevice& device, const std
 /// Where the predicate is false: whatever an overflow left in the operands.
 void ExpectFalsePredicateLeavesStateBitsUnchanged(const KernelDevice& device, const std::string& op);
 
+/// relu, and products that end in it, have no result with a sign: what is not above zero becomes +0, also where the
+/// product rounds to -0.
+void ExpectReluGivesNoNegativeZero(const KernelDevice& device);
+
 /// Mnemonics that the reference has, for INSTANTIATE_TEST_SUITE_P.
 std::vector<std::string> ReferenceNames();
 

@@ -54,6 +54,27 @@ func.func @step(%x: tensor<64x8xT>, %w: tensor<512xT>, %seed: tensor<i64>, %step
 }
 )";
 
+// Windows overlap: an element is the largest of several.
+constexpr const char* kPooling = R"(
+func.func private @forward(%x: tensor<64x8xT>, %w: tensor<512xT>) -> (tensor<f32>, tensor<2x4x7x7xT>) {
+  %i = mpc.reshape %x {shape = array<i64: 2, 4, 8, 8>} : (tensor<64x8xT>) -> tensor<2x4x8x8xT>
+  %r = mpc.relu %i : (tensor<2x4x8x8xT>) -> tensor<2x4x8x8xT>
+  %y, %p = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 1, 1>}
+      : (tensor<2x4x8x8xT>) -> (tensor<2x4x7x7xT>, tensor<2x4x7x7xi8>)
+  %s = mpc.slice %w {starts = array<i64: 0>, sizes = array<i64: 392>} : (tensor<512xT>) -> tensor<392xT>
+  %v = mpc.reshape %s {shape = array<i64: 2, 4, 7, 7>} : (tensor<392xT>) -> tensor<2x4x7x7xT>
+  %q = mpc.mul %y, %v : (tensor<2x4x7x7xT>, tensor<2x4x7x7xT>) -> tensor<2x4x7x7xf32>
+  %loss = mpc.reduce_sum %q {axes = array<i64>} : (tensor<2x4x7x7xf32>) -> tensor<f32>
+  return %loss, %y : tensor<f32>, tensor<2x4x7x7xT>
+}
+func.func @step(%x: tensor<64x8xT>, %w: tensor<512xT>, %seed: tensor<i64>, %step: tensor<i32>, %one: tensor<f32>)
+    -> (tensor<2x4x7x7xT>, tensor<64x8xT>) {
+  %loss, %y, %dx = mpc.value_and_grad @forward(%x, %w) seed(%one) {wrt = array<i64: 0>}
+      : (tensor<64x8xT>, tensor<512xT>, tensor<f32>) -> (tensor<f32>, tensor<2x4x7x7xT>, tensor<64x8xT>)
+  return %y, %dx : tensor<2x4x7x7xT>, tensor<64x8xT>
+}
+)";
+
 class ReluPasses : public ::testing::TestWithParam<DType> {
  protected:
   ReluPasses() { context_.loadDialect<MpcDialect, mlir::func::FuncDialect>(); }
@@ -132,6 +153,19 @@ TEST_P(ReluPasses, DropoutOfReluIsReluOfDropout) {
     EXPECT_GT(printed_.find("mpc.relu "), printed_.find("mpc.dropout"));
     ExpectSameBits(before, after);
   }
+}
+
+TEST_P(ReluPasses, PoolingOfReluIsReluOfPooling) {
+  const std::string step = Step(kPooling);
+  const std::vector<Tensor> before =
+      Run(step, [](mlir::PassManager& manager) { manager.addPass(createAutodiffPass()); });
+  EXPECT_LT(printed_.find("mpc.relu "), printed_.find("mpc.max_pool2d "));
+  const std::vector<Tensor> after = Run(step, [](mlir::PassManager& manager) {
+    manager.addNestedPass<mlir::func::FuncOp>(createSinkReluPass());
+    manager.addPass(createAutodiffPass());
+  });
+  EXPECT_GT(printed_.find("mpc.relu "), printed_.find("mpc.max_pool2d "));
+  ExpectSameBits(before, after);
 }
 
 TEST_P(ReluPasses, AMaskSaysWhatTheResultDoes) {

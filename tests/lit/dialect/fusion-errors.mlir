@@ -78,3 +78,67 @@ func.func @outside(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{'mpc.yield' op expects parent op to be one of 'mpc.fusion, mpc.guarded_update'}}
   mpc.yield %x : tensor<4xf32>
 }
+
+// -----
+
+func.func @yields_operand(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.fusion' op yields its operand 0; a region stores what its operations compute}}
+  %y:2 = mpc.fusion(%x) {
+  ^bb0(%a: tensor<4xf32>):
+    %s = mpc.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+    mpc.yield %s, %a : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %y#0, %y#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func @f64(%x: tensor<4xf64>) -> tensor<4xf64> {
+  // expected-error @+1 {{'mpc.fusion' op computes in f32 and takes no f64, which is for the reference alone}}
+  %y = mpc.fusion(%x) {
+  ^bb0(%a: tensor<4xf64>):
+    %s = mpc.neg %a : (tensor<4xf64>) -> tensor<4xf64>
+    mpc.yield %s : tensor<4xf64>
+  } : (tensor<4xf64>) -> tensor<4xf64>
+  return %y : tensor<4xf64>
+}
+
+// -----
+
+func.func @f64_inside(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'mpc.fusion' op computes in f32 and takes no f64}}
+  %y = mpc.fusion(%x) {
+  ^bb0(%a: tensor<4xf32>):
+    %s = mpc.cast %a : (tensor<4xf32>) -> tensor<4xf64>
+    %t = mpc.cast %s : (tensor<4xf64>) -> tensor<4xf32>
+    mpc.yield %t : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @no_common_space(%x: tensor<4x6xf32>, %z: tensor<5xf32>) -> (tensor<4x6xf32>, tensor<5xf32>) {
+  // expected-error @+1 {{'mpc.fusion' op holds operations that one kernel cannot compute: mpc.neg: it has 5 elements, the region 1 rows of 24}}
+  %y:2 = mpc.fusion(%x, %z) {
+  ^bb0(%a: tensor<4x6xf32>, %b: tensor<5xf32>):
+    %s = mpc.neg %a : (tensor<4x6xf32>) -> tensor<4x6xf32>
+    %t = mpc.neg %b : (tensor<5xf32>) -> tensor<5xf32>
+    mpc.yield %s, %t : tensor<4x6xf32>, tensor<5xf32>
+  } : (tensor<4x6xf32>, tensor<5xf32>) -> (tensor<4x6xf32>, tensor<5xf32>)
+  return %y#0, %y#1 : tensor<4x6xf32>, tensor<5xf32>
+}
+
+// -----
+
+func.func @rows_after_columns(%x: tensor<8x8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{'mpc.fusion' op holds operations that one kernel cannot compute: mpc.reduce_sum: it reduces rows of what a reduction of columns gives}}
+  %y = mpc.fusion(%x) {
+  ^bb0(%a: tensor<8x8xf32>):
+    %s = mpc.reduce_sum %a {axes = array<i64: 0>} : (tensor<8x8xf32>) -> tensor<8xf32>
+    %t = mpc.mul %a, %s : (tensor<8x8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+    %u = mpc.reduce_sum %t {axes = array<i64: 1>} : (tensor<8x8xf32>) -> tensor<8xf32>
+    mpc.yield %u : tensor<8xf32>
+  } : (tensor<8x8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}

@@ -81,7 +81,7 @@ func.func @slice(%0: tensor<2x3xf32>) {
 // -----
 
 func.func @slice(%0: tensor<5xi32>) {
-  // expected-error @+1 {{'mpc.slice' op gives 'tensor<3xf32>' from elements of 'i32'; integers stay of their type, mpc.cast changes it}}
+  // expected-error @+1 {{'mpc.slice' op result 0 is 'tensor<3xf32>', but it moves elements of 'i32', which keep their type; mpc.cast changes it}}
   %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xi32>) -> tensor<3xf32>
   return
 }
@@ -89,7 +89,7 @@ func.func @slice(%0: tensor<5xi32>) {
 // -----
 
 func.func @slice(%0: tensor<5xi32>) {
-  // expected-error @+1 {{'mpc.slice' op gives 'tensor<3xi64>' from elements of 'i32'; integers stay of their type, mpc.cast changes it}}
+  // expected-error @+1 {{'mpc.slice' op result 0 is 'tensor<3xi64>', but it moves elements of 'i32', which keep their type; mpc.cast changes it}}
   %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xi32>) -> tensor<3xi64>
   return
 }
@@ -97,7 +97,7 @@ func.func @slice(%0: tensor<5xi32>) {
 // -----
 
 func.func @slice(%0: tensor<5xf32>) {
-  // expected-error @+1 {{'mpc.slice' op gives 'tensor<3xi32>' from elements of 'f32'; integers stay of their type, mpc.cast changes it}}
+  // expected-error @+1 {{'mpc.slice' op result 0 is 'tensor<3xi32>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
   %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xf32>) -> tensor<3xi32>
   return
 }
@@ -251,5 +251,93 @@ func.func @reduce_max_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>, %2: tensor<
 func.func @reduce_max_grad(%0: tensor<2xf32>, %1: tensor<2x3xf32>, %2: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_max_grad' op reduce_max_grad expects y of shape 2, got tensor<2x3xf32>}}
   %r0 = mpc.reduce_max_grad %0, %1, %2 {axes = array<i64: 1>} : (tensor<2xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @reshape(%0: tensor<2x3xf16>) {
+  // expected-error @+1 {{'mpc.reshape' op result 0 is 'tensor<6xbf16>', but it moves elements of 'f16', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.reshape %0 {shape = array<i64: 6>} : (tensor<2x3xf16>) -> tensor<6xbf16>
+  return
+}
+
+// -----
+
+func.func @reshape(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.reshape' op result 0 is 'tensor<2x3xi32>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.reshape %0 {shape = array<i64: 2, 3>} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @transpose(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.transpose' op result 0 is 'tensor<2x3xf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.transpose %0 {permutation = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+  return
+}
+
+// -----
+
+func.func @broadcast_to(%0: tensor<3xf32>) {
+  // expected-error @+1 {{'mpc.broadcast_to' op result 0 is 'tensor<2x3xf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.broadcast_to %0 {shape = array<i64: 2, 3>} : (tensor<3xf32>) -> tensor<2x3xf16>
+  return
+}
+
+// -----
+
+func.func @slice(%0: tensor<5xf32>) {
+  // expected-error @+1 {{'mpc.slice' op result 0 is 'tensor<3xf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xf32>) -> tensor<3xf16>
+  return
+}
+
+// -----
+
+func.func @split(%0: tensor<4xf16>) {
+  // expected-error @+1 {{'mpc.split' op result 1 is 'tensor<2xf32>', but it moves elements of 'f16', which keep their type; mpc.cast changes it}}
+  %r0, %r1 = mpc.split %0 {sizes = array<i64: 2, 2>} : (tensor<4xf16>) -> (tensor<2xf16>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @pad(%0: tensor<3xf32>) {
+  // expected-error @+1 {{'mpc.pad' op result 0 is 'tensor<5xbf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.pad %0 {high = array<i64: 1>, low = array<i64: 1>} : (tensor<3xf32>) -> tensor<5xbf16>
+  return
+}
+
+// -----
+
+func.func @gather(%0: tensor<5x2xf32>, %1: tensor<3xi64>) {
+  // expected-error @+1 {{'mpc.gather' op result 0 is 'tensor<3x2xf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.gather %0, %1 : (tensor<5x2xf32>, tensor<3xi64>) -> tensor<3x2xf16>
+  return
+}
+
+// -----
+
+func.func @concat(%0: tensor<3xf32>) {
+  // expected-error @+1 {{'mpc.concat' op result 0 is 'tensor<6xf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.concat %0, %0 : (tensor<3xf32>, tensor<3xf32>) -> tensor<6xf16>
+  return
+}
+
+// -----
+
+func.func @concat(%0: tensor<3xf32>, %1: tensor<3xf16>) {
+  // expected-error @+1 {{'mpc.concat' op concat needs operands of one element type, got tensor<3xf32> and tensor<3xf16>; cast changes it}}
+  %r0 = mpc.concat %0, %1 : (tensor<3xf32>, tensor<3xf16>) -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @select(%0: tensor<i1>, %1: tensor<3xi32>) {
+  // expected-error @+1 {{'mpc.select' op result 0 is 'tensor<3xf32>', but it moves elements of 'i32', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.select %0, %1, %1 : (tensor<i1>, tensor<3xi32>, tensor<3xi32>) -> tensor<3xf32>
   return
 }

@@ -257,7 +257,7 @@ func.func @max_pool2d_grad(%0: tensor<2x3x8x8xf32>, %1: tensor<2x3x8x8xi8>) {
 // -----
 
 func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
-  // expected-error @+1 {{'mpc.max_pool2d' op result #1 must be statically shaped tensor of 8-bit signless integer or 32-bit signless integer values, but got 'tensor<2x3x7x7xi64>'}}
+  // expected-error @+1 {{'mpc.max_pool2d' op result #1 must be statically shaped tensor of 8-bit signless integer or 32-bit signless integer values, at least one, but got 'tensor<2x3x7x7xi64>'}}
   %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x7x7xf32>, tensor<2x3x7x7xi64>)
   return
 }

@@ -65,7 +65,7 @@ func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x8xf32>, %2: tenso
 // -----
 
 func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x8xf32>, %2: tensor<2x3x5x8xf32>, %3: tensor<4x5xf32>) {
-  // expected-error @+1 {{'mpc.attention' op operand #3 must be statically shaped tensor of 1-bit signless integer values, but got 'tensor<4x5xf32>'}}
+  // expected-error @+1 {{'mpc.attention' op operand #3 must be statically shaped tensor of 1-bit signless integer values, at least one, but got 'tensor<4x5xf32>'}}
   %r0, %r1 = mpc.attention %0, %1, %2, %3 {scale = 1.0 : f32} : (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>, tensor<4x5xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
   return
 }

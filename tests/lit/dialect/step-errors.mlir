@@ -270,7 +270,7 @@ func.func @guarded_update(%finite: tensor<i1>, %step: tensor<i32>, %x: tensor<f3
 // -----
 
 func.func @guarded_update(%finite: tensor<i1>, %x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.guarded_update' op may hold only unscale, optimizer, running-statistics and counter operations}}
+  // expected-error @+1 {{'mpc.guarded_update' op may hold only updates of state, unscale, clip_by_norm, casts and constants}}
   %new = mpc.guarded_update %finite else(%x) {
     // expected-note @+1 {{'mpc.relu' is none of these}}
     %y = mpc.relu %x : (tensor<f32>) -> tensor<f32>
@@ -300,4 +300,34 @@ func.func @amp_reason(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.amp_reason' must be a string, got 1 : i64}}
   %y = mpc.relu %x {mpc.amp_reason = 1} : (tensor<f32>) -> tensor<f32>
   return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op argument 1 has the role "paramter"; data is input, capture, output, record, state is parameter, statistic, slot, step, learning_rate, rng, scaler, derived, accumulator}}
+func.func @role(%x: tensor<f32> {mpc.role = "input"}, %w: tensor<f32> {mpc.role = "paramter"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op result 0 has the role "loss"; data is input, capture, output, record, state is}}
+func.func @role_of_result(%x: tensor<f32>) -> (tensor<f32> {mpc.role = "loss"}) {
+  return %x : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op argument 0 has mpc.name = 1 : i64; it must be a string}}
+func.func @name(%x: tensor<f32> {mpc.name = 1}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op results 0 and 2 are both the new value of the state 'w'}}
+func.func @one_state_twice(%w: tensor<f32> {mpc.name = "w", mpc.role = "parameter"}, %x: tensor<f32>)
+    -> (tensor<f32> {mpc.name = "w", mpc.role = "parameter"}, tensor<f32> {mpc.name = "w", mpc.role = "output"},
+        tensor<f32> {mpc.name = "w", mpc.role = "parameter"}) {
+  return %w, %w, %x : tensor<f32>, tensor<f32>, tensor<f32>
 }

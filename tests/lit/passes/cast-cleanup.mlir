@@ -114,3 +114,46 @@ func.func @constant() -> tensor<4xf16> {
   %l = mpc.cast %c : (tensor<4xf32>) -> tensor<4xf16>
   return %l : tensor<4xf16>
 }
+
+// relu that rounds to the type which is widened for it keeps that type: nothing is left to widen.
+// CHECK-LABEL: func @sinks_into_a_low_result
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4xf16>
+// CHECK-NOT: mpc.cast
+// CHECK: %[[Y:.*]] = mpc.relu %[[X]] : (tensor<4xf16>) -> tensor<4xf16>
+// CHECK-NEXT: return %[[Y]]
+func.func @sinks_into_a_low_result(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %c = mpc.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+  %y = mpc.relu %c : (tensor<4xf32>) -> tensor<4xf16>
+  return %y : tensor<4xf16>
+}
+
+// The first sweep folds the narrowing into maximum and puts the widenings behind relu; the second sinks them.
+// CHECK-LABEL: func @sinks_after_a_fold
+// CHECK-NOT: mpc.cast
+// CHECK: mpc.maximum {{.*}} : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+// CHECK-NEXT: return
+func.func @sinks_after_a_fold(%x: tensor<4xf16>, %y: tensor<4xf16>) -> tensor<4xf16> {
+  %a = mpc.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+  %b = mpc.relu %a : (tensor<4xf32>) -> tensor<4xf32>
+  %c = mpc.cast %y : (tensor<4xf16>) -> tensor<4xf32>
+  %d = mpc.relu %c : (tensor<4xf32>) -> tensor<4xf32>
+  %m = mpc.maximum %b, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %n = mpc.cast %m : (tensor<4xf32>) -> tensor<4xf16>
+  return %n : tensor<4xf16>
+}
+
+// relu that rounds to a third type, or that widens further, reads what it is given.
+// CHECK-LABEL: func @rounds_elsewhere
+// CHECK: mpc.cast
+// CHECK-NEXT: mpc.relu %{{.*}} : (tensor<4xf32>) -> tensor<4xbf16>
+// CHECK-NEXT: mpc.neg
+// CHECK-NEXT: mpc.cast
+// CHECK-NEXT: mpc.relu %{{.*}} : (tensor<4xf32>) -> tensor<4xf64>
+func.func @rounds_elsewhere(%x: tensor<4xf16>) -> (tensor<4xbf16>, tensor<4xf64>) {
+  %a = mpc.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+  %b = mpc.relu %a : (tensor<4xf32>) -> tensor<4xbf16>
+  %c = mpc.neg %x : (tensor<4xf16>) -> tensor<4xf16>
+  %d = mpc.cast %c : (tensor<4xf16>) -> tensor<4xf32>
+  %e = mpc.relu %d : (tensor<4xf32>) -> tensor<4xf64>
+  return %b, %e : tensor<4xbf16>, tensor<4xf64>
+}

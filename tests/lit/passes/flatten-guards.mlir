@@ -35,3 +35,20 @@ func.func @selected(%finite: tensor<i1>, %a: tensor<i32>, %b: tensor<i32>) -> te
   } : (tensor<i1>, tensor<i32>) -> tensor<i32>
   return %new : tensor<i32>
 }
+
+// What prepares an update's operands needs no condition.
+// CHECK-LABEL: func @clips
+// CHECK-SAME: %[[F:[a-z0-9]+]]: tensor<i1>
+// CHECK: %[[C:.*]] = mpc.clip_by_norm %{{.*}}, %{{.*}} {max_norm = 1.000000e+00 : f32}
+// CHECK-NEXT: mpc.momentum %{{.*}}, %{{.*}}, %[[C]], %{{.*}}, %[[F]] :
+// CHECK-NEXT: return
+func.func @clips(%finite: tensor<i1>, %w: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xf16>, %norm: tensor<f32>,
+                 %lr: tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %new:2 = mpc.guarded_update %finite else(%w, %v) {
+    %c = mpc.clip_by_norm %g, %norm {max_norm = 1.0 : f32} : (tensor<4xf16>, tensor<f32>) -> tensor<4xf32>
+    %w2, %v2 = mpc.momentum %w, %v, %c, %lr
+        : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+    mpc.yield %w2, %v2 : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %new#0, %new#1 : tensor<4xf32>, tensor<4xf32>
+}

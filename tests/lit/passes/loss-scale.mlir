@@ -70,7 +70,7 @@ func.func @train_step(
     %ema: tensor<4xf32> {mpc.role = "statistic", mpc.name = "ema"},
     %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
     %x: tensor<4xf32> {mpc.role = "input", mpc.name = "x"})
-    -> (tensor<f32> {mpc.role = "loss", mpc.name = "loss"},
+    -> (tensor<f32> {mpc.role = "output", mpc.name = "loss"},
         tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
         tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
         tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},

@@ -1,0 +1,66 @@
+// The verifier of `mpc.role` and `mpc.name` on arguments and results of functions.
+#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/state_attributes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+static StringRef textOf(DictionaryAttr Attributes, StringRef Name) {
+  auto Text = Attributes ? Attributes.getAs<StringAttr>(Name) : StringAttr();
+  return Text ? Text.getValue() : StringRef();
+}
+
+// \p Kind is "argument" or "result".
+static LogicalResult verifyRoleAndName(Operation *Op, StringRef Kind, unsigned Index, NamedAttribute Attribute) {
+  bool IsRole = Attribute.getName() == RoleAttrName;
+  if (!IsRole && Attribute.getName() != NameAttrName)
+    return success();
+  auto Text = dyn_cast<StringAttr>(Attribute.getValue());
+  if (!Text)
+    return Op->emitOpError() << Kind << " " << Index << " has " << Attribute.getName().getValue() << " = "
+                             << Attribute.getValue() << "; it must be a string";
+  if (!IsRole || isStateRole(Text.getValue()) || llvm::is_contained(DataRoles, Text.getValue()))
+    return success();
+  InFlightDiagnostic Error = Op->emitOpError();
+  Error << Kind << " " << Index << " has the role " << Text << "; data is ";
+  llvm::interleaveComma(DataRoles, Error);
+  Error << ", state is ";
+  llvm::interleaveComma(StateRoles, Error);
+  return Error;
+}
+
+// Two results with a role of state and one name would both be the new value of one entry.
+static LogicalResult verifyNewState(FunctionOpInterface Function) {
+  llvm::StringMap<unsigned> ResultOf;
+  for (unsigned Index = 0; Index < Function.getNumResults(); ++Index) {
+    DictionaryAttr Attributes = function_interface_impl::getResultAttrDict(Function, Index);
+    if (!isStateRole(textOf(Attributes, RoleAttrName)))
+      continue;
+    auto [Known, New] = ResultOf.try_emplace(textOf(Attributes, NameAttrName), Index);
+    if (!New)
+      return Function->emitOpError() << "results " << Known->second << " and " << Index << " are both the new value of "
+                                     << "the state '" << Known->getKey() << "'";
+  }
+  return success();
+}
+
+LogicalResult MpcDialect::verifyRegionArgAttribute(Operation *Op, unsigned, unsigned Index, NamedAttribute Attribute) {
+  return verifyRoleAndName(Op, "argument", Index, Attribute);
+}
+
+LogicalResult MpcDialect::verifyRegionResultAttribute(Operation *Op, unsigned, unsigned Index,
+                                                      NamedAttribute Attribute) {
+  if (failed(verifyRoleAndName(Op, "result", Index, Attribute)))
+    return failure();
+  auto Function = dyn_cast<FunctionOpInterface>(Op);
+  // The first result with a role answers for all.
+  auto HasRole = [&](unsigned Other) { return bool(Function.getResultAttr(Other, RoleAttrName)); };
+  if (!Function || Attribute.getName() != RoleAttrName || llvm::any_of(llvm::seq(Index), HasRole))
+    return success();
+  return verifyNewState(Function);
+}
+
+} // namespace mpc
