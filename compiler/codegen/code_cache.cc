@@ -1,13 +1,18 @@
 #include "compiler/codegen/code_cache.h"
 
+#include "runtime/atomic_file.h"
 #include "runtime/checksum.h"
 #include "runtime/file_content.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace mpc::codegen {
 
@@ -108,25 +113,19 @@ static std::uint64_t checksumOf(llvm::StringRef Content) {
   return Checksum.value();
 }
 
-// Not synced to the disk, which takes longer than generating: what a crash of the machine leaves has a wrong checksum.
-static std::string writeBeside(const std::string &Path, llvm::StringRef Content) {
-  auto Describe = [&](llvm::Error Failure) {
-    return "cannot write '" + Path + "': " + llvm::toString(std::move(Failure));
-  };
-  llvm::Expected<llvm::sys::fs::TempFile> File = llvm::sys::fs::TempFile::create(Path + ".tmp-%%%%%%%%");
-  if (!File)
-    return Describe(File.takeError());
-  llvm::raw_fd_ostream Out(File->FD, /*shouldClose=*/false);
-  Out << Content;
-  Out.flush();
-  if (std::error_code Code = Out.error()) {
-    Out.clear_error();
-    llvm::consumeError(File->discard());
-    return Describe(llvm::errorCodeToError(Code));
-  }
-  if (llvm::Error Failure = File->keep(Path))
-    return Describe(std::move(Failure));
-  return "";
+/// Why others could have changed what lies at \p Path, for a message: "others may write it (mode 0777)". Empty: they
+/// could not, or nothing is there.
+static std::string whoElseMayWrite(const std::string &Path) {
+  struct stat Found {};
+  if (::stat(Path.c_str(), &Found) != 0)
+    return "";
+  std::string Reason;
+  llvm::raw_string_ostream Out(Reason);
+  if (Found.st_uid != ::geteuid())
+    Out << "it belongs to user " << Found.st_uid << ", not to user " << ::geteuid();
+  else if ((Found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    Out << "others may write it (mode " << llvm::format("%04o", Found.st_mode & 07777) << ")";
+  return Reason;
 }
 
 std::string CodeCache::path(llvm::StringRef Key) const {
@@ -136,7 +135,7 @@ std::string CodeCache::path(llvm::StringRef Key) const {
 }
 
 std::optional<CompiledRegion> CodeCache::find(llvm::StringRef Key) const {
-  if (Folder.empty())
+  if (Folder.empty() || !whoElseMayWrite(Folder).empty() || !whoElseMayWrite(path(Key)).empty())
     return std::nullopt;
   absl::StatusOr<std::vector<std::uint8_t>> File = runtime::ReadFileContent(path(Key));
   if (!File.ok())
@@ -156,11 +155,15 @@ std::string CodeCache::store(llvm::StringRef Key, const CompiledRegion &Region) 
   if (std::error_code Code =
           llvm::sys::fs::create_directories(Folder, /*IgnoreExisting=*/true, llvm::sys::fs::owner_all))
     return "cannot create the folder '" + Folder + "': " + Code.message();
+  if (std::string Reason = whoElseMayWrite(Folder); !Reason.empty())
+    return "the folder '" + Folder + "' is not trusted with machine code: " + Reason;
   std::string Content = encode(Key, Region);
   std::string Entry = Magic.str();
   Entry.resize(Entry.size() + 8);
   llvm::support::endian::write64le(Entry.data() + Magic.size(), checksumOf(Content));
-  return writeBeside(path(Key), Entry + Content);
+  // Syncing would take longer than generating. What a crash of the machine leaves has a wrong checksum.
+  absl::Status Written = runtime::WriteTextFile(path(Key), Entry + Content, {.sync = false, .permissions = 0600});
+  return Written.ok() ? "" : std::string(Written.message());
 }
 
 } // namespace mpc::codegen

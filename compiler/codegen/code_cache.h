@@ -17,8 +17,11 @@ struct CompiledRegion {
 };
 
 /// A folder with one file a key. A file is written beside its place and renamed: a reader sees a whole entry or none.
-/// What is read is trusted only if its checksum and its key are right; anything else counts as absent and is
-/// written anew.
+/// An entry is used only if its checksum and its key are right; anything else counts as absent and is written anew.
+///
+/// What is read is run as machine code, and a checksum keeps no one out. So folder and entry must belong to the
+/// process's effective user, and neither group nor others may write them. Any other folder is left alone: nothing is
+/// found in it and nothing is stored there.
 class CodeCache {
 public:
   /// \p Folder is made when the first entry is written; empty: no cache.

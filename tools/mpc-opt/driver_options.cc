@@ -13,6 +13,9 @@ using namespace llvm;
 namespace mpc::opt {
 
 static cl::OptionCategory category("mpc: models, stages and reports");
+static cl::extrahelp passes_help(
+    "\nA file is treated as mlir-opt treats it. Passes are flags too, such as --mpc-amp=level=O2: --list-passes lists\n"
+    "them, docs/passes.md describes mpc's. --help-hidden adds the options of passes, MLIR and LLVM to this text.\n");
 
 static cl::opt<std::string> model_name(
     "model",
@@ -118,6 +121,14 @@ static const ProgramOption kProgramOptions[] = {{&memory_budget, "only a program
 static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &emit, &function_name};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
+
+void HideForeignOptions() {
+  static constexpr StringLiteral kKept[] = {"help", "help-hidden", "version", "o", "list-passes"};
+  for (auto& [name, option] : cl::getRegisteredOptions()) {
+    if (is_contained(option->Categories, &category) || is_contained(kKept, name)) continue;
+    if (option->getOptionHiddenFlag() == cl::NotHidden) option->setHiddenFlag(cl::Hidden);
+  }
+}
 
 bool HasOwnOptions() {
   auto given = [](cl::Option* option) { return Given(*option); };
@@ -225,6 +236,7 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   if (Given(allow_conv_statistics) && ends_early) {
     return Error("--allow-conv-statistics", kStages, "convolutions take statistics behind the backward graph");
   }
+  if (Given(fusion) && ends_early) return Error("--fusion", kStages, "regions are made of the finished graph");
   if (Given(head_chunks)) {
     if (ends_early) return Error("--head-chunks", kStages, "the head is cut behind the backward graph");
     options.model.head_chunks = head_chunks;

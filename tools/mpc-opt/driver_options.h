@@ -24,6 +24,10 @@ struct DriverOptions {
   std::vector<std::string> levels;  ///< --diff, two of them
 };
 
+/// Leaves mpc-opt's own options in the text of --help, with those of help and output. All others, which MLIR and LLVM
+/// register, stand behind --help-hidden.
+void HideForeignOptions();
+
 /// Whether the command line holds an option of mpc-opt's own. Without one, mpc-opt is mlir-opt with the mpc dialect.
 bool HasOwnOptions();
 

@@ -12,7 +12,9 @@ int main(int argc, char** argv) {
   registry.insert<mpc::MpcDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
   mpc::registerMpcPasses();
-  auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "mpc optimizer\n", registry);
+  std::string header = mlir::registerCLIOptions("mpc optimizer\n", registry);
+  mpc::opt::HideForeignOptions();
+  auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
   if (mpc::opt::HasOwnOptions() || mpc::opt::WritesFile(output))
     return mpc::opt::RunWithOwnOptions(input, output, registry);
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 namespace mpc::codegen {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -140,6 +142,46 @@ TEST_F(CodeCacheTest, ThatCannotBeWrittenIsRemarkedOnce) {
                                                    "folder '" +
                                                    inside_a_file + "'")));
   EXPECT_THAT(Generate(inside_a_file).remarks, SizeIs(0));
+}
+
+TEST_F(CodeCacheTest, AFolderThatOthersMayWriteIsNeitherReadNorWritten) {
+  const auto good = BytesOf(Generate(folder()));
+  for (const mode_t mode : {0777u, 0770u, 0702u}) {
+    ASSERT_EQ(::chmod(folder().c_str(), mode), 0);
+    ASSERT_EQ(::unlink(Entries()[0].c_str()), 0);
+    const GeneratedCode code = Generate(folder());
+    EXPECT_EQ(code.statistics.from_cache, 0u);
+    EXPECT_EQ(BytesOf(code), good);
+    EXPECT_THAT(Entries(), SizeIs(2)) << "nothing was written";
+    // Said once a process, for the first of the modes.
+    if (mode == 0777) {
+      EXPECT_THAT(code.remarks,
+                  ElementsAre(AllOf(HasSubstr("the folder '" + folder() + "' is not trusted with machine"),
+                                    HasSubstr("others may write it (mode 0777)"))));
+    }
+    ASSERT_EQ(::chmod(folder().c_str(), 0755), 0);
+    EXPECT_EQ(Generate(folder()).statistics.from_cache, 2u);
+  }
+  EXPECT_EQ(Generate(folder()).statistics.from_cache, 3u);
+}
+
+TEST_F(CodeCacheTest, AFolderOfAnotherUserIsNeitherReadNorWritten) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
+  Generate(folder());
+  ASSERT_EQ(::chown(folder().c_str(), 65534, 65534), 0);
+  const GeneratedCode code = Generate(folder());
+  EXPECT_EQ(code.statistics.from_cache, 0u);
+  EXPECT_THAT(code.remarks, ElementsAre(HasSubstr("it belongs to user 65534, not to user 0")));
+}
+
+TEST_F(CodeCacheTest, AnEntryThatOthersMayHaveWrittenIsMadeAgain) {
+  Generate(folder());
+  ASSERT_EQ(::chmod(Entries()[0].c_str(), 0666), 0);
+  EXPECT_EQ(Generate(folder()).statistics.from_cache, 2u);
+  struct stat entry {};
+  ASSERT_EQ(::stat(Entries()[0].c_str(), &entry), 0);
+  EXPECT_EQ(entry.st_mode & 07777, 0600u);
+  EXPECT_EQ(Generate(folder()).statistics.from_cache, 3u);
 }
 
 TEST(DefaultCacheDir, FollowsTheEnvironment) {
