@@ -3,6 +3,7 @@
 #include "compiler/codegen/region_plan.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/inference_support.h"
 #include "compiler/lowering/arena_plan.h"
 #include "compiler/lowering/program_data.h"
 #include "compiler/lowering/region_instruction.h"
@@ -316,6 +317,28 @@ private:
   std::vector<runtime::ValueId> PinnedValues;
 };
 
+/// Errors: an argument or a value of the body that no Program can hold.
+absl::Status checkTypes(func::FuncOp Function) {
+  auto IsStorable = [](Type T) {
+    auto Tensor = dyn_cast<RankedTensorType>(T);
+    return Tensor && Tensor.hasStaticShape() && toDType(Tensor.getElementType()) && !isTooLarge(Tensor.getShape());
+  };
+  auto Refuse = [&](StringRef What, Type T) {
+    return absl::InvalidArgumentError(absl::StrCat("@", Function.getSymName().str(), ": ", What.str(), " is ",
+                                                   typeText(T),
+                                                   "; a Program holds tensors of a static shape, of at "
+                                                   "most 2^47 elements, of f32, f16, bf16, f64, i64, i32, i8 or i1"));
+  };
+  for (BlockArgument Argument : Function.getArguments())
+    if (!IsStorable(Argument.getType()))
+      return Refuse(("argument " + llvm::Twine(Argument.getArgNumber())).str(), Argument.getType());
+  for (Operation &Op : Function.getBody().front())
+    for (OpResult Value : Op.getResults())
+      if (!IsStorable(Value.getType()))
+        return Refuse(("a result of " + Op.getName().getStringRef()).str(), Value.getType());
+  return absl::OkStatus();
+}
+
 } // namespace
 
 absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const runtime::Device &Target,
@@ -324,6 +347,8 @@ absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const run
   if (!Function.getBody().hasOneBlock())
     return absl::InvalidArgumentError(
         absl::StrCat("@", Function.getSymName().str(), " must be one block to become a Program"));
+  if (absl::Status Status = checkTypes(Function); !Status.ok())
+    return Status;
   Lowering Run(Function, Target, Options, std::move(Code));
   absl::StatusOr<runtime::Program> Result = Run.run();
   if (!Result.ok())

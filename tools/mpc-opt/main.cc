@@ -4,6 +4,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/pipelines.h"
+#include "tools/mpc-opt/check_program_pass.h"
 #include "tools/mpc-opt/driver.h"
 #include "tools/mpc-opt/driver_options.h"
 
@@ -12,6 +13,7 @@ int main(int argc, char** argv) {
   registry.insert<mpc::MpcDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
   mpc::registerMpcPasses();
+  mpc::opt::RegisterCheckProgramPass();
   auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "mpc optimizer\n", registry);
   if (mpc::opt::HasOwnOptions()) return mpc::opt::RunWithOwnOptions(input, output, registry);
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
