@@ -16,6 +16,13 @@ config.substitutions.append(("%mpc-opt", os.path.join(config.mpc_tools, "mpc-opt
 # A target of a GPU needs the CUDA backend, no GPU.
 if config.mpc_has_cuda in ("ON", "TRUE", "1"):
     config.available_features.add("cuda")
+# oneDNN has Winograd's algorithm for processors with AVX-512 alone.
+try:
+    with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
+        if " avx512bw " in cpuinfo.read():
+            config.available_features.add("avx512")
+except OSError:
+    pass
 # Its assembler, where mpc looks for it.
 ptxas = config.environment.get("MPC_PTXAS") or shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
 if os.access(ptxas, os.X_OK):

@@ -4,6 +4,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/pipelines.h"
+#include "tools/mpc-opt/check_program_pass.h"
 #include "tools/mpc-opt/driver.h"
 #include "tools/mpc-opt/driver_options.h"
 
@@ -12,10 +13,9 @@ int main(int argc, char** argv) {
   registry.insert<mpc::MpcDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
   mpc::registerMpcPasses();
+  mpc::opt::RegisterCheckProgramPass();
   std::string header = mlir::registerCLIOptions("mpc optimizer\n", registry);
   mpc::opt::HideForeignOptions();
   auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
   if (mpc::opt::HasOwnOptions() || mpc::opt::WritesFile(output))
     return mpc::opt::RunWithOwnOptions(input, output, registry);
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
-}

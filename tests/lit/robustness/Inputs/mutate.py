@@ -1,12 +1,13 @@
 """Feeds mpc-opt damaged IR and fails if it ever crashes or hangs; an error message is the expected answer.
 
-    mutate.py --tool mpc-opt --count 500 --seed 1 file.mlir ...     # mutants of these files
-    mutate.py --tool mpc-opt --corpus file.mlir ...                 # the files as they are, with every pipeline
+    mutate.py --tool mpc-opt --count 500 --seed 1 PATH ...     # mutants of these files, or of those in these folders
+    mutate.py --tool mpc-opt --corpus PATH ...                 # the files as they are, with every pipeline
 
 Every file is cut at its `// -----` lines. A mutant is one piece with one to three random changes: cut short, a token
-lost, doubled or exchanged, a number made zero, negative or huge, a type or an attribute of another kind. Mutants run in
-groups through --split-input-file; a group that kills the tool is run one by one to name the mutants that do it, which
-are kept in --keep.
+lost, doubled or exchanged, a number made zero, negative or huge, a type or an attribute of another kind. Each mutant
+meets one pipeline: no pass, a registered pass alone, a pass and then lowering with the runtime's check of the Program,
+a whole pipeline, or an output of mpc-opt's own. Mutants run in groups through --split-input-file; a group that kills the
+tool is run one by one to name the mutants that do it, which are kept in --keep. What is counted has run.
 """
 import argparse
 import pathlib
@@ -18,27 +19,48 @@ import tempfile
 
 SEPARATOR = "// -----"
 GROUP = 50
+# Own outputs take one module, and a process each: --split-input-file joins several, which is no module any more.
+SINGLE_GROUP = 5
+SINGLE = ("--report", "--emit=dot")
 TIMEOUT_SECONDS = 300
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
+# Where mpc's passes are registered, so that a new pass is among them, and what they do only when they are told to.
+PASSES = ROOT / "passes" / "passes.td"
+PASS_OPTIONS = ROOT / "tests" / "passes" / "pass_options.txt"
+LOWERING = "func.func(mpc-check-program)"
+
+
+def registered_passes():
+    """Each pass of mpc with each of its options, as text of a pipeline on modules."""
+    found = re.findall(r'^def \w+ : Pass<"([\w-]+)", "::mlir::(ModuleOp|func::FuncOp)">', PASSES.read_text(), re.M)
+    lines = [line for line in PASS_OPTIONS.read_text().splitlines() if line and not line.startswith("#")]
+    unknown = {line.partition("{")[0] for line in lines} - {name for name, _ in found}
+    if unknown or len(found) != PASSES.read_text().count(" : Pass<"):
+        sys.exit("mutate.py: %s registers other passes than this script can read: %s" % (PASSES, sorted(unknown)))
+    for name, operation in found:
+        for form in [line for line in lines if line.partition("{")[0] == name] or [name]:
+            yield form if operation == "ModuleOp" else "func.func(%s)" % form
+
+
+def pass_pipelines():
+    """Lowering alone; each pass alone; each pass with lowering behind it."""
+    texts = [LOWERING]
+    for text in registered_passes():
+        texts += [text, text + "," + LOWERING]
+    return [["--pass-pipeline=builtin.module(%s)" % text] for text in texts]
+
+
 PIPELINES = [
     [],
     ["--canonicalize", "--cse"],
-    ["--mpc-amp=level=O2"],
-    ["--mpc-amp=level=O3 dtype=bf16", "--mpc-verify-precision"],
-    ["--mpc-loss-scale=mode=dynamic"],
-    ["--mpc-autodiff"],
-    ["--pass-pipeline=builtin.module(func.func(mpc-cast-cleanup))"],
-    ["--pass-pipeline=builtin.module(func.func(mpc-flatten-guards))"],
-    ["--pass-pipeline=builtin.module(func.func(mpc-layout))"],
-    ["--pass-pipeline=builtin.module(func.func(mpc-fusion))"],
-    ["--pass-pipeline=builtin.module(func.func(mpc-shadows))"],
-    ["--pass-pipeline=builtin.module(func.func(mpc-shadows{master-weights=false}))"],
+    ["--mpc-amp=level=O3 dtype=bf16", "--mpc-verify-precision=level=O3"],
     ["--mpc-train-pipeline=level=O2 loss-scale=dynamic"],
+    ["--pass-pipeline=builtin.module(mpc-train-pipeline{level=O2 loss-scale=dynamic fusion=true}," + LOWERING + ")"],
     ["--mpc-eval-pipeline=level=O3"],
     ["--report"],
     ["--emit=dot"],
-]
-# Own outputs take one module: --split-input-file joins several, which is no module any more.
-SINGLE = ("--report", "--emit=dot")
+] + pass_pipelines()
 
 TOKEN = re.compile(r'"[^"\n]*"|[%@#!^]?[A-Za-z_][\w.$-]*(?::\d+|#\d+)?|%\d+(?:[:#]\d+)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|->|\S')
 NUMBERS = ["0", "1", "-1", "2", "3", "7", "2147483648", "4294967297", "9223372036854775807", "-9223372036854775808",
@@ -170,6 +192,12 @@ CHANGES = [
 WEIGHTED = [change for weight, change in CHANGES for _ in range(weight)]
 
 
+def files(paths):
+    """The files that `paths` name, and those in the folders that they name."""
+    for path in paths:
+        yield from sorted(path.rglob("*.mlir")) if path.is_dir() else [path]
+
+
 def pieces(path):
     """The separate modules of a test file, without its comments."""
     for piece in path.read_text().split(SEPARATOR):
@@ -179,7 +207,8 @@ def pieces(path):
             yield text + "\n"
 
 
-# The parser of MLIR 22 itself dies of these, in mlir-opt too.
+# The parser of MLIR 22 itself dies of dense arrays whose elements are no integers or floats, such as array<index: 1>, in
+# mlir-opt too: they are left out.
 UPSTREAM = re.compile(r"array<(?!i\d|f\d|bf16)")
 
 
@@ -204,20 +233,32 @@ def run(tool, options, text, folder):
     return "exit status %d: %s" % (done.returncode, message[-600:])
 
 
+def group_size(options):
+    return SINGLE_GROUP if options and options[0] in SINGLE else GROUP
+
+
 def batches(arguments):
     """Groups of texts, each with the options to run it with."""
-    sources = [piece for path in arguments.files for piece in pieces(path)]
+    sources = [piece for path in files(arguments.paths) for piece in pieces(path)]
     if arguments.corpus:
-        return [(sources[at : at + GROUP], options) for at in range(0, len(sources), GROUP) for options in PIPELINES]
+        for options in PIPELINES:
+            size = group_size(options)
+            for at in range(0, len(sources), size):
+                yield sources[at : at + size], options
+        return
     rng = random.Random(arguments.seed)
-    sizes = [min(GROUP, arguments.count - at) for at in range(0, arguments.count, GROUP)]
-    return [([mutant(rng, pick(rng, sources)) for _ in range(size)], pick(rng, PIPELINES)) for size in sizes]
+    left = arguments.count
+    while left > 0:
+        options = pick(rng, PIPELINES)
+        size = min(group_size(options), left)
+        left -= size
+        yield [mutant(rng, pick(rng, sources)) for _ in range(size)], options
 
 
-def suspects(tool, group, options, folder, corpus):
-    """The texts of a group that are worth a run of their own."""
+def suspects(tool, group, options, folder):
+    """The texts of a group that a run of their own must show or clear."""
     if options and options[0] in SINGLE:
-        return group if corpus else group[:5]
+        return group
     joined = ("\n" + SEPARATOR + "\n").join(group)
     return group if run(tool, options + ["--split-input-file"], joined, folder) else []
 
@@ -229,14 +270,14 @@ def main():
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for the texts that kill the tool")
-    parser.add_argument("files", nargs="+", type=pathlib.Path)
+    parser.add_argument("paths", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     deaths = texts = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for group, options in batches(arguments):
             texts += len(group)
-            for text in suspects(arguments.tool, group, options, folder, arguments.corpus):
+            for text in suspects(arguments.tool, group, options, folder):
                 death = run(arguments.tool, options, text, folder)
                 if death is None:
                     continue

@@ -1,0 +1,38 @@
+// What verifies but no Program can hold is an error of lowering.
+// RUN: mpc-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(mpc-check-program))'
+
+// expected-error @+1 {{@index: argument 0 is index; a Program holds tensors of a static shape, of at most 2^47 elements, of f32, f16, bf16, f64, i64, i32, i8 or i1}}
+func.func @index(%x: index {mpc.name = "x", mpc.role = "parameter"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{@dynamic: argument 0 is tensor<?x4xf32>; a Program holds}}
+func.func @dynamic(%x: tensor<?x4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{@short: argument 1 is tensor<4xi7>; a Program holds}}
+func.func @short(%x: tensor<4xf32>, %y: tensor<4xi7>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{@large: argument 0 is tensor<4611686018427387904x4xf32>; a Program holds}}
+func.func @large(%x: tensor<4611686018427387904x4xf32>) {
+  return
+}
+
+// -----
+
+func.func private @callee(tensor<4xf32>) -> f32
+
+// expected-error @+1 {{@call: a result of func.call is f32; a Program holds}}
+func.func @call(%x: tensor<4xf32>) {
+  %0 = func.call @callee(%x) : (tensor<4xf32>) -> f32
+  return
+}

@@ -1,0 +1,60 @@
+#include "tools/mpc-opt/check_program_pass.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "compiler/generated_code.h"
+#include "compiler/lowering/lowering.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "runtime/program_check.h"
+
+using namespace llvm;
+
+namespace mpc::opt {
+namespace {
+
+absl::StatusOr<runtime::Program> Lower(mlir::func::FuncOp function, const runtime::Device& device) {
+  compiler::CompileResult unused;
+  absl::StatusOr<codegen::GeneratedCode> code = compiler::generateCodeFor(function, device, {}, unused);
+  if (!code.ok()) return code.status();
+  return compiler::lowerToProgram(function, device, {}, *std::move(code));
+}
+
+class CheckProgramPass : public mlir::PassWrapper<CheckProgramPass, mlir::OperationPass<mlir::func::FuncOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckProgramPass)
+
+  StringRef getArgument() const override { return "mpc-check-program"; }
+  StringRef getName() const override { return "CheckProgramPass"; }
+  StringRef getDescription() const override {
+    return "Lowers each function for the CPU and checks the Program; the IR stays as it is";
+  }
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    mlir::func::FuncOp function = getOperation();
+    if (function.isExternal()) return;
+    const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice("cpu");
+    const absl::StatusOr<runtime::Program> program =
+        device.ok() ? Lower(function, **device) : absl::StatusOr<runtime::Program>(device.status());
+    if (!program.ok()) {
+      function.emitError(std::string(program.status().message()));
+      return signalPassFailure();
+    }
+    if (const absl::Status status = runtime::CheckProgram(*program); !status.ok())
+      report_fatal_error(Twine("lowering made a malformed program: ", std::string(status.message())));
+  }
+};
+
+}  // namespace
+
+void RegisterCheckProgramPass() {
+  mlir::registerPass([]() -> std::unique_ptr<mlir::Pass> { return std::make_unique<CheckProgramPass>(); });
+}
+
+}  // namespace mpc::opt
