@@ -106,9 +106,8 @@ WindowSum Backward(const ConvolutionShape& shape) {
 bool PrefersDirect(const WindowSum& sum) {
   constexpr int kFewResults = 16;
   constexpr std::int64_t kFewTerms = 64;
-  constexpr int kMostTaps = 3072;  // four results' weights fill 48 KB
   const std::int64_t terms = static_cast<std::int64_t>(sum.sources) * sum.taps();
-  return sum.taps() <= kMostTaps && (sum.results <= kFewResults || terms <= kFewTerms);
+  return sum.taps() <= kMostDirectTaps && (sum.results <= kFewResults || terms <= kFewTerms);
 }
 
 absl::Status RunDirect(LaunchQueue& queue, const DirectPlan& plan, const WindowSum& sum, const Source& source,

@@ -13,6 +13,10 @@ namespace mpc::cuda {
 inline constexpr int kDirectThreads = 128;
 /// Weights that a block keeps at a time, if a single source channel's are not more.
 inline constexpr int kDirectSharedBytes = 16 << 10;
+/// A single source channel's weights are at most these, which every device gives a block without being asked.
+inline constexpr int kMostDirectSharedBytes = 48 << 10;
+/// Taps of a window of which four results' weights fit.
+inline constexpr int kMostDirectTaps = kMostDirectSharedBytes / (4 * static_cast<int>(sizeof(float)));
 
 /// How a direct window sum is dealt out.
 struct DirectPlan {
@@ -26,7 +30,7 @@ struct DirectPlan {
   }
 };
 
-/// The most results a thread that still fill the device.
+/// The most results a thread that still fill the device and whose weights fit. A window has kMostDirectTaps at most.
 inline DirectPlan PlanDirect(const Target& target, const WindowSum& sum) {
   DirectPlan plan{};
   plan.blocks = static_cast<int>((static_cast<std::int64_t>(sum.pixels()) + kDirectThreads - 1) / kDirectThreads);
@@ -34,8 +38,9 @@ inline DirectPlan PlanDirect(const Target& target, const WindowSum& sum) {
     plan.results = results;
     plan.chunks = (sum.results + results - 1) / results;
     const bool useful = results < sum.results + 4;
+    const bool fits = sum.taps() * results * static_cast<int>(sizeof(float)) <= kMostDirectSharedBytes;
     const std::int64_t blocks = static_cast<std::int64_t>(plan.blocks) * sum.groups * plan.chunks;
-    if (useful && blocks >= 2 * target.multiprocessors) break;
+    if (useful && fits && blocks >= 2 * target.multiprocessors) break;
   }
   const int bytes = sum.taps() * plan.results * static_cast<int>(sizeof(float));
   plan.channels = std::clamp(kDirectSharedBytes / bytes, 1, std::max(sum.sources, 1));

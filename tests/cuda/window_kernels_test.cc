@@ -154,6 +154,23 @@ TEST(Convolution, EveryFormMatchesTheReference) {
   for (const Convolution& convolution : convolutions) ExpectMatchesReferenceOnEveryDevice(CasesOf(convolution));
 }
 
+// Sixteen results' weights of a window of 3072 taps are 192 KiB; a block of sm_80 has 163 KiB.
+TEST(Convolution, WeightsOfTheLargestDirectWindowsFitABlockOfEveryDevice) {
+  for (const auto& [taps, results] : {std::pair{3072, 16}, {1536, 16}, {769, 13}, {3073, 16}}) {
+    const std::int64_t width = taps % 2 == 0 ? taps / 48 : 1, height = taps / width;
+    // Pixels that fill two blocks of the device with one multiprocessor.
+    const Shape x = {1, 1, height, width + 200}, weight = {results, 1, height, width};
+    const Shape y = op_cases::WindowResultShape({}, x, height, width, results);
+    OpCase op_case{absl::StrCat("conv2d/", taps, "_taps"),
+                   "conv2d",
+                   {},
+                   {Fixed(x), Fixed(weight, Normal(0, 1 / std::sqrt(static_cast<double>(taps))))},
+                   {F32(y)}};
+    SCOPED_TRACE(op_case.name);
+    ExpectMatchesReference(*DeviceWith(1), op_case, DType::kF32);
+  }
+}
+
 OpCase AttentionCase(Shape shape, bool causal, bool backward) {
   const std::int64_t b = shape[0], h = shape[1], t = shape[2], s = shape[3], d = shape[4], e = shape[5];
   const op_cases::OperandCase query = Fixed({b, h, t, d});
