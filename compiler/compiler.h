@@ -70,11 +70,13 @@ struct PhaseTime {
   int depth = 0;
 };
 
-/// How many regions became generated kernels, how many kernels those are, and how many of them were found in the cache.
+/// How many regions became generated kernels, how many kernels those are, how many of them were found in the cache, and
+/// how many were assembled, which plans that were given up never need.
 struct CodeCounts {
   unsigned regions = 0;
   unsigned distinct = 0;
   unsigned from_cache = 0;
+  unsigned assembled = 0;
 };
 
 struct CompileResult {
@@ -82,6 +84,7 @@ struct CompileResult {
   Module final_ir;
   std::vector<PhaseTime> phases;
   CodeCounts code;
+  unsigned plans = 1;               ///< that were made; more than one where a memory budget was to be met
   std::vector<std::string> remarks; ///< what the passes want the user to know
   /// For each record that names a gradient by its position ("first_bad"): the gradients' parameters.
   std::map<std::string, std::vector<std::string>> gradients;

@@ -1,6 +1,7 @@
 #include "compiler/generated_code.h"
 
 #include "compiler/codegen/link_shared_object.h"
+#include "compiler/pass_runner.h"
 #include "llvm/Support/Error.h"
 
 #include <chrono>
@@ -8,6 +9,12 @@
 using namespace mlir;
 
 namespace mpc::compiler {
+
+using Clock = std::chrono::steady_clock;
+
+static double secondsSince(Clock::time_point Start) {
+  return std::chrono::duration<double>(Clock::now() - Start).count();
+}
 
 static bool hasRegions(func::FuncOp Function) {
   return Function.walk([](FusionOp) { return WalkResult::interrupt(); }).wasInterrupted();
@@ -25,28 +32,50 @@ static std::string cacheDir(const CompileOptions &Options) {
   return Options.cache_dir.empty() ? codegen::defaultCacheDir() : Options.cache_dir;
 }
 
-absl::StatusOr<codegen::GeneratedCode> generateCodeFor(func::FuncOp Function, const runtime::Device &Device,
-                                                       const CompileOptions &Options, CompileResult &Result) {
-  if (!hasRegions(Function))
-    return codegen::GeneratedCode();
-  auto Start = std::chrono::steady_clock::now();
+static absl::Status invalid(func::FuncOp Function, llvm::Error Failure) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("@", Function.getSymName().str(), ": ", llvm::toString(std::move(Failure))));
+}
+
+absl::Status StepCode::findTarget() {
+  if (Generator)
+    return absl::OkStatus();
   llvm::Expected<codegen::CodeTarget> Target = targetOf(Device);
   if (!Target)
     return absl::UnavailableError(llvm::toString(Target.takeError()));
-  llvm::Expected<codegen::GeneratedCode> Code =
-      codegen::generateCode(Function, *Target, {cacheDir(Options), Options.threads});
+  Generator.emplace(*std::move(Target), codegen::CodeOptions{cacheDir(Options), Options.threads});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<codegen::GeneratedCode> StepCode::plan(func::FuncOp Function) {
+  if (!hasRegions(Function))
+    return codegen::GeneratedCode();
+  if (absl::Status Found = findTarget(); !Found.ok())
+    return Found;
+  llvm::Expected<codegen::GeneratedCode> Code = Generator->plan(Function);
   if (!Code)
-    return absl::InvalidArgumentError(
-        absl::StrCat("@", Function.getSymName().str(), ": ", llvm::toString(Code.takeError())));
-  double Seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - Start).count();
+    return invalid(Function, Code.takeError());
+  return std::move(*Code);
+}
+
+absl::Status StepCode::generate(func::FuncOp Function, CompileResult &Result) {
+  if (!hasRegions(Function))
+    return absl::OkStatus();
+  Clock::time_point Start = Clock::now();
+  if (absl::Status Found = findTarget(); !Found.ok())
+    return Found;
+  llvm::Expected<codegen::GeneratedCode> Code = Generator->generate(Function);
+  if (!Code)
+    return invalid(Function, Code.takeError());
+  Result.program.code = std::move(Code->blobs);
   const codegen::CodeStatistics &Statistics = Code->statistics;
-  Result.phases.push_back({"code generation", Seconds, 0});
+  addPhase(Result.phases, "code generation", 0, secondsSince(Start));
   Result.phases.push_back({"emit", Statistics.emit_seconds, 1});
   Result.phases.push_back({"optimise", Statistics.optimise_seconds, 1});
   Result.phases.push_back({"assemble", Statistics.assemble_seconds, 1});
-  Result.code = {Statistics.regions, Statistics.distinct, Statistics.from_cache};
+  Result.code = {Statistics.regions, Statistics.distinct, Statistics.from_cache, Generator->numAssembled()};
   Result.remarks.insert(Result.remarks.end(), Code->remarks.begin(), Code->remarks.end());
-  return std::move(*Code);
+  return absl::OkStatus();
 }
 
 absl::Status LinkGeneratedCode(runtime::Program &Program) {

@@ -6,12 +6,29 @@
 #include "compiler/compiler.h"
 #include "runtime/executable.h"
 
+#include <optional>
+
 namespace mpc::compiler {
 
-/// Generates the code of \p Function's regions for \p Target, and adds to \p Result what that took, from where it came
-/// and what the user should know. Errors: UNAVAILABLE where no code is made for the target, INVALID_ARGUMENT for a
-/// region that cannot be generated.
-absl::StatusOr<codegen::GeneratedCode> generateCodeFor(mlir::func::FuncOp Function, const runtime::Device &Target,
-                                                       const CompileOptions &Options, CompileResult &Result);
+/// The code of the regions of one step, or of trials of it, for one device. A function without regions needs no code
+/// and may be for any device.
+class StepCode {
+public:
+  StepCode(const runtime::Device &Device, const CompileOptions &Options) : Device(Device), Options(Options) {}
+
+  /// How the regions of \p Function are called; nothing is assembled. Errors: UNAVAILABLE where no code is made for the
+  /// device, INVALID_ARGUMENT for a region that cannot be generated.
+  absl::StatusOr<codegen::GeneratedCode> plan(mlir::func::FuncOp Function);
+  /// Gives \p Result's Program, which was lowered from \p Function as it was planned, its code. Adds what that took,
+  /// from where it came and what the user should know. Errors: as plan.
+  absl::Status generate(mlir::func::FuncOp Function, CompileResult &Result);
+
+private:
+  absl::Status findTarget();
+
+  const runtime::Device &Device;
+  const CompileOptions &Options;
+  std::optional<codegen::CodeGenerator> Generator;
+};
 
 } // namespace mpc::compiler

@@ -5,6 +5,7 @@
 #include "compiler/dialect/recompute_attributes.h"
 #include "compiler/memory_table.h"
 #include "compiler/module_impl.h"
+#include "compiler/pass_runner.h"
 #include "compiler/text_table.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -18,27 +19,29 @@ namespace mpc::compiler {
 
 namespace {
 
-std::int64_t plannedBytes(const CompileResult &Result) {
-  return static_cast<std::int64_t>(Result.program.arena_bytes + Result.program.state_bytes());
+std::int64_t plannedBytes(const runtime::Program &Program) {
+  return static_cast<std::int64_t>(Program.arena_bytes + Program.state_bytes());
 }
 
-template <typename Attribute> Attribute attributeOf(const CompileResult &Result, llvm::StringRef Name) {
-  ModuleOp Root = Result.final_ir.impl().module.get();
-  auto Function = Root.lookupSymbol<func::FuncOp>(Result.program.name);
-  return Function ? Function->getAttrOfType<Attribute>(Name) : nullptr;
+/// Two numbers that a pass has left on the step's function; \p Otherwise where there are none.
+template <typename Plan>
+std::pair<std::int64_t, std::int64_t> numbersOf(const Plan &Of, llvm::StringRef Name,
+                                                std::pair<std::int64_t, std::int64_t> Otherwise) {
+  ModuleOp Root = Of.final_ir.impl().module.get();
+  func::FuncOp Function = Root.lookupSymbol<func::FuncOp>(Of.program.name);
+  auto Numbers = Function ? dyn_cast_or_null<DenseI64ArrayAttr>(Function->getAttr(Name)) : DenseI64ArrayAttr();
+  return Numbers ? std::pair(Numbers[0], Numbers[1]) : Otherwise;
 }
 
 /// How many candidates mpc-recompute has found: without matrix work, and Cells.
 std::pair<std::int64_t, std::int64_t> candidatesOf(const CompileResult &Result) {
-  auto Counts = attributeOf<DenseI64ArrayAttr>(Result, RecomputeCandidatesAttrName);
-  return Counts ? std::pair(Counts[0], Counts[1]) : std::pair<std::int64_t, std::int64_t>(0, 0);
+  return numbersOf(Result, RecomputeCandidatesAttrName, {0, 0});
 }
 
 /// In how many chunks the head of a language model is computed, 1 where it stays whole or there is none, and the bytes
 /// of its logits as a whole.
-std::pair<std::int64_t, std::int64_t> headOf(const CompileResult &Result) {
-  auto Head = attributeOf<DenseI64ArrayAttr>(Result, HeadChunksAttrName);
-  return Head ? std::pair(Head[0], Head[1]) : std::pair<std::int64_t, std::int64_t>(1, 0);
+template <typename Plan> std::pair<std::int64_t, std::int64_t> headOf(const Plan &Of) {
+  return numbersOf(Of, HeadChunksAttrName, {1, 0});
 }
 
 /// More chunks have to save at least this share of the plan: each reads and writes the weight's gradient once more.
@@ -48,8 +51,8 @@ constexpr std::int64_t MostTriedChunks = 16;
 /// Tries chunks of the head and numbers of candidates, and remembers the smallest plan.
 class BudgetSearch {
 public:
-  BudgetSearch(const Module &Traced, const CompileOptions &Given)
-      : Traced(Traced), Options(Given), Budget(Given.memory_budget) {
+  BudgetSearch(StepCompiler &Step, const CompileOptions &Given)
+      : Step(Step), Options(Given), Budget(Given.memory_budget) {
     Options.memory_budget = 0;
     Options.plan.keep_packed_weights = false;
   }
@@ -92,7 +95,7 @@ private:
     for (std::int64_t Chunks = 2; Chunks <= MostTriedChunks && Fits.ok() && !*Fits; Chunks *= 2) {
       if (Chunks <= Options.head_chunks)
         continue;
-      double Before = static_cast<double>(plannedBytes(*Last));
+      double Before = static_cast<double>(plannedBytes(Last->program));
       Options.head_chunks = Chunks;
       Fits = tryCount(0);
       if (!Fits.ok())
@@ -107,7 +110,7 @@ private:
       HasHead = true;
       if (*Fits)
         return Fits;
-      if (Found < Chunks || static_cast<double>(plannedBytes(*Last)) > (1 - WorthwhileShare) * Before)
+      if (Found < Chunks || static_cast<double>(plannedBytes(Last->program)) > (1 - WorthwhileShare) * Before)
         break;
       Best = Chunks;
     }
@@ -131,16 +134,16 @@ private:
 
   absl::StatusOr<bool> tryCount(std::int64_t Count) {
     Options.recompute = Count;
-    absl::StatusOr<CompileResult> Result = Compile(Traced, Options);
+    absl::StatusOr<CompileResult> Result = Step.plan(Options);
     if (!Result.ok())
       return Result.status();
-    bool Fits = plannedBytes(*Result) <= Budget;
+    bool Fits = plannedBytes(Result->program) <= Budget;
     if (Fits)
       Fitting = std::move(*Result);
     else
       Last = std::move(*Result);
-    if (!Fits && (!Smallest || plannedBytes(*Last) < plannedBytes(*Smallest)))
-      Smallest = CompileResult{Last->program, Last->final_ir.Clone(), {}, {}, {}, {}, {}};
+    if (!Fits && (!Smallest || plannedBytes(Last->program) < plannedBytes(Smallest->program)))
+      Smallest = SmallestPlan{Last->program, Last->final_ir.Clone()};
     return Fits;
   }
 
@@ -188,30 +191,39 @@ private:
     }
     return absl::ResourceExhaustedError(absl::StrCat(
         "@", Options.function, ": memory budget ", FormatBytes(Budget), " (", Budget, " bytes) cannot be met: with ",
-        measures(), " the smallest plan takes ", FormatBytes(plannedBytes(*Smallest)), " (", plannedBytes(*Smallest),
-        " bytes: arena ", FormatBytes(static_cast<std::int64_t>(Smallest->program.arena_bytes)), ", state ",
+        measures(), " the smallest plan takes ", FormatBytes(plannedBytes(Smallest->program)), " (",
+        plannedBytes(Smallest->program), " bytes: arena ",
+        FormatBytes(static_cast<std::int64_t>(Smallest->program.arena_bytes)), ", state ",
         FormatBytes(static_cast<std::int64_t>(Smallest->program.state_bytes())), ")", Where));
   }
 
-  const Module &Traced;
+  struct SmallestPlan {
+    runtime::Program program;
+    Module final_ir;
+  };
+
+  StepCompiler &Step;
   CompileOptions Options;
   std::int64_t Budget;
   std::int64_t Candidates = 0; ///< of mpc-recompute, found so far
   bool HasHead = false;        ///< that can be cut, with logits that are a part of the plan worth naming
-  std::optional<CompileResult> Fitting, Last, Smallest;
+  std::optional<CompileResult> Fitting, Last;
+  std::optional<SmallestPlan> Smallest;
 };
 
 } // namespace
 
-absl::StatusOr<CompileResult> CompileWithin(const Module &Traced, const CompileOptions &Options) {
+absl::StatusOr<CompileResult> compileWithin(StepCompiler &Step, const CompileOptions &Options) {
   auto Start = std::chrono::steady_clock::now();
-  absl::StatusOr<CompileResult> Result = BudgetSearch(Traced, Options).run();
-  if (Result.ok()) {
-    double Whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - Start).count();
-    for (const PhaseTime &Phase : Result->phases)
-      Whole -= Phase.depth == 0 ? Phase.seconds : 0;
-    Result->phases.push_back({"other trials for the memory budget", std::max(Whole, 0.0), 0});
-  }
+  absl::StatusOr<CompileResult> Result = BudgetSearch(Step, Options).run();
+  if (!Result.ok())
+    return Result;
+  double Others = std::chrono::duration<double>(std::chrono::steady_clock::now() - Start).count();
+  for (const PhaseTime &Phase : Result->phases)
+    Others -= Phase.depth == 0 ? Phase.seconds : 0;
+  if (absl::Status Status = Step.generate(*Result); !Status.ok())
+    return Status;
+  addPhase(Result->phases, "other trials for the memory budget", 0, std::max(Others, 0.0));
   return Result;
 }
 

@@ -3,16 +3,16 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "compiler/compiler.h"
+#include "compiler/step_compiler.h"
 
 namespace mpc::compiler {
 
-/// Compiles with as few chunks of the head, from `options.head_chunks` to 16, as bring arena and state to at most
-/// `options.memory_budget` bytes; where more chunks do not, with as few recomputed values beside them. The
+/// Compiles with as few chunks of the head, from `Options.head_chunks` to 16, as bring arena and state to
+/// at most `Options.memory_budget` bytes; where more chunks do not, with as few recomputed values beside them. The
 /// candidates of mpc-recompute are taken in their order, the least work for each byte first: operations without matrix
-/// work, and Cells with convolutions and products only where those are not enough. Each trial is a whole compilation,
-/// so that the figure compared is the planned one. Errors: RESOURCE_EXHAUSTED with the budget, the smallest plan found
-/// and where its peak lies; what compiling says.
-absl::StatusOr<CompileResult> CompileWithin(const Module &module, const CompileOptions &options);
+/// work, and Cells with convolutions and products only where those are not enough. Each trial is planned to its last
+/// offset, so that the figure compared is the planned one; code is made for the plan that fits alone. Errors:
+/// RESOURCE_EXHAUSTED with the budget, the smallest plan found and where its peak lies; what compiling says.
+absl::StatusOr<CompileResult> compileWithin(StepCompiler &Step, const CompileOptions &Options);
 
 } // namespace mpc::compiler

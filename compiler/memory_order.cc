@@ -44,9 +44,11 @@ bool isState(func::FuncOp Function, Value Root) {
   return Role && isStateRole(Role.getValue());
 }
 
-/// The arena that lowering plans for the order that the function has now, workspaces of regions aside.
+/// The arena that lowering plans for the order that the function has now, workspaces of regions aside; kAnyBytes where
+/// it takes more than \p Most bytes.
 std::size_t plannedArena(func::FuncOp Function, const runtime::Device &Target,
-                         const llvm::DenseMap<Operation *, std::int64_t> &Workspaces) {
+                         const llvm::DenseMap<Operation *, std::int64_t> &Workspaces,
+                         std::size_t Most = runtime::kAnyBytes) {
   StorageAssignment Storage(Function, Target);
   std::vector<runtime::LiveInterval> Intervals;
   auto Add = [&](Value V) {
@@ -64,7 +66,7 @@ std::size_t plannedArena(func::FuncOp Function, const runtime::Device &Target,
     if (std::int64_t Bytes = Workspaces.lookup(Op))
       Intervals.push_back({static_cast<std::size_t>(Bytes), Index, Index});
   }
-  return runtime::PlanMemory(Intervals).arena_bytes;
+  return runtime::PlanMemory(Intervals, {}, Most).arena_bytes;
 }
 
 } // namespace
@@ -90,7 +92,7 @@ void lowerPeak(func::FuncOp Function, const runtime::Device &Target, const runti
     return;
   std::size_t Before = plannedArena(Function, Target, Workspaces);
   Schedule.apply();
-  if (plannedArena(Function, Target, Workspaces) < Before)
+  if (plannedArena(Function, Target, Workspaces, Before - 1) < Before)
     return;
   for (Operation *Op : Old)
     Op->moveBefore(Body.getTerminator());

@@ -51,8 +51,13 @@ template <typename Options> static void addLayout(OpPassManager &Manager, const 
   if (!Chosen.fusion)
     Fusion.maxOperations = 1;
   Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
-  // Behind fusion: a copy of a region sums in the order of its original, so that its bits are the same.
-  Manager.addNestedPass<func::FuncOp>(createRecomputePass({Chosen.recompute}));
+  if (Chosen.stage != Stage::Fused)
+    buildRecomputePipeline(Manager, Chosen.recompute);
+}
+
+// Behind fusion: a copy of a region sums in the order of its original, so that its bits are the same.
+void buildRecomputePipeline(OpPassManager &Manager, int64_t Candidates) {
+  Manager.addNestedPass<func::FuncOp>(createRecomputePass({Candidates}));
 }
 
 void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Options) {

@@ -13,7 +13,8 @@ enum class Stage {
   Traced, ///< as traced: nothing runs
   Amp,    ///< precision assigned and verified
   Grad,   ///< loss-scale wrap and backward graph, casts cleaned up
-  Final,  ///< guards flattened, channels-last, fused
+  Fused,  ///< guards flattened, channels-last, fused
+  Final,  ///< with what the backward pass computes again
 };
 
 /// Options that training and evaluation share.
@@ -61,6 +62,7 @@ template <typename Derived> struct PrecisionPipelineOptions : public mlir::PassP
                       llvm::cl::values(clEnumValN(Stage::Traced, "traced", "As traced"),
                                        clEnumValN(Stage::Amp, "amp", "Precision assigned"),
                                        clEnumValN(Stage::Grad, "grad", "Loss-scale wrap and backward graph"),
+                                       clEnumValN(Stage::Fused, "fused", "Fused; nothing is computed again"),
                                        clEnumValN(Stage::Final, "final", "Ready for lowering"))};
 };
 
@@ -85,6 +87,9 @@ struct TrainPipelineOptions : public PrecisionPipelineOptions<TrainPipelineOptio
 /// cast-cleanup, fold-activation, fold-gradient-scaling, shadows, group-updates, conv-statistics, chunk-head, fusion,
 /// recompute.
 void buildTrainPipeline(mlir::OpPassManager &Manager, const TrainPipelineOptions &Options);
+
+/// What buildTrainPipeline adds behind Stage::Fused: recompute.
+void buildRecomputePipeline(mlir::OpPassManager &Manager, int64_t Candidates);
 
 /// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, fold-activation, shadows, fusion; what
 /// concerns updates and gradients finds none.

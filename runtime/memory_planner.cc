@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -14,8 +13,6 @@ namespace {
 std::size_t PaddedBytes(const LiveInterval& interval) {
   return interval.bytes == 0 ? 0 : AlignedBuffer::Padded(interval.bytes);
 }
-
-bool OverlapInTime(const LiveInterval& a, const LiveInterval& b) { return a.first <= b.last && b.first <= a.last; }
 
 /// The largest sum of padded bytes live at one instruction, and the first such instruction.
 struct Peak {
@@ -99,36 +96,70 @@ std::size_t FindGap(const std::vector<Forbidden>& forbidden, Fit fit) {
     if (room >= 0 && (best_room < 0 || (fit == Fit::kSmallest && room < best_room))) {
       best_room = room;
       best = cursor;
+      if (fit == Fit::kLowest) break;
     }
     cursor = std::max(cursor, range.below);
   }
   return static_cast<std::size_t>(best_room < 0 ? cursor : best);
 }
 
-/// Places blocks one after the other, each among the intervals placed before it that its parts overlap in time.
+/// What has a place already, in the order of addresses.
+class Placed {
+ public:
+  void Add(const LiveInterval& interval, std::size_t offset) {
+    const Entry entry{offset, offset + PaddedBytes(interval), interval.first, interval.last};
+    entries_.insert(std::upper_bound(entries_.begin(), entries_.end(), entry,
+                                     [](const Entry& a, const Entry& b) { return a.begin < b.begin; }),
+                    entry);
+  }
+
+  /// Adds where a block cannot begin whose part `part` lies `distance` bytes behind its beginning. What is added is
+  /// sorted, and ranges that overlap are one: between ranges that touch, a block may begin.
+  void AddForbidden(const LiveInterval& part, std::size_t distance, std::vector<Forbidden>& forbidden) const {
+    const auto begin = static_cast<std::ptrdiff_t>(distance);
+    const auto end = begin + static_cast<std::ptrdiff_t>(PaddedBytes(part));
+    const std::size_t own = forbidden.size();
+    for (const Entry& other : entries_) {
+      if (part.last < other.first || other.last < part.first) continue;
+      const auto other_end = static_cast<std::ptrdiff_t>(other.end);
+      if (other_end <= begin) continue;
+      const Forbidden range{static_cast<std::ptrdiff_t>(other.begin) - end, other_end - begin};
+      if (forbidden.size() > own && range.above < forbidden.back().below) {
+        forbidden.back().below = std::max(forbidden.back().below, range.below);
+      } else {
+        forbidden.push_back(range);
+      }
+    }
+  }
+
+ private:
+  struct Entry {
+    std::size_t begin, end;   ///< addresses
+    std::size_t first, last;  ///< instructions
+  };
+  std::vector<Entry> entries_;
+};
+
+/// Places blocks one after the other, each among the intervals placed before it that its parts overlap in time. Gives
+/// up, without offsets, where the arena takes more than `most` bytes.
 MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::vector<Block>& blocks,
-                        const std::vector<std::size_t>& order, Fit fit) {
+                        const std::vector<std::size_t>& order, Fit fit, std::size_t most) {
   MemoryPlan plan;
   plan.offsets.resize(intervals.size(), 0);
-  std::vector<std::size_t> placed;
+  Placed placed;
   std::vector<Forbidden> forbidden;
   for (std::size_t index : order) {
     const RigidIntervals& parts = blocks[index].parts;
     forbidden.clear();
     for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
       const LiveInterval& part = intervals[parts.intervals[i]];
-      const auto begin = static_cast<std::ptrdiff_t>(parts.distances[i]);
-      const auto end = begin + static_cast<std::ptrdiff_t>(PaddedBytes(part));
-      if (begin == end) continue;
-      for (std::size_t other : placed) {
-        if (!OverlapInTime(part, intervals[other])) continue;
-        const auto other_begin = static_cast<std::ptrdiff_t>(plan.offsets[other]);
-        const auto other_end = other_begin + static_cast<std::ptrdiff_t>(PaddedBytes(intervals[other]));
-        if (other_end > begin) forbidden.push_back({other_begin - end, other_end - begin});
-      }
+      if (part.bytes > 0) placed.AddForbidden(part, parts.distances[i], forbidden);
     }
-    std::sort(forbidden.begin(), forbidden.end(),
-              [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; });
+    // Those of one part are sorted.
+    if (parts.intervals.size() > 1) {
+      std::sort(forbidden.begin(), forbidden.end(),
+                [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; });
+    }
     const std::size_t offset = FindGap(forbidden, fit);
     for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
       const std::size_t interval = parts.intervals[i];
@@ -136,8 +167,9 @@ MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::v
       if (bytes == 0) continue;
       plan.offsets[interval] = offset + parts.distances[i];
       plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[interval] + bytes);
-      placed.push_back(interval);
+      placed.Add(intervals[interval], plan.offsets[interval]);
     }
+    if (plan.arena_bytes > most) return {{}, kAnyBytes, 0};
   }
   return plan;
 }
@@ -186,19 +218,23 @@ std::vector<std::vector<std::size_t>> Orders(const std::vector<Block>& blocks, s
 
 }  // namespace
 
-MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals, const std::vector<RigidIntervals>& rigid) {
+MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals, const std::vector<RigidIntervals>& rigid,
+                      std::size_t most) {
   const Peak peak = FindPeak(intervals);
-  const std::vector<Block> blocks = BlocksOf(intervals, rigid);
   MemoryPlan best;
-  best.arena_bytes = std::numeric_limits<std::size_t>::max();
+  best.arena_bytes = kAnyBytes;
+  best.lower_bound = peak.bytes;
+  if (peak.bytes > most) return best;
+  const std::vector<Block> blocks = BlocksOf(intervals, rigid);
   for (const std::vector<std::size_t>& order : Orders(blocks, peak.time)) {
     for (Fit fit : {Fit::kSmallest, Fit::kLowest}) {
-      if (best.arena_bytes == peak.bytes) break;
-      MemoryPlan plan = PlaceInOrder(intervals, blocks, order, fit);
-      if (plan.arena_bytes < best.arena_bytes) best = std::move(plan);
+      if (best.arena_bytes == peak.bytes) return best;
+      MemoryPlan plan = PlaceInOrder(intervals, blocks, order, fit, std::min(most, best.arena_bytes - 1));
+      if (plan.arena_bytes >= best.arena_bytes) continue;
+      best = std::move(plan);
+      best.lower_bound = peak.bytes;
     }
   }
-  best.lower_bound = peak.bytes;
   return best;
 }
 

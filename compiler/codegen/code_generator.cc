@@ -4,7 +4,6 @@
 #include "compiler/codegen/jit_loader.h"
 #include "compiler/codegen/ptx.h"
 #include "compiler/codegen/region_key.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
@@ -41,14 +40,18 @@ std::string defaultCacheDir() {
   return std::string(Folder);
 }
 
-namespace {
+/// What one code serves: regions with one key.
+struct CodeGenerator::Region {
+  explicit Region(llvm::StringRef Key) : Key(Key) {}
 
-/// Regions that one code serves.
-struct Distinct {
   std::string Key;
-  SmallVector<FusionOp> Regions;
-  CompiledRegion Compiled;
+  std::unique_ptr<llvm::LLVMContext> Context;
+  std::unique_ptr<llvm::Module> Emitted; ///< null before, and once it is assembled
+  CompiledRegion Compiled;               ///< without bytes before
+  bool IsPlanned = false;
+  bool IsComplete = false;
   bool FromCache = false;
+  std::string Where;   ///< it was traced, for messages
   std::string Problem; ///< that generating met
   std::string CacheTrouble;
   double EmitSeconds = 0;
@@ -56,7 +59,17 @@ struct Distinct {
 
   /// Functions are called `<name>_<stage>`.
   std::string name() const { return "r" + Key; }
+  void emit(FusionOp Fusion, const CodeTarget &Target);
+  void assemble(const CodeTarget &Target, const CodeCache &Cache);
 };
+
+/// Operations of one function that one code serves.
+struct CodeGenerator::Group {
+  Region *Code;
+  SmallVector<FusionOp> Calls;
+};
+
+namespace {
 
 /// While it lives, several threads may make types and attributes in a context that is otherwise for one.
 class SharedContext {
@@ -80,29 +93,14 @@ private:
 
 } // namespace
 
-static llvm::Expected<std::vector<std::uint8_t>> assemble(llvm::Module &Module, const CodeTarget &Target,
-                                                          AssemblyTimes &Times) {
+static llvm::Expected<std::vector<std::uint8_t>> toMachineCode(llvm::Module &Module, const CodeTarget &Target,
+                                                               AssemblyTimes &Times) {
   if (Target.backend != Backend::Nvptx)
     return toObject(Module, Target, Times);
   llvm::Expected<std::string> Ptx = toPtx(Module, Target, Times);
   if (!Ptx)
     return Ptx.takeError();
   return std::vector<std::uint8_t>(Ptx->begin(), Ptx->end());
-}
-
-static llvm::Error generate(Distinct &Region, const CodeTarget &Target) {
-  Clock::time_point Start = Clock::now();
-  llvm::LLVMContext Context;
-  llvm::Module Module(Region.name(), Context);
-  llvm::Expected<RegionCode> Code = emitRegion(Region.Regions.front(), Region.name(), Target, Module);
-  Region.EmitSeconds = secondsSince(Start);
-  if (!Code)
-    return Code.takeError();
-  llvm::Expected<std::vector<std::uint8_t>> Bytes = assemble(Module, Target, Region.Times);
-  if (!Bytes)
-    return Bytes.takeError();
-  Region.Compiled = {*std::move(Code), *std::move(Bytes)};
-  return llvm::Error::success();
 }
 
 /// Where the region was traced, for messages: "mpc.fusion in lenet5/conv1".
@@ -113,16 +111,31 @@ static std::string describe(FusionOp Fusion) {
   return "mpc.fusion";
 }
 
-static void obtain(Distinct &Region, const CodeTarget &Target, const CodeCache &Cache) {
-  if (std::optional<CompiledRegion> Found = Cache.find(Region.Key)) {
-    Region.Compiled = *std::move(Found);
-    Region.FromCache = true;
+void CodeGenerator::Region::emit(FusionOp Fusion, const CodeTarget &Target) {
+  Clock::time_point Start = Clock::now();
+  IsPlanned = true;
+  Where = describe(Fusion);
+  Context = std::make_unique<llvm::LLVMContext>();
+  Emitted = std::make_unique<llvm::Module>(name(), *Context);
+  llvm::Expected<RegionCode> Code = emitRegion(Fusion, name(), Target, *Emitted);
+  EmitSeconds = secondsSince(Start);
+  if (Code)
+    Compiled.code = *std::move(Code);
+  else
+    Problem = Where + ": " + llvm::toString(Code.takeError());
+}
+
+void CodeGenerator::Region::assemble(const CodeTarget &Target, const CodeCache &Cache) {
+  llvm::Expected<std::vector<std::uint8_t>> Bytes = toMachineCode(*Emitted, Target, Times);
+  IsComplete = true;
+  Emitted.reset();
+  Context.reset();
+  if (!Bytes) {
+    Problem = Where + ": " + llvm::toString(Bytes.takeError());
     return;
   }
-  if (llvm::Error Failure = generate(Region, Target))
-    Region.Problem = describe(Region.Regions.front()) + ": " + llvm::toString(std::move(Failure));
-  else
-    Region.CacheTrouble = Cache.store(Region.Key, Region.Compiled);
+  Compiled.bytes = *std::move(Bytes);
+  CacheTrouble = Cache.store(Key, Compiled);
 }
 
 /// Calls Body(0) .. Body(Count - 1), each once, on \p Threads threads.
@@ -148,58 +161,114 @@ static bool isFirstTrouble(llvm::StringRef Folder) {
   return Known.insert(Folder).second;
 }
 
-static std::vector<Distinct> groupRegions(func::FuncOp Function, const CodeTarget &Target) {
-  std::vector<Distinct> Groups;
-  llvm::StringMap<size_t> ByKey;
+CodeGenerator::CodeGenerator(CodeTarget Target, CodeOptions Options)
+    : Target(std::move(Target)), Options(std::move(Options)) {
+  registerObjectLoader();
+}
+
+CodeGenerator::~CodeGenerator() = default;
+
+std::vector<CodeGenerator::Group> CodeGenerator::groupRegions(func::FuncOp Function) {
+  std::vector<Group> Groups;
+  llvm::DenseMap<Region *, size_t> Positions;
   Function.walk([&](FusionOp Fusion) {
     std::string Key = regionKey(Fusion, Target);
-    auto [Position, New] = ByKey.try_emplace(Key, Groups.size());
+    std::unique_ptr<Region> &Code = Known[Key];
+    if (!Code)
+      Code = std::make_unique<Region>(Key);
+    auto [Position, New] = Positions.try_emplace(Code.get(), Groups.size());
     if (New)
-      Groups.emplace_back().Key = std::move(Key);
-    Groups[Position->second].Regions.push_back(Fusion);
+      Groups.push_back({Code.get(), {}});
+    Groups[Position->second].Calls.push_back(Fusion);
   });
   return Groups;
 }
 
-llvm::Expected<GeneratedCode> generateCode(func::FuncOp Function, const CodeTarget &Target,
-                                           const CodeOptions &Options) {
-  registerObjectLoader();
-  std::vector<Distinct> Groups = groupRegions(Function, Target);
+llvm::Error CodeGenerator::obtain(std::vector<Group> &Groups, bool WithCode) {
+  if (Groups.empty())
+    return llvm::Error::success();
+  std::vector<Group *> Missing;
+  for (Group &Each : Groups)
+    if (!Each.Code->IsPlanned || (WithCode && !Each.Code->IsComplete))
+      Missing.push_back(&Each);
   size_t Threads = Options.threads != 0 ? Options.threads : std::max(1u, std::thread::hardware_concurrency());
-  Threads = std::min(Threads, Groups.size());
+  Threads = std::min(Threads, Missing.size());
   CodeCache Cache(Options.cache_dir);
   {
-    SharedContext Shared(Function.getContext(), Threads > 1);
-    forEach(Groups.size(), Threads, [&](size_t I) { obtain(Groups[I], Target, Cache); });
+    SharedContext Shared(Groups.front().Calls.front()->getContext(), Threads > 1);
+    forEach(Missing.size(), Threads, [&](size_t I) {
+      Region &Code = *Missing[I]->Code;
+      if (!Code.IsPlanned) {
+        if (std::optional<CompiledRegion> Found = Cache.find(Code.Key)) {
+          Code.Compiled = *std::move(Found);
+          Code.IsPlanned = Code.IsComplete = Code.FromCache = true;
+          return;
+        }
+        Code.emit(Missing[I]->Calls.front(), Target);
+      }
+      if (WithCode && Code.Problem.empty())
+        Code.assemble(Target, Cache);
+    });
   }
+  for (const Group &Each : Groups)
+    if (!Each.Code->Problem.empty())
+      return llvm::createStringError(Each.Code->Problem);
+  return llvm::Error::success();
+}
 
+GeneratedCode CodeGenerator::callsOf(const std::vector<Group> &Groups) const {
   GeneratedCode Result;
   if (Target.backend == Backend::Host && !Groups.empty())
     Result.required_cpu_features = requiredCpuFeatures(Target);
-  for (Distinct &Group : Groups) {
-    if (!Group.Problem.empty())
-      return llvm::createStringError(Group.Problem);
-    if (!Group.CacheTrouble.empty() && isFirstTrouble(Options.cache_dir))
-      Result.remarks.push_back("generated code is not kept for the next run: " + Group.CacheTrouble +
-                               " (MPC_CACHE_DIR names another folder, \"off\" none)");
-    runtime::CodeBlob &Blob = Result.blobs.emplace_back();
-    Blob.name = Group.name();
-    Blob.format = Target.backend == Backend::Nvptx ? "ptx" : "object";
-    Blob.bytes = std::move(Group.Compiled.bytes);
-    for (const Stage &Each : Group.Compiled.code.stages)
-      Blob.kernels.push_back(Each.function);
-    for (FusionOp Fusion : Group.Regions)
-      Result.calls[Fusion] = {"generated." + Group.name(), Group.Compiled.code.stages,
-                              Group.Compiled.code.workspace_bytes};
-    CodeStatistics &Statistics = Result.statistics;
-    Statistics.regions += Group.Regions.size();
-    ++Statistics.distinct;
-    Statistics.from_cache += Group.FromCache;
-    Statistics.emit_seconds += Group.EmitSeconds;
-    Statistics.optimise_seconds += Group.Times.optimise;
-    Statistics.assemble_seconds += Group.Times.assemble;
+  for (const Group &Each : Groups) {
+    const RegionCode &Code = Each.Code->Compiled.code;
+    for (FusionOp Fusion : Each.Calls)
+      Result.calls[Fusion] = {"generated." + Each.Code->name(), Code.stages, Code.workspace_bytes};
+    Result.statistics.regions += Each.Calls.size();
+    ++Result.statistics.distinct;
   }
   return Result;
+}
+
+llvm::Expected<GeneratedCode> CodeGenerator::plan(func::FuncOp Function) {
+  std::vector<Group> Groups = groupRegions(Function);
+  if (llvm::Error Failure = obtain(Groups, /*WithCode=*/false))
+    return Failure;
+  return callsOf(Groups);
+}
+
+llvm::Expected<GeneratedCode> CodeGenerator::generate(func::FuncOp Function) {
+  std::vector<Group> Groups = groupRegions(Function);
+  if (llvm::Error Failure = obtain(Groups, /*WithCode=*/true))
+    return Failure;
+  GeneratedCode Result = callsOf(Groups);
+  for (const Group &Each : Groups) {
+    const Region &Code = *Each.Code;
+    if (!Code.CacheTrouble.empty() && isFirstTrouble(Options.cache_dir))
+      Result.remarks.push_back("generated code is not kept for the next run: " + Code.CacheTrouble +
+                               " (MPC_CACHE_DIR names another folder, \"off\" none)");
+    runtime::CodeBlob &Blob = Result.blobs.emplace_back();
+    Blob.name = Code.name();
+    Blob.format = Target.backend == Backend::Nvptx ? "ptx" : "object";
+    Blob.bytes = Code.Compiled.bytes;
+    for (const Stage &Part : Code.Compiled.code.stages)
+      Blob.kernels.push_back(Part.function);
+    CodeStatistics &Statistics = Result.statistics;
+    Statistics.from_cache += Code.FromCache;
+    Statistics.emit_seconds += Code.EmitSeconds;
+    Statistics.optimise_seconds += Code.Times.optimise;
+    Statistics.assemble_seconds += Code.Times.assemble;
+  }
+  return Result;
+}
+
+unsigned CodeGenerator::numAssembled() const {
+  return llvm::count_if(Known, [](const auto &Entry) { return Entry.second->IsComplete && !Entry.second->FromCache; });
+}
+
+llvm::Expected<GeneratedCode> generateCode(func::FuncOp Function, const CodeTarget &Target,
+                                           const CodeOptions &Options) {
+  return CodeGenerator(Target, Options).generate(Function);
 }
 
 } // namespace mpc::codegen

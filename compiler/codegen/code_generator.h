@@ -1,11 +1,13 @@
-// The code of all regions of a function: generated in parallel, equal regions once, kept on disk.
+// The code of all regions of functions: generated in parallel, equal regions once, kept on disk.
 #pragma once
 
 #include "compiler/codegen/region_emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/program.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +52,37 @@ llvm::Expected<CodeTarget> hostTarget();
 llvm::Expected<CodeTarget> gpuTarget(llvm::StringRef Arch);
 /// The processor features that host code for \p Target takes, by the names of runtime/cpu/cpu_features.h.
 std::vector<std::string> requiredCpuFeatures(const CodeTarget &Target);
+
+/// Makes the code of functions for one target. What has been made for one function serves the next ones: a region is
+/// emitted once and assembled at most once. The functions share an MLIR context, which nobody else uses meanwhile.
+class CodeGenerator {
+public:
+  CodeGenerator(CodeTarget Target, CodeOptions Options);
+  ~CodeGenerator();
+
+  /// How the regions of \p Function are called, and the processor features that their code takes. Regions that are new
+  /// are emitted, from which their workspaces follow; nothing is assembled. Errors: a region that cannot be emitted.
+  llvm::Expected<GeneratedCode> plan(mlir::func::FuncOp Function);
+  /// The same with the code of every region and what it took. Errors: as plan; unresolved symbols.
+  llvm::Expected<GeneratedCode> generate(mlir::func::FuncOp Function);
+
+  /// How many regions were assembled so far.
+  unsigned numAssembled() const;
+
+private:
+  struct Region;
+  struct Group;
+
+  std::vector<Group> groupRegions(mlir::func::FuncOp Function);
+  /// Brings what \p Groups need up to date, with or without machine code. Errors: those of the first region that has
+  /// one.
+  llvm::Error obtain(std::vector<Group> &Groups, bool WithCode);
+  GeneratedCode callsOf(const std::vector<Group> &Groups) const;
+
+  CodeTarget Target;
+  CodeOptions Options;
+  llvm::StringMap<std::unique_ptr<Region>> Known; ///< by key
+};
 
 /// Generates the code of every region of \p Function. Errors: a region that cannot be emitted, unresolved symbols.
 llvm::Expected<GeneratedCode> generateCode(mlir::func::FuncOp Function, const CodeTarget &Target,

@@ -47,10 +47,13 @@ public:
     Updates Found = findUpdates();
     if (Found.empty())
       return place(Plan);
-    Candidate Best = planFlat(Found, /*EarliestFirst=*/true);
-    if (Candidate Other = planFlat(Found, /*EarliestFirst=*/false); Other.plan.arena_bytes < Best.plan.arena_bytes)
+    size_t Most = mostBytes(Plan.arena_bytes, FlatShare);
+    Candidate Best = planFlat(Found, /*EarliestFirst=*/true, Most);
+    size_t Less = std::min(Most, Best.plan.arena_bytes - 1);
+    if (Candidate Other = planFlat(Found, /*EarliestFirst=*/false, Less);
+        Other.plan.arena_bytes < Best.plan.arena_bytes)
       Best = std::move(Other);
-    if (Best.plan.arena_bytes <= mostBytes(Plan.arena_bytes, FlatShare)) {
+    if (Best.plan.arena_bytes <= Most) {
       Plan = std::move(Best.plan);
       Program.flat_updates = std::move(Best.updates);
     }
@@ -85,7 +88,8 @@ private:
     return Found;
   }
 
-  Candidate planFlat(const Updates &Found, bool EarliestFirst) const {
+  // A plan of more than \p Most bytes is none.
+  Candidate planFlat(const Updates &Found, bool EarliestFirst, size_t Most) const {
     Candidate Flat{Found, {}};
     for (runtime::FlatUpdate &Update : Flat.updates)
       layOut(Update, EarliestFirst);
@@ -97,7 +101,7 @@ private:
         const TensorSpec &Spec = Program.values[Places[Interval].values.front()].spec;
         Padded[Interval].bytes = runtime::PaddedElements(Spec.num_elements()) * ElementSize(Spec.dtype);
       }
-    Flat.plan = runtime::PlanMemory(Padded, Buffers);
+    Flat.plan = runtime::PlanMemory(Padded, Buffers, Most);
     return Flat;
   }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 
 namespace mpc::runtime {
@@ -110,6 +111,42 @@ TEST(MemoryPlanner, EqualIntervalsGiveEqualPlans) {
   const MemoryPlan second = PlanMemory(intervals);
   EXPECT_EQ(first.offsets, second.offsets);
   EXPECT_EQ(first.arena_bytes, second.arena_bytes);
+}
+
+/// FNV-1a of `numbers`, byte by byte.
+std::uint64_t Fingerprint(const std::vector<std::size_t>& numbers) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const std::size_t number : numbers) {
+    for (int byte = 0; byte < 8; ++byte) hash = (hash ^ (number >> (8 * byte) & 0xff)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+TEST(MemoryPlanner, PlansAreThoseOfThePlainSearch) {
+  // Of a planner that looks at every placed interval for every block, and finishes every order.
+  std::vector<std::size_t> loose, rigid;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const std::vector<LiveInterval> intervals = RandomIntervals(seed, 150);
+    const MemoryPlan plan = PlanMemory(intervals);
+    loose.insert(loose.end(), plan.offsets.begin(), plan.offsets.end());
+    const MemoryPlan with_set = PlanMemory(intervals, {EveryFifth(intervals, seed)});
+    rigid.insert(rigid.end(), with_set.offsets.begin(), with_set.offsets.end());
+  }
+  EXPECT_EQ(Fingerprint(loose), 0x80c95d473aee82e3u);
+  EXPECT_EQ(Fingerprint(rigid), 0x9eb5406f16266a16u);
+}
+
+TEST(MemoryPlanner, APlanOfMoreThanIsAskedForIsNone) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const std::vector<LiveInterval> intervals = RandomIntervals(seed, 120);
+    const MemoryPlan plan = PlanMemory(intervals);
+    const MemoryPlan same = PlanMemory(intervals, {}, plan.arena_bytes);
+    EXPECT_EQ(same.offsets, plan.offsets);
+    const MemoryPlan none = PlanMemory(intervals, {}, plan.arena_bytes - 1);
+    EXPECT_TRUE(none.offsets.empty());
+    EXPECT_EQ(none.arena_bytes, kAnyBytes);
+    EXPECT_EQ(none.lower_bound, plan.lower_bound);
+  }
 }
 
 TEST(MemoryPlanner, AChainOfTemporariesNeedsTwoSlots) {

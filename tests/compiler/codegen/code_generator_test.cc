@@ -29,6 +29,29 @@ TEST(CodeGenerator, EqualRegionsAreGeneratedOnce) {
   EXPECT_NE(code.calls.at(all[2]).kernel, code.calls.at(all[3]).kernel);
 }
 
+TEST(CodeGenerator, PlansSayHowRegionsAreCalledAndAssembleNothing) {
+  Regions regions, others;
+  CodeGenerator generator(Host(), {"", 2});
+  const GeneratedCode planned = Good(generator.plan(regions.function()));
+  EXPECT_EQ(generator.numAssembled(), 0u);
+  EXPECT_THAT(planned.blobs, SizeIs(0));
+  EXPECT_EQ(planned.statistics.regions, 4u);
+  const GeneratedCode made = Good(generator.generate(regions.function()));
+  EXPECT_EQ(generator.numAssembled(), 3u);
+  EXPECT_EQ(BytesOf(made), BytesOf(Generate("")));
+  EXPECT_EQ(planned.required_cpu_features, made.required_cpu_features);
+  for (FusionOp region : regions.all()) {
+    const GeneratedCall &first = planned.calls.at(region), &second = made.calls.at(region);
+    EXPECT_EQ(first.kernel, second.kernel);
+    EXPECT_EQ(first.workspace_bytes, second.workspace_bytes);
+    ASSERT_EQ(first.stages.size(), second.stages.size());
+    EXPECT_EQ(first.stages[0].blocks, second.stages[0].blocks);
+  }
+  // Equal regions of another function are there already.
+  EXPECT_EQ(BytesOf(Good(generator.generate(others.function()))), BytesOf(made));
+  EXPECT_EQ(generator.numAssembled(), 3u);
+}
+
 TEST(CodeGenerator, KeysTellTargetsApart) {
   Regions regions;
   FusionOp first = regions.all()[0];

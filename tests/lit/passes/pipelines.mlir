@@ -2,6 +2,8 @@
 // RUN: mpc-opt %s --mpc-train-pipeline="stage=amp level=O2" | FileCheck %s --check-prefix=AMP
 // RUN: mpc-opt %s --mpc-train-pipeline="stage=grad level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=GRAD
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=FINAL
+// RUN: mpc-opt %s --mpc-train-pipeline="stage=fused level=O2 loss-scale=dynamic" | mpc-opt --mpc-recompute > %t.halves
+// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" | diff %t.halves -
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O0" | FileCheck %s --check-prefix=O0
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" > %t.once && mpc-opt %t.once --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling | diff %t.once -
 // RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=true" | FileCheck %s --check-prefixes=FINAL,FUSED
