@@ -52,6 +52,13 @@ emit_and_expect lenet5-O2-f16 lenet5 --batch-size=32 --amp-level=O2 --dtype=f16
 emit_and_expect lenet5-O2-bf16 lenet5 --batch-size=32 --amp-level=O2 --dtype=bf16
 emit_and_expect bnnet-O0-f32 bnnet --batch-size=32 --amp-level=O0
 emit_and_expect bnnet-O2-f16 bnnet --batch-size=32 --amp-level=O2 --dtype=f16
+# With generated kernels, which a GPU is given on demand: layer norms and gelu; batch norms and residual additions.
+emit_and_expect gpt2-tiny-O0-f32 gpt2-tiny --fusion --data=synthetic --batch-size=4 --amp-level=O0
+emit_and_expect gpt2-tiny-O2-bf16 gpt2-tiny --fusion --data=synthetic --batch-size=4 --amp-level=O2 --dtype=bf16
+emit_and_expect resnet18-cifar-O0-f32 resnet18-cifar --fusion --data=synthetic --batch-size=16 --amp-level=O0
+emit_and_expect resnet18-cifar-O2-f16 resnet18-cifar --fusion --data=synthetic --batch-size=16 --amp-level=O2 \
+  --dtype=f16
+python3 tools/gpu/thin_state.py "$bundle"/expected/*.safetensors
 emit lenet5-O2-f16-b1024 lenet5 --batch-size=1024 --amp-level=O2 --dtype=f16
 emit resnet50-O2-f16-b256 resnet50 --data=synthetic --batch-size=256 --amp-level=O2 --dtype=f16
 emit gpt2-O2-bf16-b32 gpt2 --data=synthetic --batch-size=32 --amp-level=O2 --dtype=bf16 --optimizer=adamw --lr=0.0003 \
@@ -94,7 +101,7 @@ find "$build" -name device_properties.cc -path '*library*' -exec cp {} "$bundle/
 tar cJf "$folder/mpc-gpu.tar.xz" -C "$folder" mpc-gpu
 bytes="$(stat -c %s "$folder/mpc-gpu.tar.xz")"
 echo "gpu_bundle: $folder/mpc-gpu.tar.xz has $((bytes >> 20)) MiB"
-echo "there: tar xf mpc-gpu.tar.xz && mpc-gpu/gpu_check.sh truth"
+echo "there: tar xf mpc-gpu.tar.xz && mpc-gpu/gpu_check.sh first load truth graph"
 if ((bytes > most_bytes)); then
   echo "gpu_bundle: the archive may have $((most_bytes >> 20)) MiB" >&2
   exit 1

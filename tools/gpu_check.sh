@@ -1,30 +1,51 @@
 #!/usr/bin/env bash
-# Runs one stage of checks and measurements on a machine with a GPU, inside the folder that tools/gpu_bundle.sh packed:
-#   ./gpu_check.sh truth     is it right: operations, networks, graphs, overflow, memory, sanitizers; first speeds
-#   ./gpu_check.sh compare   how fast beside PyTorch, in one run
-#   ./gpu_check.sh explain   where the time goes: per instruction, and hardware counters of the worst kernels
-# A stage ends within STAGE_SECONDS (default: 480). Each part has its own limit, cut to what is left of the stage; the
-# next goes on when one fails; what has no time left to begin is recorded as left out. The most valuable parts come
-# first. Everything lies in the folder RESULTS (default: ./results), a short table comes last. Where OUT names a folder,
-# it gets the three files to keep: STAGE.txt (the table), results.jsonl and STAGE.tar.gz (logs and measurements).
-# Exit status: 0 if every part passed, 1 if not, 2 for bad usage.
+# Runs stages of checks and measurements on a machine with a GPU, inside the folder that tools/gpu_bundle.sh packed:
+#   ./gpu_check.sh STAGE...     one or several of, best in this order:
+#     first     what is there; LeNet-5 without a graph, each kernel waited for
+#     load      loads alone: how long LeNet-5, ResNet-50 and GPT-2 take to load, in a new process each
+#     truth     every kernel against its reference; whole networks against the CPU
+#     graph     equal bits with a graph, twice, with 8 steps a launch; overflows; memory; first speeds
+#     sanitize  memcheck and racecheck of the own kernels
+#     explain   where the time goes: per instruction, and hardware counters of the worst kernels
+#     compare   how fast beside PyTorch, alternating in one run
+#     tune      how fast with kernels that are chosen by timing them
+# Each stage has its own limit (seconds_of, below; STAGE_SECONDS replaces it), and ends within it. Each part has one too,
+# cut to what is left of the stage. The next part goes on when one fails; what has no time left to begin is recorded as
+# left out. Everything lies in the folder RESULTS (default: ./results), a short table comes last. Where OUT names a
+# folder, it has after each part what was found so far: STAGE.txt (the table of each stage), results.jsonl and
+# STAGE.tar.gz (logs and measurements; at the end of each stage). So a stage that dies takes nothing with it.
+# Exit status: 0 if every part of every stage passed, 1 if not, 2 for bad usage.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-stage="${1:-}"
-case "$stage" in
-  truth | compare | explain) ;;
-  *)
-    echo "usage: $0 truth|compare|explain" >&2
+# Seconds of a stage. All of them are 44 minutes; none is above 8, so that a call of 10 minutes holds it.
+seconds_of() {
+  case "$1" in
+    first) echo 180 ;;
+    load) echo 240 ;;
+    truth) echo 420 ;;
+    graph) echo 300 ;;
+    sanitize) echo 360 ;;
+    explain) echo 300 ;;
+    compare) echo 480 ;;
+    tune) echo 360 ;;
+    *) return 1 ;;
+  esac
+}
+
+stages=("$@")
+if (($# == 0)); then stages=(""); fi
+for stage in "${stages[@]}"; do
+  if ! seconds_of "$stage" > /dev/null; then
+    echo "usage: $0 first|load|truth|graph|sanitize|explain|compare|tune ...; got '$stage'" >&2
     exit 2
-    ;;
-esac
+  fi
+done
 results="${RESULTS:-$PWD/results}"
 keep="${OUT:-}"
 unset OUT
 mkdir -p "$results"
 export PYTHON="${PYTHON:-python3}"
-stage_seconds="${STAGE_SECONDS:-480}"
 closing_seconds=15 # for a part that has to be killed, the table and the archive
 
 # cuBLAS and cuDNN come with the toolkit, or in Python's packages.
@@ -46,22 +67,35 @@ record() {
   "$PYTHON" tools/record_part.py --results="$results/results.jsonl" --stage="$stage" "$@"
 }
 
+# What is known of the stage goes where it outlives this process and its machine.
+keep_so_far() {
+  local status=0
+  "$PYTHON" tools/results_table.py "$results/results.jsonl" --stage="$stage" > "$results/$stage.txt" || status=$?
+  if [[ -n "$keep" ]]; then
+    mkdir -p "$keep"
+    cp "$results/$stage.txt" "$results/results.jsonl" "$keep/"
+  fi
+  return "$status"
+}
+
 # part NAME SECONDS COMMAND...: runs it, keeps its log, notes how it ended. MEASURED names the JSON that it writes, SHOW
-# how many lines of its log belong in the table.
+# how many lines of its log belong in the table. Fails where the command does.
 part() {
   local name="$1" limit="$2"
   shift 2
   local log="$results/$stage-$name.log" begin="$SECONDS" status=0
-  local left=$((stage_seconds - SECONDS - closing_seconds))
+  local left=$((stage_end - SECONDS - closing_seconds))
   local options=(--part="$name" --log="$log" --show="${SHOW:-1}" ${MEASURED:+--json="$MEASURED"})
   rm -f "$log" ${MEASURED:+"$MEASURED"}
   if ((left < 5)); then
     record "${options[@]}" --status=left-out --seconds=0 --limit="$limit"
-    return
+    return 1
   fi
   if ((limit > left)); then limit="$left"; fi
   timeout --kill-after=5 "$limit" "$@" > "$log" 2>&1 < /dev/null || status=$?
   record "${options[@]}" --status="$status" --seconds="$((SECONDS - begin))" --limit="$limit"
+  keep_so_far
+  return "$status"
 }
 
 # run NAME SECONDS PROGRAM FLAGS...: mpc-run on a packed program.
@@ -98,17 +132,36 @@ start_binaries() {
   if binaries_start 2> /dev/null; then return; fi
   echo "the binaries do not start here; building them from the sources:"
   binaries_start
+  stage_end=$((stage_end + 240))
   part rebuild 240 "${of_pytorch[@]}" sources/rebuild.sh
+}
+
+first() {
+  part versions 40 "${of_pytorch[@]}" tools/versions.sh
+  part properties 30 bin/gpu_probe
+  # A kernel that fails is named: without a graph, and waited for before the next one begins.
+  CUDA_LAUNCH_BLOCKING=1 run blocking 60 lenet5-O2-f16 --steps=8 --graph=off
+  run stream 40 lenet5-O2-f16 --steps=8 --graph=off
+}
+
+# Alone, so that nothing else weighs in what it takes to build the libraries' plans; mpc-run tells that time apart.
+load() {
+  run lenet5 30 lenet5-O2-f16 --steps=1
+  run resnet50 80 resnet50-O2-f16-b256 --steps=1
+  run gpt2 80 gpt2-O2-bf16-b32 --steps=1
+  run gpt2-again 80 gpt2-O2-bf16-b32 --steps=1
 }
 
 truth() {
   local network
-  part versions 40 "${of_pytorch[@]}" tools/versions.sh
-  part properties 30 bin/gpu_probe
   tool operations 150 kernel_tests
-  for network in lenet5-O0-f32 lenet5-O2-f16 lenet5-O2-bf16 bnnet-O0-f32 bnnet-O2-f16; do
+  for network in lenet5-O0-f32 lenet5-O2-f16 lenet5-O2-bf16 bnnet-O0-f32 bnnet-O2-f16 gpt2-tiny-O0-f32 \
+    gpt2-tiny-O2-bf16 resnet18-cifar-O0-f32 resnet18-cifar-O2-f16; do
     tool "parity-$network" 30 compare_devices "$network"
   done
+}
+
+graph() {
   tool graph-off 30 equal_runs --change=--graph=off lenet5-O2-f16
   tool twice 30 equal_runs --change=--graph=on lenet5-O2-f16
   tool eight-a-launch 30 equal_runs --change=--steps-per-launch=8 lenet5-O2-f16
@@ -118,13 +171,13 @@ truth() {
   run speed-resnet50 60 resnet50-O2-f16-b256 --warmup=10 --steps=40
   run speed-gpt2 60 gpt2-O2-bf16-b32 --warmup=5 --steps=20
   tool memory 60 memory_growth lenet5-O2-f16
-  run tuned-resnet50 90 resnet50-O2-f16-b256 --warmup=10 --steps=40 --tune
-  run tuned-gpt2 90 gpt2-O2-bf16-b32 --warmup=5 --steps=20 --tune
-  part ceilings 60 "${of_pytorch[@]}" "$PYTHON" tools/ceilings.py
-  # One claim runs each own kernel of each case; repeating the others under a sanitizer would only take time.
+}
+
+# One claim runs each own kernel of each case; repeating the others under a sanitizer would only take time.
+sanitize() {
   local own="Ops/GpuKernel.MatchesReferenceWithinDerivedBounds/*_own"
-  tool memcheck 90 kernel_tests --name=memcheck --sanitizer=memcheck --filter="$own"
-  tool racecheck 90 kernel_tests --name=racecheck --sanitizer=racecheck --filter="$own"
+  tool memcheck 170 kernel_tests --name=memcheck --sanitizer=memcheck --filter="$own"
+  tool racecheck 170 kernel_tests --name=racecheck --sanitizer=racecheck --filter="$own"
 }
 
 # Peers and mpc alternate, so that both see the same clocks.
@@ -137,9 +190,9 @@ lenet5_round() {
 
 compare() {
   lenet5_round 1
-  run resnet50 60 resnet50-O2-f16-b256 --warmup=10 --steps=40 --tune
+  run resnet50 60 resnet50-O2-f16-b256 --warmup=10 --steps=40
   peer resnet50-eager 60 resnet50 --batch-size=256 --amp=f16 --warmup=10 --steps=30
-  run gpt2 60 gpt2-O2-bf16-b32 --warmup=5 --steps=20 --tune
+  run gpt2 60 gpt2-O2-bf16-b32 --warmup=5 --steps=20
   peer gpt2-eager 60 gpt2 --batch-size=32 --amp=bf16 --warmup=5 --steps=15
   peer resnet50-compile 120 resnet50 --batch-size=256 --amp=f16 --mode=compile --warmup=10 --steps=30
   peer gpt2-compile 120 gpt2 --batch-size=32 --amp=bf16 --mode=compile --warmup=5 --steps=15
@@ -157,14 +210,32 @@ explain() {
   SHOW=13 tool counters-resnet50 150 worst_kernels resnet50-O2-f16-b256
 }
 
-start_binaries
-"$stage"
-"$PYTHON" tools/results_table.py "$results/results.jsonl" --stage="$stage" > "$results/$stage.txt"
-status=$?
-cat "$results/$stage.txt"
-if [[ -n "$keep" ]]; then
-  mkdir -p "$keep"
-  cp "$results/$stage.txt" "$results/results.jsonl" "$keep/"
-  timeout 10 tar czf "$keep/$stage.tar.gz" -C "$results" --exclude='*.safetensors' --exclude='*.tar.gz' .
-fi
-exit "$status"
+# tuned NAME SECONDS PROGRAM FLAGS...: with choices that are timed here and kept, so that a run that is cut short loses
+# none; where that fails, again without what was kept.
+tuned() {
+  local name="$1" limit="$2" program="$3"
+  shift 3
+  run "$name" "$limit" "$program" "$@" --tune --choice-cache="$results/choices" ||
+    run "$name-no-cache" "$limit" "$program" "$@"
+}
+
+tune() {
+  tuned lenet5 40 lenet5-O2-f16 --warmup=200 --steps=2200
+  tuned resnet50 120 resnet50-O2-f16-b256 --warmup=10 --steps=40
+  tuned gpt2 120 gpt2-O2-bf16-b32 --warmup=5 --steps=20
+  part ceilings 60 "${of_pytorch[@]}" "$PYTHON" tools/ceilings.py
+}
+
+failed=0
+for stage in "${stages[@]}"; do
+  stage_end=$((SECONDS + ${STAGE_SECONDS:-$(seconds_of "$stage")}))
+  if [[ -z "${started:-}" ]]; then start_binaries; fi
+  started=yes
+  "$stage"
+  keep_so_far || failed=1
+  cat "$results/$stage.txt"
+  if [[ -n "$keep" ]]; then
+    timeout 10 tar czf "$keep/$stage.tar.gz" -C "$results" --exclude='*.safetensors' --exclude='*.tar.gz' .
+  fi
+done
+exit "$failed"

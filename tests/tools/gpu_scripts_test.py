@@ -3,7 +3,9 @@
 
 import importlib
 import json
+import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -21,9 +23,22 @@ except ImportError:
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SCRIPTS))
-runs, kernel_tests, compare_devices, worst_kernels, step_times = (
+runs, kernel_tests, compare_devices, worst_kernels, step_times, thin_state = (
     importlib.import_module(name)
-    for name in ("runs", "kernel_tests", "compare_devices", "worst_kernels", "step_times"))
+    for name in ("runs", "kernel_tests", "compare_devices", "worst_kernels", "step_times", "thin_state"))
+
+# In place of bin/mpc-run: it writes the results of a load, fails with a choice cache, or ends the whole check as a
+# machine that dies does.
+FAKE_RUN = """#!/usr/bin/env bash
+for flag in "$@"; do
+  case "$flag" in
+    --help) exit 0 ;;
+    --choice-cache=*) echo "a choice is refused" >&2; exit 1 ;;
+    --json=*) echo '{"load_seconds": 1.5, "memory_bytes": {"total": 1048576}}' > "${flag#--json=}" ;;
+  esac
+done
+if [[ "${DIES_AT:-none}" != none && "$*" == *"$DIES_AT"* ]]; then kill -KILL "$(cat check.pid)"; fi
+"""
 
 
 def write_tensors(path, tensors):
@@ -115,6 +130,55 @@ class GpuScripts(unittest.TestCase):
                                   {"kernel": "relu", "scope": "net/1", "median_us": 1.0}])
         self.assertIn("4.0 us 100.0 %     2 x relu", lines[0])
         self.assertIn("4.0 us in 2 instructions", lines[-1])
+
+    def check(self, *stages, **environment):
+        """Runs gpu_check.sh with programs that stand in for the packed ones; gives what it kept, by file."""
+        folder, kept = self.folder / "bundle", self.folder / "kept"
+        (folder / "bin").mkdir(parents=True)
+        shutil.copytree(SCRIPTS, folder / "tools")
+        shutil.copy(TOOLS / "gpu_check.sh", folder)
+        for name, text in (("mpc-run", FAKE_RUN), ("gpu_kernel_test", "#!/bin/sh\n")):
+            (folder / "bin" / name).write_text(text)
+            (folder / "bin" / name).chmod(0o755)
+        process = subprocess.Popen(["bash", folder / "gpu_check.sh", *stages], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL,
+                                   env={**os.environ, "OUT": str(kept), "PYTHON": sys.executable, **environment})
+        (folder / "check.pid").write_text(str(process.pid))
+        process.wait(timeout=120)
+        return process.returncode, {path.name: path.read_bytes() for path in kept.iterdir()}
+
+    def test_a_stage_that_dies_leaves_what_was_found_before(self):
+        status, kept = self.check("load", "tune", DIES_AT="gpt2")
+        self.assertNotEqual(status, 0)
+        self.assertNotIn("tune.txt", kept)
+        records = [json.loads(line) for line in kept["results.jsonl"].decode().splitlines()]
+        self.assertEqual([record["part"] for record in records], ["lenet5", "resnet50"])
+        self.assertIn("loaded in 1.50 s; peak 1 MiB", kept["load.txt"].decode())
+
+    def test_a_run_that_the_choice_cache_fails_is_tried_without_it(self):
+        status, kept = self.check("tune")
+        self.assertEqual(status, 1)
+        table = kept["tune.txt"].decode()
+        for network in ("lenet5", "resnet50", "gpt2"):
+            self.assertRegex(table, rf"{network} +failed \(1\)")
+            self.assertRegex(table, rf"{network}-no-cache +passed")
+
+    def test_each_stage_ends_within_a_call_and_all_within_45_minutes(self):
+        text = (TOOLS / "gpu_check.sh").read_text()
+        limits = [int(line.split("echo ")[1].split()[0]) for line in text.splitlines() if ") echo " in line]
+        self.assertEqual(len(limits), 8)
+        self.assertLessEqual(max(limits), 9 * 60)
+        self.assertLessEqual(sum(limits), 45 * 60)
+
+    def test_a_thinned_state_has_evenly_spread_elements(self):
+        path = self.folder / "state"
+        large = numpy.arange(10000, dtype=numpy.float16).reshape(100, 100)
+        write_tensors(path, {"large": ("F16", large), "small": ("F32", numpy.float32([[1, 2]]))})
+        whole = compare_devices.thinned(runs.read_state(path))
+        thin_state.thin(path)
+        self.assertEqual(runs.different_bits(whole, runs.read_state(path)), [])
+        self.assertEqual(whole["large"].tolist()[:3], [0, 3, 6])
+        self.assertEqual(whole["small"].tolist(), [1, 2])
 
     def test_shell_scripts_parse(self):
         for script in [*TOOLS.glob("gpu_*.sh"), *SCRIPTS.glob("*.sh")]:

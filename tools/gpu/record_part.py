@@ -14,12 +14,10 @@ def ending(status):
         status, f"failed ({status})")
 
 
-def numbers_of(path):
-    """The numbers in a result of mpc-run or of a peer that belong in a table; {} where there is none."""
-    try:
-        result = json.loads(pathlib.Path(path).read_text())
-        seconds = result["step_seconds"]
-    except (FileNotFoundError, KeyError, ValueError):
+def step_numbers(result):
+    """Step times and what follows from them; {} where no step was timed."""
+    seconds = result.get("step_seconds")
+    if not seconds:
         return {}
     if isinstance(seconds, list):  # a peer tells each step
         ordered = sorted(seconds)
@@ -30,6 +28,18 @@ def numbers_of(path):
         numbers["samples_per_second"] = result["batch"] / seconds["median"]
     if "steps_per_second" in result:
         numbers["steps_per_second"] = result["steps_per_second"]
+    return numbers
+
+
+def numbers_of(path):
+    """The numbers in a result of mpc-run or of a peer that belong in a table; {} where there is none."""
+    try:
+        result = json.loads(pathlib.Path(path).read_text())
+        numbers = step_numbers(result)
+    except (FileNotFoundError, KeyError, ValueError):
+        return {}
+    if "load_seconds" in result:
+        numbers["load_seconds"] = result["load_seconds"]
     if "memory_bytes" in result:
         numbers["peak_bytes"] = result["memory_bytes"]["total"]
     elif "peak_bytes" in result:
@@ -39,11 +49,15 @@ def numbers_of(path):
 
 def summary(numbers, lines):
     """One line: of mpc-run its numbers, else the last line of the log."""
-    if "samples_per_second" not in numbers:
-        return lines[-1].strip()[:300] if lines else ""
-    times = numbers["step_ms"]
-    return (f"{numbers['samples_per_second']:.1f} samples/s; ms a step: median {times['median']:.3f}, p5 "
-            f"{times['p5']:.3f}, p95 {times['p95']:.3f}; peak {numbers.get('peak_bytes', 0) / 2**20:.0f} MiB")
+    peak = f"peak {numbers.get('peak_bytes', 0) / 2**20:.0f} MiB"
+    loaded = f"loaded in {numbers['load_seconds']:.2f} s; " if "load_seconds" in numbers else ""
+    if "samples_per_second" in numbers:
+        times = numbers["step_ms"]
+        return (f"{numbers['samples_per_second']:.1f} samples/s; ms a step: median {times['median']:.3f}, p5 "
+                f"{times['p5']:.3f}, p95 {times['p95']:.3f}; {loaded}{peak}")
+    if loaded:
+        return f"{loaded}{peak}"
+    return lines[-1].strip()[:300] if lines else ""
 
 
 def main():
