@@ -168,7 +168,7 @@ class Generator {
         return Keep("layer_norm", {x, Parameter({shape[1]}), Parameter({shape[1]})});
       case 5: {
         const TypedValue y = Pick(2);
-        if (y.spec.shape[0] != shape[0]) break;
+        if (y.spec.shape[0] != shape[0] || y.spec.dtype != x.spec.dtype) break;
         return Keep("concat", {x, y}, {{"axis", std::int64_t{1}}});
       }
       case 6:
