@@ -95,7 +95,9 @@ static llvm::Expected<OperationSpace> spaceOf(Operation *Op) {
   if (llvm::any_of(Op->getOperands(), IsEmpty) || llvm::any_of(Op->getResults(), IsEmpty))
     return misfit(Op, "it has a tensor without elements");
   auto IsF64 = [](Type T) { return cast<RankedTensorType>(T).getElementType().isF64(); };
-  if (llvm::any_of(Op->getOperandTypes(), IsF64) || llvm::any_of(Op->getResultTypes(), IsF64))
+  // Sums of squares are f64 wherever they are computed.
+  bool GivesF64 = llvm::any_of(Op->getResultTypes(), IsF64) && !isa<SumOfSquaresOp>(Op);
+  if (llvm::any_of(Op->getOperandTypes(), IsF64) || GivesF64)
     return misfit(Op, "it computes in f32, and f64 is for the reference alone");
   return Fusible.getSpace();
 }
