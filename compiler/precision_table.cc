@@ -20,9 +20,12 @@ void addArgument(PrecisionTable &Table, const std::string &Role, Value Argument)
   Group->bytes += byteSize(Argument);
 }
 
+// That of what comes first: a norm beside tensors may be f64, and they are not.
 std::string computeType(Operation *Op) {
-  return llvm::any_of(Op->getOperands(), [](Value V) { return getElementTypeOrSelf(V.getType()).isF64(); }) ? "f64"
-                                                                                                            : "f32";
+  return llvm::any_of(Op->getOperands().take_front(1),
+                      [](Value V) { return getElementTypeOrSelf(V.getType()).isF64(); })
+             ? "f64"
+             : "f32";
 }
 
 PrecisionRow rowOf(Operation *Op, const FunctionFacts &Facts) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "compiler/dialect/gradient_names.h"
 #include "frontend/model_impl.h"
 
 namespace mpc {
@@ -95,10 +96,9 @@ absl::Status Model::Impl::ReportOverflow(const StepResults& results, const Scali
   const ScalerState after = StateAfterStep(scaler);
   const bool skips = scaler.config().skip;
   const auto first_bad = static_cast<std::int64_t>(results.Record("first_bad" + scaling.suffix).value_or(-2));
-  const std::string culprit =
-      first_bad < 0
-          ? "the loss is not finite"
-          : absl::StrCat("the gradient of ", GradientName(results, scaling.suffix, first_bad), " is not finite");
+  const std::string bad = first_bad < 0 ? "the loss" : GradientName(results, scaling.suffix, first_bad);
+  const bool is_gradient = first_bad >= 0 && bad != kNormOfGradients;
+  const std::string culprit = absl::StrCat(is_gradient ? "the gradient of " : "", bad, " is not finite");
   if (first) {
     const std::string of_loss = scaling.suffix.empty() ? "" : absl::StrCat(" of loss ", scaling.suffix);
     // Ten digits: every power of two up to 2^33 in full.

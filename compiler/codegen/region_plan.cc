@@ -92,7 +92,9 @@ static llvm::Expected<OperationSpace> spaceOf(Operation *Op) {
   if (!Fusible)
     return misfit(Op, "it is not computed element by element");
   auto IsF64 = [](Type T) { return cast<RankedTensorType>(T).getElementType().isF64(); };
-  if (llvm::any_of(Op->getOperandTypes(), IsF64) || llvm::any_of(Op->getResultTypes(), IsF64))
+  // Sums of squares are f64 wherever they are computed.
+  bool GivesF64 = llvm::any_of(Op->getResultTypes(), IsF64) && !isa<SumOfSquaresOp>(Op);
+  if (llvm::any_of(Op->getOperandTypes(), IsF64) || GivesF64)
     return misfit(Op, "it computes in f32, and f64 is for the reference alone");
   return Fusible.getSpace();
 }

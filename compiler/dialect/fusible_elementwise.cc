@@ -81,7 +81,8 @@ void UnscaleOp::emitElement(ElementContext &Context) {
 }
 
 void ClipByNormOp::emitElement(ElementContext &Context) {
-  Context.setResult(0, Context.operand(0) * scalar::ClipFactor(Context.operand(1), getMaxNorm().convertToFloat()));
+  codegen::Double Norm = ToDouble(Context.operand(1));
+  Context.setResult(0, Context.operand(0) * scalar::ClipFactor(Norm, getMaxNorm().convertToFloat()));
 }
 
 } // namespace mpc

@@ -161,12 +161,15 @@ void CheckFiniteOp::emitFinish(unsigned, ElementContext &Context) {
 void CheckFiniteOp::emitElement(ElementContext &) {}
 
 FusibleSpace SumOfSquaresOp::getSpace() { return wholeSpace(*this); }
-SmallVector<Reduction> SumOfSquaresOp::getReductions() { return {{Axis::All, {Combine::Sum}}}; }
+SmallVector<Reduction> SumOfSquaresOp::getReductions() { return {{Axis::All, {Combine::SquaresF64}}}; }
 void SumOfSquaresOp::emitTerms(unsigned, ElementContext &Context) {
-  Float Value = getScale() ? unscaled(Context) : Context.operand(0);
-  Context.addTerm(Value * Value);
+  Context.addTerm(getScale() ? unscaled(Context) : Context.operand(0));
 }
-void SumOfSquaresOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(0, Context.accumulated(0)); }
+void SumOfSquaresOp::emitFinish(unsigned, ElementContext &Context) {
+  // The number of an f64 result is f64.
+  bool IsF64 = tensorType(getSum()).getElementType().isF64();
+  Context.setResult(0, IsF64 ? Float(Context.accumulatedF64(0).value()) : Context.accumulated(0));
+}
 void SumOfSquaresOp::emitElement(ElementContext &) {}
 
 } // namespace mpc

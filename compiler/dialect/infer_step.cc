@@ -24,7 +24,11 @@ static llvm::Error expectElement(StringRef Op, StringRef Name, RankedTensorType 
   if (Flag ? Type.getElementType().isInteger(1) : isa<Float32Type, Float64Type>(Type.getElementType()))
     return llvm::Error::success();
   return inferenceError("{0} expects {1} to be {2}, got {3}; a scale comes with unscale = true, a norm with max_norm",
-                        Op, Name, Flag ? "tensor<i1>" : "tensor<f32>", typeText(Type));
+                        Op, Name,
+                        Flag             ? "tensor<i1>"
+                        : Name == "norm" ? "tensor<f64>"
+                                         : "tensor<f32>",
+                        typeText(Type));
 }
 
 // `StateCount` state operands and a gradient of one shape, then scalars; behind those of the rule the ones that the
@@ -115,6 +119,9 @@ InferredTypes BatchNormRunningUpdateOp::inferTypes(TypeRange Operands, Dictionar
   return SmallVector<RankedTensorType>{Types[0], Types[1]};
 }
 
+// What sums of squares are: f32 would overflow.
+static RankedTensorType f64Scalar(MLIRContext *Context) { return RankedTensorType::get({}, Float64Type::get(Context)); }
+
 static RankedTensorType f32Like(RankedTensorType Type) {
   return RankedTensorType::get(Type.getShape(), Float32Type::get(Type.getContext()));
 }
@@ -163,7 +170,7 @@ InferredTypes GlobalNormOp::inferTypes(TypeRange Operands, DictionaryAttr Dictio
     MPC_RETURN_IF_ERROR(expectScalars(Name, {Types[0]}));
     MPC_RETURN_IF_ERROR(expectElement(Name, "scale", Types[0], /*Flag=*/false));
   }
-  return SmallVector<RankedTensorType>{RankedTensorType::get({}, Float32Type::get(Types[0].getContext()))};
+  return SmallVector<RankedTensorType>{f64Scalar(Types[0].getContext())};
 }
 
 InferredTypes ClipByNormOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
@@ -210,7 +217,7 @@ InferredTypes CheckFiniteOp::inferTypes(TypeRange Operands, DictionaryAttr) {
 InferredTypes SumOfSquaresOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "sum_of_squares", {"gradient", "scale?"}));
   MPC_RETURN_IF_ERROR(expectScalars("sum_of_squares", ArrayRef(Types).drop_front(1)));
-  return SmallVector<RankedTensorType>{RankedTensorType::get({}, Float32Type::get(Types[0].getContext()))};
+  return SmallVector<RankedTensorType>{f64Scalar(Types[0].getContext())};
 }
 
 InferredTypes UpdateLossScaleOp::inferTypes(TypeRange Operands, DictionaryAttr) {

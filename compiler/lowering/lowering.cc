@@ -5,3 +5,360 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/inference_support.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/lowering/arena_plan.h"
+#include "compiler/lowering/program_data.h"
+#include "compiler/lowering/region_instruction.h"
+#include "compiler/lowering/storage_assignment.h"
+#include "runtime/aligned_buffer.h"
+#include "runtime/packed_weights.h"
+
+using namespace mlir;
+
+namespace mpc::compiler {
+
+namespace {
+
+class Lowering {
+public:
+  Lowering(func::FuncOp Function, const runtime::Device &Target, const runtime::PlanOptions &Options,
+           codegen::GeneratedCode Code)
+      : Function(Function), Target(Target), Options(Options), Code(std::move(Code)), Storage(Function, Target) {}
+
+  absl::StatusOr<runtime::Program> run() {
+    Result.name = Function.getSymName().str();
+    Result.device = std::string(Target.name());
+    Result.allow_tf32 = Options.allow_tf32;
+    Result.arch = std::string(Target.arch());
+    if (Result.device == "cpu")
+      Result.required_cpu_features = Code.required_cpu_features.empty()
+                                         ? std::vector<std::string>{"avx2", "fma", "f16c"}
+                                         : Code.required_cpu_features;
+    if (absl::Status Status = addArguments(); !Status.ok())
+      return Status;
+    addConstants();
+    Packer.emplace(Result, updatedState(), Options.keep_packed_weights);
+    for (Operation *Op : Storage.instructions()) {
+      size_t First = Result.instructions.size();
+      if (absl::Status Status = addInstruction(Op); !Status.ok())
+        return Status;
+      InstructionsOf.push_back({First, Result.instructions.size() - 1});
+    }
+    if (absl::Status Status = addResults(); !Status.ok())
+      return Status;
+    if (absl::Status Status = addRefreshes(); !Status.ok())
+      return Status;
+    plan();
+    Result.code = std::move(Code.blobs);
+    return std::move(Result);
+  }
+
+  const std::vector<std::string> &remarks() const { return Remarks; }
+
+private:
+  func::FuncOp Function;
+  const runtime::Device &Target;
+  const runtime::PlanOptions &Options;
+  codegen::GeneratedCode Code;
+  StorageAssignment Storage;
+  runtime::Program Result;
+  std::optional<runtime::WeightPacker> Packer;
+  llvm::DenseMap<Value, runtime::ValueId> Ids;
+  /// Temporary roots (and inputs) in the order of their first appearance, with the values that live in them.
+  llvm::MapVector<Value, SmallVector<runtime::ValueId>> ArenaValues;
+  llvm::StringMap<runtime::ValueId> StateByName;
+
+  StringRef argumentAttr(unsigned Index, StringRef Name) {
+    auto Attr = Function.getArgAttrOfType<StringAttr>(Index, Name);
+    return Attr ? Attr.getValue() : StringRef();
+  }
+  StringRef resultAttr(unsigned Index, StringRef Name) {
+    auto Attr = Function.getResultAttrOfType<StringAttr>(Index, Name);
+    return Attr ? Attr.getValue() : StringRef();
+  }
+
+  // The record of a value: its own shape, the storage of its root.
+  runtime::ValueId valueId(Value V) {
+    if (auto It = Ids.find(V); It != Ids.end())
+      return It->second;
+    Value Root = Storage.root(V);
+    runtime::Value Record;
+    if (Root != V && (isa<BlockArgument>(Root) || Root.getDefiningOp<ConstantOp>()))
+      Record = Result.values[valueId(Root)];
+    Record.spec = toTensorSpec(cast<RankedTensorType>(V.getType()));
+    runtime::ValueId Id = Result.values.size();
+    Result.values.push_back(Record);
+    Ids[V] = Id;
+    if (Record.storage == runtime::Storage::kTemporary || Record.storage == runtime::Storage::kInput)
+      ArenaValues[Root].push_back(Id);
+    return Id;
+  }
+
+  absl::Status addArguments() {
+    for (BlockArgument Argument : Function.getArguments()) {
+      unsigned Index = Argument.getArgNumber();
+      StringRef Role = argumentAttr(Index, RoleAttrName);
+      std::string Name = argumentAttr(Index, NameAttrName).str();
+      if (Name.empty())
+        Name = ("argument" + llvm::Twine(Index)).str();
+      runtime::Value Record;
+      Record.spec = toTensorSpec(cast<RankedTensorType>(Argument.getType()));
+      runtime::ValueId Id = Result.values.size();
+      if (!isStateRole(Role)) {
+        Record.storage = runtime::Storage::kInput;
+        Record.index = Result.inputs.size();
+        Result.inputs.push_back({Name, Id});
+        ArenaValues[Argument].push_back(Id);
+      } else {
+        Record.storage = runtime::Storage::kState;
+        Record.index = Result.state.size();
+        Result.state.push_back({Name, Role.str(), Record.spec, false});
+        if (!StateByName.try_emplace(Name, Id).second)
+          return absl::InvalidArgumentError(absl::StrCat("two state arguments are called '", Name, "'"));
+      }
+      Result.values.push_back(Record);
+      Ids[Argument] = Id;
+    }
+    return absl::OkStatus();
+  }
+
+  void addConstants() {
+    for (ConstantOp Op : Function.getOps<ConstantOp>()) {
+      runtime::Value Record;
+      Record.spec = toTensorSpec(cast<RankedTensorType>(Op.getType()));
+      Record.storage = runtime::Storage::kConstant;
+      Record.offset = appendConstant(cast<DenseElementsAttr>(Op.getValue()), Record.spec, Result.constants);
+      Ids[Op.getOutput()] = Result.values.size();
+      Result.values.push_back(Record);
+    }
+  }
+
+  absl::Status addRegion(FusionOp Fusion) {
+    auto Call = Code.calls.find(Fusion);
+    if (Call == Code.calls.end())
+      return absl::InvalidArgumentError(
+          absl::StrCat("@", Function.getSymName().str(), ": no code was generated for an mpc.fusion"));
+    runtime::Instruction Instruction = regionInstruction(Fusion, Call->second, Storage.aliases(Fusion));
+    for (Value Operand : Fusion.getInputs())
+      Instruction.inputs.push_back(valueId(Operand));
+    // The code stores what the region yields, whether or not something reads it.
+    for (Value Output : Fusion.getOutputs())
+      Instruction.outputs.push_back(valueId(Output));
+    Result.instructions.push_back(std::move(Instruction));
+    return absl::OkStatus();
+  }
+
+  // Generated code would do without a kernel.
+  static std::string whyNoRegion(Operation *Op) {
+    if (!isa<FusibleOpInterface>(Op))
+      return "";
+    auto Plan = codegen::RegionPlan::of(ArrayRef(Op));
+    return Plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(Plan.takeError()));
+  }
+
+  absl::Status addInstruction(Operation *Op) {
+    if (auto Fusion = dyn_cast<FusionOp>(Op))
+      return addRegion(Fusion);
+    runtime::Instruction Instruction;
+    Instruction.kernel = Op->getName().stripDialect().str();
+    Instruction.attributes = kernelAttributes(Op);
+    if (auto Where = Op->getAttrOfType<ScopeAttr>(ScopeAttrName))
+      Instruction.scope = Where.getPath().str();
+    for (Value Operand : Op->getOperands())
+      Instruction.inputs.push_back(valueId(Operand));
+    // A kernel leaves out what nobody reads.
+    for (Value Output : Op->getResults())
+      Instruction.outputs.push_back(Output.use_empty() ? runtime::kNoValue : valueId(Output));
+    absl::StatusOr<runtime::InstructionPlan> Plan = planned(Instruction);
+    if (!Plan.ok())
+      return absl::Status(Plan.status().code(), absl::StrCat(Plan.status().message(), whyNoRegion(Op)));
+    if (Plan->packing)
+      if (absl::Status Status = addPacking(*Plan->packing, Instruction); !Status.ok())
+        return Status;
+    Result.instructions.push_back(std::move(Instruction));
+    return absl::OkStatus();
+  }
+
+  /// Gives an instruction its workspace, and the Program what was chosen for it.
+  absl::StatusOr<runtime::InstructionPlan> planned(runtime::Instruction &Instruction) {
+    absl::StatusOr<runtime::InstructionPlan> Plan = Target.Plan(Result, Instruction, Options);
+    if (!Plan.ok())
+      return absl::Status(Plan.status().code(),
+                          absl::StrCat(Instruction.scope, Instruction.scope.empty() ? "" : ": ", "mpc.",
+                                       Instruction.kernel, ": ", Plan.status().message()));
+    Instruction.workspace_bytes = Plan->workspace_bytes;
+    if (!Plan->choice.first.empty() && !llvm::is_contained(Result.choices, Plan->choice))
+      addChoice(*Plan);
+    return Plan;
+  }
+
+  /// Makes \p Instruction read its weight packed, and adds what packs it.
+  absl::Status addPacking(const WeightPacking &Packing, runtime::Instruction &Instruction) {
+    std::optional<runtime::Instruction> Pack = Packer->Pack(Packing, Instruction);
+    if (absl::StatusOr<runtime::InstructionPlan> Plan = planned(Instruction); !Plan.ok() || !Pack)
+      return Plan.status();
+    if (absl::StatusOr<runtime::InstructionPlan> Plan = planned(*Pack); !Plan.ok())
+      return Plan.status();
+    PackedWeights.push_back({Pack->outputs[0], Result.instructions.size()});
+    Result.instructions.push_back(*std::move(Pack));
+    return absl::OkStatus();
+  }
+
+  /// For each state whether the function gives it a new value.
+  std::vector<bool> updatedState() {
+    std::vector<bool> Updated(Result.state.size());
+    Operation *Return = Function.getBody().front().getTerminator();
+    for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
+      auto State = StateByName.find(resultAttr(Index, NameAttrName));
+      auto Known = Ids.find(Operand);
+      bool IsOld = State != StateByName.end() && Known != Ids.end() && Known->second == State->second;
+      if (State != StateByName.end() && !IsOld)
+        Updated[Result.values[State->second].index] = true;
+    }
+    return Updated;
+  }
+
+  void addChoice(runtime::InstructionPlan &Plan) {
+    if (!Plan.times.empty())
+      Remarks.push_back(absl::StrCat("kernels timed for ", Plan.choice.first, ": ", Plan.times));
+    Result.choices.push_back(std::move(Plan.choice));
+  }
+
+  absl::Status addResults() {
+    Operation *Return = Function.getBody().front().getTerminator();
+    for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
+      StringRef Role = resultAttr(Index, RoleAttrName);
+      std::string Name = resultAttr(Index, NameAttrName).str();
+      if (!isStateRole(Role)) {
+        Result.outputs.push_back({Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, keptId(Operand)});
+        continue;
+      }
+      auto State = StateByName.find(Name);
+      if (State == StateByName.end())
+        return absl::InvalidArgumentError(absl::StrCat("result '", Name, "' updates a state that is no argument"));
+      runtime::StateBinding &Binding = Result.state[Result.values[State->second].index];
+      Binding.written |= valueId(Operand) != State->second;
+    }
+    for (const StorageAssignment::Copy &Copy : Storage.copies())
+      Result.state_copies.push_back({keptId(Return->getOperand(Copy.Result)),
+                                     StateByName.lookup(resultAttr(Copy.Result, NameAttrName)), Copy.Reason});
+    return absl::OkStatus();
+  }
+
+  absl::Status addRefreshes() {
+    std::vector<runtime::StateRefresh> OfPackedWeights = Packer->TakeRefreshes();
+    size_t Arguments = Result.state.size() - OfPackedWeights.size();
+    if (absl::Status Status = addCastRefreshes(Arguments, StateByName, Result); !Status.ok())
+      return Status;
+    for (runtime::StateRefresh &Refresh : OfPackedWeights) {
+      if (absl::StatusOr<runtime::InstructionPlan> Plan = planned(Refresh.instruction); !Plan.ok())
+        return Plan.status();
+      Result.refreshes.push_back(std::move(Refresh));
+    }
+    return absl::OkStatus();
+  }
+
+  // What leaves the step as an output, or becomes another state, must not change when state is updated in place: an old
+  // value of state, or a view of one, is copied before the first instruction.
+  runtime::ValueId keptId(Value Operand) {
+    runtime::ValueId Id = valueId(Operand);
+    Value Viewed = Operand;
+    while (auto View = Viewed.getDefiningOp<ReshapeOp>())
+      Viewed = View.getX();
+    if (!isa<BlockArgument>(Viewed) || Result.values[Id].storage != runtime::Storage::kState)
+      return Id;
+    runtime::Value Copy;
+    Copy.spec = Result.values[Id].spec;
+    runtime::ValueId CopyId = Result.values.size();
+    Result.values.push_back(Copy);
+    runtime::Instruction Instruction;
+    Instruction.kernel = "reshape";
+    Instruction.attributes.Set("shape", std::vector<std::int64_t>(Copy.spec.shape));
+    Instruction.inputs = {Id};
+    Instruction.outputs = {CopyId};
+    Prologue.push_back(std::move(Instruction));
+    PinnedValues.push_back(CopyId);
+    return CopyId;
+  }
+
+  /// The instructions of the operation at \p Position, or what comes behind the last one.
+  std::pair<size_t, size_t> instructionsOf(size_t Position) const {
+    if (Position < InstructionsOf.size())
+      return InstructionsOf[Position];
+    return {Result.instructions.size(), Result.instructions.size()};
+  }
+
+  void plan() {
+    SmallVector<ArenaPlace> Places;
+    for (auto &[Root, Values] : ArenaValues) {
+      auto [First, Last] = Storage.life(Root);
+      Places.push_back({Values, instructionsOf(First).first, instructionsOf(Last).second});
+    }
+    for (auto [Id, Pack] : PackedWeights)
+      Places.push_back({{Id}, Pack, Pack + 1});
+    for (runtime::ValueId Id : PinnedValues)
+      Places.push_back({{Id}, 0, Result.instructions.size()});
+    planArena(Places, Options.flat_share, Result);
+    // State is rebuilt before the step begins, one entry after the other.
+    for (const runtime::StateRefresh &Refresh : Result.refreshes)
+      if (size_t Bytes = Refresh.instruction.workspace_bytes)
+        Result.arena_bytes = std::max(Result.arena_bytes, runtime::AlignedBuffer::Padded(Bytes));
+    Result.instructions.insert(Result.instructions.begin(), Prologue.begin(), Prologue.end());
+    for (runtime::FlatUpdate &Update : Result.flat_updates)
+      Update.first += Prologue.size();
+  }
+
+  /// First and last, of each operation in the order of Storage.instructions().
+  std::vector<std::pair<size_t, size_t>> InstructionsOf;
+  /// Packed weights with the instructions that write them; the next one reads them.
+  std::vector<std::pair<runtime::ValueId, size_t>> PackedWeights;
+  /// What was measured to choose kernels.
+  std::vector<std::string> Remarks;
+  /// Copies of state that is also an output: done before the first instruction, kept to the end.
+  std::vector<runtime::Instruction> Prologue;
+  std::vector<runtime::ValueId> PinnedValues;
+};
+
+/// Errors: an argument or a value of the body that no Program can hold.
+absl::Status checkTypes(func::FuncOp Function) {
+  auto IsStorable = [](Type T) {
+    auto Tensor = dyn_cast<RankedTensorType>(T);
+    return Tensor && Tensor.hasStaticShape() && toDType(Tensor.getElementType()) && !isTooLarge(Tensor.getShape());
+  };
+  auto Refuse = [&](StringRef What, Type T) {
+    return absl::InvalidArgumentError(absl::StrCat("@", Function.getSymName().str(), ": ", What.str(), " is ",
+                                                   typeText(T),
+                                                   "; a Program holds tensors of a static shape, of at "
+                                                   "most 2^47 elements, of f32, f16, bf16, f64, i64, i32, i8 or i1"));
+  };
+  for (BlockArgument Argument : Function.getArguments())
+    if (!IsStorable(Argument.getType()))
+      return Refuse(("argument " + llvm::Twine(Argument.getArgNumber())).str(), Argument.getType());
+  for (Operation &Op : Function.getBody().front())
+    for (OpResult Value : Op.getResults())
+      if (!IsStorable(Value.getType()))
+        return Refuse(("a result of " + Op.getName().getStringRef()).str(), Value.getType());
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const runtime::Device &Target,
+                                                const runtime::PlanOptions &Options, codegen::GeneratedCode Code,
+                                                std::vector<std::string> *Remarks) {
+  if (!Function.getBody().hasOneBlock())
+    return absl::InvalidArgumentError(
+        absl::StrCat("@", Function.getSymName().str(), " must be one block to become a Program"));
+  if (absl::Status Status = checkTypes(Function); !Status.ok())
+    return Status;
+  Lowering Run(Function, Target, Options, std::move(Code));
+  absl::StatusOr<runtime::Program> Result = Run.run();
+  if (!Result.ok())
+    return Result;
+  if (Remarks)
+    Remarks->insert(Remarks->end(), Run.remarks().begin(), Run.remarks().end());
+  if (absl::Status Written = Target.EndPlanning(Options); !Written.ok())
+    return Written;
+  return Result;
+}
+
+} // namespace mpc::compiler

@@ -10,10 +10,17 @@
 namespace mpc {
 namespace {
 
-Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {}) {
-  if (auto* trace = internal::Trace::Current()) return trace->Emit(op, operands, attributes)[0];
-  return internal::RunOperation(op, operands, attributes, std::nullopt)[0];
+Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {},
+            std::optional<DType> dtype = std::nullopt) {
+  if (auto* trace = internal::Trace::Current()) return trace->Emit(op, operands, attributes, dtype)[0];
+  return internal::RunOperation(op, operands, attributes, dtype)[0];
 }
+
+// The norm that clips: f64, which the squares of finite gradients do not overflow.
+Tensor WideNorm(const std::vector<Tensor>& gradients) { return Emit("global_norm", gradients); }
+
+// The norm that is told. The user's own arithmetic takes it: its rounding stays.
+Tensor ReportedNorm(const Tensor& wide) { return Emit("cast", {wide}, {{"user", true}}, DType::kF32); }
 
 absl::Status CheckLimit(const char* field, const std::optional<double>& value) {
   if (!value.has_value() || (*value > 0 && std::isfinite(*value))) return absl::OkStatus();
@@ -24,13 +31,14 @@ absl::Status CheckLimit(const char* field, const std::optional<double>& value) {
 
 namespace ops {
 
-Tensor GlobalNorm(const std::vector<Tensor>& gradients) { return Emit("global_norm", gradients); }
+Tensor GlobalNorm(const std::vector<Tensor>& gradients) { return ReportedNorm(WideNorm(gradients)); }
 
 ClippedGradients ClipByGlobalNorm(const std::vector<Tensor>& gradients, double max_norm) {
   ClippedGradients clipped;
-  clipped.norm = GlobalNorm(gradients);
+  const Tensor norm = WideNorm(gradients);
+  clipped.norm = ReportedNorm(norm);
   for (const Tensor& gradient : gradients) {
-    clipped.gradients.push_back(Emit("clip_by_norm", {gradient, clipped.norm}, {{"max_norm", max_norm}}));
+    clipped.gradients.push_back(Emit("clip_by_norm", {gradient, norm}, {{"max_norm", max_norm}}));
   }
   return clipped;
 }

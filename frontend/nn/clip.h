@@ -11,15 +11,15 @@ namespace mpc {
 
 namespace ops {
 
-/// sqrt of the sum of squares over every element of every gradient: f32, rank 0. At least one gradient.
+/// sqrt of the f64 sum of squares of all elements: f32, rank 0, infinite beyond f32. At least one gradient.
 Tensor GlobalNorm(const std::vector<Tensor>& gradients);
 
 struct ClippedGradients {
   std::vector<Tensor> gradients;  ///< f32
-  Tensor norm;                    ///< before clipping: f32, rank 0
+  Tensor norm;                    ///< before clipping: that of GlobalNorm
 };
-/// Every gradient times min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. `max_norm` > 0. A norm that is
-/// not finite makes every gradient NaN.
+/// Every gradient times min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_; norm and factor are f64, so
+/// that finite gradients of any size are clipped. `max_norm` > 0. A gradient that is not finite makes all of them NaN.
 ClippedGradients ClipByGlobalNorm(const std::vector<Tensor>& gradients, double max_norm);
 
 /// Every element limited to [-limit, limit]; `limit` > 0.

@@ -1,6 +1,6 @@
-// cast between every pair of f32, f16, bf16, i8, i32, i64 and i1. Floating to floating goes through f32 blocks (exact
-// or one rounding to nearest even). Floating to integer truncates towards zero and saturates, NaN gives 0; integers to
-// smaller integers saturate; anything to i1 asks whether it differs from 0.
+// cast between every pair of f32, f16, bf16, i8, i32, i64 and i1, and of an f64 scalar to f32. Floating to floating
+// goes through f32 blocks (exact or one rounding to nearest even). Floating to integer truncates towards zero and
+// saturates, NaN gives 0; integers to smaller integers saturate; anything to i1 asks whether it differs from 0.
 #include "kernels/scalar/cast.h"
 
 #include <type_traits>
@@ -90,6 +90,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCastTo(const KernelSpec& spec) {
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec) {
   const DType out = spec.outputs[0].dtype;
+  if (spec.inputs[0].dtype == DType::kF64) return CreateElementCast<float, double>(spec);
   if (IsFloating(spec.inputs[0].dtype) && IsFloating(out)) return CreateFloatingCast(spec);
   switch (out) {
     case DType::kF32:

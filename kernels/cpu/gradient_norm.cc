@@ -1,6 +1,7 @@
 // scale_loss, global_norm, sum_of_squares, clip_by_norm: what stands between a loss and its optimizer besides the
 // finite check.
 #include <cmath>
+#include <vector>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/gradient_blocks.h"
@@ -8,6 +9,8 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/state_update.h"
+#include "kernels/cpu/sum_of_squares.h"
+#include "kernels/f64_scalars.h"
 #include "kernels/scalar/clip.h"
 
 namespace mpc::cpu {
@@ -21,35 +24,24 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateScaleLoss(const KernelSpec& spec) 
   });
 }
 
-// Of values[i] * factor, each rounded.
-float SumOfSquares(const float* values, std::int64_t count, float factor) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float value = values[i] * factor;
-    sum += value * value;
-  }
-  return sum;
-}
-
 // One sum a block in `sums`, then the blocks in operand order: the threads that shared them do not matter.
-float SumOfSquares(const GradientBlocks& blocks, const void* const* gradients, float factor, void* workspace) {
-  float* sums = static_cast<float*>(workspace);
+double SumOfBlocks(const GradientBlocks& blocks, const void* const* gradients, float factor, void* workspace) {
+  double* sums = static_cast<double*>(workspace);
   ParallelFor(blocks.count(), blocks.total(), [&](std::int64_t block) {
-    float sum = 0;
+    double sum = 0;
     blocks.ForEachPart(block, gradients, [&](const float* values, std::int64_t size) {
       sum += SumOfSquares(values, size, factor);
       return true;
     });
     sums[block] = sum;
   });
-  float total = 0;
+  double total = 0;
   for (std::int64_t block = 0; block < blocks.count(); ++block) total += sums[block];
   return total;
 }
 
 std::size_t WorkspaceOf(const GradientBlocks& blocks) {
-  return static_cast<std::size_t>(blocks.count()) * sizeof(float);
+  return static_cast<std::size_t>(blocks.count()) * sizeof(double);
 }
 
 // Operands scale, where there is one, gradients, and what sum_of_squares gave of others.
@@ -57,14 +49,19 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec)
   const bool unscales = spec.attributes.GetBool("unscale");
   const std::size_t first = unscales ? 1 : 0, operand_count = spec.inputs.size();
   const std::size_t first_sum = operand_count - static_cast<std::size_t>(spec.attributes.GetInt("sums", 0));
+  std::vector<DType> sum_types;
+  for (std::size_t i = first_sum; i < operand_count; ++i) sum_types.push_back(spec.inputs[i].dtype);
   GradientBlocks blocks(spec, first, first_sum);
   const std::size_t workspace = WorkspaceOf(blocks);
   return MakeKernel(
-      [blocks = std::move(blocks), unscales, first, first_sum, operand_count](const KernelOperands& operands) {
+      [blocks = std::move(blocks), unscales, first, first_sum, sum_types = std::move(sum_types),
+       result = spec.outputs[0].dtype](const KernelOperands& operands) {
         const float factor = unscales ? 1.0f / ScalarOperand<float>(operands, 0) : 1.0f;
-        float total = SumOfSquares(blocks, operands.inputs + first, factor, operands.workspace);
-        for (std::size_t i = first_sum; i < operand_count; ++i) total += ScalarOperand<float>(operands, i);
-        *static_cast<float*>(operands.outputs[0]) = std::sqrt(total);
+        double total = SumOfBlocks(blocks, operands.inputs + first, factor, operands.workspace);
+        for (std::size_t i = 0; i < sum_types.size(); ++i) {
+          total += LoadWideScalar(sum_types[i], operands.inputs[first_sum + i]);
+        }
+        StoreWideScalar(result, std::sqrt(total), operands.outputs[0]);
       },
       workspace);
 }
@@ -74,18 +71,19 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSumOfSquares(const KernelSpec& spe
   GradientBlocks blocks(spec, 0, 1);
   const std::size_t workspace = WorkspaceOf(blocks);
   return MakeKernel(
-      [blocks = std::move(blocks), unscales = spec.inputs.size() > 1](const KernelOperands& operands) {
+      [blocks = std::move(blocks), unscales = spec.inputs.size() > 1,
+       result = spec.outputs[0].dtype](const KernelOperands& operands) {
         const float factor = unscales ? 1.0f / ScalarOperand<float>(operands, 1) : 1.0f;
-        *static_cast<float*>(operands.outputs[0]) = SumOfSquares(blocks, operands.inputs, factor, operands.workspace);
+        StoreWideScalar(result, SumOfBlocks(blocks, operands.inputs, factor, operands.workspace), operands.outputs[0]);
       },
       workspace);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateClipByNorm(const KernelSpec& spec) {
   return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
-                     max_norm = FloatAttribute(spec, "max_norm", 1),
+                     norm_is_f64 = spec.inputs[1].dtype == DType::kF64, max_norm = FloatAttribute(spec, "max_norm", 1),
                      count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
-    const float factor = scalar::ClipFactor(ScalarOperand<float>(operands, 1), max_norm);
+    const float factor = scalar::NormOperand{operands.inputs[1], norm_is_f64}.Factor(max_norm);
     Map({in, operands.inputs[0]}, {out, operands.outputs[0]}, count, [factor](float g) { return g * factor; });
   });
 }

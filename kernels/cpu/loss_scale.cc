@@ -96,6 +96,13 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) 
 
 // Operands gradient and scale.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCheckFinite(const KernelSpec& spec) {
+  if (spec.inputs[0].dtype == DType::kF64) {
+    return MakeKernel([](const KernelOperands& operands) {
+      const double inverse = 1.0 / double{*static_cast<const float*>(operands.inputs[1])};
+      *static_cast<std::uint8_t*>(operands.outputs[0]) =
+          std::isfinite(*static_cast<const double*>(operands.inputs[0]) * inverse);
+    });
+  }
   return MakeKernel([blocks = GradientBlocks(spec, 0, 1)](const KernelOperands& operands) {
     const float inverse = 1.0f / *static_cast<const float*>(operands.inputs[1]);
     *static_cast<std::uint8_t*>(operands.outputs[0]) = FirstBad(blocks, operands.inputs, inverse) == kNone;

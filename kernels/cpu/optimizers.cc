@@ -14,6 +14,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/state_update.h"
+#include "kernels/cpu/sum_of_squares.h"
 #include "kernels/cpu/tensor_blocks.h"
 #include "kernels/optimizer_shadow.h"
 #include "kernels/scalar/optimizer_rules.h"
@@ -65,9 +66,9 @@ struct UpdateLayout {
             Rule::kHasStep ? ScalarOperand<std::int32_t>(operands, kRate + 1) : 0};
   }
   scalar::GradientFactors Factors(const KernelOperands& operands) const {
-    const auto at = [&](std::size_t position) { return static_cast<const float*>(operands.inputs[position]); };
-    return scalar::FactorsOf(scaling.unscales ? at(scaling.scale) : nullptr,
-                             scaling.clips() ? at(scaling.norm) : nullptr, scaling.max_norm);
+    const float* scale = scaling.unscales ? static_cast<const float*>(operands.inputs[scaling.scale]) : nullptr;
+    const void* norm = scaling.clips() ? operands.inputs[scaling.norm] : nullptr;
+    return scalar::FactorsOf(scale, {norm, scaling.norm_is_f64}, scaling.max_norm);
   }
 };
 
@@ -132,13 +133,13 @@ void KeepBlock(const UpdateLayout<Rule>& layout, const KernelOperands& operands,
 
 std::int64_t BlocksOf(std::int64_t count) { return (count + kBlock - 1) / kBlock; }
 
-// The norms of a parameter and of its direction: sums of blocks in f32, added in the order of the blocks.
+// The norms of a parameter and of its direction: sums of blocks in f64, added in the order of the blocks.
 template <typename Rule>
-std::array<float, 2> Norms(const Rule& rule, const UpdateLayout<Rule>& layout, const KernelOperands& operands,
-                           std::int64_t count) {
+std::array<double, 2> Norms(const Rule& rule, const UpdateLayout<Rule>& layout, const KernelOperands& operands,
+                            std::int64_t count) {
   const auto direction = rule.Direction(layout.Scalars(operands));
   const scalar::GradientFactors factors = layout.Factors(operands);
-  auto* sums = static_cast<float*>(operands.workspace);
+  auto* sums = static_cast<double*>(operands.workspace);
   ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
     const BlockOperands<Rule> old(layout, operands, offset, size);
     BlockBuffer parameters, directions;
@@ -147,13 +148,13 @@ std::array<float, 2> Norms(const Rule& rule, const UpdateLayout<Rule>& layout, c
       const float p = old.parameter[i];
       float state1 = old.state1[i], state2 = old.state2[i];
       const float u = direction(p, state1, state2, factors.Apply(old.gradient[i]));
-      parameters.values[i] = p * p;
-      directions.values[i] = u * u;
+      parameters.values[i] = p;
+      directions.values[i] = u;
     }
-    sums[2 * (offset / kBlock)] = SumOf(parameters.values, size);
-    sums[2 * (offset / kBlock) + 1] = SumOf(directions.values, size);
+    sums[2 * (offset / kBlock)] = SumOfSquares(parameters.values, size);
+    sums[2 * (offset / kBlock) + 1] = SumOfSquares(directions.values, size);
   });
-  float parameter = 0, update = 0;
+  double parameter = 0, update = 0;
   for (std::int64_t block = 0; block < BlocksOf(count); ++block) {
     parameter += sums[2 * block];
     update += sums[2 * block + 1];
@@ -164,7 +165,7 @@ std::array<float, 2> Norms(const Rule& rule, const UpdateLayout<Rule>& layout, c
 template <typename Rule>
 auto BeginStep(const Rule& rule, const UpdateLayout<Rule>& layout, const KernelOperands& operands, std::int64_t count) {
   if constexpr (kNeedsNorms<Rule>) {
-    const std::array<float, 2> norms = Norms(rule, layout, operands, count);
+    const std::array<double, 2> norms = Norms(rule, layout, operands, count);
     return rule.Begin(layout.Scalars(operands), norms[0], norms[1]);
   } else {
     (void)count;
@@ -189,7 +190,7 @@ class OptimizerKernel final : public Kernel {
     }
   }
   std::size_t workspace_bytes() const override {
-    return kNeedsNorms<Rule> ? static_cast<std::size_t>(2 * blocks_.count()) * sizeof(float) : 0;
+    return kNeedsNorms<Rule> ? static_cast<std::size_t>(2 * blocks_.count()) * sizeof(double) : 0;
   }
 
   void Run(const KernelOperands& operands) override {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/f64_scalars.h"
 
 namespace mpc::cpu {
 namespace {
@@ -95,12 +96,7 @@ absl::Status UnsupportedTypes(const KernelSpec& spec) {
 }
 
 absl::Status CheckStorageTypes(const KernelSpec& spec) {
-  for (const std::vector<TensorSpec>* specs : {&spec.inputs, &spec.outputs}) {
-    for (const TensorSpec& tensor : *specs) {
-      if (tensor.dtype == DType::kF64) return UnsupportedTypes(spec);
-    }
-  }
-  return absl::OkStatus();
+  return TakesF64(spec) ? absl::OkStatus() : UnsupportedTypes(spec);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelOptions& options) {

@@ -57,29 +57,34 @@ struct FiniteBody {
   }
 };
 
-/// Leaves the sum of squares of g / scale of a block; of g where there is no scale. A sum is left as it is.
+__device__ __forceinline__ double LoadSum(DType dtype, const void* data) {
+  return dtype == DType::kF64 ? *static_cast<const double*>(data) : double{*static_cast<const float*>(data)};
+}
+
+/// Leaves the sum of squares of g / scale of a block, in f64, where squares are exact and do not overflow; of g where
+/// there is no scale. A sum is left as it is.
 struct SquaresBody {
   using Segment = Gradient;
   const float* scale;
-  float* of_block;
+  double* of_block;
 
   __device__ void operator()(const Gradient& gradient, const SegmentShare& share) const {
     const Source g = gradient.source();
     if (gradient.is_sum != 0) {
-      if (threadIdx.x == 0) of_block[share.first_block] = g.Load(0);
+      if (threadIdx.x == 0) of_block[share.first_block] = LoadSum(g.dtype, g.data);
       return;
     }
     const float factor = scale == nullptr ? 1.0f : 1.0f / *scale;
-    float sum = 0;
+    double sum = 0;
     ForEachInShare(share, gradient.count, [&](auto width, std::int64_t index) {
       float values[width()];
       LoadElements(g, index, values);
       for (float value : values) {
-        const float unscaled = value * factor;
+        const double unscaled = static_cast<double>(value * factor);
         sum += unscaled * unscaled;
       }
     });
-    sum = BlockReduce<SumOp<float>, kTensorThreads>(sum);
+    sum = BlockReduce<SumOp<double>, kTensorThreads>(sum);
     if (threadIdx.x == 0) of_block[share.first_block + share.block] = sum;
   }
 };
@@ -113,6 +118,12 @@ __global__ void __launch_bounds__(kFinishThreads)
   if (threadIdx.x == 0) *finite = bad == 0 ? 1 : 0;
 }
 
+/// One thread: whether an f64 scalar is finite, divided by the scale.
+__global__ void CheckScalarKernel(const double* value, const float* scale, std::uint8_t* finite) {
+  const double unscaled = *value * (1.0 / static_cast<double>(*scale));
+  *finite = unscaled - unscaled == 0 ? 1 : 0;
+}
+
 LaunchShape OneBlock() {
   LaunchShape shape;
   shape.threads = kFinishThreads;
@@ -141,6 +152,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec, 
 
 // Operands gradient and scale.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCheckFinite(const KernelSpec& spec, const KernelContext&) {
+  if (spec.inputs[0].dtype == DType::kF64) {
+    return MakeKernel([](const KernelOperands& operands, LaunchQueue& queue) {
+      LaunchShape shape;
+      shape.threads = 1;
+      return launch(queue, &CheckScalarKernel, shape, static_cast<const double*>(operands.inputs[0]),
+                    static_cast<const float*>(operands.inputs[1]), static_cast<std::uint8_t*>(operands.outputs[0]));
+    });
+  }
   const Gradients gradient(absl::MakeSpan(spec.inputs).first(1));
   const std::size_t workspace = static_cast<std::size_t>(gradient.blocks()) * sizeof(std::int32_t);
   return MakeKernel(
@@ -159,11 +178,17 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCheckFinite(const KernelSpec& spec
 
 /// One block: the sum of squares, or its root.
 __global__ void __launch_bounds__(kFinishThreads)
-    SumSquaresKernel(const float* of_block, std::int64_t blocks, bool root, float* result) {
-  float sum = 0;
+    SumSquaresKernel(const double* of_block, std::int64_t blocks, bool root, void* result, bool is_f64) {
+  double sum = 0;
   for (std::int64_t i = threadIdx.x; i < blocks; i += kFinishThreads) sum += of_block[i];
-  sum = BlockReduce<SumOp<float>, kFinishThreads>(sum);
-  if (threadIdx.x == 0) *result = root ? std::sqrt(sum) : sum;
+  sum = BlockReduce<SumOp<double>, kFinishThreads>(sum);
+  if (threadIdx.x != 0) return;
+  if (root) sum = std::sqrt(sum);
+  if (is_f64) {
+    *static_cast<double*>(result) = sum;
+  } else {
+    *static_cast<float*>(result) = static_cast<float>(sum);
+  }
 }
 
 /// Of the gradients among the operands, from `first` on; the operand `scale` divides them, which may be none.
@@ -172,18 +197,19 @@ struct SquaresOf {
   std::size_t first;
   std::optional<std::size_t> scale;
   bool root;
+  bool is_f64;  ///< the result; else f32
 
-  std::size_t workspace_bytes() const { return static_cast<std::size_t>(gradients.blocks()) * sizeof(float); }
+  std::size_t workspace_bytes() const { return static_cast<std::size_t>(gradients.blocks()) * sizeof(double); }
 
   absl::Status operator()(const KernelOperands& operands, LaunchQueue& queue) const {
-    auto* of_block = static_cast<float*>(operands.workspace);
+    auto* of_block = static_cast<double*>(operands.workspace);
     const auto* divisor = scale.has_value() ? static_cast<const float*>(operands.inputs[*scale]) : nullptr;
-    const absl::Status status = gradients.Run(queue, operands.inputs + first, of_block, [divisor](float* results) {
+    const absl::Status status = gradients.Run(queue, operands.inputs + first, of_block, [divisor](double* results) {
       return SquaresBody{divisor, results};
     });
     if (!status.ok()) return status;
-    return launch(queue, &SumSquaresKernel, OneBlock(), of_block, gradients.blocks(), root,
-                  static_cast<float*>(operands.outputs[0]));
+    return launch(queue, &SumSquaresKernel, OneBlock(), of_block, gradients.blocks(), root, operands.outputs[0],
+                  is_f64);
   }
 };
 
@@ -192,29 +218,32 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec,
   const std::size_t first = unscales ? 1 : 0;
   const auto sums = static_cast<std::size_t>(spec.attributes.GetInt("sums", 0));
   const SquaresOf squares{Gradients(absl::MakeSpan(spec.inputs).subspan(first), sums), first,
-                          unscales ? std::optional<std::size_t>(0) : std::nullopt, /*root=*/true};
+                          unscales ? std::optional<std::size_t>(0) : std::nullopt, /*root=*/true,
+                          spec.outputs[0].dtype == DType::kF64};
   return MakeKernel(squares, squares.workspace_bytes());
 }
 
 // Operands gradient and, where it is scaled, scale.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSumOfSquares(const KernelSpec& spec, const KernelContext&) {
   const SquaresOf squares{Gradients(absl::MakeSpan(spec.inputs).first(1)), /*first=*/0,
-                          spec.inputs.size() > 1 ? std::optional<std::size_t>(1) : std::nullopt, /*root=*/false};
+                          spec.inputs.size() > 1 ? std::optional<std::size_t>(1) : std::nullopt, /*root=*/false,
+                          spec.outputs[0].dtype == DType::kF64};
   return MakeKernel(squares, squares.workspace_bytes());
 }
 
 /// The norm lies in device memory.
 struct Clip {
-  const float* norm;
+  scalar::NormOperand norm;
   float max_norm;
-  __device__ float operator()(float gradient) const { return gradient * scalar::ClipFactor(*norm, max_norm); }
+  __device__ float operator()(float gradient) const { return gradient * norm.Factor(max_norm); }
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateClipByNorm(const KernelSpec& spec, const KernelContext&) {
   return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements(),
+                     norm_is_f64 = spec.inputs[1].dtype == DType::kF64,
                      max_norm = static_cast<float>(spec.attributes.GetDouble("max_norm", 1))](
                         const KernelOperands& operands, LaunchQueue& queue) {
-    const Clip clip{static_cast<const float*>(operands.inputs[1]), max_norm};
+    const Clip clip{{operands.inputs[1], norm_is_f64}, max_norm};
     return Map<1>(queue, {{{operands.inputs[0], in}}, {operands.outputs[0], out}}, clip, count);
   });
 }

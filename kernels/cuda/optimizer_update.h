@@ -31,7 +31,8 @@ struct DevicePredicate {
 struct DeviceScalars {
   const float* learning_rate;
   const std::int32_t* step;
-  const float *scale, *norm;
+  const float* scale;
+  scalar::NormOperand norm;
   float max_norm;
   DevicePredicate predicate;
   __device__ __forceinline__ scalar::StepScalars Read() const { return {*learning_rate, step == nullptr ? 0 : *step}; }
@@ -117,31 +118,31 @@ struct ElementwiseUpdate {
 /// Blocks of one tensor whose norms are wanted: each block of the second pass adds up all their partial sums.
 inline constexpr std::int64_t kNormBlocks = 512;
 
-/// The first pass of a rule with norms: for each block the sums of squares of its parameters and directions.
+/// The first pass of a rule with norms: for each block the sums of squares of its parameters and directions, in f64.
 template <typename Rule>
 struct NormPartials {
   using Segment = OptimizerSegment<Rule::kStates>;
   Rule rule;
   OptimizerTypes types;
   DeviceScalars scalars;
-  float* partials;  ///< two of each block of the grid
+  double* partials;  ///< two of each block of the grid
 
   __device__ __forceinline__ void operator()(const Segment& segment, const SegmentShare& share) const {
     if (!scalars.predicate.Holds()) return;
     const auto direction = rule.Direction(scalars.Read());
     const scalar::GradientFactors factors = scalars.ReadFactors();
-    float parameter = 0, update = 0;
+    double parameter = 0, update = 0;
     ForEachInShare(share, segment.count, [&](auto width, std::int64_t index) {
       constexpr int kWidth = decltype(width)::value;
       OptimizerElements<Rule::kStates, kWidth> x(types, segment, factors, index);
       MPC_UNROLL
       for (int i = 0; i < kWidth; ++i) {
         const float u = direction(x.parameter[i], x.states[0][i], x.states[1][i], x.gradient[i]);
-        parameter += x.parameter[i] * x.parameter[i];
-        update += u * u;
+        parameter += static_cast<double>(x.parameter[i]) * static_cast<double>(x.parameter[i]);
+        update += static_cast<double>(u) * static_cast<double>(u);
       }
     });
-    using Sum = scalar::SumOp<float>;
+    using Sum = scalar::SumOp<double>;
     parameter = BlockReduce<Sum, kTensorThreads>(parameter);
     update = BlockReduce<Sum, kTensorThreads>(update);
     if (threadIdx.x != 0) return;
@@ -157,16 +158,16 @@ struct NormUpdate {
   Rule rule;
   OptimizerTypes types;
   DeviceScalars scalars;
-  const float* partials;
+  const double* partials;
 
   __device__ __forceinline__ void operator()(const Segment& segment, const SegmentShare& share) const {
     if (!scalars.predicate.Holds()) return KeepOldState<Rule::kStates>(types, segment, share);
-    float parameter = 0, update = 0;
+    double parameter = 0, update = 0;
     for (unsigned block = threadIdx.x; block < share.blocks; block += kTensorThreads) {
       parameter += partials[2 * (share.first_block + block)];
       update += partials[2 * (share.first_block + block) + 1];
     }
-    using Sum = scalar::SumOp<float>;
+    using Sum = scalar::SumOp<double>;
     parameter = BlockReduce<Sum, kTensorThreads>(parameter);
     update = BlockReduce<Sum, kTensorThreads>(update);
     UpdateElements<Rule::kStates>(types, segment, share, scalars.ReadFactors(),

@@ -60,7 +60,7 @@ class Optimizer {
     return plan;
   }
   static std::size_t WorkspaceBytes(unsigned blocks) {
-    return kNeedsNorms<Rule> ? std::size_t{2} * blocks * sizeof(float) : 0;
+    return kNeedsNorms<Rule> ? std::size_t{2} * blocks * sizeof(double) : 0;
   }
 
   Segment SegmentOf(const KernelOperands& operands, std::int64_t count) const {
@@ -76,11 +76,11 @@ class Optimizer {
     const DeviceScalars scalars{InputAs<float>(operands, kTensors),
                                 Rule::kHasStep ? InputAs<std::int32_t>(operands, kTensors + 1) : nullptr,
                                 scaling_.unscales ? InputAs<float>(operands, scaling_.scale) : nullptr,
-                                scaling_.clips() ? InputAs<float>(operands, scaling_.norm) : nullptr,
+                                {scaling_.clips() ? operands.inputs[scaling_.norm] : nullptr, scaling_.norm_is_f64},
                                 scaling_.max_norm,
                                 PredicateAt(operands, scaling_.predicate, has_predicate_)};
     if constexpr (kNeedsNorms<Rule>) {
-      auto* partials = static_cast<float*>(operands.workspace);
+      auto* partials = static_cast<double*>(operands.workspace);
       const NormPartials<Rule> norms{rule_, types_, scalars, partials};
       if (absl::Status status = LaunchSegments(queue, table, blocks, norms); !status.ok()) return status;
       return LaunchSegments(queue, table, blocks, NormUpdate<Rule>{rule_, types_, scalars, partials});

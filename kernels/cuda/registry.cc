@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/cuda/own_kernel.h"
+#include "kernels/f64_scalars.h"
 #include "kernels/kernel_key.h"
 
 namespace mpc::cuda {
@@ -68,11 +69,7 @@ absl::Status UnsupportedTypes(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelContext& context) {
   const Registry::Entry* entry = FindEntry(spec.name);
   if (entry == nullptr) return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CUDA kernel"));
-  for (const std::vector<TensorSpec>* specs : {&spec.inputs, &spec.outputs}) {
-    for (const TensorSpec& tensor : *specs) {
-      if (tensor.dtype == DType::kF64) return UnsupportedTypes(spec);
-    }
-  }
+  if (!TakesF64(spec)) return UnsupportedTypes(spec);
   if (entry->library == nullptr) return entry->own(spec, context);
   const bool own_only = !context.use_libraries || context.choice == kOwnChoice;
   std::string reason;
@@ -100,6 +97,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const Kerne
   if (entry == nullptr || entry->group == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("instructions of mpc.", specs.empty() ? "" : specs[0].name, " cannot share one launch"));
+  }
+  for (const KernelSpec& spec : specs) {
+    if (!TakesF64(spec)) return UnsupportedTypes(spec);
   }
   return entry->group(specs, context);
 }

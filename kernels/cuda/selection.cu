@@ -267,9 +267,18 @@ __global__ void __launch_bounds__(kMapThreads) CastKernel(const void* x, DType t
   }
 }
 
+/// One thread: an f64 scalar, rounded.
+__global__ void NarrowScalarKernel(const double* x, float* y) { *y = static_cast<float>(*x); }
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec, const KernelContext&) {
   return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements()](
                         const KernelOperands& operands, LaunchQueue& queue) {
+    if (in == DType::kF64) {
+      LaunchShape shape;
+      shape.threads = 1;
+      return launch(queue, &NarrowScalarKernel, shape, static_cast<const double*>(operands.inputs[0]),
+                    static_cast<float*>(operands.outputs[0]));
+    }
     if (IsFloating(in) && IsFloating(out)) {
       return Map<1>(queue, {{{operands.inputs[0], in}}, {operands.outputs[0], out}}, Identity(), count);
     }

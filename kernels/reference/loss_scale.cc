@@ -18,6 +18,11 @@ void Unscale(const Attributes&, Inputs inputs, Outputs outputs) {
 }
 
 bool IsFinite(const Tensor& gradient, const Tensor& scale) {
+  // A norm in f64 may be beyond f32.
+  if (gradient.spec.dtype == DType::kF64) {
+    return std::all_of(gradient.values.begin(), gradient.values.end(),
+                       [&scale](double value) { return std::isfinite(value / Scalar(scale)); });
+  }
   return std::all_of(gradient.values.begin(), gradient.values.end(),
                      [&scale](double value) { return std::isfinite(Unscaled(value, scale)); });
 }

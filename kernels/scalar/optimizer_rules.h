@@ -5,7 +5,7 @@
 //   Begin(scalars) -> a functor step(parameter&, state1&, state2&, gradient) for one element
 // and, where it scales each tensor's update by the tensor's norms,
 //   Direction(scalars) -> a functor (parameter, state1&, state2&, gradient) -> direction
-//   Begin(scalars, |parameter|, |direction|) instead.
+//   Begin(scalars, |parameter|, |direction|) instead, of norms in f64.
 #pragma once
 
 #include <cmath>
@@ -38,19 +38,21 @@ struct GradientScaling {
   bool unscales;
   float max_norm;
   std::size_t scale, norm, predicate;  ///< operand positions
+  bool norm_is_f64;                    ///< else f32, as before norms were f64
 
   GradientScaling(const KernelSpec& spec, std::size_t rule_operands)
       : unscales(spec.attributes.GetBool("unscale")),
         max_norm(FloatAttribute(spec, "max_norm", 0)),
         scale(rule_operands),
         norm(scale + (unscales ? 1 : 0)),
-        predicate(norm + (clips() ? 1 : 0)) {}
+        predicate(norm + (clips() ? 1 : 0)),
+        norm_is_f64(clips() && norm < spec.inputs.size() && spec.inputs[norm].dtype == DType::kF64) {}
   bool clips() const { return max_norm > 0; }
 };
 
-/// The factors for these scalars; null where there is none.
-MPC_HOST_DEVICE inline GradientFactors FactorsOf(const float* scale, const float* norm, float max_norm) {
-  return {scale == nullptr ? 1.0f : 1.0f / *scale, norm == nullptr ? 1.0f : ClipFactor(*norm, max_norm)};
+/// The factors for these scalars. `scale` is null where there is none.
+MPC_HOST_DEVICE inline GradientFactors FactorsOf(const float* scale, const NormOperand& norm, float max_norm) {
+  return {scale == nullptr ? 1.0f : 1.0f / *scale, norm.Factor(max_norm)};
 }
 
 /// base^exponent by squaring: the same bits on every device, which no library's pow promises.
@@ -219,9 +221,9 @@ struct Lamb {
     };
   }
 
-  MPC_HOST_DEVICE auto Begin(const StepScalars& scalars, float parameter_norm, float direction_norm) const {
-    const bool comparable = parameter_norm != 0.0f && direction_norm != 0.0f;
-    const float ratio = comparable ? AtMost(kLargestRatio, parameter_norm / direction_norm) : 1.0f;
+  MPC_HOST_DEVICE auto Begin(const StepScalars& scalars, double parameter_norm, double direction_norm) const {
+    const bool comparable = parameter_norm != 0.0 && direction_norm != 0.0;
+    const float ratio = comparable ? AtMost(kLargestRatio, static_cast<float>(parameter_norm / direction_norm)) : 1.0f;
     return [direction = Direction(scalars), rate = scalars.learning_rate * ratio](
                float& p, float& m, float& v, float gradient) { p -= rate * direction(p, m, v, gradient); };
   }

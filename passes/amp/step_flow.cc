@@ -81,22 +81,28 @@ RequestSet StepFlow::gradientsInto(Value V) const {
   return It == Gradients.end() ? none() : It->second;
 }
 
+static llvm::DenseSet<Operation *> sliceOf(Operation *From, bool ThroughUpdates) {
+  llvm::DenseSet<Operation *> Found;
+  SmallVector<Operation *> Worklist{From};
+  while (!Worklist.empty())
+    for (Value Operand : Worklist.pop_back_val()->getOperands()) {
+      Operation *Op = Operand.getDefiningOp();
+      if (Op && (ThroughUpdates || !isUpdate(Op)) && Found.insert(Op).second)
+        Worklist.push_back(Op);
+    }
+  return Found;
+}
+
 void StepFlow::followForward() {
-  auto SliceOf = [](Operation *From, bool ThroughUpdates) {
-    Slice Found;
-    SmallVector<Operation *> Worklist{From};
-    while (!Worklist.empty())
-      for (Value Operand : Worklist.pop_back_val()->getOperands()) {
-        Operation *Op = Operand.getDefiningOp();
-        if (Op && (ThroughUpdates || !isUpdate(Op)) && Found.insert(Op).second)
-          Worklist.push_back(Op);
-      }
-    return Found;
-  };
   for (const GradientRequest &Request : Requests) {
-    Slices.push_back(SliceOf(Request.Op, false));
-    FullSlices.push_back(SliceOf(Request.Op, true));
+    Slices.push_back(sliceOf(Request.Op, false));
+    FullSlices.push_back(sliceOf(Request.Op, true));
   }
+}
+
+bool StepFlow::precedesUpdatesOf(Operation *Op, unsigned Request) const {
+  return llvm::all_of(sliceOf(Op, /*ThroughUpdates=*/true),
+                      [&](Operation *Behind) { return !isUpdate(Behind) || lossDependsOn(Request, Behind); });
 }
 
 // A counter alone reads no gradient: it belongs to the optimizer of its path or, without paths, to the one that reads

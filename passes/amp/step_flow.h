@@ -49,6 +49,9 @@ public:
   /// Whether the loss of \p Request depends on \p Op, through state updates too.
   bool lossDependsOn(unsigned Request, mlir::Operation *Op) const { return FullSlices[Request].contains(Op); }
 
+  /// Whether a check of \p Request may wait for \p Op: it follows from no update but those that the loss follows from.
+  bool precedesUpdatesOf(mlir::Operation *Op, unsigned Request) const;
+
   /// `mpc.role` of the function argument that \p State is, or follows from through updates; "" for other values.
   llvm::StringRef roleOf(mlir::Value State) const { return argumentAttr(State, RoleAttrName); }
   /// What messages and state call gradient \p Position of \p Request: the parameter's name, or "gradient3".

@@ -1,5 +1,7 @@
 #include "passes/amp/step_wrap.h"
 
+#include "compiler/dialect/gradient_names.h"
+
 using namespace mlir;
 
 namespace mpc {
@@ -43,11 +45,16 @@ LogicalResult StepWrap::run() {
   if (accumulates())
     addMicroStep();
   unsigned Count = Flow.requests().size();
-  if (Options.Scaled)
+  if (Options.Scaled) {
+    collectNorms();
     for (unsigned Request = 0; Request < Count; ++Request)
       checkRequest(Request);
+  }
   for (unsigned Request = 0; Request < Count; ++Request)
     rewriteGradients(Request);
+  if (Options.Scaled)
+    for (unsigned Request = 0; Request < Count; ++Request)
+      checkNorms(Request);
   if (guards()) {
     for (const UpdateRegion &Region : Regions->regions())
       guard(Region);
@@ -207,9 +214,11 @@ void StepWrap::appendRecords(const Scaler &Chosen) {
 
 void StepWrap::nameGradients(const std::string &Record, ArrayRef<unsigned> Requests) {
   SmallVector<Attribute> Names;
-  for (unsigned Request : Requests)
+  for (unsigned Request : Requests) {
     for (unsigned Position = 0; Position < Flow.requests()[Request].Gradients.size(); ++Position)
       Names.push_back(Builder.getStringAttr(Flow.gradientName(Request, Position)));
+    Names.append(NormsOf[Request].size(), Builder.getStringAttr(StringRef(kNormOfGradients)));
+  }
   GradientNames.push_back(Builder.getNamedAttr(Record, Builder.getArrayAttr(Names)));
 }
 

@@ -47,6 +47,9 @@ private:
   void checkRequest(unsigned Request);
   void accumulateCheck(unsigned Request, mlir::Operation *Check);
   void rewriteGradients(unsigned Request);
+  void collectNorms();
+  void checkNorms(unsigned Request);
+  mlir::Value isFinite(GlobalNormOp Norm);
   mlir::Value unscale(unsigned Request, mlir::Value Gradient);
   mlir::Value accumulate(unsigned Request, unsigned Position);
 
@@ -84,8 +87,10 @@ private:
   mlir::Location Loc;
   mlir::func::ReturnOp Return;
   llvm::SmallVector<Scaler> Scalers;
-  llvm::SmallVector<unsigned> ScalerOf;    ///< of each request
-  llvm::SmallVector<AllFiniteOp> Checks;   ///< of each request
+  llvm::SmallVector<unsigned> ScalerOf;                          ///< of each request
+  llvm::SmallVector<AllFiniteOp> Checks;                         ///< of each request
+  llvm::SmallVector<llvm::SmallVector<GlobalNormOp, 1>> NormsOf; ///< that the check of each request takes in
+  llvm::DenseMap<mlir::Operation *, mlir::Value> NormFlags;
   llvm::SmallVector<mlir::Value> Flags;    ///< whether a request is finite (so far, under accumulation)
   llvm::SmallVector<mlir::Value> FirstBad; ///< of each request, the same way
   std::unique_ptr<UpdateRegions> Regions;

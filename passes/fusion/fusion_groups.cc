@@ -36,9 +36,8 @@ static bool isPartOfUpdate(Operation *Op) {
          (Select && elementsOf(Select.getCondition()) == 1);
 }
 
-static bool holdsF64(Operation *Op) {
-  auto IsF64 = [](Type Type) { return getElementTypeOrSelf(Type).isF64(); };
-  return llvm::any_of(Op->getOperandTypes(), IsF64) || llvm::any_of(Op->getResultTypes(), IsF64);
+static bool readsF64(Operation *Op) {
+  return llvm::any_of(Op->getOperandTypes(), [](Type Type) { return getElementTypeOrSelf(Type).isF64(); });
 }
 
 static llvm::Expected<RegionPlan> planOf(const RegionBody &Body) { return RegionPlan::of(Body.Operations); }
@@ -60,7 +59,7 @@ std::string FusionGroups::obstacle(Operation *Op) {
     return "it is part of an update of state";
   if (!isa<FusibleOpInterface>(Op))
     return "it is not computed element by element";
-  if (holdsF64(Op))
+  if (readsF64(Op))
     return "it computes in f64";
   RegionBody Body = regionBody({Op});
   llvm::Expected<RegionPlan> Plan = planOf(Body);

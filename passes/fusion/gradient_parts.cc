@@ -42,7 +42,8 @@ void GradientParts::split(AllFiniteOp Check) {
   OpBuilder Builder(Check);
   bool Splits = false;
   for (OpOperand &Operand : Check.getGradientsMutable()) {
-    if (!isElementOfRegion(Operand.get()))
+    // A flag stands for what others have checked.
+    if (getElementTypeOrSelf(Operand.get().getType()).isInteger(1) || !isElementOfRegion(Operand.get()))
       continue;
     placeBehind(Builder, Operand.get(), Check.getScale());
     auto Flag = RankedTensorType::get({}, Builder.getI1Type());
@@ -81,7 +82,8 @@ void GradientParts::split(GlobalNormOp Norm) {
       continue;
     }
     placeBehind(Builder, Gradient, Norm.getScale());
-    Sums.push_back(SumOfSquaresOp::create(Builder, Norm.getLoc(), Norm.getType(), Gradient, Norm.getScale()));
+    auto Sum = RankedTensorType::get({}, Builder.getF64Type());
+    Sums.push_back(SumOfSquaresOp::create(Builder, Norm.getLoc(), Sum, Gradient, Norm.getScale()));
     Split.Places.push_back(Place);
   }
   if (Sums.empty())
@@ -99,7 +101,7 @@ void GradientParts::joinLeftOver() {
 
 void GradientParts::join(AllFiniteOp Check) {
   for (OpOperand &Operand : Check.getGradientsMutable())
-    if (auto Part = Operand.get().getDefiningOp<CheckFiniteOp>()) {
+    if (auto Part = Operand.get().getDefiningOp<CheckFiniteOp>(); Part && Part.getScale() == Check.getScale()) {
       Operand.set(Part.getGradient());
       Part.erase();
     }

@@ -110,8 +110,8 @@ TEST(GroupKernels, GiveTheBitsOfSingleKernelsWithAnyNumberOfThreads) {
 TEST(Threads, BitsDoNotDependOnTheirNumber) {
   const int threads = cpu::NumThreads();
   for (const char* op : {"tanh", "add", "dropout", "random", "momentum", "adam", "cast", "lamb", "global_norm",
-                         "all_finite", "tensor_statistics", "attention", "attention_grad", "group_norm",
-                         "group_norm_grad", "lstm_cell", "lstm_cell_grad"}) {
+                         "sum_of_squares", "all_finite", "tensor_statistics", "attention", "attention_grad",
+                         "group_norm", "group_norm_grad", "lstm_cell", "lstm_cell_grad"}) {
     ForEachCase(op, [&](const OpCase& op_case, DType dtype) {
       const std::vector<Tensor> inputs = op_cases::MakeInputs(op_case, dtype);
       cpu::SetNumThreads(1);

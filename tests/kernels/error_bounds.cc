@@ -36,8 +36,8 @@ const std::map<std::string, double>& RelativeErrors() {
       {"div", kU},
       {"sqrt", kU},
       {"scale_loss", kU},
-      // norm + 1e-6, the quotient and the product.
-      {"clip_by_norm", 4 * kU},
+      // The factor, computed in f64, is rounded to f32, and so is the product; f64's own roundings are less than one.
+      {"clip_by_norm", 3 * kU},
       {"add_scalar", kU},
       {"mul_scalar", kU},
       {"dropout", kU},

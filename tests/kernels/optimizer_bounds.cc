@@ -49,8 +49,11 @@ Errors AdamErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& e
   return {parameter_error, moment1_error, moment2_error};
 }
 
-// A norm of n values: its sum of squares has terms of one sign, and the root halves a relative error.
-double NormError(std::size_t count) { return (static_cast<double>(count) / 2 + 2) * kU; }
+// u of f64.
+constexpr double kU64 = 0x1p-53;
+
+// A norm of n values in f64: its sum of squares has terms of one sign, and the root halves a relative error.
+double NormError(std::size_t count) { return (static_cast<double>(count) / 2 + 2) * kU64; }
 
 double NormOf(const std::vector<double>& values) {
   double sum = 0;
@@ -90,7 +93,8 @@ Errors LambErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& e
   const double direction_norm = NormOf(direction);
   const bool comparable = parameter_norm != 0 && direction_norm != 0;
   const double ratio = comparable ? std::min(parameter_norm / direction_norm, 10.0) : 1.0;
-  const double ratio_error = comparable ? 2 * NormError(count) + NormOf(direction_error) / direction_norm + 2 * kU : 0;
+  // The quotient is rounded to f32.
+  const double ratio_error = comparable ? 2 * NormError(count) + NormOf(direction_error) / direction_norm + kU : 0;
   const double rate = std::abs(inputs[4].values[0]) * ratio;
   for (std::size_t i = 0; i < count; ++i) {
     parameter_error[i] = rate * (direction_error[i] + magnitude[i] * (ratio_error + 3 * kU)) +
@@ -102,13 +106,13 @@ Errors LambErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& e
 Errors GlobalNormErrors(const Tensors& inputs, const Tensors& exact) {
   std::size_t count = 0;
   for (const reference::Tensor& gradient : inputs) count += gradient.values.size();
-  return {ElementErrors{NormError(count) * std::abs(exact[0].values[0]) + kUnderflow}};
+  return {ElementErrors{NormError(count) * std::abs(exact[0].values[0])}};
 }
 
-// Each square rounds, and terms of one sign are added in some order.
+// Squares of f32 are exact in f64; terms of one sign are added in some order.
 Errors SumOfSquaresErrors(const Tensors& inputs, const Tensors& exact) {
   const auto count = static_cast<double>(inputs[0].values.size());
-  return {ElementErrors{(count + 1) * kU * exact[0].values[0] + kUnderflow}};
+  return {ElementErrors{count * kU64 * exact[0].values[0]}};
 }
 
 // The shadow is the parameter, rounded once more.

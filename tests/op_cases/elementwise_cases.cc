@@ -163,6 +163,12 @@ void AddCasts(std::vector<OpCase>& cases) {
       cases.push_back(op_case);
     }
   }
+  for (double value : {0.1, -3.0, 1e60, 1e-60}) {
+    OpCase op_case{
+        absl::StrCat("cast/f64_to_f32_", value), "cast", {}, {{{DType::kF64, {}}, List({value})}}, {F32({})}};
+    op_case.low = false;
+    cases.push_back(op_case);
+  }
   const std::vector<std::pair<DType, DType>> integral = {
       {DType::kF32, DType::kI32}, {DType::kI32, DType::kF32},  {DType::kI64, DType::kF32},  {DType::kI32, DType::kI64},
       {DType::kI64, DType::kI32}, {DType::kBool, DType::kF32}, {DType::kBool, DType::kI32}, {DType::kI32, DType::kI8},

@@ -83,8 +83,13 @@ OpCase CheckOfOne(const std::string& name, double scale, const OperandCase& grad
   return op_case;
 }
 
-// The part of one gradient, and flags in the place of gradients.
+// The part of one gradient, and flags in the place of gradients; a norm in f64.
 void AddFinitePart(std::vector<OpCase>& cases) {
+  for (double norm : {0.0, 3.0, 1e60, kInfinity, -kInfinity, kNaN}) {
+    OpCase op_case = CheckOfOne(absl::StrCat("norm_", norm), 1, {{DType::kF64, {}}, List({norm})});
+    op_case.low = false;
+    cases.push_back(op_case);
+  }
   for (const Shape& shape : {Shape{1}, Shape{7}, Shape{3, 5}, Shape{65537}, Shape{300, 37}}) {
     const std::int64_t size = NumElements(shape);
     const std::string what = ShapeToString(shape);

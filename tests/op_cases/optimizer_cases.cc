@@ -19,10 +19,14 @@ Variant UnscaledAndClipped() {
   return {"unscaled_and_clipped", {{"unscale", true}, {"max_norm", 1.5}, {"weight_decay", 0.1}}, 5};
 }
 
-// The scale and the norm that the attributes ask for: no powers of two, so that products round.
+// The scale and the norm that the attributes ask for: no powers of two, so that products round. A norm is f64; without
+// a scale it is f32, as in Programs that were made before norms were f64.
 void AddScaling(OpCase& op_case) {
-  if (op_case.attributes.GetBool("unscale")) op_case.operands.push_back({F32({}), List({0.3})});
-  if (op_case.attributes.GetDouble("max_norm", 0) > 0) op_case.operands.push_back({F32({}), List({7.1})});
+  const bool unscales = op_case.attributes.GetBool("unscale");
+  if (unscales) op_case.operands.push_back({F32({}), List({0.3})});
+  if (op_case.attributes.GetDouble("max_norm", 0) > 0) {
+    op_case.operands.push_back({TensorSpec{unscales ? DType::kF64 : DType::kF32, {}}, List({7.1})});
+  }
 }
 
 // Adds `op_case` with each form of its predicate; in f16 and bf16 with a low gradient only (f32 masters), and with
@@ -147,6 +151,8 @@ void AddAdams(std::vector<OpCase>& cases) {
   // A trust ratio that meets its limit, and one that has no norm to divide.
   AddCorrected(cases, "lamb", {{"limited_ratio", {{"weight_decay", 0.01}}, 2}}, Normal(0, 100));
   AddCorrected(cases, "lamb", {{"zero_parameter", {}, 2}}, List({0}));
+  // Both norms are of squares that overflow f32.
+  AddCorrected(cases, "lamb", {{"large_parameter", {{"weight_decay", 0.1}}, 2}}, List({1e22, -2e22, 3e21}));
   const std::vector<Variant> decoupled = {
       {"plain", {}}, {"decay", {{"weight_decay", 0.1}, {"beta1", 0.8}, {"epsilon", 1e-4}}}, UnscaledAndClipped()};
   for (const Variant& variant : decoupled) {

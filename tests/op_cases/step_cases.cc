@@ -9,6 +9,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+TensorSpec F64() { return {DType::kF64, {}}; }
 OperandCase Flag(bool value) { return {Bool({}), List({value ? 1.0 : 0.0})}; }
 OperandCase Count(double value) { return {I32({}), List({value})}; }
 
@@ -45,79 +46,82 @@ void AddFlags(std::vector<OpCase>& cases) {
   AddExact(cases, "largest_position", "merge_checks", {}, {Count(-1), Count(3), Count(7), Count(-2)}, I32({}));
 }
 
+// Finite gradients whose squares overflow f32, and whose norm does.
+Values Large() { return List({2e19, -3e19, 1e38, -3e38, 3e38, 1, 1e-30}); }
+
+// `result` is the type of the norm: f64, or f32 in Programs that were made before it was.
+void AddGlobalNorms(std::vector<OpCase>& cases, const TensorSpec& result) {
+  const auto add = [&](const char* name, const Attributes& attributes, std::vector<OperandCase> operands,
+                       std::vector<std::size_t> scalars, bool low = true) {
+    cases.push_back({absl::StrCat("global_norm/", name, "_", std::string(DTypeName(result.dtype))),
+                     "global_norm",
+                     attributes,
+                     std::move(operands),
+                     {result},
+                     low,
+                     std::move(scalars),
+                     {0}});
+  };
+  const auto scalar = [&](double value) { return OperandCase{{result.dtype, {}}, List({value})}; };
+  add("one", {}, {Fixed({7})}, {});
+  add("several", {}, {Fixed({3, 5}), Fixed({}), Fixed({9001}), Fixed({2, 2, 3, 3}, Normal(0, 8))}, {});
+  add("unscaled", {{"unscale", true}}, {{F32({}), List({0.3})}, Fixed({3, 5}), Fixed({9001})}, {0});
+  add("zeros", {}, {Fixed({4}, List({0}))}, {});
+  add("infinite", {}, {Fixed({4}, List({1, kInfinity}))}, {});
+  add("with_sums", {{"sums", std::int64_t{2}}}, {Fixed({3, 5}), Fixed({9001}), scalar(17.5), scalar(0.25)}, {2, 3});
+  add("unscaled_with_sums", {{"unscale", true}, {"sums", std::int64_t{1}}},
+      {{F32({}), List({0.3})}, Fixed({35}), scalar(3)}, {0, 2});
+  add("sums_alone", {{"sums", std::int64_t{2}}}, {scalar(9), scalar(16)}, {}, false);
+  add("large", {}, {Fixed({7}, Large()), Fixed({9001}, Large())}, {}, false);
+  add("large_unscaled", {{"unscale", true}}, {{F32({}), List({1024})}, Fixed({70}, Large())}, {}, false);
+  add("beyond_f32_squared", {}, {Fixed({3}, List({2e19, 1, -1}))}, {}, false);
+}
+
 void AddNorms(std::vector<OpCase>& cases) {
-  cases.push_back({"global_norm/one", "global_norm", {}, {Fixed({7})}, {F32({})}, true, {}, {0}});
-  cases.push_back({"global_norm/several",
-                   "global_norm",
-                   {},
-                   {Fixed({3, 5}), Fixed({}), Fixed({9001}), Fixed({2, 2, 3, 3}, Normal(0, 8))},
-                   {F32({})},
-                   true,
-                   {},
-                   {0}});
-  cases.push_back({"global_norm/unscaled",
-                   "global_norm",
-                   {{"unscale", true}},
-                   {{F32({}), List({0.3})}, Fixed({3, 5}), Fixed({9001})},
-                   {F32({})},
-                   true,
-                   {0},
-                   {0}});
-  cases.push_back({"global_norm/zeros", "global_norm", {}, {Fixed({4}, List({0}))}, {F32({})}, true, {}, {0}});
-  cases.push_back(
-      {"global_norm/infinite", "global_norm", {}, {Fixed({4}, List({1, kInfinity}))}, {F32({})}, true, {}, {0}});
-  cases.push_back({"global_norm/with_sums",
-                   "global_norm",
-                   {{"sums", std::int64_t{2}}},
-                   {Fixed({3, 5}), Fixed({9001}), {F32({}), List({17.5})}, {F32({}), List({0.25})}},
-                   {F32({})},
-                   true,
-                   {2, 3},
-                   {0}});
-  cases.push_back({"global_norm/unscaled_with_sums",
-                   "global_norm",
-                   {{"unscale", true}, {"sums", std::int64_t{1}}},
-                   {{F32({}), List({0.3})}, Fixed({35}), {F32({}), List({3})}},
-                   {F32({})},
-                   true,
-                   {0, 2},
-                   {0}});
-  cases.push_back({"global_norm/sums_alone",
-                   "global_norm",
-                   {{"sums", std::int64_t{2}}},
-                   {{F32({}), List({9})}, {F32({}), List({16})}},
-                   {F32({})},
+  AddGlobalNorms(cases, F64());
+  AddGlobalNorms(cases, F32({}));
+  for (const TensorSpec& result : {F64(), F32({})}) {
+    const auto add = [&](const std::string& name, std::vector<OperandCase> operands, bool low = true) {
+      OpCase op_case{absl::StrCat("sum_of_squares/", name, "_", std::string(DTypeName(result.dtype))),
+                     "sum_of_squares",
+                     {},
+                     std::move(operands),
+                     {result},
+                     low,
+                     {},
+                     {0}};
+      if (op_case.operands.size() > 1) op_case.f32_operands = {1};
+      cases.push_back(op_case);
+    };
+    for (const Shape& shape : {Shape{1}, Shape{3, 5}, Shape{300, 37}, Shape{9001}}) {
+      add(ShapeToString(shape), {Fixed(shape)});
+      add(absl::StrCat("unscaled_", ShapeToString(shape)), {Fixed(shape, Normal(0, 8)), {F32({}), List({0.3})}});
+    }
+    add("infinite", {Fixed({4}, List({1, kInfinity}))});
+    add("large", {Fixed({9001}, Large())}, false);
+    add("large_unscaled", {Fixed({9001}, Large()), {F32({}), List({1024})}}, false);
+  }
+  for (const TensorSpec& norm_type : {F64(), F32({})}) {
+    for (double norm : {0.0, 0.5, 1.0, 3.0, 1e30, 1e60, kInfinity, kNaN}) {
+      // f32 has no 1e60.
+      if (norm == 1e60 && norm_type.dtype == DType::kF32) continue;
+      cases.push_back({absl::StrCat("clip_by_norm/norm_", norm, "_", std::string(DTypeName(norm_type.dtype))),
+                       "clip_by_norm",
+                       {{"max_norm", 1.0}},
+                       {Fixed({1027}), {norm_type, List({norm})}},
+                       {F32({1027})},
+                       true,
+                       {1},
+                       {0}});
+    }
+  }
+  // A factor that f32 still has all digits of.
+  cases.push_back({"clip_by_norm/large",
+                   "clip_by_norm",
+                   {{"max_norm", 1.0}},
+                   {Fixed({7}, List({2e19, -3e19, 3e37, 1, 0})), {F64(), List({6e37})}},
+                   {F32({7})},
                    false});
-  for (const Shape& shape : {Shape{1}, Shape{3, 5}, Shape{300, 37}, Shape{9001}}) {
-    cases.push_back({absl::StrCat("sum_of_squares/", ShapeToString(shape)),
-                     "sum_of_squares",
-                     {},
-                     {Fixed(shape)},
-                     {F32({})},
-                     true,
-                     {},
-                     {0}});
-    cases.push_back({absl::StrCat("sum_of_squares/unscaled_", ShapeToString(shape)),
-                     "sum_of_squares",
-                     {},
-                     {Fixed(shape, Normal(0, 8)), {F32({}), List({0.3})}},
-                     {F32({})},
-                     true,
-                     {1},
-                     {0}});
-  }
-  cases.push_back(
-      {"sum_of_squares/infinite", "sum_of_squares", {}, {Fixed({4}, List({1, kInfinity}))}, {F32({})}, true, {}, {0}});
-  for (double norm : {0.0, 0.5, 1.0, 3.0, 1e30, kInfinity, kNaN}) {
-    cases.push_back({absl::StrCat("clip_by_norm/norm_", norm),
-                     "clip_by_norm",
-                     {{"max_norm", 1.0}},
-                     {Fixed({1027}), {F32({}), List({norm})}},
-                     {F32({1027})},
-                     true,
-                     {1},
-                     {0}});
-  }
 }
 
 void AddAccumulation(std::vector<OpCase>& cases) {

@@ -79,6 +79,17 @@ TEST_P(Accumulation, AMP_24_ClippingActsOnTheAccumulatedGradient) {
   EXPECT_LT(std::hypot(small.Weight()[0], small.Weight()[1]), 0.26);
 }
 
+// The squares of these gradients overflow f32: 2^65 and 2^66 in means of one element each.
+TEST_P(Accumulation, AMP_24_ALargeMeanIsClippedAndSkipsNothing) {
+  MeanTraining training(GetParam(), DynamicScale(1, 2, 0.5, 100), 2, 1.0);
+  const bool is_f16 = GetParam().dtype == DType::kF16 && GetParam().level != "O0";
+  const float large = is_f16 ? 0x1p14f : 0x1p66f;
+  MPC_ASSERT_OK(training.Run({{large, 0}, {2 * large, 0}}));
+  EXPECT_NEAR(training.Weight()[0], -1, 1e-3);
+  EXPECT_EQ(training.Weight()[1], 0);
+  EXPECT_EQ(training.model.skipped_steps(), 0);
+}
+
 // A checkpoint between two micro-steps: what has been accumulated is part of it.
 TEST_P(Accumulation, ResumesBetweenMicroSteps) {
   const std::string path =

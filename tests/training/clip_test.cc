@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/training/scaler_steps.h"
+#include "tests/training/several_losses.h"
 
 namespace mpc::testing {
 namespace {
@@ -41,6 +42,61 @@ TEST(Clip, GlobalNormLimitsTheNormAndTellsIt) {
   EXPECT_THAT(norms.norms, ::testing::ElementsAre(13));
   EXPECT_EQ(Moved({3, 4, 0, 12}, {.clip_global_norm = 20}), (std::vector<float>{3, 4, 0, 12}))
       << "a smaller norm stays";
+}
+
+// The squares of these gradients overflow f32, and the last norm does too.
+TEST(Clip, FiniteGradientsOfAnySizeAreClipped) {
+  for (const char* level : {"O0", "O2"}) {
+    NormRecorder norms;
+    const auto moved = [&](const std::vector<float>& gradient) {
+      // A scale of 1, which overflows no gradient.
+      return Moved(gradient,
+                   {.amp_level = level,
+                    .loss_scale_manager = DynamicScale(1, 2, 0.5, 100),
+                    .amp_dtype = DType::kBF16,
+                    .clip_global_norm = 1.0,
+                    .record_gradient_norm = true},
+                   &norms);
+    };
+    // bf16 holds these: 2^64, and 3 and 4 times 2^120.
+    EXPECT_THAT(moved({0x1p64f, 0}), ::testing::ElementsAre(1, 0)) << level;
+    EXPECT_THAT(moved({0x3p120f, -0x4p120f}),
+                ::testing::ElementsAre(::testing::FloatEq(0.6f), ::testing::FloatEq(-0.8f)))
+        << level;
+    EXPECT_THAT(norms.norms, ::testing::ElementsAre(0x1p64, 0x5p120)) << level;
+    for (float value : moved({0x1.8p127f, 0x1.8p127f})) EXPECT_TRUE(value >= 0 && value <= 1) << level << " " << value;
+    EXPECT_EQ(norms.norms.back(), kInfinity) << "f32 tells no larger norm";
+  }
+}
+
+/// The gradient of two losses together, clipped.
+class ClippedSumStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(ClippedSumStep, network)
+  Tensor Construct(Tensor x, Tensor y) {
+    const Tensor loss_x = reduce_sum(network(x)), loss_y = reduce_sum(network(y));
+    const Tensor sum = ops::Backward(loss_x, {network.weight})[0] + ops::Backward(loss_y, {network.weight})[0];
+    return ops::Depend(loss_x + loss_y, optimizer(ops::ClipByGlobalNorm({sum}, 1.0).gradients));
+  }
+  Probe network;
+  nn::SGD optimizer{network.TrainableParams(), {.learning_rate = 1.0}};
+};
+
+TEST(Clip, ANormThatIsNotFiniteSkipsAsAGradientDoes) {
+  for (std::int64_t scalers : {1, 2}) {
+    ClippedSumStep step;
+    Model model(
+        step, {.amp_level = "O0", .loss_scale_manager = DynamicScale(1, 2, 0.5, 100), .amp = {.num_losses = scalers}});
+    ::testing::internal::CaptureStderr();
+    MPC_ASSERT_OK(model.Train(1, TwoNumbers(3e38f, 3e38f)));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the norm of the gradients is not finite"));
+    EXPECT_EQ(WeightOf(step.network), 0.0f);
+    EXPECT_EQ(model.skipped_steps(), scalers) << "each scaler counts";
+    EXPECT_EQ(model.loss_scale(), 0.5);
+    MPC_ASSERT_OK(model.Train(1, TwoNumbers(3e37f, 1e37f)));
+    EXPECT_FLOAT_EQ(WeightOf(step.network), -1.0f);
+    EXPECT_EQ(model.skipped_steps(), scalers);
+  }
 }
 
 TEST(Clip, ValueLimitsEveryElement) {
@@ -110,6 +166,11 @@ TEST(Clip, WorksOnConcreteTensors) {
   const ops::ClippedGradients clipped = ops::ClipByGlobalNorm(gradients, 100);
   EXPECT_EQ(clipped.gradients[0].ToFloats(), gradients[0].ToFloats());
   EXPECT_EQ(clipped.norm.Item<float>(), 13.0f);
+  EXPECT_EQ(clipped.norm.dtype(), DType::kF32);
+  const std::vector<Tensor> huge = {Tensor::From({3e19f, 4e19f}, {2})};
+  EXPECT_EQ(ops::GlobalNorm(huge).Item<float>(), 5e19f);
+  EXPECT_THAT(ops::ClipByGlobalNorm(huge, 10).gradients[0].ToFloats(),
+              ::testing::ElementsAre(::testing::FloatEq(6), ::testing::FloatEq(8)));
   EXPECT_EQ(ops::ClipByValue(gradients, 3.5)[0].ToFloats(), (std::vector<float>{3, 3.5}));
 }
 

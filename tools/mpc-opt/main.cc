@@ -19,3 +19,5 @@ int main(int argc, char** argv) {
   auto [input, output] = mlir::parseCLIOptions(argc, argv, header);
   if (mpc::opt::HasOwnOptions() || mpc::opt::WritesFile(output))
     return mpc::opt::RunWithOwnOptions(input, output, registry);
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
+}

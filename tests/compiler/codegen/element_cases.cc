@@ -102,7 +102,7 @@ std::vector<Case> ForwardCases() {
       {"scale_loss", "fF", "f", "", Binary<scalar::MulOp>()},
       {"unscale", "fF", "f", "", Of(+[](float g, float scale) { return g * (1.0f / scale); })},
       {"clip_by_norm", "fF", "f", "max_norm = 0.5 : f32",
-       Of(+[](float g, float norm) { return g * scalar::ClipFactor(norm, 0.5f); })},
+       Of(+[](float g, float norm) { return g * scalar::ClipFactor(double{norm}, 0.5f); })},
   };
 }
 

@@ -155,6 +155,19 @@ TEST_F(FusibleSpace, CastsThatRoundWhatF32CannotHoldAreRefused) {
             "mpc.cast: from i32 to f16 it rounds a number that f32 may not hold");
 }
 
+TEST_F(FusibleSpace, ASumOfSquaresIsF64AndNothingReadsItInItsRegion) {
+  FusibleOpInterface sum = Parse("%x: tensor<4xf32>", "%y = mpc.sum_of_squares %x : (tensor<4xf32>) -> tensor<f64>");
+  auto plan = RegionPlan::of(llvm::ArrayRef<mlir::Operation*>{sum.getOperation()});
+  EXPECT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+  FusibleOpInterface clip = Parse("%x: tensor<4xf32>, %n: tensor<f64>",
+                                  "%y = mpc.clip_by_norm %x, %n {max_norm = 1.0 : f32} "
+                                  ": (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>");
+  auto refused = RegionPlan::of(llvm::ArrayRef<mlir::Operation*>{clip.getOperation()});
+  ASSERT_FALSE(bool(refused));
+  EXPECT_EQ(llvm::toString(refused.takeError()),
+            "mpc.clip_by_norm: it computes in f32, and f64 is for the reference alone");
+}
+
 TEST_F(FusibleSpace, RegionsHaveNoF64) {
   FusibleOpInterface op = Parse("%x: tensor<4xf64>", "%y = mpc.relu %x : (tensor<4xf64>) -> tensor<4xf64>");
   auto plan = RegionPlan::of(llvm::ArrayRef<mlir::Operation*>{op.getOperation()});

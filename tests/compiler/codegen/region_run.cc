@@ -41,6 +41,8 @@ double Number(Fill fill, std::mt19937& random) {
       return between(-3, 3);
     case Fill::kHalf:
       return 0.5;
+    case Fill::kHuge:
+      return between(-3, 3) * 1e38;
     case Fill::kLabels:
       return between(0, 9);
     case Fill::kBools:

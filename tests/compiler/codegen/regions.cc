@@ -22,12 +22,12 @@ class Shapes {
         low_(low) {}
 
   // Spells $W, $C, $R, $P (a value a row, of rank 2), $S for low tensors and $Wf, $Cf, $Rf, $Pf, $Sf for f32, $Wi, ...
-  // for i32, $Wl, ... for i64, $Wy, ... for i8, $Wb, ... for i1.
+  // for i32, $Wl, ... for i64, $Wy, ... for i8, $Wb, ... for i1, $Wd, ... for f64.
   std::string Spelled(const std::string& text) const {
     const std::vector<std::pair<std::string, std::string>> extents = {
         {"$W", whole_}, {"$C", column_}, {"$R", row_}, {"$P", pillar_}, {"$S", ""}};
-    const std::vector<std::pair<std::string, std::string>> types = {{"f", "f32"}, {"i", "i32"}, {"l", "i64"},
-                                                                    {"y", "i8"},  {"b", "i1"},  {"", low_}};
+    const std::vector<std::pair<std::string, std::string>> types = {
+        {"f", "f32"}, {"i", "i32"}, {"l", "i64"}, {"y", "i8"}, {"b", "i1"}, {"d", "f64"}, {"", low_}};
     std::map<std::string, std::string> names;
     for (const auto& [letter, sizes] : extents) {
       for (const auto& [suffix, type] : types) names[letter + suffix] = absl::StrCat("tensor<", sizes, type, ">");
@@ -241,11 +241,19 @@ std::vector<RegionCase> ReducingRegions(std::int64_t rows, std::int64_t columns,
     %f = mpc.cast %a0 : ($W) -> $Wf
     %r0 = mpc.sum_n %f, %a1 : ($Wf, $W) -> $Wf
     %r1 = mpc.check_finite %r0, %a2 : ($Wf, $Sf) -> $Sb
-    %r2 = mpc.sum_of_squares %r0, %a2 : ($Wf, $Sf) -> $Sf
+    %r2 = mpc.sum_of_squares %r0, %a2 : ($Wf, $Sf) -> $Sd
     %r3 = mpc.sum_of_squares %a1 : ($W) -> $Sf
 )",
-                {"$Wf", "$Sb", "$Sf", "$Sf"});
+                {"$Wf", "$Sb", "$Sd", "$Sf"});
   squares.relative = of_all;
+  RegionCase& huge =
+      cases.Add("huge_squares", {{"$Wf", Fill::kHuge}, {"$Wf", Fill::kHalf}, {"$Sf", Fill::kPositive}}, R"(
+    %r0 = mpc.mul %a0, %a1 : ($Wf, $Wf) -> $Wf
+    %r1 = mpc.sum_of_squares %r0 : ($Wf) -> $Sd
+    %r2 = mpc.sum_of_squares %r0, %a2 : ($Wf, $Sf) -> $Sd
+)",
+                {"$Wf", "$Sd", "$Sd"});
+  huge.relative = of_all;
   RegionCase& loss = cases.Add("cross_entropy", {{"$Wf", Fill::kFinite}, {"$Ri", Fill::kLabels}}, R"(
     %r0, %r1 = mpc.softmax_cross_entropy %a0, %a1 {reduction = "mean"} : ($Wf, $Ri) -> ($Sf, $Rf)
 )",

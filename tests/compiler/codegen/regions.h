@@ -14,6 +14,7 @@ enum class Fill {
   kPositive,  ///< from 1/2 to 2
   kIntegers,  ///< from -3 to 3: sums of their products are exact, in whatever order
   kHalf,      ///< 1/2
+  kHuge,      ///< from -3 to 3 times 1e38, whose squares overflow f32
   kLabels,    ///< integers from 0 to 9
   kBools,
 };

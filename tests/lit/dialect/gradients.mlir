@@ -45,14 +45,14 @@ func.func @global_norm(%0: tensor<4xf32>, %1: tensor<2x3xf16>) -> tensor<f32> {
 
 // Sums of squares stand behind the gradients.
 // CHECK-LABEL: func @global_norm_of_sums(
-// CHECK: mpc.sum_of_squares %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<f32>) -> tensor<f32>
-// CHECK: mpc.sum_of_squares %{{.*}} : (tensor<4xf32>) -> tensor<f32>
-// CHECK: mpc.global_norm %{{.*}}, %{{.*}}, %{{.*}} {sums = 2 : i64} : (tensor<4xf32>, tensor<f32>, tensor<f32>) -> tensor<f32>
-func.func @global_norm_of_sums(%0: tensor<4xf32>, %1: tensor<2x3xf16>, %scale: tensor<f32>) -> tensor<f32> {
-  %a = mpc.sum_of_squares %1, %scale : (tensor<2x3xf16>, tensor<f32>) -> tensor<f32>
-  %b = mpc.sum_of_squares %0 : (tensor<4xf32>) -> tensor<f32>
-  %r0 = mpc.global_norm %0, %a, %b {sums = 2} : (tensor<4xf32>, tensor<f32>, tensor<f32>) -> tensor<f32>
-  return %r0 : tensor<f32>
+// CHECK: mpc.sum_of_squares %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<f32>) -> tensor<f64>
+// CHECK: mpc.sum_of_squares %{{.*}} : (tensor<4xf32>) -> tensor<f64>
+// CHECK: mpc.global_norm %{{.*}}, %{{.*}}, %{{.*}} {sums = 2 : i64} : (tensor<4xf32>, tensor<f64>, tensor<f64>) -> tensor<f64>
+func.func @global_norm_of_sums(%0: tensor<4xf32>, %1: tensor<2x3xf16>, %scale: tensor<f32>) -> tensor<f64> {
+  %a = mpc.sum_of_squares %1, %scale : (tensor<2x3xf16>, tensor<f32>) -> tensor<f64>
+  %b = mpc.sum_of_squares %0 : (tensor<4xf32>) -> tensor<f64>
+  %r0 = mpc.global_norm %0, %a, %b {sums = 2} : (tensor<4xf32>, tensor<f64>, tensor<f64>) -> tensor<f64>
+  return %r0 : tensor<f64>
 }
 
 // A flag has the place of the gradient that was checked.

@@ -73,7 +73,7 @@ func.func @scale_unasked(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>
 // -----
 
 func.func @predicate_for_norm(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<f32>, %4: tensor<i1>) {
-  // expected-error @+1 {{'mpc.momentum' op momentum expects norm to be tensor<f32>, got tensor<i1>; a scale comes with unscale = true, a norm with max_norm}}
+  // expected-error @+1 {{'mpc.momentum' op momentum expects norm to be tensor<f64>, got tensor<i1>; a scale comes with unscale = true, a norm with max_norm}}
   %r0, %r1 = mpc.momentum %0, %1, %2, %3, %4 {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }

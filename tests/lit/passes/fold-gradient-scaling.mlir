@@ -16,21 +16,21 @@ func.func @unscale(%p: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xf16>, %rat
 // The norm unscales, too: nothing is left between the backward pass and the update. The shadow stays the last result.
 // CHECK-LABEL: func @clip
 // CHECK-SAME: %[[P:.*]]: tensor<4xf32>, %[[M:.*]]: tensor<4xf32>, %[[V:.*]]: tensor<4xf32>, %[[G:.*]]: tensor<4xbf16>, %[[H:.*]]: tensor<2xf32>, %[[RATE:.*]]: tensor<f32>, %[[STEP:.*]]: tensor<i32>, %[[SCALE:.*]]: tensor<f32>
-// CHECK-NEXT: %[[NORM:.*]] = mpc.global_norm %[[SCALE]], %[[G]], %[[H]] {unscale = true} : (tensor<f32>, tensor<4xbf16>, tensor<2xf32>) -> tensor<f32>
+// CHECK-NEXT: %[[NORM:.*]] = mpc.global_norm %[[SCALE]], %[[G]], %[[H]] {unscale = true} : (tensor<f32>, tensor<4xbf16>, tensor<2xf32>) -> tensor<f64>
 // CHECK-NEXT: mpc.adamw %[[P]], %[[M]], %[[V]], %[[G]], %[[RATE]], %[[STEP]], %[[SCALE]], %[[NORM]] {max_norm = 2.000000e+00 : f32, shadow = "bf16", unscale = true}
 // CHECK-NEXT: mpc.sgd %[[H]], %[[H]], %[[H]], %[[RATE]], %[[STEP]], %[[SCALE]], %[[NORM]] {max_norm = 2.000000e+00 : f32, unscale = true}
 // CHECK-NEXT: return
-func.func @clip(%p: tensor<4xf32>, %m: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xbf16>, %h: tensor<2xf32>, %rate: tensor<f32>, %step: tensor<i32>, %scale: tensor<f32>) -> (tensor<4xbf16>, tensor<2xf32>, tensor<f32>) {
+func.func @clip(%p: tensor<4xf32>, %m: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xbf16>, %h: tensor<2xf32>, %rate: tensor<f32>, %step: tensor<i32>, %scale: tensor<f32>) -> (tensor<4xbf16>, tensor<2xf32>, tensor<f64>) {
   %u = mpc.unscale %g, %scale : (tensor<4xbf16>, tensor<f32>) -> tensor<4xf32>
   %w = mpc.unscale %h, %scale : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
-  %norm = mpc.global_norm %u, %w : (tensor<4xf32>, tensor<2xf32>) -> tensor<f32>
-  %c = mpc.clip_by_norm %u, %norm {max_norm = 2.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %d = mpc.clip_by_norm %w, %norm {max_norm = 2.0 : f32} : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %norm = mpc.global_norm %u, %w : (tensor<4xf32>, tensor<2xf32>) -> tensor<f64>
+  %c = mpc.clip_by_norm %u, %norm {max_norm = 2.0 : f32} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+  %d = mpc.clip_by_norm %w, %norm {max_norm = 2.0 : f32} : (tensor<2xf32>, tensor<f64>) -> tensor<2xf32>
   %p2, %m2, %v2, %s2 = mpc.adamw %p, %m, %v, %c, %rate, %step {shadow = "bf16"}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xbf16>)
   %h2, %q2 = mpc.sgd %h, %h, %d, %rate, %step
       : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>, tensor<i32>) -> (tensor<2xf32>, tensor<2xf32>)
-  return %s2, %h2, %norm : tensor<4xbf16>, tensor<2xf32>, tensor<f32>
+  return %s2, %h2, %norm : tensor<4xbf16>, tensor<2xf32>, tensor<f64>
 }
 
 // Something else reads what unscale writes: it stays, and with it the norm's operands; clipping still folds.

@@ -1,0 +1,26 @@
+// Where kernels read and write f64. Tensors are never f64 outside of the reference implementation; scalars are where
+// they hold sums of squares, which f32 would overflow.
+#pragma once
+
+#include "kernels/kernel_spec.h"
+
+namespace mpc {
+
+/// Whether a kernel may be made for the f64 operands and results of `spec`; true where there are none. F64 may be, each
+/// of rank 0: the result and the last `sums` operands of global_norm, the result of sum_of_squares, the norm of
+/// clip_by_norm and of an optimizer that clips, the operand of check_finite, and what cast rounds to f32.
+bool TakesF64(const KernelSpec& spec);
+
+/// A scalar in memory that may be f64 or, in Programs that were made before it was, f32.
+inline double LoadWideScalar(DType dtype, const void* data) {
+  return dtype == DType::kF64 ? *static_cast<const double*>(data) : double{*static_cast<const float*>(data)};
+}
+inline void StoreWideScalar(DType dtype, double value, void* data) {
+  if (dtype == DType::kF64) {
+    *static_cast<double*>(data) = value;
+  } else {
+    *static_cast<float*>(data) = static_cast<float>(value);
+  }
+}
+
+}  // namespace mpc
