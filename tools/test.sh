@@ -7,5 +7,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tools/setup.sh
 cmake --preset default < /dev/null
 cmake --build --preset default < /dev/null
-# The preset runs two tests at a time with OMP_WAIT_POLICY=passive: threads that wait must not spin.
+# The preset runs two tests at a time with OMP_WAIT_POLICY=passive: OpenMP's threads, which the library uses, must not
+# spin.
 exec ctest --preset default "$@" < /dev/null

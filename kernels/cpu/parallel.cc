@@ -1,15 +1,16 @@
 #include "kernels/cpu/parallel.h"
 
 #include <omp.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <thread>
+#include <vector>
 
-#include "absl/strings/match.h"
+#include "kernels/cpu/join_history.h"
 
 namespace mpc::cpu {
 namespace {
@@ -68,9 +69,34 @@ class alignas(64) Share {
   std::atomic<std::uint64_t> range_{0};
 };
 
-/// Threads that wait for loops, where those of OpenMP sleep: they take 40 us to start and to join, a small network's
-/// kernel less than that to compute. One loop runs at a time, and its caller works too: it waits for nobody who has not
-/// begun, so that a thread that is slow to wake costs nothing.
+/// Where OpenMP binds its threads to processors, the thread that starts one of ours is bound too. Ours would share its
+/// processor: let this one use all that OpenMP has.
+void UseEveryProcessor() {
+  if (omp_get_proc_bind() == omp_proc_bind_false) return;
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  for (int place = 0; place < omp_get_num_places(); ++place) {
+    std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+    omp_get_place_proc_ids(place, ids.data());
+    for (const int id : ids) CPU_SET(static_cast<std::size_t>(id), &processors);
+  }
+  // Where the system refuses, the thread stays where it is.
+  if (CPU_COUNT(&processors) > 0) sched_setaffinity(0, sizeof(processors), &processors);
+}
+
+/// The library's threads are OpenMP's. Where libgomp has more threads than there are processors, those that wait spin
+/// for a microsecond, else for milliseconds, in which ours would find no processor. A team that waits for ever makes
+/// them more.
+void KeepOpenMpFromSpinning() {
+  std::atomic<int> members{0};
+#pragma omp parallel num_threads(omp_get_num_procs())
+  members.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Threads that wait for loops. Those of OpenMP spin for milliseconds where they wait, which a busy machine has no
+/// processors for, or take 40 us to start and to join; a small network's kernel takes less than that to compute. One
+/// loop runs at a time, and its caller works too: it waits for nobody who has not begun, so that a thread that is slow
+/// to wake costs nothing.
 class ThreadPool {
  public:
   /// Never destroyed: its threads may wait until the process ends.
@@ -79,10 +105,15 @@ class ThreadPool {
     return pool;
   }
 
-  /// False, and nothing was done, if a loop is running: another thread's, or one that this one is part of.
+  /// False, and nothing was done, if a loop is running: another thread's, or one that this one is part of. So it is
+  /// while ends of loops wait too long for other threads.
   /// Tasks throw nothing: another thread would have nobody to tell.
   bool TryRun(std::int64_t count, std::int64_t threads, TaskRange run) noexcept {
     if (busy_.test_and_set(std::memory_order_acquire)) return false;
+    if (joins_.IsPaused(JoinHistory::Clock::now())) {
+      busy_.clear(std::memory_order_release);
+      return false;
+    }
     Start(threads);
     loop_ = {count, std::min(count, threads * kPiecesPerThread), threads, &run};
     for (std::int64_t i = 0; i < threads; ++i) {
@@ -120,14 +151,20 @@ class ThreadPool {
   }
 
   void Close() {
+    const JoinHistory::Clock::time_point begin = JoinHistory::Clock::now();
     std::uint32_t inside = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     const auto is_empty = [&] { return (inside = state_.load(std::memory_order_acquire)) == 0; };
-    if (inside == 0 || SpinUntil(is_empty)) return;
-    while (!is_empty()) state_.wait(inside, std::memory_order_acquire);
+    if (inside != 0 && !SpinUntil(is_empty)) {
+      while (!is_empty()) state_.wait(inside, std::memory_order_acquire);
+    }
+    const JoinHistory::Clock::time_point end = JoinHistory::Clock::now();
+    joins_.Add(end - begin, end);
   }
 
   /// What thread `self` does until the process ends.
   void Serve(std::int64_t self) {
+    if (self == 1) KeepOpenMpFromSpinning();
+    UseEveryProcessor();
     omp_set_num_threads(1);  // of this thread: a library that is called within a loop has no threads of its own
     for (std::uint32_t seen = 0;;) {
       const auto is_news = [&] { return news_.load(std::memory_order_acquire) != seen; };
@@ -173,39 +210,21 @@ class ThreadPool {
   std::int64_t size_ = 1;  ///< threads, the caller included
   std::unique_ptr<Share[]> shares_;
   Loop loop_{};
+  JoinHistory joins_;
   std::atomic<std::uint32_t> state_{0};
   std::atomic<std::uint32_t> news_{0};  ///< loops so far
   std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<bool> resting_{false};
 };
 
-void RunOnOpenMp(std::int64_t count, int threads, TaskRange run) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int i = 0; i < threads; ++i) run(count * i / threads, count * (i + 1) / threads);
-}
-
 }  // namespace
-
-bool HasOwnThreads() {
-  static const bool has = [] {
-    const char* policy = std::getenv("OMP_WAIT_POLICY");
-    const bool sleeps = policy != nullptr && absl::EqualsIgnoreCase(policy, "passive");
-    // Where OpenMP binds its threads, the calling one is bound too, and threads that it starts would share its
-    // processor.
-    return sleeps && omp_get_proc_bind() == omp_proc_bind_false;
-  }();
-  return has;
-}
 
 void RunTasks(std::int64_t count, std::int64_t work, TaskRange run) {
   const int threads = NumThreads();
   if (count < 2 || threads < 2 || work < kSerialWork) return run(0, count);
-  if (!HasOwnThreads()) return RunOnOpenMp(count, threads, run);
   if (!ThreadPool::Instance().TryRun(count, threads, run)) run(0, count);
 }
 
-void RestThreads() {
-  if (HasOwnThreads()) ThreadPool::Instance().Rest();
-}
+void RestThreads() { ThreadPool::Instance().Rest(); }
 
 }  // namespace mpc::cpu

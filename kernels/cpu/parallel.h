@@ -15,15 +15,10 @@ namespace mpc::cpu {
 /// Does the tasks [begin, end) of a loop.
 using TaskRange = absl::FunctionRef<void(std::int64_t begin, std::int64_t end)>;
 
-/// Calls run(begin, end) for ranges that together are [0, count), on NumThreads() threads; on the calling thread alone
-/// where the loop's work (about one element each) is less than starting others costs, within a loop, and beside a loop
-/// of another thread.
+/// Calls run(begin, end) for ranges that together are [0, count), on NumThreads() threads of our own. The calling
+/// thread does it alone where the loop's work (about one element each) is less than starting others costs, within a
+/// loop, beside a loop of another thread, and on a machine that is too busy for several (join_history.h).
 void RunTasks(std::int64_t count, std::int64_t work, TaskRange run);
-
-/// Whether loops run on threads of our own. They do where OpenMP's, which the library uses, sleep as soon as they wait
-/// (OMP_WAIT_POLICY=passive) and are not bound to processors. Else those spin for milliseconds: then OpenMP's loops
-/// start at once, and threads of our own would only find the processors taken.
-bool HasOwnThreads();
 
 /// Before a library starts threads of its own: those that wait for the next loop stop looking for it and sleep.
 void RestThreads();

@@ -2,13 +2,18 @@
 #include "kernels/cpu/parallel.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
 #include <thread>
 #include <vector>
+
+#include "kernels/cpu/join_history.h"
 
 namespace mpc::test {
 namespace {
@@ -67,6 +72,12 @@ TEST_P(ParallelLoop, SeesWhatTasksWroteAndTasksSeeWhatWasWrittenBefore) {
   EXPECT_EQ(values, std::vector<std::int64_t>(1000, 200 * 199 / 2 + 200));
 }
 
+TEST_P(ParallelLoop, NeedsNoThreadsOfOpenMP) {
+  std::atomic<int> in_region{0};
+  cpu::ParallelFor(64, kMuchWork, [&](std::int64_t) { in_region.fetch_add(omp_get_level()); });
+  EXPECT_EQ(in_region.load(), 0);
+}
+
 TEST_P(ParallelLoop, RunsWithinATaskOfAnother) {
   Counts counts(40 * 50);
   cpu::ParallelFor(40, kMuchWork, [&](std::int64_t i) {
@@ -88,12 +99,115 @@ TEST_P(ParallelLoop, RunsBesideThatOfAnotherThread) {
   EXPECT_TRUE(counts.AreAll(1000));
 }
 
+// Where OpenMP binds its threads, it binds the one that starts ours (OMP_PROC_BIND: cpu_loops_bound_test).
+TEST_P(ParallelLoop, HasThreadsThatMayUseEveryProcessor) {
+  if (GetParam() == 1) return;  // there is no other thread
+  const auto processors = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof(set), &set);
+    return CPU_COUNT(&set);
+  };
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> fewest{std::numeric_limits<int>::max()};  // of another thread
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (fewest.load() == std::numeric_limits<int>::max() && std::chrono::steady_clock::now() < end) {
+    cpu::ParallelFor(64, kMuchWork, [&](std::int64_t) {
+      if (std::this_thread::get_id() != caller) fewest.store(processors());
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    });
+  }
+  // On a busy machine the others may all have been late.
+  if (fewest.load() == std::numeric_limits<int>::max()) return;
+  int all = 0;
+  for (int place = 0; place < omp_get_num_places(); ++place) all += omp_get_place_num_procs(place);
+  EXPECT_EQ(fewest.load(), all > 0 ? all : processors());
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, ParallelLoop, testing::Values(1, 2, 3, 8));
+
+/// Runs 16 tasks that sleep, on other threads as long as `others`. True if the caller did them all.
+bool StaysOnCaller(std::chrono::microseconds others) {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<bool> alone{true};
+  cpu::ParallelFor(16, kMuchWork, [&](std::int64_t) {
+    const bool is_caller = std::this_thread::get_id() == caller;
+    if (!is_caller) alone.store(false);
+    std::this_thread::sleep_for(is_caller ? std::chrono::microseconds(50) : others);
+  });
+  return alone.load();
+}
+
+TEST(LoopsThatWaitForOthers, StayOnTheirCallerForAWhile) {
+  const int threads = cpu::NumThreads();
+  cpu::SetNumThreads(2);
+  bool stayed = false;
+  // A loop whose other thread wakes too late has nobody to wait for: more are tried.
+  for (int attempt = 0; attempt < 20 && !stayed; ++attempt) {
+    for (int loop = 0; loop < 16; ++loop) StaysOnCaller(std::chrono::microseconds(3000));
+    stayed = StaysOnCaller(std::chrono::microseconds(50));
+  }
+  EXPECT_TRUE(stayed);
+  cpu::SetNumThreads(threads);
+}
 
 TEST(SerialLoop, OfLittleWorkIsDoneInOrderByItsCaller) {
   std::vector<std::int64_t> order;
   cpu::ParallelFor(5, 5, [&](std::int64_t i) { order.push_back(i); });
   EXPECT_EQ(order, (std::vector<std::int64_t>{0, 1, 2, 3, 4}));
+}
+
+using cpu::JoinHistory;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+/// Ends of loops, one each millisecond.
+class Joins : public testing::Test {
+ protected:
+  void Add(int count, microseconds waited) {
+    for (int i = 0; i < count; ++i) history_.Add(waited, now_ += milliseconds(1));
+  }
+  bool IsPausedAfter(milliseconds time) const { return history_.IsPaused(now_ + time); }
+
+  JoinHistory history_;
+  JoinHistory::Clock::time_point now_{};
+};
+
+TEST_F(Joins, ThatAreShortPauseNothing) {
+  EXPECT_FALSE(IsPausedAfter(milliseconds(0)));
+  Add(1000, microseconds(200));
+  EXPECT_FALSE(IsPausedAfter(milliseconds(0)));
+}
+
+TEST_F(Joins, PauseLoopsForTenMillisecondsWhereEightOfSixtyFourAreLong) {
+  Add(7, microseconds(201));
+  EXPECT_FALSE(IsPausedAfter(milliseconds(0)));
+  Add(56, microseconds(1));
+  Add(1, microseconds(300));
+  EXPECT_TRUE(IsPausedAfter(milliseconds(0)));
+  EXPECT_TRUE(IsPausedAfter(milliseconds(9)));
+  EXPECT_FALSE(IsPausedAfter(milliseconds(10)));
+}
+
+TEST_F(Joins, PauseLoopsForTwentyTimesALongWait) {
+  Add(8, microseconds(3000));
+  EXPECT_TRUE(IsPausedAfter(milliseconds(59)));
+  EXPECT_FALSE(IsPausedAfter(milliseconds(60)));
+}
+
+TEST_F(Joins, AreForgottenBehindSixtyFourOthers) {
+  Add(7, microseconds(3000));
+  Add(57, microseconds(1));
+  Add(1, microseconds(3000));
+  EXPECT_FALSE(IsPausedAfter(milliseconds(0)));
+}
+
+TEST_F(Joins, OfAMachineThatIsStillBusyPauseAgainAtOnce) {
+  Add(8, microseconds(3000));
+  now_ += milliseconds(60);
+  EXPECT_FALSE(IsPausedAfter(milliseconds(0)));
+  Add(1, microseconds(3000));
+  EXPECT_TRUE(IsPausedAfter(milliseconds(0)));
 }
 
 }  // namespace

@@ -133,5 +133,20 @@ TEST(MpcBenchPeers, AreMpcItselfInF32AndWithoutLossScale) {
   EXPECT_NE(rows[0]["mpc"]["first_loss"], rows[0]["peer"]["first_loss"]);
 }
 
+TEST(MpcBenchPeers, AreMpcItselfOnOneThreadBesideBusyProcesses) {
+  const TemporaryFolder folder;
+  const ToolResult result =
+      RunTool(MPC_BENCH, {"lenet5", "--peer=mpc-one-thread", "--threads=2", "--busy=0,2", "--batch=2", "--steps=2",
+                          "--warmup=0", "--runs=1", "--json=" + folder.File("bench.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("2 threads, 1 run of"));
+  EXPECT_THAT(result.output, HasSubstr("2 threads, beside 2 busy processes, 1 run of"));
+  const nlohmann::json rows = ReadJson(folder.File("bench.json"))["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  for (const nlohmann::json& row : rows) EXPECT_EQ(row["peer"]["name"], "mpc-one-thread");
+  EXPECT_EQ(rows[0]["busy"], 0);
+  EXPECT_EQ(rows[1]["busy"], 2);
+}
+
 }  // namespace
 }  // namespace mpc::tools

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/mpc-bench/busy_processes.h"
 #include "tools/mpc-bench/peer.h"
 #include "tools/mpc-bench/scratch_folder.h"
 #include "tools/mpc-bench/subprocess.h"
@@ -91,6 +92,8 @@ absl::StatusOr<std::vector<Contestant>> MeasureRow(const BenchOptions& row) {
     peer.peer_layout = layouts[name];
     return MeasureTorch(peer, name);
   };
+  const absl::StatusOr<BusyProcesses> busy = BusyProcesses::Start(row.busy);
+  if (!busy.ok()) return busy.status();
   for (std::int64_t run = 0; run < row.runs; ++run) {
     for (Contestant& contestant : contestants) {
       absl::StatusOr<RunResult> result = measure(contestant.name);

@@ -19,25 +19,27 @@ namespace {
 
 constexpr std::int64_t kMaxSteps = 10'000'000;
 constexpr std::int64_t kMaxBatch = 1 << 20;
+constexpr std::int64_t kMaxBusy = 4096;
 
 /// What the flags say before it is made into rows.
 struct Given {
   BenchOptions row;
   std::vector<std::int64_t> batches = {BenchOptions().batch};
   std::vector<std::string> levels = {BenchOptions().amp_level};
+  std::vector<std::int64_t> busy;  ///< empty: not given
   OpOptions ops;
   std::optional<double> seconds;
 };
 
 /// The whole numbers of `value` between `separator`s.
-absl::Status ParseNumbers(const std::string& value, char separator, std::int64_t most,
+absl::Status ParseNumbers(const std::string& value, char separator, std::int64_t least, std::int64_t most,
                           std::vector<std::int64_t>& numbers) {
   numbers.clear();
   for (const absl::string_view part : absl::StrSplit(value, separator)) {
     std::int64_t number = 0;
-    if (!absl::SimpleAtoi(part, &number) || number < 1 || number > most) {
-      return absl::InvalidArgumentError(absl::StrCat("'", value, "' is no list of whole numbers from 1 to ", most,
-                                                     " with '", std::string(1, separator), "' between them"));
+    if (!absl::SimpleAtoi(part, &number) || number < least || number > most) {
+      return absl::InvalidArgumentError(absl::StrCat("'", value, "' is no list of whole numbers from ", least, " to ",
+                                                     most, " with '", std::string(1, separator), "' between them"));
     }
     numbers.push_back(number);
   }
@@ -55,7 +57,7 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
       "networks, batch sizes or levels give a table for each combination. With --op: operations on their own, beside\n"
       "what the machine can do.");
   flags.Custom("batch", "N,...", "Rows a step, of networks that are given without. Default 32.", /*is_switch=*/false,
-               [&given](const std::string& value) { return ParseNumbers(value, ',', kMaxBatch, given.batches); });
+               [&given](const std::string& value) { return ParseNumbers(value, ',', 1, kMaxBatch, given.batches); });
   flags.Custom("amp-level", "O0|O1|O2|O3|auto,...", "Precision of the step. Default O0.", /*is_switch=*/false,
                [&given](const std::string& value) {
                  given.levels = absl::StrSplit(value, ',');
@@ -80,11 +82,15 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
   flags.Text("svg", "FILE", "Draws the ratios as a bar chart.", &line.svg_path);
   flags.Custom("peer", absl::StrJoin(PeerNames(), "|") + ",...",
                "Runs other steps of the same network beside it, in turn: PyTorch's, from the same weights and batches, "
-               "or mpc's in f32, without loss scale, without fusion.",
+               "or mpc's in f32, without loss scale, without fusion, on one thread.",
                /*is_switch=*/false, [&row](const std::string& value) {
                  row.peers = absl::StrSplit(value, ',');
                  return absl::OkStatus();
                });
+  flags.Custom("busy", "N,...",
+               "Processes beside the runs that keep a processor each busy; a table for each number. Default 0.",
+               /*is_switch=*/false,
+               [&given](const std::string& value) { return ParseNumbers(value, ',', 0, kMaxBusy, given.busy); });
   flags.Choice("peer-layout", {"auto", "nchw", "nhwc"},
                "Of PyTorch's images; auto: the one that is faster in a short run with each.", &row.peer_layout);
   flags.Text("python", "PROGRAM", "The interpreter that has PyTorch.", &row.python);
@@ -100,9 +106,10 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
                  given.ops.names = absl::StrSplit(value, ',');
                  return absl::OkStatus();
                });
-  flags.Custom(
-      "shape", "NxM...", "With --op: its sizes. Default: some that no cache holds.", /*is_switch=*/false,
-      [&given](const std::string& value) { return ParseNumbers(value, 'x', std::int64_t{1} << 40, given.ops.shape); });
+  flags.Custom("shape", "NxM...", "With --op: its sizes. Default: some that no cache holds.", /*is_switch=*/false,
+               [&given](const std::string& value) {
+                 return ParseNumbers(value, 'x', 1, std::int64_t{1} << 40, given.ops.shape);
+               });
   flags.Integer("buffers", 0, 1024,
                 "With --op: sets of tensors that are used in turn; 1: what fits stays in the caches; 0: as many as "
                 "together are twice the last-level cache.",
@@ -148,18 +155,21 @@ absl::Status MakeRows(const Given& given, const std::vector<std::string>& models
     const std::pair<std::string, std::string> model = absl::StrSplit(text, absl::MaxSplits(':', 1));
     std::vector<std::int64_t> batches = given.batches;
     if (text.find(':') != std::string::npos) {
-      if (absl::Status status = ParseNumbers(model.second, ',', kMaxBatch, batches); !status.ok()) {
+      if (absl::Status status = ParseNumbers(model.second, ',', 1, kMaxBatch, batches); !status.ok()) {
         return absl::InvalidArgumentError(absl::StrCat("the batch size of '", text, "': ", status.message()));
       }
     }
     for (const std::string& level : given.levels) {
       for (const std::int64_t batch : batches) {
-        BenchOptions& row = rows.emplace_back(given.row);
-        row.model = model.first;
-        row.amp_level = level;
-        row.batch = batch;
-        if (given.seconds.has_value()) row.seconds = *given.seconds;
-        if (level == "O0" && given.levels.size() > 1) row.dtype.clear();
+        for (const std::int64_t busy : given.busy.empty() ? std::vector<std::int64_t>{0} : given.busy) {
+          BenchOptions& row = rows.emplace_back(given.row);
+          row.model = model.first;
+          row.amp_level = level;
+          row.batch = batch;
+          row.busy = busy;
+          if (given.seconds.has_value()) row.seconds = *given.seconds;
+          if (level == "O0" && given.levels.size() > 1) row.dtype.clear();
+        }
       }
     }
   }
@@ -172,6 +182,12 @@ absl::Status MakeRows(const Given& given, const std::vector<std::string>& models
                                                    given.row.single           ? "--single"
                                                    : !given.row.peers.empty() ? "--peer"
                                                                               : "--start"));
+  }
+  if (!given.busy.empty() && (given.row.profile || given.row.single || !given.row.start_folder.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--busy is of runs in processes of their own, without ", given.row.profile  ? "--profile"
+                                                                              : given.row.single ? "--single"
+                                                                                                 : "--start"));
   }
   if ((given.row.single || !given.row.start_folder.empty()) && rows.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(given.row.single ? "--single measures" : "--start writes",
@@ -186,6 +202,7 @@ absl::StatusOr<OpOptions> MakeOps(const Given& given, const std::vector<std::str
     return absl::InvalidArgumentError(absl::StrCat("--op measures operations on their own, without ",
                                                    models.empty() ? "--peer" : absl::StrCat("'", models[0], "'")));
   }
+  if (!given.busy.empty()) return absl::InvalidArgumentError("--busy is of networks, --op of operations: give one");
   if (given.row.device != "cpu") {
     return absl::InvalidArgumentError(
         absl::StrCat("--op measures the CPU, not --device=", given.row.device, "; gpu_kernel_test measures a GPU"));

@@ -22,6 +22,7 @@ struct BenchOptions : DeviceOptions {
   std::string loss_scale;  ///< as amp::Options takes it; empty: the level's default
   models::WorkloadSizes sizes;
   std::int64_t threads = 2;
+  std::int64_t busy = 0;             ///< processes beside the runs that keep a processor each busy
   std::int64_t warmup = 50;          ///< steps of a run that are not measured
   std::int64_t steps = 200;          ///< measured steps of a run
   double seconds = 20;               ///< on the CPU: fewer steps where they take longer, but three; 0: no limit

@@ -27,6 +27,14 @@ const std::map<std::string, std::string>& TorchModes() {
 constexpr char kOwnF32[] = "mpc-f32";
 constexpr char kOwnUnscaled[] = "mpc-unscaled";
 constexpr char kOwnUnfused[] = "mpc-unfused";
+constexpr char kOwnOneThread[] = "mpc-one-thread";
+
+/// The flag of `row` with which an own peer's step is the row's; empty: it is another one.
+std::string SameStep(const BenchOptions& row, const std::string& peer) {
+  if (peer == kOwnUnfused) return row.fuses() ? "" : "--fusion=false";
+  if (peer == kOwnOneThread) return row.threads > 1 ? "" : "--threads=1";
+  return row.amp_level == "O0" ? "--amp-level=O0" : "";
+}
 
 /// A network's script.
 struct Script {
@@ -99,7 +107,7 @@ bool ChoosesLayout(const BenchOptions& row) { return FindScript(row.model)->has_
 std::vector<std::string> PeerNames() {
   std::vector<std::string> names;
   for (const auto& [name, mode] : TorchModes()) names.push_back(name);
-  names.insert(names.end(), {kOwnF32, kOwnUnscaled, kOwnUnfused});
+  names.insert(names.end(), {kOwnF32, kOwnUnscaled, kOwnUnfused, kOwnOneThread});
   return names;
 }
 
@@ -111,11 +119,10 @@ absl::Status CheckPeer(const BenchOptions& row, const std::string& peer) {
     return absl::InvalidArgumentError(absl::StrCat("--peer: '", peer, "' is not one of ", absl::StrJoin(names, ", ")));
   }
   if (!IsTorch(peer)) {
-    const bool same = peer == kOwnUnfused ? !row.fuses() : row.amp_level == "O0";
-    if (!same) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("--peer=", peer, " and ",
-                                                   peer == kOwnUnfused ? "--fusion=false" : "--amp-level=O0",
-                                                   " would measure the same step twice"));
+    const std::string flag = SameStep(row, peer);
+    if (flag.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--peer=", peer, " and ", flag, " would measure the same step twice"));
   }
   const Script* const script = FindScript(row.model);
   if (script == nullptr) {
@@ -138,6 +145,8 @@ BenchOptions OwnPeerRow(const BenchOptions& row, const std::string& peer) {
     own.loss_scale.clear();
   } else if (peer == kOwnUnscaled) {
     own.loss_scale = "none";
+  } else if (peer == kOwnOneThread) {
+    own.threads = 1;
   } else {
     own.fusion = false;
   }

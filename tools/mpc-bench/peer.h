@@ -13,7 +13,7 @@ namespace mpc::tools {
 
 /// "torch": PyTorch, eager; "torch-compile": torch.compile; "torch-max-autotune": in that mode; "torch-graph": the
 /// whole step captured by hand as one CUDA graph; "mpc-f32": mpc at O0; "mpc-unscaled": mpc without loss scale,
-/// overflow check and skip; "mpc-unfused": mpc with a kernel for each operation.
+/// overflow check and skip; "mpc-unfused": mpc with a kernel for each operation; "mpc-one-thread": mpc on one thread.
 std::vector<std::string> PeerNames();
 
 /// True if the peer begins from weights and batches that mpc writes (WriteStart).

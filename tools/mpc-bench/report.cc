@@ -65,9 +65,10 @@ std::string Title(const BenchOptions& row) {
   const std::string device = row.device == "cpu" ? "" : absl::StrCat("device ", row.device, ", ");
   const std::string limit = row.seconds > 0 && row.device == "cpu" ? absl::StrCat(" or ", row.seconds, " s") : "";
   return absl::StrCat(NetworkName(row), ", batch ", row.batch, ", ", ModeName(row), ", ", device, row.threads,
-                      row.threads == 1 ? " thread, " : " threads, ", row.runs, row.runs == 1 ? " run" : " runs", " of ",
-                      row.steps, " steps", limit, " after ", row.warmup, " to warm up; ", ProcessorName(), ", ",
-                      std::thread::hardware_concurrency(), " processors");
+                      row.threads == 1 ? " thread, " : " threads, ",
+                      row.busy == 0 ? "" : absl::StrCat("beside ", row.busy, " busy processes, "), row.runs,
+                      row.runs == 1 ? " run" : " runs", " of ", row.steps, " steps", limit, " after ", row.warmup,
+                      " to warm up; ", ProcessorName(), ", ", std::thread::hardware_concurrency(), " processors");
 }
 
 }  // namespace

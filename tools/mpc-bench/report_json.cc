@@ -31,11 +31,17 @@ Json ToJson(const BenchOptions& row, const Contestant& contestant) {
 }  // namespace
 
 std::vector<Json> RowsToJson(const BenchOptions& row, const std::vector<Contestant>& contestants) {
-  Json common = {{"model", row.model},           {"batch", row.batch},
-                 {"mode", ModeName(row)},        {"sizes", Json::object()},
-                 {"device", row.device},         {"threads", row.threads},
-                 {"warmup", row.warmup},         {"steps", row.steps},
-                 {"processor", ProcessorName()}, {"mpc", ToJson(row, contestants[0])}};
+  Json common = {{"model", row.model},
+                 {"batch", row.batch},
+                 {"mode", ModeName(row)},
+                 {"sizes", Json::object()},
+                 {"device", row.device},
+                 {"threads", row.threads},
+                 {"busy", row.busy},
+                 {"warmup", row.warmup},
+                 {"steps", row.steps},
+                 {"processor", ProcessorName()},
+                 {"mpc", ToJson(row, contestants[0])}};
   for (const SizeFlag& flag : SizeFlags()) {
     if (row.sizes.*flag.size > 0) common["sizes"][flag.name] = row.sizes.*flag.size;
   }
