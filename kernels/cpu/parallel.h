@@ -15,9 +15,9 @@ namespace mpc::cpu {
 /// Does the tasks [begin, end) of a loop.
 using TaskRange = absl::FunctionRef<void(std::int64_t begin, std::int64_t end)>;
 
-/// Calls run(begin, end) for ranges that together are [0, count), on NumThreads() threads of our own. The calling thread
-/// does it alone where the loop's work (about one element each) is less than starting others costs, within a loop,
-/// beside a loop of another thread, and on a machine that is too busy for several (join_history.h).
+/// Calls run(begin, end) for ranges that together are [0, count), on NumThreads() threads of our own. The calling
+/// thread does it alone where the loop's work (about one element each) is less than starting others costs, within a
+/// loop, beside a loop of another thread, and on a machine that is too busy for several (join_history.h).
 void RunTasks(std::int64_t count, std::int64_t work, TaskRange run);
 
 /// Before a library starts threads of its own: those that wait for the next loop stop looking for it and sleep.
