@@ -41,8 +41,8 @@ struct CompileOptions {
   std::optional<bool> fusion;
   /// Parts that the rows of a language model's head are cut into (mpc-chunk-head): with `memory_budget` at least.
   std::int64_t head_chunks = 1;
-  /// Bytes of arena and state together. Where a step plans more, its head is computed in chunks and the backward pass
-  /// computes values again until it fits: see compiler/memory_budget.h. 0: no limit.
+  /// Bytes of arena, state and constants together. Where a step plans more, its head is computed in chunks and the
+  /// backward pass computes values again until it fits: see compiler/memory_budget.h. 0: no limit.
   std::int64_t memory_budget = 0;
   /// CUDA: batch normalisation takes its statistics from f16 convolutions (mpc-conv-statistics).
   bool conv_statistics = false;

@@ -20,7 +20,7 @@ namespace mpc::compiler {
 namespace {
 
 std::int64_t plannedBytes(const runtime::Program &Program) {
-  return static_cast<std::int64_t>(Program.arena_bytes + Program.state_bytes());
+  return static_cast<std::int64_t>(Program.planned_bytes());
 }
 
 /// Two numbers that a pass has left on the step's function; \p Otherwise where there are none.
@@ -194,7 +194,8 @@ private:
         measures(), " the smallest plan takes ", FormatBytes(plannedBytes(Smallest->program)), " (",
         plannedBytes(Smallest->program), " bytes: arena ",
         FormatBytes(static_cast<std::int64_t>(Smallest->program.arena_bytes)), ", state ",
-        FormatBytes(static_cast<std::int64_t>(Smallest->program.state_bytes())), ")", Where));
+        FormatBytes(static_cast<std::int64_t>(Smallest->program.state_bytes())), ", constants ",
+        FormatBytes(static_cast<std::int64_t>(Smallest->program.constant_bytes())), ")", Where));
   }
 
   struct SmallestPlan {

@@ -1,5 +1,5 @@
 // Compiling a step within a memory budget: the head is computed in chunks, and what is kept for the backward pass is
-// given up, until arena and state fit.
+// given up, until arena, state and constants fit.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -7,7 +7,7 @@
 
 namespace mpc::compiler {
 
-/// Compiles with as few chunks of the head, from `Options.head_chunks` to 16, as bring arena and state to
+/// Compiles with as few chunks of the head, from `Options.head_chunks` to 16, as bring arena, state and constants to
 /// at most `Options.memory_budget` bytes; where more chunks do not, with as few recomputed values beside them. The
 /// candidates of mpc-recompute are taken in their order, the least work for each byte first: operations without matrix
 /// work, and Cells with convolutions and products only where those are not enough. Each trial is planned to its last

@@ -43,6 +43,12 @@ std::string liveAtPeak(const MemoryTable &Table) {
                       place(Table.peak_op, Table.peak_path), ")\n  ", uses(Table), "\n", Text.print());
 }
 
+/// " (147.2 MiB of it one element throughout)" or nothing.
+std::string filledConstants(const runtime::Program &Program) {
+  const std::size_t Filled = Program.constant_bytes() - Program.constants.size();
+  return Filled == 0 ? "" : absl::StrCat(" (", FormatBytes(Filled), " of it one element throughout)");
+}
+
 std::string stateCopies(const runtime::Program &Program) {
   if (Program.state_copies.empty())
     return "  state copies: none, every update is in place\n";
@@ -65,9 +71,9 @@ std::string MemoryReport(const CompileResult &Result) {
                       " (temporaries, inputs, workspaces)\n  activations: ", FormatBytes(Table->activation_bytes),
                       " (most of it that is live at once, gradients of parameters aside)\n  state: ",
                       FormatBytes(Program.state_bytes()), " in ", FormatCounted(Program.state.size(), "tensor"),
-                      "\n  arena and state: ", FormatBytes(Program.arena_bytes + Program.state_bytes()),
-                      "\n  constants: ", FormatBytes(Program.constants.size()), "\n", stateCopies(Program), "\n",
-                      liveAtPeak(*Table));
+                      "\n  constants: ", FormatBytes(Program.constant_bytes()), filledConstants(Program),
+                      "\n  arena, state and constants: ", FormatBytes(Program.planned_bytes()), "\n",
+                      stateCopies(Program), "\n", liveAtPeak(*Table));
 }
 
 } // namespace mpc::compiler

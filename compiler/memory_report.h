@@ -7,8 +7,8 @@
 
 namespace mpc::compiler {
 
-/// Planned arena and state, activations, what is live at the peak (the largest values), state copies with their
-/// reasons: docs/memory.md.
+/// Planned arena, state and constants, activations, what is live at the peak (the largest values), state copies with
+/// their reasons: docs/memory.md.
 std::string MemoryReport(const CompileResult &result);
 
 } // namespace mpc::compiler

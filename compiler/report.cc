@@ -186,7 +186,8 @@ std::string PrecisionSummary(const CompileResult &Result) {
                       " operations read or write a 16-bit type; ", FormatCounted(Table->casts.count(), "cast"), ", ",
                       FormatBytes(Table->casts.bytes()), " a step\n", parameterText(*Table),
                       "; state: ", FormatBytes(Program.state_bytes()),
-                      "; planned arena peak: ", FormatBytes(Program.arena_bytes), "; ",
+                      "; planned arena peak: ", FormatBytes(Program.arena_bytes),
+                      "; constants: ", FormatBytes(Program.constant_bytes()), "; ",
                       Program.state_copies.empty() ? "no state copies"
                                                    : FormatCounted(Program.state_copies.size(), "tensor") + " copied",
                       "\n");

@@ -107,10 +107,13 @@ static Object memory(const CompileResult &Result) {
     Copies.push_back(Object{
         {"state", State.name}, {"bytes", static_cast<std::int64_t>(State.spec.bytes())}, {"reason", Copy.reason}});
   }
-  Object Memory{{"arena_bytes", static_cast<std::int64_t>(Program.arena_bytes)},
-                {"state_bytes", static_cast<std::int64_t>(Program.state_bytes())},
-                {"constant_bytes", static_cast<std::int64_t>(Program.constants.size())},
-                {"state_copies", std::move(Copies)}};
+  Object Memory{
+      {"arena_bytes", static_cast<std::int64_t>(Program.arena_bytes)},
+      {"state_bytes", static_cast<std::int64_t>(Program.state_bytes())},
+      {"constant_bytes", static_cast<std::int64_t>(Program.constant_bytes())},
+      {"filled_constant_bytes", static_cast<std::int64_t>(Program.constant_bytes() - Program.constants.size())},
+      {"planned_bytes", static_cast<std::int64_t>(Program.planned_bytes())},
+      {"state_copies", std::move(Copies)}};
   if (absl::StatusOr<MemoryTable> Table = TabulateMemory(Program, Result.final_ir); Table.ok()) {
     Memory["activation_bytes"] = Table->activation_bytes;
     Memory["peak"] = peak(*Table);

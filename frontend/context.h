@@ -22,9 +22,9 @@ struct ContextOptions {
   int num_threads = 0;         ///< of the CPU backend; 0: OMP_NUM_THREADS, else one a core
   /// Compute neighbouring operations in one generated kernel; see docs/fusion.md. Left out: on the CPU.
   std::optional<bool> fusion;
-  /// Bytes that arena and state of a compiled step may take together: a language model's head is computed in chunks of
-  /// rows, then what is kept for the backward pass is given up and computed again, until they fit; see docs/memory.md.
-  /// 0: as much as the step takes.
+  /// Bytes that arena, state and constants of a compiled step may take together: a language model's head is computed in
+  /// chunks of rows, then what is kept for the backward pass is given up and computed again, until they fit; see
+  /// docs/memory.md. 0: as much as the step takes.
   std::int64_t memory_budget = 0;
   /// Parts that the rows of a language model's head are cut into, 1 to 4096, so that fewer logits live at a time; see
   /// docs/memory.md. With memory_budget: at least.

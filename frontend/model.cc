@@ -183,7 +183,7 @@ std::vector<const compiler::CompileResult*> Model::compiled() const { return imp
 std::size_t Model::peak_bytes() const {
   std::size_t peak = 0;
   for (const compiler::CompileResult* result : impl_->compiled) {
-    peak = std::max(peak, result->program.arena_bytes + result->program.state_bytes());
+    peak = std::max(peak, result->program.planned_bytes());
   }
   return peak;
 }

@@ -148,7 +148,7 @@ class Model {
   const amp::Precision& precision() const;
   /// Every Program compiled so far, in order, with its phases and final IR.
   std::vector<const compiler::CompileResult*> compiled() const;
-  /// State and arena of the largest Program: known before the first step runs.
+  /// State, arena and constants of the largest Program: known before the first step runs.
   std::size_t peak_bytes() const;
   /// The state entry called `name` ("conv1.weight", "optimizer.step", "scaler.scale"); undefined if there is none.
   Parameter State(std::string_view name) const;

@@ -20,7 +20,7 @@ enum class Storage : std::uint8_t {
   kState,      ///< an entry of the StateStore; `index` into Program::state
   kInput,      ///< copied in before the step; `index` into Program::inputs, at `offset` in the arena
   kTemporary,  ///< at `offset` in the arena
-  kConstant,   ///< at `offset` in Program::constants
+  kConstant,   ///< at `offset` of the constants: in Program::constants, or behind them in one of Program::fills
 };
 
 struct Value {
@@ -79,6 +79,12 @@ struct FlatUpdate {
   std::int64_t elements = 0;          ///< up to the end of the last tensor, the padding in between included
 };
 
+/// Constants of one element throughout. A Program holds that element alone; devices fill the memory when it is loaded.
+struct ConstantFill {
+  std::size_t bytes = 0;              ///< a multiple of 64
+  std::vector<std::uint8_t> element;  ///< 1, 2, 4 or 8 bytes
+};
+
 /// Machine code that a Program carries: kernels that were generated for it.
 struct CodeBlob {
   std::string name;
@@ -101,19 +107,28 @@ struct Program {
   std::vector<StateRefresh> refreshes;  ///< one for each binding of role "derived"
   std::vector<NamedValue> inputs;
   std::vector<NamedValue> outputs;
-  std::vector<std::uint8_t> constants;  ///< offsets are 64-byte aligned
+  std::vector<std::uint8_t> constants;  ///< given byte by byte; offsets are 64-byte aligned
   std::size_t arena_bytes = 0;          ///< temporaries, inputs and workspaces: the planned peak without state
   std::vector<std::pair<std::string, std::string>> choices;  ///< the choice table
   bool allow_tf32 = false;                                   ///< CUDA: f32 products may be TF32
   std::vector<std::string> required_cpu_features;
   std::vector<CodeBlob> code;
   std::vector<FlatUpdate> flat_updates;
+  std::vector<ConstantFill> fills;  ///< behind `constants`, each behind the one before it
   /// Bytes of state entries.
   std::size_t state_bytes() const {
     std::size_t bytes = 0;
     for (const StateBinding& binding : state) bytes += binding.spec.bytes();
     return bytes;
   }
+  /// Bytes of constants on a device, those that are given and those that are filled.
+  std::size_t constant_bytes() const {
+    std::size_t bytes = constants.size();
+    for (const ConstantFill& fill : fills) bytes += fill.bytes;
+    return bytes;
+  }
+  /// What the Program takes on its device, and what a memory budget limits: arena, state and constants.
+  std::size_t planned_bytes() const { return arena_bytes + state_bytes() + constant_bytes(); }
 };
 
 }  // namespace mpc::runtime

@@ -45,6 +45,7 @@ class ProgramChecker {
     if (program_.arena_bytes > kMaxBytes) {
       Report("the arena of ", program_.arena_bytes, " bytes is larger than any address space");
     }
+    CheckConstants();
     CheckState();
     CheckCode();
     for (std::size_t i = 0; i < program_.values.size(); ++i) CheckValue(i);
@@ -62,6 +63,36 @@ class ProgramChecker {
   template <typename... Parts>
   void Report(const Parts&... parts) {
     problems_.push_back(absl::StrCat(parts...));
+  }
+
+  /// Finds where the given constants and each fill end.
+  void CheckConstants() {
+    constant_ends_ = {program_.constants.size()};
+    if (!program_.fills.empty() && program_.constants.size() % AlignedBuffer::kAlignment != 0) {
+      Report("fills begin behind ", program_.constants.size(), " bytes of given constants, which is no multiple of 64");
+    }
+    for (std::size_t i = 0; i < program_.fills.size(); ++i) {
+      const ConstantFill& fill = program_.fills[i];
+      const std::size_t width = fill.element.size();
+      if (width != 1 && width != 2 && width != 4 && width != 8) {
+        Report("fill ", i, " has an element of ", width, " bytes; an element has 1, 2, 4 or 8");
+      }
+      if (fill.bytes == 0 || fill.bytes % AlignedBuffer::kAlignment != 0) {
+        Report("fill ", i, " has ", fill.bytes, " bytes, which is no positive multiple of 64");
+      }
+      if (fill.bytes > kMaxBytes - std::min(constant_ends_.back(), kMaxBytes)) {
+        return Report("fill ", i, " of ", fill.bytes, " bytes makes the constants larger than any address space");
+      }
+      constant_ends_.push_back(constant_ends_.back() + fill.bytes);
+    }
+  }
+
+  /// A constant lies among the given ones, or in one fill.
+  void CheckConstant(const std::string& what, std::size_t offset, std::size_t bytes) {
+    CheckRange(what, offset, bytes, constant_ends_.back(), "constants");
+    const auto end = std::upper_bound(constant_ends_.begin(), constant_ends_.end(), offset);
+    if (end == constant_ends_.end() || bytes <= *end - offset || bytes > constant_ends_.back() - offset) return;
+    Report(what, ": ", bytes, " bytes at offset ", offset, " of the constants reach into a fill that begins at ", *end);
   }
 
   void CheckState() {
@@ -107,7 +138,7 @@ class ProgramChecker {
       case Storage::kTemporary:
         return CheckRange(what, value.offset, *bytes, program_.arena_bytes, "arena");
       case Storage::kConstant:
-        return CheckRange(what, value.offset, *bytes, program_.constants.size(), "constants");
+        return CheckConstant(what, value.offset, *bytes);
     }
     Report(what, " has no valid storage");
   }
@@ -255,6 +286,7 @@ class ProgramChecker {
 
   const Program& program_;
   absl::flat_hash_set<std::string> functions_;  ///< of its code
+  std::vector<std::size_t> constant_ends_;      ///< of the given constants, then of each fill
   std::vector<std::string> problems_;
 };
 

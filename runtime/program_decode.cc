@@ -158,6 +158,7 @@ class Decoder {
   runtime::FlatUpdate Read(const FlatUpdate& update) {
     return {update.first(), Numbers(update.offsets()), update.elements()};
   }
+  runtime::ConstantFill Read(const ConstantFill& fill) { return {fill.bytes(), Numbers(fill.element())}; }
   runtime::Program Read(const Program& table) {
     runtime::Program program;
     program.name = Text(table.name());
@@ -177,6 +178,7 @@ class Decoder {
     program.required_cpu_features = Texts(table.required_cpu_features());
     program.code = Tables<runtime::CodeBlob>(table.code());
     program.flat_updates = Tables<runtime::FlatUpdate>(table.flat_updates());
+    program.fills = Tables<runtime::ConstantFill>(table.fills());
     return program;
   }
   runtime::InitialDraw Read(const InitialDraw& draw) { return {Read(*draw.program()), draw.seed()}; }

@@ -88,6 +88,9 @@ class Encoder {
   Offset<FlatUpdate> Table(const runtime::FlatUpdate& update) {
     return CreateFlatUpdate(builder_, update.first, builder_.CreateVector(update.offsets), update.elements);
   }
+  Offset<ConstantFill> Table(const runtime::ConstantFill& fill) {
+    return CreateConstantFill(builder_, fill.bytes, builder_.CreateVector(fill.element));
+  }
   Offset<Program> Table(const runtime::Program& program) {
     // Every part is finished before the table that points to it begins.
     const auto values = Tables(program.values);
@@ -102,9 +105,12 @@ class Encoder {
     const auto features = Texts(program.required_cpu_features);
     const auto code = Tables(program.code);
     const auto flat_updates = Tables(program.flat_updates);
+    // Left out where there are none: such a file has the bytes that it had before there were fills.
+    using Fills = flatbuffers::Vector<Offset<ConstantFill>>;
+    const Offset<Fills> fills = program.fills.empty() ? Offset<Fills>() : Tables(program.fills);
     return CreateProgram(builder_, Text(program.name), Text(program.device), Text(program.arch), values, instructions,
                          copies, state, refreshes, inputs, outputs, constants, program.arena_bytes, choices,
-                         program.allow_tf32, features, code, flat_updates);
+                         program.allow_tf32, features, code, flat_updates, fills);
   }
   Offset<InitialDraw> Table(const runtime::InitialDraw& draw) {
     return CreateInitialDraw(builder_, Table(draw.program), draw.seed);

@@ -122,11 +122,13 @@ private:
   }
 
   void addConstants() {
-    for (ConstantOp Op : Function.getOps<ConstantOp>()) {
+    SmallVector<ConstantOp> Ops(Function.getOps<ConstantOp>());
+    auto Elements = llvm::map_to_vector(Ops, [](ConstantOp Op) { return cast<DenseElementsAttr>(Op.getValue()); });
+    for (auto [Op, Offset] : llvm::zip_equal(Ops, placeConstants(Elements, Result))) {
       runtime::Value Record;
       Record.spec = toTensorSpec(cast<RankedTensorType>(Op.getType()));
       Record.storage = runtime::Storage::kConstant;
-      Record.offset = appendConstant(cast<DenseElementsAttr>(Op.getValue()), Record.spec, Result.constants);
+      Record.offset = Offset;
       Ids[Op.getOutput()] = Result.values.size();
       Result.values.push_back(Record);
     }

@@ -12,9 +12,10 @@
 
 namespace mpc::compiler {
 
-/// Adds \p Elements, of type \p Spec, to \p Constants; the offset at which they begin.
-std::size_t appendConstant(mlir::DenseElementsAttr Elements, const TensorSpec &Spec,
-                           std::vector<std::uint8_t> &Constants);
+/// Adds \p Constants to \p Program, which has none so far; the offset at which each begins. What has one element
+/// throughout and takes more than a line of 64 bytes becomes a fill. Constants of equal elements share one, since
+/// nothing writes constants.
+std::vector<std::size_t> placeConstants(llvm::ArrayRef<mlir::DenseElementsAttr> Constants, runtime::Program &Program);
 
 /// Adds to \p Program how the derived state among its first \p Arguments bindings is rebuilt. It is called
 /// "<source>.<type>": a cast of the source to that type. \p StateByName has the values of the bindings. Errors

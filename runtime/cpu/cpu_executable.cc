@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/kernel_key.h"
+#include "runtime/constants.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
@@ -26,22 +27,20 @@ CpuExecutable::CpuExecutable(std::shared_ptr<const Program> program, std::vector
     : program_(std::move(program)),
       entries_(std::move(entries)),
       arena_(program_->arena_bytes),
-      constants_(program_->constants.size()) {
-  if (!program_->constants.empty()) {
-    std::memcpy(constants_.data(), program_->constants.data(), program_->constants.size());
-  }
+      constants_(program_->constant_bytes()) {
+  WriteConstants(*program_, constants_.data());
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_ptr<const Program> program,
                                                                   std::vector<std::shared_ptr<StateEntry>> entries) {
   const Program& plan = *program;
   const auto exhausted = [&plan] {
-    return absl::ResourceExhaustedError(absl::StrCat("program \"", plan.name, "\" needs ", plan.arena_bytes,
-                                                     " bytes for temporaries beside ", plan.state_bytes(),
-                                                     " bytes of state; the system does not have them"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "program \"", plan.name, "\" needs ", plan.arena_bytes, " bytes for temporaries and ", plan.constant_bytes(),
+        " bytes for constants beside ", plan.state_bytes(), " bytes of state; the system does not have them"));
   };
-  // The system would promise more than it has and end the process when the arena is cleared.
-  if (plan.arena_bytes > PhysicalMemory()) return exhausted();
+  // The system would promise more than it has and end the process when the memory is cleared.
+  if (plan.arena_bytes + plan.constant_bytes() > PhysicalMemory()) return exhausted();
   std::unique_ptr<CpuExecutable> executable;
   try {
     executable.reset(new CpuExecutable(program, std::move(entries)));
@@ -222,7 +221,7 @@ absl::StatusOr<absl::Span<const std::uint8_t>> CpuExecutable::OutputOfStep(std::
 }
 
 MemoryUse CpuExecutable::memory() const {
-  return {program_->arena_bytes, program_->state_bytes(), program_->constants.size()};
+  return {program_->arena_bytes, program_->state_bytes(), program_->constant_bytes()};
 }
 
 absl::Span<const std::uint8_t> CpuExecutable::output(std::size_t index) const {

@@ -184,7 +184,7 @@ absl::Status CudaExecutable::RunSteps(absl::Span<const StepInputs> steps) {
 
 MemoryUse CudaExecutable::memory() const {
   return {program_->arena_bytes, program_->state_bytes(),
-          program_->constants.size() + InputStaging::DeviceBytes(*program_, steps_per_launch_) + step_->extra_bytes()};
+          program_->constant_bytes() + InputStaging::DeviceBytes(*program_, steps_per_launch_) + step_->extra_bytes()};
 }
 
 }  // namespace mpc::runtime

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/constants.h"
 #include "runtime/flat_updates.h"
 
 namespace mpc::runtime {
@@ -47,6 +49,44 @@ absl::Status BindFlatState(const std::shared_ptr<CudaContext>& context, const Pr
   return absl::OkStatus();
 }
 
+/// What is written on the host of a fill. Copies on the device double it.
+constexpr std::size_t kFilledOnHost = 64 << 10;
+
+/// Fills memory of the device, from `to` on.
+absl::Status FillOnDevice(CudaContext& context, const ConstantFill& fill, std::byte* to) {
+  CudaApi& api = context.api();
+  const std::uint8_t byte = fill.element.front();
+  if (std::count(fill.element.begin(), fill.element.end(), byte) == static_cast<std::ptrdiff_t>(fill.element.size())) {
+    return api.Fill(to, byte, fill.bytes, context.compute_stream());
+  }
+  std::vector<std::byte> beginning(std::min(fill.bytes, kFilledOnHost));
+  RepeatElement(fill, beginning.size(), beginning.data());
+  absl::Status status =
+      api.Copy(to, beginning.data(), beginning.size(), CudaCopy::kHostToDevice, context.compute_stream());
+  // The copy reads `beginning` until then.
+  if (status.ok()) status = context.Synchronize();
+  for (std::size_t done = beginning.size(); status.ok() && done < fill.bytes; done *= 2) {
+    const std::size_t bytes = std::min(done, fill.bytes - done);
+    status = api.Copy(to + done, to, bytes, CudaCopy::kDeviceToDevice, context.compute_stream());
+  }
+  return status;
+}
+
+/// Writes the constants of `program` to memory of the device, from `to` on.
+absl::Status PlaceConstants(CudaContext& context, const Program& program, std::byte* to) {
+  absl::Status status;
+  std::size_t offset = program.constants.size();
+  if (offset > 0) {
+    status =
+        context.api().Copy(to, program.constants.data(), offset, CudaCopy::kHostToDevice, context.compute_stream());
+  }
+  for (const ConstantFill& fill : program.fills) {
+    if (status.ok()) status = FillOnDevice(context, fill, to + offset);
+    offset += fill.bytes;
+  }
+  return status.ok() && offset > 0 ? context.Synchronize() : status;
+}
+
 }  // namespace
 
 absl::Status MemoryExhausted(CudaContext& context, const Program& program, std::size_t staging_bytes,
@@ -56,7 +96,7 @@ absl::Status MemoryExhausted(CudaContext& context, const Program& program, std::
   return absl::ResourceExhaustedError(absl::StrCat(
       "program \"", program.name, "\" does not fit into the device's memory: it plans an arena of ",
       program.arena_bytes, " bytes (its peak of temporaries), ", program.state_bytes(), " bytes of state and ",
-      program.constants.size() + staging_bytes, " bytes of constants and staging; bytes free: ", free,
+      program.constant_bytes() + staging_bytes, " bytes of constants and staging; bytes free: ", free,
       reason.empty() ? "" : absl::StrCat(" (", std::string(reason), ")"), ". A smaller batch needs a smaller arena"));
 }
 
@@ -64,7 +104,7 @@ absl::StatusOr<ProgramMemory> ProgramMemory::Create(const std::shared_ptr<CudaCo
                                                     const StateEntries& entries, std::size_t staging_bytes) {
   const absl::StatusOr<CudaMemoryInfo> memory = context->api().MemoryInfo();
   if (!memory.ok()) return memory.status();
-  std::size_t needed = program.arena_bytes + program.constants.size() + staging_bytes;
+  std::size_t needed = program.arena_bytes + program.constant_bytes() + staging_bytes;
   for (const std::shared_ptr<StateEntry>& entry : entries) {
     if (entry->device_copy() == nullptr) needed += entry->spec().bytes();
   }
@@ -73,12 +113,8 @@ absl::StatusOr<ProgramMemory> ProgramMemory::Create(const std::shared_ptr<CudaCo
   CudaApi& api = context->api();
   ProgramMemory placed;
   absl::Status status = Allocate(api, program.arena_bytes, placed.arena_);
-  if (status.ok()) status = Allocate(api, program.constants.size(), placed.constants_);
-  if (status.ok() && !program.constants.empty()) {
-    status = api.Copy(placed.constants_.get(), program.constants.data(), program.constants.size(),
-                      CudaCopy::kHostToDevice, context->compute_stream());
-    if (status.ok()) status = context->Synchronize();
-  }
+  if (status.ok()) status = Allocate(api, program.constant_bytes(), placed.constants_);
+  if (status.ok()) status = PlaceConstants(*context, program, static_cast<std::byte*>(placed.constants_.get()));
   if (status.ok()) status = BindFlatState(context, program, entries);
   for (const std::shared_ptr<StateEntry>& entry : entries) {
     if (status.ok()) status = BindEntry(context, *entry);

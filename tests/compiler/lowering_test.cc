@@ -96,6 +96,68 @@ TEST(Lowering, DerivedStateIsNamedAfterItsSourceAndType) {
   }
 }
 
+/// A step whose results are `constants`, given as "dense<0.0> : tensor<4xf32>".
+std::string Constants(const std::vector<std::string>& constants) {
+  std::string body, names, types;
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    const std::string type = constants[i].substr(constants[i].find("tensor"));
+    const std::string name = "%c" + std::to_string(i);
+    body += "  " + name + " = mpc.constant {value = " + constants[i] + "} : () -> " + type + "\n";
+    names += (i > 0 ? ", " : "") + name;
+    types += (i > 0 ? ", " : "") + type;
+  }
+  return "func.func @f() -> (" + types + ") {\n" + body + "  return " + names + " : " + types + "\n}";
+}
+
+std::vector<std::size_t> OffsetsOfOutputs(const runtime::Program& program) {
+  std::vector<std::size_t> offsets;
+  for (const runtime::NamedValue& output : program.outputs) offsets.push_back(program.values[output.value].offset);
+  return offsets;
+}
+
+TEST(Lowering, AConstantOfOneElementIsFilledAndHasNoBytesInTheProgram) {
+  const absl::StatusOr<runtime::Program> program =
+      Lower(Constants({"dense<0.0> : tensor<50257x768xf32>", "dense<[1.0, 2.0]> : tensor<2xf32>"}));
+  ASSERT_TRUE(program.ok()) << program.status();
+  const std::size_t table = std::size_t{50257} * 768 * 4;
+  EXPECT_EQ(program->constants.size(), 64u);
+  ASSERT_EQ(program->fills.size(), 1u);
+  EXPECT_EQ(program->fills[0].bytes, table);
+  EXPECT_EQ(program->fills[0].element, std::vector<std::uint8_t>(4, 0));
+  EXPECT_THAT(OffsetsOfOutputs(*program), ElementsAre(64, 0));
+  EXPECT_EQ(program->constant_bytes(), table + 64);
+  EXPECT_EQ(program->planned_bytes(), program->arena_bytes + table + 64);
+}
+
+TEST(Lowering, FillsOfOneElementShareTheirMemory) {
+  const absl::StatusOr<runtime::Program> program =
+      Lower(Constants({"dense<0.0> : tensor<100xf32>", "dense<1.0> : tensor<50xf16>", "dense<0.0> : tensor<5x60xf32>",
+                       "dense<1.0> : tensor<50xf32>", "dense<true> : tensor<65xi1>"}));
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_TRUE(program->constants.empty());
+  ASSERT_EQ(program->fills.size(), 4u);
+  EXPECT_THAT(OffsetsOfOutputs(*program), ElementsAre(0, 1216, 0, 1344, 1600));
+  EXPECT_EQ(program->fills[0].bytes, 1216u);
+  EXPECT_THAT(program->fills[1].element, ElementsAre(0x00, 0x3c));
+  EXPECT_THAT(program->fills[2].element, ElementsAre(0x00, 0x00, 0x80, 0x3f));
+  EXPECT_THAT(program->fills[3].element, ElementsAre(1));
+}
+
+TEST(Lowering, AConstantOfOneLineIsGiven) {
+  const absl::StatusOr<runtime::Program> program =
+      Lower(Constants({"dense<1.0> : tensor<f32>", "dense<1.0> : tensor<16xf32>", "dense<true> : tensor<3xi1>",
+                       "dense<[true, false]> : tensor<2xi1>"}));
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_TRUE(program->fills.empty());
+  EXPECT_THAT(OffsetsOfOutputs(*program), ElementsAre(0, 64, 128, 192));
+  EXPECT_EQ(program->constants[67], 0x3f);
+  EXPECT_EQ(program->constants[127], 0x3f);
+  EXPECT_EQ(program->constants[130], 1);
+  EXPECT_EQ(program->constants[131], 0);
+  EXPECT_EQ(program->constants[192], 1);
+  EXPECT_EQ(program->constants[193], 0);
+}
+
 /// A convolution %y with the parameter "s", then `body`.
 std::string Convolution(const std::string& results, const std::string& body) {
   return R"(

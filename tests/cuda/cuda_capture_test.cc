@@ -32,7 +32,7 @@ struct Memory {
       return static_cast<std::byte*>(owned.back().get());
     };
     addresses.arena = add(program.arena_bytes);
-    addresses.constants = add(program.constants.size());
+    addresses.constants = add(program.constant_bytes());
     for (const runtime::StateBinding& binding : program.state) addresses.state.push_back(add(binding.spec.bytes()));
   }
   std::vector<runtime::DeviceMemory> owned;

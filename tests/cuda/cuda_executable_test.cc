@@ -283,13 +283,56 @@ TEST_P(CudaExecutable, EmptyTensorsAreNoSpecialCase) {
   EXPECT_TRUE((*executable)->output(0).empty());
 }
 
+/// x plus a constant for each of `elements`, which fills it.
+template <typename T>
+ProgramBuilder AdditionOfFills(DType dtype, const std::vector<T>& elements) {
+  // More than what the host writes of a fill, and no power of two.
+  const TensorSpec spec{dtype, {50001}};
+  ProgramBuilder builder("filled");
+  const ValueId x = builder.Input("x", spec);
+  const std::vector<T> given(50001, elements[0]);
+  std::vector<ValueId> addends = {builder.Constant(spec, given.data())};
+  for (const T element : elements) addends.push_back(builder.Filled(spec, element));
+  for (std::size_t i = 0; i < addends.size(); ++i) {
+    const ValueId sum = builder.Temporary(spec);
+    builder.Call("add", {x, addends[i]}, {sum});
+    builder.Output("sum" + std::to_string(i), sum);
+  }
+  return builder;
+}
+
+template <typename T>
+void ExpectFilledAsOnTheCpu(const EmulatedDevice& gpu, const LoadOptions& options, DType dtype,
+                            const std::vector<T>& elements) {
+  const ProgramBuilder builder = AdditionOfFills(dtype, elements);
+  StateStore none;
+  auto on_gpu = gpu->Load(BuildFor("cuda", builder), none, options);
+  ASSERT_TRUE(on_gpu.ok()) << on_gpu.status();
+  EXPECT_GE((*on_gpu)->memory().other, builder.program.constant_bytes());
+  const auto on_cpu = *Cpu().Load(BuildFor("cpu", builder), none);
+  const std::vector<T> x(50001);
+  const std::vector<absl::Span<const std::uint8_t>> inputs = {BytesOf(x)};
+  ASSERT_TRUE(on_cpu->Run(inputs).ok());
+  ASSERT_TRUE((*on_gpu)->Run(inputs).ok());
+  EXPECT_EQ(OutputsOf(**on_gpu, 0), OutputsOf(*on_cpu, 0));
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::vector<T> expected(50001, elements[i]);
+    EXPECT_EQ(on_cpu->output(i + 1), BytesOf(expected)) << i;
+  }
+}
+
+TEST_P(CudaExecutable, ConstantsOfOneElementAreFilledOnTheDevice) {
+  ExpectFilledAsOnTheCpu<float>(gpu_, options_, DType::kF32, {1.5f, 0.0f, -2.25f});
+  ExpectFilledAsOnTheCpu<Half>(gpu_, options_, DType::kF16, {Half(0.5f), Half(0.0f)});
+}
+
 TEST_P(CudaExecutable, SaysWhatItHolds) {
   Pair pair(gpu_, options_);
   const MemoryUse memory = pair.on_gpu->memory();
   EXPECT_EQ(memory.arena, pair.on_gpu->program().arena_bytes);
   EXPECT_EQ(memory.state, 5u * 4 * 2 + 5 * 2 + 20000);
   // Two slots of two padded inputs for every step of a launch.
-  EXPECT_EQ(memory.other, pair.on_gpu->program().constants.size() + 2 * 512 * options_.steps_per_launch);
+  EXPECT_EQ(memory.other, pair.on_gpu->program().constant_bytes() + 2 * 512 * options_.steps_per_launch);
 }
 
 TEST_P(CudaExecutable, NamesRangesAfterCells) {

@@ -396,6 +396,33 @@ TEST(Loading, GivesAKernelTheWorkspaceThatItNeeds) {
   EXPECT_EQ(result, (std::vector<float>{7, 10, 15, 22}));
 }
 
+TEST(Loading, FillsConstantsOfOneElement) {
+  StateStore store;
+  ProgramBuilder builder("step");
+  const TensorSpec spec{DType::kF32, {100}};
+  const ValueId x = builder.Input("x", spec);
+  const std::vector<float> given(100, 3);
+  std::vector<ValueId> constants = {builder.Constant(spec, given.data())};
+  for (const float element : {0.0f, -0.5f}) constants.push_back(builder.Filled(spec, element));
+  for (const ValueId constant : constants) {
+    const ValueId sum = builder.Temporary(spec);
+    builder.Call("add", {x, constant}, {sum});
+    builder.Output("sum", sum);
+  }
+  auto loaded = Cpu().Load(builder.Build(), store);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->memory().other, 3u * 448);
+  const std::vector<float> ones(100, 1);
+  const absl::Span<const std::uint8_t> inputs[] = {BytesOf(ones)};
+  ASSERT_TRUE((*loaded)->Run(inputs).ok());
+  EXPECT_EQ(ValuesOf<float>((*loaded)->output(0)), std::vector<float>(100, 4));
+  EXPECT_EQ(ValuesOf<float>((*loaded)->output(1)), std::vector<float>(100, 1));
+  EXPECT_EQ(ValuesOf<float>((*loaded)->output(2)), std::vector<float>(100, 0.5));
+
+  builder.program.fills.back().bytes = std::size_t{1} << 47;
+  EXPECT_EQ(Cpu().Load(builder.Build(), store).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(Loading, RefusesAnOutputOverAnInputThatIsStillRead) {
   StateStore store;
   ProgramBuilder builder("step");

@@ -63,8 +63,12 @@ inline bool SameProgram(const Program& a, const Program& b) {
                   [](const CodeBlob& x, const CodeBlob& y) {
                     return x.name == y.name && x.format == y.format && x.bytes == y.bytes && x.kernels == y.kernels;
                   }) &&
-         SameList(a.flat_updates, b.flat_updates, [](const FlatUpdate& x, const FlatUpdate& y) {
-           return x.first == y.first && x.offsets == y.offsets && x.elements == y.elements;
+         SameList(a.flat_updates, b.flat_updates,
+                  [](const FlatUpdate& x, const FlatUpdate& y) {
+                    return x.first == y.first && x.offsets == y.offsets && x.elements == y.elements;
+                  }) &&
+         SameList(a.fills, b.fills, [](const ConstantFill& x, const ConstantFill& y) {
+           return x.bytes == y.bytes && x.element == y.element;
          });
 }
 

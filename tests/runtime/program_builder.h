@@ -54,6 +54,16 @@ class ProgramBuilder {
     std::memcpy(program.constants.data() + offset, data, spec.bytes());
     return AddValue({std::move(spec), Storage::kConstant, -1, offset});
   }
+  /// A constant of `element` throughout. No constant that is given may follow.
+  template <typename T>
+  ValueId Filled(TensorSpec spec, T element) {
+    ConstantFill& fill = program.fills.emplace_back();
+    fill.element.resize(sizeof(T));
+    std::memcpy(fill.element.data(), &element, sizeof(T));
+    const std::size_t offset = program.constant_bytes();
+    fill.bytes = AlignedBuffer::Padded(spec.bytes());
+    return AddValue({std::move(spec), Storage::kConstant, -1, offset});
+  }
   void Output(const std::string& name, ValueId id) { program.outputs.push_back({name, id}); }
 
   /// Adds an instruction, with the workspace that the device asks for if there is one.

@@ -82,6 +82,38 @@ TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
   ExpectErrors(GoodProgram, defects);
 }
 
+/// A given constant of 4 elements, then fills of 64 bytes of f32 and of 128 bytes of f16.
+Program ProgramWithFills() {
+  ProgramBuilder builder("filled");
+  const float given[] = {1, 2, 3, 4};
+  builder.Constant(kVector, given);
+  builder.Filled({DType::kF32, {16}}, 2.5f);
+  builder.Filled({DType::kF16, {40}}, std::uint16_t{0x3c00});
+  return builder.program;
+}
+
+TEST(ProgramCheck, AConstantLiesAmongTheGivenOnesOrInOneFill) {
+  const absl::Status good = CheckProgram(ProgramWithFills());
+  EXPECT_TRUE(good.ok()) << good;
+  const std::vector<Defect> defects = {
+      {"value 2: 80 bytes at offset 256 end outside the constants of 256 bytes",
+       [](Program& p) { p.values[2].offset = 256; }},
+      {"value 1: 128 bytes at offset 64 of the constants reach into a fill that begins at 128",
+       [](Program& p) { p.values[1].spec.shape = {32}; }},
+      {"value 0: 68 bytes at offset 0 of the constants reach into a fill that begins at 64",
+       [](Program& p) { p.values[0].spec.shape = {17}; }},
+      {"fill 0 has an element of 3 bytes; an element has 1, 2, 4 or 8",
+       [](Program& p) { p.fills[0].element.pop_back(); }},
+      {"fill 1 has an element of 0 bytes", [](Program& p) { p.fills[1].element.clear(); }},
+      {"fill 0 has 63 bytes, which is no positive multiple of 64", [](Program& p) { p.fills[0].bytes = 63; }},
+      {"fill 1 has 0 bytes", [](Program& p) { p.fills[1].bytes = 0; }},
+      {"fill 1 of 18446744073709551552 bytes makes the constants larger than any address space",
+       [](Program& p) { p.fills[1].bytes = std::numeric_limits<std::size_t>::max() / 64 * 64; }},
+      {"fills begin behind 65 bytes of given constants", [](Program& p) { p.constants.push_back(0); }},
+  };
+  ExpectErrors(ProgramWithFills, defects);
+}
+
 /// A program whose one instruction is code that it carries.
 Program ProgramWithCode() {
   ProgramBuilder builder("fused");

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -32,6 +34,7 @@ Program FullProgram() {
   const ValueId input = builder.Input("data", kRow);
   const std::vector<float> ones = {1, 2, 3, 4};
   const ValueId constant = builder.Constant(kRow, ones.data());
+  builder.Filled({DType::kF32, {40}}, 1.5f);
   const ValueId sum = builder.Temporary(kRow);
   builder.Call("add", {input, constant}, {sum},
                {{"flag", true},
@@ -107,6 +110,40 @@ TEST(ProgramFile, KeepsEveryField) {
 }
 
 TEST(ProgramFile, EqualPackagesGiveEqualBytes) { EXPECT_EQ(Serialized(), Serialized()); }
+
+// Before there were fills, every constant was given byte by byte.
+TEST(ProgramFile, ConstantsThatAnOlderFileGivesHaveTheSameBits) {
+  const absl::StatusOr<Package> package = ReadProgramFile(MPC_TEST_FILES "/given_constants.mpcx");
+  ASSERT_TRUE(package.ok()) << package.status();
+  const Program& program = package->programs.at(0);
+  EXPECT_EQ(program.constants.size(), 2u * 192);
+  EXPECT_TRUE(program.fills.empty());
+  StateStore none;
+  const auto loaded = (*GetDevice("cpu"))->Load(std::make_shared<const Program>(program), none);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  std::vector<float> x(40), expected(40);
+  for (int i = 0; i < 40; ++i) {
+    x[i] = static_cast<float>(i - 20);
+    expected[i] = 1.5f * (x[i] + 0.25f * static_cast<float>(i));
+  }
+  const absl::Span<const std::uint8_t> inputs[] = {BytesOf(x)};
+  ASSERT_TRUE((*loaded)->Run(inputs).ok());
+  EXPECT_EQ(ValuesOf<float>((*loaded)->output(0)), expected);
+
+  // Without fills a file has the bytes that it had.
+  std::ifstream file(MPC_TEST_FILES "/given_constants.mpcx", std::ios::binary);
+  const Bytes before{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(SerializePackage(*package).value(), before);
+}
+
+TEST(ProgramFile, AFillTakesNoBytesOfTheFile) {
+  Package package = FullPackage();
+  const std::size_t before = SerializePackage(package).value().size();
+  package.programs[0].fills[0].bytes = std::size_t{50257} * 768 * 4;
+  const Bytes bytes = SerializePackage(package).value();
+  EXPECT_EQ(bytes.size(), before);
+  EXPECT_EQ(Parse(bytes)->programs[0].constant_bytes(), 64 + std::size_t{50257} * 768 * 4);
+}
 
 TEST(ProgramFile, IsWrittenWholeOrNotAtAll) {
   std::string folder = (std::filesystem::temp_directory_path() / "mpc-package-XXXXXX").string();

@@ -1,4 +1,6 @@
 // Recompute() and memory budgets change where values come from, never the values.
+#include <cstdlib>
+
 #include "compiler/memory_table.h"
 #include "tests/training/training_support.h"
 
@@ -157,6 +159,73 @@ TEST_P(BudgetAtLevel, WhatFitsAlreadyStaysAsItIs) {
 INSTANTIATE_TEST_SUITE_P(Levels, BudgetAtLevel,
                          ::testing::Values(Level{"O0", {}}, Level{"O2", DType::kF16}, Level{"O2", DType::kBF16}),
                          LevelName);
+
+/// While it lives, generated code is kept nowhere.
+class NoCodeCache {
+ public:
+  NoCodeCache() : before_(std::getenv("MPC_CACHE_DIR") == nullptr ? "" : std::getenv("MPC_CACHE_DIR")) {
+    ::setenv("MPC_CACHE_DIR", "off", 1);
+  }
+  ~NoCodeCache() { ::setenv("MPC_CACHE_DIR", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+TEST(Budget, MakesCodeForThePlanThatFitsAlone) {
+  const NoCodeCache no_cache;
+  const Outcome plain = Train({"O0", {}}, [](Blocks&) {});
+  const std::size_t budget = plain.arena_and_state - plain.arena / 10;
+  MPC_ASSERT_OK(SetContext({.fusion = true, .memory_budget = static_cast<std::int64_t>(budget)}));
+  Training<Blocks> training({"O0", {}});
+  MPC_EXPECT_OK(training.model->Train(1, GoodBatches({2, 6, 6}, 1, 32)));
+  MPC_ASSERT_OK(SetContext({}));
+  for (const compiler::CompileResult* compiled : training.model->compiled()) {
+    if (compiled->program.name != "train_step") continue;
+    EXPECT_GT(compiled->plans, 2u);
+    EXPECT_GT(compiled->code.distinct, 0u);
+    EXPECT_EQ(compiled->code.assembled, compiled->code.distinct);
+    EXPECT_EQ(std::count_if(compiled->phases.begin(), compiled->phases.end(),
+                            [](const compiler::PhaseTime& phase) { return phase.name == "code generation"; }),
+              1);
+  }
+}
+
+/// Blocks beside a table of 256 KiB that nothing reads: its gradient is a constant.
+class BlocksAndTable : public nn::Cell {
+ public:
+  MPC_CELL(BlocksAndTable, blocks, table)
+  Tensor Construct(Tensor x) { return blocks(x); }
+  Blocks blocks;
+  nn::Embedding table{256, 256};
+};
+
+const runtime::Program& TrainStepOf(const Model& model) {
+  for (const compiler::CompileResult* compiled : model.compiled()) {
+    if (compiled->program.name == "train_step") return compiled->program;
+  }
+  ADD_FAILURE() << "no training step was compiled";
+  return model.compiled().front()->program;
+}
+
+TEST(Budget, CountsConstants) {
+  const auto compile = [](std::size_t budget) {
+    EXPECT_TRUE(SetContext({.memory_budget = static_cast<std::int64_t>(budget)}).ok());
+    Training<BlocksAndTable> training({"O0", {}});
+    MPC_EXPECT_OK(training.model->Train(1, GoodBatches({2, 6, 6}, 1, 32)));
+    EXPECT_TRUE(SetContext({}).ok());
+    return TrainStepOf(*training.model);
+  };
+  const runtime::Program plain = compile(0);
+  EXPECT_LT(plain.constants.size(), 1024u);
+  EXPECT_GE(plain.constant_bytes(), 256u * 256 * 4);
+  // Arena and state alone would fit.
+  const std::size_t budget = plain.planned_bytes() - 64;
+  ASSERT_LT(plain.arena_bytes + plain.state_bytes(), budget);
+  const runtime::Program fitted = compile(budget);
+  EXPECT_LE(fitted.planned_bytes(), budget);
+  EXPECT_LT(fitted.arena_bytes, plain.arena_bytes);
+}
 
 TEST(Budget, ThatCannotBeMetIsAnErrorWithTheSmallestPlanAndItsPeak) {
   MPC_ASSERT_OK(SetContext({.memory_budget = 1024}));

@@ -38,8 +38,8 @@ static cl::opt<bool> fusion("fusion", cl::desc("Compute neighbouring operations 
                             cl::cat(category));
 static cl::opt<std::string> memory_budget(
     "memory-budget",
-    cl::desc("What the program may plan for arena and state, such as 512MiB: a language model's head is computed in "
-             "chunks and values are computed again in the backward pass until it fits"),
+    cl::desc("What the program may plan for arena, state and constants, such as 512MiB: a language model's head is "
+             "computed in chunks and values are computed again in the backward pass until it fits"),
     cl::cat(category));
 static cl::opt<int64_t> head_chunks("head-chunks",
                                     cl::desc("Chunks of rows that a language model's head is computed in (1)"),

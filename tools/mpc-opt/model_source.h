@@ -19,7 +19,7 @@ struct ModelRequest {
   std::string device = "cpu";
   std::string arch;                    ///< to compile for where no such device is: "sm_90"
   std::optional<bool> fusion;          ///< left out: the device's default
-  std::int64_t memory_budget = 0;      ///< bytes of arena and state; 0: none
+  std::int64_t memory_budget = 0;      ///< bytes of arena, state and constants; 0: none
   std::int64_t head_chunks = 1;        ///< of rows, of a language model's head
   bool allow_conv_statistics = false;  ///< of f16 convolutions on CUDA
   bool tune = false;                   ///< choose kernels by timing them here

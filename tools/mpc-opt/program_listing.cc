@@ -1,6 +1,10 @@
 #include "tools/mpc-opt/program_listing.h"
 
+#include <cstdint>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "runtime/flat_updates.h"
 
@@ -34,7 +38,26 @@ std::string AttributeList(const Attributes& attributes) {
                       "}");
 }
 
-/// Where the storage of a value is: "state conv1.weight", "arena 4096", "constants 64".
+/// The fill that a constant at `offset` lies in; null for one that is given.
+const runtime::ConstantFill* FillAt(const runtime::Program& program, std::size_t offset) {
+  std::size_t end = program.constants.size();
+  if (offset < end) return nullptr;
+  for (const runtime::ConstantFill& fill : program.fills) {
+    end += fill.bytes;
+    if (offset < end) return &fill;
+  }
+  return nullptr;
+}
+
+/// "0xbf800000", the bits of an element.
+std::string Bits(const runtime::ConstantFill& fill) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, fill.element.data(), fill.element.size());
+  return absl::StrFormat("0x%0*x", static_cast<int>(2 * fill.element.size()), bits);
+}
+
+/// Where the storage of a value is: "state conv1.weight", "arena 4096", "constants 64", "constants 128, filled with
+/// 0x00000000".
 std::string Place(const runtime::Program& program, const runtime::Value& value) {
   switch (value.storage) {
     case runtime::Storage::kState:
@@ -42,8 +65,10 @@ std::string Place(const runtime::Program& program, const runtime::Value& value) 
     case runtime::Storage::kInput:
     case runtime::Storage::kTemporary:
       return absl::StrCat("arena ", value.offset);
-    case runtime::Storage::kConstant:
-      return absl::StrCat("constants ", value.offset);
+    case runtime::Storage::kConstant: {
+      const runtime::ConstantFill* fill = FillAt(program, value.offset);
+      return absl::StrCat("constants ", value.offset, fill == nullptr ? "" : ", filled with " + Bits(*fill));
+    }
   }
   return "";
 }
@@ -137,8 +162,10 @@ std::string TargetText(const runtime::Program& program) {
 }  // namespace
 
 std::string ListProgram(const runtime::Program& program) {
+  const std::size_t filled = program.constant_bytes() - program.constants.size();
   return absl::StrCat("program @", program.name, " for ", program.device, ", arena ", program.arena_bytes,
-                      " bytes, constants ", program.constants.size(), " bytes\n", TargetText(program),
+                      " bytes, constants ", program.constant_bytes(), " bytes",
+                      filled == 0 ? "" : absl::StrCat(" (", filled, " filled)"), "\n", TargetText(program),
                       StateList(program), RefreshList(program), NamedList("inputs", program.inputs), ValueList(program),
                       InstructionList(program), FlatUpdateList(program), CopyList(program),
                       NamedList("outputs", program.outputs), ChoiceList(program));

@@ -37,9 +37,9 @@ std::string DescribeProgram(const runtime::Program& program) {
   absl::StrAppend(&text, "  inputs: ", NamedSpecs(program, program.inputs), "\n");
   absl::StrAppend(&text, "  outputs: ", NamedSpecs(program, program.outputs), "\n");
   absl::StrAppend(&text, "  ", program.instructions.size(), " instructions: ", KernelCounts(program), "\n");
-  absl::StrAppendFormat(&text, "  peak %.2f MiB: %.2f state, %.2f temporaries and inputs; constants %.2f\n",
-                        MiB(program.arena_bytes + program.state_bytes()), MiB(program.state_bytes()),
-                        MiB(program.arena_bytes), MiB(program.constants.size()));
+  absl::StrAppendFormat(&text, "  peak %.2f MiB: %.2f state, %.2f temporaries and inputs, %.2f constants\n",
+                        MiB(program.planned_bytes()), MiB(program.state_bytes()), MiB(program.arena_bytes),
+                        MiB(program.constant_bytes()));
   for (const runtime::FlatUpdate& update : program.flat_updates) {
     absl::StrAppend(&text, "  flat update: ", program.instructions[update.first].kernel, " of ", update.offsets.size(),
                     " parameters, ", update.elements, " elements\n");

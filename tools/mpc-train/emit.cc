@@ -53,7 +53,7 @@ absl::Status EmitPrograms(const TrainOptions& options, std::ostream* progress) {
   std::size_t peak = 0;
   for (const runtime::Program& program : package->programs) {
     names.push_back(program.name);
-    peak = std::max(peak, program.arena_bytes + program.state_bytes());
+    peak = std::max(peak, program.planned_bytes());
   }
   const std::string& arch = package->programs.front().arch;
   *progress << absl::StrFormat("wrote %s: %s of %s for %s, batch %d; peak %.1f MiB, file %.1f KiB\n", options.emit_path,

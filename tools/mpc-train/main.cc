@@ -38,7 +38,7 @@ void PrintResults(const TrainOptions& options, const Training& training) {
                                  training.seconds(), StepRate(training.steps(), training.seconds()),
                                  model.skipped_steps(), model.loss_scale());
   }
-  std::cout << absl::StrFormat("%d programs compiled in %.2f s; peak %.1f MiB of state and temporaries\n",
+  std::cout << absl::StrFormat("%d programs compiled in %.2f s; peak %.1f MiB of state, temporaries and constants\n",
                                model.compiled().size(), TotalSeconds(model.compiled()),
                                static_cast<double>(model.peak_bytes()) / (1 << 20));
   if (!training.sample().empty()) {

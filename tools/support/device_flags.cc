@@ -15,14 +15,15 @@ void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
   flags.Text("device", "cpu|cuda", "Where to run.", &options.device);
   flags.Switch("fusion", "Computes neighbouring operations in one generated kernel. Default: on the CPU.",
                &options.fusion);
-  flags.Custom("memory-budget", "BYTES",
-               "What a step may plan for arena and state (1GiB, 512MiB): a language model's head is computed in chunks "
-               "and values are computed again in the backward pass until it fits. Default: no limit.",
-               /*is_switch=*/false, [&options](const std::string& value) {
-                 absl::StatusOr<std::int64_t> bytes = ParseByteSize(value);
-                 if (bytes.ok()) options.memory_budget = *bytes;
-                 return bytes.status();
-               });
+  flags.Custom(
+      "memory-budget", "BYTES",
+      "What a step may plan for arena, state and constants (1GiB, 512MiB): a language model's head is computed "
+      "in chunks and values are computed again in the backward pass until it fits. Default: no limit.",
+      /*is_switch=*/false, [&options](const std::string& value) {
+        absl::StatusOr<std::int64_t> bytes = ParseByteSize(value);
+        if (bytes.ok()) options.memory_budget = *bytes;
+        return bytes.status();
+      });
   flags.Integer("head-chunks", 1, kMostHeadChunks,
                 "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time.",
                 &options.head_chunks);

@@ -15,7 +15,7 @@ struct DeviceOptions {
   std::string device = "cpu";
   std::optional<bool> fusion;  ///< left out: the device's default
   bool fuses() const { return fusion.value_or(FusesByDefault(device)); }
-  std::int64_t memory_budget = 0;  ///< bytes of arena and state; 0: none
+  std::int64_t memory_budget = 0;  ///< bytes of arena, state and constants; 0: none
   std::int64_t head_chunks = 1;    ///< of rows, of a language model's head
   std::string arch;                ///< to compile for without the device: "sm_90"
   std::string graph;               ///< "on", "off"; empty: not given
