@@ -86,7 +86,8 @@ struct CompileResult {
   CodeCounts code;
   unsigned plans = 1;               ///< that were made; more than one where a memory budget was to be met
   std::vector<std::string> remarks; ///< what the passes want the user to know
-  /// For each record that names a gradient by its position ("first_bad"): the gradients' parameters.
+  /// For each record that names a gradient by its position ("first_bad"): the gradients' parameters, then
+  /// kNormOfGradients (compiler/dialect/gradient_names.h) for each norm that is checked, too.
   std::map<std::string, std::vector<std::string>> gradients;
   PrecisionMap assignment; ///< O1, auto: what was used, solved or given; empty at other levels
 };

@@ -8,7 +8,7 @@
 
 namespace mpc {
 
-/// Element type of a tensor. `kF64` exists for the reference implementation only.
+/// Element type of a tensor. `kF64` is for the reference implementation, and for a few scalars (kernels/f64_scalars.h).
 enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool, kI8 };
 
 /// Short name as the IR prints it: "f32", "f16", "bf16", "f64", "i32", "i64", "i1", "i8".

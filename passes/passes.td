@@ -65,7 +65,8 @@ def LossScalePass : Pass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     `interval`, `bad_limit`, `dynamic`, `skip`). Three results of role `record` follow: `finite`, `first_bad`, and
     `loss_scale`, the scale that this step used. State that no update operation computes is chosen by `mpc.select`;
     arithmetic of the user on gradients sees them unscaled. A step with a seed of its own is left as it is, with a remark.
-    The function attribute `mpc.gradients` names the gradients that `first_bad` counts.
+    The function attribute `mpc.gradients` names what `first_bad` counts: the gradients, and behind them a norm that
+    clips, where arithmetic before it may overflow though the gradients are finite (`mpc.check_finite`).
 
     **Several losses.** With `num-losses=1` one scaler serves them all and moves once a step, by `mpc.merge_checks` (and
     a record `loss0.first_bad`, ... for each); else request i has scaler `loss_id`, or i: `scaler0.scale`, `finite0`, ...

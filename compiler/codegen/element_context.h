@@ -46,7 +46,7 @@ public:
   /// The values that the emitFinish of all steps so far kept, in order.
   virtual Float kept(unsigned Index) = 0;
 
-  /// The value of result \p Index: before rounding where it is floating.
+  /// The value of result \p Index: before rounding where it is floating, and an f64 value where the result is f64.
   virtual void setResult(unsigned Index, Float Value) = 0;
   virtual void setResult(unsigned Index, Bool Value) = 0;
   virtual void setResult(unsigned Index, Long Value) = 0;

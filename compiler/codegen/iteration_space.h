@@ -18,7 +18,8 @@ enum class Axis {
 enum class Combine {
   Sum,    ///< in f32
   SumF64, ///< f32 terms in f64, for moments (kernels/scalar/moments.h)
-  /// The squares of f32 terms in f64. Its terms are those of the SumF64 before it: moments are reduced in pairs.
+  /// The squares of f32 terms in f64. Along columns its terms are those of the SumF64 before it: moments are reduced in
+  /// pairs there.
   SquaresF64,
   Maximum, ///< in f32; NaN are passed over (kernels/scalar/reduction.h, MaximumOp)
   Largest, ///< in f32; a NaN wins (kernels/scalar/reduction.h, LargerOp)

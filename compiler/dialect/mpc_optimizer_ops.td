@@ -98,7 +98,7 @@ def Mpc_LambOp : Mpc_OptimizerOp<"lamb"> {
   let description = [{
     t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
     u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + weight_decay * p;
-    r = |p| / |u|, limited to [0, 10], 1 where either norm is 0; p -= lr * r * u. Norms accumulate in f32.
+    r = |p| / |u|, limited to [0, 10], 1 where either norm is 0; p -= lr * r * u. Norms are f64.
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,

@@ -109,8 +109,10 @@ def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the">;
 def Mpc_GlobalNormOp : Mpc_Op<"global_norm", "Exempt", [Pure]> {
   let summary = "sqrt of the sum of squares of every element of every gradient.";
   let description = [{
-    Accumulated in f32, in operand order. With `unscale` the first operand is a scale: the norm is that of the gradients
-    times 1 / scale, each rounded to f32. The last `sums` operands are what mpc.sum_of_squares gave of gradients.
+    Accumulated in f64, in operand order: finite f32 gradients have a finite norm, though their squares overflow f32.
+    With `unscale` the first operand is a scale: the norm is that of the gradients times 1 / scale, each rounded to f32.
+    The last `sums` operands are what mpc.sum_of_squares gave of gradients. A norm that clips is f64; one that was made
+    before norms were may be f32.
   }];
   let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs, Mpc_Flag:$unscale, Mpc_Int<"0">:$sums);
   let results = (outs Mpc_F32Tensor:$norm);
@@ -124,7 +126,7 @@ def Mpc_GlobalNormOp : Mpc_Op<"global_norm", "Exempt", [Pure]> {
 def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing]> {
   let summary = "The sum of squares of every element of one gradient.";
   let description = [{
-    The part of mpc.global_norm that is one gradient's, accumulated in f32. With `scale` of g * (1 / scale), rounded to
+    The part of mpc.global_norm that is one gradient's, accumulated in f64. With `scale` of g * (1 / scale), rounded to
     f32. The fusion pass takes it out of mpc.global_norm where the region that produces the gradient can sum it.
   }];
   let arguments = (ins Mpc_FloatTensor:$gradient, Optional<Mpc_F32Tensor>:$scale);
@@ -133,7 +135,8 @@ def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing]
 
 def Mpc_ClipByNormOp : Mpc_Op<"clip_by_norm", "Exempt", [Pure, Mpc_Elementwise]> {
   let summary = "gradient * min(1, max_norm / (norm + 1e-6)).";
-  let description = "`norm` is that of mpc.global_norm. f32; a norm that is not finite gives NaN.";
+  let description = "`norm` is that of mpc.global_norm. The factor is computed in f64 and rounded to f32; of a norm that is not "
+                    "finite it is NaN.";
   let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$norm, F32Attr:$max_norm);
   let results = (outs Mpc_F32Tensor:$output);
 }

@@ -92,7 +92,7 @@ std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string c
 /// UNIMPLEMENTED, naming the operation with the types of its operands and results.
 absl::Status UnsupportedTypes(const KernelSpec& spec);
 
-/// UNIMPLEMENTED if an operand or result is f64, which only the reference computes in.
+/// UNIMPLEMENTED if an operand or result is f64 where kernels take none (kernels/f64_scalars.h).
 absl::Status CheckStorageTypes(const KernelSpec& spec);
 
 }  // namespace mpc::cpu

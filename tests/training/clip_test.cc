@@ -46,14 +46,15 @@ TEST(Clip, GlobalNormLimitsTheNormAndTellsIt) {
 
 // The squares of these gradients overflow f32, and the last norm does too.
 TEST(Clip, FiniteGradientsOfAnySizeAreClipped) {
-  for (const char* level : {"O0", "O2"}) {
+  for (const Level& at : {Level{"O0", {}}, Level{"O2", DType::kBF16}}) {
+    const std::string& level = at.level;
     NormRecorder norms;
     const auto moved = [&](const std::vector<float>& gradient) {
       // A scale of 1, which overflows no gradient.
       return Moved(gradient,
                    {.amp_level = level,
                     .loss_scale_manager = DynamicScale(1, 2, 0.5, 100),
-                    .amp_dtype = DType::kBF16,
+                    .amp_dtype = at.dtype,
                     .clip_global_norm = 1.0,
                     .record_gradient_norm = true},
                    &norms);
@@ -83,10 +84,11 @@ class ClippedSumStep : public nn::TrainingStep {
 };
 
 TEST(Clip, ANormThatIsNotFiniteSkipsAsAGradientDoes) {
+  LossScaleConfig scale = DynamicScale(1, 2, 0.5, 100);
+  scale.minimum = 0.25;
   for (std::int64_t scalers : {1, 2}) {
     ClippedSumStep step;
-    Model model(
-        step, {.amp_level = "O0", .loss_scale_manager = DynamicScale(1, 2, 0.5, 100), .amp = {.num_losses = scalers}});
+    Model model(step, {.amp_level = "O0", .loss_scale_manager = scale, .amp = {.num_losses = scalers}});
     ::testing::internal::CaptureStderr();
     MPC_ASSERT_OK(model.Train(1, TwoNumbers(3e38f, 3e38f)));
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the norm of the gradients is not finite"));
