@@ -17,12 +17,12 @@ std::string PrecisionReport(const CompileResult &result);
 /// "compute", "why", "direction", "bytes", "flops"), "regions" (each with "number", "operations", "cells", "cell",
 /// which those share, "bytes", "bytes_saved", "left_out"), "casts" (each with "kind", "from", "to", "count", "bytes",
 /// "of"), "cast_count", "cast_bytes", "matrix_work" ("flops", "low_flops", "low_share"), "arguments", "memory"
-/// ("arena_bytes", "activation_bytes", "state_bytes", "constant_bytes", "state_copies", "peak": "instruction", "op",
-/// "cell", "bytes" and what is "live" there, each with "use", "op", "cell", "type", "bytes", "first", "last"),
-/// "remarks", and for device "cuda" "generated_kernels" ("regions", each with "region", "architecture", "kernels",
-/// "instructions" and, where ptxas is installed, "registers", "spill_bytes", "stack_bytes", "shared_bytes"; "no_ptxas":
-/// why it is not, else empty; "not_assembled": by architecture, what ptxas said where it failed). A report without a
-/// table has the member "error" alone.
+/// ("arena_bytes", "activation_bytes", "state_bytes", "constant_bytes", "filled_constant_bytes", "planned_bytes",
+/// "state_copies", "peak": "instruction", "op", "cell", "bytes" and what is "live" there, each with "use", "op",
+/// "cell", "type", "bytes", "first", "last"), "remarks", and for device "cuda" "generated_kernels" ("regions", each
+/// with "region", "architecture", "kernels", "instructions" and, where ptxas is installed, "registers", "spill_bytes",
+/// "stack_bytes", "shared_bytes"; "no_ptxas": why it is not, else empty; "not_assembled": by architecture, what ptxas
+/// said where it failed). A report without a table has the member "error" alone.
 std::string PrecisionReportJson(const CompileResult &result);
 
 /// The functions of a module as a JSON array, without "device", "memory" and "remarks".
