@@ -60,13 +60,52 @@ TEST(FlagSet, EverythingIsPositionalAfterTwoDashes) {
 
 TEST(FlagSet, ErrorsNameTheFlagAndWhatItTakes) {
   Values values;
-  EXPECT_THAT(std::string(Parse(values, {"--nmber=3"}).status().message()),
-              HasSubstr("unknown flag '--nmber'; accepted: --some-text, --number, --rate, --on"));
   EXPECT_THAT(std::string(Parse(values, {"--number=10"}).status().message()),
               HasSubstr("--number: '10' is not a whole number from 1 to 9"));
   EXPECT_THAT(std::string(Parse(values, {"--rate=inf"}).status().message()), HasSubstr("--rate: 'inf'"));
   EXPECT_THAT(std::string(Parse(values, {"--rate"}).status().message()), HasSubstr("--rate needs a value"));
   EXPECT_EQ(values.number, 3);
+}
+
+TEST(FlagSet, SuggestsTheNearestFlags) {
+  const auto message = [](const char* argument) {
+    Values values;
+    return std::string(Parse(values, {argument}).status().message());
+  };
+  EXPECT_EQ(message("--nmber=3"), "unknown flag '--nmber'; did you mean --number?");
+  EXPECT_EQ(message("--unmber"), "unknown flag '--unmber'; did you mean --number?");
+  EXPECT_EQ(message("-rate"), "unknown flag '-rate'; did you mean --rate?");
+  EXPECT_EQ(message("--some_txt"), "unknown flag '--some_txt'; did you mean --some-text?");
+  EXPECT_EQ(message("--text"), "unknown flag '--text'; did you mean --some-text?") << "a part of the name";
+  EXPECT_EQ(message("--in"), "unknown flag '--in'; did you mean --on?");
+  EXPECT_EQ(message("--elsewhere"), "unknown flag '--elsewhere'");
+  EXPECT_EQ(message("-x"), "unknown flag '-x'");
+  EXPECT_EQ(message("--=3"), "unknown flag '--'");
+}
+
+TEST(FlagSet, FindsAGivenFlagThatNoModeReads) {
+  constexpr unsigned kTests = 1, kTrains = 2, kModes = kTests | kTrains, kHere = 4;
+  const auto unread = [&](unsigned readers, std::vector<const char*> arguments) {
+    Values values;
+    FlagSet flags("tool", "[flags]", "Does something.");
+    flags.Text("some-text", "TEXT", "A text.", &values.text);
+    flags.Integer("number", 1, 9, "A number.", &values.number);
+    flags.Switch("on", "A switch.", &values.on);
+    flags.Limit(kModes, kTrains, {"number", "on"});
+    arguments.insert(arguments.begin(), "tool");
+    EXPECT_TRUE(flags.Parse(static_cast<int>(arguments.size()), arguments.data()).ok());
+    EXPECT_FALSE(flags.Given("nothing"));
+    return flags.FirstUnread(readers);
+  };
+  EXPECT_EQ(unread(kTrains, {"--number=3", "--on", "--some-text=a"}), "");
+  EXPECT_EQ(unread(kTests, {"--some-text=a"}), "") << "without a limit it is read";
+  EXPECT_EQ(unread(kTests, {"--some-text=a", "--number=3"}), "--number");
+  EXPECT_EQ(unread(kTests, {"--number=3", "--on"}), "--number") << "its default counts as given too";
+  EXPECT_EQ(unread(kTests, {"--on"}), "--on");
+  EXPECT_EQ(unread(kTests, {"--on", "--on=false"}), "") << "as if it were left out";
+  EXPECT_EQ(unread(kTests, {}), "");
+  EXPECT_EQ(unread(kModes, {"--number=3"}), "") << "modes that do not exclude each other";
+  EXPECT_EQ(unread(kHere, {"--number=3"}), "") << "a dimension that limits nothing";
 }
 
 TEST(FlagSet, HelpShowsDefaults) {

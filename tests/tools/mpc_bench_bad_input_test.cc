@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(
     OfNetworks, BadBench,
     testing::Values(
         BadUsage{{}, {"which model? choose among "}},
-        BadUsage{{"lenet5", "--step=3"}, {"unknown flag '--step'; accepted: --batch"}},
+        BadUsage{{"lenet5", "--step=3"}, {"unknown flag '--step'; did you mean --steps?"}},
         BadUsage{{"faint", "--peer=torch"},
                  {"knows bert, bert-tiny, bnnet, gpt2, gpt2-tiny, lenet5, mlp, resnet18", "only, not faint"}},
         BadUsage{{"lenet5", "--peer=torch,jax"}, {"'jax' is not one of torch, torch-compile, "}},
@@ -27,14 +27,24 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--peer=mpc-one-thread", "--threads=1"},
                  {"--peer=mpc-one-thread and --threads=1 would measure the same step twice"}},
         BadUsage{{"lenet5", "--busy=0,some"}, {"'0,some' is no list of whole numbers from 0 to 4096"}},
-        BadUsage{{"lenet5", "--busy=1", "--profile"},
-                 {"--busy is of runs in processes of their own, without --profile"}},
-        BadUsage{{"lenet5", "--busy=1", "--single"}, {"--busy is of runs in processes of their own, without --single"}},
-        BadUsage{{"--op=relu", "--busy=1"}, {"--busy is of networks, --op of operations"}},
+        BadUsage{{"lenet5", "--busy=1", "--profile"}, {"--profile times instructions of mpc's own step", "--busy"}},
+        BadUsage{{"lenet5", "--busy=1", "--single"}, {"--single measures one run and prints its samples", "--busy"}},
+        BadUsage{{"--op=relu", "--busy=1"}, {"--op measures operations on their own", "--busy"}},
         BadUsage{{"lenet5", "--peer=torch", "--profile"},
                  {"--profile times instructions of mpc's own step, without --peer"}},
         BadUsage{{"lenet5", "--start=unwritten", "--profile"},
                  {"--profile times instructions of mpc's own step, without --start"}},
+        BadUsage{{"lenet5", "--amp-level=O3", "--peer=mpc-unscaled"},
+                 {"--peer=mpc-unscaled and O3 f16, which scales no loss, would measure the same step twice"}},
+        BadUsage{{"lenet5", "--amp-level=O2", "--loss-scale=none", "--peer=mpc-unscaled"},
+                 {"would measure the same step twice"}},
+        BadUsage{{"lenet5", "--svg=chart.svg"}, {"--svg draws the ratios to peers: it needs --peer"}},
+        BadUsage{{"lenet5", "--peer=mpc-unfused", "--python=python3"}, {"--python is of PyTorch", "--peer=torch"}},
+        BadUsage{{"lenet5", "--profile", "--peer=mpc-unfused", "--svg=chart.svg"}, {"own step, without --svg"}},
+        BadUsage{{"lenet5", "--profile", "--runs=3"}, {"own step, without --runs"}},
+        BadUsage{{"lenet5", "--single", "--json=j"}, {"--single measures one run", "without --json"}},
+        BadUsage{{"lenet5", "--start=unwritten", "--warmup=3"}, {"--start writes", "without --warmup"}},
+        BadUsage{{"lenet5", "--dtype=f16"}, {"O0 is full f32"}},
         BadUsage{{"lenet5", "--peer=torch-graph"}, {"with --device=cuda, not of lenet5 with --device=cpu"}},
         BadUsage{{"lenet5", "--batch=8,none"}, {"'8,none' is no list of whole numbers"}},
         BadUsage{{"lenet5:0"}, {"the batch size of 'lenet5:0'"}},
@@ -48,7 +58,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     OfOperations, BadBench,
-    testing::Values(BadUsage{{"--op=matmul", "--profile"}, {"--profile is of networks, --op of operations"}},
+    testing::Values(BadUsage{{"--op=matmul", "--profile"},
+                             {"--op measures operations on their own, without --profile"}},
+                    BadUsage{{"--op=matmul", "--svg=chart.svg"}, {"without --svg"}},
+                    BadUsage{{"--op=matmul", "--tune"}, {"without --tune"}},
+                    BadUsage{{"--op=matmul", "--memory-budget=1GiB"}, {"without --memory-budget"}},
+                    BadUsage{{"--op=matmul", "--runs=3"}, {"without --runs"}},
+                    BadUsage{{"--op=matmul", "--steps=3"}, {"without --steps"}},
                     BadUsage{{"--op=relu,relu7"}, {"'relu7' is not one of matmul, "}},
                     BadUsage{{"--op=matmul", "--shape=8x8"}, {"matmul takes MxKxN, got 8x8"}},
                     BadUsage{{"--op=relu", "--shape=8y8"}, {"'8y8' is no list of whole numbers"}},
@@ -59,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUsage{{"lenet5", "--shape=8x8"}, {"they need --op=NAME"}}));
 
 TEST(MpcBench, AChartNeedsAFolder) {
-  ExpectRefused(RunTool(MPC_BENCH, {"lenet5", "--svg=/nowhere/chart.svg"}), kFailure,
+  ExpectRefused(RunTool(MPC_BENCH, {"lenet5", "--peer=mpc-unfused", "--svg=/nowhere/chart.svg"}), kFailure,
                 {"there is no folder '/nowhere'"});
 }
 

@@ -24,7 +24,6 @@ INSTANTIATE_TEST_SUITE_P(
     MpcRun, BadRun,
     testing::Values(BadUsage{{}, {"which file?", "mpc-train MODEL --emit=FILE.mpcx"}},
                     BadUsage{{"a.mpcx", "b.mpcx", "--steps=1"}, {"one file, not 2", "'b.mpcx'"}},
-                    BadUsage{{"a.mpcx"}, {"nothing to do", "--steps=N", "--predict", "--describe"}},
                     BadUsage{{"a.mpcx", "--steps=-1"}, {"--steps", "'-1'"}},
                     BadUsage{{"a.mpcx", "--steps=5", "--warmup=5"}, {"--warmup=5", "--steps=5"}},
                     BadUsage{{"a.mpcx", "--steps=5", "--data=cifar"}, {"'cifar'", "digits, mnist, synthetic"}},
@@ -41,7 +40,24 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUsage{{"a.mpcx", "--predict", "--times=t.json"}, {"--times", "--steps=N"}},
                     BadUsage{{"a.mpcx", "--steps=5", "--steps-per-launch=2", "--times=t.json"},
                              {"--times", "--steps-per-launch=2", "one by one"}},
-                    BadUsage{{"a.mpcx", "--epochs=5"}, {"unknown flag '--epochs'", "--steps"}}));
+                    BadUsage{{"a.mpcx", "--steps=5", "--data=synthetic", "--shift=1"},
+                             {"--shift and --data=synthetic contradict", "images"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--data=synthetic", "--data-dir=d"},
+                             {"--data-dir and --data=synthetic contradict", "images"}},
+                    BadUsage{{"a.mpcx", "--predict", "--shift=1"}, {"--shift is of training steps", "--steps=N"}},
+                    BadUsage{{"a.mpcx", "--predict", "--print-every=1"}, {"--print-every is of training steps"}},
+                    BadUsage{{"a.mpcx", "--dump-state=s", "--tune"}, {"--tune", "--steps=N or --predict"}},
+                    BadUsage{{"a.mpcx", "--describe", "--json=j"}, {"--json", "nothing here would read it"}},
+                    BadUsage{{"a.mpcx", "--step=5"}, {"unknown flag '--step'; did you mean --steps?"}},
+                    BadUsage{{"a.mpcx", "--epochs=5"}, {"unknown flag '--epochs'"}}));
+
+TEST(MpcRun, AMissingFileComesBeforeNothingToDo) {
+  const TemporaryFolder folder;
+  ExpectRefused(RunTool(MPC_RUN, {folder.File("missing.mpcx")}), kFailure, {"missing.mpcx", "No such file"});
+  ASSERT_EQ(RunTool(MPC_TRAIN, {"mlp", "--emit=" + folder.File("net.mpcx")}).exit_code, 0);
+  ExpectRefused(RunTool(MPC_RUN, {folder.File("net.mpcx")}), kBadUsage,
+                {"nothing to do with " + folder.File("net.mpcx"), "--steps=N", "--predict", "--describe"});
+}
 
 class BadEmit : public testing::TestWithParam<BadUsage> {};
 
@@ -58,6 +74,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(BadUsage{{"lenet"}, {"unknown model 'lenet'", "gpt2", "lenet5", "resnet50-imagenet"}},
                     BadUsage{{"lenet5", "--load=weights"}, {"--emit trains nothing", "--load", "mpc-run loads them"}},
                     BadUsage{{"lenet5", "--save=net"}, {"--emit trains nothing", "--save"}},
+                    BadUsage{{"lenet5", "--shift=1"}, {"--emit trains nothing", "--shift"}},
+                    BadUsage{{"lenet5", "--epochs=3"}, {"--emit trains nothing", "--epochs", "--data=text"}},
+                    BadUsage{{"lenet5", "--lr-schedule=cosine"}, {"keeps its learning rate", "--lr-schedule=cosine"}},
+                    BadUsage{{"dcgan", "--epochs=3"}, {"--emit trains nothing", "--epochs"}},
                     BadUsage{{"lenet5", "--device=cuda", "--arch=sm_90", "--tune"}, {"--tune with --arch", "mpc-run"}},
                     BadUsage{{"lenet5", "--arch=sm_90"}, {"sm_90", "cpu", "cuda"}},
                     BadUsage{{"lenet5", "--device=tpu"}, {"\"tpu\"", "\"cpu\""}}));

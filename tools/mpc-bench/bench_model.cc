@@ -13,13 +13,6 @@ namespace {
 
 constexpr char kDcgan[] = "dcgan";
 
-/// What the options say of precision.
-amp::Options PrecisionOf(const BenchOptions& options) {
-  amp::Options precision = {.level = options.amp_level, .dtype = options.low_type(), .verbosity = 0};
-  if (!options.loss_scale.empty()) precision.loss_scale = options.loss_scale;
-  return precision;
-}
-
 class WorkloadModel : public BenchModel {
  public:
   WorkloadModel(const BenchOptions& options, std::unique_ptr<models::Workload> workload)
@@ -79,6 +72,12 @@ class DcganModel : public BenchModel {
 };
 
 }  // namespace
+
+amp::Options PrecisionOf(const BenchOptions& options) {
+  amp::Options precision = {.level = options.amp_level, .dtype = options.low_type(), .verbosity = 0};
+  if (!options.loss_scale.empty()) precision.loss_scale = options.loss_scale;
+  return precision;
+}
 
 std::vector<std::string> BenchModelNames() {
   std::vector<std::string> names = models::WorkloadNames();

@@ -23,6 +23,9 @@ class BenchModel {
   virtual std::int64_t classes() const = 0;
 };
 
+/// What the options say of precision.
+amp::Options PrecisionOf(const BenchOptions& options);
+
 /// Every name, sorted: models::WorkloadNames, "resnet50", and "dcgan", whose step trains both of its networks.
 std::vector<std::string> BenchModelNames();
 

@@ -14,7 +14,7 @@
 namespace mpc::tools {
 namespace {
 
-/// This program with the flags of the row.
+/// This program with the flags that say what step the row has.
 std::vector<std::string> OwnCommand(const BenchOptions& row) {
   std::vector<std::string> command = {"/proc/self/exe",
                                       row.model,
@@ -22,10 +22,7 @@ std::vector<std::string> OwnCommand(const BenchOptions& row) {
                                       absl::StrCat("--amp-level=", row.amp_level),
                                       absl::StrCat("--threads=", row.threads),
                                       absl::StrCat("--device=", row.device),
-                                      absl::StrCat("--steps-per-launch=", row.steps_per_launch),
-                                      absl::StrCat("--warmup=", row.warmup),
-                                      absl::StrCat("--steps=", row.steps),
-                                      absl::StrCat("--seconds=", row.seconds)};
+                                      absl::StrCat("--steps-per-launch=", row.steps_per_launch)};
   for (const SizeFlag& flag : SizeFlags()) {
     if (row.sizes.*flag.size > 0) command.push_back(absl::StrCat("--", flag.name, "=", row.sizes.*flag.size));
   }
@@ -45,7 +42,8 @@ std::vector<std::string> OwnCommand(const BenchOptions& row) {
 
 absl::StatusOr<RunResult> MeasureOwn(const BenchOptions& row) {
   std::vector<std::string> command = OwnCommand(row);
-  command.emplace_back("--single");
+  command.insert(command.end(), {"--single", absl::StrCat("--warmup=", row.warmup), absl::StrCat("--steps=", row.steps),
+                                 absl::StrCat("--seconds=", row.seconds)});
   absl::StatusOr<std::string> output = RunAndCapture(command);
   if (!output.ok()) return output.status();
   return RunFromJson(*output);

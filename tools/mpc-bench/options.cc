@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "frontend/amp/loss_scale.h"
 #include "frontend/amp/options.h"
 #include "tools/mpc-bench/bench_model.h"
 #include "tools/mpc-bench/op_graphs.h"
@@ -20,6 +21,16 @@ namespace {
 constexpr std::int64_t kMaxSteps = 10'000'000;
 constexpr std::int64_t kMaxBatch = 1 << 20;
 constexpr std::int64_t kMaxBusy = 4096;
+
+// What mpc-bench does, one of them at a time.
+enum Mode : unsigned {
+  kTimes = 1,    // of networks, in processes of their own
+  kSingle = 2,   // one such process
+  kProfile = 4,  // of instructions
+  kStart = 8,    // files
+  kOps = 16,
+  kModes = kTimes | kSingle | kProfile | kStart | kOps,
+};
 
 /// What the flags say before it is made into rows.
 struct Given {
@@ -44,6 +55,21 @@ absl::Status ParseNumbers(const std::string& value, char separator, std::int64_t
     numbers.push_back(number);
   }
   return absl::OkStatus();
+}
+
+void LimitFlags(FlagSet& flags) {
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart,
+              {"batch", "amp-level", "loss-scale", "memory-budget", "head-chunks", "graph", "steps-per-launch",
+               "allow-tf32", "allow-conv-statistics", "allow-winograd", "tune", "choice-cache"});
+  for (const SizeFlag& flag : SizeFlags()) flags.Limit(kModes, kTimes | kSingle | kProfile | kStart, {flag.name});
+  flags.Limit(kModes, kTimes | kSingle | kProfile, {"warmup", "steps"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kOps, {"seconds"});
+  flags.Limit(kModes, kTimes, {"busy", "runs", "svg", "peer", "peer-layout", "python", "peer-script"});
+  flags.Limit(kModes, kTimes | kProfile | kOps, {"json"});
+  flags.Limit(kModes, kOps, {"op", "shape", "buffers"});
+  flags.Limit(kModes, kSingle, {"single"});
+  flags.Limit(kModes, kProfile, {"profile"});
+  flags.Limit(kModes, kStart, {"start"});
 }
 
 FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
@@ -114,7 +140,35 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
                 "With --op: sets of tensors that are used in turn; 1: what fits stays in the caches; 0: as many as "
                 "together are twice the last-level cache.",
                 &given.ops.buffers);
+  LimitFlags(flags);
   return flags;
+}
+
+/// Errors: a flag that the mode does not read, with what the mode does.
+absl::Status CheckMode(const FlagSet& flags, const Given& given) {
+  const BenchOptions& row = given.row;
+  const auto refuse = [&flags](unsigned mode, const char* does) -> absl::Status {
+    const std::string unread = flags.FirstUnread(mode);
+    if (unread.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(does, ", without ", unread));
+  };
+  if (!given.ops.names.empty()) return refuse(kOps, "--op measures operations on their own");
+  if (flags.Given("shape") || flags.Given("buffers")) {
+    return absl::InvalidArgumentError("--shape and --buffers are of operations: they need --op=NAME");
+  }
+  if (row.profile) return refuse(kProfile, "--profile times instructions of mpc's own step");
+  if (!row.start_folder.empty()) return refuse(kStart, "--start writes what a network begins from and ends");
+  if (row.single) return refuse(kSingle, "--single measures one run and prints its samples");
+  const bool torch = std::any_of(row.peers.begin(), row.peers.end(), IsTorch);
+  for (const char* flag : {"peer-layout", "python", "peer-script"}) {
+    if (flags.Given(flag) && !torch) {
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, " is of PyTorch: it needs --peer=torch"));
+    }
+  }
+  if (flags.Given("svg") && row.peers.empty()) {
+    return absl::InvalidArgumentError("--svg draws the ratios to peers: it needs --peer");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckRow(const BenchOptions& row) {
@@ -122,13 +176,11 @@ absl::Status CheckRow(const BenchOptions& row) {
   if (!row.dtype.empty() && row.dtype != "f16" && row.dtype != "bf16") {
     return absl::InvalidArgumentError(absl::StrCat("--dtype: '", row.dtype, "' is not f16 or bf16"));
   }
-  // An f32 row among others has no low type.
-  amp::Options precision = {.level = row.amp_level};
-  if (row.amp_level != "O0") precision.dtype = row.low_type();
-  if (!row.loss_scale.empty()) precision.loss_scale = row.loss_scale;
-  if (absl::Status status = amp::ResolveOptions(precision, amp::Front::kModel).status(); !status.ok()) return status;
+  const absl::StatusOr<amp::Precision> precision = amp::ResolveOptions(PrecisionOf(row), amp::Front::kModel);
+  if (!precision.ok()) return precision.status();
+  const bool scales = precision->loss_scale.mode != LossScaleConfig::Mode::kNone;
   for (const std::string& peer : row.peers) {
-    if (absl::Status status = CheckPeer(row, peer); !status.ok()) return status;
+    if (absl::Status status = CheckPeer(row, peer, scales); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -177,18 +229,6 @@ absl::Status MakeRows(const Given& given, const std::vector<std::string>& models
   for (const BenchOptions& row : rows) {
     if (absl::Status status = CheckRow(row); !status.ok()) return status;
   }
-  if (given.row.profile && (!given.row.peers.empty() || given.row.single || !given.row.start_folder.empty())) {
-    return absl::InvalidArgumentError(absl::StrCat("--profile times instructions of mpc's own step, without ",
-                                                   given.row.single           ? "--single"
-                                                   : !given.row.peers.empty() ? "--peer"
-                                                                              : "--start"));
-  }
-  if (!given.busy.empty() && (given.row.profile || given.row.single || !given.row.start_folder.empty())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--busy is of runs in processes of their own, without ", given.row.profile  ? "--profile"
-                                                                              : given.row.single ? "--single"
-                                                                                                 : "--start"));
-  }
   if ((given.row.single || !given.row.start_folder.empty()) && rows.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(given.row.single ? "--single measures" : "--start writes",
                                                    " one row, the command line asks for ", rows.size()));
@@ -197,12 +237,9 @@ absl::Status MakeRows(const Given& given, const std::vector<std::string>& models
 }
 
 absl::StatusOr<OpOptions> MakeOps(const Given& given, const std::vector<std::string>& models) {
-  if (given.row.profile) return absl::InvalidArgumentError("--profile is of networks, --op of operations: give one");
-  if (!models.empty() || !given.row.peers.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("--op measures operations on their own, without ",
-                                                   models.empty() ? "--peer" : absl::StrCat("'", models[0], "'")));
+  if (!models.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--op measures operations on their own, without '", models[0], "'"));
   }
-  if (!given.busy.empty()) return absl::InvalidArgumentError("--busy is of networks, --op of operations: give one");
   if (given.row.device != "cpu") {
     return absl::InvalidArgumentError(
         absl::StrCat("--op measures the CPU, not --device=", given.row.device, "; gpu_kernel_test measures a GPU"));
@@ -254,14 +291,12 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
     line.help = flags.Help();
     return line;
   }
+  if (absl::Status status = CheckMode(flags, given); !status.ok()) return status;
   if (!given.ops.names.empty()) {
     absl::StatusOr<OpOptions> ops = MakeOps(given, *models);
     if (!ops.ok()) return ops.status();
     line.ops = *std::move(ops);
     return line;
-  }
-  if (!given.ops.shape.empty() || given.ops.buffers > 0) {
-    return absl::InvalidArgumentError("--shape and --buffers are of operations: they need --op=NAME");
   }
   if (models->empty()) {
     return absl::InvalidArgumentError(

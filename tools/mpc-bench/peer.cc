@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tools/mpc-bench/report.h"
 #include "tools/mpc-bench/start.h"
 #include "tools/mpc-bench/subprocess.h"
 #include "tools/support/percentiles.h"
@@ -29,11 +30,12 @@ constexpr char kOwnUnscaled[] = "mpc-unscaled";
 constexpr char kOwnUnfused[] = "mpc-unfused";
 constexpr char kOwnOneThread[] = "mpc-one-thread";
 
-/// The flag of `row` with which an own peer's step is the row's; empty: it is another one.
-std::string SameStep(const BenchOptions& row, const std::string& peer) {
+/// What makes an own peer's step the row's; empty: it is another one.
+std::string SameStep(const BenchOptions& row, const std::string& peer, bool scales) {
   if (peer == kOwnUnfused) return row.fuses() ? "" : "--fusion=false";
   if (peer == kOwnOneThread) return row.threads > 1 ? "" : "--threads=1";
-  return row.amp_level == "O0" ? "--amp-level=O0" : "";
+  if (row.amp_level == "O0") return "--amp-level=O0";
+  return peer == kOwnUnscaled && !scales ? absl::StrCat(ModeName(row), ", which scales no loss,") : "";
 }
 
 /// A network's script.
@@ -113,16 +115,16 @@ std::vector<std::string> PeerNames() {
 
 bool IsTorch(const std::string& peer) { return TorchModes().count(peer) > 0; }
 
-absl::Status CheckPeer(const BenchOptions& row, const std::string& peer) {
+absl::Status CheckPeer(const BenchOptions& row, const std::string& peer, bool scales) {
   const std::vector<std::string> names = PeerNames();
   if (std::find(names.begin(), names.end(), peer) == names.end()) {
     return absl::InvalidArgumentError(absl::StrCat("--peer: '", peer, "' is not one of ", absl::StrJoin(names, ", ")));
   }
   if (!IsTorch(peer)) {
-    const std::string flag = SameStep(row, peer);
-    if (flag.empty()) return absl::OkStatus();
+    const std::string reason = SameStep(row, peer, scales);
+    if (reason.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("--peer=", peer, " and ", flag, " would measure the same step twice"));
+        absl::StrCat("--peer=", peer, " and ", reason, " would measure the same step twice"));
   }
   const Script* const script = FindScript(row.model);
   if (script == nullptr) {

@@ -19,8 +19,9 @@ std::vector<std::string> PeerNames();
 /// True if the peer begins from weights and batches that mpc writes (WriteStart).
 bool IsTorch(const std::string& peer);
 
-/// Errors: the network has no such peer; what has.
-absl::Status CheckPeer(const BenchOptions& row, const std::string& peer);
+/// Errors: the network has no such peer; what has. A peer that would take the row's own step: `scales` says whether the
+/// row's step scales its loss.
+absl::Status CheckPeer(const BenchOptions& row, const std::string& peer, bool scales);
 
 /// The row that `peer`, one of mpc's own, measures.
 BenchOptions OwnPeerRow(const BenchOptions& row, const std::string& peer);

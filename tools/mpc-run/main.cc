@@ -2,6 +2,7 @@
 #include <iostream>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/safetensors.h"
 #include "tools/mpc-run/describe.h"
 #include "tools/mpc-run/results.h"
@@ -26,8 +27,7 @@ absl::Status Run(const RunOptions& options) {
   absl::StatusOr<runtime::Package> package = runtime::ReadProgramFile(options.path);
   if (!package.ok()) return package.status();
   if (options.describe) std::cout << DescribePackage(options.path, *package);
-  const bool runs = options.steps > 0 || options.predict || !options.dump_state_path.empty();
-  if (!runs) return absl::OkStatus();
+  if (!options.runs()) return absl::OkStatus();
   const absl::StatusOr<std::unique_ptr<Session>> session = Session::Open(options, *std::move(package));
   if (!session.ok()) return session.status();
   RunResults results;
@@ -66,7 +66,14 @@ int Main(int argc, char** argv) {
     std::cout << line->help;
     return kSuccess;
   }
-  const absl::Status status = Run(line->options);
+  const RunOptions& options = line->options;
+  const absl::Status status = Run(options);
+  if (status.ok() && !options.runs() && !options.describe) {
+    return Fail(kProgram,
+                absl::InvalidArgumentError(absl::StrCat("nothing to do with ", options.path, ": give ",
+                                                        "--steps=N, --predict, --dump-state=FILE or ", "--describe")),
+                kBadUsage);
+  }
   return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);
 }
 

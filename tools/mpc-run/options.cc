@@ -15,6 +15,28 @@ namespace {
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostStepsPerLaunch = 64;
 
+// What reads flags: data of one kind, and what is done, of which a run does one thing or more.
+enum Reader : unsigned {
+  kOfImages = 1,
+  kOfText = 2,
+  kOfSynthetic = 4,
+  kData = kOfImages | kOfText | kOfSynthetic,
+  kTrains = 8,
+  kPredicts = 16,
+  kDumps = 32,  // the state, without a step
+  kDescribes = 64,
+  kActions = kTrains | kPredicts | kDumps | kDescribes,
+};
+
+void LimitFlags(FlagSet& flags) {
+  flags.Limit(kData, kOfImages, {"data-dir", "shift"});
+  flags.Limit(kData, kOfText, {"text-file"});
+  flags.Limit(kActions, kTrains, {"warmup", "shift", "steps-per-launch", "print-every", "times"});
+  flags.Limit(kActions, kTrains | kPredicts,
+              {"data", "data-dir", "text-file", "graph", "tune", "choice-cache", "allow-winograd"});
+  flags.Limit(kActions, kTrains | kPredicts | kDumps, {"device", "seed", "threads", "load-state", "json"});
+}
+
 FlagSet MakeFlags(RunOptions& options) {
   FlagSet flags(
       "mpc-run", "FILE.mpcx [flags]",
@@ -73,23 +95,29 @@ FlagSet MakeFlags(RunOptions& options) {
   flags.Text("times", "FILE", "Runs the timed steps instruction by instruction and writes the median of each as JSON.",
              &options.times_path);
   flags.Switch("describe", "Prints what the file holds.", &options.describe);
+  LimitFlags(flags);
   return flags;
 }
 
-/// Chooses the data. Errors: a flag of other data than those that were asked for.
-absl::Status ResolveData(RunOptions& options) {
-  if (options.data.empty()) options.data = options.text_path.empty() ? "digits" : "text";
-  const bool is_text = options.data == "text";
-  const std::vector<std::pair<bool, const char*>> given = {{!is_text && !options.text_path.empty(), "--text-file"},
-                                                           {is_text && options.shift.has_value(), "--shift"},
-                                                           {is_text && !options.data_directory.empty(), "--data-dir"}};
-  for (const auto& [is_given, flag] : given) {
-    if (!is_given) continue;
-    return absl::InvalidArgumentError(absl::StrCat(flag, " and --data=", options.data, " contradict each other: ", flag,
-                                                   " is of ",
-                                                   is_text ? "images; --text-file names a text" : "--data=text"));
+/// Errors: a flag of other data than those that were asked for; one that nothing of what is asked for reads.
+absl::Status CheckReaders(const FlagSet& flags, const RunOptions& options) {
+  const unsigned data = options.data == "text" ? kOfText : options.data == "synthetic" ? kOfSynthetic : kOfImages;
+  if (const std::string unread = flags.FirstUnread(data); !unread.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(unread, " and --data=", options.data,
+                                                   " contradict each other: ", unread, " is of ",
+                                                   unread == "--text-file" ? "--data=text"
+                                                   : data == kOfText       ? "images; --text-file names a text"
+                                                                           : "images"));
   }
-  return absl::OkStatus();
+  const unsigned actions = (options.steps > 0 ? kTrains : 0u) | (options.predict ? kPredicts : 0u) |
+                           (options.dump_state_path.empty() ? 0u : kDumps) | (options.describe ? kDescribes : 0u);
+  // Without an action there is nothing to do, which is an error of its own.
+  const std::string unread = actions == 0 ? "" : flags.FirstUnread(actions);
+  if (unread.empty()) return absl::OkStatus();
+  const bool of_tests = flags.FirstUnread(kPredicts) != unread;
+  return absl::InvalidArgumentError(absl::StrCat(unread, " is of training steps", of_tests ? " and tests" : "",
+                                                 ", and nothing here would read it: give --steps=N",
+                                                 of_tests ? " or --predict" : ""));
 }
 
 absl::Status Check(const RunOptions& options) {
@@ -108,9 +136,6 @@ absl::Status Check(const RunOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--steps-per-launch=", options.steps_per_launch,
                                                    " and --graph=off contradict each other: several steps are one ",
                                                    "launch only as a graph"));
-  }
-  if (options.steps == 0 && !options.predict && !options.describe && options.dump_state_path.empty()) {
-    return absl::InvalidArgumentError("nothing to do: give --steps=N, --predict, --dump-state=FILE or --describe");
   }
   return absl::OkStatus();
 }
@@ -133,8 +158,10 @@ absl::StatusOr<RunCommandLine> ParseRunCommandLine(int argc, const char* const* 
             : absl::StrCat("one file, not ", arguments->size(), ": '", absl::StrJoin(*arguments, "', '"), "'"));
   }
   line.options.path = arguments->front();
-  if (absl::Status status = ResolveData(line.options); !status.ok()) return status;
-  if (absl::Status status = Check(line.options); !status.ok()) return status;
+  RunOptions& options = line.options;
+  if (options.data.empty()) options.data = options.text_path.empty() ? "digits" : "text";
+  if (absl::Status status = Check(options); !status.ok()) return status;
+  if (absl::Status status = CheckReaders(flags, options); !status.ok()) return status;
   return line;
 }
 

@@ -33,6 +33,9 @@ struct RunOptions {
   std::string json_path;
   std::string times_path;  ///< run what is timed instruction by instruction, and write how long each took
   bool describe = false;
+
+  /// Whether steps, predictions or the initial state are asked for.
+  bool runs() const { return steps > 0 || predict || !dump_state_path.empty(); }
 };
 
 struct RunCommandLine {
@@ -40,7 +43,8 @@ struct RunCommandLine {
   std::string help;  ///< not empty: print it and end
 };
 
-/// Reads the command line. Everything is checked that needs no file: errors are bad usage.
+/// Reads the command line. Everything is checked that needs no file: errors are bad usage. That there is nothing to do
+/// is no error yet: a file that is missing comes first.
 absl::StatusOr<RunCommandLine> ParseRunCommandLine(int argc, const char* const* argv);
 
 }  // namespace mpc::tools

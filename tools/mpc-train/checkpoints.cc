@@ -56,10 +56,6 @@ absl::StatusOr<std::string> FindCheckpoint(const std::string& path) {
 
 }  // namespace
 
-bool SavesToFolder(const TrainOptions& options) {
-  return !options.save_path.empty() && (options.save_path.back() == '/' || IsFolder(options.save_path));
-}
-
 absl::Status CheckSavePath(const TrainOptions& options) {
   if (options.save_path.empty()) return absl::OkStatus();
   if (!SavesToFolder(options)) return CheckWritable(options.save_path);

@@ -12,9 +12,6 @@
 
 namespace mpc::tools {
 
-/// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.
-bool SavesToFolder(const TrainOptions& options);
-
 /// Fails before the work that would be saved. Errors: nothing can be written where --save says.
 absl::Status CheckSavePath(const TrainOptions& options);
 

@@ -1,7 +1,9 @@
 #include "tools/mpc-train/options.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "frontend/data/text.h"
 #include "frontend/precision_profile.h"
 #include "models/registry.h"
+#include "tools/mpc-train/flag_readers.h"
 #include "tools/mpc-train/text_options.h"
 #include "tools/support/amp_flags.h"
 #include "tools/support/digit_data.h"
@@ -181,6 +184,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                &options.timing);
   flags.Switch("report", "Prints why each operation of the training step has its precision.", &options.report);
   flags.Switch("quiet", "Prints the results only, no progress.", &options.quiet);
+  LimitFlags(flags);
   return flags;
 }
 
@@ -202,30 +206,14 @@ absl::Status CheckModel(const std::vector<std::string>& arguments, TrainOptions&
   return absl::NotFoundError(absl::StrCat("unknown model '", options.model, "'; choose ", choices));
 }
 
-/// The DCGAN has its own data, optimizers and report. Errors: a flag that does not apply.
+/// The DCGAN has its own data, optimizers and report. Errors: another value than it takes.
 absl::Status CheckDcgan(const Given& given, TrainOptions& options) {
   const bool other_optimizer = !given.optimizer.empty() && given.optimizer != "adam";
-  std::vector<std::pair<bool, const char*>> refused = {{options.data != "digits", "--data: it learns digits"},
-                                                       {given.steps.has_value(), "--steps: it learns digits"},
-                                                       {given.image_size.has_value(), "--image-size"},
-                                                       {given.tokens.has_value(), "--tokens"},
-                                                       {given.text.layers.has_value(), "--layers"},
-                                                       {given.text.width.has_value(), "--width"},
-                                                       {given.text.heads.has_value(), "--heads"},
-                                                       {given.clip_norm.has_value(), "--clip-norm"},
-                                                       {given.shift.has_value(), "--shift"},
-                                                       {other_optimizer, "--optimizer: both networks have adam"},
-                                                       {given.momentum.has_value(), "--momentum"},
-                                                       {given.weight_decay.has_value(), "--weight-decay"},
-                                                       {!options.load_path.empty(), "--load"},
-                                                       {options.amp.num_losses != 1, "--num-losses: it has three"},
-                                                       {options.diagnose_overflow, "--diagnose-overflow"},
-                                                       {options.profile_precision, "--profile-precision"},
-                                                       {options.timing, "--timing"},
-                                                       {options.report, "--report"}};
-  for (const auto& flag : TextOnlyFlags(given.text)) refused.push_back(flag);
-  for (const auto& [given_here, flag] : refused) {
-    if (given_here) return absl::InvalidArgumentError(absl::StrCat("dcgan takes no ", flag));
+  for (const auto& [refused, what] : {std::pair{options.data != "digits", "--data: it learns digits"},
+                                      std::pair{other_optimizer, "--optimizer: both networks have adam"},
+                                      std::pair{options.amp.num_losses != 1, "--num-losses: it has three"},
+                                      std::pair{given.epochs == 0, "--epochs=0: it has no test without training"}}) {
+    if (refused) return absl::InvalidArgumentError(absl::StrCat("dcgan takes no ", what));
   }
   if (options.amp.level.empty()) options.amp.level = "O0";
   options.optimizer = "adam";
@@ -250,9 +238,17 @@ absl::Status CheckOptimizer(const Given& given, TrainOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCheckpoints(const TrainOptions& options) {
+/// Errors: flags of checkpoints that say where nothing goes.
+absl::Status CheckCheckpoints(const FlagSet& flags, const TrainOptions& options) {
   if (options.save_every > 0 && options.save_path.empty()) {
     return absl::InvalidArgumentError("--save-every needs --save: it does not say where to");
+  }
+  if (flags.Given("keep") && !SavesToFolder(options)) {
+    return absl::InvalidArgumentError("--keep needs --save=FOLDER/: a file has one state, which is written over");
+  }
+  if (options.epochs == 0 && SavesToFolder(options)) {
+    return absl::InvalidArgumentError(absl::StrCat("--save=", options.save_path, " and --epochs=0 contradict each ",
+                                                   "other: a folder gets files while training goes on; name a file"));
   }
   if (options.resume && options.resume_path.empty() && options.save_path.empty()) {
     return absl::InvalidArgumentError("--resume needs a checkpoint: --resume=FILE, or --save to say where they are");
@@ -263,49 +259,13 @@ absl::Status CheckCheckpoints(const TrainOptions& options) {
   return absl::OkStatus();
 }
 
-/// Errors: a flag of a run that --emit does not make; an architecture for a run.
+/// Errors: measuring with --emit for a GPU that is not here.
 absl::Status CheckEmit(const TrainOptions& options) {
-  if (options.emit_path.empty()) {
-    if (options.force) return absl::InvalidArgumentError("--force lets --emit write over a file; there is no --emit");
-    if (options.arch.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError("--arch is what --emit compiles for; a run takes the device that is here");
-  }
-  const std::vector<std::pair<bool, const char*>> refused = {
-      {!options.load_path.empty(), "--load: no weights are written; mpc-run loads them"},
-      {!options.save_path.empty(), "--save"},
-      {options.resume, "--resume"},
-      {!options.summary_path.empty(), "--summary"},
-      {options.profile_precision, "--profile-precision"},
-      {options.diagnose_overflow, "--diagnose-overflow"},
-      {options.timing, "--timing"},
-      {!options.trace_path.empty(), "--trace"},
-      {!options.graph.empty(), "--graph: mpc-run takes it"},
-      {options.steps_per_launch > 1, "--steps-per-launch: mpc-run takes it"},
-      {options.tune && !options.arch.empty(), "--tune with --arch: mpc-run takes it, on the GPU itself"},
-      {options.choice_cache.has_value() && !options.arch.empty(), "--choice-cache with --arch: mpc-run takes it"},
-      {options.report, "--report"}};
-  for (const auto& [given_here, flag] : refused) {
-    if (given_here) return absl::InvalidArgumentError(absl::StrCat("--emit trains nothing and takes no ", flag));
-  }
-  return absl::OkStatus();
-}
-
-/// Flags that another kind of data has than the one that was chosen, with whether they were given.
-std::vector<std::pair<bool, const char*>> FlagsOfOtherData(const Given& given, const TrainOptions& options) {
-  const bool synthetic = options.data == kSynthetic;
-  const bool text = options.data == kText;
-  const bool images = !synthetic && !text;
-  std::vector<std::pair<bool, const char*>> flags = {{images && given.steps.has_value(), "--steps"},
-                                                     {!synthetic && given.image_size.has_value(), "--image-size"},
-                                                     {images && given.tokens.has_value(), "--tokens"},
-                                                     {images && given.text.layers.has_value(), "--layers"},
-                                                     {images && given.text.width.has_value(), "--width"},
-                                                     {images && given.text.heads.has_value(), "--heads"},
-                                                     {!images && given.shift.has_value(), "--shift"},
-                                                     {!images && !options.data_directory.empty(), "--data-dir"},
-                                                     {!images && options.drop_remainder, "--drop-remainder"}};
-  for (const auto& [given_here, flag] : TextOnlyFlags(given.text)) flags.emplace_back(!text && given_here, flag);
-  return flags;
+  if (options.emit_path.empty() || options.arch.empty()) return absl::OkStatus();
+  const char* const flag = options.tune ? "--tune" : options.choice_cache.has_value() ? "--choice-cache" : nullptr;
+  if (flag == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--emit trains nothing and takes no ", flag, " with --arch: mpc-run takes it, on the GPU itself"));
 }
 
 /// Errors: data that the network does not take, with those that it does.
@@ -322,22 +282,16 @@ absl::Status CheckNetworkTakesData(const TrainOptions& options) {
                                                  options.model, " does not take; --data=synthetic has its shapes"));
 }
 
-/// Chooses the data, their sizes and how long to train on them. Errors: data that the network does not take, a flag of
-/// other data, a size that the network does not take.
-absl::Status CheckData(const Given& given, TrainOptions& options) {
-  options.data = given.data;
-  if (options.data.empty()) {
-    options.data = !given.text.path.empty()      ? kText
-                   : IsClassifier(options.model) ? std::string_view("digits")
-                                                 : kSynthetic;
-  }
-  if (absl::Status status = CheckNetworkTakesData(options); !status.ok()) return status;
-  for (const auto& [given_here, flag] : FlagsOfOtherData(given, options)) {
-    if (given_here) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(flag, " and --data=", options.data, " contradict each other: the flag is of other data"));
-    }
-  }
+/// What the flags ask for, and else what the network takes.
+std::string ChosenData(const Given& given, const std::string& model) {
+  if (!given.data.empty()) return given.data;
+  if (model == kDcgan) return "digits";
+  if (!given.text.path.empty()) return std::string(kText);
+  return IsClassifier(model) ? "digits" : std::string(kSynthetic);
+}
+
+/// Sizes of the data, and how long to train on them. Errors: a size that the network does not take.
+absl::Status ResolveData(const Given& given, TrainOptions& options) {
   options.steps = given.steps.value_or(options.data == kText ? 400 : 100);
   options.image_size = given.image_size.value_or(0);
   options.tokens = given.tokens.value_or(0);
@@ -345,7 +299,6 @@ absl::Status CheckData(const Given& given, TrainOptions& options) {
   options.width = given.text.width.value_or(0);
   options.heads = given.text.heads.value_or(0);
   options.shift = given.shift.value_or(DefaultShift(options.data));
-  options.epochs = given.epochs.value_or(options.data == "digits" ? 15 : options.data == "mnist" ? 5 : 1);
   if (options.data == kText) {
     if (absl::Status status = ResolveText(given.text, options); !status.ok()) return status;
   }
@@ -361,6 +314,12 @@ absl::Status CheckTrace(const Given& given, const TrainOptions& options) {
 }
 
 }  // namespace
+
+bool SavesToFolder(const TrainOptions& options) {
+  std::error_code ignored;
+  return !options.save_path.empty() &&
+         (options.save_path.back() == '/' || std::filesystem::is_directory(options.save_path, ignored));
+}
 
 std::int64_t TotalSteps(const TrainOptions& options) {
   const std::int64_t epochs = std::max<std::int64_t>(options.epochs, 1);
@@ -393,21 +352,19 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   }
   if (absl::Status status = CheckModel(*arguments, options); !status.ok()) return status;
   if (absl::Status status = CheckTrace(given, options); !status.ok()) return status;
-  if (options.model == kDcgan) {
-    if (!given.data.empty()) options.data = given.data;
-    absl::Status status = CheckDcgan(given, options);
-    status.Update(CheckCheckpoints(options));
-    status.Update(CheckEmit(options));
-    status.Update(CheckDeviceFlags(options));
-    if (!status.ok()) return status;
-    return line;
-  }
-  if (absl::Status status = amp::ResolveOptions(options.amp, amp::Front::kModel).status(); !status.ok()) return status;
-  if (absl::Status status = CheckCheckpoints(options); !status.ok()) return status;
-  if (absl::Status status = CheckEmit(options); !status.ok()) return status;
-  if (absl::Status status = CheckDeviceFlags(options); !status.ok()) return status;
-  if (absl::Status status = CheckData(given, options); !status.ok()) return status;
-  if (absl::Status status = CheckOptimizer(given, options); !status.ok()) return status;
+  options.data = ChosenData(given, options.model);
+  options.epochs = given.epochs.value_or(options.data == "digits" ? 15 : options.data == "mnist" ? 5 : 1);
+  const bool dcgan = options.model == kDcgan;
+  absl::Status status =
+      dcgan ? CheckDcgan(given, options) : amp::ResolveOptions(options.amp, amp::Front::kModel).status();
+  if (status.ok() && !dcgan) status = CheckNetworkTakesData(options);
+  if (status.ok()) status = CheckFlagsAreRead(flags, options);
+  if (status.ok()) status = CheckCheckpoints(flags, options);
+  if (status.ok()) status = CheckEmit(options);
+  if (status.ok()) status = CheckDeviceFlags(options);
+  if (status.ok() && !dcgan) status = ResolveData(given, options);
+  if (status.ok() && !dcgan) status = CheckOptimizer(given, options);
+  if (!status.ok()) return status;
   return line;
 }
 

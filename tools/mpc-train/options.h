@@ -73,6 +73,9 @@ struct TrainOptions : DeviceOptions {
   bool quiet = false;
 };
 
+/// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.
+bool SavesToFolder(const TrainOptions& options);
+
 /// Of all epochs of synthetic data or text, at least of one; the largest number where there are more.
 std::int64_t TotalSteps(const TrainOptions& options);
 

@@ -38,15 +38,6 @@ void AddTextFlags(FlagSet& flags, GivenText& given) {
   flags.Text("prompt", "TEXT", "Text: what the sample goes on from. Default: a line break.", &given.prompt);
 }
 
-std::vector<std::pair<bool, const char*>> TextOnlyFlags(const GivenText& given) {
-  return {{!given.path.empty(), "--text-file"},
-          {given.warmup_steps.has_value(), "--warmup-steps"},
-          {given.validate_every.has_value(), "--validate-every"},
-          {given.sample_bytes.has_value(), "--sample"},
-          {given.temperature.has_value(), "--temperature"},
-          {!given.prompt.empty(), "--prompt"}};
-}
-
 absl::Status ResolveText(const GivenText& given, TrainOptions& options) {
   const models::Gpt2Config sizes = options.model == "gpt2" ? kSmall : models::Gpt2Config::Tiny();
   options.layers = given.layers.value_or(sizes.layers);
@@ -60,8 +51,17 @@ absl::Status ResolveText(const GivenText& given, TrainOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options.warmup_steps, " leaves none of the ",
                                                    all_steps, " steps; give fewer of them"));
   }
+  if (given.warmup_steps.value_or(0) > 0 && options.schedule == "constant") {
+    return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options.warmup_steps,
+                                                   " and --lr-schedule=constant contradict each other: a constant ",
+                                                   "rate does not rise"));
+  }
   options.validate_every = given.validate_every.value_or(std::max<std::int64_t>(options.steps / 5, 1));
   options.sample_bytes = given.sample_bytes.value_or(256);
+  if (options.sample_bytes == 0 && (given.temperature.has_value() || !given.prompt.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat(given.prompt.empty() ? "--temperature" : "--prompt",
+                                                   " and --sample=0 contradict each other: nothing is written"));
+  }
   options.temperature = given.temperature.value_or(0.8);
   if (!given.prompt.empty()) options.prompt = given.prompt;
   return absl::OkStatus();

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "tools/mpc-train/options.h"
@@ -23,11 +21,9 @@ struct GivenText {
 
 void AddTextFlags(FlagSet& flags, GivenText& given);
 
-/// The flags that only text has, with whether they were given.
-std::vector<std::pair<bool, const char*>> TextOnlyFlags(const GivenText& given);
-
 /// Fills in what text is trained with where no flag says otherwise. Steps, epochs and tokens are set; 0 tokens: those
-/// of the defaults. Errors: a warm-up that leaves no step behind it.
+/// of the defaults. Errors: a warm-up that leaves no step behind it, or that a constant rate has none of; what a sample
+/// is written with, where none is.
 absl::Status ResolveText(const GivenText& given, TrainOptions& options);
 
 }  // namespace mpc::tools

@@ -37,6 +37,32 @@ absl::StatusOr<bool> ParseSwitch(const std::string& value) {
   return NotAccepted(value, "true or false");
 }
 
+/// How many characters have to be added, left out, replaced or exchanged with their neighbours.
+std::size_t EditDistance(std::string_view from, std::string_view to) {
+  std::vector<std::vector<std::size_t>> distance(from.size() + 1, std::vector<std::size_t>(to.size() + 1));
+  for (std::size_t i = 0; i <= from.size(); ++i) {
+    for (std::size_t j = 0; j <= to.size(); ++j) {
+      std::size_t& least = distance[i][j];
+      if (i == 0 || j == 0) {
+        least = i + j;
+        continue;
+      }
+      least = std::min({distance[i - 1][j] + 1, distance[i][j - 1] + 1,
+                        distance[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1]) {
+        least = std::min(least, distance[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return distance.back().back();
+}
+
+std::string Canonical(std::string_view name) {
+  std::string canonical(name);
+  std::replace(canonical.begin(), canonical.end(), '_', '-');
+  return canonical;
+}
+
 }  // namespace
 
 FlagSet::FlagSet(std::string program, std::string usage, std::string description)
@@ -98,6 +124,7 @@ void FlagSet::Switch(std::string name, std::string help, bool* target) {
                       if (on.ok()) *target = *on;
                       return on.status();
                     }});
+  flags_.back().false_is_absent = !*target;
 }
 
 void FlagSet::Switch(std::string name, std::string help, std::optional<bool>* target) {
@@ -111,14 +138,46 @@ void FlagSet::Switch(std::string name, std::string help, std::optional<bool>* ta
 void FlagSet::Custom(std::string name, std::string placeholder, std::string help, bool is_switch,
                      std::function<absl::Status(const std::string& value)> set) {
   flags_.push_back({std::move(name), std::move(placeholder), std::move(help), "", is_switch, std::move(set)});
+  flags_.back().false_is_absent = is_switch;
 }
 
-const FlagSet::Flag* FlagSet::Find(std::string_view name) const {
-  std::string canonical(name);
-  std::replace(canonical.begin(), canonical.end(), '_', '-');
-  const auto found =
-      std::find_if(flags_.begin(), flags_.end(), [&](const Flag& flag) { return flag.name == canonical; });
+void FlagSet::Limit(unsigned dimension, unsigned readers, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) Find(name)->readers &= ~dimension | readers;
+}
+
+FlagSet::Flag* FlagSet::Find(std::string_view name) {
+  const auto found = std::find_if(flags_.begin(), flags_.end(),
+                                  [canonical = Canonical(name)](const Flag& flag) { return flag.name == canonical; });
   return found == flags_.end() ? nullptr : &*found;
+}
+
+bool FlagSet::Given(std::string_view name) const {
+  return std::any_of(flags_.begin(), flags_.end(),
+                     [name](const Flag& flag) { return flag.name == name && flag.given; });
+}
+
+std::string FlagSet::FirstUnread(unsigned readers) const {
+  const auto unread = std::find_if(flags_.begin(), flags_.end(),
+                                   [readers](const Flag& flag) { return flag.given && (flag.readers & readers) == 0; });
+  return unread == flags_.end() ? "" : "--" + unread->name;
+}
+
+std::string FlagSet::Suggestion(std::string_view unknown) const {
+  constexpr std::size_t kMost = 3;  ///< more help no one
+  const std::string name = Canonical(unknown.substr(std::min(unknown.find_first_not_of('-'), unknown.size())));
+  std::size_t nearest = std::max<std::size_t>(1, name.size() / 3);
+  std::vector<std::string> names, parts;
+  for (const Flag& flag : flags_) {
+    const std::size_t distance = EditDistance(name, flag.name);
+    if (distance < nearest) names.clear();
+    if (distance <= nearest) names.push_back("--" + flag.name);
+    nearest = std::min(nearest, distance);
+    // "--level" for "--amp-level".
+    if (name.size() > 2 && flag.name.find(name) != std::string::npos) parts.push_back("--" + flag.name);
+  }
+  if (names.empty()) names = parts;
+  if (names.empty() || names.size() > kMost) return "";
+  return absl::StrCat("; did you mean ", absl::StrJoin(names, " or "), "?");
 }
 
 absl::StatusOr<std::vector<std::string>> FlagSet::Parse(int argc, const char* const* argv) {
@@ -139,13 +198,9 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(int argc, const char* co
     }
     const std::size_t equals = argument.find('=');
     const std::string given = argument.substr(0, equals);
-    const Flag* flag = given.rfind("--", 0) == 0 ? Find(std::string_view(given).substr(2)) : nullptr;
-    if (flag == nullptr) {
-      std::vector<std::string> names;
-      for (const Flag& known : flags_) names.push_back("--" + known.name);
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown flag '", given, "'; accepted: ", absl::StrJoin(names, ", "), ", --help"));
-    }
+    Flag* flag = given.rfind("--", 0) == 0 ? Find(std::string_view(given).substr(2)) : nullptr;
+    if (flag == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat("unknown flag '", given, "'", Suggestion(given)));
     std::string value = "true";
     if (equals != std::string::npos) {
       value = argument.substr(equals + 1);
@@ -156,6 +211,7 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(int argc, const char* co
     if (absl::Status status = flag->set(value); !status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("--", flag->name, ": ", status.message()));
     }
+    flag->given = value != "false" || !flag->false_is_absent;
   }
   return positional;
 }

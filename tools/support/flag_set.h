@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,9 +39,20 @@ class FlagSet {
   void Custom(std::string name, std::string placeholder, std::string help, bool is_switch,
               std::function<absl::Status(const std::string& value)> set);
 
-  /// The positional arguments. Errors (INVALID_ARGUMENT): an unknown flag, with the accepted ones; a value that is
+  /// Of the `readers`, bits that a tool gives to its modes, only these read the flags `names`, which are declared. In
+  /// `dimension` are the bits of all modes that exclude each other; those of other dimensions stay as they are. A flag
+  /// without a limit is read in every mode.
+  void Limit(unsigned dimension, unsigned readers, std::initializer_list<std::string_view> names);
+
+  /// The positional arguments. Errors (INVALID_ARGUMENT): an unknown flag, with the nearest ones; a value that is
   /// missing or not accepted, with what is.
   absl::StatusOr<std::vector<std::string>> Parse(int argc, const char* const* argv);
+
+  /// Whether the command line had the flag. A switch that was set to false counts as left out where that is its
+  /// default.
+  bool Given(std::string_view name) const;
+  /// "--trace", the first flag that was given and that no mode of `readers` reads; empty: there is none.
+  std::string FirstUnread(unsigned readers) const;
 
   /// True if the command line asked for `--help`; nothing after it was read.
   bool help_requested() const { return help_requested_; }
@@ -54,9 +66,14 @@ class FlagSet {
     std::string default_value;  ///< empty: none to show
     bool is_switch = false;     ///< may stand without a value
     std::function<absl::Status(const std::string& value)> set;
+    bool false_is_absent = false;
+    unsigned readers = ~0u;
+    bool given = false;
   };
 
-  const Flag* Find(std::string_view name) const;
+  Flag* Find(std::string_view name);
+  /// "; did you mean --epochs?", or nothing.
+  std::string Suggestion(std::string_view unknown) const;
 
   std::string program_;
   std::string usage_;

@@ -1,0 +1,101 @@
+#include "tools/mpc-train/flag_readers.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace mpc::tools {
+namespace {
+
+enum Reader : unsigned {
+  kImages = 1,
+  kSyntheticData = 2,
+  kTextData = 4,
+  kDcganData = 8,  // digits, and networks of its own
+  kData = kImages | kSyntheticData | kTextData | kDcganData,
+  kTrains = 16,
+  kTests = 32,  // --epochs=0
+  kEmits = 64,
+  kActions = kTrains | kTests | kEmits,
+};
+
+unsigned DataOf(const TrainOptions& options) {
+  if (options.model == kDcgan) return kDcganData;
+  if (options.data == kText) return kTextData;
+  return options.data == kSynthetic ? kSyntheticData : kImages;
+}
+
+absl::Status Unread(const std::string& text) { return absl::InvalidArgumentError(text); }
+
+absl::Status CheckData(const FlagSet& flags, const TrainOptions& options) {
+  const std::string unread = flags.FirstUnread(DataOf(options));
+  if (unread.empty()) return absl::OkStatus();
+  if (options.model == kDcgan) return Unread(absl::StrCat("dcgan takes no ", unread));
+  return Unread(absl::StrCat(unread, " and --data=", options.data,
+                             " contradict each other: the flag is of other data or networks"));
+}
+
+absl::Status CheckEmitted(const FlagSet& flags, const TrainOptions& options) {
+  static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
+      {"--load", ": no weights are written; mpc-run loads them"},
+      {"--graph", ": mpc-run takes it"},
+      {"--steps-per-launch", ": mpc-run takes it"}};
+  constexpr char kTakesNo[] = "--emit trains nothing and takes no ";
+  if (const std::string unread = flags.FirstUnread(kEmits); !unread.empty()) {
+    std::string_view reason;
+    for (const auto& [flag, why] : kReasons) {
+      if (flag == unread) reason = why;
+    }
+    return Unread(absl::StrCat(kTakesNo, unread, std::string(reason)));
+  }
+  // Of text the learning rate of every step is part of the step.
+  if (options.data == kText) return absl::OkStatus();
+  for (const char* flag : {"epochs", "steps"}) {
+    if (flags.Given(flag)) return Unread(absl::StrCat(kTakesNo, "--", flag, " but for --data=text"));
+  }
+  if (!flags.Given("lr-schedule") || options.schedule == "constant") return absl::OkStatus();
+  return Unread(
+      "--emit writes a step that keeps its learning rate, but for --data=text: --lr-schedule=cosine is "
+      "mpc-train's own, between epochs");
+}
+
+absl::Status CheckAction(const FlagSet& flags, const TrainOptions& options) {
+  if (!options.emit_path.empty()) return CheckEmitted(flags, options);
+  if (options.force) return Unread("--force lets --emit write over a file; there is no --emit");
+  if (!options.arch.empty()) {
+    return Unread("--arch is what --emit compiles for; a run takes the device that is here");
+  }
+  if (options.epochs > 0) return absl::OkStatus();
+  const std::string unread = flags.FirstUnread(kTests);
+  if (unread.empty()) return absl::OkStatus();
+  return Unread(absl::StrCat(unread, " and --epochs=0 contradict each other: nothing is trained"));
+}
+
+}  // namespace
+
+void LimitFlags(FlagSet& flags) {
+  flags.Limit(kData, kSyntheticData | kTextData, {"steps", "tokens", "layers", "width", "heads"});
+  flags.Limit(kData, kSyntheticData, {"image-size"});
+  flags.Limit(kData, kImages, {"shift", "drop-remainder"});
+  flags.Limit(kData, kImages | kDcganData, {"data-dir"});
+  flags.Limit(kData, kTextData, {"text-file", "warmup-steps", "validate-every", "sample", "temperature", "prompt"});
+  flags.Limit(kData, kImages | kSyntheticData | kTextData,
+              {"lr-schedule", "momentum", "weight-decay", "clip-norm", "load", "diagnose-overflow", "profile-precision",
+               "timing", "report"});
+  flags.Limit(kActions, kTrains,
+              {"shift", "drop-remainder", "validate-every", "save-every", "keep", "diagnose-overflow",
+               "profile-precision", "trace", "trace-steps"});
+  flags.Limit(kActions, kTrains | kTests,
+              {"data-dir", "sample", "temperature", "prompt", "graph", "steps-per-launch", "load", "save", "resume",
+               "summary", "timing", "report"});
+  flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
+}
+
+absl::Status CheckFlagsAreRead(const FlagSet& flags, const TrainOptions& options) {
+  if (absl::Status status = CheckData(flags, options); !status.ok()) return status;
+  return CheckAction(flags, options);
+}
+
+}  // namespace mpc::tools
