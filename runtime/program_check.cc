@@ -172,6 +172,11 @@ class ProgramChecker {
       if (instruction.outputs[i] == kNoValue) continue;
       CheckWritable(absl::StrCat(what, ", output ", i), instruction.outputs[i]);
     }
+    const auto is_left_out = [](ValueId output) { return output == kNoValue; };
+    if (!instruction.outputs.empty() &&
+        std::all_of(instruction.outputs.begin(), instruction.outputs.end(), is_left_out)) {
+      Report(what, ": no output has a value, so that it computes nothing");
+    }
     CheckRange(what + ", workspace", instruction.workspace_offset, instruction.workspace_bytes, program_.arena_bytes,
                "arena");
     if (IsGenerated(instruction.kernel)) CheckGeneratedCall(what, instruction);

@@ -160,6 +160,11 @@ private:
   absl::Status addInstruction(Operation *Op) {
     if (auto Fusion = dyn_cast<FusionOp>(Op))
       return addRegion(Fusion);
+    // Kernels are made from the shapes of what they write.
+    if (Op->getNumResults() > 0 && Op->use_empty() && isMemoryEffectFree(Op))
+      return absl::InvalidArgumentError(absl::StrCat(Op->getName().getStringRef().str(),
+                                                     ": none of its results is read; dead operations are removed "
+                                                     "before lowering"));
     runtime::Instruction Instruction;
     Instruction.kernel = Op->getName().stripDialect().str();
     Instruction.attributes = kernelAttributes(Op);

@@ -67,6 +67,7 @@ TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
       {"instruction 0 (add in test), input 1 is value 17 of 3", [](Program& p) { p.instructions[0].inputs[1] = 17; }},
       {"input 0 is value -1 of 3", [](Program& p) { p.instructions[0].inputs[0] = kNoValue; }},
       {"output 0 is value -2 of 3", [](Program& p) { p.instructions[0].outputs[0] = -2; }},
+      {"instruction 0 (add in test): no output has a value", [](Program& p) { p.instructions[0].outputs[0] = kNoValue; }},
       {"writes an input", [](Program& p) { p.instructions[0].outputs[0] = 1; }},
       {"writes state \"weight\", which is bound as read only", [](Program& p) { p.state[0].written = false; }},
       {"workspace: 1024 bytes", [](Program& p) { p.instructions[0].workspace_bytes = 1024; }},

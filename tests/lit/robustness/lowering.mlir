@@ -36,3 +36,11 @@ func.func @call(%x: tensor<4xf32>) {
   %0 = func.call @callee(%x) : (tensor<4xf32>) -> f32
   return
 }
+
+// -----
+
+// expected-error @+1 {{mpc.batch_matmul: none of its results is read; dead operations are removed before lowering}}
+func.func @dead(%x: tensor<3x3x4xf32>, %y: tensor<3x3x4xf32>) {
+  %dead = mpc.batch_matmul %x, %y {transpose_a = true} : (tensor<3x3x4xf32>, tensor<3x3x4xf32>) -> tensor<3x4x4xf32>
+  return
+}
