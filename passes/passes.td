@@ -97,11 +97,11 @@ def VerifyLossScalePass : Pass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
   let summary = "Finds gradients that are unscaled without a scale or twice, used while they are scaled, or of two scales";
   let description = [{
     Follows the scale of gradients from `mpc.scale_loss` (or a seed that is scaler state) through `mpc.unscale`, casts,
-    data movement and sums. It runs behind the wrap, which sets such seeds. Errors, with notes for the chain and the names
-    of the parameters: a gradient unscaled twice, by a scale that has not scaled its loss, or by another one than has; the
-    norm or the clipping of gradients that are still scaled; an optimizer's update by them, unless its `loss_scale`
-    divides; an optimizer whose `loss_scale` has nothing to divide, or is not the constant that the seed is; the sum of
-    gradients of two scales. Any other arithmetic makes the scale unknown, and unknown is never an error.
+    data movement and sums. Errors, with notes for the chain and the names of the parameters: a gradient unscaled twice, by
+    a scale that has not scaled its loss, or by another one than has; the norm or the clipping of gradients that are still
+    scaled; an optimizer's update by them, unless its `loss_scale` divides; an optimizer whose `loss_scale` has nothing to
+    divide, or is not the constant that the seed is; the sum of gradients of two scales. Any other arithmetic makes the
+    scale unknown, and unknown is never an error.
   }];
 }
 
