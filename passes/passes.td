@@ -65,8 +65,8 @@ def LossScalePass : Pass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     `interval`, `bad_limit`, `dynamic`, `skip`). Three results of role `record` follow: `finite`, `first_bad`, and
     `loss_scale`, the scale that this step used. State that no update operation computes is chosen by `mpc.select`;
     arithmetic of the user on gradients sees them unscaled. A step with a seed of its own is left as it is, with a remark.
-    The function attribute `mpc.gradients` names what `first_bad` counts: the gradients, and behind them a norm that
-    clips, where arithmetic before it may overflow though the gradients are finite (`mpc.check_finite`).
+    The function attribute `mpc.gradients` names what `first_bad` counts: the gradients, then norms that may overflow
+    though the gradients are finite (`mpc.check_finite`).
 
     **Several losses.** With `num-losses=1` one scaler serves them all and moves once a step, by `mpc.merge_checks` (and
     a record `loss0.first_bad`, ... for each); else request i has scaler `loss_id`, or i: `scaler0.scale`, `finite0`, ...
@@ -97,11 +97,10 @@ def VerifyLossScalePass : Pass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
   let summary = "Finds gradients that are unscaled without a scale or twice, used while they are scaled, or of two scales";
   let description = [{
     Follows the scale of gradients from `mpc.scale_loss` (or a seed that is scaler state) through `mpc.unscale`, casts,
-    data movement and sums. Errors, with notes for the chain and the names of the parameters: a gradient unscaled twice, by
-    a scale that has not scaled its loss, or by another one than has; the norm or the clipping of gradients that are still
-    scaled; an optimizer's update by them, unless its `loss_scale` divides; an optimizer whose `loss_scale` has nothing to
-    divide, or is not the constant that the seed is; the sum of gradients of two scales. Any other arithmetic makes the
-    scale unknown, and unknown is never an error.
+    data movement and sums. Errors, with notes and parameters' names: a gradient unscaled twice, by a scale that has not
+    scaled its loss, or by another one than has; the norm or the clipping of gradients that are still scaled; an
+    optimizer's update by them, unless its `loss_scale` divides; a `loss_scale` that has nothing to divide, or is not the
+    seed; the sum of gradients of two scales. Other arithmetic makes the scale unknown, and unknown is never an error.
   }];
 }
 
