@@ -19,10 +19,16 @@ namespace mpc::opt {
 namespace {
 
 absl::StatusOr<runtime::Program> Lower(mlir::func::FuncOp function, const runtime::Device& device) {
-  compiler::CompileResult unused;
-  absl::StatusOr<codegen::GeneratedCode> code = compiler::generateCodeFor(function, device, {}, unused);
-  if (!code.ok()) return code.status();
-  return compiler::lowerToProgram(function, device, {}, *std::move(code));
+  const compiler::CompileOptions options;
+  compiler::StepCode code(device, options);
+  absl::StatusOr<codegen::GeneratedCode> plan = code.plan(function);
+  if (!plan.ok()) return plan.status();
+  absl::StatusOr<runtime::Program> program = compiler::lowerToProgram(function, device, {}, *std::move(plan));
+  if (!program.ok()) return program.status();
+  compiler::CompileResult result;
+  result.program = *std::move(program);
+  if (absl::Status status = code.generate(function, result); !status.ok()) return status;
+  return std::move(result.program);
 }
 
 class CheckProgramPass : public mlir::PassWrapper<CheckProgramPass, mlir::OperationPass<mlir::func::FuncOp>> {
