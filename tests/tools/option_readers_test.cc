@@ -221,8 +221,8 @@ std::string CodeOf(const std::string& tool, const std::string& place) {
   const std::string text(bytes->begin(), bytes->end());
   if (parts.second.empty()) return text;
   std::string code;
-  // From the line that names it to the brace in the first column.
-  const std::regex head("(^|\\n)[A-Za-z][^\\n;]*\\b" + parts.second + "\\b[^;]*?\\{\\n");
+  // From the line that names it to the brace in the first column; a function of one line brings its neighbour with it.
+  const std::regex head("(^|\\n)[A-Za-z][^\\n;]*\\b" + parts.second + "\\b[^;]*?\\{(\\n| return )");
   for (std::sregex_iterator at(text.begin(), text.end(), head), end; at != end; ++at) {
     const auto begin = static_cast<std::size_t>(at->position());
     code += text.substr(begin, text.find("\n}", begin + 1) - begin);

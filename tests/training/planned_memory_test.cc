@@ -90,7 +90,7 @@ Measured MeasureNetwork(const std::string& name, const Level& level, std::int64_
   const nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
   if (name == "lenet5") return measure(models::LeNet5(), loss, MakeBatch({1, 32, 32}, batch, 0, 10));
   if (name == "bnnet") return measure(models::BnNet(), loss, MakeBatch({1, 32, 32}, batch, 0, 10));
-  return measure(models::ResNet18({.num_classes = 10, .stem = models::ResNetStem::kCifar, .width = 8}), loss,
+  return measure(models::ResNet18({.num_classes = 10, .stem = models::ResNetStem::kCifar, .width = 16}), loss,
                  MakeBatch({3, 16, 16}, batch, 0, 10));
 }
 

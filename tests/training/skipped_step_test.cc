@@ -1,4 +1,6 @@
 // A step that is not finite changes nothing but the scaler.
+#include <gmock/gmock.h>
+
 #include "tests/training/training_support.h"
 
 namespace mpc::testing {
@@ -100,8 +102,8 @@ TEST_P(SkippedStepAtLevel, AMP_22_LowCopyIsTheRoundedMasterThroughSkips) {
 
 INSTANTIATE_TEST_SUITE_P(Levels, SkippedStepAtLevel, ::testing::ValuesIn(AllLevels()), LevelName);
 
-// A label out of range is data, not a crash: the loss is not finite and the step is skipped.
-TEST(SkippedStep, LabelOutOfRangeIsSkipped) {
+// A label out of range is an error that names it, and its step has changed nothing.
+TEST(SkippedStep, LabelOutOfRangeIsAnErrorAndChangesNothing) {
   SetSeed(7);
   TwoLayers network;
   nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
@@ -110,9 +112,12 @@ TEST(SkippedStep, LabelOutOfRangeIsSkipped) {
   const Tensor features = Values({2, 6});
   MPC_ASSERT_OK(model.Train(1, Batches({{features, Tensor::From<std::int32_t>({0, 2}, {2})}})));
   const Snapshot before = StateOf(model);
-  MPC_ASSERT_OK(model.Train(1, Batches({{features, Tensor::From<std::int32_t>({0, 3}, {2})}})));
-  MPC_ASSERT_OK(model.Train(1, Batches({{features, Tensor::From<std::int32_t>({-1, 1}, {2})}})));
-  EXPECT_EQ(model.skipped_steps(), 2);
+  const absl::Status above = model.Train(1, Batches({{features, Tensor::From<std::int32_t>({0, 3}, {2})}}));
+  EXPECT_EQ(above.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(above.message(), ::testing::HasSubstr("label 3 in row 1 is out of range: there are 3 classes"));
+  const absl::Status below = model.Train(1, Batches({{features, Tensor::From<std::int32_t>({-1, 1}, {2})}}));
+  EXPECT_EQ(below.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(below.message(), ::testing::HasSubstr("label -1 in row 0 is out of range: there are 3 classes"));
   EXPECT_EQ(Differences(WithoutScaler(before), WithoutScaler(StateOf(model))), std::vector<std::string>{});
 }
 
