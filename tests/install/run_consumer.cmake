@@ -39,6 +39,8 @@ require("step 1, loss [0-9.]+\nstep 2, loss [0-9.]+\n")
 require("digits: ${prefix}/share/mpc/data/digits.csv.gz")
 
 run("${prefix}/bin/mpc-opt" --help)
+require("--amp-level")
+run("${prefix}/bin/mpc-opt" --help-hidden)
 require("mpc-train-pipeline")
 
 # Programs that one installed tool compiles and another one runs.
