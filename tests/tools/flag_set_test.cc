@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/version.h"
+
 namespace mpc::tools {
 namespace {
 
@@ -106,6 +108,14 @@ TEST(FlagSet, FindsAGivenFlagThatNoModeReads) {
   EXPECT_EQ(unread(kTests, {}), "");
   EXPECT_EQ(unread(kModes, {"--number=3"}), "") << "modes that do not exclude each other";
   EXPECT_EQ(unread(kHere, {"--number=3"}), "") << "a dimension that limits nothing";
+}
+
+TEST(FlagSet, VersionIsThatOfTheProject) {
+  FlagSet flags("tool", "[flags]", "Does things.");
+  const char* const argv[] = {"tool", "--version"};
+  ASSERT_TRUE(flags.Parse(2, argv).ok());
+  EXPECT_TRUE(flags.help_requested());
+  EXPECT_EQ(flags.Help(), "tool " MPC_VERSION "\n");
 }
 
 TEST(FlagSet, HelpShowsDefaults) {

@@ -248,6 +248,7 @@ std::map<std::string, std::string> OptionsOf(const Tool& tool) {
   const std::regex line("\\n  --([a-z0-9-]+)=?([^\\n]*)");
   for (std::sregex_iterator at(help.begin(), help.end(), line), end; at != end; ++at) options[(*at)[1]] = (*at)[2];
   options.erase("help");
+  options.erase("version");
   return options;
 }
 

@@ -1,14 +1,20 @@
 // The MLIR optimizer driver with the mpc dialect, its passes and pipelines; docs/mpc-opt.md is a tour.
 #include "compiler/dialect/dialect.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/pipelines.h"
+#include "runtime/version.h"
 #include "tools/mpc-opt/check_program_pass.h"
 #include "tools/mpc-opt/driver.h"
 #include "tools/mpc-opt/driver_options.h"
 
 int main(int argc, char** argv) {
+  llvm::cl::SetVersionPrinter(
+      [](llvm::raw_ostream& out) { out << "mpc-opt " MPC_VERSION ", LLVM " LLVM_VERSION_STRING "\n"; });
   mlir::DialectRegistry registry;
   registry.insert<mpc::MpcDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();

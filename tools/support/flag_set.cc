@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/version.h"
 
 namespace mpc::tools {
 namespace {
@@ -188,6 +189,10 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(int argc, const char* co
       help_requested_ = true;
       return positional;
     }
+    if (argument == "--version") {
+      help_requested_ = version_requested_ = true;
+      return positional;
+    }
     if (argument == "--") {
       positional.insert(positional.end(), argv + i + 1, argv + argc);
       break;
@@ -217,13 +222,14 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(int argc, const char* co
 }
 
 std::string FlagSet::Help() const {
+  if (version_requested_) return absl::StrCat(program_, " ", MPC_VERSION, "\n");
   std::string text = absl::StrCat("usage: ", program_, " ", usage_, "\n\n", description_, "\n\n");
   for (const Flag& flag : flags_) {
     absl::StrAppend(&text, "  --", flag.name, flag.placeholder.empty() ? "" : "=", flag.placeholder, "\n      ",
                     flag.help, flag.default_value.empty() ? "" : absl::StrCat(" (default ", flag.default_value, ")"),
                     "\n");
   }
-  absl::StrAppend(&text, "  --help\n      Prints this.\n");
+  absl::StrAppend(&text, "  --help\n      Prints this.\n  --version\n      Prints the version of mpc.\n");
   return text;
 }
 

@@ -54,8 +54,9 @@ class FlagSet {
   /// "--trace", the first flag that was given and that no mode of `readers` reads; empty: there is none.
   std::string FirstUnread(unsigned readers) const;
 
-  /// True if the command line asked for `--help`; nothing after it was read.
+  /// True if the command line asked for `--help` or `--version`; nothing after it was read.
   bool help_requested() const { return help_requested_; }
+  /// What was asked for: the help, or after `--version` the program's name and version.
   std::string Help() const;
 
  private:
@@ -80,6 +81,7 @@ class FlagSet {
   std::string description_;
   std::vector<Flag> flags_;
   bool help_requested_ = false;
+  bool version_requested_ = false;
 };
 
 }  // namespace mpc::tools
