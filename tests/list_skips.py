@@ -1,4 +1,4 @@
-"""Names the tests that skipped in a run of ctest, with their reasons, and counts.
+"""Names the tests that skipped in a run of ctest, with their reasons.
 
     list_skips.py LastTest.log allowed_skips.txt [--strict]
 
@@ -27,25 +27,21 @@ def one_line(text):
     return " ".join(text.split())
 
 
-def skips_of(entry, output, verdict):
+def skips_of(entry, output):
     """The skipped tests of one entry of ctest."""
     found = [Skip(entry, match["test"], one_line(match["reason"])) for match in GTEST_SKIP.finditer(output)]
     for match in LIT_SKIP.finditer(output):
         for line in match[1].splitlines():
             found.append(Skip(entry, line.split("::")[-1].strip(), "a feature that it requires is missing"))
-    if "Skipped" in verdict and not found:
-        reason = re.search(r"^skipped: (.*)", output, re.MULTILINE)
-        found.append(Skip(entry, entry, reason[1] if reason else "no reason is given"))
+    found += [Skip(entry, entry, reason) for reason in re.findall(r"^skipped: (.*)", output, re.MULTILINE)]
     return found
 
 
 def read_log(path):
-    """The entries of the log as (name, skips, verdict)."""
+    """The entries of the log as (name, skips)."""
     for match in ENTRY.finditer(path.read_text(errors="replace")):
         output = OUTPUT.search(match["rest"])
-        lines = match["rest"].splitlines()
-        verdict = next((line for line in reversed(lines) if line.startswith("Test ") and "time" not in line), "")
-        yield match["name"], skips_of(match["name"], output[1] if output else "", verdict), verdict
+        yield match["name"], skips_of(match["name"], output[1] if output else "")
 
 
 def read_allowed(path):
@@ -82,15 +78,12 @@ def main():
     except OSError as error:
         print(f"list_skips: {error}", file=sys.stderr)
         return 2
-    skips = [skip for _, found, _ in entries for skip in found]
+    skips = [skip for _, found in entries for skip in found]
     print(f"Tests that skipped: {len(skips)} in {len(entries)} entries of ctest")
     print_skips(skips, allowed)
     unlisted = [skip for skip in skips if not is_allowed(skip, allowed)]
     if arguments.strict and unlisted:
         print(f"list_skips: {len(unlisted)} tests skipped that {arguments.allowed} does not allow", file=sys.stderr)
-    passed = sum("Passed" in verdict for _, _, verdict in entries)
-    skipped = sum("Skipped" in verdict for _, _, verdict in entries)
-    print(f"{passed} passed, {len(entries) - passed - skipped} failed, {skipped} skipped")
     return 1 if not entries or (arguments.strict and unlisted) else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets up, builds everything and runs every test. The last lines name the tests that skipped, with their reasons, and
-# count. Where CI=true, a skip that tests/allowed_skips.txt does not list is a failure. Arguments go to ctest:
+# Sets up, builds everything and runs every test. The last lines name the tests that skipped, with their reasons.
+# Where CI=true, a skip that tests/allowed_skips.txt does not list is a failure. Arguments go to ctest:
 # tools/test.sh -L kernels
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
