@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"^(?:<!-- (?P<mark>not run|long): (?P<reason>.+) -->\n)?```sh\n(?P<text>.*?)^```$",
+BLOCK = re.compile(r"^(?:<!-- (?P<mark>not run|long): (?P<reason>[^\n]+) -->\n)?```sh\n(?P<text>.*?)^```$",
                    re.MULTILINE | re.DOTALL)
 SECONDS = 120
 
@@ -48,7 +48,10 @@ def main():
     arguments = parser.parse_args()
     failures, done, marked = 0, 0, 0
     for page in arguments.pages:
-        for block in BLOCK.finditer(page.read_text()):
+        blocks = list(BLOCK.finditer(page.read_text()))
+        if len(blocks) != len(re.findall(r"^```sh$", page.read_text(), re.MULTILINE)):
+            sys.exit(f"{page.name}: a block of commands has no end, or a mark that is none")
+        for block in blocks:
             if block["mark"] == "not run" or (block["mark"] == "long" and not arguments.long):
                 marked += 1
                 continue
