@@ -1,0 +1,185 @@
+"""tools/benchmark_pages on pages of its own, with a program in place of mpc-bench: benchmark_pages_test.py TOOLS."""
+import contextlib
+import importlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(sys.argv.pop(1))
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(TOOLS / "benchmark_pages"))
+page_commands, tables, write_pages = (
+    importlib.import_module(name) for name in ("page_commands", "tables", "write_pages"))
+
+# Writes its own arguments into the file that --json names.
+FAKE_BENCH = """#!/usr/bin/env bash
+for flag in "$@"; do
+  case "$flag" in
+    fails) echo "no such network" >&2; exit 3 ;;
+    --json=*) file="${flag#--json=}" ;;
+  esac
+done
+[[ -z "${file:-}" ]] || cp "$(dirname "$0")/result.json" "$file"
+"""
+
+BUSY = """{"rows": [
+  {"model": "lenet5", "batch": 32, "mode": "f32", "sizes": {}, "busy": 0,
+   "mpc": {"settings": "fused regions", "median": 0.001, "version": "mpc 0.2.0"},
+   "peer": {"name": "mpc-one-thread", "median": 0.002, "version": "mpc 0.2.0"},
+   "ratio": {"median": 2.0, "p5": 1.5, "p95": 2.25}},
+  {"model": "lenet5", "batch": 32, "mode": "f32", "sizes": {}, "busy": 4,
+   "mpc": {"settings": "fused regions", "median": 0.004, "version": "mpc 0.2.0"},
+   "peer": {"name": "mpc-one-thread", "median": 0.0038, "version": "mpc 0.2.0"},
+   "ratio": {"median": 0.95, "p5": 0.9, "p95": 1.0}}]}
+"""
+
+PAGE = """# Page
+
+<!-- long: it measures -->
+```sh
+mpc-bench lenet5:32 \\
+  --peer=mpc-one-thread --json=busy.json  # a comment
+```
+
+<!-- table: busy busy.json -->
+old
+<!-- end of table -->
+
+The file is [busy.json](busy.json).
+
+```sh
+mpc-bench fails
+```
+"""
+
+TABLE = """<!-- table: busy busy.json -->
+
+| busy processes | lenet5:32 |
+|---|---|
+| 0 | 2.00 (1.50 .. 2.25) |
+| 4 | 0.95 (0.90 .. 1.00) |
+
+<!-- end of table -->
+"""
+
+
+class Pages(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.page = self.folder / "page.md"
+        (self.folder / "mpc-bench").write_text(FAKE_BENCH)
+        (self.folder / "mpc-bench").chmod(0o755)
+        (self.folder / "result.json").write_text(BUSY)
+
+    def write(self, text, *flags):
+        """The page after the tool has run, or what it ends with."""
+        self.page.write_text(text)
+        sys.argv = ["write_pages.py", f"--programs={self.folder}", *flags, str(self.page)]
+        with contextlib.redirect_stdout(io.StringIO()) as self.output:
+            write_pages.main()
+        return self.page.read_text()
+
+    def refusal(self, text, *flags):
+        """The message of a refusal, which leaves the page as it was."""
+        with self.assertRaises(SystemExit) as ended:
+            self.write(text, *flags)
+        self.assertEqual(self.page.read_text(), text)
+        return str(ended.exception)
+
+    def test_a_table_is_written_anew_and_the_rest_stays(self):
+        written = self.write(PAGE)
+        self.assertEqual(written, PAGE[:PAGE.index("<!-- table")] + TABLE + PAGE[PAGE.index("\nThe file is"):])
+        self.assertEqual((self.folder / "busy.json").read_text(), BUSY)
+        self.assertEqual(self.write(written), written)
+
+    def test_short_runs_measure_and_write_nothing(self):
+        self.assertEqual(self.write(PAGE, "--short"), PAGE)
+        self.assertIn("--json=busy.json --steps=1", self.output.getvalue())
+        self.assertNotIn("--peer", self.output.getvalue())
+
+    def test_only_leaves_tables_of_other_files(self):
+        page = PAGE.replace("# a comment\n", "\nmpc-bench mlp:1 --json=mlp.json\n")
+        page += "\n<!-- table: ratios mlp.json -->\nold\n<!-- end of table -->\n"
+        written = self.write(page, "--only=busy.json")
+        self.assertIn(TABLE, written)
+        self.assertIn("<!-- table: ratios mlp.json -->\nold\n", written)
+        self.assertNotIn("mlp:1", self.output.getvalue())
+
+    def test_printed_tables_and_conditions(self):
+        page = ("<!-- long: it measures -->\n```sh\necho '| a |' > a.txt\n```\n"
+                "<!-- table: printed a.txt -->\n<!-- end of table -->\n"
+                "<!-- table: conditions -->\n<!-- end of table -->\n")
+        written = self.write(page)
+        self.assertIn("<!-- table: printed a.txt -->\n\n| a |\n\n<!-- end of table -->", written)
+        self.assertRegex(written, r"Measured on \d{4}-\d\d-\d\d at revision [0-9a-f]{7,}.*: mpc \d+\.\d+\.\d+; .+ \(")
+
+    def test_refusals_name_what_is_wrong(self):
+        self.assertIn("exit status 3 of mpc-bench fails", self.refusal(PAGE.replace("lenet5:32", "fails")))
+        self.assertIn("no such network", self.refusal(PAGE.replace("lenet5:32", "fails")))
+        self.assertIn("no command wrote other.json", self.refusal(PAGE.replace("busy busy.json", "busy other.json")))
+        self.assertIn("table 'pie'; there are busy, conditions", self.refusal(PAGE.replace("table: busy", "table: pie")))
+        self.assertIn("has no end", self.refusal(PAGE.replace("<!-- end of table -->", "")))
+        self.assertIn("no command writes x.json", self.refusal(PAGE, "--only=x.json"))
+        self.assertIn("'profiles'", self.refusal(PAGE.replace("table: busy", "table: profile")))
+        self.assertIn("a block of commands has no end, or a mark", self.refusal(PAGE.replace("\n```\n\n<!--", "\n\n<!--")))
+
+
+class Tables(unittest.TestCase):
+    def test_ratios_have_a_column_for_each_peer_and_a_row_for_each_setting(self):
+        def row(model, peer, settings="fused regions"):
+            return {"model": model, "batch": 8, "mode": "f32", "sizes": {"tokens": 4},
+                    "mpc": {"settings": settings, "median": 0.0105},
+                    "peer": {"name": peer, "median": 1.5}, "ratio": {"median": 3, "p5": 2, "p95": 4}}
+        lines = tables.ratios([{"rows": [row("a", "x"), row("a", "y")]}, {"rows": [row("a", "y", "winograd")]}])
+        self.assertEqual(lines, [
+            "| network:batch | mode | mpc, ms | x, ms | ratio (5 % .. 95 %) | y, ms | ratio (5 % .. 95 %) |",
+            "|---|---|---|---|---|---|---|",
+            "| a:8, tokens 4 | f32 | 10.5 | 1,500 | 3.00 (2.00 .. 4.00) | 1,500 | 3.00 (2.00 .. 4.00) |",
+            "| a:8, tokens 4 | f32, winograd | 10.5 |  |  | 1,500 | 3.00 (2.00 .. 4.00) |"])
+
+    def test_memory_in_mebibytes_and_first_steps_in_seconds(self):
+        def contestant(planned, cached):
+            return {"settings": "", "peak_bytes": planned, "steps_resident_bytes": 3 << 20,
+                    "first_step_seconds": {"cold": 0.0583, "cached": cached}}
+        row = {"model": "a", "batch": 1, "mode": "f32", "mpc": contestant(1 << 20, None)}
+        peer = dict(contestant(None, 12.34), name="x")
+        self.assertEqual(tables.memory([{"rows": [dict(row, peer=peer)]}])[2],
+                         "| a:1 | f32 | 1.00 | 3.00 | 3.00 | 0.058 |  | 0.058 | 12.3 |")
+
+    def test_profiles_have_rates(self):
+        step = {"model": "a", "batch": 1, "mode": "f32", "step": {"median": 0.5},
+                "matrix_work": {"flops": 1e11, "seconds": 0.25, "limit_flops_a_second": 1e12, "limit_instructions": "v"},
+                "kernels": [{"name": "pack_weight", "median": 0.01}, {"name": "relu", "median": 1}],
+                "loss_scaling": {"median": 0.002, "share": 0.004}}
+        self.assertEqual(tables.profile([{"profiles": [step]}])[2],
+                         "| a:1 | f32 | 500 | 100 | 50 % | 400 | 40 % (v) | 10.0 | 2.00 | 0.40 % |")
+
+    def test_operations_have_a_column_for_each_type(self):
+        def content(dtype):
+            return {"limits": {"copy_bytes_per_second": {"median": 3e10, "p5": 2e10, "p95": 4e10}},
+                    "rows": [{"op": "gelu", "shape": [2, 3], "limit": "copy", "dtype": dtype,
+                              "seconds": {"median": 0.001}, "fraction": {"median": 0.5}}]}
+        lines = tables.operations([content("f32"), content("bf16")])
+        self.assertEqual(lines[2], "| gelu | 2x3 | copy | 1.00 | 50 % | 1.00 | 50 % |")
+        self.assertIn("30.0 (20.0 .. 40.0), then 30.0", lines[-1])
+
+
+class Commands(unittest.TestCase):
+    def test_shortened(self):
+        self.assertEqual(page_commands.shortened("mpc-bench a --peer=torch --runs=3 --json=f"),
+                         "mpc-bench a --steps=1 --warmup=1 --runs=1")
+        self.assertEqual(page_commands.shortened("python3 tools/accuracy/accuracy_table.py m > f"),
+                         "python3 tools/accuracy/accuracy_table.py m --models=lenet5 --seeds=1 -- --epochs=1 > f")
+        self.assertIsNone(page_commands.shortened("torch/bin/python x.py"))
+
+    def test_paths_of_a_clone_become_absolute(self):
+        self.assertEqual(page_commands.located("python3 tools/x.py build/default/bin/mpc-run", "/p"),
+                         f"python3 {TOOLS.resolve()}/x.py /p/mpc-run")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,52 @@
+"""The ```sh blocks of a page and their commands.
+
+A comment on the line before a block says why a test does not run it:
+    <!-- not run: REASON -->   never: what it needs or does has no place in a test
+    <!-- long: REASON -->      only where that is asked for
+"""
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^(?:<!-- (?P<mark>not run|long): (?P<reason>[^\n]+) -->\n)?```sh\n(?P<text>.*?)^```$",
+                   re.MULTILINE | re.DOTALL)
+
+
+def blocks(name, text):
+    """The blocks as matches. Errors: a block that does not end, or a mark that is none."""
+    found = list(BLOCK.finditer(text))
+    if len(found) != len(re.findall(r"^```sh$", text, re.MULTILINE)):
+        raise ValueError(f"{name}: a block of commands has no end, or a mark that is none")
+    return found
+
+
+def commands(text):
+    """The commands of a block, without comments; a line that ends in a backslash goes on.
+
+    A word in brackets is an option that a reader may add; it is left out.
+    """
+    joined = re.sub(r"\\\n\s*", "", text)
+    lines = (re.sub(r"(^|\s)#\s.*", "", line).strip() for line in joined.splitlines())
+    return [re.sub(r"\s\[[^]]+\]", "", line) for line in lines if line]
+
+
+def located(command, programs):
+    """The command with the paths of a page, which is read at the root of a clone, made absolute."""
+    return re.sub(r"(^|\s)tools/", rf"\g<1>{ROOT}/tools/", command.replace("build/default/bin/", f"{programs}/"))
+
+
+def shortened(command, keep=()):
+    """The command for a moment: mpc-bench takes a step without other frameworks beside it, accuracies are of an epoch.
+
+    Options of mpc-bench that `keep` names stay. None where a command is nothing without PyTorch.
+    """
+    if "torch/bin/python " in command:
+        return None
+    if "accuracy_table.py" in command:
+        command, to, file = command.partition(" > ")
+        return f"{command} --models=lenet5 --seeds=1 -- --epochs=1{to}{file}"
+    if "mpc-bench" not in command:
+        return command
+    dropped = {"peer", "python", "peer-layout", "json", "svg", "seconds", "runs", "steps", "warmup"} - set(keep)
+    command = re.sub(r" --(%s)=\S+" % "|".join(sorted(dropped)), "", command)
+    return command + (" --seconds=0.05 --runs=1" if "--op=" in command else " --steps=1 --warmup=1 --runs=1")

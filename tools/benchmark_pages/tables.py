@@ -1,0 +1,161 @@
+"""Tables of Markdown from the JSON that mpc-bench writes. Each takes the contents of files and returns lines."""
+
+
+def _markdown(header, rows):
+    if not rows:
+        raise ValueError("no row to print")
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def _digits(value):
+    """Three significant digits, thousands grouped."""
+    if value is None:
+        return ""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def _times(ratio):
+    return f"{ratio['median']:.2f} ({ratio['p5']:.2f} .. {ratio['p95']:.2f})"
+
+
+def _milliseconds(contestant):
+    return _digits(1e3 * contestant["median"])
+
+
+def _mebibytes(size):
+    return "" if size is None else _digits(size / 2**20)
+
+
+def _network(row):
+    sizes = ", ".join(f"{name} {size}" for name, size in row.get("sizes", {}).items())
+    return f"{row['model']}:{row['batch']}" + (f", {sizes}" if sizes else "")
+
+
+def _unless_plain(settings):
+    """What sets this row apart from a step as mpc compiles it by itself."""
+    return ", ".join(word for word in settings.split(", ") if word not in ("fused regions",))
+
+
+def _by_row(files):
+    """(row, {peer: its row}) in the order of the files; a file has one entry for each peer of a row."""
+    found = {}
+    for content in files:
+        for row in content["rows"]:
+            key = (_network(row), row["mode"], row.get("busy", 0), row["mpc"]["settings"])
+            peers = found.setdefault(key, (row, {}))[1]
+            if "peer" in row:
+                peers[row["peer"]["name"]] = row
+    return list(found.values())
+
+
+def _peer_names(rows):
+    names = []
+    for _, peers in rows:
+        names += [name for name in peers if name not in names]
+    return names
+
+
+def ratios(files):
+    """Step times and how many times as long each peer takes."""
+    rows = _by_row(files)
+    names = _peer_names(rows)
+    header = ["network:batch", "mode", "mpc, ms"]
+    for name in names:
+        header += [f"{name}, ms", "ratio (5 % .. 95 %)"]
+    table = []
+    for row, peers in rows:
+        mode = ", ".join(filter(None, [row["mode"], _unless_plain(row["mpc"]["settings"])]))
+        cells = [_network(row), mode, _milliseconds(row["mpc"])]
+        for name in names:
+            peer = peers.get(name)
+            cells += [_milliseconds(peer["peer"]), _times(peer["ratio"])] if peer else ["", ""]
+        table.append(cells)
+    return _markdown(header, table)
+
+
+def memory(files):
+    """MiB that are planned and that steps add to the process; seconds to the end of the first step."""
+    rows = _by_row(files)
+    names = _peer_names(rows)
+    header = ["network:batch", "mode", "mpc: planned, MiB", "resident"] + [f"{name}: resident" for name in names]
+    header += ["mpc: first step, s", "cached"]
+    for name in names:
+        header += [f"{name}: first step, s", "cached"]
+    table = []
+    for row, peers in rows:
+        mpc = row["mpc"]
+        found = [peers[name]["peer"] if name in peers else None for name in names]
+        cells = [_network(row), row["mode"], _mebibytes(mpc["peak_bytes"]), _mebibytes(mpc["steps_resident_bytes"])]
+        cells += [_mebibytes(peer["steps_resident_bytes"]) if peer else "" for peer in found]
+        for contestant in [mpc] + found:
+            first = contestant["first_step_seconds"] if contestant else {"cold": None, "cached": None}
+            cells += [_digits(first["cold"]), _digits(first["cached"])]
+        table.append(cells)
+    return _markdown(header, table)
+
+
+def busy(files):
+    """One column for each network: the peer's time over mpc's beside each number of busy processes."""
+    rows = _by_row(files)
+    networks = list(dict.fromkeys(_network(row) for row, _ in rows))
+    cells = {(row["busy"], _network(row)): _times(next(iter(peers.values()))["ratio"]) for row, peers in rows}
+    counts = list(dict.fromkeys(row["busy"] for row, _ in rows))
+    return _markdown(["busy processes"] + networks,
+                     [[str(count)] + [cells[count, network] for network in networks] for count in counts])
+
+
+def profile(files):
+    """Matrix work beside the processor's rate, and what packing weights and loss scaling take of a step."""
+    header = ["network:batch", "mode", "step's kernels, ms", "matrix work, GFLOP", "its share", "GFLOP/s",
+              "of multiply-adds on registers", "packing weights, ms", "loss scaling, ms", "its share"]
+    table = []
+    for step in [step for content in files for step in content["profiles"]]:
+        total = step["step"]["median"]
+        work = step["matrix_work"]
+        rate = work["flops"] / work["seconds"]
+        packing = sum(kernel["median"] for kernel in step["kernels"] if kernel["name"] == "pack_weight")
+        scaling = step["loss_scaling"]
+        table.append([_network(step), step["mode"], _digits(1e3 * total), _digits(1e-9 * work["flops"]),
+                      f"{100 * work['seconds'] / total:.0f} %", _digits(1e-9 * rate),
+                      f"{100 * rate / work['limit_flops_a_second']:.0f} % ({work['limit_instructions']})",
+                      _digits(1e3 * packing), _digits(1e3 * scaling["median"]), f"{100 * scaling['share']:.2f} %"])
+    return _markdown(header, table)
+
+
+def operations(files):
+    """Times of operations and which fraction of the machine's limit they reach, a column for each type."""
+    types = list(dict.fromkeys(row["dtype"] for content in files for row in content["rows"]))
+    found = {}
+    for content in files:
+        for row in content["rows"]:
+            shape = "x".join(str(size) for size in row["shape"])
+            found.setdefault((row["op"], shape, row["limit"]), {})[row["dtype"]] = row
+    header = ["graph", "shape", "limit"]
+    for dtype in types:
+        header += [f"{dtype}: ms", "of the limit"]
+    table = []
+    for (op, shape, limit), by_type in found.items():
+        cells = [op, shape, limit]
+        for dtype in types:
+            row = by_type.get(dtype)
+            cells += [_milliseconds(row["seconds"]), f"{100 * row['fraction']['median']:.0f} %"] if row else ["", ""]
+        table.append(cells)
+    lines = _markdown(header, table)
+    copies = [content["limits"]["copy_bytes_per_second"] for content in files]
+    lines += ["", "Copies reached " + ", then ".join(
+        f"{1e-9 * copy['median']:.1f} ({1e-9 * copy['p5']:.1f} .. {1e-9 * copy['p95']:.1f})" for copy in copies) +
+        " GB/s."]
+    return lines
+
+
+def versions(files):
+    """Programs with their versions, as the files name them, each once."""
+    found = [row[side]["version"] for content in files for row in content.get("rows", [])
+             for side in ("mpc", "peer") if side in row]
+    return list(dict.fromkeys(found))
+
+
+KINDS = {"ratios": ratios, "memory": memory, "busy": busy, "profile": profile, "operations": operations}
