@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iostream>
 #include <numeric>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "kernels/cpu/kernel.h"
 #include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/kernel_checks.h"
@@ -188,6 +190,10 @@ WinogradDeviation Distances(const Tensor& actual, const Tensor& exact) {
   return distance;
 }
 
+double RootMeanSquare(const Tensor& tensor) {
+  return NormOf(tensor.values) / std::sqrt(static_cast<double>(tensor.values.size()));
+}
+
 /// Deviations that none of ten thousand normal errors reaches.
 constexpr double kFarthest = 6;
 
@@ -209,6 +215,11 @@ TEST_P(Winograd, IsTakenWhereItIsAllowedAndWithinItsBound) {
   ASSERT_TRUE(bits.ok()) << bits.status();
   const WinogradDeviation distance = Distances(reference::FromStorage(exact.spec, (*bits)[0].data()), exact);
   const WinogradDeviation error = WinogradErrors(op_case.op);
+  const auto defined = RunKernel(*CpuKernelsChosen(cpu::CandidateChoices(spec)[0]), op_case, DType::kF32, inputs);
+  ASSERT_TRUE(defined.ok()) << defined.status();
+  const WinogradDeviation by_definition = Distances(reference::FromStorage(exact.spec, (*defined)[0].data()), exact);
+  std::cout << absl::StreamFormat("root mean square of errors over that of results: winograd %.1e, definition %.1e\n",
+                                  distance.mean / RootMeanSquare(exact), by_definition.mean / RootMeanSquare(exact));
   EXPECT_LE(distance.mean, error.mean);
   EXPECT_LE(distance.most, kFarthest * error.most);
   EXPECT_EQ(*RunKernel(*CpuKernelsChosen(kWinograd), op_case, DType::kF32, inputs), *bits) << "equal runs, equal bits";
@@ -226,6 +237,8 @@ TEST_P(Winograd, NoLowerTypePassesAsF32) {
     }
     const WinogradDeviation distance = Distances(ReferenceOf(op_case, rounded)[0], exact);
     const WinogradDeviation error = WinogradErrors(op_case.op);
+    std::cout << absl::StreamFormat("root mean square of errors over that of results: operands in %s %.1e\n",
+                                    DTypeName(low), distance.mean / RootMeanSquare(exact));
     EXPECT_GT(distance.mean, 4 * error.mean) << DTypeName(low);
     EXPECT_GT(distance.most, kFarthest * error.most) << DTypeName(low);
   }
