@@ -1,8 +1,13 @@
-"""Runs the commands of a page's console blocks and compares what they print: check_tour.py PAGE.
+"""Runs the commands of a page's console blocks and compares what they print: check_tour.py [--measured] PAGE.
 
 A block is `$ command`, then its output; a line `...` leaves out any number of lines. Sizes that depend on the planner and
 on kernels' workspaces, in the lines of the memory plan, are compared as "some size": counts beside them are not left out.
+
+--measured: commands train, and standard error belongs to what they print. Processors differ in the last bits of sums, so
+that measured values may differ by a hundredth, or a hundredth of a percent: numbers with a point or an exponent, and
+magnitudes. Spaces that align columns do not count. All other numbers are counts.
 """
+import math
 import pathlib
 import re
 import subprocess
@@ -19,7 +24,22 @@ def comparable(line):
     return SIZE.sub("some size", line) if PLANNED.search(line) else line
 
 
-def missing(expected, actual):
+MEASURED = re.compile(r"(?<=magnitude before it: )\d+|(?<=magnitude in it: )\d+|\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")
+
+
+def is_close(expected, line):
+    """Whether a line of measured values shows the same, but for last bits."""
+    words = [" ".join(MEASURED.sub("value", text).split()) for text in (expected, line)]
+    values = [[float(value) for value in MEASURED.findall(text)] for text in (expected, line)]
+    return words[0] == words[1] and all(
+        math.isclose(a, b, rel_tol=0.01, abs_tol=0.0100001 if max(a, b) >= 0.01 else 0) for a, b in zip(*values))
+
+
+def is_same(expected, line):
+    return comparable(expected) == comparable(line)
+
+
+def missing(expected, actual, same):
     """The first expected line that does not follow, or None."""
     at, anywhere = 0, False
     for line in expected:
@@ -27,7 +47,7 @@ def missing(expected, actual):
             anywhere = True
             continue
         rest = actual[at:] if anywhere else actual[at : at + 1]
-        found = next((index for index, other in enumerate(rest) if comparable(other) == comparable(line)), None)
+        found = next((index for index, other in enumerate(rest) if same(line, other)), None)
         if found is None:
             return line
         at, anywhere = at + found + 1, False
@@ -35,11 +55,13 @@ def missing(expected, actual):
 
 
 failures = 0
-page = pathlib.Path(sys.argv[1]).read_text()
+measured = "--measured" in sys.argv
+page = pathlib.Path(sys.argv[-1]).read_text()
 blocks = re.findall(r"```console\n\$ (.*)\n((?:.*\n)*?)```", page)
 for command, output in blocks:
     done = subprocess.run(["bash", "-c", "set -o pipefail; " + command], capture_output=True, text=True, check=False)
-    line = missing(output.splitlines(), [text.rstrip() for text in done.stdout.splitlines()])
+    printed = (done.stderr if measured else "") + done.stdout
+    line = missing(output.splitlines(), [text.rstrip() for text in printed.splitlines()], is_close if measured else is_same)
     if done.returncode != 0 or line is not None:
         failures += 1
         print("%s\n  exit status %d; not in its output, in its place: %s" % (command, done.returncode, line))
