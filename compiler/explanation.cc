@@ -1,4 +1,5 @@
 #include "compiler/explanation.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "absl/strings/str_cat.h"
 #include "compiler/function_facts.h"
@@ -25,9 +26,7 @@ bool isInsertedCast(Operation *Op) {
 }
 
 // Data movement that passes inserted: it decides nothing.
-bool isInsertedMovement(Operation *Op) {
-  return isa_and_nonnull<TransposeOp, ReshapeOp, BroadcastToOp>(Op) && !Op->hasAttr(AmpReasonAttrName);
-}
+bool isInsertedMovement(Operation *Op) { return Op && isMovement(Op) && !Op->hasAttr(AmpReasonAttrName); }
 
 Value behindMovement(Value V) {
   while (isInsertedMovement(V.getDefiningOp()))

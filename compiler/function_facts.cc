@@ -1,4 +1,5 @@
 #include "compiler/function_facts.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "absl/strings/str_cat.h"
 #include "compiler/module_impl.h"
@@ -72,12 +73,6 @@ double matrixWork(Operation *Op) {
       .Default([](Operation *Other) { return matrixFlops(Other); });
 }
 
-// Only autodiff writes these, and their results are cotangents.
-static bool isGradientOp(Operation *Op) {
-  return Op->getName().getStringRef().starts_with("mpc.") && Op->getName().getStringRef().contains("_grad") &&
-         !isa<ValueAndGradOp, AccumulateGradientOp>(Op);
-}
-
 absl::StatusOr<func::FuncOp> findFunction(const Module &Target, const std::string &Name) {
   ModuleOp Root = Target.impl().module.get();
   auto Function = Root.lookupSymbol<func::FuncOp>(Name);
@@ -99,7 +94,7 @@ void FunctionFacts::visit(Operation *Op) {
     Backward.insert(Op);
   if (auto Cast = dyn_cast<CastOp>(Op))
     return Casts.push_back(Cast);
-  bool Computes = isa<AmpOpInterface>(Op) && !isa<ConstantOp, ReshapeOp, TransposeOp, BroadcastToOp>(Op);
+  bool Computes = isa<AmpOpInterface>(Op) && !isa<ConstantOp>(Op) && !isMovement(Op);
   if (!Computes || (llvm::none_of(Op->getOperands(), isFloating) && llvm::none_of(Op->getResults(), isFloating)))
     return;
   Operations.push_back(Op);
@@ -121,14 +116,14 @@ std::string FunctionFacts::reasonOf(Operation *Op) const {
     return Reason.getValue().str();
   if (auto Update = dyn_cast<OptimizerOpInterface>(Op))
     return updateReason(Update);
-  if (Op->hasTrait<StateUpdate>() || isa<UnscaleOp, AllFiniteOp, CheckFiniteOp, UpdateLossScaleOp>(Op))
+  if (Op->hasTrait<StateUpdate>() || followsUpdate(Op))
     return "update";
   return isBackward(Op) ? "backward" : "";
 }
 
 // What data movement moves.
 static Value sourceOf(Value V) {
-  while (isa_and_nonnull<ReshapeOp, TransposeOp, BroadcastToOp>(V.getDefiningOp()))
+  while (V.getDefiningOp() && isMovement(V.getDefiningOp()))
     V = V.getDefiningOp()->getOperand(0);
   return V;
 }

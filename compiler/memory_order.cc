@@ -1,4 +1,5 @@
 #include "compiler/memory_order.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
@@ -17,7 +18,7 @@ namespace {
 
 /// The workspace of an operation that is an instruction by itself; 0 where the device has none for it.
 std::int64_t workspaceOf(Operation *Op, const runtime::Device &Target, const runtime::PlanOptions &Options) {
-  if (isa<FusionOp, ConstantOp, ReshapeOp>(Op))
+  if (isa<FusionOp>(Op) || isViewOrConstant(Op))
     return 0;
   runtime::Program Alone;
   runtime::Instruction Instruction;

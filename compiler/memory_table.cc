@@ -1,4 +1,5 @@
 #include "compiler/memory_table.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "absl/strings/str_cat.h"
 #include "compiler/function_facts.h"
@@ -59,7 +60,7 @@ bool isParameterGradient(Value V) {
     if (auto Reshape = dyn_cast<ReshapeOp>(User))
       return isParameterGradient(Reshape.getY());
     bool Updates = User->hasTrait<StateUpdate>() && !isa<BatchNormRunningUpdateOp>(User);
-    return Updates || isa<AllFiniteOp, UnscaleOp, ClipByNormOp, GlobalNormOp>(User);
+    return Updates || readsParameterGradients(User);
   });
 }
 
@@ -68,7 +69,7 @@ class StorageLives {
 public:
   StorageLives(const runtime::Program &Program, func::FuncOp Function) : Program(Program), Facts(Function) {
     for (Operation &Op : Function.getBody().front().without_terminator())
-      if (!isa<ConstantOp, ReshapeOp>(Op))
+      if (!isViewOrConstant(&Op))
         Ops.push_back(&Op);
   }
 

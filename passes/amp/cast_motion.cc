@@ -1,4 +1,5 @@
 #include "passes/amp/cast_motion.h"
+#include "compiler/dialect/operation_lists.h"
 
 using namespace mlir;
 
@@ -22,8 +23,7 @@ static bool isDataMovement(Operation *Op) { return Op->hasTrait<DataMovement>();
 static bool keepsValues(Operation *Op) {
   if (auto Pad = dyn_cast<PadOp>(Op))
     return Pad.getValue().isZero();
-  return isDataMovement(Op) ||
-         isa<ReluOp, NegOp, AbsOp, MaxPool2dOp, ReduceMaxOp, MaximumOp, MinimumOp, WhereOp, StopGradientOp>(Op);
+  return isDataMovement(Op) || selectsValues(Op);
 }
 
 // The user's choice of a precision is visible in the IR: other casts do not move past it.
@@ -116,12 +116,6 @@ bool hoistNarrowing(CastOp Cast) {
   Cast.getY().replaceAllUsesWith(Move->getResult(0));
   Cast.erase();
   return true;
-}
-
-// Computes in f32 from operands of any storage types and rounds once to its result, on every device.
-static bool isArithmetic(Operation *Op) {
-  return isa<AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp, AddScalarOp, MulScalarOp, SumNOp, ExpOp, LogOp, Log1pOp,
-             SinOp, CosOp, SquareOp, PowOp, SoftmaxOp, LogSoftmaxOp, ReduceSumOp, ReduceMeanOp>(Op);
 }
 
 // Operand positions where an operation of the step reads a gradient (or a loss) of any floating type, exactly.

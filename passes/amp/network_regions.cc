@@ -1,4 +1,5 @@
 #include "passes/amp/network_regions.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "passes/amp/label_slice.h"
 #include "passes/amp/op_precision.h"
@@ -73,7 +74,7 @@ void NetworkRegions::collectDifferentiated(ModuleOp Module) {
       if (!isPointwiseOrReduction(Amp.getAmpClass()) || !New)
         continue;
       // Data movement hands the question on to what it moves.
-      bool Moves = isa<ReshapeOp, TransposeOp, BroadcastToOp, StopGradientOp, NegOp>(Op);
+      bool Moves = handsOnValue(Op);
       for (Value Operand : Op->getOperands()) {
         auto Producer = dyn_cast_or_null<AmpOpInterface>(Operand.getDefiningOp());
         if (Producer && isAssignable(Operand) && isPointwiseOrReduction(Producer.getAmpClass()))

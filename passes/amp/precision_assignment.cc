@@ -1,4 +1,5 @@
 #include "passes/amp/precision_assignment.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "passes/amp/slot_graph.h"
 
@@ -211,7 +212,7 @@ void PrecisionAssignment::decideByClass(Operation *Op, const LevelChoice &Choice
   } else if (Class == AmpClass::Allow && Choice.Level == AmpLevel::O1) {
     assignTypes(Op, Choice.Low, Precision);
     Precision.Reason = ClassReason;
-  } else if (Class == AmpClass::Norm && !isa<BatchNormTrainOp, BatchNormInferOp>(Op)) {
+  } else if (Class == AmpClass::Norm && !isBatchNorm(Op)) {
     keepNorm(Op, Precision);
     Precision.Reason = ClassReason;
   } else if (Class == AmpClass::Deny) {

@@ -1,4 +1,5 @@
 #include "passes/amp/scale_tracking.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/vjp_support.h"
 #include "passes/amp/step_flow.h"
@@ -8,10 +9,6 @@
 using namespace mlir;
 
 namespace mpc {
-
-static bool keepsScale(Operation *Op) {
-  return isa<CastOp, ReshapeOp, TransposeOp, BroadcastToOp, StopGradientOp, SliceOp, SplitOp, PadOp>(Op);
-}
 
 static StringAttr argumentAttr(Value V, StringRef Attr) {
   auto Argument = dyn_cast<BlockArgument>(V);
@@ -50,7 +47,6 @@ void ScaleTracking::visit(Operation *Op) {
                      Step.getGradients());
       })
       .Case([&](UnscaleOp Unscale) { visitUnscale(Unscale); })
-      .Case<AddOp, SubOp, SumNOp>([&](Operation *Sum) { visitSum(Sum); })
       .Case([&](GlobalNormOp Norm) {
         if (!Norm.getUnscale())
           return visitClip(Norm, Norm.getGradients());
@@ -65,6 +61,8 @@ void ScaleTracking::visit(Operation *Op) {
         expectScaled(Update, Update.getGradientMutable().get(), Update.getScalars().front());
       })
       .Default([&](Operation *Other) {
+        if (sumsGradients(Other))
+          return visitSum(Other);
         if (Other->hasTrait<StateUpdate>())
           return visitUpdate(Other);
         bool Keeps = keepsScale(Other);
@@ -77,7 +75,7 @@ void ScaleTracking::visit(Operation *Op) {
 
 // Where the scale is divided out, or a step decides by it, what follows is of no scale. A seed reaches gradients only.
 void ScaleTracking::followScaler(Operation *Op) {
-  if (isa<OptimizerOpInterface, UnscaleOp, AllFiniteOp, GuardedUpdateOp>(Op) || Op->hasTrait<StateUpdate>())
+  if (endsScale(Op))
     return;
   auto Reached = [&](ValueRange Values) {
     return llvm::any_of(Values, [&](Value Operand) { return FromScaler.contains(Operand); });
@@ -108,7 +106,7 @@ void ScaleTracking::visitRequest(Operation *Op, Value Loss, Value Seed, bool Fro
   std::optional<double> Constant = constantSplat(Seed);
   bool SeedIsOne = Constant == 1.0;
   Scale Given{Kind::Unknown, {}, Op};
-  Given.MayBeScaledByHand = Loss && isa_and_nonnull<MulOp, DivOp>(Loss.getDefiningOp());
+  Given.MayBeScaledByHand = Loss && Loss.getDefiningOp() && isProductOrQuotient(Loss.getDefiningOp());
   // A scale inside a callee is no value of this function.
   if (Scaled && SeedIsOne && Scaled->getBlock() == Op->getBlock() && !this->FromScaler.contains(Scaled.getLoss())) {
     Given.State = Kind::Scaled;

@@ -1,4 +1,5 @@
 #include "passes/amp/step_flow.h"
+#include "compiler/dialect/operation_lists.h"
 
 using namespace mlir;
 
@@ -65,7 +66,7 @@ void StepFlow::followGradients() {
       Set.set(Index);
     }
   for (Operation &Op : Body) {
-    if (isUpdate(&Op) || isa<ValueAndGradOp, BackwardOp>(Op))
+    if (isUpdate(&Op) || isGradientRequest(&Op))
       continue;
     RequestSet Set = none();
     for (Value Operand : Op.getOperands())

@@ -1,4 +1,5 @@
 #include "passes/amp/stored_assignment.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
 #include "llvm/ADT/StringMap.h"
@@ -25,9 +26,7 @@ void writeAssignment(ModuleOp Module, const StoredAssignment &Assignment) {
 }
 
 // The name that training and inference share.
-static StringRef familyName(Operation *Op) {
-  return isa<BatchNormTrainOp, BatchNormInferOp>(Op) ? "batch_norm" : Op->getName().stripDialect();
-}
+static StringRef familyName(Operation *Op) { return isBatchNorm(Op) ? "batch_norm" : Op->getName().stripDialect(); }
 
 SlotNames::SlotNames(ModuleOp Module) {
   llvm::StringMap<unsigned> Counts;

@@ -1,4 +1,5 @@
 #include "passes/amp/traced_scaling.h"
+#include "compiler/dialect/operation_lists.h"
 
 using namespace mlir;
 
@@ -29,7 +30,7 @@ private:
   // Whether a state update waits for the flag.
   static bool decides(Value Flag) {
     return llvm::any_of(Flag.getUsers(), [&](Operation *User) {
-      if (isa<AllOfOp, AnyOfOp>(User))
+      if (joinsFlags(User))
         return decides(User->getResult(0));
       return isa<GuardedUpdateOp>(User) || (User->hasTrait<StateUpdate>() && User->getOperands().back() == Flag);
     });

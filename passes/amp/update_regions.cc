@@ -1,4 +1,5 @@
 #include "passes/amp/update_regions.h"
+#include "compiler/dialect/operation_lists.h"
 
 using namespace mlir;
 
@@ -9,7 +10,7 @@ UpdateRegions::UpdateRegions(Block &Body, const StepFlow &Flow, llvm::function_r
   unsigned RequestsSeen = 0;
   SmallVector<std::pair<Operation *, UpdateKey>> Waiting;
   for (Operation &Op : Body) {
-    RequestsSeen += isa<ValueAndGradOp, BackwardOp>(Op);
+    RequestsSeen += isGradientRequest(&Op);
     if (!Op.hasTrait<StateUpdate>()) {
       NeedsOf[&Op] = reads(&Op);
       continue;

@@ -1,4 +1,5 @@
 #include "passes/fusion/fusion_groups.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/head_attributes.h"
 #include "passes/fusion/gradient_parts.h"
@@ -32,8 +33,7 @@ static int64_t elementsOf(Value V) {
 // What happens to gradients and state after the backward pass belongs to the update.
 static bool isPartOfUpdate(Operation *Op) {
   auto Select = dyn_cast<SelectOp>(Op);
-  return Op->hasTrait<StateUpdate>() || isa<UnscaleOp, ClipByNormOp, ScaleLossOp>(Op) ||
-         (Select && elementsOf(Select.getCondition()) == 1);
+  return Op->hasTrait<StateUpdate>() || isScaling(Op) || (Select && elementsOf(Select.getCondition()) == 1);
 }
 
 static bool readsF64(Operation *Op) {

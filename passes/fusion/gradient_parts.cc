@@ -6,8 +6,6 @@ using namespace mlir;
 
 namespace mpc {
 
-bool isGradientPart(Operation *Op) { return isa<CheckFiniteOp, SumOfSquaresOp>(Op); }
-
 static int64_t elementsOf(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
 
 // Whether an element of the gradient is an element of a region's space. What reduces something larger gives its value

@@ -31,7 +31,4 @@ private:
   llvm::SmallVector<SplitNorm> Norms;
 };
 
-/// Whether \p Op is a gradient's share in a check or norm of many: without a region it costs no launch of its own.
-bool isGradientPart(mlir::Operation *Op);
-
 } // namespace mpc

@@ -1,4 +1,5 @@
 #include "passes/fusion/lone_operations.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "passes/fusion/region_cost.h"
 #include "passes/layout/image_ops.h"
@@ -9,8 +10,6 @@ using namespace mlir;
 
 namespace mpc {
 
-static bool isAlongAnAxis(Operation *Op) { return isa<SoftmaxOp, LogSoftmaxOp, SoftmaxGradOp, LogSoftmaxGradOp>(Op); }
-
 // Below it a region saves a few microseconds a step and takes some milliseconds to generate.
 static constexpr int64_t ManyElements = 1 << 16;
 
@@ -20,7 +19,7 @@ static bool computesOrRounds(Operation *Op) {
     mlir::Type Element = getElementTypeOrSelf(Type);
     return Element.isF16() || Element.isBF16();
   };
-  return isExpensive(Op) || isa<ReduceSumOp, ReduceMeanOp>(Op) || llvm::any_of(Op->getResultTypes(), IsLow);
+  return isExpensive(Op) || isSum(Op) || llvm::any_of(Op->getResultTypes(), IsLow);
 }
 
 bool isWorthAlone(Operation *Op) {

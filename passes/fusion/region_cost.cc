@@ -1,4 +1,5 @@
 #include "passes/fusion/region_cost.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -9,11 +10,6 @@ namespace mpc {
 using codegen::Availability;
 using codegen::Extent;
 using codegen::RegionPlan;
-
-bool isExpensive(Operation *Op) {
-  return isa<SigmoidOp, TanhOp, ExpOp, LogOp, Log1pOp, SiluOp, SiluGradOp, GeluOp, GeluGradOp, PowOp, PowGradOp,
-             DropoutOp, SoftmaxOp, LogSoftmaxGradOp, SoftmaxCrossEntropyGradOp, BceWithLogitsGradOp>(Op);
-}
 
 static int64_t bytesOf(Value V) {
   auto Type = cast<RankedTensorType>(V.getType());

@@ -19,7 +19,4 @@ struct RegionCost {
 /// in which it can be had is computed again from what that phase loads, or read where it is stored.
 RegionCost regionCost(const codegen::RegionPlan &Plan, llvm::function_ref<bool(mlir::Value)> IsStored);
 
-/// Whether an element takes many instructions: exponentials, random numbers.
-bool isExpensive(mlir::Operation *Op);
-
 } // namespace mpc

@@ -1,5 +1,6 @@
 // Turns a step into one that measures its values instead of updating state.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_lists.h"
 #include "passes/passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -22,11 +23,7 @@ std::string typeName(Value V) {
 
 // What happens to gradients after the backward pass is not measured: it computes nothing that a network or its
 // gradients hold.
-bool isMeasured(Operation &Op) {
-  return !Op.hasTrait<StateUpdate>() &&
-         !isa<ConstantOp, UnscaleOp, AllFiniteOp, UpdateLossScaleOp, MergeChecksOp, AllOfOp, AnyOfOp, GlobalNormOp,
-              ClipByNormOp, GuardedUpdateOp, TensorStatisticsOp, RandomOp>(Op);
-}
+bool isMeasured(Operation &Op) { return !Op.hasTrait<StateUpdate>() && !isBesideNetwork(&Op); }
 
 class InstrumentPass : public impl::InstrumentPassBase<InstrumentPass> {
 public:

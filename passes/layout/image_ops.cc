@@ -1,7 +1,5 @@
 #include "passes/layout/image_ops.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 
 namespace mpc {
@@ -9,23 +7,7 @@ namespace mpc {
 static int64_t rankOf(Value V) { return cast<RankedTensorType>(V.getType()).getRank(); }
 
 std::optional<ImageValues> channelsFirstImages(Operation *Op) {
-  using Found = std::optional<ImageValues>;
-  auto Images =
-      llvm::TypeSwitch<Operation *, Found>(Op)
-          .Case<Conv2dOp, ConvTranspose2dOp, AvgPool2dOp, AvgPool2dGradOp, Conv2dGradInputOp, BatchNormTrainOp,
-                BatchNormInferOp, GroupNormOp, PreluOp>([](auto) {
-            return ImageValues{{0}, {0}};
-          })
-          .Case([](MaxPool2dOp) {
-            return ImageValues{{0}, {0, 1}};
-          })
-          .Case([](Conv2dGradWeightOp) {
-            return ImageValues{{0, 1}, {}};
-          })
-          .Case<MaxPool2dGradOp, BatchNormTrainGradOp, BatchNormInferGradOp, GroupNormGradOp, PreluGradOp>([](auto) {
-            return ImageValues{{0, 1}, {0}};
-          })
-          .Default([](Operation *) { return Found(); });
+  std::optional<ImageValues> Images = imagesOf(Op);
   if (!Images || rankOf(Op->getOperand(0)) != 4)
     return std::nullopt;
   auto Format = Op->getAttrOfType<StringAttr>("data_format");
@@ -33,17 +15,6 @@ std::optional<ImageValues> channelsFirstImages(Operation *Op) {
     return std::nullopt;
   return Images;
 }
-
-bool isElementwise(Operation *Op) {
-  return isa<ReluOp, SigmoidOp, TanhOp, ExpOp, LogOp, SqrtOp, NegOp, ReluGradOp, SigmoidGradOp, TanhGradOp, SqrtGradOp,
-             AddOp, SubOp, MulOp, DivOp, MaximumOp, DivGradOp, MaximumGradOp, AddScalarOp, MulScalarOp, SumNOp, EqualOp,
-             SelectOp, CastOp, StopGradientOp>(Op) ||
-         isa<AbsOp, FloorOp, SquareOp, Log1pOp, SinOp, CosOp, SiluOp, GeluOp, LeakyReluOp, PowOp, ClampOp, AbsGradOp,
-             SquareGradOp, Log1pGradOp, SinGradOp, CosGradOp, SiluGradOp, GeluGradOp, LeakyReluGradOp, PowGradOp,
-             ClampGradOp, MinimumOp, MinimumGradOp, GreaterOp, LessOp, WhereOp>(Op);
-}
-
-bool movesAlongAxes(Operation *Op) { return isa<ConcatOp, SplitOp, SliceOp, PadOp>(Op); }
 
 void makeAxesChannelsLast(Operation *Op) {
   auto MakeList = [&](StringRef Name) {
@@ -65,7 +36,7 @@ void makeAxesChannelsLast(Operation *Op) {
 }
 
 bool reducesChannelsLast(Operation *Op, SmallVectorImpl<int64_t> &Axes) {
-  if (!isa<ReduceSumOp, ReduceMeanOp, ReduceMaxOp>(Op) || rankOf(Op->getOperand(0)) != 4)
+  if (!isReduction(Op) || rankOf(Op->getOperand(0)) != 4)
     return false;
   auto Original = Op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
   auto KeepDims = Op->getAttrOfType<BoolAttr>("keep_dims");

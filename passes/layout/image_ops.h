@@ -2,7 +2,7 @@
 // permuted axes.
 #pragma once
 
-#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_lists.h"
 
 namespace mpc {
 
@@ -10,23 +10,10 @@ namespace mpc {
 inline constexpr int64_t ToChannelsLast[] = {0, 2, 3, 1};
 inline constexpr int64_t ToChannelsFirst[] = {0, 3, 1, 2};
 
-/// Operands and results that hold images.
-struct ImageValues {
-  llvm::SmallVector<unsigned> Operands;
-  llvm::SmallVector<unsigned> Results;
-};
-
 /// The images of an operation with a `data_format` that is still NCHW and rank 4; nullopt for every other operation.
 std::optional<ImageValues> channelsFirstImages(mlir::Operation *Op);
 
-/// Whether the operation computes each result element from the operand elements at the same (broadcast) position, so
-/// that it commutes with a permutation of axes. Dropout is none: its mask counts elements.
-bool isElementwise(mlir::Operation *Op);
-
-/// Whether the operation moves elements along axes that its attributes name: on a permuted image it takes permuted
-/// ones.
-bool movesAlongAxes(mlir::Operation *Op);
-/// Rewrites the axes in the attributes of such an operation on rank-4 tensors to channels-last.
+/// Rewrites the axes in the attributes of an operation that movesAlongAxes(), on rank-4 tensors, to channels-last.
 void makeAxesChannelsLast(mlir::Operation *Op);
 
 /// Whether a reduction of a rank-4 operand may run on channels-last axes: its result keeps the order of its axes.

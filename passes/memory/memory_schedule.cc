@@ -1,4 +1,5 @@
 #include "passes/memory/memory_schedule.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
 #include "passes/fusion/block_groups.h"
@@ -87,7 +88,7 @@ MemorySchedule::MemorySchedule(Block &Body, const MemoryModel &Model) : Body(Bod
   for (BlockArgument Argument : Body.getArguments())
     storageOf(Argument);
   for (Operation &Op : Body.without_terminator())
-    if (!isa<ReshapeOp, ConstantOp>(Op))
+    if (!isViewOrConstant(&Op))
       addNode(&Op, Model);
   for (Value Returned : Body.getTerminator()->getOperands())
     IsResult[storageOf(Returned)] = true;

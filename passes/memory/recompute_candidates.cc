@@ -1,4 +1,5 @@
 #include "passes/memory/recompute_candidates.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/recompute_attributes.h"
@@ -29,14 +30,14 @@ static bool isRecomputable(Operation *Op) {
     return llvm::all_of(Fusion.getBody().front().without_terminator(),
                         [](Operation &Nested) { return isRecomputable(&Nested); });
   return isMemoryEffectFree(Op) && Op->getNumRegions() == 0 && !Op->hasTrait<StateUpdate>() && !isBackwardOp(Op) &&
-         !isa<AllFiniteOp, GlobalNormOp, UpdateLossScaleOp>(Op);
+         !decidesStep(Op);
 }
 
 static bool isSimple(Operation *Op) {
   if (auto Fusion = dyn_cast<FusionOp>(Op))
     return llvm::all_of(Fusion.getBody().front().without_terminator(),
                         [](Operation &Nested) { return isSimple(&Nested); });
-  return isMovementOrCast(Op) || isa<AddOp, SubOp, MulOp, ReluOp>(Op);
+  return isMovementOrCast(Op) || isSimpleArithmetic(Op);
 }
 
 // Bytes moved stand for time; an element of exp, gelu or dropout takes as long as moving a few more.

@@ -1,4 +1,5 @@
 #include "passes/memory/saved_values.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
 #include "passes/fusion/block_groups.h"
@@ -54,7 +55,7 @@ bool isReadBackward(OpOperand &Use) {
   return !Fusion || !reachesForwardResult(Fusion.getBody().getArgument(Use.getOperandNumber()), Seen);
 }
 
-bool isMovementOrCast(Operation *Op) { return isa<ReshapeOp, TransposeOp, BroadcastToOp, CastOp>(Op); }
+bool isMovementOrCast(Operation *Op) { return isMovement(Op) || isa<CastOp>(Op); }
 
 int64_t bytesOf(Value V) {
   auto Tensor = dyn_cast<RankedTensorType>(V.getType());
@@ -74,7 +75,7 @@ bool isReadBackward(Value V) {
 llvm::SetVector<Value> savedValues(Block &Body) {
   llvm::SetVector<Value> Saved;
   for (Operation &Op : Body.without_terminator()) {
-    if (isa<ReshapeOp, ConstantOp>(Op))
+    if (isViewOrConstant(&Op))
       continue;
     for (OpResult Result : Op.getResults())
       if (isForwardResult(Result) && isReadBackward(Result))

@@ -1,4 +1,5 @@
 #include "passes/shadows/parameter_versions.h"
+#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
 
@@ -63,7 +64,7 @@ static void collectLowUses(Value V, bool Parts, LowUse &Path, SmallVector<LowUse
       Found.push_back({User, Path.Movement});
       continue;
     }
-    bool Moves = isa<ReshapeOp, TransposeOp>(User) || (Parts && isa<SliceOp, GatherOp>(User));
+    bool Moves = reordersElements(User) || (Parts && takesParts(User));
     if (!Moves || Use.getOperandNumber() != 0)
       continue;
     Path.Movement.push_back(User);

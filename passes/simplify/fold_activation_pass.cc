@@ -1,5 +1,6 @@
 // gelu as part of the product that it is applied to, where nothing else reads the product.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/recompute_attributes.h"
 #include "passes/passes.h"
 
@@ -41,7 +42,7 @@ private:
     while (IsSole(X) && X.getDefiningOp<ReshapeOp>())
       X = X.getDefiningOp<ReshapeOp>().getX();
     Operation *Product = IsSole(X) ? X.getDefiningOp() : nullptr;
-    if (!isa_and_nonnull<MatmulOp, Conv2dOp>(Product) || activationOf(Product) != "none")
+    if (!Product || !takesActivation(Product) || activationOf(Product) != "none")
       return nullptr;
     // oneDNN's convolutions in bf16 take longer with gelu than without it and a region (docs/fusion.md).
     if (isa<Conv2dOp>(Product) && Element.isBF16())

@@ -14,6 +14,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "runtime/atomic_file.h"
 #include "tools/mpc-opt/driver_options.h"
+#include "tools/mpc-opt/operation_table.h"
 #include "tools/mpc-opt/program_listing.h"
 
 using namespace llvm;
@@ -100,6 +101,10 @@ static absl::StatusOr<std::string> Show(const compiler::Module& module, const Dr
 
 static absl::StatusOr<std::string> Produce(StringRef input, const DriverOptions& options,
                                            mlir::DialectRegistry& registry) {
+  if (options.output == Output::kOperations) {
+    if (HasPasses()) return absl::InvalidArgumentError("--list-operations has no IR for passes");
+    return OperationTable();
+  }
   absl::StatusOr<std::string> text;
   if (options.has_model) {
     bool has_passes = HasPasses();

@@ -65,6 +65,10 @@ static cl::opt<std::string> explain("explain",
                                     cl::cat(category));
 static cl::opt<std::string> diff("diff", cl::desc("Print what changes between two levels of a model: O0,O2"),
                                  cl::cat(category));
+static cl::opt<bool> list_operations("list-operations",
+                                     cl::desc("Print what is known of every operation of the dialect: its precision "
+                                              "class, traits, interfaces, and the lists of the passes"),
+                                     cl::cat(category));
 static cl::opt<std::string> emit("emit", cl::desc("Output form: ir (default) or dot (Graphviz)"), cl::init("ir"),
                                  cl::cat(category));
 static cl::opt<std::string> function_name("function",
@@ -118,7 +122,7 @@ static const ProgramOption kProgramOptions[] = {{&memory_budget, "only a program
                                                 {&tune, "only a program has kernels"},
                                                 {&allow_winograd, "only a program has kernels"},
                                                 {&choice_cache, "only a program has kernels"}};
-static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &emit, &function_name};
+static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &list_operations, &emit, &function_name};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
 
@@ -146,6 +150,7 @@ static absl::StatusOr<Output> ReadOutput() {
   if (emit == "dot") chosen.push_back({"--emit=dot", Output::kDot});
   if (Given(explain)) chosen.push_back({"--explain", Output::kExplanation});
   if (Given(diff)) chosen.push_back({"--diff", Output::kDifference});
+  if (list_operations) chosen.push_back({"--list-operations", Output::kOperations});
   if (chosen.size() > 1) return Error(chosen[0].first, " and ", chosen[1].first, " exclude each other");
   if (emit != "ir" && emit != "dot") return Error("unknown --emit '", emit.getValue(), "'; choose ir or dot");
   if (Given(report) && !report.empty() && report != "text" && report != "json")
@@ -206,6 +211,9 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.function = function_name;
   options.explain = explain;
   options.has_model = Given(model_name);
+  if (options.output == Output::kOperations && (options.has_model || input != "-"))
+    return Error("--list-operations prints what holds in every graph; leave out ",
+                 options.has_model ? "--model" : "the file");
   if (!options.has_model) {
     absl::Status status = CheckFile();
     return status.ok() ? absl::StatusOr<DriverOptions>(options) : status;

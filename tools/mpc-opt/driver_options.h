@@ -11,7 +11,7 @@
 namespace mpc::opt {
 
 /// What mpc-opt prints in place of the IR.
-enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference };
+enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations };
 
 struct DriverOptions {
   bool has_model = false;

@@ -1,0 +1,60 @@
+#include "tools/mpc-opt/operation_table.h"
+
+#include <map>
+
+#include "compiler/dialect/operation_lists.h"
+#include "llvm/ADT/StringExtras.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace mpc::opt {
+
+// An operation without operands and attributes: enough to ask what is known by its name.
+static OwningOpRef<Operation*> WithoutOperands(RegisteredOperationName name, MLIRContext& context) {
+  OperationState state(UnknownLoc::get(&context), name);
+  state.addRegion();
+  return Operation::create(state);
+}
+
+static std::string ImagesText(const ImageValues& images) {
+  auto numbers = [](ArrayRef<unsigned> positions) {
+    return llvm::join(llvm::map_range(positions, [](unsigned position) { return std::to_string(position); }), "+");
+  };
+  return "images " + numbers(images.Operands) + " -> " + numbers(images.Results);
+}
+
+static std::string Line(Operation* op) {
+  SmallVector<std::string> facts;
+  if (auto amp = dyn_cast<AmpOpInterface>(op)) facts.push_back(std::string("amp ") + ampClassName(amp.getAmpClass()));
+  auto add = [&](bool holds, StringRef name) {
+    if (holds) facts.push_back(name.str());
+  };
+  add(op->hasTrait<OpTrait::AlwaysSpeculatableImplTrait>(), "pure");
+  add(op->hasTrait<StateUpdate>(), "state update");
+  add(op->hasTrait<DataMovement>(), "data movement");
+  add(op->hasTrait<GeneratedOnCpu>(), "generated on the cpu");
+  add(isa<DifferentiableOpInterface>(op), "differentiable");
+  add(isa<FusibleOpInterface>(op), "fusible");
+  add(isa<OptimizerOpInterface>(op), "optimizer");
+  if (const std::optional<ImageValues> images = imagesOf(op)) facts.push_back(ImagesText(*images));
+  SmallVector<std::string> lists;
+  for (const OperationList& list : operationLists())
+    if (list.Contains(op)) lists.push_back(list.Name.str());
+  std::string line = op->getName().stripDialect().str() + ": " + (facts.empty() ? "-" : llvm::join(facts, ", "));
+  if (!lists.empty()) line += "; " + llvm::join(lists, ", ");
+  return line + "\n";
+}
+
+std::string OperationTable() {
+  MLIRContext context;
+  context.loadDialect<MpcDialect>();
+  std::map<std::string, std::string> lines;
+  for (RegisteredOperationName name : context.getRegisteredOperationsByDialect(MpcDialect::getDialectNamespace()))
+    lines[name.getStringRef().str()] = Line(WithoutOperands(name, context).get());
+  std::string table;
+  for (const auto& [name, line] : lines) table += line;
+  return table;
+}
+
+}  // namespace mpc::opt
