@@ -61,7 +61,7 @@ bool isGradientRequest(Operation *Op) { return isa<ValueAndGradOp, BackwardOp>(O
 
 bool isGradientOp(Operation *Op) {
   return Op->getName().getStringRef().starts_with("mpc.") && Op->getName().getStringRef().contains("_grad") &&
-         !isa<ValueAndGradOp, AccumulateGradientOp>(Op);
+         !isa<ValueAndGradOp, AccumulateGradientOp, StopGradientOp>(Op);
 }
 
 bool sumsGradients(Operation *Op) { return isa<AddOp, SubOp, SumNOp>(Op); }
