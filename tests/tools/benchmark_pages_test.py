@@ -172,6 +172,8 @@ class Commands(unittest.TestCase):
     def test_shortened(self):
         self.assertEqual(page_commands.shortened("mpc-bench a --peer=torch --runs=3 --json=f"),
                          "mpc-bench a --steps=1 --warmup=1 --runs=1")
+        self.assertEqual(page_commands.shortened("mpc-bench --op=a --seconds=8"), "mpc-bench --op=a --seconds=0.05")
+        self.assertEqual(page_commands.shortened("mpc-bench a --profile"), "mpc-bench a --profile --steps=1 --warmup=1")
         self.assertEqual(page_commands.shortened("python3 tools/accuracy/accuracy_table.py m > f"),
                          "python3 tools/accuracy/accuracy_table.py m --models=lenet5 --seeds=1 -- --epochs=1 > f")
         self.assertIsNone(page_commands.shortened("torch/bin/python x.py"))

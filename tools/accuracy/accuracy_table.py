@@ -51,7 +51,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("flags", nargs="*", help="further flags of mpc-train, after --")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
 
     for model in arguments.models.split(","):
         print(f"### {model}\n")

@@ -49,4 +49,6 @@ def shortened(command, keep=()):
         return command
     dropped = {"peer", "python", "peer-layout", "json", "svg", "seconds", "runs", "steps", "warmup"} - set(keep)
     command = re.sub(r" --(%s)=\S+" % "|".join(sorted(dropped)), "", command)
-    return command + (" --seconds=0.05 --runs=1" if "--op=" in command else " --steps=1 --warmup=1 --runs=1")
+    if "--op=" in command:
+        return command + " --seconds=0.05"
+    return command + " --steps=1 --warmup=1" + ("" if "--profile" in command else " --runs=1")
