@@ -22,11 +22,10 @@ struct NarrowConvolution {
   /// dilation. None on processors without AVX-512.
   static std::optional<NarrowConvolution> Of(const Attributes& attributes, const Shape& x, const Shape& weight);
 
-  /// Whether y, dx or dweight is better computed here than by the library. `bf16_products`: it multiplies the operands
-  /// of y in bf16.
+  /// Whether y, dx or dweight is better computed here than by the library. `bf16_products`: it multiplies in bf16.
   bool TakesForward(bool bf16_products) const;
-  bool TakesGradInput() const;
-  bool TakesGradWeight() const;
+  bool TakesGradInput(bool bf16_products) const;
+  bool TakesGradWeight(bool bf16_products) const;
 };
 
 /// conv2d, conv2d_grad_input and conv2d_grad_weight of operands that have been checked.

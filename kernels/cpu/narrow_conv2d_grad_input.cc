@@ -174,7 +174,9 @@ class InputGradient {
 
 }  // namespace
 
-bool NarrowConvolution::TakesGradInput() const { return in_channels < kLanes / 2 && InputGradient(*this).fits(); }
+bool NarrowConvolution::TakesGradInput(bool /*bf16_products*/) const {
+  return in_channels < kLanes / 2 && InputGradient(*this).fits();
+}
 
 std::unique_ptr<Kernel> MakeNarrowConv2dGradInput(const KernelSpec& spec, const NarrowConvolution& c) {
   const InputGradient gradient(c);

@@ -162,9 +162,12 @@ class WeightGradient {
 
 }  // namespace
 
-bool NarrowConvolution::TakesGradWeight() const {
-  return out_channels <= kLanes / 2 && in_channels <= kLanes && window.kernel[0] <= kMaxWindowRows &&
-         WeightGradient(*this).fits();
+bool NarrowConvolution::TakesGradWeight(bool bf16_products) const {
+  // Cotangents of 16 channels fill a vector anyway. The library is a tenth faster then, but it waits for threads of its
+  // own, which a busy machine has no processors for. Of one channel of x it is faster still, and in bf16.
+  const bool one_vector = out_channels == kLanes && in_channels > 1 && in_channels <= kLanes / 2 && !bf16_products;
+  const bool narrow = (out_channels <= kLanes / 2 && in_channels <= kLanes) || one_vector;
+  return narrow && window.kernel[0] <= kMaxWindowRows && WeightGradient(*this).fits();
 }
 
 std::unique_ptr<Kernel> MakeNarrowConv2dGradWeight(const KernelSpec& spec, const NarrowConvolution& c) {

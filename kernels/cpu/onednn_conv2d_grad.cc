@@ -87,7 +87,7 @@ struct Derivative {
   std::size_t x, weight, y;
   Attempt (*convolution)(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate);
   Attempt (*product)(const KernelSpec& spec, const ConvolutionShape& shape, DataType type);
-  bool (NarrowConvolution::*takes_narrow)() const;
+  bool (NarrowConvolution::*takes_narrow)(bool bf16_products) const;
   std::unique_ptr<Kernel> (*make_narrow)(const KernelSpec& spec, const NarrowConvolution& narrow);
 };
 
@@ -109,7 +109,8 @@ absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, boo
                                      : derivative.convolution(spec, shape, candidate);
   };
   const auto narrow = NarrowConvolution::Of(spec.attributes, x, weight);
-  if (narrow && ((*narrow).*derivative.takes_narrow)()) {
+  const bool bf16 = OperandTypes({first, second}).front() == DataType::bf16;
+  if (narrow && ((*narrow).*derivative.takes_narrow)(bf16)) {
     problem.own = [&spec, &derivative, narrow = *narrow] { return derivative.make_narrow(spec, narrow); };
   }
   return problem;

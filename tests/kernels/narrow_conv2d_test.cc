@@ -62,6 +62,32 @@ TEST_F(NarrowConvolution, AnInfinityReachesTheWeightsThatMeetItAndNoOther) {
   }
 }
 
+// LeNet-5's second one. The library's threads would wait for each other, on a busy machine for long.
+TEST_F(NarrowConvolution, TheGradientOfSixteenChannelsWaitsForNoThreadOfTheLibrary) {
+  const Shape shape_x{kBatch, 14, 14, 6}, shape_weight{16, 6, 5, 5}, shape_y{kBatch, 10, 10, 16};
+  const Floats x = Values(shape_x, 1), dy = Values(shape_y, 2);
+  const int threads = cpu::NumThreads();
+  const auto gradient = [&](int count) {
+    cpu::SetNumThreads(count);
+    return Convolve("conv2d_grad_weight", shape_x, shape_y, shape_weight, {&x, &dy});
+  };
+  const Floats one = gradient(1);
+  EXPECT_EQ(gradient(3), one);
+  EXPECT_EQ(gradient(8), one);
+  cpu::SetNumThreads(threads);
+  double sum = 0;  // of the weight that each output's window begins with, over channel 15 and channel 5
+  for (std::int64_t image = 0; image < kBatch; ++image) {
+    for (std::int64_t row = 0; row < 10; ++row) {
+      for (std::int64_t column = 0; column < 10; ++column) {
+        sum += static_cast<double>(x[static_cast<std::size_t>(((image * 14 + row) * 14 + column) * 6 + 5)]) *
+               static_cast<double>(dy[static_cast<std::size_t>(((image * 10 + row) * 10 + column) * 16 + 15)]);
+      }
+    }
+  }
+  // 1,900 products of at most 1/4, each sum rounded to 2^-24 of at most 475.
+  EXPECT_NEAR(one[static_cast<std::size_t>((15 * 6 + 5) * 25)], sum, 1900 * 475 * 0x1p-24);
+}
+
 TEST_F(NarrowConvolution, BitsDoNotDependOnTheNumberOfThreads) {
   const Floats x = Values(kX, 1), weight = Values(kWeight, 2), dy = Values(kY, 3);
   const int threads = cpu::NumThreads();
