@@ -9,9 +9,11 @@ set(MPC_CPU_BASELINE "x86-64-v3" CACHE STRING "-march level of the CPU kernels")
 
 find_program(MPC_CCACHE ccache)
 if(MPC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Precompiled headers need the sloppiness; see "Precompiled headers" in ccache's manual.
+  # Precompiled headers need the sloppiness; see "Precompiled headers" in ccache's manual. Dependencies come from the
+  # compiler, so that a file that is compiled is not preprocessed for the cache as well.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${MPC_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${MPC_CCACHE})
 endif()
 if(MPC_CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${MPC_CCACHE})
