@@ -9,6 +9,7 @@
 #include <set>
 
 #include "frontend/data/permutation.h"
+#include "frontend/data/uniform_draw.h"
 
 namespace mpc::data {
 namespace {
@@ -141,6 +142,12 @@ TEST(Permutation, HoldsEveryIndexOnceAndDependsOnSeedAndEpoch) {
   EXPECT_TRUE(Permutation(0, 1, 0).empty());
 }
 
+TEST(Permutation, DrawsFromAll64Bits) {
+  const auto words = PhiloxBlock(/*seed=*/5, /*step=*/6, /*call_site=*/7, /*block=*/8);
+  const std::uint64_t random = static_cast<std::uint64_t>(words[0]) << 32 | words[1];
+  EXPECT_EQ(internal::UniformBelow(std::uint64_t{1} << 63, 5, 6, 7, 8), random >> 1);
+}
+
 TEST(Permutation, IsUniform) {
   // 24,000 orders of 4 elements over 24 outcomes: chi-square with 23 degrees of freedom exceeds 58.6 with probability
   // 6e-5.
@@ -212,6 +219,11 @@ TEST(Repeat, ShufflesEachRepetitionAnew) {
   EXPECT_EQ(halves[0], Labels(Numbers(20).Shuffle(1), 2));
   EXPECT_EQ(halves[1], Labels(Numbers(20).Shuffle(1), 3));
   EXPECT_FALSE(Numbers(4).Repeat(0).status().ok());
+}
+
+TEST(Repeat, EndsWithTheFirstError) {
+  const auto fail = [](const Tensor&) -> absl::StatusOr<Tensor> { return absl::DataLossError("gone"); };
+  EXPECT_EQ(EpochError(Numbers(3).Map(fail, "data").Repeat(2)).code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(Dataset, KeepsTheFirstErrorOfAChain) {

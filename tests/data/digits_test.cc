@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "absl/strings/str_replace.h"
 #include "frontend/data/find_data.h"
 #include "tests/data/all_rows.h"
 #include "tests/frontend/temporary_folder.h"
@@ -126,6 +127,8 @@ TEST(Digits, BadFilesAreErrorsThatSayWhere) {
     return std::string(digits.status().message());
   };
   EXPECT_TRUE(Digits(Split::kTrain, {.path = folder.Write("digits.csv", Lines(1797))}).status().ok());
+  const std::string other_ends = absl::StrReplaceAll(Lines(1797), {{"\n", "\r\n"}});
+  EXPECT_TRUE(Digits(Split::kTrain, {.path = folder.Write("digits.csv", other_ends)}).status().ok());
   EXPECT_THAT(error(Lines(1000)), HasSubstr("has 1000 digits, expected 1797"));
   EXPECT_THAT(error(""), HasSubstr("has 0 digits"));
   EXPECT_THAT(error(Lines(3).substr(0, 2 * 130 + 40)), HasSubstr("line 3: expected 64 pixels and a label"));

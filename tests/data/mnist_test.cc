@@ -94,8 +94,8 @@ TEST(Mnist, BadFilesAreErrorsThatSayWhatWasRead) {
   EXPECT_THAT(ErrorOf(Images(4), Labels(4).substr(0, 10)), HasSubstr("declares 4 bytes, 2 follow"));
   EXPECT_THAT(ErrorOf(Images(4), Labels(5)), HasSubstr("has 4 images, but"));
   std::string labels = Labels(4);
-  labels[8 + 2] = 11;
-  EXPECT_THAT(ErrorOf(Images(4), labels), HasSubstr("label 11 in row 2 is out of range 0..9"));
+  labels[8 + 2] = 10;
+  EXPECT_THAT(ErrorOf(Images(4), labels), HasSubstr("label 10 in row 2 is out of range 0..9"));
   const std::string lie = BigEndian(0x803) + BigEndian(0xffffffff) + BigEndian(0xffffffff) + BigEndian(0xffffffff);
   EXPECT_THAT(ErrorOf(lie, Labels(4)), HasSubstr("declares 4294967295x4294967295x4294967295 bytes, 0 follow"));
 }

@@ -45,6 +45,10 @@ TEST(Window, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(ResolveWindow(Mode("reflect", {1, 1}), {4, 4}, {3, 3}).ok());
   EXPECT_FALSE(ResolveWindow(Mode("same", {1, 1}, {1, 1, 1, 1}), {4, 4}, {3, 3}).ok());
   EXPECT_FALSE(ResolveWindow(Mode("valid", {0, 1}), {4, 4}, {3, 3}).ok());
+  EXPECT_FALSE(ResolveWindow({{"dilations", Ints{0, 1}}}, {4, 4}, {3, 3}).ok());
+  EXPECT_FALSE(ResolveWindow(Mode("pad", {1, 1}, {-1, 0, 0, 0}), {4, 4}, {3, 3}).ok());
+  EXPECT_FALSE(ResolveWindow(Mode("pad", {1, 1}, {0, 0, 0, -1}), {4, 4}, {3, 3}).ok());
+  EXPECT_FALSE(ResolveWindow(Mode("valid", {std::int64_t{1} << 31, 1}), {4, 4}, {3, 3}).ok());
 }
 
 }  // namespace
