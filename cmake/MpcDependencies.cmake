@@ -13,15 +13,17 @@ find_package(FlatBuffers REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 
-set(MPC_LLVM_ROOT "/usr/lib/llvm-22" CACHE PATH "Where LLVM and MLIR 22 are installed")
-find_package(MLIR REQUIRED CONFIG HINTS "${MPC_LLVM_ROOT}/lib/cmake/mlir")
-find_package(LLVM 22.1 REQUIRED CONFIG HINTS "${MPC_LLVM_ROOT}/lib/cmake/llvm")
-list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
-include(TableGen)
-include(AddLLVM)
-include(AddMLIR)
-# libMLIR lies outside the loader's default folders; installed tools must find it too.
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+if(MPC_COMPILER)
+  set(MPC_LLVM_ROOT "/usr/lib/llvm-22" CACHE PATH "Where LLVM and MLIR 22 are installed")
+  find_package(MLIR REQUIRED CONFIG HINTS "${MPC_LLVM_ROOT}/lib/cmake/mlir")
+  find_package(LLVM 22.1 REQUIRED CONFIG HINTS "${MPC_LLVM_ROOT}/lib/cmake/llvm")
+  list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+  include(TableGen)
+  include(AddLLVM)
+  include(AddMLIR)
+  # libMLIR lies outside the loader's default folders; installed tools must find it too.
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
 
 # CUDA is found or not; the CPU backend needs none of it. The backend takes the toolkit (nvcc, cudart, cuBLASLt), cuDNN 9
 # and the headers of cudnn-frontend, which tools/setup.sh fetches into .deps.

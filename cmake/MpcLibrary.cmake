@@ -17,6 +17,10 @@ function(mpc_add_library name)
   set_property(GLOBAL APPEND PROPERTY MPC_LIBRARIES ${name})
 endfunction()
 
+if(NOT MPC_COMPILER)
+  return()
+endif()
+
 # Lets a target include MLIR headers, of which it reuses the precompiled ones.
 function(mpc_use_mlir target)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})

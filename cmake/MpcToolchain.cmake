@@ -47,3 +47,10 @@ if(MPC_SANITIZE)
     $<${cxx}:-fsanitize=${MPC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fno-sanitize=vptr>)
   target_link_options(mpc_options INTERFACE -fsanitize=${MPC_SANITIZE})
 endif()
+
+# 1 where kernels are optimized in every build type. With sanitizers the build type decides: checked loops are slow anyway,
+# and compiling them at -O3 takes minutes more.
+set(MPC_FAST_KERNELS 1)
+if(MPC_SANITIZE)
+  set(MPC_FAST_KERNELS 0)
+endif()

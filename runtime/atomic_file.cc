@@ -142,7 +142,7 @@ absl::Status WriteBeside(const std::string& path, absl::Span<const absl::Span<co
     return written;
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const absl::Status status = SystemError("replace", path);
+    absl::Status status = SystemError("replace", path);
     ::unlink(temporary.c_str());
     return status;
   }

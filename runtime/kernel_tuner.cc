@@ -28,7 +28,7 @@ absl::StatusOr<double> TimeOfOneRun(const std::function<absl::StatusOr<double>(i
       static_cast<int>(std::clamp(kRoundMicroseconds / std::max(*once, 1.0), 1.0, double{kMostRunsARound}));
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round < kRounds; ++round) {
-    const absl::StatusOr<double> time = run(runs);
+    absl::StatusOr<double> time = run(runs);
     if (!time.ok()) return time;
     best = std::min(best, *time / runs);
   }

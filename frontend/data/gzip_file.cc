@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -43,11 +44,12 @@ absl::StatusOr<std::vector<std::uint8_t>> ReadMaybeGzipped(const std::string& pa
     return errno == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
   }
   std::vector<std::uint8_t> content;
-  constexpr std::size_t kChunk = std::size_t{1} << 18;
+  // No larger than what is accepted: a caller that expects little has little to clear for each file.
+  const std::size_t chunk = std::clamp<std::size_t>(max_bytes, 1, std::size_t{1} << 18);
   for (;;) {
     const std::size_t filled = content.size();
-    content.resize(filled + kChunk);
-    const int count = gzread(file.get(), content.data() + filled, static_cast<unsigned>(kChunk));
+    content.resize(filled + chunk);
+    const int count = gzread(file.get(), content.data() + filled, static_cast<unsigned>(chunk));
     content.resize(filled + static_cast<std::size_t>(count > 0 ? count : 0));
     if (absl::Status status = ReadStatus(file.get(), path); !status.ok()) return status;
     if (count <= 0) return content;

@@ -23,8 +23,9 @@ absl::Status Explain(CudaContext& context, const Program& program, std::size_t s
 absl::Status BindEntry(const std::shared_ptr<CudaContext>& context, StateEntry& entry) {
   if (entry.device_copy() == nullptr) {
     absl::StatusOr<std::unique_ptr<CudaStateCopy>> copy = CudaStateCopy::Create(context, entry.spec().bytes());
-    if (copy.ok()) entry.set_device_copy(*std::move(copy));
-    return copy.status();
+    if (!copy.ok()) return copy.status();
+    entry.set_device_copy(*std::move(copy));
+    return absl::OkStatus();
   }
   const auto* copy = dynamic_cast<const CudaStateCopy*>(entry.device_copy());
   if (copy != nullptr && copy->context() == context.get()) return absl::OkStatus();

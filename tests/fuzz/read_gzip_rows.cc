@@ -12,8 +12,8 @@
 namespace mpc::fuzz {
 namespace {
 
-/// Enough for the rows, little enough that a bomb of zeros is quick.
-constexpr std::size_t kMaxContentBytes = std::size_t{1} << 20;
+/// Enough for many rows, little enough that a bomb of zeros is quick.
+constexpr std::size_t kMaxContentBytes = std::size_t{1} << 13;
 
 /// A file in memory, since the reader takes a path.
 class MemoryFile {
