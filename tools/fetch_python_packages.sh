@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # Brings the Python packages that tests read our files with into .deps/python, where nothing else looks for packages.
-# Does nothing where they are. Needs pip.
-#   tools/fetch_python_packages.sh [FOLDER]    FOLDER: in place of .deps/python
+# With --machine-code it brings nvdisasm and cuobjdump into .deps/machine_code, for tools/gpu/machine_code.py; no other
+# script asks for them. Does nothing where the packages are. Needs pip.
+#   tools/fetch_python_packages.sh [--machine-code] [FOLDER]    FOLDER: in place of that in .deps
 set -euo pipefail
 
 packages=(numpy==2.2.6 safetensors==0.5.3)
+folder=python
+if [[ "${1:-}" == --machine-code ]]; then
+  packages=(nvidia-cuda-nvdisasm==13.5.37 nvidia-cuda-cuobjdump==13.5.37)
+  folder=machine_code
+  shift
+fi
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-target="${1:-$root/.deps/python}"
+target="${1:-$root/.deps/$folder}"
 
 # Compiled packages belong to one version of Python.
 wanted="$(python3 -c 'import sys; print("python %d.%d" % sys.version_info[:2])') ${packages[*]}"
