@@ -25,16 +25,19 @@ void* Allocate(std::size_t bytes, std::size_t alignment) {
   return data;
 }
 
+/// Not inlined: the compiler would see memory of a `new` that it did not inline go to std::free, and warn.
+[[gnu::noinline]] void Free(void* data) { std::free(data); }
+
 }  // namespace
 
 void* operator new(std::size_t bytes) { return Allocate(bytes == 0 ? 1 : bytes, alignof(std::max_align_t)); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return Allocate(bytes == 0 ? 1 : bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
+void operator delete(void* data) noexcept { Free(data); }
+void operator delete(void* data, std::size_t) noexcept { Free(data); }
+void operator delete(void* data, std::align_val_t) noexcept { Free(data); }
+void operator delete(void* data, std::size_t, std::align_val_t) noexcept { Free(data); }
 
 namespace mpc::runtime {
 namespace {
