@@ -46,6 +46,8 @@ static LogicalResult verifyElements(FusionOp Fusion) {
 }
 
 LogicalResult FusionOp::verify() {
+  if (getNumResults() == 0)
+    return emitOpError() << "has no result; a region computes what others read";
   if (failed(verifyArguments(*this)) || failed(verifyYield(*this)) || failed(verifyElements(*this)))
     return failure();
   for (Operation &Op : getBody().front().without_terminator())

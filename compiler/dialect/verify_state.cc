@@ -13,6 +13,15 @@ static StringRef textOf(DictionaryAttr Attributes, StringRef Name) {
   return Text ? Text.getValue() : StringRef();
 }
 
+// What has a role is a tensor: an entry of state, or data of a step.
+static LogicalResult verifyIsTensor(Operation *Op, StringRef Kind, unsigned Index, Type Given, StringAttr Role) {
+  auto Tensor = dyn_cast<RankedTensorType>(Given);
+  if (Tensor && Tensor.hasStaticShape())
+    return success();
+  return Op->emitOpError() << Kind << " " << Index << " has the role " << Role << " and the type " << Given
+                           << "; data and state are tensors of a static shape";
+}
+
 // \p Kind is "argument" or "result".
 static LogicalResult verifyRoleAndName(Operation *Op, StringRef Kind, unsigned Index, NamedAttribute Attribute) {
   bool IsRole = Attribute.getName() == RoleAttrName;
@@ -22,6 +31,12 @@ static LogicalResult verifyRoleAndName(Operation *Op, StringRef Kind, unsigned I
   if (!Text)
     return Op->emitOpError() << Kind << " " << Index << " has " << Attribute.getName().getValue() << " = "
                              << Attribute.getValue() << "; it must be a string";
+  auto Function = dyn_cast<FunctionOpInterface>(Op);
+  if (IsRole && Function &&
+      failed(verifyIsTensor(Op, Kind, Index,
+                            Kind == "argument" ? Function.getArgumentTypes()[Index] : Function.getResultTypes()[Index],
+                            Text)))
+    return failure();
   if (!IsRole || isStateRole(Text.getValue()) || llvm::is_contained(DataRoles, Text.getValue()))
     return success();
   InFlightDiagnostic Error = Op->emitOpError();

@@ -57,6 +57,8 @@ std::string FusionGroups::obstacle(Operation *Op) {
     return "it is a region already";
   if (isPartOfUpdate(Op))
     return "it is part of an update of state";
+  if (Op->use_empty())
+    return "nothing reads it";
   if (!isa<FusibleOpInterface>(Op))
     return "it is not computed element by element";
   if (readsF64(Op))

@@ -142,3 +142,15 @@ func.func @rows_after_columns(%x: tensor<8x8xf32>) -> tensor<8xf32> {
   } : (tensor<8x8xf32>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+
+func.func @nothing(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.fusion' op has no result; a region computes what others read}}
+  mpc.fusion(%x) {
+  ^bb0(%a: tensor<4xf32>):
+    %0 = mpc.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+    mpc.yield
+  } : (tensor<4xf32>) -> ()
+  return
+}

@@ -331,3 +331,17 @@ func.func @one_state_twice(%w: tensor<f32> {mpc.name = "w", mpc.role = "paramete
         tensor<f32> {mpc.name = "w", mpc.role = "parameter"}) {
   return %w, %w, %x : tensor<f32>, tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// expected-error @+1 {{'func.func' op argument 0 has the role "parameter" and the type 'f32'; data and state are tensors of a static shape}}
+func.func @no_tensor(%w: f32 {mpc.name = "w", mpc.role = "parameter", mpc.storage = "f16"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op result 0 has the role "output" and the type 'tensor<?xf32>'; data and state are tensors of a static shape}}
+func.func @no_shape(%x: tensor<?xf32>) -> (tensor<?xf32> {mpc.name = "y", mpc.role = "output"}) {
+  return %x : tensor<?xf32>
+}

@@ -81,3 +81,11 @@ func.func @repeated(%x: tensor<16xf32>) -> tensor<16xf32> {
       : (tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> (tensor<16xf32>, tensor<f32>, tensor<f32>)
   return %y : tensor<16xf32>
 }
+
+// A region is made for who reads it.
+// CHECK-LABEL: func @unread
+// CHECK-NOT: mpc.fusion
+func.func @unread(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %0 = mpc.softmax %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %x : tensor<8x16xf32>
+}
