@@ -144,12 +144,18 @@ first() {
   run stream 40 lenet5-O2-f16 --steps=8 --graph=off
 }
 
-# Alone, so that nothing else weighs in what it takes to build the libraries' plans; mpc-run tells that time apart.
+# loads NAME SECONDS PROGRAM: no step is run, so that what is found of the libraries' plans is kept whatever a step does.
+loads() {
+  local name="$1" limit="$2" program="$3"
+  local MEASURED="$results/$stage-$name.json"
+  part "$name" "$limit" bin/mpc-run "programs/$program-cuda.mpcx" --json="$MEASURED" --load-only
+}
+
 load() {
-  run lenet5 30 lenet5-O2-f16 --steps=1
-  run resnet50 80 resnet50-O2-f16-b256 --steps=1
-  run gpt2 80 gpt2-O2-bf16-b32 --steps=1
-  run gpt2-again 80 gpt2-O2-bf16-b32 --steps=1
+  loads lenet5 30 lenet5-O2-f16
+  loads resnet50 80 resnet50-O2-f16-b256
+  loads gpt2 80 gpt2-O2-bf16-b32
+  loads gpt2-again 80 gpt2-O2-bf16-b32
 }
 
 truth() {

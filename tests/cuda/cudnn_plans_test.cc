@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "kernels/cuda/library/cudnn_kernel.h"
 #include "tests/cuda/model_kernels.h"
@@ -11,54 +10,8 @@
 namespace mpc::testing {
 namespace {
 
-const std::set<std::string> kCudnnOperations = {"attention",         "attention_grad",     "conv2d",
-                                                "conv2d_grad_input", "conv2d_grad_weight", "conv2d_statistics",
-                                                "conv_transpose2d"};
-
-/// Steps at the batch sizes that they are meant for.
-std::vector<ModelStep> ModelSteps() {
-  const std::vector<std::pair<std::string, std::int64_t>> models = {{"lenet5", 32},
-                                                                    {"lenet5", 1024},
-                                                                    {"bnnet", 32},
-                                                                    {"dcgan-generator", 64},
-                                                                    {"dcgan-discriminator", 64},
-                                                                    {"resnet18", 128},
-                                                                    {"resnet18-imagenet", 64},
-                                                                    {"resnet50-imagenet", 256},
-                                                                    {"bert-tiny", 8},
-                                                                    {"bert", 32},
-                                                                    {"gpt2-tiny", 8},
-                                                                    {"gpt2", 32}};
-  std::vector<ModelStep> steps;
-  for (const auto& [model, batch] : models) {
-    for (bool train : {false, true}) {
-      steps.push_back({model, batch, train, "O0", std::nullopt});
-      steps.push_back({model, batch, train, "O2", DType::kF16});
-      steps.push_back({model, batch, train, "O2", DType::kBF16});
-    }
-  }
-  for (const auto& [model, batch] : models) {
-    steps.push_back({model, batch, /*train=*/true, "O2", DType::kF16, /*conv_statistics=*/true});
-  }
-  return steps;
-}
-
-/// The convolutions and attentions of all models, each once, with the first step that has it.
-const std::map<std::string, std::pair<KernelSpec, std::string>>& ModelKernels() {
-  static const auto* const kernels = [] {
-    auto* found = new std::map<std::string, std::pair<KernelSpec, std::string>>;
-    for (const ModelStep& step : ModelSteps()) {
-      absl::StatusOr<std::vector<KernelSpec>> specs = KernelsOf(step);
-      EXPECT_TRUE(specs.ok()) << step.model << " " << step.level << ": " << specs.status();
-      if (!specs.ok()) continue;
-      for (KernelSpec& spec : *specs) {
-        if (kCudnnOperations.count(spec.name) == 0) continue;
-        std::string key = cuda::ChoiceKey(spec);
-        found->emplace(std::move(key), std::pair(std::move(spec), step.model + " " + step.level));
-      }
-    }
-    return found;
-  }();
+const std::map<std::string, ModelKernel>& ModelKernels() {
+  static const auto* const kernels = new std::map<std::string, ModelKernel>(CudnnOperationsOf(StepsOfAllModels()));
   return *kernels;
 }
 
@@ -84,8 +37,8 @@ TEST_P(CudnnPlans, EveryModelsConvolutionsAndAttentionsHaveOneThatKeepsTheContra
   ASSERT_GT(ModelKernels().size(), 100u);
   std::size_t on_cudnn = 0;
   for (const auto& [key, entry] : ModelKernels()) {
-    SCOPED_TRACE(entry.second + ": " + key);
-    const KernelSpec& spec = entry.first;
+    SCOPED_TRACE(entry.step.model + " " + entry.step.level + ": " + key);
+    const KernelSpec& spec = entry.spec;
     const cuda::KernelContext context = Context();
     const absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(spec, context);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
@@ -107,13 +60,13 @@ TEST_P(CudnnPlans, EveryModelsConvolutionsAndAttentionsHaveOneThatKeepsTheContra
 
 TEST_P(CudnnPlans, AreTheSameWhenMadeAgainAndWhenAskedForByName) {
   for (const auto& [key, entry] : ModelKernels()) {
-    SCOPED_TRACE(entry.second + ": " + key);
+    SCOPED_TRACE(entry.step.model + " " + entry.step.level + ": " + key);
     cuda::KernelContext context = Context();
-    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> first = cuda::CreateKernel(entry.first, context);
-    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> second = cuda::CreateKernel(entry.first, context);
+    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> first = cuda::CreateKernel(entry.spec, context);
+    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> second = cuda::CreateKernel(entry.spec, context);
     ASSERT_TRUE(first.ok() && second.ok());
     context.choice = (*first)->choice();
-    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> named = cuda::CreateKernel(entry.first, context);
+    const absl::StatusOr<std::unique_ptr<cuda::Kernel>> named = cuda::CreateKernel(entry.spec, context);
     ASSERT_TRUE(named.ok()) << named.status();
     for (const auto* other : {&second, &named}) {
       EXPECT_EQ((**other)->choice(), (*first)->choice());
@@ -124,7 +77,7 @@ TEST_P(CudnnPlans, AreTheSameWhenMadeAgainAndWhenAskedForByName) {
 
 TEST_P(CudnnPlans, TakeTheStatisticsOfEachConvolutionThatThePassChooses) {
   std::size_t with_statistics = 0;
-  for (const auto& [key, entry] : ModelKernels()) with_statistics += entry.first.name == "conv2d_statistics" ? 1 : 0;
+  for (const auto& [key, entry] : ModelKernels()) with_statistics += entry.spec.name == "conv2d_statistics" ? 1 : 0;
   EXPECT_GE(with_statistics, 30u);
   // The least that the pass takes: 32 channels, and others that are multiples of 8.
   const auto on_cudnn = [&](DType dtype, std::int64_t inputs, std::int64_t results) {

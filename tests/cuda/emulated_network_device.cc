@@ -1,9 +1,11 @@
+#include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/executable.h"
 #include "tests/cuda/emulated_api.h"
+#include "tests/cuda/emulated_kernel_device.h"
 #include "tests/cuda/network_device.h"
 
 namespace mpc::test {
@@ -14,12 +16,18 @@ struct Emulated {
   emulation::EmulatedApi api;
   CountingApi counted{api};
   absl::Status status;
+  std::unique_ptr<KernelDevice> kernels;  ///< made for it
 
   Emulated() {
     auto device = runtime::CudaDevice::Open(counted, {.use_libraries = false});
     // What is emulated is always there: a test must not be skipped for it.
     if (!device.ok()) status = absl::InternalError(device.status().message());
     if (device.ok()) runtime::RegisterDevice(*std::move(device));
+    const absl::StatusOr<runtime::CudaDeviceProperties> properties = api.Properties();
+    status.Update(properties.status());
+    cuda::KernelContext context = EmulatedContext();
+    if (properties.ok()) context.target = {properties->compute_capability, properties->multiprocessors};
+    kernels = EmulatedKernelsIn(context);
   }
 };
 
@@ -33,5 +41,6 @@ Emulated& TheGpu() {
 absl::Status NetworkDeviceStatus() { return TheGpu().status; }
 std::vector<std::string> NetworkDeviceProblems() { return TheGpu().api.Problems(); }
 CountingApi* NetworkDeviceCalls() { return &TheGpu().counted; }
+const KernelDevice& NetworkDeviceKernels() { return *TheGpu().kernels; }
 
 }  // namespace mpc::test

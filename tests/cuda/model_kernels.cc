@@ -1,5 +1,7 @@
 #include "tests/cuda/model_kernels.h"
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <set>
 #include <utility>
@@ -12,6 +14,10 @@
 
 namespace mpc::testing {
 namespace {
+
+const std::set<std::string> kCudnnOperations = {"attention",         "attention_grad",     "conv2d",
+                                                "conv2d_grad_input", "conv2d_grad_weight", "conv2d_statistics",
+                                                "conv_transpose2d"};
 
 /// A CUDA device that plans every kernel as if it needed nothing, and notes it.
 class NotingDevice : public runtime::Device {
@@ -76,6 +82,48 @@ absl::StatusOr<std::vector<KernelSpec>> KernelsOf(const ModelStep& step) {
   std::vector<KernelSpec> noted = device.Take();
   if (!compiled.ok()) return compiled.status();
   return noted;
+}
+
+std::vector<ModelStep> StepsOfAllModels() {
+  const std::vector<std::pair<std::string, std::int64_t>> models = {{"lenet5", 32},
+                                                                    {"lenet5", 1024},
+                                                                    {"bnnet", 32},
+                                                                    {"dcgan-generator", 64},
+                                                                    {"dcgan-discriminator", 64},
+                                                                    {"resnet18", 128},
+                                                                    {"resnet18-imagenet", 64},
+                                                                    {"resnet50-imagenet", 256},
+                                                                    {"bert-tiny", 8},
+                                                                    {"bert", 32},
+                                                                    {"gpt2-tiny", 8},
+                                                                    {"gpt2", 32}};
+  std::vector<ModelStep> steps;
+  for (const auto& [model, batch] : models) {
+    for (bool train : {false, true}) {
+      steps.push_back({model, batch, train, "O0", std::nullopt});
+      steps.push_back({model, batch, train, "O2", DType::kF16});
+      steps.push_back({model, batch, train, "O2", DType::kBF16});
+    }
+  }
+  for (const auto& [model, batch] : models) {
+    steps.push_back({model, batch, /*train=*/true, "O2", DType::kF16, /*conv_statistics=*/true});
+  }
+  return steps;
+}
+
+std::map<std::string, ModelKernel> CudnnOperationsOf(const std::vector<ModelStep>& steps) {
+  std::map<std::string, ModelKernel> found;
+  for (const ModelStep& step : steps) {
+    absl::StatusOr<std::vector<KernelSpec>> specs = KernelsOf(step);
+    EXPECT_TRUE(specs.ok()) << step.model << " " << step.level << ": " << specs.status();
+    if (!specs.ok()) continue;
+    for (KernelSpec& spec : *specs) {
+      if (kCudnnOperations.count(spec.name) == 0) continue;
+      std::string key = cuda::ChoiceKey(spec);
+      found.emplace(std::move(key), ModelKernel{std::move(spec), step});
+    }
+  }
+  return found;
 }
 
 }  // namespace mpc::testing

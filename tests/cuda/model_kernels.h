@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,5 +24,18 @@ struct ModelStep {
 /// Every kernel of the compiled step once, in the order of first use. Compiled for CUDA by a device that only takes
 /// notes.
 absl::StatusOr<std::vector<KernelSpec>> KernelsOf(const ModelStep& step);
+
+/// Steps of all models at the batch sizes that they are meant for: training and prediction at every level, and with
+/// statistics in convolutions.
+std::vector<ModelStep> StepsOfAllModels();
+
+struct ModelKernel {
+  KernelSpec spec;
+  ModelStep step;  ///< the first that has it
+};
+
+/// The convolutions and attentions of `steps`, each once, by cuda::ChoiceKey. A step that does not compile fails the
+/// test.
+std::map<std::string, ModelKernel> CudnnOperationsOf(const std::vector<ModelStep>& steps);
 
 }  // namespace mpc::testing

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "tests/cuda/counting_api.h"
+#include "tests/kernels/kernel_device.h"
 
 namespace mpc::test {
 
@@ -17,5 +18,8 @@ std::vector<std::string> NetworkDeviceProblems();
 
 /// The calls that the device makes; null where they are not counted: in libmpc_cuda.so. Valid once the status is OK.
 CountingApi* NetworkDeviceCalls();
+
+/// The kernels that steps are made of on the device, one at a time. Valid once the status is OK.
+const KernelDevice& NetworkDeviceKernels();
 
 }  // namespace mpc::test

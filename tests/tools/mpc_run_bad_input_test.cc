@@ -48,6 +48,11 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUsage{{"a.mpcx", "--predict", "--print-every=1"}, {"--print-every is of training steps"}},
                     BadUsage{{"a.mpcx", "--dump-state=s", "--tune"}, {"--tune", "--steps=N or --predict"}},
                     BadUsage{{"a.mpcx", "--describe", "--json=j"}, {"--json", "nothing here would read it"}},
+                    BadUsage{{"a.mpcx", "--load-only", "--steps=5"}, {"--load-only and --steps=5 contradict"}},
+                    BadUsage{{"a.mpcx", "--load-only", "--predict"}, {"--load-only and --predict contradict"}},
+                    BadUsage{{"a.mpcx", "--load-only", "--dump-state=s"}, {"--load-only and --dump-state contradict"}},
+                    BadUsage{{"a.mpcx", "--load-only", "--data=synthetic"}, {"--data is of training steps and tests"}},
+                    BadUsage{{"a.mpcx", "--load-only", "--times=t"}, {"--times", "--steps=N"}},
                     BadUsage{{"a.mpcx", "--step=5"}, {"unknown flag '--step'; did you mean --steps?"}},
                     BadUsage{{"a.mpcx", "--epochs=5"}, {"unknown flag '--epochs'"}}));
 

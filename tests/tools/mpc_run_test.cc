@@ -170,6 +170,28 @@ TEST_F(MpcRun, DescribesAFileWithoutRunningIt) {
   }
 }
 
+TEST_F(MpcRun, LoadsTheTrainingStepAndEnds) {
+  const std::string package = Emit({"lenet5", "--amp-level=O2"});
+  const ToolResult loaded = RunPackage({package, "--load-only", "--json=" + File("load.json")});
+  ASSERT_EQ(loaded.exit_code, 0) << loaded.error;
+  EXPECT_THAT(loaded.output, ContainsRegex("train_step for cpu: [0-9]+ instructions\n"));
+  EXPECT_THAT(loaded.output, ContainsRegex("loaded in [0-9.]+ s; peak [0-9.]+ MiB"));
+  EXPECT_THAT(loaded.output, Not(HasSubstr("steps/s")));
+  const auto load = ReadJson(File("load.json"));
+  EXPECT_GT(load["load_seconds"], 0.0);
+  EXPECT_FALSE(load.contains("losses"));
+  // What is in force is what a step of the same file runs with.
+  ASSERT_EQ(RunPackage({package, "--steps=1", "--json=" + File("step.json")}).exit_code, 0);
+  const auto step = ReadJson(File("step.json"));
+  EXPECT_FALSE(load["choices"].empty());
+  for (const char* key : {"choices", "memory_bytes", "graph", "steps_per_launch", "nodes_per_step"}) {
+    EXPECT_EQ(load[key], step[key]) << key;
+  }
+  for (const auto& [key, value] : load["choices"].items()) {
+    EXPECT_THAT(loaded.output, HasSubstr("choice " + key + ": " + value.get<std::string>() + "\n"));
+  }
+}
+
 TEST_F(MpcRun, CompilesForAGpuThatIsNotHere) {
   const std::string path = folder_.File("gpu.mpcx");
   const ToolResult emitted =
@@ -197,11 +219,11 @@ TEST_F(MpcRun, LinksNoCompiler) {
 TEST_F(MpcRun, HelpNamesEveryFlagAndEndsWell) {
   const ToolResult result = RunPackage({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* flag : {"--steps",   "--warmup",      "--data",       "--data-dir",         "--text-file",
-                           "--shift",   "--device",      "--graph",      "--steps-per-launch", "--seed",
-                           "--threads", "--print-every", "--load-state", "--dump-state",       "--predict",
-                           "--json",    "--times",       "--tune",       "--choice-cache",     "--allow-winograd",
-                           "--describe"}) {
+  for (const char* flag : {"--steps",    "--warmup",      "--data",       "--data-dir",         "--text-file",
+                           "--shift",    "--device",      "--graph",      "--steps-per-launch", "--seed",
+                           "--threads",  "--print-every", "--load-state", "--dump-state",       "--predict",
+                           "--json",     "--times",       "--tune",       "--choice-cache",     "--allow-winograd",
+                           "--describe", "--load-only"}) {
     EXPECT_THAT(result.output, HasSubstr(flag));
   }
 }

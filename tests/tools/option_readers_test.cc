@@ -86,7 +86,7 @@ const std::vector<Tool>& Tools() {
          const absl::StatusOr<RunCommandLine> line = ParseRunCommandLine(argc, argv);
          return line.ok() ? absl::StatusOr<std::string>(line->help) : line.status();
        },
-       {"steps", "predict", "dump-state", "describe", "data", "text-file"},
+       {"steps", "predict", "dump-state", "describe", "load-only", "data", "text-file"},
        {{"steps on images",
          {"f", "--steps=9"},
          {"session.cc#Open", "session.cc#CheckDevice", "session.cc#Load", "session.cc#Start", "session.cc#Train",
@@ -106,6 +106,9 @@ const std::vector<Tool>& Tools() {
         {"the initial state",
          {"f", "--dump-state=f"},
          {"session.cc#Open", "session.cc#CheckDevice", "session.cc#DumpState", "main.cc#Run"}},
+        {"a load",
+         {"f", "--load-only"},
+         {"session.cc#Open", "session.cc#CheckDevice", "session.cc#Load", "main.cc#Run"}},
         {"a description", {"f", "--describe"}, {"describe.cc"}}}},
       {"mpc-bench",
        [](int argc, const char* const* argv) -> absl::

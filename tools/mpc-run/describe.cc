@@ -48,7 +48,7 @@ std::string DescribeProgram(const runtime::Program& program) {
     absl::StrAppend(&text, "  processor features: ", absl::StrJoin(program.required_cpu_features, ", "), "\n");
   }
   if (program.allow_tf32) absl::StrAppend(&text, "  f32 products may be TF32\n");
-  for (const auto& [key, value] : program.choices) absl::StrAppend(&text, "  choice ", key, ": ", value, "\n");
+  text += DescribeChoices(program, "  ");
   for (const runtime::CodeBlob& blob : program.code) {
     absl::StrAppend(&text, "  code ", blob.name, " (", blob.format, ", ", blob.bytes.size(),
                     " bytes): ", absl::StrJoin(blob.kernels, ", "), "\n");
@@ -76,6 +76,12 @@ std::string DescribeState(const runtime::Package& package) {
 }
 
 }  // namespace
+
+std::string DescribeChoices(const runtime::Program& program, const std::string& indent) {
+  std::string text;
+  for (const auto& [key, value] : program.choices) absl::StrAppend(&text, indent, "choice ", key, ": ", value, "\n");
+  return text;
+}
 
 std::string DescribePackage(const std::string& path, const runtime::Package& package) {
   std::string text = absl::StrCat(path, ", format version ", runtime::kProgramFileVersion, "\n");

@@ -31,6 +31,7 @@ absl::Status Run(const RunOptions& options) {
   const absl::StatusOr<std::unique_ptr<Session>> session = Session::Open(options, *std::move(package));
   if (!session.ok()) return session.status();
   RunResults results;
+  results.load_only = options.load_only;
   if (options.steps > 0) {
     absl::StatusOr<TrainResult> train = (*session)->Train(std::cout);
     if (!train.ok()) return train.status();
@@ -71,7 +72,8 @@ int Main(int argc, char** argv) {
   if (status.ok() && !options.runs() && !options.describe) {
     return Fail(kProgram,
                 absl::InvalidArgumentError(absl::StrCat("nothing to do with ", options.path, ": give ",
-                                                        "--steps=N, --predict, --dump-state=FILE or ", "--describe")),
+                                                        "--steps=N, --predict, --load-only, --dump-state=FILE or ",
+                                                        "--describe")),
                 kBadUsage);
   }
   return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);

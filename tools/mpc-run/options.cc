@@ -25,16 +25,18 @@ enum Reader : unsigned {
   kPredicts = 16,
   kDumps = 32,  // the state, without a step
   kDescribes = 64,
-  kActions = kTrains | kPredicts | kDumps | kDescribes,
+  kLoads = 128,  // the training step, without a step
+  kActions = kTrains | kPredicts | kDumps | kDescribes | kLoads,
 };
 
 void LimitFlags(FlagSet& flags) {
   flags.Limit(kData, kOfImages, {"data-dir", "shift"});
   flags.Limit(kData, kOfText, {"text-file"});
-  flags.Limit(kActions, kTrains, {"warmup", "shift", "steps-per-launch", "print-every", "times"});
-  flags.Limit(kActions, kTrains | kPredicts,
-              {"data", "data-dir", "text-file", "graph", "tune", "choice-cache", "allow-winograd"});
-  flags.Limit(kActions, kTrains | kPredicts | kDumps, {"device", "seed", "threads", "load-state", "json"});
+  flags.Limit(kActions, kTrains, {"warmup", "shift", "print-every", "times"});
+  flags.Limit(kActions, kTrains | kLoads, {"steps-per-launch"});
+  flags.Limit(kActions, kTrains | kPredicts, {"data", "data-dir", "text-file"});
+  flags.Limit(kActions, kTrains | kPredicts | kLoads, {"graph", "tune", "choice-cache", "allow-winograd"});
+  flags.Limit(kActions, kTrains | kPredicts | kDumps | kLoads, {"device", "seed", "threads", "load-state", "json"});
 }
 
 FlagSet MakeFlags(RunOptions& options) {
@@ -95,6 +97,9 @@ FlagSet MakeFlags(RunOptions& options) {
   flags.Text("times", "FILE", "Runs the timed steps instruction by instruction and writes the median of each as JSON.",
              &options.times_path);
   flags.Switch("describe", "Prints what the file holds.", &options.describe);
+  flags.Switch("load-only",
+               "Loads the training step on its device, prints the kernels in force and what loading took, and ends.",
+               &options.load_only);
   LimitFlags(flags);
   return flags;
 }
@@ -110,7 +115,8 @@ absl::Status CheckReaders(const FlagSet& flags, const RunOptions& options) {
                                                                            : "images"));
   }
   const unsigned actions = (options.steps > 0 ? kTrains : 0u) | (options.predict ? kPredicts : 0u) |
-                           (options.dump_state_path.empty() ? 0u : kDumps) | (options.describe ? kDescribes : 0u);
+                           (options.dump_state_path.empty() ? 0u : kDumps) | (options.describe ? kDescribes : 0u) |
+                           (options.load_only ? kLoads : 0u);
   // Without an action there is nothing to do, which is an error of its own.
   const std::string unread = actions == 0 ? "" : flags.FirstUnread(actions);
   if (unread.empty()) return absl::OkStatus();
@@ -120,7 +126,20 @@ absl::Status CheckReaders(const FlagSet& flags, const RunOptions& options) {
                                                  of_tests ? " or --predict" : ""));
 }
 
+/// Errors: what is run beside --load-only.
+absl::Status CheckLoadOnly(const RunOptions& options) {
+  if (!options.load_only) return absl::OkStatus();
+  const std::string other = options.steps > 0                  ? absl::StrCat("--steps=", options.steps)
+                            : options.predict                  ? "--predict"
+                            : !options.dump_state_path.empty() ? "--dump-state"
+                                                               : "";
+  if (other.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--load-only and ", other, " contradict each other: --load-only ends when the step is loaded"));
+}
+
 absl::Status Check(const RunOptions& options) {
+  if (absl::Status status = CheckLoadOnly(options); !status.ok()) return status;
   if (options.warmup > 0 && options.warmup >= options.steps) {
     return absl::InvalidArgumentError(
         absl::StrCat("--warmup=", options.warmup, " leaves no step of --steps=", options.steps, " to time"));

@@ -33,9 +33,10 @@ struct RunOptions {
   std::string json_path;
   std::string times_path;  ///< run what is timed instruction by instruction, and write how long each took
   bool describe = false;
+  bool load_only = false;  ///< load the training step and end
 
-  /// Whether steps, predictions or the initial state are asked for.
-  bool runs() const { return steps > 0 || predict || !dump_state_path.empty(); }
+  /// Whether steps, predictions, a load or the initial state are asked for.
+  bool runs() const { return steps > 0 || predict || load_only || !dump_state_path.empty(); }
 };
 
 struct RunCommandLine {

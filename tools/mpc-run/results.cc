@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/mpc-run/describe.h"
 #include "tools/support/percentiles.h"
 
 namespace mpc::tools {
@@ -23,6 +24,11 @@ double Accuracy(const PredictResult& predict) {
 
 std::string FormatResults(const Session& session, const RunResults& results) {
   std::string text;
+  if (results.load_only) {
+    const runtime::Program& program = *session.train_program();
+    absl::StrAppend(&text, program.name, " for ", program.device, program.arch.empty() ? "" : " " + program.arch, ": ",
+                    program.instructions.size(), " instructions\n", DescribeChoices(program, ""));
+  }
   if (results.train.has_value()) {
     const TrainResult& train = *results.train;
     const Percentiles seconds = PercentilesOf(train.step_seconds);
@@ -81,6 +87,8 @@ Json ResultsToJson(const RunOptions& options, const Session& session, const RunR
     const std::int64_t skipped = session.skipped_steps();
     json["skipped_steps"] = skipped >= 0 ? Json(skipped) : Json(nullptr);
     json["loss_scale"] = session.loss_scale();
+  }
+  if (session.train_program() != nullptr) {
     json["graph"] = options.graph.value_or(package.programs.front().device != "cpu");
     json["steps_per_launch"] = options.steps_per_launch;
     json["nodes_per_step"] = session.nodes_per_step();

@@ -12,15 +12,17 @@ namespace mpc::tools {
 struct RunResults {
   std::optional<TrainResult> train;
   std::optional<PredictResult> predict;
+  bool load_only = false;  ///< the training step was loaded, and that is all
 };
 
 /// A few lines for people.
 std::string FormatResults(const Session& session, const RunResults& results);
 
 /// Keys: file, metadata (an object), device, arch, batch, load_seconds, memory_bytes {arena, state, other, total}; of
+/// training and of loading alone: graph, steps_per_launch, nodes_per_step, choices (an object: those in force); of
 /// training: steps, losses (one a step; null where not finite), timed_steps, step_seconds {median, p5, p95},
-/// steps_per_second, skipped_steps (null without a scaler), loss_scale, graph, steps_per_launch, choices (an object:
-/// those in force); of a test: test_rows, test_right and test_accuracy (null without labels), test_seconds.
+/// steps_per_second, skipped_steps (null without a scaler), loss_scale; of a test: test_rows, test_right and
+/// test_accuracy (null without labels), test_seconds.
 Json ResultsToJson(const RunOptions& options, const Session& session, const RunResults& results);
 
 /// How long the instructions of `program` took: {"instructions": [{index, kernel, scope, median_us, p95_us}],

@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunOptions& options
                 << " also holds what no Program uses: " << absl::StrJoin(*unknown, ", ") << "\n";
     }
   }
-  if (options.steps > 0) {
+  if (options.steps > 0 || options.load_only) {
     absl::StatusOr<std::unique_ptr<runtime::Executable>> train = session->Load(
         kTrainStep,
         {.graph = options.graph.value_or(true), .steps_per_launch = static_cast<int>(options.steps_per_launch)});

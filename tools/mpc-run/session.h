@@ -49,7 +49,7 @@ class Session {
   /// Errors: the path and the reason.
   absl::Status DumpState() const;
 
-  /// As it was bound, with the choices in force; null where nothing is trained.
+  /// As it was bound, with the choices in force; null where nothing is trained or loaded for it.
   const runtime::Program* train_program() const { return train_ == nullptr ? nullptr : &train_->program(); }
   /// Nodes of the graph of one training step; 0: it is no graph.
   std::size_t nodes_per_step() const { return train_ == nullptr ? 0 : train_->nodes_per_step(); }
