@@ -172,7 +172,12 @@ TEST_F(MpcRun, DescribesAFileWithoutRunningIt) {
 
 TEST_F(MpcRun, LoadsTheTrainingStepAndEnds) {
   const std::string package = Emit({"lenet5", "--amp-level=O2"});
-  const ToolResult loaded = RunPackage({package, "--load-only", "--json=" + File("load.json")});
+  const std::vector<std::string> tuned = {package, "--tune", "--choice-cache=" + File("choices")};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), tuned.begin(), tuned.end());
+    return more;
+  };
+  const ToolResult loaded = RunPackage(with({"--load-only", "--json=" + File("load.json")}));
   ASSERT_EQ(loaded.exit_code, 0) << loaded.error;
   EXPECT_THAT(loaded.output, ContainsRegex("train_step for cpu: [0-9]+ instructions\n"));
   EXPECT_THAT(loaded.output, ContainsRegex("loaded in [0-9.]+ s; peak [0-9.]+ MiB"));
@@ -181,7 +186,7 @@ TEST_F(MpcRun, LoadsTheTrainingStepAndEnds) {
   EXPECT_GT(load["load_seconds"], 0.0);
   EXPECT_FALSE(load.contains("losses"));
   // What is in force is what a step of the same file runs with.
-  ASSERT_EQ(RunPackage({package, "--steps=1", "--json=" + File("step.json")}).exit_code, 0);
+  ASSERT_EQ(RunPackage(with({"--steps=1", "--json=" + File("step.json")})).exit_code, 0);
   const auto step = ReadJson(File("step.json"));
   EXPECT_FALSE(load["choices"].empty());
   for (const char* key : {"choices", "memory_bytes", "graph", "steps_per_launch", "nodes_per_step"}) {

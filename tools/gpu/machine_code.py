@@ -276,7 +276,7 @@ def own_kernels(tools, library):
 
 # ---- Generated kernels.
 
-NETWORKS = {"lenet5": [], "resnet50": [], "gpt2-tiny": ["--amp-dtype=bf16"]}
+NETWORKS = {"lenet5": [], "resnet50": [], "gpt2-tiny": ["--dtype=bf16"]}
 
 # What mpc-opt takes for ptxas: the real one, whose machine code is kept.
 KEEPING_PTXAS = """#!/bin/sh
