@@ -33,7 +33,7 @@ using mlir::func::FuncOp;
 using reference::Rounding;
 using reference::Tensor;
 
-std::uint64_t g_steps = 12;
+std::uint64_t g_steps = 100;
 
 /// What a pass promises of the results that a step has before and after it.
 enum class Promise {
