@@ -30,6 +30,7 @@ std::vector<std::string_view> Names();
 enum class Rounding {
   kStorage,  ///< to the storage type: f32, f16, bf16 to nearest even; integers truncated
   kLowOnly,  ///< f16 and bf16 only: f32 tensors keep f64 accuracy, the oracle that tolerances are derived against
+  kNone,     ///< floating types keep f64 accuracy: a cast between them changes nothing
 };
 
 /// Runs one operation and rounds its results. Errors: NOT_FOUND for an operation without a reference function.

@@ -23,7 +23,8 @@ class Generator {
  public:
   enum class Kind { kMixed, kFusible };
 
-  Generator(std::uint64_t seed, Kind kind, int most_rows) : random_(seed), kind_(kind), most_rows_(most_rows) {}
+  Generator(std::uint64_t seed, Kind kind, int most_rows, bool updates)
+      : random_(seed), kind_(kind), most_rows_(most_rows), updates_(updates) {}
 
   compiler::Module Run() {
     builder_.BeginFunction("train_step", /*is_private=*/false);
@@ -50,9 +51,10 @@ class Generator {
     const auto values = builder_.ValueAndGrad("forward", outer_, seed.value, wrt_, /*loss_id=*/-1, scope_);
     Require(values.ok(), "value_and_grad");
     std::vector<NamedResult> results{{(*values)[0].value, "loss", "output"}};
-    for (std::size_t i = 0; i < wrt_.size(); ++i) {
+    for (std::size_t i = 0; i < wrt_.size() && !updates_; ++i) {
       results.push_back({(*values)[i + 1].value, "gradient" + std::to_string(i), "output"});
     }
+    if (updates_) Update({values->begin() + 1, values->end()}, results);
     builder_.EndFunction(results);
     auto module = builder_.Finish();
     Require(module.ok(), "finish");
@@ -78,6 +80,56 @@ class Generator {
 
   TypedValue Parameter(Shape shape) {
     return Argument({DType::kF32, std::move(shape)}, "p" + std::to_string(outer_.size()), "parameter");
+  }
+
+  /// An optimizer's update of each parameter.
+  struct Rule {
+    std::string_view op;
+    int slots;
+    bool has_step;
+  };
+
+  void Update(std::vector<TypedValue> gradients, std::vector<NamedResult>& results) {
+    static constexpr std::array<Rule, 6> kRules = {{{"sgd", 1, true},
+                                                    {"momentum", 1, false},
+                                                    {"adam", 2, true},
+                                                    {"adam_weight_decay", 2, false},
+                                                    {"adamw", 2, true},
+                                                    {"lamb", 2, true}}};
+    const Rule& rule = kRules[Between(0, static_cast<int>(kRules.size()) - 1)];
+    scope_.path = "optimizer";
+    const TensorSpec rate{DType::kF32, {}}, step{DType::kI32, {}};
+    const std::vector<TypedValue> scalars{{builder_.AddArgument(rate, "learning_rate", "learning_rate", 1), rate},
+                                          {builder_.AddArgument(step, "step", "step", 1), step}};
+    if (Chance(0.3)) Clip(gradients);
+    for (std::size_t i = 0; i < wrt_.size(); ++i) {
+      const ValueHandle parameter = outer_[wrt_[i]];
+      const std::string name = builder_.ArgumentName(parameter);
+      // A parameter has the shape of its gradient.
+      const TensorSpec spec{DType::kF32, gradients[i].spec.shape};
+      std::vector<TypedValue> operands{{parameter, spec}};
+      for (int slot = 0; slot < rule.slots; ++slot) {
+        operands.push_back({builder_.AddArgument(spec, SlotName(name, slot), "slot", 1), spec});
+      }
+      operands.push_back(gradients[i]);
+      operands.push_back(scalars[0]);
+      if (rule.has_step) operands.push_back(scalars[1]);
+      const std::vector<TypedValue> updated = Emit(rule.op, operands);
+      results.push_back({updated[0].value, name, "parameter"});
+      for (int slot = 0; slot < rule.slots; ++slot) {
+        results.push_back({updated[slot + 1].value, SlotName(name, slot), "slot"});
+      }
+    }
+    results.push_back({Emit("increment", {scalars[1]})[0].value, "step", "step"});
+  }
+
+  static std::string SlotName(const std::string& parameter, int slot) {
+    return parameter + ".slot" + std::to_string(slot);
+  }
+
+  void Clip(std::vector<TypedValue>& gradients) {
+    const TypedValue norm = Emit("global_norm", gradients)[0];
+    for (TypedValue& gradient : gradients) gradient = Emit("clip_by_norm", {gradient, norm}, {{"max_norm", 0.5}})[0];
   }
 
   std::vector<TypedValue> Emit(std::string_view op, const std::vector<TypedValue>& operands,
@@ -268,6 +320,7 @@ class Generator {
   std::mt19937_64 random_;
   Kind kind_;
   int most_rows_;
+  bool updates_;
   GraphBuilder builder_;
   Scope scope_;
   std::vector<ValueHandle> outer_;  ///< what the step passes to the network
@@ -277,10 +330,17 @@ class Generator {
 
 }  // namespace
 
-compiler::Module MakeRandomGraph(std::uint64_t seed) { return Generator(seed, Generator::Kind::kMixed, 0).Run(); }
+compiler::Module MakeRandomGraph(std::uint64_t seed) {
+  return Generator(seed, Generator::Kind::kMixed, 0, /*updates=*/false).Run();
+}
+
+compiler::Module MakeRandomTrainingStep(std::uint64_t seed, bool fusible) {
+  const Generator::Kind kind = fusible ? Generator::Kind::kFusible : Generator::Kind::kMixed;
+  return Generator(seed, kind, /*most_rows=*/6, /*updates=*/true).Run();
+}
 
 compiler::Module MakeRandomFusibleGraph(std::uint64_t seed, int most_rows) {
-  return Generator(seed, Generator::Kind::kFusible, most_rows).Run();
+  return Generator(seed, Generator::Kind::kFusible, most_rows, /*updates=*/false).Run();
 }
 
 }  // namespace mpc::test

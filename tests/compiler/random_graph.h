@@ -13,9 +13,13 @@ namespace mpc::test {
 /// graphs.
 compiler::Module MakeRandomGraph(std::uint64_t seed);
 
-/// The same of operations that fusion puts into regions, with a few matrix products between them: chains and diamonds
-/// of element-wise work, broadcasts of rows and columns, casts, reductions along both axes, normalisation, softmax.
-/// Tensors have 2 to `most_rows` rows of 1 to 40 elements.
+/// A step whose results are the loss, every new parameter and every new slot: one of six optimizers updates what the
+/// network of MakeRandomGraph, or of MakeRandomFusibleGraph, reads. Gradients are clipped by their norm at times.
+compiler::Module MakeRandomTrainingStep(std::uint64_t seed, bool fusible);
+
+/// The same as MakeRandomGraph of operations that fusion puts into regions, with a few matrix products between them:
+/// chains and diamonds of element-wise work, broadcasts of rows and columns, casts, reductions along both axes,
+/// normalisation, softmax. Tensors have 2 to `most_rows` rows of 1 to 40 elements.
 compiler::Module MakeRandomFusibleGraph(std::uint64_t seed, int most_rows = 24);
 
 }  // namespace mpc::test

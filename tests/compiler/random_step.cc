@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include "compiler/dialect/attribute_conversion.h"
@@ -57,19 +58,37 @@ std::vector<FusionOp> RegionsOf(compiler::Module& module) {
 
 FuncOp StepOf(compiler::Module& module) { return module.impl().module->lookupSymbol<FuncOp>("train_step"); }
 
-Tensor ArgumentValue(FuncOp function, unsigned index) {
+// A scaler's field of floating type; null for any other argument.
+static std::optional<double> ScalerField(const std::string& name) {
+  const std::string field = name.substr(name.rfind('.') + 1);
+  if (field == "scale") return 64.0;
+  if (field == "growth") return 2.0;
+  if (field == "backoff") return 0.5;
+  if (field == "minimum") return 0.25;
+  if (field == "maximum") return 1024.0;
+  return std::nullopt;
+}
+
+Tensor ArgumentValue(FuncOp function, unsigned index, reference::Rounding rounding) {
   Tensor tensor;
   tensor.spec = toTensorSpec(mlir::cast<mlir::RankedTensorType>(function.getArgument(index).getType()));
   std::string name = ArgumentAttr(function, index, NameAttrName);
-  if (ArgumentAttr(function, index, RoleAttrName) == "derived") name = name.substr(0, name.rfind('.'));
+  const std::string role = ArgumentAttr(function, index, RoleAttrName);
+  if (role == "scaler" && IsFloating(tensor.spec.dtype)) {
+    tensor.values = {ScalerField(name).value()};
+    return tensor;
+  }
+  if (role == "derived") name = name.substr(0, name.rfind('.'));
   std::seed_seq seed(name.begin(), name.end());
   std::mt19937_64 random(seed);
   const bool parameter = name[0] == 'p';
   for (std::int64_t i = 0; i < tensor.spec.num_elements(); ++i) {
-    const double value = IsFloating(tensor.spec.dtype)
-                             ? std::normal_distribution<double>(0, parameter ? 0.5 : 1.0)(random)
-                             : static_cast<double>(std::uniform_int_distribution<int>(0, 2)(random));
-    tensor.values.push_back(reference::RoundTo(tensor.spec.dtype, reference::RoundTo(DType::kF32, value)));
+    double value = IsFloating(tensor.spec.dtype)
+                       ? std::normal_distribution<double>(0, parameter ? 0.5 : 1.0)(random)
+                       : static_cast<double>(std::uniform_int_distribution<int>(0, 2)(random));
+    value = reference::RoundTo(DType::kF32, role == "slot" ? std::abs(value) : value);
+    tensor.values.push_back(rounding == reference::Rounding::kNone ? value
+                                                                   : reference::RoundTo(tensor.spec.dtype, value));
   }
   return tensor;
 }

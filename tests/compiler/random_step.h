@@ -30,8 +30,10 @@ compiler::Module FinalStep(std::uint64_t seed, bool fusion, int most_rows = 24);
 mlir::func::FuncOp StepOf(compiler::Module& module);
 std::vector<FusionOp> RegionsOf(compiler::Module& module);
 
-/// A value that depends on the argument's name alone; a parameter's shadow is the parameter rounded.
-reference::Tensor ArgumentValue(mlir::func::FuncOp function, unsigned index);
+/// A value that depends on the argument's name alone; a parameter's shadow is the parameter rounded. Slots are not
+/// negative, and the loss scale is 64. Without rounding the value is that of f32 whatever the type.
+reference::Tensor ArgumentValue(mlir::func::FuncOp function, unsigned index,
+                                reference::Rounding rounding = reference::Rounding::kStorage);
 
 /// The results of the step by name. A failure of the interpreter fails the test.
 std::map<std::string, reference::Tensor> Results(compiler::Module& module);
