@@ -1,7 +1,7 @@
 #include "compiler/explanation.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/operation_lists.h"
 #include "compiler/function_facts.h"
 #include "compiler/precision_reason.h"
 #include "compiler/text_table.h"

@@ -1,7 +1,7 @@
 #include "compiler/function_facts.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/operation_lists.h"
 #include "compiler/module_impl.h"
 #include "passes/amp/cost_model.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,8 +1,8 @@
 #include "compiler/memory_order.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/lowering/lowering.h"
 #include "compiler/lowering/storage_assignment.h"

@@ -1,7 +1,7 @@
 #include "compiler/memory_table.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/operation_lists.h"
 #include "compiler/function_facts.h"
 #include "runtime/aligned_buffer.h"
 #include "runtime/packed_weights.h"

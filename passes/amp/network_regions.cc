@@ -1,6 +1,6 @@
 #include "passes/amp/network_regions.h"
-#include "compiler/dialect/operation_lists.h"
 
+#include "compiler/dialect/operation_lists.h"
 #include "passes/amp/label_slice.h"
 #include "passes/amp/op_precision.h"
 

@@ -1,6 +1,6 @@
 #include "passes/amp/precision_assignment.h"
-#include "compiler/dialect/operation_lists.h"
 
+#include "compiler/dialect/operation_lists.h"
 #include "passes/amp/slot_graph.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 #include "passes/amp/scale_tracking.h"
-#include "compiler/dialect/operation_lists.h"
 
+#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/vjp_support.h"
 #include "passes/amp/step_flow.h"
 #include "llvm/ADT/TypeSwitch.h"

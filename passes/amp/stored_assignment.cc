@@ -1,7 +1,7 @@
 #include "passes/amp/stored_assignment.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_lists.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 #include "passes/amp/update_regions.h"
-#include "compiler/dialect/operation_lists.h"
 
+#include "compiler/dialect/operation_lists.h"
 using namespace mlir;
 
 namespace mpc {

@@ -1,7 +1,7 @@
 #include "passes/fusion/fusion_groups.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/head_attributes.h"
+#include "compiler/dialect/operation_lists.h"
 #include "passes/fusion/gradient_parts.h"
 #include "passes/fusion/kept_values.h"
 #include "passes/fusion/lone_operations.h"

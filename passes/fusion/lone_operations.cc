@@ -1,6 +1,6 @@
 #include "passes/fusion/lone_operations.h"
-#include "compiler/dialect/operation_lists.h"
 
+#include "compiler/dialect/operation_lists.h"
 #include "passes/fusion/region_cost.h"
 #include "passes/layout/image_ops.h"
 

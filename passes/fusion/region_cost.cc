@@ -1,6 +1,6 @@
 #include "passes/fusion/region_cost.h"
-#include "compiler/dialect/operation_lists.h"
 
+#include "compiler/dialect/operation_lists.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;

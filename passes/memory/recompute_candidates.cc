@@ -1,7 +1,7 @@
 #include "passes/memory/recompute_candidates.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/recompute_attributes.h"
 #include "passes/amp/cost_model.h"
 #include "passes/fusion/block_groups.h"

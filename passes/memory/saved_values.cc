@@ -1,7 +1,7 @@
 #include "passes/memory/saved_values.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_lists.h"
 #include "passes/fusion/block_groups.h"
 
 using namespace mlir;

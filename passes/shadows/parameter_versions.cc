@@ -1,7 +1,7 @@
 #include "passes/shadows/parameter_versions.h"
-#include "compiler/dialect/operation_lists.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_lists.h"
 
 using namespace mlir;
 

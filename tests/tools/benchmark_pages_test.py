@@ -13,7 +13,7 @@ sys.path.insert(0, str(TOOLS / "benchmark_pages"))
 page_commands, tables, write_pages = (
     importlib.import_module(name) for name in ("page_commands", "tables", "write_pages"))
 
-# Writes its own arguments into the file that --json names.
+# Copies the result that a test prepared to the file that --json names.
 FAKE_BENCH = """#!/usr/bin/env bash
 for flag in "$@"; do
   case "$flag" in
