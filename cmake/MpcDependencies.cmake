@@ -64,7 +64,9 @@ if(MPC_HAVE_CUDA)
   endif()
   set(CMAKE_CUDA_STANDARD 20)
   add_library(mpc_cudnn INTERFACE)
-  target_include_directories(mpc_cudnn SYSTEM INTERFACE "${MPC_CUDNN_INCLUDE_DIR}" "${MPC_CUDNN_FRONTEND_INCLUDE_DIR}")
+  # Own kernels need no cudnn-frontend. A path into the clone would keep the compiler cache from sharing their objects.
+  target_include_directories(mpc_cudnn SYSTEM INTERFACE "${MPC_CUDNN_INCLUDE_DIR}"
+                             "$<$<COMPILE_LANGUAGE:CXX>:${MPC_CUDNN_FRONTEND_INCLUDE_DIR}>")
   # The frontend calls NVRTC, which cuDNN needs for its engines anyway. Graphs are not written as JSON.
   target_link_libraries(mpc_cudnn INTERFACE "${MPC_CUDNN_LIBRARY}" CUDA::nvrtc)
   target_compile_definitions(mpc_cudnn INTERFACE CUDNN_FRONTEND_SKIP_JSON_LIB)
