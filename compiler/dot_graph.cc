@@ -1,5 +1,6 @@
 #include "compiler/dot_graph.h"
 
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
 #include "compiler/unfused_function.h"
 #include "llvm/ADT/MapVector.h"
@@ -69,8 +70,8 @@ private:
 
   void writeArguments() {
     for (BlockArgument Argument : Function.getArguments()) {
-      auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
-      std::string Label = Name ? Name.getValue().str() : "argument " + std::to_string(Argument.getArgNumber());
+      StringRef Name = nameOf(Argument);
+      std::string Label = Name.empty() ? "argument " + std::to_string(Argument.getArgNumber()) : Name.str();
       std::string Node = "argument" + std::to_string(Argument.getArgNumber());
       Names[Argument] = Node;
       Out << "  " << Node << " [shape=ellipse, label=" << quoted(Label)

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
 #include "compiler/precision_reason.h"
 #include "compiler/text_table.h"
@@ -241,11 +242,11 @@ private:
       std::string Reason = Facts.reasonOf(Producer);
       return absl::StrCat(name(Producer), ", ", elementName(V), Reason.empty() ? "" : absl::StrCat(" (", Reason, ")"));
     }
-    std::string Role = Facts.roleOf(V);
+    std::optional<Role> Own = roleOf(V);
     return absl::StrCat(Facts.describe(V), ", ", elementName(V), " (",
-                        Role == "parameter"               ? "parameters are stored in f32"
-                        : Role.empty() || Role == "input" ? "an input"
-                                                          : "state of the step",
+                        Own == Role::kParameter ? "parameters are stored in f32"
+                        : isInput(Own)          ? "an input"
+                                                : "state of the step",
                         ")");
   }
 
@@ -257,7 +258,7 @@ private:
     for (Value Source : Sources) {
       if (auto Cast = Source.getDefiningOp<CastOp>())
         absl::StrAppend(&Text, "  reads ", describe(Cast), " of ", sideOf(behindMovement(Cast.getX())), "\n");
-      else if (Facts.roleOf(Source) == "derived")
+      else if (roleOf(Source) == Role::kDerived)
         absl::StrAppend(&Text, "  reads ", Facts.describe(Source),
                         ", the low copy that the parameter's update keeps: no cast in a step\n");
     }

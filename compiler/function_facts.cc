@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/module_impl.h"
 #include "passes/amp/cost_model.h"
 #include "llvm/ADT/StringExtras.h"
@@ -146,8 +147,7 @@ CastKind FunctionFacts::kindOf(CastOp Cast) const {
     return feedsLoss(Cast) ? CastKind::kLoss : CastKind::kWidening;
   if (Operation *Producer = Source.getDefiningOp())
     return isBackward(Producer) ? CastKind::kGradient : CastKind::kActivation;
-  std::string Role = roleOf(Source);
-  return Role.empty() || Role == "input" ? CastKind::kInput : CastKind::kWeight;
+  return isInput(roleOf(Source)) ? CastKind::kInput : CastKind::kWeight;
 }
 
 CastRecord FunctionFacts::recordOf(CastOp Cast) const {
@@ -157,22 +157,11 @@ CastRecord FunctionFacts::recordOf(CastOp Cast) const {
 
 std::string FunctionFacts::describe(Value V) const {
   if (auto Argument = dyn_cast<BlockArgument>(V)) {
-    std::string Name = argumentAttr(V, NameAttrName);
-    return Name.empty() ? "argument " + std::to_string(Argument.getArgNumber()) : Name;
+    StringRef Name = nameOf(V);
+    return Name.empty() ? "argument " + std::to_string(Argument.getArgNumber()) : Name.str();
   }
   std::string Path = pathOf(V.getDefiningOp());
   return mnemonicOf(V.getDefiningOp()) + (Path.empty() ? "" : " in " + Path);
-}
-
-std::string FunctionFacts::roleOf(Value V) const { return argumentAttr(V, RoleAttrName); }
-
-std::string FunctionFacts::argumentAttr(Value V, StringRef Name) const {
-  auto Argument = dyn_cast<BlockArgument>(V);
-  func::FuncOp Owner = Function;
-  if (!Argument || Argument.getOwner() != &Owner.getBody().front())
-    return "";
-  auto Attr = Owner.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), Name);
-  return Attr ? Attr.getValue().str() : "";
 }
 
 } // namespace mpc::compiler

@@ -66,12 +66,8 @@ public:
   /// The argument's name, or "conv2d in lenet5/conv1".
   std::string describe(mlir::Value V) const;
 
-  /// `mpc.role` of an argument of this function; empty for any other value.
-  std::string roleOf(mlir::Value V) const;
-
 private:
   void visit(mlir::Operation *Op);
-  std::string argumentAttr(mlir::Value V, llvm::StringRef Name) const;
 
   mlir::func::FuncOp Function;
   llvm::SmallVector<mlir::Operation *> Operations;

@@ -104,12 +104,11 @@ std::string GraphBuilder::BeginFunction(std::string_view Name, bool IsPrivate) {
   return Unique;
 }
 
-ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, std::string_view Name, std::string_view Role,
-                                      std::size_t Depth, std::optional<DType> Storage) {
+ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, std::string_view Name, Role Given, std::size_t Depth,
+                                      std::optional<DType> Storage) {
   func::FuncOp Function = state_->Open[Depth - 1];
   Builder B(state_->Context);
-  SmallVector<NamedAttribute> Attributes{B.getNamedAttr(NameAttrName, B.getStringAttr(Name)),
-                                         B.getNamedAttr(RoleAttrName, B.getStringAttr(Role))};
+  SmallVector<NamedAttribute> Attributes(roleAndName(state_->Context, Given, Name).getValue());
   if (Storage)
     Attributes.push_back(B.getNamedAttr(StorageAttrName, B.getStringAttr(std::string(DTypeName(*Storage)))));
   unsigned Index = Function.getNumArguments();
@@ -119,14 +118,7 @@ ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, std::string_view N
   return Function.getArgument(Index).getAsOpaquePointer();
 }
 
-std::string GraphBuilder::ArgumentName(ValueHandle Handle) const {
-  auto Argument = dyn_cast<BlockArgument>(toMlir(Handle));
-  auto Function = Argument ? dyn_cast<func::FuncOp>(Argument.getOwner()->getParentOp()) : func::FuncOp();
-  if (!Function)
-    return "";
-  auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
-  return Name ? Name.getValue().str() : "";
-}
+std::string GraphBuilder::ArgumentName(ValueHandle Handle) const { return nameOf(toMlir(Handle)).str(); }
 
 std::size_t GraphBuilder::depth() const { return state_->Open.size(); }
 
@@ -216,8 +208,8 @@ void GraphBuilder::EndFunction(absl::Span<const NamedResult> Results) {
   for (auto [Index, Result] : llvm::enumerate(Results)) {
     if (!Result.name.empty())
       Function.setResultAttr(Index, NameAttrName, B.getStringAttr(Result.name));
-    if (!Result.role.empty())
-      Function.setResultAttr(Index, RoleAttrName, B.getStringAttr(Result.role));
+    if (Result.role)
+      Function.setResultAttr(Index, RoleAttrName, B.getStringAttr(roleName(*Result.role)));
   }
   state_->Open.pop_back();
 }

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "kernels/attributes.h"
 #include "kernels/tensor_spec.h"
+#include "runtime/role.h"
 
 namespace mpc::compiler {
 
@@ -59,7 +60,7 @@ struct Scope {
 struct NamedResult {
   ValueHandle value = nullptr;
   std::string name;
-  std::string role;
+  std::optional<Role> role;
 };
 
 /// Functions are built as a stack: the innermost open one receives operations. Errors carry the operation's own words,
@@ -73,7 +74,7 @@ public:
   std::string BeginFunction(std::string_view name, bool is_private);
   /// Appends an argument to the open function at `depth` (1: the outermost). `storage`: the low type that an f32
   /// parameter is stored in.
-  ValueHandle AddArgument(const TensorSpec &spec, std::string_view name, std::string_view role, std::size_t depth,
+  ValueHandle AddArgument(const TensorSpec &spec, std::string_view name, Role role, std::size_t depth,
                           std::optional<DType> storage = std::nullopt);
   /// The name of a function argument; empty for any other value.
   std::string ArgumentName(ValueHandle value) const;

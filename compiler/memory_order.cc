@@ -39,12 +39,6 @@ std::int64_t workspaceOf(Operation *Op, const runtime::Device &Target, const run
   return Plan.ok() ? static_cast<std::int64_t>(Plan->workspace_bytes) : 0;
 }
 
-bool isState(func::FuncOp Function, Value Root) {
-  auto Argument = dyn_cast<BlockArgument>(Root);
-  auto Role = Argument ? Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName) : StringAttr();
-  return Role && isStateRole(Role.getValue());
-}
-
 /// The arena that lowering plans for the order that the function has now, workspaces of regions aside; kAnyBytes where
 /// it takes more than \p Most bytes.
 std::size_t plannedArena(func::FuncOp Function, const runtime::Device &Target,
@@ -53,7 +47,7 @@ std::size_t plannedArena(func::FuncOp Function, const runtime::Device &Target,
   StorageAssignment Storage(Function, Target);
   std::vector<runtime::LiveInterval> Intervals;
   auto Add = [&](Value V) {
-    if (Storage.root(V) != V || V.getDefiningOp<ConstantOp>() || isState(Function, V))
+    if (Storage.root(V) != V || V.getDefiningOp<ConstantOp>() || isState(roleOf(V)))
       return;
     auto [First, Last] = Storage.life(V);
     Intervals.push_back({static_cast<std::size_t>(bytesOf(V)), First, Last});

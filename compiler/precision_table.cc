@@ -1,5 +1,6 @@
 #include "compiler/precision_table.h"
 
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
 #include "compiler/module_impl.h"
 #include "compiler/unfused_function.h"
@@ -10,10 +11,11 @@ namespace mpc::compiler {
 
 namespace {
 
-void addArgument(PrecisionTable &Table, const std::string &Role, Value Argument) {
-  auto Group = llvm::find_if(Table.arguments, [&](const ArgumentGroup &Known) { return Known.role == Role; });
+void addArgument(PrecisionTable &Table, Value Argument) {
+  Role Own = roleOf(Argument).value_or(Role::kInput);
+  auto Group = llvm::find_if(Table.arguments, [&](const ArgumentGroup &Known) { return Known.role == Own; });
   if (Group == Table.arguments.end())
-    Group = Table.arguments.insert(Group, {Role, 0, 0, 0});
+    Group = Table.arguments.insert(Group, {Own, 0, 0, 0});
   auto Tensor = dyn_cast<RankedTensorType>(Argument.getType());
   ++Group->count;
   Group->elements += Tensor && Tensor.hasStaticShape() ? Tensor.getNumElements() : 0;
@@ -77,10 +79,8 @@ absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &Target, const std
   FunctionFacts Facts(Function->get());
   PrecisionTable Table;
   Table.function = Name;
-  for (BlockArgument Argument : Function->get().getArguments()) {
-    std::string Role = Facts.roleOf(Argument);
-    addArgument(Table, Role.empty() ? "input" : Role, Argument);
-  }
+  for (BlockArgument Argument : Function->get().getArguments())
+    addArgument(Table, Argument);
   for (Operation *Op : Facts.operations())
     Table.rows.push_back(rowOf(Op, Facts));
   for (CastOp Cast : Facts.casts())

@@ -27,7 +27,7 @@ struct PrecisionRow {
 
 /// Arguments of one role: state, inputs.
 struct ArgumentGroup {
-  std::string role; ///< `mpc.role`: "parameter", "slot", "input", ...
+  Role role = Role::kInput;
   std::int64_t count = 0;
   std::int64_t elements = 0;
   std::int64_t bytes = 0;

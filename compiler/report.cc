@@ -70,7 +70,8 @@ std::string arguments(const PrecisionTable &Table) {
     return "arguments: none\n";
   TextTable Text({"role", "tensors", "elements", "bytes"});
   for (const ArgumentGroup &Group : Table.arguments) {
-    Text.add({Group.role, FormatCount(Group.count), FormatCount(Group.elements), FormatCount(Group.bytes)});
+    Text.add({std::string(RoleName(Group.role)), FormatCount(Group.count), FormatCount(Group.elements),
+              FormatCount(Group.bytes)});
   }
   return absl::StrCat("arguments\n", Text.print());
 }
@@ -134,16 +135,16 @@ std::string functionReport(const PrecisionTable &Table, const FusionTable &Regio
                       "\n", arguments(Table));
 }
 
-const ArgumentGroup *findRole(const PrecisionTable &Table, std::string_view Role) {
+const ArgumentGroup *findRole(const PrecisionTable &Table, Role Wanted) {
   for (const ArgumentGroup &Group : Table.arguments) {
-    if (Group.role == Role)
+    if (Group.role == Wanted)
       return &Group;
   }
   return nullptr;
 }
 
 std::string parameterText(const PrecisionTable &Table) {
-  const ArgumentGroup *Parameters = findRole(Table, "parameter");
+  const ArgumentGroup *Parameters = findRole(Table, Role::kParameter);
   if (Parameters == nullptr)
     return "parameters: none";
   return absl::StrCat("parameters: ", FormatCount(Parameters->elements), " in ",

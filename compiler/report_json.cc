@@ -64,8 +64,10 @@ static Array casts(const PrecisionTable &Table) {
 static Array arguments(const PrecisionTable &Table) {
   Array List;
   for (const ArgumentGroup &Group : Table.arguments)
-    List.push_back(
-        Object{{"role", Group.role}, {"tensors", Group.count}, {"elements", Group.elements}, {"bytes", Group.bytes}});
+    List.push_back(Object{{"role", std::string(RoleName(Group.role))},
+                          {"tensors", Group.count},
+                          {"elements", Group.elements},
+                          {"bytes", Group.bytes}});
   return List;
 }
 

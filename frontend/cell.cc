@@ -164,7 +164,7 @@ absl::Status Cell::SetRequiresGrad(std::string_view prefix, bool requires_grad) 
   NamedParameters parameters = ParametersAndNames();
   bool found = false;
   for (auto& [name, parameter] : parameters) {
-    if (!BeginsWith(name, prefix) || parameter.entry()->role() != "parameter") continue;
+    if (!BeginsWith(name, prefix) || parameter.entry()->role() != Role::kParameter) continue;
     parameter.set_requires_grad(requires_grad);
     found = true;
   }

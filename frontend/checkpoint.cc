@@ -74,13 +74,13 @@ absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOp
 absl::StatusOr<ParameterMap> LoadCheckpoint(const std::string& path) {
   absl::StatusOr<Safetensors> content = internal::ReadCheckpointFile(path);
   if (!content.ok()) return content.status();
-  absl::StatusOr<internal::TextMap> roles = internal::TextMap();
+  absl::StatusOr<internal::RoleMap> roles = internal::RoleMap();
   if (internal::IsTrainingCheckpoint(content->metadata)) roles = internal::ParseRoles(content->metadata, path);
   if (!roles.ok()) return roles.status();
   ParameterMap parameters;
   for (auto& [name, tensor] : content->tensors) {
     const auto role = roles->find(name);
-    const bool weight = role == roles->end() || role->second == "parameter" || role->second == "statistic";
+    const bool weight = role == roles->end() || role->second == Role::kParameter || role->second == Role::kStatistic;
     if (weight) parameters[name] = std::move(tensor);
   }
   return parameters;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -10,10 +11,9 @@
 namespace mpc::internal {
 namespace {
 
-constexpr char kScaler[] = "scaler";
-constexpr char kAccumulator[] = "accumulator";
-
-bool IsOptimizerState(std::string_view role) { return role == "slot" || role == "step" || role == "learning_rate"; }
+bool IsOptimizerState(std::optional<Role> role) {
+  return role == Role::kSlot || role == Role::kStep || role == Role::kLearningRate;
+}
 
 /// Fields of a scaler that a user sets; the others count.
 bool IsScalerSetting(std::string_view name) {
@@ -26,7 +26,7 @@ bool IsScalerSetting(std::string_view name) {
 
 class Fitter {
  public:
-  Fitter(const Safetensors& content, const TextMap& roles, const CheckpointSetting& setting)
+  Fitter(const Safetensors& content, const RoleMap& roles, const CheckpointSetting& setting)
       : roles_(roles), setting_(setting) {
     for (const auto& [name, tensor] : content.tensors) file_[name] = &tensor;
   }
@@ -53,21 +53,21 @@ class Fitter {
  private:
   void FitEntry(const Parameter& entry) {
     const std::string& name = entry.name();
-    const std::string& role = entry.entry()->role();
+    const Role role = entry.entry()->role();
     seen_.insert(name);
-    if (role == kScaler && !setting_.same_scaler) {
+    if (role == Role::kScaler && !setting_.same_scaler) {
       own_scaler_ = true;
       return;
     }
-    if (role == kAccumulator && !setting_.same_accumulation) return;
+    if (role == Role::kAccumulator && !setting_.same_accumulation) return;
     const auto found = file_.find(name);
     if (found == file_.end()) {
-      fit_.problems.push_back(absl::StrCat("'", name, "' (", role, ") is missing"));
+      fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));
       return;
     }
     const Tensor& value = *found->second;
     const TensorSpec& spec = entry.entry()->spec();
-    const bool converts = (!setting_.same_level || setting_.stores_low) && role == "parameter" &&
+    const bool converts = (!setting_.same_level || setting_.stores_low) && role == Role::kParameter &&
                           value.shape() == spec.shape && IsFloating(value.dtype()) && IsFloating(spec.dtype);
     if (value.spec() != spec && !converts) {
       fit_.problems.push_back(absl::StrCat("'", name, "' is ", value.spec().ToString(), " in the file, ",
@@ -78,7 +78,7 @@ class Fitter {
       fit_.differences.push_back(absl::StrCat("'", name, "' is converted from ", std::string(DTypeName(value.dtype())),
                                               " to ", std::string(DTypeName(spec.dtype))));
     }
-    if (role == kScaler && IsScalerSetting(name)) CompareSetting(entry, value);
+    if (role == Role::kScaler && IsScalerSetting(name)) CompareSetting(entry, value);
     fit_.assignments.emplace_back(entry, value.spec() == spec ? value : value.To(spec.dtype));
     fit_.loaded.push_back(name);
   }
@@ -95,20 +95,20 @@ class Fitter {
   /// An entry of the file that the Model does not have.
   void FitRest(const std::string& name, const Tensor& tensor) {
     const auto found = roles_.find(name);
-    const std::string role = found == roles_.end() ? "" : found->second;
-    if (role == kAccumulator && !setting_.same_accumulation) {
+    const std::optional<Role> role = found == roles_.end() ? std::nullopt : std::optional(found->second);
+    if (role == Role::kAccumulator && !setting_.same_accumulation) {
       dropped_ = true;
-    } else if (role == kAccumulator) {
+    } else if (role == Role::kAccumulator) {
       fit_.accumulators.emplace_back(name, &tensor);
       fit_.loaded.push_back(name);
-    } else if (role == kScaler && (!setting_.same_scaler || !setting_.trains)) {
+    } else if (role == Role::kScaler && (!setting_.same_scaler || !setting_.trains)) {
       idle_scaler_ = setting_.trains;
     } else if (setting_.trains || !IsOptimizerState(role)) {
       fit_.problems.push_back(absl::StrCat("'", name, "' is unknown to this Model"));
     }
   }
 
-  const TextMap& roles_;
+  const RoleMap& roles_;
   const CheckpointSetting& setting_;
   std::map<std::string, const Tensor*> file_;
   std::set<std::string> seen_;
@@ -120,7 +120,7 @@ class Fitter {
 
 }  // namespace
 
-CheckpointFit FitCheckpoint(absl::Span<const Parameter> state, const Safetensors& content, const TextMap& roles,
+CheckpointFit FitCheckpoint(absl::Span<const Parameter> state, const Safetensors& content, const RoleMap& roles,
                             const CheckpointSetting& setting) {
   return Fitter(content, roles, setting).Fit(state);
 }

@@ -33,7 +33,7 @@ struct CheckpointFit {
 };
 
 /// Every entry of `state` is looked for in `content` and every entry of `content` in `state`.
-CheckpointFit FitCheckpoint(absl::Span<const Parameter> state, const Safetensors& content, const TextMap& roles,
+CheckpointFit FitCheckpoint(absl::Span<const Parameter> state, const Safetensors& content, const RoleMap& roles,
                             const CheckpointSetting& setting);
 
 /// One line for each key whose values differ: "threads: 1 in the file, 2 here".

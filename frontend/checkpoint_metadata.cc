@@ -43,6 +43,20 @@ class FieldReader {
     return map;
   }
 
+  RoleMap Roles(const char* field) {
+    RoleMap roles;
+    for (const auto& [name, text] : Map(field)) {
+      const std::optional<Role> role = ParseRole(text);
+      if (role.has_value() && IsState(*role)) {
+        roles[name] = *role;
+      } else {
+        problems_.push_back(
+            absl::StrCat("metadata '", field, "' gives '", name, "' the role '", text, "', which is none of state"));
+      }
+    }
+    return roles;
+  }
+
   std::map<std::string, TextMap> MapOfMaps(const char* field) {
     const std::optional<Json> json = Parse(field);
     std::map<std::string, TextMap> maps;
@@ -149,6 +163,8 @@ TextMap FormatMetadata(const CheckpointMetadata& metadata) {
   for (const auto& [name, spec] : metadata.inputs) {
     inputs.push_back({{"name", name}, {"dtype", std::string(DTypeName(spec.dtype))}, {"shape", spec.shape}});
   }
+  Json roles = Json::object();
+  for (const auto& [name, role] : metadata.roles) roles[name] = std::string(RoleName(role));
   // Words that are not UTF-8 cannot stand in JSON; they are replaced rather than lost with the checkpoint.
   const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
   return {{"format", kFormat},
@@ -167,7 +183,7 @@ TextMap FormatMetadata(const CheckpointMetadata& metadata) {
           {"precision", text(Json(metadata.precision))},
           {"choices", text(Json(metadata.choices))},
           {"environment", text(Json(metadata.environment))},
-          {"roles", text(Json(metadata.roles))},
+          {"roles", text(roles)},
           {"inputs", text(inputs)}};
 }
 
@@ -196,16 +212,16 @@ absl::StatusOr<CheckpointMetadata> ParseMetadata(const TextMap& stored, const st
   metadata.precision = reader.Map("precision");
   metadata.choices = reader.MapOfMaps("choices");
   metadata.environment = reader.Map("environment");
-  metadata.roles = reader.Map("roles");
+  metadata.roles = reader.Roles("roles");
   metadata.inputs = reader.Inputs("inputs");
   if (absl::Status status = Problems(origin, problems); !status.ok()) return status;
   return metadata;
 }
 
-absl::StatusOr<TextMap> ParseRoles(const TextMap& stored, const std::string& origin) {
-  if (!stored.contains("roles")) return TextMap();
+absl::StatusOr<RoleMap> ParseRoles(const TextMap& stored, const std::string& origin) {
+  if (!stored.contains("roles")) return RoleMap();
   std::vector<std::string> problems;
-  TextMap roles = FieldReader(stored, problems).Map("roles");
+  RoleMap roles = FieldReader(stored, problems).Roles("roles");
   if (absl::Status status = Problems(origin, problems); !status.ok()) return status;
   return roles;
 }

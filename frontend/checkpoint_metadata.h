@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/tensor_spec.h"
+#include "runtime/role.h"
 
 namespace mpc {
 
@@ -30,6 +31,7 @@ struct TrainPosition {
 namespace internal {
 
 using TextMap = std::map<std::string, std::string>;
+using RoleMap = std::map<std::string, Role>;
 
 /// The metadata of a training checkpoint. Each field is one JSON text of the file; see docs/checkpoints.md.
 struct CheckpointMetadata {
@@ -43,7 +45,7 @@ struct CheckpointMetadata {
   TextMap precision;                                       ///< the precision of each slot, where one was solved
   std::map<std::string, TextMap> choices;                  ///< a Program's choice table by its signature
   TextMap environment;                                     ///< versions, device, processor, threads
-  TextMap roles;                                           ///< of every entry
+  RoleMap roles;                                           ///< of every entry
   std::vector<std::pair<std::string, TensorSpec>> inputs;  ///< of the training step; empty: none was compiled
 };
 
@@ -58,7 +60,7 @@ bool IsTrainingCheckpoint(const TextMap& stored);
 absl::StatusOr<CheckpointMetadata> ParseMetadata(const TextMap& stored, const std::string& origin);
 
 /// The field `roles` alone; empty where there is none.
-absl::StatusOr<TextMap> ParseRoles(const TextMap& stored, const std::string& origin);
+absl::StatusOr<RoleMap> ParseRoles(const TextMap& stored, const std::string& origin);
 
 }  // namespace internal
 }  // namespace mpc

@@ -125,7 +125,7 @@ absl::StatusOr<UnboundStep> CompileUnbound(nn::Cell* root, const TensorFunction&
   // A step with a seed of its own is not wrapped.
   const std::vector<runtime::StateBinding>& bound = step.compiled.program.state;
   const bool wrapped =
-      std::any_of(bound.begin(), bound.end(), [](const auto& binding) { return binding.role == "scaler"; });
+      std::any_of(bound.begin(), bound.end(), [](const auto& binding) { return binding.role == Role::kScaler; });
   step.facts.wrapped = wrapped && !scales;
   if (!scales) step.state.insert(step.state.end(), options.scaler.begin(), options.scaler.end());
   return step;

@@ -24,7 +24,7 @@ class Beginnings {
 
   absl::Status Add(const std::vector<runtime::StateBinding>& bindings, const std::vector<Parameter>& known) {
     for (const runtime::StateBinding& binding : bindings) {
-      if (binding.role == runtime::kDerivedRole) continue;
+      if (binding.role == Role::kDerived) continue;
       const auto parameter =
           std::find_if(known.begin(), known.end(), [&](const Parameter& each) { return each.name() == binding.name; });
       if (parameter == known.end()) {

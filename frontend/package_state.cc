@@ -13,9 +13,6 @@
 namespace mpc {
 namespace {
 
-constexpr char kParameterRole[] = "parameter";
-constexpr char kGeneratorRole[] = "rng";
-
 using runtime::StateEntry;
 
 /// Writes elements of type `from`, one for each of the entry's.
@@ -69,8 +66,7 @@ absl::StatusOr<runtime::StateStore> MakeInitialState(const runtime::Package& pac
   for (const runtime::InitialValue& initial : package.initial_values) {
     const std::shared_ptr<StateEntry> entry = state.Find(initial.name);
     if (entry == nullptr) continue;
-    const bool is_seed =
-        seed.has_value() && initial.role == kGeneratorRole && initial.spec == TensorSpec{DType::kI64, {}};
+    const bool is_seed = seed.has_value() && initial.role == Role::kRng && initial.spec == TensorSpec{DType::kI64, {}};
     const absl::Status status = is_seed ? entry->Write({reinterpret_cast<const std::uint8_t*>(&*seed), sizeof(*seed)})
                                         : WriteInitialValue(initial, *entry);
     if (!status.ok()) return status;
@@ -84,7 +80,7 @@ absl::StatusOr<runtime::StateStore> MakeInitialState(const runtime::Package& pac
 absl::Status SaveState(const std::string& path, const runtime::StateStore& state) {
   Safetensors content;
   for (const std::shared_ptr<StateEntry>& entry : state.entries()) {
-    if (entry->role() == runtime::kDerivedRole) continue;
+    if (entry->role() == Role::kDerived) continue;
     if (absl::Status status = entry->FetchToHost(); !status.ok()) return status;
     content.tensors.emplace_back(entry->name(), Tensor::FromBytes(entry->spec(), entry->data(), entry->spec().bytes()));
   }
@@ -99,7 +95,7 @@ absl::StatusOr<std::vector<std::string>> LoadState(const std::string& path, runt
   std::vector<std::pair<StateEntry*, const Tensor*>> assignments;
   for (const auto& [name, tensor] : content->tensors) {
     const std::shared_ptr<StateEntry> entry = state.Find(name);
-    if (entry == nullptr || entry->role() == runtime::kDerivedRole) {
+    if (entry == nullptr || entry->role() == Role::kDerived) {
       unknown.push_back(name);
       continue;
     }
@@ -113,7 +109,7 @@ absl::StatusOr<std::vector<std::string>> LoadState(const std::string& path, runt
     assignments.emplace_back(entry.get(), &tensor);
   }
   for (const std::shared_ptr<StateEntry>& entry : state.entries()) {
-    if (entry->role() == kParameterRole && content->Find(entry->name()) == nullptr) {
+    if (entry->role() == Role::kParameter && content->Find(entry->name()) == nullptr) {
       problems.push_back(absl::StrCat("it has no '", entry->name(), "', ", entry->spec().ToString()));
     }
   }

@@ -16,8 +16,8 @@
 namespace mpc {
 
 struct ParameterOptions {
-  bool requires_grad = true;       ///< trained by optimizers
-  std::string role = "parameter";  ///< "statistic" for running statistics
+  bool requires_grad = true;     ///< trained by optimizers
+  Role role = Role::kParameter;  ///< kStatistic for running statistics; one of state
 };
 
 /// A handle: copies share one value. Inside `Construct` it converts to the Tensor of its current value in the traced

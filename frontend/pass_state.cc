@@ -8,18 +8,16 @@
 namespace mpc::internal {
 namespace {
 
-constexpr char kDerived[] = "derived";
-constexpr char kAccumulator[] = "accumulator";
-
 absl::Status CheckSpec(const runtime::StateEntry& entry, const TensorSpec& spec) {
   if (entry.spec() == spec) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(entry.role(), " state \"", entry.name(), "\" is ",
-                                                 entry.spec().ToString(), ", a step now needs ", spec.ToString()));
+  return absl::InvalidArgumentError(absl::StrCat(std::string(RoleName(entry.role())), " state \"", entry.name(),
+                                                 "\" is ", entry.spec().ToString(), ", a step now needs ",
+                                                 spec.ToString()));
 }
 
-absl::Status TakenBy(std::string_view role, std::string_view name) {
+absl::Status TakenBy(Role role, std::string_view name) {
   return absl::InvalidArgumentError(
-      absl::StrCat("state \"", std::string(name), "\" is ", std::string(role), " in another step"));
+      absl::StrCat("state \"", std::string(name), "\" is ", std::string(RoleName(role)), " in another step"));
 }
 
 }  // namespace
@@ -33,11 +31,11 @@ std::shared_ptr<runtime::StateEntry> PassState::FindDerived(std::string_view nam
 
 absl::StatusOr<std::shared_ptr<runtime::StateEntry>> PassState::Derived(std::string_view name, const TensorSpec& spec) {
   for (const Parameter& accumulator : accumulators_) {
-    if (accumulator.name() == name) return TakenBy(kAccumulator, name);
+    if (accumulator.name() == name) return TakenBy(Role::kAccumulator, name);
   }
   std::shared_ptr<runtime::StateEntry> entry = FindDerived(name);
   if (entry == nullptr) {
-    entry = std::make_shared<runtime::StateEntry>(std::string(name), kDerived, spec);
+    entry = std::make_shared<runtime::StateEntry>(std::string(name), Role::kDerived, spec);
     derived_.push_back(entry);
   }
   if (absl::Status status = CheckSpec(*entry, spec); !status.ok()) return status;
@@ -45,7 +43,7 @@ absl::StatusOr<std::shared_ptr<runtime::StateEntry>> PassState::Derived(std::str
 }
 
 absl::StatusOr<Parameter> PassState::Accumulator(std::string_view name, const TensorSpec& spec) {
-  if (FindDerived(name) != nullptr) return TakenBy(kDerived, name);
+  if (FindDerived(name) != nullptr) return TakenBy(Role::kDerived, name);
   for (const Parameter& accumulator : accumulators_) {
     if (accumulator.name() != name) continue;
     if (absl::Status status = CheckSpec(*accumulator.entry(), spec); !status.ok()) return status;
@@ -53,7 +51,7 @@ absl::StatusOr<Parameter> PassState::Accumulator(std::string_view name, const Te
   }
   const std::vector<std::uint8_t> zeros(spec.bytes(), 0);
   Parameter accumulator(Tensor::FromBytes(spec, zeros.data(), zeros.size()),
-                        {.requires_grad = false, .role = kAccumulator});
+                        {.requires_grad = false, .role = Role::kAccumulator});
   accumulator.set_name(std::string(name));
   accumulators_.push_back(accumulator);
   return accumulator;
@@ -66,11 +64,11 @@ absl::StatusOr<PassState::Bound> PassState::Bind(absl::Span<const runtime::State
     const bool traced = std::any_of(known.begin(), known.end(),
                                     [&](const Parameter& parameter) { return parameter.name() == binding.name; });
     if (traced) continue;
-    if (binding.role == kDerived) {
+    if (binding.role == Role::kDerived) {
       absl::StatusOr<std::shared_ptr<runtime::StateEntry>> entry = Derived(binding.name, binding.spec);
       if (!entry.ok()) return entry.status();
       bound.derived.push_back(*std::move(entry));
-    } else if (binding.role == kAccumulator) {
+    } else if (binding.role == Role::kAccumulator) {
       absl::StatusOr<Parameter> accumulator = Accumulator(binding.name, binding.spec);
       if (!accumulator.ok()) return accumulator.status();
       bound.accumulators.push_back(*std::move(accumulator));

@@ -48,9 +48,9 @@ std::string NumberedPrefix(const char* name, const Parameter& wanted, std::vecto
 RngState MakeRngState(std::uint64_t seed) {
   RngState state;
   const std::int64_t seed_bits = static_cast<std::int64_t>(seed);
-  state.seed = Parameter(Tensor::Scalar<std::int64_t>(seed_bits), {.requires_grad = false, .role = "rng"});
+  state.seed = Parameter(Tensor::Scalar<std::int64_t>(seed_bits), {.requires_grad = false, .role = Role::kRng});
   state.seed.set_name("rng.seed");
-  state.step = Parameter(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = "rng"});
+  state.step = Parameter(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = Role::kRng});
   state.step.set_name("rng.step");
   return state;
 }
@@ -73,7 +73,7 @@ void Trace::BeginStep(std::string_view name) {
 }
 
 Tensor Trace::AddInput(const TensorSpec& spec, std::string_view name) {
-  const Tensor input = Symbolic({graph_.AddArgument(spec, name, "input", depth()), spec}, depth());
+  const Tensor input = Symbolic({graph_.AddArgument(spec, name, Role::kInput, depth()), spec}, depth());
   inputs_[input.node()->value] = num_inputs_++;
   return input;
 }
@@ -92,14 +92,14 @@ void Trace::EndStep(absl::Span<const Tensor> outputs, absl::Span<const std::stri
       Fail(absl::StrCat("output ", i, " of the step is an undefined tensor"));
       continue;
     }
-    results.push_back({Import(outputs[i], depth()).node()->value, names[i], "output"});
+    results.push_back({Import(outputs[i], depth()).node()->value, names[i], Role::kOutput});
   }
   for (const StateValue& state : frames_.back().states) {
     if (!state.assigned) continue;
     results.push_back({state.current.node()->value, state.parameter.name(), state.parameter.entry()->role()});
   }
-  for (const auto& [name, value] : records_) results.push_back({value.node()->value, name, "record"});
-  for (const auto& [name, value] : taps_) results.push_back({value.node()->value, name, "record"});
+  for (const auto& [name, value] : records_) results.push_back({value.node()->value, name, Role::kRecord});
+  for (const auto& [name, value] : taps_) results.push_back({value.node()->value, name, Role::kRecord});
   if (!failed()) graph_.EndFunction(results);
   frames_.pop_back();
 }
@@ -122,7 +122,7 @@ void Trace::AddInitState(absl::Span<const Parameter> parameters) {
                     {"stream", parameter.stream()},
                     {"shape", parameter.shape()}})[0];
     }
-    results.push_back({value.node()->value, parameter.name(), "output"});
+    results.push_back({value.node()->value, parameter.name(), Role::kOutput});
   }
   if (!failed()) graph_.EndFunction(results);
   frames_.pop_back();
@@ -174,6 +174,11 @@ Trace::StateValue& Trace::StateAt(const Parameter& parameter, std::size_t depth)
   }
   Tensor value;
   if (depth == 1) {
+    const Role role = parameter.entry()->role();
+    if (!IsState(role)) {
+      Fail(absl::StrCat("Parameter '", parameter.name(), "' has the role '", std::string(RoleName(role)),
+                        "', which is none of state"));
+    }
     used_.push_back(parameter);
     const TensorSpec spec = parameter.traced_spec();
     value = Symbolic(
@@ -192,8 +197,8 @@ Tensor Trace::Read(const Parameter& parameter) {
     Fail("an undefined Parameter was read");
     return Poison({});
   }
-  const std::string& role = parameter.entry()->role();
-  if (registered_.has_value() && (role == "parameter" || role == "statistic") &&
+  const Role role = parameter.entry()->role();
+  if (registered_.has_value() && (role == Role::kParameter || role == Role::kStatistic) &&
       std::find(registered_->begin(), registered_->end(), parameter) == registered_->end()) {
     const nn::Cell* reader = cells_.empty() ? nullptr : cells_.back().cell;
     Fail(absl::StrCat("a Parameter ", parameter.entry()->spec().ToString(),
@@ -363,7 +368,7 @@ Tensor Trace::Import(const Tensor& tensor, std::size_t depth) {
   if (found != frame.captured.end()) return found->second;
   std::string name = graph_.ArgumentName(outer.node()->value);
   if (name.empty()) name = absl::StrCat("capture", frame.operands.size());
-  const Tensor inner = Symbolic({graph_.AddArgument(tensor.spec(), name, "capture", depth), tensor.spec()}, depth);
+  const Tensor inner = Symbolic({graph_.AddArgument(tensor.spec(), name, Role::kCapture, depth), tensor.spec()}, depth);
   frame.operands.push_back(outer);
   frame.captured.emplace(outer.node()->value, inner);
   SameElements(outer.node()->value, inner.node()->value);

@@ -48,7 +48,7 @@ Trace::Gradients Trace::ValueAndGrad(const nn::Cell* cell, const TensorFunction&
   Frame& frame = frames_.back();
   std::vector<compiler::NamedResult> results;
   auto add_result = [&](const Tensor& tensor) {
-    if (!failed()) results.push_back({Import(tensor, depth()).node()->value, "", ""});
+    if (!failed()) results.push_back({Import(tensor, depth()).node()->value, "", std::nullopt});
   };
   for (const Tensor& output : outputs) add_result(output);
   // What the function leaves behind besides its outputs: operands of state updates, then assigned state.
@@ -182,7 +182,8 @@ std::string Trace::TraceIsolated(std::string_view name, const std::vector<Tensor
   frames_.emplace_back();
   std::vector<Tensor> values;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const compiler::ValueHandle argument = graph_.AddArgument(arguments[i], absl::StrCat("input", i), "input", depth());
+    const compiler::ValueHandle argument =
+        graph_.AddArgument(arguments[i], absl::StrCat("input", i), Role::kInput, depth());
     values.push_back(Symbolic({argument, arguments[i]}, depth()));
   }
   frames_.back().operands = values;
@@ -192,7 +193,7 @@ std::string Trace::TraceIsolated(std::string_view name, const std::vector<Tensor
     if (!output.defined()) Fail("a function given to CustomVjp returned an undefined tensor");
     if (failed()) break;
     output = Import(output, depth());
-    results.push_back({output.node()->value, "", ""});
+    results.push_back({output.node()->value, "", std::nullopt});
   }
   const Frame& frame = frames_.back();
   if (frame.operands.size() > arguments.size() && !failed()) {

@@ -70,7 +70,7 @@ void WeightPacker::Keep(const WeightPacking& packing, Instruction pack, Instruct
   Value& packed = program_.values[pack.outputs[0]];
   packed.storage = Storage::kState;
   packed.index = static_cast<std::int32_t>(program_.state.size());
-  program_.state.push_back({name, kDerivedRole, packing.packed, false});
+  program_.state.push_back({name, Role::kDerived, packing.packed, false});
   refreshes_.push_back({packed.index, source, std::move(pack)});
 }
 

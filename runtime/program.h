@@ -9,6 +9,7 @@
 
 #include "kernels/attributes.h"
 #include "kernels/tensor_spec.h"
+#include "runtime/role.h"
 
 namespace mpc::runtime {
 
@@ -43,15 +44,11 @@ struct Instruction {
 
 /// A state entry that the Program reads or writes.
 struct StateBinding {
-  std::string name;  ///< "conv1.weight", "optimizer.conv1.weight.velocity", "scaler.scale"
-  std::string role;  ///< "parameter", "statistic", "slot", "scaler", "learning_rate", "step", "rng", "derived",
-                     ///< "accumulator"
+  std::string name;              ///< "conv1.weight", "optimizer.conv1.weight.velocity", "scaler.scale"
+  Role role = Role::kParameter;  ///< one of state
   TensorSpec spec;
   bool written = false;
 };
-
-/// The role of state that is rebuilt from other state.
-inline constexpr char kDerivedRole[] = "derived";
 
 struct NamedValue {
   std::string name;
@@ -104,7 +101,7 @@ struct Program {
   std::vector<Instruction> instructions;
   std::vector<StateCopy> state_copies;  ///< done after the last instruction
   std::vector<StateBinding> state;
-  std::vector<StateRefresh> refreshes;  ///< one for each binding of role "derived"
+  std::vector<StateRefresh> refreshes;  ///< one for each binding of Role::kDerived
   std::vector<NamedValue> inputs;
   std::vector<NamedValue> outputs;
   std::vector<std::uint8_t> constants;  ///< given byte by byte; offsets are 64-byte aligned

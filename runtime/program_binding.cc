@@ -85,8 +85,8 @@ absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore&
     std::shared_ptr<StateEntry> entry = store.Find(binding.name);
     if (entry == nullptr) {
       missing = true;
-      problems.push_back(
-          absl::StrCat("\"", binding.name, "\" (", binding.role, ", ", binding.spec.ToString(), ") is missing"));
+      problems.push_back(absl::StrCat("\"", binding.name, "\" (", std::string(RoleName(binding.role)), ", ",
+                                      binding.spec.ToString(), ") is missing"));
     } else if (entry->spec() != binding.spec) {
       problems.push_back(
           absl::StrCat("\"", binding.name, "\" is ", entry->spec().ToString(), ", expected ", binding.spec.ToString()));

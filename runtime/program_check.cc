@@ -239,11 +239,12 @@ class ProgramChecker {
       }
       const StateBinding& derived = program_.state[refresh.derived];
       const StateBinding& source = program_.state[refresh.source];
-      if (source.role == kDerivedRole && refreshes[refresh.source] == 0) {
+      if (source.role == Role::kDerived && refreshes[refresh.source] == 0) {
         Report(what, " reads derived state \"", source.name, "\" before it is rebuilt");
       }
       ++refreshes[refresh.derived];
-      if (derived.role != kDerivedRole) Report(what, " writes state \"", derived.name, "\", which is no derived state");
+      if (derived.role != Role::kDerived)
+        Report(what, " writes state \"", derived.name, "\", which is no derived state");
       if (!IsState(refresh.instruction.inputs, refresh.source) ||
           !IsState(refresh.instruction.outputs, refresh.derived)) {
         Report(what, " (", refresh.instruction.kernel, ") must read \"", source.name, "\" alone and write \"",
@@ -254,7 +255,7 @@ class ProgramChecker {
     }
     for (std::int32_t i = 0; i < count; ++i) {
       const StateBinding& binding = program_.state[i];
-      if (binding.role == kDerivedRole && refreshes[i] != 1) {
+      if (binding.role == Role::kDerived && refreshes[i] != 1) {
         Report("derived state \"", binding.name, "\" has ", refreshes[i], " refreshes");
       }
     }

@@ -1,5 +1,6 @@
 // From FlatBuffers tables to a Package. Nothing of a table is trusted.
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -51,6 +52,13 @@ class Decoder {
 
   std::string Text(const flatbuffers::String* text) {
     return text != nullptr && Take(text->size()) ? text->str() : std::string();
+  }
+  Role ReadRole(const flatbuffers::String* name, const flatbuffers::String* text) {
+    const std::string given = Text(text);
+    const std::optional<Role> role = ParseRole(given);
+    if (role.has_value() && IsState(*role)) return *role;
+    Fail("\"", Text(name), "\" has the role \"", given, "\", which is none of state");
+    return Role::kParameter;
   }
   template <typename T>
   std::vector<T> Numbers(const flatbuffers::Vector<T>* numbers) {
@@ -146,7 +154,7 @@ class Decoder {
   }
   runtime::StateCopy Read(const StateCopy& copy) { return {copy.from(), copy.to(), Text(copy.reason())}; }
   runtime::StateBinding Read(const StateBinding& binding) {
-    return {Text(binding.name()), Text(binding.role()), Read(*binding.spec()), binding.written()};
+    return {Text(binding.name()), ReadRole(binding.name(), binding.role()), Read(*binding.spec()), binding.written()};
   }
   runtime::StateRefresh Read(const StateRefresh& refresh) {
     return {refresh.derived(), refresh.source(), Read(*refresh.instruction())};
@@ -183,7 +191,8 @@ class Decoder {
   }
   runtime::InitialDraw Read(const InitialDraw& draw) { return {Read(*draw.program()), draw.seed()}; }
   runtime::InitialValue Read(const InitialValue& initial) {
-    return {Text(initial.name()), Text(initial.role()), Read(*initial.spec()), Numbers(initial.bytes())};
+    return {Text(initial.name()), ReadRole(initial.name(), initial.role()), Read(*initial.spec()),
+            Numbers(initial.bytes())};
   }
 
   std::size_t budget_;

@@ -73,7 +73,8 @@ class Encoder {
     return CreateStateCopy(builder_, copy.from, copy.to, Text(copy.reason));
   }
   Offset<StateBinding> Table(const runtime::StateBinding& binding) {
-    return CreateStateBinding(builder_, Text(binding.name), Text(binding.role), Table(binding.spec), binding.written);
+    return CreateStateBinding(builder_, Text(binding.name), Text(std::string(RoleName(binding.role))),
+                              Table(binding.spec), binding.written);
   }
   Offset<StateRefresh> Table(const runtime::StateRefresh& refresh) {
     return CreateStateRefresh(builder_, refresh.derived, refresh.source, Table(refresh.instruction));
@@ -116,8 +117,8 @@ class Encoder {
     return CreateInitialDraw(builder_, Table(draw.program), draw.seed);
   }
   Offset<InitialValue> Table(const runtime::InitialValue& initial) {
-    return CreateInitialValue(builder_, Text(initial.name), Text(initial.role), Table(initial.spec),
-                              builder_.CreateVector(initial.bytes));
+    return CreateInitialValue(builder_, Text(initial.name), Text(std::string(RoleName(initial.role))),
+                              Table(initial.spec), builder_.CreateVector(initial.bytes));
   }
 
   flatbuffers::FlatBufferBuilder builder_;

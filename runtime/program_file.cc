@@ -110,7 +110,7 @@ class PackageChecker {
     for (const InitialDraw& draw : package_.draws) CheckDraw(draw);
     for (const InitialValue& initial : package_.initial_values) CheckInitialValue(initial);
     for (const auto& [name, binding] : state_) {
-      if (binding->role != kDerivedRole && begins_[name] != 1) {
+      if (binding->role != Role::kDerived && begins_[name] != 1) {
         Report("state \"", name, "\" has ", begins_[name], " initial values");
       }
     }
@@ -138,8 +138,9 @@ class PackageChecker {
     for (const StateBinding& binding : program.state) {
       const auto [entry, is_new] = state_.emplace(binding.name, &binding);
       if (!is_new && (entry->second->spec != binding.spec || entry->second->role != binding.role)) {
-        Report("state \"", binding.name, "\" is ", entry->second->role, " ", entry->second->spec.ToString(),
-               " in one program, ", binding.role, " ", binding.spec.ToString(), " in \"", program.name, "\"");
+        Report("state \"", binding.name, "\" is ", std::string(RoleName(entry->second->role)), " ",
+               entry->second->spec.ToString(), " in one program, ", std::string(RoleName(binding.role)), " ",
+               binding.spec.ToString(), " in \"", program.name, "\"");
       }
     }
   }
@@ -205,7 +206,7 @@ std::vector<StateBinding> Package::State() const {
   std::map<std::string, std::size_t> positions;
   for (const Program& program : programs) {
     for (const StateBinding& binding : program.state) {
-      if (binding.role == kDerivedRole) continue;
+      if (binding.role == Role::kDerived) continue;
       const auto [position, is_new] = positions.emplace(binding.name, state.size());
       if (is_new) state.push_back(binding);
       state[position->second].written |= binding.written;

@@ -18,7 +18,7 @@ namespace mpc::runtime {
 /// that begins with one number throughout (optimizer slots, biases, running statistics).
 struct InitialValue {
   std::string name;
-  std::string role;
+  Role role = Role::kParameter;
   TensorSpec spec;
   std::vector<std::uint8_t> bytes;  ///< the whole value, or one element that fills it
 };

@@ -17,9 +17,9 @@ std::uint64_t NextVersion() {
 
 }  // namespace
 
-StateEntry::StateEntry(std::string name, std::string role, TensorSpec spec)
+StateEntry::StateEntry(std::string name, Role role, TensorSpec spec)
     : name_(std::move(name)),
-      role_(std::move(role)),
+      role_(role),
       spec_(std::move(spec)),
       memory_(std::make_shared<AlignedBuffer>(spec_.bytes())),
       data_(memory_->data()) {}
@@ -84,9 +84,9 @@ absl::Status StateStore::Add(std::shared_ptr<StateEntry> entry) {
   const std::shared_ptr<StateEntry> existing = Find(entry->name());
   if (existing == entry) return absl::OkStatus();
   if (existing != nullptr) {
-    return absl::AlreadyExistsError(absl::StrCat("two state entries are named \"", entry->name(),
-                                                 "\": ", existing->role(), " ", existing->spec().ToString(), " and ",
-                                                 entry->role(), " ", entry->spec().ToString()));
+    return absl::AlreadyExistsError(absl::StrCat(
+        "two state entries are named \"", entry->name(), "\": ", std::string(RoleName(existing->role())), " ",
+        existing->spec().ToString(), " and ", std::string(RoleName(entry->role())), " ", entry->spec().ToString()));
   }
   entries_.push_back(std::move(entry));
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "kernels/tensor_spec.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/role.h"
 
 namespace mpc::runtime {
 
@@ -28,11 +29,11 @@ class DeviceCopy {
 /// those of one Model. Not thread-safe: the host reads and writes between steps.
 class StateEntry {
  public:
-  StateEntry(std::string name, std::string role, TensorSpec spec);
+  StateEntry(std::string name, Role role, TensorSpec spec);
   virtual ~StateEntry() = default;
 
   const std::string& name() const { return name_; }
-  const std::string& role() const { return role_; }
+  Role role() const { return role_; }
   const TensorSpec& spec() const { return spec_; }
   void set_name(std::string name) { name_ = std::move(name); }
 
@@ -79,7 +80,7 @@ class StateEntry {
 
  private:
   std::string name_;
-  std::string role_;
+  Role role_;
   TensorSpec spec_;
   std::shared_ptr<AlignedBuffer> memory_;  ///< its own, or a part of which is its own
   std::byte* data_;

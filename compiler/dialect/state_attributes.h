@@ -1,7 +1,10 @@
-// What arguments and results of a step are: roles of data and of state, and how state is stored.
+// What arguments and results of a step say of themselves: role, name, and how state is stored.
 #pragma once
 
-#include "llvm/ADT/STLExtras.h"
+#include <optional>
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "runtime/role.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace mpc {
@@ -10,21 +13,27 @@ namespace mpc {
 /// reads the stored value, widened.
 inline constexpr llvm::StringLiteral StorageAttrName = "mpc.storage";
 
-/// Roles of data. A capture is what the function of a network takes from the step around it.
-inline constexpr llvm::StringLiteral InputRole = "input";
-inline constexpr llvm::StringLiteral CaptureRole = "capture";
-inline constexpr llvm::StringLiteral OutputRole = "output";
-inline constexpr llvm::StringLiteral RecordRole = "record";
+/// The role of an argument or a result; none where it has none.
+std::optional<Role> argumentRole(mlir::FunctionOpInterface Function, unsigned Index);
+std::optional<Role> resultRole(mlir::FunctionOpInterface Function, unsigned Index);
+/// The name of an argument or a result; empty where it has none.
+llvm::StringRef argumentName(mlir::FunctionOpInterface Function, unsigned Index);
+llvm::StringRef resultName(mlir::FunctionOpInterface Function, unsigned Index);
 
-/// Roles of state that passes add.
-inline constexpr llvm::StringLiteral DerivedRole = "derived";
-inline constexpr llvm::StringLiteral AccumulatorRole = "accumulator";
+/// The role of the function argument that \p V is; none for any other value.
+std::optional<Role> roleOf(mlir::Value V);
+/// The name of the function argument that \p V is; empty for any other value.
+llvm::StringRef nameOf(mlir::Value V);
 
-inline constexpr llvm::StringLiteral DataRoles[] = {InputRole, CaptureRole, OutputRole, RecordRole};
-inline constexpr llvm::StringLiteral StateRoles[] = {
-    "parameter", "statistic", "slot", "step", "learning_rate", "rng", "scaler", DerivedRole, AccumulatorRole};
+/// Whether a value of this role outlives the step. What has no role is data.
+inline bool isState(std::optional<Role> Known) { return Known && IsState(*Known); }
+/// Whether a value of this role comes from the caller of a step. An argument without a role does.
+inline bool isInput(std::optional<Role> Known) { return !Known || *Known == Role::kInput; }
 
-/// Whether a value of this role is state: an entry outlives the step. An empty role is data.
-inline bool isStateRole(llvm::StringRef Role) { return llvm::is_contained(StateRoles, Role); }
+/// The name of a role, as StringAttr and messages take it.
+inline llvm::StringRef roleName(Role Known) { return {RoleName(Known).data(), RoleName(Known).size()}; }
+
+/// The attributes of an argument or a result of this role and name.
+mlir::DictionaryAttr roleAndName(mlir::MLIRContext *Context, Role Given, llvm::StringRef Name);
 
 } // namespace mpc

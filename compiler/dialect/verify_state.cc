@@ -8,9 +8,13 @@ using namespace mlir;
 
 namespace mpc {
 
-static StringRef textOf(DictionaryAttr Attributes, StringRef Name) {
-  auto Text = Attributes ? Attributes.getAs<StringAttr>(Name) : StringAttr();
-  return Text ? Text.getValue() : StringRef();
+// "parameter, statistic, ..." for state, "input, ..." for data.
+static std::string roleNames(bool OfState) {
+  std::string Names;
+  for (std::string_view Name : kRoleNames)
+    if (IsState(*ParseRole(Name)) == OfState)
+      Names += (Names.empty() ? "" : ", ") + std::string(Name);
+  return Names;
 }
 
 // What has a role is a tensor: an entry of state, or data of a step.
@@ -37,24 +41,19 @@ static LogicalResult verifyRoleAndName(Operation *Op, StringRef Kind, unsigned I
                             Kind == "argument" ? Function.getArgumentTypes()[Index] : Function.getResultTypes()[Index],
                             Text)))
     return failure();
-  if (!IsRole || isStateRole(Text.getValue()) || llvm::is_contained(DataRoles, Text.getValue()))
+  if (!IsRole || ParseRole({Text.getValue().data(), Text.size()}))
     return success();
-  InFlightDiagnostic Error = Op->emitOpError();
-  Error << Kind << " " << Index << " has the role " << Text << "; data is ";
-  llvm::interleaveComma(DataRoles, Error);
-  Error << ", state is ";
-  llvm::interleaveComma(StateRoles, Error);
-  return Error;
+  return Op->emitOpError() << Kind << " " << Index << " has the role " << Text << "; data is " << roleNames(false)
+                           << ", state is " << roleNames(true);
 }
 
 // Two results with a role of state and one name would both be the new value of one entry.
 static LogicalResult verifyNewState(FunctionOpInterface Function) {
   llvm::StringMap<unsigned> ResultOf;
   for (unsigned Index = 0; Index < Function.getNumResults(); ++Index) {
-    DictionaryAttr Attributes = function_interface_impl::getResultAttrDict(Function, Index);
-    if (!isStateRole(textOf(Attributes, RoleAttrName)))
+    if (!isState(resultRole(Function, Index)))
       continue;
-    auto [Known, New] = ResultOf.try_emplace(textOf(Attributes, NameAttrName), Index);
+    auto [Known, New] = ResultOf.try_emplace(resultName(Function, Index), Index);
     if (!New)
       return Function->emitOpError() << "results " << Known->second << " and " << Index << " are both the new value of "
                                      << "the state '" << Known->getKey() << "'";

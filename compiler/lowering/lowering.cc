@@ -4,7 +4,7 @@
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/inference_support.h"
-#include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/lowering/arena_plan.h"
 #include "compiler/lowering/program_data.h"
 #include "compiler/lowering/region_instruction.h"
@@ -22,7 +22,8 @@ class Lowering {
 public:
   Lowering(func::FuncOp Function, const runtime::Device &Target, const runtime::PlanOptions &Options,
            codegen::GeneratedCode Code)
-      : Function(Function), Target(Target), Options(Options), Code(std::move(Code)), Storage(Function, Target) {}
+      : Function(Function), Target(Target), Options(Options), Code(std::move(Code)), Signature(Function),
+        Storage(Function, Target) {}
 
   absl::StatusOr<runtime::Program> run() {
     Result.name = Function.getSymName().str();
@@ -59,6 +60,7 @@ private:
   const runtime::Device &Target;
   const runtime::PlanOptions &Options;
   codegen::GeneratedCode Code;
+  StepSignature Signature;
   StorageAssignment Storage;
   runtime::Program Result;
   std::optional<runtime::WeightPacker> Packer;
@@ -66,15 +68,6 @@ private:
   /// Temporary roots (and inputs) in the order of their first appearance, with the values that live in them.
   llvm::MapVector<Value, SmallVector<runtime::ValueId>> ArenaValues;
   llvm::StringMap<runtime::ValueId> StateByName;
-
-  StringRef argumentAttr(unsigned Index, StringRef Name) {
-    auto Attr = Function.getArgAttrOfType<StringAttr>(Index, Name);
-    return Attr ? Attr.getValue() : StringRef();
-  }
-  StringRef resultAttr(unsigned Index, StringRef Name) {
-    auto Attr = Function.getResultAttrOfType<StringAttr>(Index, Name);
-    return Attr ? Attr.getValue() : StringRef();
-  }
 
   // The record of a value: its own shape, the storage of its root.
   runtime::ValueId valueId(Value V) {
@@ -96,14 +89,14 @@ private:
   absl::Status addArguments() {
     for (BlockArgument Argument : Function.getArguments()) {
       unsigned Index = Argument.getArgNumber();
-      StringRef Role = argumentAttr(Index, RoleAttrName);
-      std::string Name = argumentAttr(Index, NameAttrName).str();
+      std::optional<Role> Own = argumentRole(Function, Index);
+      std::string Name = argumentName(Function, Index).str();
       if (Name.empty())
         Name = ("argument" + llvm::Twine(Index)).str();
       runtime::Value Record;
       Record.spec = toTensorSpec(cast<RankedTensorType>(Argument.getType()));
       runtime::ValueId Id = Result.values.size();
-      if (!isStateRole(Role)) {
+      if (!isState(Own)) {
         Record.storage = runtime::Storage::kInput;
         Record.index = Result.inputs.size();
         Result.inputs.push_back({Name, Id});
@@ -111,7 +104,7 @@ private:
       } else {
         Record.storage = runtime::Storage::kState;
         Record.index = Result.state.size();
-        Result.state.push_back({Name, Role.str(), Record.spec, false});
+        Result.state.push_back({Name, *Own, Record.spec, false});
         if (!StateByName.try_emplace(Name, Id).second)
           return absl::InvalidArgumentError(absl::StrCat("two state arguments are called '", Name, "'"));
       }
@@ -210,16 +203,21 @@ private:
     return absl::OkStatus();
   }
 
+  /// The state whose new value a result is; none for data, and where no argument is that state.
+  std::optional<runtime::ValueId> oldState(unsigned Index) {
+    std::optional<unsigned> Argument = Signature.argumentOf(Index);
+    return Argument ? std::optional(Ids.lookup(Function.getArgument(*Argument))) : std::nullopt;
+  }
+
   /// For each state whether the function gives it a new value.
   std::vector<bool> updatedState() {
     std::vector<bool> Updated(Result.state.size());
     Operation *Return = Function.getBody().front().getTerminator();
     for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
-      auto State = StateByName.find(resultAttr(Index, NameAttrName));
+      std::optional<runtime::ValueId> Old = oldState(Index);
       auto Known = Ids.find(Operand);
-      bool IsOld = State != StateByName.end() && Known != Ids.end() && Known->second == State->second;
-      if (State != StateByName.end() && !IsOld)
-        Updated[Result.values[State->second].index] = true;
+      if (Old && (Known == Ids.end() || Known->second != *Old))
+        Updated[Result.values[*Old].index] = true;
     }
     return Updated;
   }
@@ -233,21 +231,18 @@ private:
   absl::Status addResults() {
     Operation *Return = Function.getBody().front().getTerminator();
     for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
-      StringRef Role = resultAttr(Index, RoleAttrName);
-      std::string Name = resultAttr(Index, NameAttrName).str();
-      if (!isStateRole(Role)) {
+      std::string Name = resultName(Function, Index).str();
+      if (!isState(resultRole(Function, Index))) {
         Result.outputs.push_back({Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, keptId(Operand)});
         continue;
       }
-      auto State = StateByName.find(Name);
-      if (State == StateByName.end())
+      std::optional<runtime::ValueId> Old = oldState(Index);
+      if (!Old)
         return absl::InvalidArgumentError(absl::StrCat("result '", Name, "' updates a state that is no argument"));
-      runtime::StateBinding &Binding = Result.state[Result.values[State->second].index];
-      Binding.written |= valueId(Operand) != State->second;
+      Result.state[Result.values[*Old].index].written |= valueId(Operand) != *Old;
     }
     for (const StorageAssignment::Copy &Copy : Storage.copies())
-      Result.state_copies.push_back({keptId(Return->getOperand(Copy.Result)),
-                                     StateByName.lookup(resultAttr(Copy.Result, NameAttrName)), Copy.Reason});
+      Result.state_copies.push_back({keptId(Return->getOperand(Copy.Result)), *oldState(Copy.Result), Copy.Reason});
     return absl::OkStatus();
   }
 

@@ -61,7 +61,7 @@ absl::Status addCastRefreshes(size_t Arguments, const llvm::StringMap<runtime::V
                               runtime::Program &Program) {
   for (size_t Index = 0; Index < Arguments; ++Index) {
     const runtime::StateBinding &Derived = Program.state[Index];
-    if (Derived.role != runtime::kDerivedRole)
+    if (Derived.role != Role::kDerived)
       continue;
     std::string Suffix = absl::StrCat(".", std::string(DTypeName(Derived.spec.dtype)));
     StringRef Source = Derived.name;

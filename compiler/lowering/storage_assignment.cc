@@ -2,17 +2,12 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/lowering/lowering.h"
 
 using namespace mlir;
 
 namespace mpc::compiler {
-
-static StringRef resultAttr(func::FuncOp Function, unsigned Index, StringRef Name) {
-  auto Attr = Function.getResultAttrOfType<StringAttr>(Index, Name);
-  return Attr ? Attr.getValue() : StringRef();
-}
 
 static std::string describe(Operation *Op) {
   std::string Text = Op->getName().getStringRef().str();
@@ -126,21 +121,14 @@ std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const
 }
 
 void StorageAssignment::placeStateInPlace(func::FuncOp Function) {
-  llvm::StringMap<Value> Arguments;
-  for (BlockArgument Argument : Function.getArguments()) {
-    auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
-    auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
-    if (Name && Role && isStateRole(Role.getValue()))
-      Arguments[Name.getValue()] = Argument;
-  }
+  StepSignature Signature(Function);
   Operation *Return = Function.getBody().front().getTerminator();
   llvm::DenseSet<Value> Returned;
   for (auto [Index, Value] : llvm::enumerate(Return->getOperands())) {
-    if (!isStateRole(resultAttr(Function, Index, RoleAttrName)))
+    std::optional<unsigned> Argument = Signature.argumentOf(Index);
+    if (!Argument || root(Value) == Function.getArgument(*Argument))
       continue;
-    mlir::Value Old = Arguments.lookup(resultAttr(Function, Index, NameAttrName));
-    if (!Old || root(Value) == Old)
-      continue;
+    mlir::Value Old = Function.getArgument(*Argument);
     auto Update = dyn_cast<OpResult>(Value);
     std::string Obstacle = !Update ? "the new value is another state or an input"
                            : Parent.contains(Value) || isa<ConstantOp>(Update.getOwner())

@@ -87,7 +87,7 @@ absl::Status LossScaleConfig::Validate() const {
 
 LossScaler::LossScaler(const LossScaleConfig& config) : config_(config) {
   for (std::size_t field = 0; field < kFields.size(); ++field) {
-    state_.emplace_back(FieldValue(config, field), ParameterOptions{.requires_grad = false, .role = "scaler"});
+    state_.emplace_back(FieldValue(config, field), ParameterOptions{.requires_grad = false, .role = Role::kScaler});
   }
   SetPrefix("scaler");
 }

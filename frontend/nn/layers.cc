@@ -95,8 +95,8 @@ Tensor Dense::Construct(const Tensor& x) {
 BatchNorm::BatchNorm(std::int64_t num_features, int rank, const BatchNormOptions& options)
     : gamma({num_features}, options.gamma_init, {.requires_grad = options.affine}),
       beta({num_features}, options.beta_init, {.requires_grad = options.affine}),
-      moving_mean({num_features}, options.moving_mean_init, {.requires_grad = false, .role = "statistic"}),
-      moving_variance({num_features}, options.moving_var_init, {.requires_grad = false, .role = "statistic"}),
+      moving_mean({num_features}, options.moving_mean_init, {.requires_grad = false, .role = Role::kStatistic}),
+      moving_variance({num_features}, options.moving_var_init, {.requires_grad = false, .role = Role::kStatistic}),
       num_features_(num_features),
       rank_(rank),
       eps_(options.eps),

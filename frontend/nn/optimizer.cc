@@ -18,7 +18,7 @@ std::string NameOf(const Parameter& parameter) {
 }  // namespace
 
 Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::vector<std::string> slot_names)
-    : step_(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = "step"}),
+    : step_(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = Role::kStep}),
       slot_names_(std::move(slot_names)),
       loss_scale_(common.loss_scale),
       skip_decay_of_norms_(common.skip_decay_of_norms && !groups.grouped()) {
@@ -29,10 +29,10 @@ Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::v
     if (!(decay >= 0) || std::isinf(decay)) {
       Reject(absl::StrCat("weight_decay must be a finite number >= 0, got ", decay));
     }
-    groups_.push_back(
-        {rate,
-         Parameter(Tensor::Scalar(static_cast<float>(rate.value())), {.requires_grad = false, .role = "learning_rate"}),
-         decay});
+    groups_.push_back({rate,
+                       Parameter(Tensor::Scalar(static_cast<float>(rate.value())),
+                                 {.requires_grad = false, .role = Role::kLearningRate}),
+                       decay});
     for (const Parameter& parameter : group.params) AddParameter(parameter, groups_.size() - 1);
     if (groups.grouped() && group.params.empty()) {
       Reject(absl::StrCat("parameter group ", groups_.size() - 1, " is empty"));
@@ -57,7 +57,7 @@ void Optimizer::AddParameter(const Parameter& parameter, std::size_t group) {
   group_of_.push_back(group);
   std::vector<Parameter> slots;
   for (std::size_t slot = 0; slot < slot_names_.size(); ++slot) {
-    slots.emplace_back(parameter.shape(), Zeros(), ParameterOptions{.requires_grad = false, .role = "slot"});
+    slots.emplace_back(parameter.shape(), Zeros(), ParameterOptions{.requires_grad = false, .role = Role::kSlot});
   }
   slots_.push_back(std::move(slots));
 }

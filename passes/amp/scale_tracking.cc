@@ -1,6 +1,7 @@
 #include "passes/amp/scale_tracking.h"
 
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/vjp_support.h"
 #include "passes/amp/step_flow.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,15 +11,9 @@ using namespace mlir;
 
 namespace mpc {
 
-static StringAttr argumentAttr(Value V, StringRef Attr) {
-  auto Argument = dyn_cast<BlockArgument>(V);
-  auto Function = Argument ? dyn_cast_or_null<func::FuncOp>(Argument.getOwner()->getParentOp()) : func::FuncOp();
-  return Function ? Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), Attr) : StringAttr();
-}
-
 ScaleTracking::ScaleTracking(func::FuncOp Function) : Function(Function) {
   for (BlockArgument Argument : Function.getArguments())
-    if (StringAttr Role = argumentAttr(Argument, RoleAttrName); Role && Role == "scaler")
+    if (roleOf(Argument) == Role::kScaler)
       FromScaler.insert(Argument);
   for (Operation &Op : Function.getBody().front())
     Op.walk<WalkOrder::PreOrder>([&](Operation *Nested) {
@@ -101,8 +96,7 @@ static std::optional<double> constantSplat(Value V) {
 void ScaleTracking::visitRequest(Operation *Op, Value Loss, Value Seed, bool FromScaler, ValueRange Parameters,
                                  ValueRange Gradients) {
   auto Scaled = Loss ? Loss.getDefiningOp<ScaleLossOp>() : ScaleLossOp();
-  StringAttr Role = argumentAttr(Seed, RoleAttrName);
-  bool SeedScales = Role && Role == "scaler";
+  bool SeedScales = roleOf(Seed) == Role::kScaler;
   std::optional<double> Constant = constantSplat(Seed);
   bool SeedIsOne = Constant == 1.0;
   Scale Given{Kind::Unknown, {}, Op};
@@ -223,13 +217,13 @@ void ScaleTracking::add(Operation *Op, const Twine &Message, const Scale &Known,
   }
   if (!Known.Parameter)
     return;
-  if (StringAttr Name = argumentAttr(stateBefore(Known.Parameter), NameAttrName);
-      Name && !llvm::is_contained(Same->Parameters, Name.str()))
+  if (StringRef Name = nameOf(stateBefore(Known.Parameter));
+      !Name.empty() && !llvm::is_contained(Same->Parameters, Name.str()))
     Same->Parameters.push_back(Name.str());
 }
 
 std::string ScaleTracking::describe(Value By) const {
-  if (auto Name = argumentAttr(By, NameAttrName))
+  if (StringRef Name = nameOf(By); !Name.empty())
     return "'" + Name.str() + "'";
   return "a scale";
 }

@@ -1,5 +1,6 @@
 #include "passes/amp/slot_graph.h"
 
+#include "compiler/dialect/state_attributes.h"
 #include "passes/amp/precision_cut.h"
 
 #include <cmath>
@@ -137,20 +138,11 @@ private:
     return toUnits(Parameters.contains(V) ? Costs.shadowSeconds(V) : Costs.castSeconds(V));
   }
 
-  static bool hasParameterRole(Value V) {
-    auto Argument = dyn_cast<BlockArgument>(V);
-    auto Function = Argument ? dyn_cast<func::FuncOp>(Argument.getOwner()->getParentOp()) : func::FuncOp();
-    if (!Function)
-      return false;
-    auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
-    return Role && Role == "parameter";
-  }
-
   // A step names its parameters; the network that it differentiates only receives them.
   void collectParameters(ModuleOp Module) {
     for (auto Function : Module.getOps<func::FuncOp>())
       for (BlockArgument Argument : Function.getArguments())
-        if (hasParameterRole(Argument))
+        if (roleOf(Argument) == Role::kParameter)
           Parameters.insert(Argument);
     Module.walk([&](ValueAndGradOp Step) {
       auto Network = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(Step, Step.getCalleeAttr());

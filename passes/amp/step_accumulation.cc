@@ -13,7 +13,7 @@ Value StepWrap::constant(int32_t Number) {
 }
 
 void StepWrap::addMicroStep() {
-  MicroStep = addArgument(scalar(Builder.getI32Type()), "accumulator", "accumulator.micro_step");
+  MicroStep = addArgument(scalar(Builder.getI32Type()), Role::kAccumulator, "accumulator.micro_step");
   Builder.setInsertionPointToStart(&Function.getBody().front());
   Type Flag = scalar(Builder.getI1Type());
   IsFirst = EqualOp::create(Builder, Loc, Flag, MicroStep, constant(0));
@@ -25,7 +25,7 @@ void StepWrap::accumulateCheck(unsigned Request, Operation *Check) {
   std::string Suffix = Flow.requests().size() == 1 ? "" : std::to_string(Request);
   Type Position = scalar(Builder.getI32Type());
   std::string Name = "accumulator.first_bad" + Suffix;
-  Value Before = addArgument(Position, "accumulator", Name);
+  Value Before = addArgument(Position, Role::kAccumulator, Name);
   Builder.setInsertionPointAfter(Check);
   Value Finite = constant(-1);
   Value Known = SelectOp::create(Builder, Loc, Position, IsFirst, Finite, Before);
@@ -43,7 +43,7 @@ Value StepWrap::accumulate(unsigned Request, unsigned Position) {
   std::string Name = "accumulator." + Flow.gradientName(Request, Position);
   if (llvm::any_of(Accumulators, [&](const Accumulator &Other) { return Other.Name == Name; }))
     Name += ".loss" + std::to_string(Request);
-  Value Sum = addArgument(Wide, "accumulator", Name);
+  Value Sum = addArgument(Wide, Role::kAccumulator, Name);
   Value Term = unscale(Request, Gradient);
   Value New = AccumulateGradientOp::create(Builder, Loc, Wide, Sum, Term, MicroStep, /*predicate=*/Value(),
                                            uint64_t(Options.AccumulationSteps));
@@ -58,8 +58,8 @@ Value StepWrap::fallback(Value Old, const UpdateKey &Key) {
   Value &Backup = Backups[Old];
   if (Backup)
     return Backup;
-  std::string Name = "accumulator.old." + stateName(Old).str();
-  Value Saved = addArgument(Old.getType(), "accumulator", Name);
+  std::string Name = "accumulator.old." + nameOf(Old).str();
+  Value Saved = addArgument(Old.getType(), Role::kAccumulator, Name);
   OpBuilder::InsertionGuard Restore(Builder);
   Builder.setInsertionPointAfter(IsFirst.getDefiningOp());
   if (Operation *Definition = Old.getDefiningOp())
@@ -71,10 +71,10 @@ Value StepWrap::fallback(Value Old, const UpdateKey &Key) {
 
 void StepWrap::appendAccumulation() {
   for (const Accumulator &Kept : Accumulators)
-    appendResult(Kept.New, "accumulator", Kept.Name);
+    appendResult(Kept.New, Role::kAccumulator, Kept.Name);
   Value Next = NextMicroStepOp::create(Builder, Loc, MicroStep.getType(), MicroStep, /*predicate=*/Value(),
                                        uint64_t(Options.AccumulationSteps));
-  appendResult(Next, "accumulator", "accumulator.micro_step");
+  appendResult(Next, Role::kAccumulator, "accumulator.micro_step");
 }
 
 } // namespace mpc

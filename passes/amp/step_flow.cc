@@ -152,7 +152,7 @@ RequestSet StepFlow::deciding(Operation *Op) const {
     return ByPath.lookup(Path);
   if (isa<IncrementOp>(Op)) {
     RequestSet Set = ByCounter.lookup(Op->getOperand(0));
-    return Set.none() && roleOf(Op->getOperand(0)) == "step" ? WithoutPath : Set;
+    return Set.none() && roleOf(Op->getOperand(0)) == Role::kStep ? WithoutPath : Set;
   }
   RequestSet Set = none();
   for (Value Operand : Op->getOperands())
@@ -188,16 +188,8 @@ RequestSet StepFlow::behind(Value V, bool &FollowsUpdate) const {
   return Set;
 }
 
-StringRef StepFlow::argumentAttr(Value State, StringRef Attribute) const {
-  auto Argument = dyn_cast<BlockArgument>(stateBefore(State));
-  if (!Argument || Argument.getOwner() != &Body)
-    return "";
-  auto Found = cast<func::FuncOp>(Body.getParentOp()).getArgAttrOfType<StringAttr>(Argument.getArgNumber(), Attribute);
-  return Found ? Found.getValue() : StringRef();
-}
-
 std::string StepFlow::gradientName(unsigned Request, unsigned Position) const {
-  StringRef Name = argumentAttr(Requests[Request].DifferentiatedBy[Position], NameAttrName);
+  StringRef Name = nameOf(stateBefore(Requests[Request].DifferentiatedBy[Position]));
   return Name.empty() ? "gradient" + std::to_string(Position) : Name.str();
 }
 

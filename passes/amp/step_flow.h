@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/state_attributes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -20,6 +21,9 @@ struct GradientRequest {
 
   mlir::OpOperand &seed() const;
 };
+
+/// The state that an update chain starts from: follows \p New through state updates to their state operands.
+mlir::Value stateBefore(mlir::Value New);
 
 /// A set of requests by their place in the step.
 using RequestSet = llvm::SmallBitVector;
@@ -52,8 +56,8 @@ public:
   /// Whether a check of \p Request may wait for \p Op: it follows from no update but those that the loss follows from.
   bool precedesUpdatesOf(mlir::Operation *Op, unsigned Request) const;
 
-  /// `mpc.role` of the function argument that \p State is, or follows from through updates; "" for other values.
-  llvm::StringRef roleOf(mlir::Value State) const { return argumentAttr(State, RoleAttrName); }
+  /// The role of the function argument that \p State is, or follows from through updates; none for other values.
+  std::optional<Role> roleOf(mlir::Value State) const { return mpc::roleOf(stateBefore(State)); }
   /// What messages and state call gradient \p Position of \p Request: the parameter's name, or "gradient3".
   std::string gradientName(unsigned Request, unsigned Position) const;
 
@@ -66,7 +70,6 @@ private:
   void collectOptimizers();
   RequestSet none() const { return RequestSet(Requests.size()); }
   RequestSet feeding(mlir::Operation *Update) const;
-  llvm::StringRef argumentAttr(mlir::Value State, llvm::StringRef Attribute) const;
 
   mlir::Block &Body;
   llvm::SmallVector<GradientRequest> Requests;
@@ -77,8 +80,5 @@ private:
   llvm::DenseMap<mlir::Value, RequestSet> ByCounter;
   RequestSet WithoutPath;
 };
-
-/// The state that an update chain starts from: follows \p New through state updates to their state operands.
-mlir::Value stateBefore(mlir::Value New);
 
 } // namespace mpc

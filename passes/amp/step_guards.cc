@@ -1,4 +1,5 @@
 // What holds in a skipped step: guarded updates, and the choice of state that no update computes.
+#include "compiler/dialect/step_signature.h"
 #include "passes/amp/step_wrap.h"
 
 using namespace mlir;
@@ -152,8 +153,10 @@ Operation *StepWrap::latestInput(const UpdateRegion &Region, Value Predicate) {
 // State that anything but a guarded update computes.
 void StepWrap::selectOtherState() {
   Builder.setInsertionPoint(Return);
+  StepSignature Signature(Function);
   for (OpOperand &Use : Return->getOpOperands()) {
-    Value Old = oldState(Use.getOperandNumber());
+    std::optional<unsigned> Argument = Signature.argumentOf(Use.getOperandNumber());
+    Value Old = Argument ? Function.getArgument(*Argument) : Value();
     Operation *Definition = Use.get().getDefiningOp();
     if (!Old || Old == Use.get() || !Definition || isa<GuardedUpdateOp>(Definition) ||
         Old.getType() != Use.get().getType())
@@ -167,27 +170,6 @@ void StepWrap::selectOtherState() {
     Builder.setInsertionPoint(Return);
     Use.set(SelectOp::create(Builder, Loc, Old.getType(), Predicate, Use.get(), Held));
   }
-}
-
-StringRef StepWrap::stateName(Value V) {
-  auto Argument = dyn_cast<BlockArgument>(V);
-  if (!Argument || Argument.getOwner() != &Function.getBody().front())
-    return "";
-  auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
-  return Name ? Name.getValue() : StringRef();
-}
-
-// The argument bound to the same state as a result.
-Value StepWrap::oldState(unsigned Result) {
-  auto Name = Function.getResultAttrOfType<StringAttr>(Result, NameAttrName);
-  auto Role = Function.getResultAttrOfType<StringAttr>(Result, RoleAttrName);
-  if (!Name)
-    return {};
-  for (BlockArgument Argument : Function.getArguments())
-    if (stateName(Argument) == Name.getValue() &&
-        Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName) == Role)
-      return Argument;
-  return {};
 }
 
 } // namespace mpc

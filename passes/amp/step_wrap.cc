@@ -21,12 +21,6 @@ constexpr ScalerField ScalerFields[] = {
 };
 constexpr unsigned MovingFields = 5;
 
-DictionaryAttr binding(MLIRContext *Context, StringRef Role, StringRef Name) {
-  Builder B(Context);
-  return B.getDictionaryAttr(
-      {B.getNamedAttr(RoleAttrName, B.getStringAttr(Role)), B.getNamedAttr(NameAttrName, B.getStringAttr(Name))});
-}
-
 } // namespace
 
 StepWrap::StepWrap(func::FuncOp Function, const StepFlow &Flow, const WrapOptions &Options)
@@ -89,8 +83,8 @@ LogicalResult StepWrap::assignScalers() {
   return success();
 }
 
-Value StepWrap::addArgument(Type Type, StringRef Role, StringRef Name) {
-  (void)Function.insertArgument(Function.getNumArguments(), Type, binding(Function.getContext(), Role, Name), Loc);
+Value StepWrap::addArgument(Type Type, Role Given, StringRef Name) {
+  (void)Function.insertArgument(Function.getNumArguments(), Type, roleAndName(Function.getContext(), Given, Name), Loc);
   return Function.getArguments().back();
 }
 
@@ -98,8 +92,8 @@ void StepWrap::addScalerArguments() {
   for (Scaler &Chosen : Scalers)
     for (const ScalerField &Field : ScalerFields) {
       Type Element = Field.IsFloat ? Type(Builder.getF32Type()) : Type(Builder.getI32Type());
-      Chosen.Fields.push_back(
-          addArgument(RankedTensorType::get({}, Element), "scaler", "scaler" + Chosen.Suffix + "." + Field.Name.str()));
+      Chosen.Fields.push_back(addArgument(RankedTensorType::get({}, Element), Role::kScaler,
+                                          "scaler" + Chosen.Suffix + "." + Field.Name.str()));
     }
 }
 
@@ -154,8 +148,9 @@ void StepWrap::rewriteGradients(unsigned Request) {
 
 //===-- Results --------------------------------------------------------------------------------------------------===//
 
-void StepWrap::appendResult(Value Result, StringRef Role, StringRef Name) {
-  (void)Function.insertResult(Function.getNumResults(), Result.getType(), binding(Function.getContext(), Role, Name));
+void StepWrap::appendResult(Value Result, Role Given, StringRef Name) {
+  (void)Function.insertResult(Function.getNumResults(), Result.getType(),
+                              roleAndName(Function.getContext(), Given, Name));
   Return->insertOperands(Return->getNumOperands(), Result);
 }
 
@@ -168,7 +163,7 @@ void StepWrap::appendResults() {
   for (const Scaler &Chosen : Scalers)
     appendRecords(Chosen);
   if (accumulates())
-    appendResult(MicroStep, "record", "micro_step");
+    appendResult(MicroStep, Role::kRecord, "micro_step");
   if (!GradientNames.empty())
     Function->setAttr(GradientsAttrName, Builder.getDictionaryAttr(GradientNames));
 }
@@ -188,7 +183,7 @@ void StepWrap::appendScaler(Scaler &Chosen) {
     Value New = Index < MovingFields ? Update->getResult(Index) : Chosen.Fields[Index];
     if (accumulates() && Index < MovingFields)
       New = SelectOp::create(Builder, Loc, New.getType(), IsLast, New, Chosen.Fields[Index]);
-    appendResult(New, "scaler", "scaler" + Chosen.Suffix + "." + Field.Name.str());
+    appendResult(New, Role::kScaler, "scaler" + Chosen.Suffix + "." + Field.Name.str());
   }
 }
 
@@ -199,15 +194,15 @@ void StepWrap::appendRecords(const Scaler &Chosen) {
   Value All = reduceFlags(Finite, /*Any=*/false);
   // One check alone names its gradient; of several losses under one scaler each has a record of its own.
   bool One = Chosen.Requests.size() == 1;
-  appendResult(All, "record", "finite" + Chosen.Suffix);
-  appendResult(Chosen.FirstBad, "record", "first_bad" + Chosen.Suffix);
-  appendResult(Chosen.Fields[0], "record", "loss_scale" + Chosen.Suffix);
+  appendResult(All, Role::kRecord, "finite" + Chosen.Suffix);
+  appendResult(Chosen.FirstBad, Role::kRecord, "first_bad" + Chosen.Suffix);
+  appendResult(Chosen.Fields[0], Role::kRecord, "loss_scale" + Chosen.Suffix);
   if (One)
     nameGradients("first_bad" + Chosen.Suffix, Chosen.Requests);
   else
     for (unsigned Request : Chosen.Requests) {
       std::string Record = "loss" + std::to_string(Request) + ".first_bad";
-      appendResult(FirstBad[Request], "record", Record);
+      appendResult(FirstBad[Request], Role::kRecord, Record);
       nameGradients(Record, Request);
     }
 }

@@ -1,6 +1,7 @@
 // The wrap of a training step: loss scales, finite checks, guarded updates, accumulation.
 #pragma once
 
+#include "compiler/dialect/state_attributes.h"
 #include "passes/amp/update_regions.h"
 
 namespace mpc {
@@ -70,12 +71,10 @@ private:
   void appendScaler(Scaler &Chosen);
   void appendRecords(const Scaler &Chosen);
   void appendAccumulation();
-  void appendResult(mlir::Value Result, llvm::StringRef Role, llvm::StringRef Name);
-  mlir::Value addArgument(mlir::Type Type, llvm::StringRef Role, llvm::StringRef Name);
+  void appendResult(mlir::Value Result, Role Given, llvm::StringRef Name);
+  mlir::Value addArgument(mlir::Type Type, Role Given, llvm::StringRef Name);
   void nameGradients(const std::string &Record, llvm::ArrayRef<unsigned> Requests);
   mlir::Value constant(int32_t Number);
-  llvm::StringRef stateName(mlir::Value Argument);
-  mlir::Value oldState(unsigned Result);
   bool accumulates() const { return Options.AccumulationSteps > 1; }
   bool holds() const { return Options.Scaled && Options.Skip; }
   bool guards() const { return holds() || accumulates(); }

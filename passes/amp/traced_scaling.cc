@@ -25,7 +25,7 @@ private:
   static bool hasPredicate(Operation &Op) { return isFlag(Op.getOperands().back()); }
 
   // The counter of the random generator.
-  bool isGenerator(Operation &Op) const { return isa<IncrementOp>(Op) && Flow.roleOf(Op.getOperand(0)) == "rng"; }
+  bool isGenerator(Operation &Op) const { return isa<IncrementOp>(Op) && Flow.roleOf(Op.getOperand(0)) == Role::kRng; }
 
   // Whether a state update waits for the flag.
   static bool decides(Value Flag) {

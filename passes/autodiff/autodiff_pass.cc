@@ -1,6 +1,7 @@
 // Expands mpc.value_and_grad and mpc.backward into the forward graph and its reverse, and mpc.custom_vjp into its body.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/state_attributes.h"
 #include "passes/autodiff/flat_body.h"
 #include "passes/autodiff/reverse_sweep.h"
 #include "passes/passes.h"
@@ -56,15 +57,6 @@ public:
 
 //===-- Names of operands ----------------------------------------------------------------------------------------===//
 
-/// `mpc.name` of the function argument that \p Operand is; "" for any other value.
-static StringRef argumentName(Value Operand) {
-  if (auto Argument = dyn_cast<BlockArgument>(Operand))
-    if (auto Function = dyn_cast_or_null<func::FuncOp>(Argument.getOwner()->getParentOp()))
-      if (auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName))
-        return Name.getValue();
-  return "";
-}
-
 /// "operand 2 ('fc1.weight')".
 static std::string describeOperand(int64_t Position, StringRef Name) {
   std::string Text = "operand " + std::to_string(Position);
@@ -74,10 +66,8 @@ static std::string describeOperand(int64_t Position, StringRef Name) {
 }
 
 static std::string describeOperand(ValueAndGradOp Op, func::FuncOp Callee, int64_t Position) {
-  StringRef Name = argumentName(Op.getInputs()[Position]);
-  if (auto Own = Callee.getArgAttrOfType<StringAttr>(Position, NameAttrName); Name.empty() && Own)
-    Name = Own.getValue();
-  return describeOperand(Position, Name);
+  StringRef Name = nameOf(Op.getInputs()[Position]);
+  return describeOperand(Position, Name.empty() ? argumentName(Callee, Position) : Name);
 }
 
 //===-- Expansion ------------------------------------------------------------------------------------------------===//
@@ -184,7 +174,7 @@ LogicalResult Expander::expand(BackwardOp Op) {
     return failure();
   SmallVector<ReverseSweep::Input> Inputs;
   for (auto [Index, Operand] : llvm::enumerate(Op.getWrt()))
-    Inputs.push_back({Operand, describeOperand(Index, argumentName(Operand))});
+    Inputs.push_back({Operand, describeOperand(Index, nameOf(Operand))});
   Operation *Before = Op->getPrevNode();
   ReverseSweep Sweep(Body, Inputs, Op);
   OpBuilder Builder(Op);

@@ -1,6 +1,7 @@
 #include "passes/fusion/block_groups.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/step_signature.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -24,20 +25,17 @@ static llvm::SmallSetVector<Value, 8> valuesRead(Operation *Op) {
   return Values;
 }
 
-// What shadows that \p Body returns take the place of: no operand says so, but the argument of the same name is it.
+// What shadows that \p Body returns take the place of: no operand says so, but the signature of the step does.
 static llvm::DenseMap<Value, Value> oldShadows(Block &Body) {
   llvm::DenseMap<Value, Value> Old;
   auto Function = dyn_cast<func::FuncOp>(Body.getParentOp());
   if (!Function)
     return Old;
-  llvm::DenseMap<StringAttr, Value> Arguments;
-  for (BlockArgument Argument : Function.getArguments())
-    if (auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName))
-      Arguments[Name] = Argument;
+  StepSignature Signature(Function);
   for (OpOperand &Returned : Body.getTerminator()->getOpOperands())
     if (auto Update = dyn_cast<OpResult>(Returned.get()); Update && isShadow(Update))
-      if (auto Name = Function.getResultAttrOfType<StringAttr>(Returned.getOperandNumber(), NameAttrName))
-        Old[Update] = Arguments.lookup(Name);
+      if (std::optional<unsigned> Argument = Signature.argumentOf(Returned.getOperandNumber()))
+        Old[Update] = Function.getArgument(*Argument);
   return Old;
 }
 

@@ -1,6 +1,7 @@
 // Turns a step into one that measures its values instead of updating state.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/state_attributes.h"
 #include "passes/passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -49,11 +50,10 @@ private:
   void measureArguments(func::FuncOp Function) {
     OpBuilder Builder = OpBuilder::atBlockBegin(&Function.getBody().front());
     for (BlockArgument Argument : Function.getArguments()) {
-      auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
-      auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
-      bool Wanted = !Role || Role == "parameter" || Role == "input" || Role == "statistic";
+      Role Own = roleOf(Argument).value_or(Role::kInput);
+      bool Wanted = Own == Role::kParameter || Own == Role::kInput || Own == Role::kStatistic;
       if (Wanted && isFloating(Argument))
-        measure(Builder, Argument, Name ? Name.getValue() : "", Role ? Role.getValue() : "input", "forward", 0);
+        measure(Builder, Argument, nameOf(Argument), roleName(Own), "forward", 0);
     }
   }
 
@@ -101,8 +101,7 @@ private:
     for (auto &[V, Name] : Measured) {
       Values.push_back(V);
       Types.push_back(V.getType());
-      Attributes.push_back(B.getDictionaryAttr({B.getNamedAttr(RoleAttrName, B.getStringAttr("record")),
-                                                B.getNamedAttr(NameAttrName, B.getStringAttr(Name))}));
+      Attributes.push_back(roleAndName(B.getContext(), Role::kRecord, Name));
     }
     Return->setOperands(Values);
     Function.setFunctionType(B.getFunctionType(Function.getArgumentTypes(), Types));

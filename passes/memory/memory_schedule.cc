@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/state_attributes.h"
 #include "passes/fusion/block_groups.h"
 #include "passes/memory/saved_values.h"
 #include "llvm/ADT/SetVector.h"
@@ -19,20 +20,12 @@ static constexpr uint64_t WorkAnOperation = 4096;
 /// Storage is padded to cache lines.
 static constexpr int64_t Line = 64;
 
-static StringRef argumentRole(Value V) {
-  auto Argument = dyn_cast<BlockArgument>(V);
-  auto Function = Argument ? dyn_cast<func::FuncOp>(Argument.getOwner()->getParentOp()) : func::FuncOp();
-  auto Role = Function ? Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName) : StringAttr();
-  return Role ? Role.getValue() : "";
-}
-
 unsigned MemorySchedule::storageOf(Value V) {
   Value Source = behindReshapes(V);
   auto [Entry, New] = Numbers.try_emplace(Source, Bytes.size());
   if (!New)
     return Entry->second;
-  StringRef Role = argumentRole(Source);
-  bool Input = isa<BlockArgument>(Source) && (Role.empty() || Role == "input");
+  bool Input = isa<BlockArgument>(Source) && isInput(roleOf(Source));
   bool Elsewhere = (isa<BlockArgument>(Source) && !Input) || Source.getDefiningOp<ConstantOp>();
   Bytes.push_back(Elsewhere ? 0 : llvm::alignTo(bytesOf(Source), Line));
   IsInput.push_back(Input);

@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/step_signature.h"
 
 using namespace mlir;
 
@@ -27,29 +28,20 @@ static Operation *optimizerOf(Value V) {
   return Found;
 }
 
-static std::optional<unsigned> resultOf(func::FuncOp Function, const ParameterVersions &Parameter) {
-  Operation *Return = Function.getBody().front().getTerminator();
-  for (OpOperand &Use : Return->getOpOperands()) {
-    auto Name = Function.getResultAttrOfType<StringAttr>(Use.getOperandNumber(), NameAttrName);
-    auto Role = Function.getResultAttrOfType<StringAttr>(Use.getOperandNumber(), RoleAttrName);
-    if (Name && Role && Name == Parameter.Name && Role == "parameter" && Use.get() == Parameter.Values.back())
-      return Use.getOperandNumber();
-  }
-  return std::nullopt;
-}
-
 SmallVector<ParameterVersions> findParameters(func::FuncOp Function) {
   SmallVector<ParameterVersions> Parameters;
+  StepSignature Signature(Function);
+  Operation *Return = Function.getBody().front().getTerminator();
   for (BlockArgument Argument : Function.getArguments()) {
-    auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
-    auto Name = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
-    if (!Role || Role != "parameter" || !Name || Name.empty())
+    StringRef Name = nameOf(Argument);
+    if (roleOf(Argument) != Role::kParameter || Name.empty())
       continue;
     ParameterVersions Parameter{Argument, Name.str(), {Argument}, std::nullopt};
     while (Operation *Optimizer = optimizerOf(Parameter.Values.back()))
       Parameter.Values.push_back(Optimizer->getResult(0));
-    if (Parameter.isUpdated())
-      Parameter.Result = resultOf(Function, Parameter);
+    std::optional<unsigned> Result = Signature.resultOf(Argument.getArgNumber());
+    if (Parameter.isUpdated() && Result && Return->getOperand(*Result) == Parameter.Values.back())
+      Parameter.Result = Result;
     Parameters.push_back(std::move(Parameter));
   }
   return Parameters;

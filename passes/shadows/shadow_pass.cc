@@ -29,10 +29,7 @@ private:
   Value writtenBy(ParameterVersions &Parameter, unsigned Version, Type Low);
   void appendResult(Value Shadow, StringRef Name);
 
-  DictionaryAttr binding(StringRef Name) {
-    return Builder.getDictionaryAttr({Builder.getNamedAttr(RoleAttrName, Builder.getStringAttr(DerivedRole)),
-                                      Builder.getNamedAttr(NameAttrName, Builder.getStringAttr(Name))});
-  }
+  DictionaryAttr binding(StringRef Name) { return roleAndName(Builder.getContext(), Role::kDerived, Name); }
 
   func::FuncOp Function;
   Operation *Return;
@@ -155,14 +152,13 @@ FailureOr<Value> Shadows::argument(const ParameterVersions &Parameter, Type Low)
   std::string Name = shadowName(Parameter, Low);
   Type Wanted = cast<RankedTensorType>(Parameter.Argument.getType()).clone(Low);
   for (BlockArgument Argument : Function.getArguments()) {
-    auto Taken = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), NameAttrName);
-    auto Role = Function.getArgAttrOfType<StringAttr>(Argument.getArgNumber(), RoleAttrName);
-    if (!Taken || Taken != Name)
+    if (nameOf(Argument) != Name)
       continue;
-    if (Role && Role == DerivedRole && Argument.getType() == Wanted)
+    std::optional<Role> Own = roleOf(Argument);
+    if (Own == Role::kDerived && Argument.getType() == Wanted)
       return Value(Argument);
     return Function.emitError() << "the low copy of parameter '" << Parameter.Name << "' needs the name '" << Name
-                                << "', which another " << (Role ? Role.getValue() : "argument") << " has";
+                                << "', which another " << (Own ? roleName(*Own) : "argument") << " has";
   }
   if (failed(Function.insertArgument(Function.getNumArguments(), Wanted, binding(Name), Parameter.Argument.getLoc())))
     return failure();

@@ -1,5 +1,6 @@
 // Parameters without an f32 master: the state itself is low.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/step_signature.h"
 #include "passes/shadows/parameter_versions.h"
 
 using namespace mlir;
@@ -33,17 +34,6 @@ Type onlyLowType(const ParameterVersions &Parameter) {
   return Low;
 }
 
-// The function result that is the parameter after the step, whatever computes it.
-static std::optional<unsigned> resultNamed(func::FuncOp Function, StringRef Name) {
-  for (unsigned Index = 0; Index < Function.getNumResults(); ++Index) {
-    auto Own = Function.getResultAttrOfType<StringAttr>(Index, NameAttrName);
-    auto Role = Function.getResultAttrOfType<StringAttr>(Index, RoleAttrName);
-    if (Own && Own == Name && Role && Role == "parameter")
-      return Index;
-  }
-  return std::nullopt;
-}
-
 // Everything that reads the parameter in f32 does so through one cast.
 static Value widen(Value Version, RankedTensorType Wide, llvm::function_ref<bool(OpOperand &)> StaysLow) {
   OpBuilder Builder(Version.getContext());
@@ -56,7 +46,8 @@ static Value widen(Value Version, RankedTensorType Wide, llvm::function_ref<bool
 
 void storeLow(func::FuncOp Function, ParameterVersions &Parameter, Type Low, LowCopies &Copies) {
   Operation *Return = Function.getBody().front().getTerminator();
-  std::optional<unsigned> Result = resultNamed(Function, Parameter.Name);
+  // The parameter after the step, whatever computes it.
+  std::optional<unsigned> Result = StepSignature(Function).resultOf(Parameter.Argument.getArgNumber());
   for (auto [Index, Version] : llvm::enumerate(Parameter.Values)) {
     auto Wide = cast<RankedTensorType>(Version.getType());
     SmallVector<LowUse> Uses = findLowUses(Version, /*Parts=*/true);

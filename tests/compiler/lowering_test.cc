@@ -202,7 +202,7 @@ TEST(Lowering, WeightsThatAStepOnlyReadsArePackedOnce) {
   const runtime::StateRefresh& refresh = program->refreshes[0];
   EXPECT_EQ(refresh.instruction.kernel, "pack_weight");
   EXPECT_EQ(program->state[refresh.source].name, "s");
-  EXPECT_EQ(program->state[refresh.derived].role, runtime::kDerivedRole);
+  EXPECT_EQ(program->state[refresh.derived].role, Role::kDerived);
   EXPECT_THAT(program->state[refresh.derived].name, StartsWith("s.packed.f32."));
   for (const runtime::Instruction& convolution : program->instructions) {
     EXPECT_EQ(convolution.inputs[1], refresh.instruction.outputs[0]);

@@ -17,7 +17,7 @@ struct Outcome {
 };
 
 std::shared_ptr<runtime::StateEntry> Counter(runtime::StateStore& store, const std::string& name, std::int32_t value) {
-  auto entry = std::make_shared<runtime::StateEntry>(name, "step", TensorSpec{DType::kI32, {}});
+  auto entry = std::make_shared<runtime::StateEntry>(name, Role::kStep, TensorSpec{DType::kI32, {}});
   EXPECT_TRUE(entry->Write(runtime::BytesOf(std::vector<std::int32_t>{value})).ok());
   EXPECT_TRUE(store.Add(entry).ok());
   return entry;

@@ -30,10 +30,10 @@ class Generator {
     builder_.BeginFunction("train_step", /*is_private=*/false);
     builder_.BeginFunction("forward", /*is_private=*/true);
     if (kind_ == Kind::kMixed) {
-      pool_.push_back(Argument({DType::kF32, {2, 3, 6, 6}}, "image", "input"));
-      pool_.push_back(Argument({DType::kF32, {2, 5}}, "row", "input"));
+      pool_.push_back(Argument({DType::kF32, {2, 3, 6, 6}}, "image", Role::kInput));
+      pool_.push_back(Argument({DType::kF32, {2, 5}}, "row", Role::kInput));
     } else {
-      pool_.push_back(Argument({DType::kF32, {Between(2, most_rows_), Between(1, 40)}}, "row", "input"));
+      pool_.push_back(Argument({DType::kF32, {Between(2, most_rows_), Between(1, 40)}}, "row", Role::kInput));
     }
     const int operations = Between(6, 14);
     for (int i = 0; i < operations; ++i) {
@@ -44,15 +44,15 @@ class Generator {
     }
     scope_.pin.reset();
     const TypedValue loss = AddLoss();
-    builder_.EndFunction(std::vector<NamedResult>{{loss.value, "", ""}});
+    builder_.EndFunction(std::vector<NamedResult>{{loss.value, "", std::nullopt}});
 
     scope_ = {};
     const TypedValue seed = builder_.Splat({DType::kF32, {}}, 1.0, scope_);
     const auto values = builder_.ValueAndGrad("forward", outer_, seed.value, wrt_, /*loss_id=*/-1, scope_);
     Require(values.ok(), "value_and_grad");
-    std::vector<NamedResult> results{{(*values)[0].value, "loss", "output"}};
+    std::vector<NamedResult> results{{(*values)[0].value, "loss", Role::kOutput}};
     for (std::size_t i = 0; i < wrt_.size() && !updates_; ++i) {
-      results.push_back({(*values)[i + 1].value, "gradient" + std::to_string(i), "output"});
+      results.push_back({(*values)[i + 1].value, "gradient" + std::to_string(i), Role::kOutput});
     }
     if (updates_) Update({values->begin() + 1, values->end()}, results);
     builder_.EndFunction(results);
@@ -72,14 +72,14 @@ class Generator {
   bool Chance(double probability) { return std::uniform_real_distribution<double>(0, 1)(random_) < probability; }
 
   /// An argument of the step and of the network.
-  TypedValue Argument(const TensorSpec& spec, const std::string& name, std::string_view role) {
+  TypedValue Argument(const TensorSpec& spec, const std::string& name, Role role) {
     outer_.push_back(builder_.AddArgument(spec, name, role, 1));
-    if (role == "parameter") wrt_.push_back(static_cast<std::int64_t>(outer_.size()) - 1);
+    if (role == Role::kParameter) wrt_.push_back(static_cast<std::int64_t>(outer_.size()) - 1);
     return {builder_.AddArgument(spec, name, role, 2), spec};
   }
 
   TypedValue Parameter(Shape shape) {
-    return Argument({DType::kF32, std::move(shape)}, "p" + std::to_string(outer_.size()), "parameter");
+    return Argument({DType::kF32, std::move(shape)}, "p" + std::to_string(outer_.size()), Role::kParameter);
   }
 
   /// An optimizer's update of each parameter.
@@ -99,8 +99,8 @@ class Generator {
     const Rule& rule = kRules[Between(0, static_cast<int>(kRules.size()) - 1)];
     scope_.path = "optimizer";
     const TensorSpec rate{DType::kF32, {}}, step{DType::kI32, {}};
-    const std::vector<TypedValue> scalars{{builder_.AddArgument(rate, "learning_rate", "learning_rate", 1), rate},
-                                          {builder_.AddArgument(step, "step", "step", 1), step}};
+    const std::vector<TypedValue> scalars{{builder_.AddArgument(rate, "learning_rate", Role::kLearningRate, 1), rate},
+                                          {builder_.AddArgument(step, "step", Role::kStep, 1), step}};
     if (Chance(0.3)) Clip(gradients);
     for (std::size_t i = 0; i < wrt_.size(); ++i) {
       const ValueHandle parameter = outer_[wrt_[i]];
@@ -109,18 +109,18 @@ class Generator {
       const TensorSpec spec{DType::kF32, gradients[i].spec.shape};
       std::vector<TypedValue> operands{{parameter, spec}};
       for (int slot = 0; slot < rule.slots; ++slot) {
-        operands.push_back({builder_.AddArgument(spec, SlotName(name, slot), "slot", 1), spec});
+        operands.push_back({builder_.AddArgument(spec, SlotName(name, slot), Role::kSlot, 1), spec});
       }
       operands.push_back(gradients[i]);
       operands.push_back(scalars[0]);
       if (rule.has_step) operands.push_back(scalars[1]);
       const std::vector<TypedValue> updated = Emit(rule.op, operands);
-      results.push_back({updated[0].value, name, "parameter"});
+      results.push_back({updated[0].value, name, Role::kParameter});
       for (int slot = 0; slot < rule.slots; ++slot) {
-        results.push_back({updated[slot + 1].value, SlotName(name, slot), "slot"});
+        results.push_back({updated[slot + 1].value, SlotName(name, slot), Role::kSlot});
       }
     }
-    results.push_back({Emit("increment", {scalars[1]})[0].value, "step", "step"});
+    results.push_back({Emit("increment", {scalars[1]})[0].value, "step", Role::kStep});
   }
 
   static std::string SlotName(const std::string& parameter, int slot) {
@@ -308,10 +308,10 @@ class Generator {
     switch (Between(0, 2)) {
       case 0:
         scope_ = {"loss", false, {}, "", {}};
-        return Emit("mse", {last, Argument({DType::kF32, {rows, 3}}, "target", "input")})[0];
+        return Emit("mse", {last, Argument({DType::kF32, {rows, 3}}, "target", Role::kInput)})[0];
       case 1:
         scope_ = {"loss", false, {}, "", {}};
-        return Emit("softmax_cross_entropy", {last, Argument({DType::kI32, {rows}}, "label", "input")})[0];
+        return Emit("softmax_cross_entropy", {last, Argument({DType::kI32, {rows}}, "label", Role::kInput)})[0];
       default:
         return Emit("reduce_mean", {Emit("mul", {last, last})[0]}, {{"axes", std::vector<std::int64_t>{0, 1}}})[0];
     }

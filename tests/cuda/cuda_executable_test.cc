@@ -215,7 +215,7 @@ TEST_P(CudaExecutable, ACpuProgramGoesOnWithTheSameState) {
 
 TEST_P(CudaExecutable, InitialisesEntriesThatItWritesBeforeReading) {
   StateStore store;
-  const auto weight = std::make_shared<StateEntry>("weight", "parameter", kStepVector);
+  const auto weight = std::make_shared<StateEntry>("weight", Role::kParameter, kStepVector);
   ASSERT_TRUE(store.Add(weight).ok());
   ProgramBuilder builder("init_state");
   const std::vector<float> values = {1, 2, 3, 4, 5};

@@ -98,7 +98,7 @@ TEST(SteadyState, AThousandStepsUseNoMoreMemory) {
   builder.Call("add_scalar", {counter}, {counter}, {{"value", 1.0}});
   builder.Output("counter", counter);
   StateStore store;
-  auto entry = std::make_shared<StateEntry>("counter", "parameter", TensorSpec{DType::kF32, {}});
+  auto entry = std::make_shared<StateEntry>("counter", Role::kParameter, TensorSpec{DType::kF32, {}});
   ASSERT_TRUE(entry->Write(BytesOf(std::vector<float>{0})).ok());
   ASSERT_TRUE(store.Add(entry).ok());
   auto executable = gpu->Load(BuildFor("cuda", builder), store);

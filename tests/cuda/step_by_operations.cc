@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/module_impl.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tests/compiler/operation_case.h"
@@ -13,8 +14,6 @@ namespace {
 
 using mlir::func::FuncOp;
 using reference::Tensor;
-
-std::string Text(mlir::StringAttr attr) { return attr ? attr.getValue().str() : ""; }
 
 class StepByOperations {
  public:
@@ -34,16 +33,16 @@ class StepByOperations {
  private:
   Tensor ArgumentValue(mlir::BlockArgument argument) {
     const unsigned index = argument.getArgNumber();
-    const std::string role = Text(step_.getArgAttrOfType<mlir::StringAttr>(index, RoleAttrName));
-    std::string name = Text(step_.getArgAttrOfType<mlir::StringAttr>(index, NameAttrName));
+    const std::optional<Role> role = argumentRole(step_, index);
+    std::string name = argumentName(step_, index).str();
     const TensorSpec spec = SpecOf(argument);
-    if (role == "input") {
+    if (role == Role::kInput) {
       const mpc::Tensor& input = inputs_[next_input_++];
       EXPECT_EQ(input.bytes().size(), spec.bytes()) << name;
       return reference::FromStorage(spec, input.bytes().data());
     }
     // The low copy of a parameter.
-    const bool is_shadow = role == "derived";
+    const bool is_shadow = role == Role::kDerived;
     if (is_shadow) name = name.substr(0, name.rfind('.'));
     const auto stored = state_.find(name);
     EXPECT_NE(stored, state_.end()) << name;
@@ -76,8 +75,7 @@ class StepByOperations {
   NamedBytes Results() {
     NamedBytes results;
     for (mlir::OpOperand& returned : step_.getBody().front().getTerminator()->getOpOperands()) {
-      const std::string name =
-          Text(step_.getResultAttrOfType<mlir::StringAttr>(returned.getOperandNumber(), NameAttrName));
+      const std::string name = resultName(step_, returned.getOperandNumber()).str();
       if (!state_.contains(name)) continue;
       const Tensor& value = values_.at(returned.get());
       std::vector<std::uint8_t>& bytes = results[name];

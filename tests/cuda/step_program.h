@@ -58,7 +58,7 @@ inline void AddStepState(StateStore& store) {
   AddEntry(store, "weight", {1, -2, 3, -4, 5});
   AddEntry(store, "velocity", {8, 4, 2, 1, 0});
   AddEntry(store, "table", table);
-  store.Add(std::make_shared<StateEntry>("weight.f16", kDerivedRole, TensorSpec{DType::kF16, {5}})).IgnoreError();
+  store.Add(std::make_shared<StateEntry>("weight.f16", Role::kDerived, TensorSpec{DType::kF16, {5}})).IgnoreError();
 }
 
 /// The inputs of step `step` of StepProgram.

@@ -224,6 +224,19 @@ TEST(Cell, UnregisteredParameterIsAnErrorByName) {
                         "MPC_CELL(ForgetsParameter, ...)"));
 }
 
+class HasData : public nn::Cell {
+ public:
+  MPC_CELL(HasData, scale)
+  Tensor Construct(Tensor x) { return x * scale; }
+  Parameter scale{{4}, Ones(), {.role = Role::kInput}};
+};
+
+TEST(Cell, AParameterOfARoleOfDataIsAnErrorByName) {
+  HasData net;
+  EXPECT_THAT(std::string(net(Values({2, 4})).status().message()),
+              HasSubstr("Parameter 'scale' has the role 'input', which is none of state"));
+}
+
 class Borrows : public nn::Cell {
  public:
   MPC_CELL(Borrows)

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/checkpoint_metadata.h"
 #include "tests/frontend/temporary_folder.h"
 
@@ -138,7 +139,7 @@ CheckpointMetadata FullMetadata() {
   metadata.precision = {{"net/fc#dense.0", "f16"}};
   metadata.choices = {{"train_step(tensor<1xf32>)", {{"conv", "onednn \"a\""}}}};
   metadata.environment = {{"threads", "2"}};
-  metadata.roles = {{"fc.weight", "parameter"}};
+  metadata.roles = {{"fc.weight", Role::kParameter}};
   metadata.inputs = {{"data", {DType::kF32, {8, 2}}}, {"label", {DType::kI32, {}}}};
   return metadata;
 }
@@ -167,6 +168,16 @@ TEST(CheckpointMetadata, ErrorsListEveryDamagedField) {
        {"x is a damaged checkpoint", "'model' is missing", "'position' is not", "'global_step' is not",
         "'amp' is not valid JSON", "'roles' is not", "'choices' is not", "'inputs' is not"}) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+  }
+}
+
+TEST(CheckpointMetadata, ARoleThatNoStateHasIsAnErrorByName) {
+  for (const char* role : {"weights", "input", ""}) {
+    TextMap stored = FormatMetadata(FullMetadata());
+    stored["roles"] = absl::StrCat(R"({"fc.weight":")", role, R"("})");
+    const std::string expected = absl::StrCat("metadata 'roles' gives 'fc.weight' the role '", role, "'");
+    EXPECT_THAT(std::string(ParseMetadata(stored, "x").status().message()), HasSubstr(expected));
+    EXPECT_THAT(std::string(ParseRoles(stored, "x").status().message()), HasSubstr(expected));
   }
 }
 

@@ -129,7 +129,7 @@ TEST_P(EveryModel, RunsFromThePackageBitForBitAsFromTheModel) {
   const absl::StatusOr<runtime::StateStore> state = MakeInitialState(package);
   ASSERT_TRUE(state.ok()) << state.status();
   for (const auto& entry : state->entries()) {
-    if (entry->role() == runtime::kDerivedRole) continue;
+    if (entry->role() == Role::kDerived) continue;
     const Parameter parameter = trained.model->State(entry->name());
     ASSERT_TRUE(parameter.defined()) << entry->name();
     EXPECT_EQ(std::memcmp(parameter.entry()->data(), entry->data(), entry->spec().bytes()), 0) << entry->name();
@@ -146,7 +146,7 @@ TEST_P(EveryModel, RunsFromThePackageBitForBitAsFromTheModel) {
     EXPECT_EQ((*of_model)->output(0), (*of_package)->output(0)) << "loss of step " << step;
   }
   for (const auto& entry : state->entries()) {
-    if (entry->role() == runtime::kDerivedRole) continue;
+    if (entry->role() == Role::kDerived) continue;
     const Parameter parameter = trained.model->State(entry->name());
     EXPECT_EQ(std::memcmp(parameter.entry()->data(), entry->data(), entry->spec().bytes()), 0) << entry->name();
   }
@@ -170,14 +170,14 @@ TEST(Package, HasTheStateThatPassesAdd) {
   ASSERT_TRUE(package.ok()) << package.status();
   const absl::StatusOr<runtime::StateStore> state = MakeInitialState(*package);
   ASSERT_TRUE(state.ok()) << state.status();
-  std::map<std::string, int> roles;
+  std::map<Role, int> roles;
   for (const auto& entry : state->entries()) {
     ++roles[entry->role()];
-    EXPECT_EQ(entry->initialised(), entry->role() != runtime::kDerivedRole) << entry->name();
+    EXPECT_EQ(entry->initialised(), entry->role() != Role::kDerived) << entry->name();
   }
-  EXPECT_GT(roles["accumulator"], 0);
-  EXPECT_GT(roles["derived"], 0);
-  EXPECT_GT(roles["scaler"], 0);
+  EXPECT_GT(roles[Role::kAccumulator], 0);
+  EXPECT_GT(roles[Role::kDerived], 0);
+  EXPECT_GT(roles[Role::kScaler], 0);
 }
 
 TEST(Package, ParametersWithoutMastersBeginRounded) {
@@ -192,7 +192,7 @@ TEST(Package, ParametersWithoutMastersBeginRounded) {
   ASSERT_TRUE(state.ok()) << state.status();
   int low = 0;
   for (const auto& entry : state->entries()) {
-    if (entry->role() != "parameter" || !IsLowPrecision(entry->spec().dtype)) continue;
+    if (entry->role() != Role::kParameter || !IsLowPrecision(entry->spec().dtype)) continue;
     ++low;
     const Tensor value = trained.model->State(entry->name()).Value().value();
     ASSERT_EQ(value.spec(), entry->spec());
@@ -252,7 +252,7 @@ TEST(PackageState, LoadsWhatItSaved) {
   ASSERT_TRUE(unknown.ok()) << unknown.status();
   EXPECT_TRUE(unknown->empty());
   for (const auto& entry : saved.entries()) {
-    if (entry->role() == runtime::kDerivedRole) continue;
+    if (entry->role() == Role::kDerived) continue;
     EXPECT_EQ(std::memcmp(entry->data(), loaded.Find(entry->name())->data(), entry->spec().bytes()), 0);
   }
 }

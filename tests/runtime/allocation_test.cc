@@ -62,7 +62,7 @@ TEST(Allocation, AStepOfOwnKernelsAllocatesNothing) {
   StateStore store;
   ProgramBuilder builder("train_step");
   for (const char* name : {"weight", "velocity"}) {
-    auto entry = std::make_shared<StateEntry>(name, "parameter", parameter);
+    auto entry = std::make_shared<StateEntry>(name, Role::kParameter, parameter);
     entry->MarkWritten();
     ASSERT_TRUE(store.Add(entry).ok());
   }
@@ -77,7 +77,7 @@ TEST(Allocation, AStepOfOwnKernelsAllocatesNothing) {
   builder.Call("add", {x, x}, {sum}, {}, &Cpu());
   builder.Call("relu", {sum}, {activated}, {}, &Cpu());
   builder.Call("reduce_sum", {activated}, {total}, {{"axes", std::vector<std::int64_t>{0}}}, &Cpu());
-  auto shadow_entry = std::make_shared<StateEntry>("weight.bf16", kDerivedRole, matrix);
+  auto shadow_entry = std::make_shared<StateEntry>("weight.bf16", Role::kDerived, matrix);
   ASSERT_TRUE(store.Add(shadow_entry).ok());
   const ValueId shadow = builder.Derived(weight, DType::kBF16, true);
   builder.Call("momentum", {weight, velocity, activated, rate}, {weight, velocity, shadow},

@@ -176,7 +176,7 @@ class KeptWeights : public CpuTuning {
     builder.Call("conv2d", {first, weight}, {second}, kSame, &device);
     builder.Output("y", second);
     program_ = builder.program;
-    auto entry = std::make_shared<StateEntry>("weight", "parameter", kWeight);
+    auto entry = std::make_shared<StateEntry>("weight", Role::kParameter, kWeight);
     ASSERT_TRUE(entry->Write(BytesOf(Numbers(kWeight))).ok());
     weight_ = entry;
   }
@@ -185,7 +185,7 @@ class KeptWeights : public CpuTuning {
     StateStore store;
     EXPECT_TRUE(store.Add(weight_).ok());
     for (const StateBinding& binding : program.state) {
-      if (binding.role != kDerivedRole) continue;
+      if (binding.role != Role::kDerived) continue;
       EXPECT_TRUE(store.Add(std::make_shared<StateEntry>(binding.name, binding.role, binding.spec)).ok());
     }
     const CpuDevice device;

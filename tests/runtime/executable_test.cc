@@ -142,7 +142,7 @@ TEST(Executable, CopiesStateThatCouldNotBeUpdatedInPlace) {
 
 TEST(Executable, InitialisesEntriesThatItWritesBeforeReading) {
   StateStore store;
-  const auto weight = std::make_shared<StateEntry>("weight", "parameter", kVector);
+  const auto weight = std::make_shared<StateEntry>("weight", Role::kParameter, kVector);
   ASSERT_TRUE(store.Add(weight).ok());
   ProgramBuilder builder("init_state");
   const std::vector<float> values = {1, 2, 3, 4};
@@ -177,7 +177,7 @@ std::vector<float> LowFloatsOf(const StateEntry& entry) {
 }
 
 std::shared_ptr<StateEntry> AddShadow(StateStore& store) {
-  auto shadow = std::make_shared<StateEntry>("weight.f16", kDerivedRole, TensorSpec{DType::kF16, {4}});
+  auto shadow = std::make_shared<StateEntry>("weight.f16", Role::kDerived, TensorSpec{DType::kF16, {4}});
   return store.Add(shadow).ok() ? shadow : nullptr;
 }
 
@@ -283,7 +283,7 @@ TEST(Binding, ListsMissingMisshapenAndUninitialisedEntries) {
   builder.Call("add", {a, b}, {y});
   builder.Call("add", {b, c}, {y});
   AddEntry(store, "b", {1, 2, 3});
-  ASSERT_TRUE(store.Add(std::make_shared<StateEntry>("c", "parameter", kVector)).ok());
+  ASSERT_TRUE(store.Add(std::make_shared<StateEntry>("c", Role::kParameter, kVector)).ok());
   const absl::Status status = Cpu().Load(builder.Build(), store).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(status.message(),

@@ -56,14 +56,14 @@ inline void AddFlatState(StateStore& store) {
     const std::string number = std::to_string(i);
     const TensorSpec spec{DType::kF32, kFlatShapes[i]};
     for (const char* name : {"weight", "velocity"}) {
-      auto entry = std::make_shared<StateEntry>(name + number, "parameter", spec);
+      auto entry = std::make_shared<StateEntry>(name + number, Role::kParameter, spec);
       std::vector<float> values(static_cast<std::size_t>(spec.num_elements()));
       for (std::size_t k = 0; k < values.size(); ++k) values[k] = 0.25f * static_cast<float>(k) - static_cast<float>(i);
       entry->Write(BytesOf(values)).IgnoreError();
       store.Add(std::move(entry)).IgnoreError();
     }
     store
-        .Add(std::make_shared<StateEntry>("weight" + number + ".bf16", kDerivedRole,
+        .Add(std::make_shared<StateEntry>("weight" + number + ".bf16", Role::kDerived,
                                           TensorSpec{DType::kBF16, kFlatShapes[i]}))
         .IgnoreError();
   }

@@ -24,7 +24,7 @@ class ProgramBuilder {
   }
 
   ValueId State(const std::string& name, TensorSpec spec, bool written) {
-    program.state.push_back({name, "parameter", spec, written});
+    program.state.push_back({name, Role::kParameter, spec, written});
     return AddValue({std::move(spec), Storage::kState, static_cast<std::int32_t>(program.state.size() - 1), 0});
   }
   /// State in `dtype` that follows the state `source`, with its refresh.
@@ -32,7 +32,7 @@ class ProgramBuilder {
     const std::int32_t source_index = program.values[source].index;
     const TensorSpec spec{dtype, program.values[source].spec.shape};
     const ValueId id = State(program.state[source_index].name + "." + std::string(DTypeName(dtype)), spec, written);
-    program.state.back().role = kDerivedRole;
+    program.state.back().role = Role::kDerived;
     program.refreshes.push_back(
         {program.values[id].index, source_index, Instruction{"cast", {source}, {id}, {}, 0, 0, "test"}});
     return id;
@@ -118,7 +118,7 @@ std::vector<T> ValuesOf(absl::Span<const std::uint8_t> bytes) {
 
 inline std::shared_ptr<StateEntry> AddEntry(StateStore& store, const std::string& name,
                                             const std::vector<float>& values) {
-  auto entry = std::make_shared<StateEntry>(name, "parameter",
+  auto entry = std::make_shared<StateEntry>(name, Role::kParameter,
                                             TensorSpec{DType::kF32, {static_cast<std::int64_t>(values.size())}});
   if (!entry->Write(BytesOf(values)).ok() || !store.Add(entry).ok()) return nullptr;
   return entry;

@@ -80,8 +80,8 @@ Package FullPackage() {
   predict.Output("predictions", scale);
   package.programs.push_back(predict.program);
   package.draws.push_back(FullDraw());
-  package.initial_values.push_back({"scale", "scaler", {DType::kF32, {}}, {0, 0, 128, 63}});
-  package.initial_values.push_back({"slot", "slot", {DType::kF16, {2, 3}}, {0, 60}});
+  package.initial_values.push_back({"scale", Role::kScaler, {DType::kF32, {}}, {0, 0, 128, 63}});
+  package.initial_values.push_back({"slot", Role::kSlot, {DType::kF16, {2, 3}}, {0, 60}});
   return package;
 }
 
@@ -237,6 +237,15 @@ TEST(ProgramFile, MalformedTablesUnderAGoodChecksumAreErrorsOrOtherPackages) {
     for (int i = 0; i < 8; ++i) damaged[8 + i] = static_cast<std::uint8_t>((size - 24) >> (8 * i));
     expect_safe(Repaired(damaged));
   }
+}
+
+TEST(ProgramFile, ARoleThatNoStateHasIsAnErrorByName) {
+  Bytes bytes = Serialized();
+  const std::string role = "scaler";
+  const auto found = std::search(bytes.begin(), bytes.end(), role.begin(), role.end());
+  ASSERT_NE(found, bytes.end());
+  *found = 'S';
+  EXPECT_THAT(ParseError(Repaired(bytes)), HasSubstr("has the role \"Scaler\", which is none of state"));
 }
 
 TEST(ProgramFile, ProgramsThatTheRuntimeRefusesAreErrorsOnBothSides) {

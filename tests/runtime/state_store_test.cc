@@ -8,7 +8,7 @@ namespace mpc::runtime {
 namespace {
 
 std::shared_ptr<StateEntry> Entry(std::string name, Shape shape = {2}) {
-  return std::make_shared<StateEntry>(std::move(name), "parameter", TensorSpec{DType::kF32, std::move(shape)});
+  return std::make_shared<StateEntry>(std::move(name), Role::kParameter, TensorSpec{DType::kF32, std::move(shape)});
 }
 
 TEST(StateEntry, IsUninitialisedUntilTheFirstWrite) {

@@ -128,7 +128,7 @@ class AsynchronousExecutable : public Executable {
   /// What the host has written. Derived state is rebuilt by the executable underneath.
   void Upload() {
     for (const std::shared_ptr<StateEntry>& entry : entries_) {
-      if (entry->device_is_current() || entry->role() == runtime::kDerivedRole) continue;
+      if (entry->device_is_current() || entry->role() == Role::kDerived) continue;
       const auto* bytes = static_cast<const std::uint8_t*>(entry->data());
       const std::shared_ptr<StateEntry>& copy = static_cast<Copy*>(entry->device_copy())->entry();
       TheQueue().Add([copy, content = Bytes(bytes, bytes + entry->spec().bytes())] { return copy->Write(content); });
@@ -137,7 +137,7 @@ class AsynchronousExecutable : public Executable {
   }
   void MarkWritten() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (program_->state[i].written || entries_[i]->role() == runtime::kDerivedRole) {
+      if (program_->state[i].written || entries_[i]->role() == Role::kDerived) {
         entries_[i]->MarkWrittenOnDevice();
       }
     }

@@ -175,7 +175,8 @@ TEST_P(ShadowAtLevel, ShadowsAreNoPartOfTheState) {
   Training<TwoLayers> training(GetParam(), dynamic_);
   MPC_ASSERT_OK(training.model->Train(1, GoodBatches(kFeatures, 1)));
   EXPECT_EQ(training.model->DerivedState().size(), 4u);
-  for (const Parameter& entry : training.model->AllState()) EXPECT_NE(entry.entry()->role(), "derived") << entry.name();
+  for (const Parameter& entry : training.model->AllState())
+    EXPECT_NE(entry.entry()->role(), Role::kDerived) << entry.name();
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, ShadowAtLevel, ::testing::ValuesIn(LowLevels()), LevelName);

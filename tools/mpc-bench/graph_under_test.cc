@@ -6,7 +6,7 @@ namespace mpc::tools {
 namespace {
 
 // A role that no pass treats as its own: not a parameter, which may get a low copy.
-constexpr char kRole[] = "slot";
+constexpr Role kRole = Role::kSlot;
 // The most results that an operation has.
 constexpr std::size_t kMostResults = 8;
 
@@ -58,7 +58,7 @@ compiler::TypedValue GraphUnderTest::Cast(const compiler::TypedValue& value) {
 }
 
 void GraphUnderTest::Result(const compiler::TypedValue& value) {
-  results_.push_back({value.value, absl::StrCat("result", results_.size()), "output"});
+  results_.push_back({value.value, absl::StrCat("result", results_.size()), Role::kOutput});
 }
 
 void GraphUnderTest::Update(const compiler::TypedValue& argument, const compiler::TypedValue& value) {

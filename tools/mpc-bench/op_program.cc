@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<runtime::Executable>> Bind(const std::shared_ptr<
                                                           const std::vector<std::vector<std::uint8_t>>& content) {
   runtime::StateStore store;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    auto entry = std::make_shared<runtime::StateEntry>(GraphUnderTest::ArgumentName(i), "slot", arguments[i].spec);
+    auto entry = std::make_shared<runtime::StateEntry>(GraphUnderTest::ArgumentName(i), Role::kSlot, arguments[i].spec);
     if (absl::Status status = entry->Write(content[i]); !status.ok()) return status;
     if (absl::Status status = store.Add(std::move(entry)); !status.ok()) return status;
   }

@@ -76,7 +76,7 @@ std::string Place(const runtime::Program& program, const runtime::Value& value) 
 std::string StateList(const runtime::Program& program) {
   std::string text = absl::StrCat("state (", program.state.size(), ", ", program.state_bytes(), " bytes)\n");
   for (const runtime::StateBinding& state : program.state) {
-    absl::StrAppend(&text, "  ", state.name, ": ", state.role, " ", state.spec.ToString(),
+    absl::StrAppend(&text, "  ", state.name, ": ", std::string(RoleName(state.role)), " ", state.spec.ToString(),
                     state.written ? ", written" : "", "\n");
   }
   return text;

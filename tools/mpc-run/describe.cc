@@ -69,7 +69,7 @@ std::string DescribeState(const runtime::Package& package) {
   const std::vector<runtime::StateBinding> state = package.State();
   std::string text = absl::StrCat("state (", state.size(), ")\n");
   for (const runtime::StateBinding& binding : state) {
-    absl::StrAppend(&text, "  ", binding.name, ": ", binding.role, " ", binding.spec.ToString(),
+    absl::StrAppend(&text, "  ", binding.name, ": ", std::string(RoleName(binding.role)), " ", binding.spec.ToString(),
                     binding.written ? ", written" : "", "; begins as ", begins[binding.name], "\n");
   }
   return text;

@@ -296,7 +296,7 @@ double Session::Scalar(const runtime::StateEntry& entry) const {
 std::int64_t Session::skipped_steps() const {
   std::int64_t skipped = -1;
   for (const std::shared_ptr<runtime::StateEntry>& entry : state_.entries()) {
-    if (entry->role() != "scaler" || !absl::EndsWith(entry->name(), ".skipped")) continue;
+    if (entry->role() != Role::kScaler || !absl::EndsWith(entry->name(), ".skipped")) continue;
     skipped = std::max<std::int64_t>(skipped, 0) + std::llround(Scalar(*entry));
   }
   return skipped;
@@ -304,7 +304,7 @@ std::int64_t Session::skipped_steps() const {
 
 double Session::loss_scale() const {
   for (const std::shared_ptr<runtime::StateEntry>& entry : state_.entries()) {
-    if (entry->role() == "scaler" && absl::EndsWith(entry->name(), ".scale")) return Scalar(*entry);
+    if (entry->role() == Role::kScaler && absl::EndsWith(entry->name(), ".scale")) return Scalar(*entry);
   }
   return 1;
 }

@@ -177,7 +177,7 @@ func.func @functions(%w: tensor<4xf32>, %rm: tensor<4xf32>, %rv: tensor<4xf32>) 
 // An update that reads what follows from another one of its optimizer needs a second region; a statistic that the loss
 // itself reads cannot wait for the loss: its result is chosen at the end.
 // CHECK-LABEL: func @chained(
-// CHECK-SAME: %[[RM:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "rm"}
+// CHECK-SAME: %[[RM:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "rm", mpc.role = "statistic"}
 // CHECK: %[[STAT:.*]], %{{.*}} = mpc.batch_norm_running_update %[[RM]],
 // CHECK: mpc.backward
 // CHECK: %[[F:.*]], %{{.*}} = mpc.all_finite
@@ -187,8 +187,8 @@ func.func @functions(%w: tensor<4xf32>, %rm: tensor<4xf32>, %rv: tensor<4xf32>) 
 // CHECK-NEXT: mpc.momentum %{{.*}}, %{{.*}}, %[[NEXT]],
 // CHECK: mpc.select %[[F]], %[[STAT]], %[[RM]]
 func.func @chained(%a: tensor<4xf32>, %b: tensor<4xf32>, %va: tensor<4xf32>, %vb: tensor<4xf32>, %lr: tensor<f32>,
-                   %rm: tensor<4xf32> {mpc.name = "rm"}, %rv: tensor<4xf32>, %x: tensor<8x4xf32>)
-    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32> {mpc.name = "rm"}) {
+                   %rm: tensor<4xf32> {mpc.name = "rm", mpc.role = "statistic"}, %rv: tensor<4xf32>, %x: tensor<8x4xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32> {mpc.name = "rm", mpc.role = "statistic"}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %a, %a
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)

@@ -1,0 +1,25 @@
+// Which results of a step are the new values of which arguments.
+#pragma once
+
+#include "compiler/dialect/state_attributes.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace mpc {
+
+/// What the arguments and results of a function are, by their roles and names: a result with a role of state is the new
+/// value of the argument of its role and name. It holds what the function had when it was made, as indices.
+class StepSignature {
+public:
+  explicit StepSignature(mlir::FunctionOpInterface Function);
+
+  /// The argument whose new value result \p Result is; none for data, and where no argument has its role and name.
+  std::optional<unsigned> argumentOf(unsigned Result) const { return ArgumentOf[Result]; }
+  /// The result that is the new value of argument \p Argument; none where the function returns none.
+  std::optional<unsigned> resultOf(unsigned Argument) const { return ResultOf[Argument]; }
+
+private:
+  llvm::SmallVector<std::optional<unsigned>> ArgumentOf;
+  llvm::SmallVector<std::optional<unsigned>> ResultOf;
+};
+
+} // namespace mpc
