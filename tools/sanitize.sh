@@ -4,6 +4,7 @@
 #   asan-short    address and undefined behaviour: readers of files, planner, runtime (the default; .ci/run runs it)
 #   asan-kernels  the rest of what has no MLIR in it: CPU kernels, emulated CUDA kernels
 #   asan          everything
+#   tsan          data races: prefetching, loops of own threads, the runtime, the emulated GPU
 #
 # CMakePresets.json says what each builds and which tests it runs. docs/testing.md says how long each takes.
 set -euo pipefail
@@ -11,9 +12,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset="${1:-asan-short}"
 case "$preset" in
-  asan-short | asan-kernels | asan) ;;
+  asan-short | asan-kernels | asan | tsan) ;;
   *)
-    echo "sanitize: '$preset' is no preset with sanitizers; asan-short, asan-kernels and asan are" >&2
+    echo "sanitize: '$preset' is no preset with sanitizers; asan-short, asan-kernels, asan and tsan are" >&2
     exit 2
     ;;
 esac

@@ -16,7 +16,13 @@ namespace mpc::cpu {
 namespace {
 
 /// Work (about one element each) below which starting threads costs more than it saves.
+#ifdef __SANITIZE_THREAD__
+// Threads share the loops over small tensors too, which tests have many of: each is checked for tasks that are not
+// independent.
+constexpr std::int64_t kSerialWork = 16;
+#else
 constexpr std::int64_t kSerialWork = 64 * 1024;
+#endif
 
 /// Pieces of a loop for each thread: what a thread that comes late leaves to the others.
 constexpr std::int64_t kPiecesPerThread = 8;

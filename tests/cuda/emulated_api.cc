@@ -80,6 +80,7 @@ absl::StatusOr<T*> EmulatedApi::Find(const Owned<T>& things, void* thing, const 
 
 template <typename T>
 absl::StatusOr<void*> EmulatedApi::Make(const std::string& call, Owned<T>& things, T value) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture(call); !status.ok()) return status;
   auto thing = std::make_unique<T>(std::move(value));
   void* const address = thing.get();
@@ -89,6 +90,7 @@ absl::StatusOr<void*> EmulatedApi::Make(const std::string& call, Owned<T>& thing
 
 template <typename T>
 absl::Status EmulatedApi::Destroy(const std::string& call, Owned<T>& things, void* thing, const char* what) {
+  const Lock lock(mutex_);
   const absl::Status status = Enter(call);
   if (absl::StatusOr<T*> found = Find(things, thing, what); !found.ok()) return found.status();
   things.erase(thing);
@@ -96,12 +98,14 @@ absl::Status EmulatedApi::Destroy(const std::string& call, Owned<T>& things, voi
 }
 
 absl::StatusOr<int> EmulatedApi::DeviceCount() {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("DeviceCount"); !status.ok()) return status;
   if (!gpu_.count_error.ok()) return gpu_.count_error;
   return gpu_.devices;
 }
 
 absl::StatusOr<runtime::CudaDeviceProperties> EmulatedApi::Properties() {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("Properties"); !status.ok()) return status;
   runtime::CudaDeviceProperties properties;
   properties.name = "Emulated GPU";
@@ -114,16 +118,19 @@ absl::StatusOr<runtime::CudaDeviceProperties> EmulatedApi::Properties() {
 }
 
 absl::StatusOr<runtime::CudaMemoryInfo> EmulatedApi::MemoryInfo() {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("MemoryInfo"); !status.ok()) return status;
   return runtime::CudaMemoryInfo{memory_.device_bytes() - memory_.device_bytes_used(), memory_.device_bytes()};
 }
 
 absl::StatusOr<void*> EmulatedApi::Malloc(std::size_t bytes) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("Malloc"); !status.ok()) return status;
   return memory_.Allocate(bytes, Place::kDevice);
 }
 
 absl::Status EmulatedApi::Free(void* memory) {
+  const Lock lock(mutex_);
   const absl::Status status = EnterOutsideCapture("Free");
   // CUDA waits for all work before it frees device memory.
   for (const auto& [address, stream] : streams_) Finished(RunAll(*stream)).IgnoreError();
@@ -132,11 +139,13 @@ absl::Status EmulatedApi::Free(void* memory) {
 }
 
 absl::StatusOr<void*> EmulatedApi::MallocHost(std::size_t bytes) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("MallocHost"); !status.ok()) return status;
   return memory_.Allocate(bytes, Place::kPinned);
 }
 
 absl::Status EmulatedApi::FreeHost(void* memory) {
+  const Lock lock(mutex_);
   const absl::Status status = EnterOutsideCapture("FreeHost");
   if (absl::Status released = Note(memory_.Release(memory, Place::kPinned)); !released.ok()) return released;
   return status;
@@ -147,6 +156,7 @@ absl::StatusOr<runtime::CudaApi::Stream> EmulatedApi::CreateStream() {
 }
 
 absl::Status EmulatedApi::DestroyStream(Stream stream) {
+  const Lock lock(mutex_);
   if (absl::StatusOr<EmulatedStream*> found = Find(streams_, stream, "stream"); found.ok()) {
     Finished(RunAll(**found)).IgnoreError();
   }
@@ -154,6 +164,7 @@ absl::Status EmulatedApi::DestroyStream(Stream stream) {
 }
 
 absl::Status EmulatedApi::SynchronizeStream(Stream stream) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("SynchronizeStream"); !status.ok()) return status;
   const absl::StatusOr<EmulatedStream*> found = Find(streams_, stream, "stream");
   return found.ok() ? Finished(RunAll(**found)) : found.status();
@@ -166,6 +177,7 @@ absl::StatusOr<runtime::CudaApi::Event> EmulatedApi::CreateEvent(bool timing) {
 }
 
 absl::Status EmulatedApi::DestroyEvent(Event event) {
+  const Lock lock(mutex_);
   if (const auto found = events_.find(event); found != events_.end()) {
     Finished(RunUntil(*found->second)).IgnoreError();
     for (const auto& [address, stream] : streams_) {
@@ -177,6 +189,7 @@ absl::Status EmulatedApi::DestroyEvent(Event event) {
 }
 
 absl::Status EmulatedApi::RecordEvent(Event event, Stream stream) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("RecordEvent"); !status.ok()) return status;
   const absl::StatusOr<EmulatedEvent*> recorded = Find(events_, event, "event");
   if (!recorded.ok()) return recorded.status();
@@ -191,6 +204,7 @@ absl::Status EmulatedApi::RecordEvent(Event event, Stream stream) {
 }
 
 absl::Status EmulatedApi::WaitEvent(Stream stream, Event event) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("WaitEvent"); !status.ok()) return status;
   const absl::StatusOr<EmulatedEvent*> awaited = Find(events_, event, "event");
   if (!awaited.ok()) return awaited.status();
@@ -204,12 +218,14 @@ absl::Status EmulatedApi::WaitEvent(Stream stream, Event event) {
 }
 
 absl::Status EmulatedApi::SynchronizeEvent(Event event) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("SynchronizeEvent"); !status.ok()) return status;
   const absl::StatusOr<EmulatedEvent*> found = Find(events_, event, "event");
   return found.ok() ? Finished(RunUntil(**found)) : found.status();
 }
 
 absl::StatusOr<bool> EmulatedApi::EventDone(Event event) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("EventDone"); !status.ok()) return status;
   const absl::StatusOr<EmulatedEvent*> found = Find(events_, event, "event");
   if (!found.ok()) return found.status();
@@ -217,6 +233,7 @@ absl::StatusOr<bool> EmulatedApi::EventDone(Event event) {
 }
 
 absl::StatusOr<double> EmulatedApi::ElapsedMilliseconds(Event from, Event to) {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("ElapsedMilliseconds"); !status.ok()) return status;
   const absl::StatusOr<EmulatedEvent*> first = Find(events_, from, "event"), last = Find(events_, to, "event");
   if (!first.ok()) return first.status();
@@ -232,6 +249,7 @@ absl::StatusOr<runtime::CudaApi::Library> EmulatedApi::LoadCode(absl::Span<const
 }
 
 absl::StatusOr<cuda::KernelFunction> EmulatedApi::FindKernel(Library library, const std::string& name) {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("FindKernel"); !status.ok()) return status;
   if (absl::StatusOr<Code*> found = Find(libraries_, library, "code library"); !found.ok()) return found.status();
   const auto found = code_.find(name);
@@ -252,11 +270,15 @@ absl::Status EmulatedApi::DestroyLibraryHandles(const cuda::LibraryHandles&) {
 }
 
 void EmulatedApi::PushRange(const char* name) {
+  const Lock lock(mutex_);
   ++open_ranges_;
   ranges_.emplace_back(name);
 }
 
-void EmulatedApi::PopRange() { --open_ranges_; }
+void EmulatedApi::PopRange() {
+  const Lock lock(mutex_);
+  --open_ranges_;
+}
 
 // Work on a stream.
 
@@ -287,6 +309,7 @@ absl::Status EmulatedApi::CheckCopy(void* to, const void* from, std::size_t byte
 }
 
 absl::Status EmulatedApi::Copy(void* to, const void* from, std::size_t bytes, CudaCopy kind, Stream stream) {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("Copy"); !status.ok()) return status;
   if (absl::Status status = CheckCopy(to, from, bytes, kind); !status.ok()) return status;
   const void* host = kind == CudaCopy::kHostToDevice ? from : to;
@@ -309,6 +332,7 @@ absl::Status EmulatedApi::Copy(void* to, const void* from, std::size_t bytes, Cu
 }
 
 absl::Status EmulatedApi::Fill(void* to, std::uint8_t byte, std::size_t bytes, Stream stream) {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("Fill"); !status.ok()) return status;
   if (absl::Status status = Note(memory_.CheckDevice(to, bytes)); !status.ok()) return status;
   return Enqueue(stream, [this, to, byte, bytes] {
@@ -331,6 +355,7 @@ absl::Status EmulatedApi::RunKernel(const cuda::KernelFunction& function, const 
 
 absl::Status EmulatedApi::Launch(const cuda::KernelFunction& function, const cuda::LaunchShape& shape,
                                  absl::Span<const cuda::KernelArgument> arguments, Stream stream) {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("Launch"); !status.ok()) return status;
   std::vector<std::vector<std::byte>> copies;
   for (const cuda::KernelArgument& argument : arguments) {
@@ -344,6 +369,7 @@ absl::Status EmulatedApi::Launch(const cuda::KernelFunction& function, const cud
 // Graphs.
 
 absl::Status EmulatedApi::BeginCapture(Stream stream) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("BeginCapture"); !status.ok()) return status;
   const absl::StatusOr<EmulatedStream*> found = Find(streams_, stream, "stream");
   if (!found.ok()) return found.status();
@@ -353,6 +379,7 @@ absl::Status EmulatedApi::BeginCapture(Stream stream) {
 }
 
 absl::StatusOr<runtime::CudaApi::Graph> EmulatedApi::EndCapture(Stream stream) {
+  const Lock lock(mutex_);
   const absl::StatusOr<EmulatedStream*> found = Find(streams_, stream, "stream");
   if (!found.ok()) return found.status();
   if (!(*found)->capturing) return Misuse("the end of a capture that was not begun");
@@ -364,6 +391,7 @@ absl::StatusOr<runtime::CudaApi::Graph> EmulatedApi::EndCapture(Stream stream) {
 }
 
 absl::StatusOr<std::size_t> EmulatedApi::NodeCount(Graph graph) {
+  const Lock lock(mutex_);
   if (absl::Status status = Enter("NodeCount"); !status.ok()) return status;
   const absl::StatusOr<GraphWork*> found = Find(graphs_, graph, "graph");
   if (!found.ok()) return found.status();
@@ -371,12 +399,14 @@ absl::StatusOr<std::size_t> EmulatedApi::NodeCount(Graph graph) {
 }
 
 absl::StatusOr<runtime::CudaApi::GraphExec> EmulatedApi::Instantiate(Graph graph) {
+  const Lock lock(mutex_);
   const absl::StatusOr<GraphWork*> found = Find(graphs_, graph, "graph");
   if (!found.ok()) return found.status();
   return Make("Instantiate", graph_execs_, **found);
 }
 
 absl::Status EmulatedApi::LaunchGraph(GraphExec graph, Stream stream) {
+  const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("LaunchGraph"); !status.ok()) return status;
   const absl::StatusOr<GraphWork*> found = Find(graph_execs_, graph, "instantiated graph");
   if (!found.ok()) return found.status();

@@ -5,12 +5,14 @@
 //    gives different bits;
 //  * device and host addresses are told apart; overruns, double frees, leaks and the use of freed memory are reported;
 //  * captures record copies of arguments; what must not happen during one is refused.
+// Calls may come from several threads, as CUDA's may. One runs at a time, with the work that it makes the device do.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +104,9 @@ class EmulatedApi : public runtime::CudaApi {
   void PopRange() override;
 
  private:
+  /// Recursive: the calls below are made of each other.
+  using Mutex = std::recursive_mutex;
+  using Lock = std::lock_guard<Mutex>;
   struct Code {};
   using GraphWork = std::vector<Work>;
   /// Things that are known by their address.
@@ -129,6 +134,7 @@ class EmulatedApi : public runtime::CudaApi {
                          const std::vector<std::vector<std::byte>>& arguments);
   absl::Status CheckCopy(void* to, const void* from, std::size_t bytes, runtime::CudaCopy kind);
 
+  Mutex mutex_;
   EmulatedGpu gpu_;
   EmulatedMemory memory_;
   std::map<std::string, std::size_t> calls_;

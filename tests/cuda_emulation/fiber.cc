@@ -46,7 +46,7 @@ namespace mpc::emulation {
 namespace {
 
 // Room for a kernel's largest arguments and local arrays; sanitizers enlarge frames.
-constexpr std::size_t kStackBytes = kAddressSanitizer ? 512 * 1024 : 128 * 1024;
+constexpr std::size_t kStackBytes = kAddressSanitizer || kThreadSanitizer ? 512 * 1024 : 128 * 1024;
 
 // The fiber that is being left, and the one that is being entered: read on the other side of a switch.
 Fiber* leaving = nullptr;
@@ -60,8 +60,10 @@ struct Fiber::Machine {
 };
 #endif
 
+Fiber::Fiber() : record_(RunningFiberRecord()) {}
+
 Fiber::Fiber(void (*body)(void* context), void* context, [[maybe_unused]] std::size_t number)
-    : body_(body), context_(context), stack_bytes_(kStackBytes) {
+    : body_(body), context_(context), stack_bytes_(kStackBytes), record_(NewFiberRecord()) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   // A page below the stack catches one that grows too large.
   void* mapping = mmap(nullptr, kStackBytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -94,6 +96,7 @@ Fiber::~Fiber() {
   delete machine_;
 #endif
   if (mapping_ == nullptr) return;
+  DeleteFiberRecord(record_);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   Unpoison(mapping_ + page, kStackBytes);
   munmap(mapping_, kStackBytes + page);
@@ -104,10 +107,14 @@ void Fiber::SwitchTo(Fiber& to) {
   entering = &to;
   StartSwitch(&fake_stack_, to.stack_bottom_, to.stack_bytes_);
 #ifdef __x86_64__
-  mpc_emulation_switch(&stack_pointer_, to.stack_pointer_);
+  void* const to_pointer = to.stack_pointer_;
+  SwitchFiberRecord(to.record_);
+  mpc_emulation_switch(&stack_pointer_, to_pointer);
 #else
   if (machine_ == nullptr) machine_ = new Machine;
-  swapcontext(&machine_->context, &to.machine_->context);
+  Machine* const to_machine = to.machine_;
+  SwitchFiberRecord(to.record_);
+  swapcontext(&machine_->context, &to_machine->context);
 #endif
   FinishSwitch(fake_stack_, &leaving->stack_bottom_, &leaving->stack_bytes_);
 }

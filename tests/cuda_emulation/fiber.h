@@ -5,11 +5,11 @@
 
 namespace mpc::emulation {
 
-/// A stack with what is needed to go on where it was left. AddressSanitizer is told of every switch.
+/// A stack with what is needed to go on where it was left. Sanitizers are told of every switch.
 class Fiber {
  public:
   /// The caller's own stack: where `SwitchTo` leaves when the first fiber starts.
-  Fiber() = default;
+  Fiber();
   /// A fiber that calls `body(context)`, which never returns, when it is first switched to. `number` spreads the
   /// stacks' starts over cache lines.
   Fiber(void (*body)(void* context), void* context, std::size_t number);
@@ -29,7 +29,8 @@ class Fiber {
   std::byte* mapping_ = nullptr;
   const void* stack_bottom_ = nullptr;
   std::size_t stack_bytes_ = 0;
-  void* fake_stack_ = nullptr;
+  void* fake_stack_ = nullptr;     ///< AddressSanitizer's
+  void* record_ = nullptr;         ///< ThreadSanitizer's
   void* stack_pointer_ = nullptr;  ///< x86-64
   Machine* machine_ = nullptr;     ///< other processors
 };

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -76,6 +77,27 @@ TEST(Prefetch, CarriesExceptionsOfUserCode) {
   Row row;
   EXPECT_THROW((void)iterator->Next(&row), std::runtime_error);
   EXPECT_FALSE(*iterator->Next(&row));
+}
+
+TEST(Prefetch, EpochsOfOneDataSetMayRunOnSeveralThreads) {
+  // Counted by a pass over the generator, which each thread asks for.
+  const Dataset rows = GeneratorDataset(
+      [] {
+        return [next = 0]() mutable -> std::optional<Row> {
+          return next < 30 ? std::optional<Row>(Row{Tensor::Full({4}, next++)}) : std::nullopt;
+        };
+      },
+      {"x"});
+  const Dataset dataset = rows.Shuffle(1).Batch(4).Repeat(2).Prefetch(3);
+  const std::vector<std::vector<float>> expected = Epoch(dataset, 0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      EXPECT_EQ(*dataset.size(), 16);
+      EXPECT_EQ(Epoch(dataset, 0), expected);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Prefetch, TwoEpochsMayRunAtOnce) {
