@@ -80,11 +80,19 @@ TEST_P(CudaThreads, StartStepsOfTheirOwnBesideEachOther) {
   });
 }
 
-TEST_P(CudaThreads, LoadAndDropProgramsBesideEachOther) {
-  if (options_.graph) return;  // see above
+/// Without graphs: see above.
+class CudaThreadsOnStreams : public testing::TestWithParam<Schedule> {
+ protected:
+  EmulatedDevice gpu_{{.schedule = GetParam()}};
+};
+
+INSTANTIATE_TEST_SUITE_P(All, CudaThreadsOnStreams, testing::Values(Schedule::kLate, Schedule::kAtOnce),
+                         [](const auto& info) { return info.param == Schedule::kLate ? "Late" : "AtOnce"; });
+
+TEST_P(CudaThreadsOnStreams, LoadAndDropProgramsBesideEachOther) {
   OnThreads([&](int thread) {
     for (int load = 0; load < 3; ++load) {
-      Training training(*gpu_, options_);
+      Training training(*gpu_, {.graph = false});
       ASSERT_NE(training.executable, nullptr);
       EXPECT_EQ(training.Run(thread, true).size(), static_cast<std::size_t>(kSteps));
     }
