@@ -107,11 +107,10 @@ Cotangents SumNOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Ne
 }
 
 Cotangents CastOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  Type Element = tensorTypeOf(getX()).getElementType();
-  // Integers are constants to a derivative.
-  if (!Needed[0] || !isa<FloatType>(Element))
+  // Integers are constants to a derivative: none of an integer is needed.
+  if (!Needed[0])
     return single(nullptr);
-  return single(castTo(Builder, getLoc(), Dy[0], Element));
+  return single(castTo(Builder, getLoc(), Dy[0], tensorTypeOf(getX()).getElementType()));
 }
 
 Cotangents StopGradientOp::buildVjp(OpBuilder &, ValueRange, ArrayRef<bool>) { return single(nullptr); }

@@ -83,7 +83,7 @@ Cotangents Conv2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> 
 
 Cotangents MaxPool2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   SmallVector<Value> Result(1);
-  if (Needed[0] && Dy[0])
+  if (Needed[0])
     Result[0] = MaxPool2dGradOp::create(Builder, getLoc(), getX().getType(), Dy[0], getIndices(),
                                         tensorTypeOf(getX()).getShape(), getKernelSize(), getStrides(), getPadMode(),
                                         getPadding(), getDataFormat());

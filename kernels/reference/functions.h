@@ -1,6 +1,7 @@
 // What the files of the reference share: the tables they contribute and the conventions of reading operands.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -46,9 +47,12 @@ inline double FloatAttribute(const Attributes& attributes, std::string_view name
 /// The single element of a scalar operand.
 inline double Scalar(const Tensor& tensor) { return tensor.values[0]; }
 
-/// What mpc.unscale makes of a gradient: an f32 product by definition, so that whether it overflows is part of it.
+/// What mpc.unscale makes of a gradient: an f32 product by definition, so that whether it overflows is part of it. A
+/// finite one of a gradient that f32 does not hold, which Rounding::kNone and kLowOnly bring, is not rounded either.
 inline double Unscaled(double gradient, const Tensor& scale) {
-  return static_cast<double>(static_cast<float>(gradient) * (1.0f / static_cast<float>(Scalar(scale))));
+  const float held = static_cast<float>(gradient), inverse = 1.0f / static_cast<float>(Scalar(scale));
+  if (static_cast<double>(held) == gradient || !std::isfinite(held * inverse)) return held * inverse;
+  return gradient * inverse;
 }
 
 /// What gradients of this norm are multiplied by: NaN for a norm that is not finite.

@@ -1,4 +1,4 @@
-// The oracle: one plain function an operation, in f64, with the result rounded once to its storage type.
+// The oracle: one plain function an operation, in f64, with the result rounded to its storage type.
 #pragma once
 
 #include <string_view>
@@ -28,7 +28,9 @@ std::vector<std::string_view> Names();
 
 /// How results are stored after each operation.
 enum class Rounding {
-  kStorage,  ///< to the storage type: f32, f16, bf16 to nearest even; integers truncated
+  /// To f32 to nearest even, f16 and bf16 from there, as kernels do: a narrowing cast may be folded into an operation
+  /// without another bit. Integers are truncated; a cast of one to a low type rounds once.
+  kStorage,
   kLowOnly,  ///< f16 and bf16 only: f32 tensors keep f64 accuracy, the oracle that tolerances are derived against
   kNone,     ///< floating types keep f64 accuracy: a cast between them changes nothing
 };

@@ -64,6 +64,13 @@ T Saturate(double value) {
   return static_cast<T>(value);
 }
 
+bool IsLow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+// Kernels round an integer once, by RoundToOdd of kernels/scalar/cast.h.
+bool IsCastOfInteger(std::string_view name, Inputs inputs) {
+  return name == "cast" && !IsFloating(inputs[0].spec.dtype);
+}
+
 }  // namespace
 
 Function Find(std::string_view name) {
@@ -85,10 +92,15 @@ absl::Status Run(std::string_view name, const Attributes& attributes, Inputs inp
   }
   for (Tensor& output : outputs) output.values.resize(static_cast<std::size_t>(output.spec.num_elements()));
   function(attributes, inputs, outputs);
+  const bool through_f32 = rounding == Rounding::kStorage && !IsCastOfInteger(name, inputs);
   for (Tensor& output : outputs) {
-    if (rounding == Rounding::kLowOnly && output.spec.dtype == DType::kF32) continue;
-    if (rounding == Rounding::kNone && IsFloating(output.spec.dtype)) continue;
-    for (double& value : output.values) value = RoundTo(output.spec.dtype, value);
+    const DType dtype = output.spec.dtype;
+    if (rounding == Rounding::kLowOnly && dtype == DType::kF32) continue;
+    if (rounding == Rounding::kNone && IsFloating(dtype)) continue;
+    for (double& value : output.values) {
+      if (through_f32 && IsLow(dtype)) value = RoundTo(DType::kF32, value);
+      value = RoundTo(dtype, value);
+    }
   }
   return absl::OkStatus();
 }

@@ -64,6 +64,38 @@ TEST_F(Interpreter, RoundsEachOperationOnce) {
   EXPECT_THAT(Results->front().values, ElementsAre(2048));
 }
 
+// Kernels compute in f32: 1 + 2^-11 + 2^-30 is the tie 1 + 2^-11 there. One rounding would give 1 + 2^-10.
+TEST_F(Interpreter, RoundsLowResultsFromF32) {
+  const char* Text = R"(
+    func.func @main(%x: tensor<1xf32>, %y: tensor<1xf32>) -> (tensor<1xf16>, tensor<1xf16>) {
+      %low = mpc.add %x, %y : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf16>
+      %wide = mpc.add %x, %y : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+      %cast = mpc.cast %wide : (tensor<1xf32>) -> tensor<1xf16>
+      return %low, %cast : tensor<1xf16>, tensor<1xf16>
+    })";
+  const std::vector<Tensor> Inputs{vector({1 + 0x1p-11}), vector({0x1p-30})};
+  auto Results = run(Text, Inputs);
+  ASSERT_TRUE(Results.ok()) << Results.status();
+  EXPECT_THAT((*Results)[0].values, ElementsAre(1));
+  EXPECT_THAT((*Results)[1].values, ElementsAre(1));
+  // The oracle of tolerances keeps f32 in f64, with and without the fold.
+  Results = run(Text, Inputs, reference::Rounding::kLowOnly);
+  EXPECT_THAT((*Results)[0].values, ElementsAre(1 + 0x1p-10));
+  EXPECT_THAT((*Results)[1].values, ElementsAre(1 + 0x1p-10));
+}
+
+// 2^24 + 2^16 + 1 is just above a tie of bf16 that f32 cannot tell from it.
+TEST_F(Interpreter, RoundsAnIntegerToALowTypeOnce) {
+  const char* Text = R"(
+    func.func @main(%x: tensor<1xi32>) -> tensor<1xbf16> {
+      %y = mpc.cast %x : (tensor<1xi32>) -> tensor<1xbf16>
+      return %y : tensor<1xbf16>
+    })";
+  auto Results = run(Text, {vector({0x1p24 + 0x1p16 + 1}, DType::kI32)});
+  ASSERT_TRUE(Results.ok()) << Results.status();
+  EXPECT_THAT(Results->front().values, ElementsAre(0x1p24 + 0x1p17));
+}
+
 TEST_F(Interpreter, LowOnlyRoundingKeepsF32TensorsInF64) {
   const char* Text = R"(
     func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {

@@ -21,26 +21,19 @@ using compiler::ValueHandle;
 
 class Generator {
  public:
-  enum class Kind { kMixed, kFusible };
-
-  Generator(std::uint64_t seed, Kind kind, int most_rows, bool updates)
+  Generator(std::uint64_t seed, StepKind kind, int most_rows, bool updates)
       : random_(seed), kind_(kind), most_rows_(most_rows), updates_(updates) {}
 
   compiler::Module Run() {
     builder_.BeginFunction("train_step", /*is_private=*/false);
     builder_.BeginFunction("forward", /*is_private=*/true);
-    if (kind_ == Kind::kMixed) {
-      pool_.push_back(Argument({DType::kF32, {2, 3, 6, 6}}, "image", Role::kInput));
-      pool_.push_back(Argument({DType::kF32, {2, 5}}, "row", Role::kInput));
-    } else {
-      pool_.push_back(Argument({DType::kF32, {Between(2, most_rows_), Between(1, 40)}}, "row", Role::kInput));
-    }
-    const int operations = Between(6, 14);
+    AddInputs();
+    const int operations = kind_ == StepKind::kWide ? Between(2, 4) : Between(6, 14);
     for (int i = 0; i < operations; ++i) {
       scope_.path = "net/op" + std::to_string(i);
       scope_.network = true;
       scope_.pin = Chance(0.06) ? std::optional(Chance(0.5) ? DType::kF16 : DType::kF32) : std::nullopt;
-      kind_ == Kind::kMixed ? AddOperation() : AddFusible(Pick(2));
+      AddToNetwork();
     }
     scope_.pin.reset();
     const TypedValue loss = AddLoss();
@@ -146,6 +139,33 @@ class Generator {
     pool_.push_back(Emit(op, operands, attributes, result)[0]);
   }
 
+  void AddInputs() {
+    switch (kind_) {
+      case StepKind::kMixed:
+        pool_.push_back(Argument({DType::kF32, {2, 3, 6, 6}}, "image", Role::kInput));
+        pool_.push_back(Argument({DType::kF32, {2, 5}}, "row", Role::kInput));
+        return;
+      case StepKind::kFusible:
+        pool_.push_back(Argument({DType::kF32, {Between(2, most_rows_), Between(1, 40)}}, "row", Role::kInput));
+        return;
+      case StepKind::kWide:
+        pool_.push_back(Argument({DType::kF32, {2, 32, 2, 2}}, "image", Role::kInput));
+        if (Chance(0.5)) AddFrozenConvolution(pool_.back());
+        return;
+    }
+  }
+
+  void AddToNetwork() {
+    switch (kind_) {
+      case StepKind::kMixed:
+        return AddOperation();
+      case StepKind::kFusible:
+        return AddFusible(Pick(2));
+      case StepKind::kWide:
+        return AddWideConvolution(pool_.back());
+    }
+  }
+
   /// A recent value of this rank: late values make deep graphs, early ones make joins.
   TypedValue Pick(std::size_t rank) {
     std::vector<TypedValue> candidates;
@@ -199,6 +219,21 @@ class Generator {
         break;
     }
     AddElementwise(x);
+  }
+
+  /// Nothing asks for a gradient of it: gelu alone reads the product.
+  void AddFrozenConvolution(const TypedValue& x) {
+    scope_ = {"net/frozen", true, {}, "", {}};
+    const std::int64_t channels = x.spec.shape[1];
+    const TypedValue weight = Argument({DType::kF32, {channels, channels, 1, 1}}, "frozen", Role::kInput);
+    Keep("gelu", {Emit("conv2d", {x, weight}, {{"pad_mode", "same"}})[0]});
+  }
+
+  void AddWideConvolution(const TypedValue& x) {
+    const std::int64_t filters = 8 * Between(4, 5), size = Chance(0.2) ? 3 : 1;
+    Keep("conv2d", {x, Parameter({filters, x.spec.shape[1], size, size})}, {{"pad_mode", "same"}});
+    if (Chance(0.8)) Keep("batch_norm_train", {pool_.back(), Parameter({filters}), Parameter({filters})});
+    if (Chance(0.6)) AddElementwise(pool_.back());
   }
 
   void AddToRows(const TypedValue& x) {
@@ -318,7 +353,7 @@ class Generator {
   }
 
   std::mt19937_64 random_;
-  Kind kind_;
+  StepKind kind_;
   int most_rows_;
   bool updates_;
   GraphBuilder builder_;
@@ -331,16 +366,15 @@ class Generator {
 }  // namespace
 
 compiler::Module MakeRandomGraph(std::uint64_t seed) {
-  return Generator(seed, Generator::Kind::kMixed, 0, /*updates=*/false).Run();
+  return Generator(seed, StepKind::kMixed, 0, /*updates=*/false).Run();
 }
 
-compiler::Module MakeRandomTrainingStep(std::uint64_t seed, bool fusible) {
-  const Generator::Kind kind = fusible ? Generator::Kind::kFusible : Generator::Kind::kMixed;
+compiler::Module MakeRandomTrainingStep(std::uint64_t seed, StepKind kind) {
   return Generator(seed, kind, /*most_rows=*/6, /*updates=*/true).Run();
 }
 
 compiler::Module MakeRandomFusibleGraph(std::uint64_t seed, int most_rows) {
-  return Generator(seed, Generator::Kind::kFusible, most_rows, /*updates=*/false).Run();
+  return Generator(seed, StepKind::kFusible, most_rows, /*updates=*/false).Run();
 }
 
 }  // namespace mpc::test

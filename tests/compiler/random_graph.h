@@ -13,9 +13,16 @@ namespace mpc::test {
 /// graphs.
 compiler::Module MakeRandomGraph(std::uint64_t seed);
 
+/// What the network of a training step is made of.
+enum class StepKind {
+  kMixed,    ///< that of MakeRandomGraph
+  kFusible,  ///< that of MakeRandomFusibleGraph
+  kWide,     ///< convolutions of 32 channels and more: a frozen one with gelu at times, then some with batch_norm_train
+};
+
 /// A step whose results are the loss, every new parameter and every new slot: one of six optimizers updates what the
-/// network of MakeRandomGraph, or of MakeRandomFusibleGraph, reads. Gradients are clipped by their norm at times.
-compiler::Module MakeRandomTrainingStep(std::uint64_t seed, bool fusible);
+/// network reads. Gradients are clipped by their norm at times.
+compiler::Module MakeRandomTrainingStep(std::uint64_t seed, StepKind kind);
 
 /// The same as MakeRandomGraph of operations that fusion puts into regions, with a few matrix products between them:
 /// chains and diamonds of element-wise work, broadcasts of rows and columns, casts, reductions along both axes,

@@ -1,197 +1,41 @@
-// What each pass makes of random training steps, by the interpreter before and after it, at its place in the training
-// pipeline. A new pass takes part by being in it, and promises the same bits unless kPromises says otherwise.
+// What each pass makes of random training steps, by the interpreter before and after it: at its place in the training
+// pipeline, and alone at every other place. A new pass takes part by being registered in passes.td. It promises the
+// same bits unless PromiseExceptions says otherwise; pass_options.txt gives it options.
 //
 //   random_passes_test [count]   steps through the pipeline
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <iostream>
 #include <map>
+#include <random>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "compiler/interpreter/interpreter.h"
 #include "compiler/module_impl.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/passes.h"
 #include "passes/pipelines.h"
+#include "tests/compiler/pass_promises.h"
 #include "tests/compiler/random_graph.h"
 #include "tests/compiler/random_step.h"
 
 namespace mpc::test {
 namespace {
 
-using mlir::func::FuncOp;
-using reference::Rounding;
-using reference::Tensor;
-
 std::uint64_t g_steps = 100;
 
-/// What a pass promises of the results that a step has before and after it.
-enum class Promise {
-  kUnchanged,     ///< the IR stays as it is
-  kBits,          ///< the same bits
-  kUnscaledBits,  ///< the same bits where the loss scale is 1 and the step is not skipped
-  kValues,        ///< the same values where nothing is rounded: the pass changes types, or what is rounded and when
-};
-
-/// Passes, or forms of a pass with options, that do not promise the same bits. The first that fits is taken.
-struct Exception {
-  const char* form;
-  Promise promise;
-};
-constexpr Exception kPromises[] = {
-    {"mpc-verify-", Promise::kUnchanged},
-    // Casts to low types are the purpose.
-    {"mpc-amp", Promise::kValues},
-    // Gradients that are scaled are rounded elsewhere.
-    {"mpc-loss-scale", Promise::kUnscaledBits},
-    // The product that gelu takes is not rounded any more.
-    {"mpc-fold-activation", Promise::kValues},
-    // A parameter without an f32 master is rounded when it is updated.
-    {"mpc-shadows\\{.*master-weights=false", Promise::kValues},
-    // Sums of rows have another order and more roundings to f32.
-    {"mpc-chunk-head", Promise::kValues},
-};
-
-Promise PromiseOf(const std::string& form) {
-  for (const Exception& exception : kPromises) {
-    if (std::regex_search(form, std::regex(exception.form))) return exception.promise;
-  }
-  return Promise::kBits;
-}
-
-/// A result and the role of it.
-struct Result {
-  Tensor value;
-  std::string role;
-};
-using ResultMap = std::map<std::string, Result>;
-
-std::string Text(mlir::Attribute attr) {
-  auto text = mlir::dyn_cast_or_null<mlir::StringAttr>(attr);
-  return text ? text.getValue().str() : "";
-}
-
-/// What a step begins with beside its other state.
-struct Inputs {
-  double scale = 64;  ///< of the loss
-  bool finite = true;
-};
-
-/// The results of a step, whose requests for gradients are expanded first.
-ResultMap Evaluate(const compiler::Module& given, Rounding rounding, const Inputs& inputs = {}) {
-  compiler::Module module = given.Clone();
-  mlir::PassManager manager(module.impl().context.get());
-  manager.addPass(createAutodiffPass());
-  EXPECT_TRUE(mlir::succeeded(manager.run(*module.impl().module))) << given.Print();
-  FuncOp step = StepOf(module);
-  std::vector<Tensor> arguments;
-  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
-    arguments.push_back(ArgumentValue(step, i, rounding));
-    const bool data = Text(step.getArgAttr(i, RoleAttrName)) == "input";
-    if (Text(step.getArgAttr(i, NameAttrName)).ends_with(".scale")) arguments.back().values = {inputs.scale};
-    if (!inputs.finite && data && IsFloating(arguments.back().spec.dtype)) {
-      std::fill(arguments.back().values.begin(), arguments.back().values.end(), HUGE_VAL);
-    }
-  }
-  absl::StatusOr<std::vector<Tensor>> values = interpret(step, arguments, rounding);
-  EXPECT_TRUE(values.ok()) << values.status() << "\n" << given.Print();
-  ResultMap results;
-  for (unsigned i = 0; values.ok() && i < step.getNumResults(); ++i) {
-    const std::string name = Text(step.getResultAttr(i, NameAttrName));
-    results[name] = {(*values)[i], Text(step.getResultAttr(i, RoleAttrName))};
-  }
-  return results;
-}
-
-/// Far below what one rounding to f32 does, 2^-24, and far above what another order of a sum in f64 does, 2^-53.
-bool SameValues(const Tensor& a, const Tensor& b) {
-  if (a.spec.shape != b.spec.shape || a.values.size() != b.values.size()) return false;
-  const double size = [&] {
-    double largest = 0;
-    for (double value : a.values) largest = std::max(largest, std::abs(value));
-    return largest;
-  }();
-  for (std::size_t i = 0; i < a.values.size(); ++i) {
-    if (std::isnan(a.values[i]) && std::isnan(b.values[i])) continue;
-    if (a.values[i] != b.values[i] && !(std::abs(a.values[i] - b.values[i]) <= 0x1p-32 * size)) return false;
-  }
-  return true;
-}
-
-/// What a module is and does before a pass.
-struct Before {
-  std::string text;
-  ResultMap rounded, exact;
-
-  Before(const compiler::Module& module, Promise promise) : text(module.Print()) {
-    if (promise == Promise::kBits || promise == Promise::kUnscaledBits) rounded = Evaluate(module, Rounding::kStorage);
-    if (promise == Promise::kValues) exact = Evaluate(module, Rounding::kNone);
-  }
-};
-
-std::string Values(const Tensor& tensor) {
-  const auto exact = [](std::string* out, double value) { absl::StrAppend(out, absl::StrFormat("%.17g", value)); };
-  return absl::StrCat(tensor.spec.ToString(), " ", absl::StrJoin(tensor.values, " ", exact));
-}
-
-bool IsState(const std::string& role) { return role != "output" && role != "record" && !role.empty(); }
-
-/// Whether the step has a finite check that did not pass.
-bool IsSkipped(const ResultMap& results) {
-  return results.contains("finite") && results.at("finite").value.values[0] == 0;
-}
-
-template <typename Same>
-void ExpectSameResults(const ResultMap& expected, const ResultMap& actual, bool with_state, const Same& same) {
-  for (const auto& [name, result] : expected) {
-    if (!with_state && IsState(result.role)) continue;
-    ASSERT_TRUE(actual.contains(name)) << name << " is gone";
-    ASSERT_TRUE(same(result.value, actual.at(name).value))
-        << name << ": " << Values(result.value) << " before, " << Values(actual.at(name).value) << " after";
-  }
-}
-
-/// What `mpc-loss-scale` promises beside values: a step that is not finite holds what optimizers write.
-void ExpectHeldWhereNotFinite(compiler::Module& module) {
-  FuncOp step = StepOf(module);
-  const ResultMap results = Evaluate(module, Rounding::kStorage, {.finite = false});
-  if (!IsSkipped(results)) return;
-  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
-    const std::string role = Text(step.getArgAttr(i, RoleAttrName));
-    const std::string name = Text(step.getArgAttr(i, NameAttrName));
-    if ((role != "parameter" && role != "slot") || !results.contains(name)) continue;
-    ASSERT_TRUE(SameBits(ArgumentValue(step, i), results.at(name).value)) << name << " moved in a step that is skipped";
-  }
-}
-
-void ExpectPromise(Promise promise, const Before& before, compiler::Module& module) {
-  ASSERT_TRUE(mlir::succeeded(mlir::verify(*module.impl().module)));
-  switch (promise) {
-    case Promise::kUnchanged:
-      ASSERT_EQ(before.text, module.Print());
-      return;
-    case Promise::kBits:
-      return ExpectSameResults(before.rounded, Evaluate(module, Rounding::kStorage), /*with_state=*/true, SameBits);
-    case Promise::kUnscaledBits: {
-      const ResultMap actual = Evaluate(module, Rounding::kStorage, {.scale = 1});
-      return ExpectSameResults(before.rounded, actual, !IsSkipped(actual), SameBits);
-    }
-    case Promise::kValues: {
-      const ResultMap actual = Evaluate(module, Rounding::kNone);
-      return ExpectSameResults(before.exact, actual, !IsSkipped(actual), SameValues);
-    }
-  }
+std::string NameOf(const std::string& form) {
+  std::smatch name;
+  std::regex_search(form, name, std::regex("mpc-[a-z-]+"));
+  return name.str();
 }
 
 /// Runs what a text names. `errors` is what it complained of.
@@ -226,6 +70,9 @@ std::vector<std::string> PassesOf(const TrainPipelineOptions& options) {
   return texts;
 }
 
+/// Networks whose convolutions compute statistics are wide ones.
+bool IsWide(std::uint64_t seed) { return seed % 12 == 2; }
+
 void SetOptions(std::uint64_t seed, TrainPipelineOptions& options) {
   const Setting setting = SettingOf(seed);
   options.level = setting.level;
@@ -233,43 +80,112 @@ void SetOptions(std::uint64_t seed, TrainPipelineOptions& options) {
   options.layout = seed % 2 == 0;
   options.fusion = seed % 3 != 0;
   options.masterWeights = seed % 4 != 1;
+  options.convStatistics = IsWide(seed);
   options.headChunks = seed % 5 == 2 ? 2 : 1;
   options.recompute = static_cast<std::int64_t>(seed % 7);
   options.lossScale = seed % 3 == 0 ? "none" : seed % 3 == 1 ? "static" : "dynamic";
+  options.accumulationSteps = seed % 8 == 7 ? 2 : 1;
 }
 
-compiler::Module StepNumber(std::uint64_t seed) { return MakeRandomTrainingStep(seed, /*fusible=*/seed % 3 == 1); }
+compiler::Module StepNumber(std::uint64_t seed) {
+  return MakeRandomTrainingStep(seed, IsWide(seed)    ? StepKind::kWide
+                                      : seed % 3 == 1 ? StepKind::kFusible
+                                                      : StepKind::kMixed);
+}
 
-TEST(RandomPasses, EachPassOfThePipelineKeepsItsPromise) {
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// The forms in which registered passes run alone: with each line of options that pass_options.txt has for a pass.
+std::vector<std::string> RegisteredForms() {
+  const std::string root = MPC_SOURCE_DIR;
+  std::map<std::string, std::vector<std::string>> options;
+  std::istringstream lines(ReadFile(root + "/tests/passes/pass_options.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line[0] != '#') options[NameOf(line)].push_back(line);
+  }
+  const std::string passes = ReadFile(root + "/passes/passes.td");
+  const std::regex definition(": Pass<\"([a-z-]+)\", \"::mlir::(func::FuncOp|ModuleOp)\">");
+  std::vector<std::string> forms;
+  for (std::sregex_iterator found(passes.begin(), passes.end(), definition), end; found != end; ++found) {
+    const std::string name = (*found)[1];
+    EXPECT_NE(mlir::PassInfo::lookup(name), nullptr) << name << " is in passes.td and not registered";
+    const bool of_function = (*found)[2] != "ModuleOp";
+    const auto given = options.find(name);
+    for (const std::string& form : given == options.end() ? std::vector<std::string>{name} : given->second) {
+      forms.push_back(of_function ? "func.func(" + form + ")" : form);
+    }
+  }
+  return forms;
+}
+
+/// What passes did in all steps.
+struct Deeds {
+  std::set<std::string> forms;          ///< what ran
+  std::map<std::string, int> accepted;  ///< by form: the steps that it took
+  std::map<std::string, int> changed;   ///< by name of the pass: the steps that it changed
+};
+
+/// Runs a pass and holds it to its promise. Where it `may_refuse`, it or autodiff behind it may do so by an error.
+void RunForm(compiler::Module& module, const std::string& form, bool may_refuse, Deeds& deeds) {
+  const PassPromise promise(form, module);
+  deeds.forms.insert(form);
+  std::string errors;
+  bool ran = RunPasses(module, form, errors);
+  if (ran && may_refuse) {
+    // What it made of the step has to be evaluated: fusion in front of autodiff leaves no derivative.
+    compiler::Module copy = module.Clone();
+    ran = RunPasses(copy, "mpc-autodiff", errors);
+  }
+  if (!ran) {
+    EXPECT_TRUE(may_refuse) << errors << promise.text();
+    EXPECT_FALSE(errors.empty()) << "the pass failed without a word";
+    return;
+  }
+  promise.ExpectKept(module);
+  if (::testing::Test::HasFailure()) std::cerr << "before:\n" << promise.text() << "after:\n" << module.Print();
+  ++deeds.accepted[form];
+  deeds.changed[NameOf(form)] += module.Print() != promise.text();
+}
+
+TEST(RandomPasses, EachPassKeepsItsPromise) {
   registerMpcPasses();
-  std::uint64_t changed = 0;
-  std::set<std::string> passes;
+  const std::vector<std::string> registered = RegisteredForms();
+  Deeds in_pipeline, alone;
   for (std::uint64_t seed = 0; seed < g_steps; ++seed) {
     TrainPipelineOptions options;
     SetOptions(seed, options);
     compiler::Module module = StepNumber(seed);
-    for (const std::string& pass : PassesOf(options)) {
-      passes.insert(pass);
-      SCOPED_TRACE("step " + std::to_string(seed) + ", " + pass);
-      const Promise promise = PromiseOf(pass);
-      const Before before(module, promise);
-      std::string errors;
-      ASSERT_TRUE(RunPasses(module, pass, errors)) << errors << before.text;
-      ExpectPromise(promise, before, module);
-      if (pass.find("mpc-loss-scale") != std::string::npos) ExpectHeldWhereNotFinite(module);
-      if (HasFatalFailure()) {
-        std::cerr << "before:\n" << before.text << "after:\n" << module.Print();
-        return;
+    std::mt19937_64 random(seed);
+    for (const std::string& form : PassesOf(options)) {
+      {
+        const std::string& other = registered[random() % registered.size()];
+        SCOPED_TRACE("step " + std::to_string(seed) + ", " + other + " alone before " + form);
+        compiler::Module copy = module.Clone();
+        RunForm(copy, other, /*may_refuse=*/true, alone);
+        if (HasFailure()) return;
       }
-      changed += module.Print() != before.text;
+      SCOPED_TRACE("step " + std::to_string(seed) + ", " + form);
+      RunForm(module, form, /*may_refuse=*/false, in_pipeline);
+      if (HasFailure()) return;
     }
   }
-  for (const Exception& exception : kPromises) {
-    const auto fits = [&](const std::string& pass) { return std::regex_search(pass, std::regex(exception.form)); };
-    EXPECT_TRUE(std::any_of(passes.begin(), passes.end(), fits)) << exception.form << " is an exception for no pass";
+  // The comparisons say something: every form took steps, and every pass changed some, but for those that verify.
+  for (const std::string& form : registered) {
+    EXPECT_GT(alone.accepted[form], 0) << form << " took no step";
+    const std::string name = NameOf(form);
+    if (name.starts_with("mpc-verify-")) continue;
+    EXPECT_GT(in_pipeline.changed[name] + alone.changed[name], 0) << name << " changed no step";
   }
-  // The comparisons say something.
-  EXPECT_GT(changed, 5 * g_steps);
+  for (const PromiseException& exception : PromiseExceptions()) {
+    const auto fits = [&](const std::string& form) { return IsFor(exception, form); };
+    EXPECT_TRUE(std::any_of(alone.forms.begin(), alone.forms.end(), fits)) << exception.form << " is for no pass";
+  }
 }
 
 }  // namespace

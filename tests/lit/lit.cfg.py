@@ -13,6 +13,9 @@ config.test_exec_root = config.mpc_lit_output
 
 config.environment["PATH"] = os.pathsep.join([config.mpc_tools, config.llvm_tools, config.environment["PATH"]])
 config.substitutions.append(("%mpc-opt", os.path.join(config.mpc_tools, "mpc-opt")))
+# Of its own environment lit hands on little: tools/planted_faults switches a fault on by this variable.
+if "MPC_PLANTED_FAULT" in os.environ:
+    config.environment["MPC_PLANTED_FAULT"] = os.environ["MPC_PLANTED_FAULT"]
 # A target of a GPU needs the CUDA backend, no GPU.
 if config.mpc_has_cuda in ("ON", "TRUE", "1"):
     config.available_features.add("cuda")

@@ -116,3 +116,61 @@ func.func @train_step(%x: tensor<f32>) -> tensor<f32> {
       : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
   return %dx : tensor<f32>
 }
+
+// -----
+
+func.func private @forward(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{'mpc.scale_loss' has no derivative by its scale, but the gradient of it is needed}}
+  %loss = mpc.scale_loss %x, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @train_step(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
+  %loss, %ds = mpc.value_and_grad @forward(%x, %scale) seed(%scale) {wrt = array<i64: 1>}
+      : (tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %ds : tensor<f32>
+}
+
+// -----
+
+// Nobody asks an operation for its rule where no derivative passes: the scale stands behind stop_gradient.
+func.func private @forward(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
+  %y = mpc.mul %x, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %constant = mpc.stop_gradient %scale : (tensor<f32>) -> tensor<f32>
+  %loss = mpc.scale_loss %y, %constant : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @train_step(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
+  %loss, %ds = mpc.value_and_grad @forward(%x, %scale) seed(%scale) {wrt = array<i64: 1>}
+      : (tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %ds : tensor<f32>
+}
+
+// -----
+
+// Nor where the loss depends on no parameter: select has no rule.
+func.func private @forward(%x: tensor<f32>, %c: tensor<i1>, %w: tensor<f32> {mpc.name = "gate"}) -> tensor<f32> {
+  %loss = mpc.select %c, %x, %x : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @train_step(%x: tensor<f32>, %c: tensor<i1>, %w: tensor<f32>) -> tensor<f32> {
+  // expected-warning @+1 {{the loss of 'forward' does not depend on operand 2 ('gate'); its gradient is zero}}
+  %loss, %dw = mpc.value_and_grad @forward(%x, %c, %w) seed(%x) {wrt = array<i64: 2>}
+      : (tensor<f32>, tensor<i1>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %dw : tensor<f32>
+}
+
+// -----
+
+// Nor of what is no number: a comparison of the parameter is a constant.
+func.func private @forward(%w: tensor<4xf32>) -> tensor<f32> {
+  %c = mpc.greater %w, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %mask = mpc.cast %c : (tensor<4xi1>) -> tensor<4xf32>
+  %y = mpc.mul %mask, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %loss = mpc.reduce_sum %y {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) -> tensor<4xf32> {
+  %loss, %dw = mpc.value_and_grad @forward(%w) seed(%seed) {wrt = array<i64: 0>}
+      : (tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
+  return %dw : tensor<4xf32>
+}

@@ -161,6 +161,43 @@ func.func @mean(%x: tensor<2x5xf32>, %seed: tensor<f32>) -> tensor<2x5xf32> {
 
 // -----
 
+// A result that kept its axes has the rank of the operand: it is stretched as it is.
+// CHECK-LABEL: func @kept(
+// CHECK-NOT: mpc.reshape
+// CHECK: %[[DX:.*]] = mpc.broadcast_to %{{.*}} {mpc.backward, shape = array<i64: 2, 5>} : (tensor<2x1xf32>) -> tensor<2x5xf32>
+// CHECK-NEXT: return %[[DX]]
+func.func private @forward(%x: tensor<2x5xf32>) -> tensor<2x1xf32> {
+  %loss = mpc.reduce_sum %x {axes = array<i64: 1>, keep_dims = true} : (tensor<2x5xf32>) -> tensor<2x1xf32>
+  return %loss : tensor<2x1xf32>
+}
+func.func @kept(%x: tensor<2x5xf32>, %dy: tensor<2x1xf32>) -> tensor<2x5xf32> {
+  %loss, %dx = mpc.value_and_grad @forward(%x) seed(%dy) {wrt = array<i64: 0>}
+      : (tensor<2x5xf32>, tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<2x5xf32>)
+  return %dx : tensor<2x5xf32>
+}
+
+// -----
+
+// Prediction and target share the gradient of mse where they have one type. Of two types each has its own: the f32 one
+// is not rounded to f16.
+// CHECK-LABEL: func @types_of_mse(
+// CHECK-DAG: %[[LOW:.*]] = mpc.mse_grad {{.*}} -> tensor<4xf16>
+// CHECK-DAG: %[[WIDE:.*]] = mpc.mse_grad {{.*}} -> tensor<4xf32>
+// CHECK: %[[MINUS:.*]] = mpc.neg %[[WIDE]]
+// CHECK: return %[[LOW]], %[[MINUS]]
+func.func private @forward(%x: tensor<4xf16>, %target: tensor<4xf32>) -> tensor<f32> {
+  %loss = mpc.mse %x, %target : (tensor<4xf16>, tensor<4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @types_of_mse(%x: tensor<4xf16>, %target: tensor<4xf32>, %seed: tensor<f32>)
+    -> (tensor<4xf16>, tensor<4xf32>) {
+  %loss, %dx, %dt = mpc.value_and_grad @forward(%x, %target) seed(%seed) {wrt = array<i64: 0, 1>}
+      : (tensor<4xf16>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf16>, tensor<4xf32>)
+  return %dx, %dt : tensor<4xf16>, tensor<4xf32>
+}
+
+// -----
+
 // Dropout draws its mask again on the cotangent: same seed, step, call site.
 // CHECK-LABEL: func @dropout(
 // CHECK-SAME: %[[X:.*]]: tensor<8xf32>, %[[SEED:.*]]: tensor<i64>, %[[STEP:.*]]: tensor<i32>, %[[DY:.*]]: tensor<8xf32>)

@@ -1,0 +1,233 @@
+#include "tests/compiler/pass_promises.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "compiler/dialect/operation_lists.h"
+#include "compiler/interpreter/interpreter.h"
+#include "compiler/module_impl.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/passes.h"
+#include "tests/compiler/random_step.h"
+
+namespace mpc::test {
+
+using mlir::func::FuncOp;
+using reference::Rounding;
+using reference::Tensor;
+
+const std::vector<PromiseException>& PromiseExceptions() {
+  static const auto* const exceptions = new std::vector<PromiseException>{
+      {"mpc-verify-", Promise::kUnchanged},
+      // Casts to low types are the purpose.
+      {"mpc-amp", Promise::kValues},
+      // The derivative of exp reads its result, which is low where a cast has been folded.
+      {"mpc-cast-cleanup", Promise::kLateBits},
+      {"mpc-loss-scale\\{.*accumulation-steps=2", Promise::kMicroSteps},
+      // Gradients that are scaled are rounded elsewhere.
+      {"mpc-loss-scale", Promise::kUnscaledBits},
+      // The product that gelu takes is not rounded any more.
+      {"mpc-fold-activation", Promise::kValues},
+      // A parameter without an f32 master is rounded when it is updated.
+      {"mpc-shadows\\{.*master-weights=false", Promise::kValues},
+      // The variance is a difference of sums.
+      {"mpc-conv-statistics", Promise::kValues},
+      // Sums of rows have another order and more roundings to f32.
+      {"mpc-chunk-head", Promise::kValues},
+      {"mpc-instrument", Promise::kStatistics},
+  };
+  return *exceptions;
+}
+
+bool IsFor(const PromiseException& exception, const std::string& form) {
+  return std::regex_search(form, std::regex(exception.form));
+}
+
+static bool RequestsGradients(const compiler::Module& module) {
+  return module.impl()
+      .module.get()
+      .walk([](mlir::Operation* op) {
+        return isGradientRequest(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static Promise PromiseOf(const std::string& form, const compiler::Module& before) {
+  for (const PromiseException& exception : PromiseExceptions()) {
+    if (!IsFor(exception, form)) continue;
+    if (exception.promise != Promise::kLateBits) return exception.promise;
+    return RequestsGradients(before) ? Promise::kValues : Promise::kBits;
+  }
+  return Promise::kBits;
+}
+
+namespace {
+
+/// What a step begins with beside what ArgumentValue says.
+struct Inputs {
+  double scale = 64;  ///< of the loss
+  bool finite = true;
+  double micro_step = 1;               ///< the last of two
+  const RoleResults* state = nullptr;  ///< what an earlier step left
+};
+
+}  // namespace
+
+static std::string Text(mlir::Attribute attr) {
+  auto text = mlir::dyn_cast_or_null<mlir::StringAttr>(attr);
+  return text ? text.getValue().str() : "";
+}
+
+static Tensor InputOf(FuncOp step, unsigned index, Rounding rounding, const Inputs& inputs) {
+  const std::string name = Text(step.getArgAttr(index, NameAttrName));
+  const std::string role = Text(step.getArgAttr(index, RoleAttrName));
+  if (inputs.state != nullptr && role != "input" && inputs.state->contains(name)) return inputs.state->at(name).value;
+  Tensor tensor = ArgumentValue(step, index, rounding);
+  if (role == "scaler" && name.ends_with(".scale")) tensor.values = {inputs.scale};
+  if (name == "accumulator.micro_step") tensor.values = {inputs.micro_step};
+  if (name.starts_with("accumulator.first_bad")) tensor.values = {-1};
+  if (!inputs.finite && role == "input" && IsFloating(tensor.spec.dtype)) {
+    std::fill(tensor.values.begin(), tensor.values.end(), HUGE_VAL);
+  }
+  return tensor;
+}
+
+/// The results of a step, whose requests for gradients are expanded first.
+static RoleResults Evaluate(const compiler::Module& given, Rounding rounding, const Inputs& inputs = {}) {
+  compiler::Module module = given.Clone();
+  mlir::PassManager manager(module.impl().context.get());
+  manager.addPass(createAutodiffPass());
+  EXPECT_TRUE(mlir::succeeded(manager.run(*module.impl().module))) << given.Print();
+  FuncOp step = StepOf(module);
+  std::vector<Tensor> arguments;
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) arguments.push_back(InputOf(step, i, rounding, inputs));
+  absl::StatusOr<std::vector<Tensor>> values = interpret(step, arguments, rounding);
+  EXPECT_TRUE(values.ok()) << values.status() << "\n" << given.Print();
+  RoleResults results;
+  for (unsigned i = 0; values.ok() && i < step.getNumResults(); ++i) {
+    const std::string name = Text(step.getResultAttr(i, NameAttrName));
+    results[name] = {(*values)[i], Text(step.getResultAttr(i, RoleAttrName))};
+  }
+  return results;
+}
+
+/// Far below what one rounding to f32 does, 2^-24, and far above what another order of a sum in f64 does, 2^-53.
+static bool SameValues(const Tensor& a, const Tensor& b) {
+  if (a.spec.shape != b.spec.shape || a.values.size() != b.values.size()) return false;
+  double size = 0;
+  for (double value : a.values) size = std::max(size, std::abs(value));
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    if (std::isnan(a.values[i]) && std::isnan(b.values[i])) continue;
+    if (a.values[i] != b.values[i] && !(std::abs(a.values[i] - b.values[i]) <= 0x1p-32 * size)) return false;
+  }
+  return true;
+}
+
+static std::string Values(const Tensor& tensor) {
+  const auto exact = [](std::string* out, double value) { absl::StrAppend(out, absl::StrFormat("%.17g", value)); };
+  return absl::StrCat(tensor.spec.ToString(), " ", absl::StrJoin(tensor.values, " ", exact));
+}
+
+static bool IsState(const std::string& role) { return role != "output" && role != "record" && !role.empty(); }
+
+/// Whether the step has a finite check that did not pass.
+static bool IsSkipped(const RoleResults& results) {
+  return results.contains("finite") && results.at("finite").value.values[0] == 0;
+}
+
+template <typename Same>
+static void ExpectSameResults(const RoleResults& expected, const RoleResults& actual, const Same& same) {
+  const bool with_state = !IsSkipped(actual) || IsSkipped(expected);
+  for (const auto& [name, result] : expected) {
+    if (!with_state && IsState(result.role)) continue;
+    ASSERT_TRUE(actual.contains(name)) << name << " is gone";
+    ASSERT_TRUE(same(result.value, actual.at(name).value))
+        << name << ": " << Values(result.value) << " before, " << Values(actual.at(name).value) << " after";
+  }
+}
+
+/// Parameters and slots of the step are what they were.
+static void ExpectHeld(compiler::Module& module, const RoleResults& results, const Inputs& inputs) {
+  FuncOp step = StepOf(module);
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    const std::string role = Text(step.getArgAttr(i, RoleAttrName));
+    const std::string name = Text(step.getArgAttr(i, NameAttrName));
+    if ((role != "parameter" && role != "slot") || !results.contains(name)) continue;
+    ASSERT_TRUE(SameBits(InputOf(step, i, Rounding::kStorage, inputs), results.at(name).value)) << name << " moved";
+  }
+}
+
+static void ExpectHeldWhereNotFinite(compiler::Module& module) {
+  const Inputs inputs{.finite = false};
+  const RoleResults results = Evaluate(module, Rounding::kStorage, inputs);
+  if (IsSkipped(results)) ExpectHeld(module, results, inputs);
+}
+
+static void ExpectMicroSteps(compiler::Module& module, const RoleResults& expected) {
+  const Inputs first{.scale = 1, .micro_step = 0};
+  const RoleResults gathered = Evaluate(module, Rounding::kStorage, first);
+  ASSERT_TRUE(gathered.contains("micro_step")) << "the step does not accumulate";
+  ExpectHeld(module, gathered, first);
+  ExpectSameResults(expected, Evaluate(module, Rounding::kStorage, {.state = &gathered}), SameBits);
+}
+
+/// The largest magnitude of each argument is one of the results, and no result is state.
+static void ExpectStatistics(compiler::Module& module) {
+  const RoleResults results = Evaluate(module, Rounding::kStorage);
+  ASSERT_FALSE(results.empty());
+  for (const auto& [name, result] : results) ASSERT_FALSE(IsState(result.role)) << name << " is state";
+  FuncOp step = StepOf(module);
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    const Tensor value = ArgumentValue(step, i);
+    const std::string name =
+        absl::StrCat("statistics|", Text(step.getArgAttr(i, NameAttrName)), "|", Text(step.getArgAttr(i, RoleAttrName)),
+                     "|forward|0|", std::string(DTypeName(value.spec.dtype)), "|largest");
+    if (!results.contains(name)) continue;
+    double largest = 0;
+    for (double element : value.values) largest = std::max(largest, std::abs(element));
+    ASSERT_EQ(results.at(name).value.values[0], largest) << name;
+  }
+}
+
+PassPromise::PassPromise(const std::string& form, const compiler::Module& before)
+    : promise_(PromiseOf(form, before)), text_(before.Print()) {
+  if (promise_ == Promise::kBits) results_ = Evaluate(before, Rounding::kStorage);
+  if (promise_ == Promise::kValues) results_ = Evaluate(before, Rounding::kNone);
+  if (promise_ == Promise::kUnscaledBits || promise_ == Promise::kMicroSteps) {
+    results_ = Evaluate(before, Rounding::kStorage, {.scale = 1});
+  }
+}
+
+void PassPromise::ExpectKept(compiler::Module& after) const {
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(*after.impl().module)));
+  const bool is_unchanged = after.Print() == text_;
+  switch (promise_) {
+    case Promise::kUnchanged:
+      ASSERT_TRUE(is_unchanged) << "the IR is another";
+      return;
+    case Promise::kBits:
+    case Promise::kLateBits:
+      return ExpectSameResults(results_, Evaluate(after, Rounding::kStorage), SameBits);
+    case Promise::kUnscaledBits:
+      ExpectSameResults(results_, Evaluate(after, Rounding::kStorage, {.scale = 1}), SameBits);
+      return ExpectHeldWhereNotFinite(after);
+    case Promise::kMicroSteps:
+      if (is_unchanged) return;
+      ExpectMicroSteps(after, results_);
+      return ExpectHeldWhereNotFinite(after);
+    case Promise::kValues:
+      return ExpectSameResults(results_, Evaluate(after, Rounding::kNone), SameValues);
+    case Promise::kStatistics:
+      if (!is_unchanged) ExpectStatistics(after);
+      return;
+  }
+}
+
+}  // namespace mpc::test
