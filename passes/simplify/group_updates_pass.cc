@@ -39,14 +39,14 @@ private:
     return Runs;
   }
 
-  // No update reads what another one writes, before or after.
+  // No update reads what another one writes, before or after. Of two that write one state, the first is the writer.
   static bool areIndependent(const Run &Updates) {
     llvm::DenseMap<Value, Operation *> Writers;
     for (Operation *Update : Updates)
       for (OpResult Result : Update->getResults()) {
         Writers[Result] = Update;
-        if (!isShadow(Result) && !Writers.try_emplace(Update->getOperand(Result.getResultNumber()), Update).second)
-          return false;
+        if (!isShadow(Result))
+          Writers.try_emplace(Update->getOperand(Result.getResultNumber()), Update);
       }
     return llvm::all_of(Updates, [&](Operation *Update) {
       return llvm::all_of(Update->getOperands(), [&](Value Operand) {

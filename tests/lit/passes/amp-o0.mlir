@@ -30,3 +30,13 @@ func.func @user_low(%x: tensor<2x4xf32>) -> tensor<2x4xf16> {
   %r = mpc.relu %c {mpc.scope = #network} : (tensor<2x4xf16>) -> tensor<2x4xf16>
   return %r : tensor<2x4xf16>
 }
+
+// Nor does a user's cast to f32 decide what reads it: two types stay as tracing says.
+// CHECK-LABEL: func @user_wide
+// CHECK: %[[C:.*]] = mpc.cast {{.*}}"user cast"{{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT: mpc.add %[[C]], %{{.*}}"level O0"{{.*}} : (tensor<2x4xf32>, tensor<2x4xf16>) -> tensor<2x4xf32>
+func.func @user_wide(%x: tensor<2x4xf16>) -> tensor<2x4xf32> {
+  %c = mpc.cast %x {user = true, mpc.scope = #network} : (tensor<2x4xf16>) -> tensor<2x4xf32>
+  %y = mpc.add %c, %x {mpc.scope = #network} : (tensor<2x4xf32>, tensor<2x4xf16>) -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}

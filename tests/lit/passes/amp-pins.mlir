@@ -78,3 +78,14 @@ func.func @mask(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %y = mpc.add %x, %c {mpc.scope = #network} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }
+
+// A loss obeys ToFloat(f32), which asks for what it is anyway. A kept norm that nothing reads stays f32.
+// CHECK-LABEL: func @wide_loss
+// CHECK: mpc.batch_norm_train {{.*}}"norm kept f32"{{.*}} -> (tensor<2x4xf32>, {{.*}})
+// CHECK: mpc.mse {{.*}}"ToFloat f32"{{.*}} -> tensor<f32>
+func.func @wide_loss(%x: tensor<2x4xf32>, %s: tensor<4xf32>) -> tensor<f32> {
+  %y, %m, %v, %i = mpc.batch_norm_train %x, %s, %s {mpc.scope = #network}
+      : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %loss = mpc.mse %x, %x {mpc.scope = #wide} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}

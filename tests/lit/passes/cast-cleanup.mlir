@@ -157,3 +157,85 @@ func.func @rounds_elsewhere(%x: tensor<4xf16>) -> (tensor<4xbf16>, tensor<4xf64>
   %e = mpc.relu %d : (tensor<4xf32>) -> tensor<4xf64>
   return %b, %e : tensor<4xbf16>, tensor<4xf64>
 }
+
+// What may have effects stays, though another is equal.
+// CHECK-LABEL: func @effects(
+// CHECK-COUNT-2: call @elsewhere
+func.func private @elsewhere(tensor<2xf32>) -> tensor<2xf32>
+func.func @effects(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %a = call @elsewhere(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %b = call @elsewhere(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %a, %b : tensor<2xf32>, tensor<2xf32>
+}
+
+// A constant is rounded to nearest: 1 + 3 * 2^-12 becomes 1 + 2^-10.
+// CHECK-LABEL: func @rounded_constant(
+// CHECK: mpc.constant {value = dense<1.000980e+00> : tensor<f16>}
+func.func @rounded_constant() -> tensor<f16> {
+  %c = mpc.constant {value = dense<1.000732421875> : tensor<f32>} : () -> tensor<f32>
+  %low = mpc.cast %c : (tensor<f32>) -> tensor<f16>
+  return %low : tensor<f16>
+}
+
+// relu stays wide: the widened value has another reader, so that low relu would save nothing.
+// CHECK-LABEL: func @another_reader(
+// CHECK: %[[W:.*]] = mpc.cast %{{.*}} : (tensor<8xf16>) -> tensor<8xf32>
+// CHECK: mpc.tanh %[[W]] : (tensor<8xf32>) -> tensor<8xf32>
+// CHECK: mpc.relu %[[W]] : (tensor<8xf32>) -> tensor<8xf32>
+func.func @another_reader(%x: tensor<8xf16>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %wide = mpc.cast %x : (tensor<8xf16>) -> tensor<8xf32>
+  %t = mpc.tanh %wide : (tensor<8xf32>) -> tensor<8xf32>
+  %r = mpc.relu %wide : (tensor<8xf32>) -> tensor<8xf32>
+  return %r, %t : tensor<8xf32>, tensor<8xf32>
+}
+
+// Nor does a cast move in front of movement whose result is read wide, too.
+// CHECK-LABEL: func @read_wide(
+// CHECK: %[[T:.*]] = mpc.transpose %{{.*}} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+// CHECK: mpc.cast %[[T]] : (tensor<4x2xf32>) -> tensor<4x2xf16>
+func.func @read_wide(%x: tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<4x2xf16>) {
+  %t = mpc.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %low = mpc.cast %t : (tensor<4x2xf32>) -> tensor<4x2xf16>
+  return %t, %low : tensor<4x2xf32>, tensor<4x2xf16>
+}
+
+// Or in front of movement that drops most of what it reads.
+// CHECK-LABEL: func @drops(
+// CHECK: %[[S:.*]] = mpc.slice %{{.*}} -> tensor<2xf32>
+// CHECK: mpc.cast %[[S]] : (tensor<2xf32>) -> tensor<2xf16>
+func.func @drops(%x: tensor<8xf32>) -> tensor<2xf16> {
+  %s = mpc.slice %x {starts = array<i64: 1>, sizes = array<i64: 2>}
+      : (tensor<8xf32>) -> tensor<2xf32>
+  %low = mpc.cast %s : (tensor<2xf32>) -> tensor<2xf16>
+  return %low : tensor<2xf16>
+}
+
+// Of the operands of unscale and of an optimizer, gradients alone may be low.
+// CHECK-LABEL: func @scalars(
+// CHECK: %[[S:.*]] = mpc.cast %{{.*}} : (tensor<f16>) -> tensor<f32>
+// CHECK: mpc.unscale %{{.*}}, %[[S]]
+// CHECK: %[[R:.*]] = mpc.cast %{{.*}} : (tensor<f16>) -> tensor<f32>
+// CHECK: mpc.momentum {{.*}}, %[[R]]
+func.func @scalars(%p: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xf16>, %s: tensor<f16>, %r: tensor<f16>)
+    -> (tensor<4xf32>, tensor<4xf32>) {
+  %scale = mpc.cast %s : (tensor<f16>) -> tensor<f32>
+  %u = mpc.unscale %g, %scale : (tensor<4xf16>, tensor<f32>) -> tensor<4xf32>
+  %rate = mpc.cast %r : (tensor<f16>) -> tensor<f32>
+  %p2, %v2 = mpc.momentum %p, %v, %u, %rate
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %p2, %v2 : tensor<4xf32>, tensor<4xf32>
+}
+
+// A narrowing is not folded into what the user asked to be f32, or into what is read wide, too.
+// CHECK-LABEL: func @not_folded(
+// CHECK: %[[A:.*]] = mpc.add {{.*}} -> tensor<4xf32>
+// CHECK: mpc.cast %[[A]] : (tensor<4xf32>) -> tensor<4xf16>
+// CHECK: %[[M:.*]] = mpc.mul {{.*}} -> tensor<4xf32>
+// CHECK: mpc.cast %[[M]] : (tensor<4xf32>) -> tensor<4xf16>
+func.func @not_folded(%x: tensor<4xf32>) -> (tensor<4xf16>, tensor<4xf16>, tensor<4xf32>) {
+  %pinned = mpc.add %x, %x {mpc.amp_reason = "ToFloat f32"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %a = mpc.cast %pinned : (tensor<4xf32>) -> tensor<4xf16>
+  %wide = mpc.mul %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = mpc.cast %wide : (tensor<4xf32>) -> tensor<4xf16>
+  return %a, %b, %wide : tensor<4xf16>, tensor<4xf16>, tensor<4xf32>
+}

@@ -52,3 +52,17 @@ func.func @clips(%finite: tensor<i1>, %w: tensor<4xf32>, %v: tensor<4xf32>, %g: 
   } : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %new#0, %new#1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// An update with a condition of its own keeps it; what the guard holds is chosen.
+// CHECK-LABEL: func @own_condition
+// CHECK-SAME: %[[F:[a-z0-9]+]]: tensor<i1>, %[[OWN:[a-z0-9]+]]: tensor<i1>, %[[A:[a-z0-9]+]]: tensor<i32>
+// CHECK: %[[I:.*]] = mpc.increment %[[A]], %[[OWN]] : (tensor<i32>, tensor<i1>) -> tensor<i32>
+// CHECK: %[[Y:.*]] = mpc.select %[[F]], %[[I]], %[[A]]
+// CHECK: return %[[Y]]
+func.func @own_condition(%finite: tensor<i1>, %own: tensor<i1>, %a: tensor<i32>) -> tensor<i32> {
+  %new = mpc.guarded_update %finite else(%a) {
+    %one = mpc.increment %a, %own : (tensor<i32>, tensor<i1>) -> tensor<i32>
+    mpc.yield %one : tensor<i32>
+  } : (tensor<i1>, tensor<i32>) -> tensor<i32>
+  return %new : tensor<i32>
+}

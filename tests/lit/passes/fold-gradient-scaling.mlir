@@ -94,5 +94,16 @@ func.func @other_updates(%a: tensor<4xf32>, %g: tensor<4xf16>, %h: tensor<4xf16>
   return %a2, %p2 : tensor<4xf32>, tensor<4xf32>
 }
 
+// An update that clips by one norm already reads what another norm has clipped.
+// CHECK-LABEL: func @clipped_twice
+// CHECK: %[[C:.*]] = mpc.clip_by_norm
+// CHECK-NEXT: mpc.momentum %{{.*}}, %{{.*}}, %[[C]], {{.*}} {max_norm = 1.000000e+00 : f32}
+func.func @clipped_twice(%p: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xf32>, %rate: tensor<f32>, %norm: tensor<f64>, %own: tensor<f64>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c = mpc.clip_by_norm %g, %norm {max_norm = 2.0 : f32} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+  %p2, %v2 = mpc.momentum %p, %v, %c, %rate, %own {max_norm = 1.0 : f32}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f64>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %p2, %v2 : tensor<4xf32>, tensor<4xf32>
+}
+
 // CHECK-LABEL: func private @external
 func.func private @external(tensor<4xf32>) -> tensor<4xf32>

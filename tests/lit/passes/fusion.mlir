@@ -208,3 +208,15 @@ func.func @keeps_no_more(%x: tensor<8x4xf16>, %v: tensor<4x16xf16>, %b: tensor<8
   %dx = mpc.where %k, %e, %zero {mpc.backward} : (tensor<8x16xi1>, tensor<8x16xf32>, tensor<f32>) -> tensor<8x16xf32>
   return %z, %dx : tensor<8x4xf16>, tensor<8x16xf32>
 }
+
+// Generated code reads no f64.
+// CHECK-LABEL: func @of_f64(
+// CHECK-NEXT: %[[S:.*]] = mpc.cast
+// CHECK-NEXT: mpc.fusion(%{{.*}}, %[[S]])
+// CHECK: left_out = ["cast: it computes in f64"]
+func.func @of_f64(%x: tensor<8x16xf32>, %n: tensor<f64>) -> tensor<8x16xf32> {
+  %s = mpc.cast %n : (tensor<f64>) -> tensor<f32>
+  %a = mpc.abs %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %b = mpc.mul %a, %s : (tensor<8x16xf32>, tensor<f32>) -> tensor<8x16xf32>
+  return %b : tensor<8x16xf32>
+}

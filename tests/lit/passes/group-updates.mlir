@@ -63,3 +63,27 @@ func.func @runs(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>, %va: te
   %c2, %vc2 = mpc.sgd %c, %vc, %g, %slow, %step : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %a2, %b2, %c2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// So does one that reads it as its gradient.
+// CHECK-LABEL: func @gradient_of_another
+// CHECK: mpc.sgd
+// CHECK-NEXT: mpc.momentum
+// CHECK-NEXT: mpc.sgd
+func.func @gradient_of_another(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>, %va: tensor<4xf32>, %vb: tensor<4xf32>, %vc: tensor<4xf32>, %g: tensor<4xf32>, %rate: tensor<f32>, %step: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %a2, %va2 = mpc.sgd %a, %va, %g, %rate, %step : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %b2, %vb2 = mpc.momentum %b, %vb, %g, %rate : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %c2, %vc2 = mpc.sgd %c, %vc, %b2, %rate, %step : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %a2, %b2, %c2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// Two updates of one state: the second one reads what was there before the first.
+// CHECK-LABEL: func @one_state
+// CHECK: mpc.sgd
+// CHECK-NEXT: mpc.momentum
+// CHECK-NEXT: mpc.sgd
+func.func @one_state(%a: tensor<4xf32>, %b: tensor<4xf32>, %va: tensor<4xf32>, %vb: tensor<4xf32>, %g: tensor<4xf32>, %rate: tensor<f32>, %step: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %a2, %va2 = mpc.sgd %a, %va, %g, %rate, %step : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %b2, %vb2 = mpc.momentum %b, %vb, %g, %rate : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %a3, %va3 = mpc.sgd %a, %va, %g, %rate, %step : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %a2, %b2, %a3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

@@ -91,3 +91,15 @@ func.func @stays(%x: tensor<2x3x4x4xf32>, %w: tensor<3x3x3x3xf32>, %seed: tensor
   %d = mpc.dropout %c, %seed, %step {p = 0.5 : f32} : (tensor<2x3x2x2xf32>, tensor<i64>, tensor<i32>) -> tensor<2x3x2x2xf32>
   return %d : tensor<2x3x2x2xf32>
 }
+
+// A sum of one image that is channels-last and two that are not stays where it is: two transposes would replace one.
+// CHECK-LABEL: func @more_plain
+// CHECK: %[[C:.*]] = mpc.conv2d
+// CHECK: %[[T:.*]] = mpc.transpose %[[C]] {permutation = array<i64: 0, 3, 1, 2>}
+// CHECK: mpc.sum_n %[[T]], %{{.*}}, %{{.*}} : {{.*}} -> tensor<2x3x4x4xf32>
+func.func @more_plain(%x: tensor<2x3x4x4xf32>, %w: tensor<3x3x1x1xf32>, %p: tensor<2x3x4x4xf32>, %q: tensor<2x3x4x4xf32>)
+    -> tensor<2x3x4x4xf32> {
+  %c = mpc.conv2d %x, %w : (tensor<2x3x4x4xf32>, tensor<3x3x1x1xf32>) -> tensor<2x3x4x4xf32>
+  %s = mpc.sum_n %c, %p, %q : (tensor<2x3x4x4xf32>, tensor<2x3x4x4xf32>, tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
+  return %s : tensor<2x3x4x4xf32>
+}

@@ -40,8 +40,12 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // CHECK-NEXT: mpc.increment
 // CHECK: %[[EMA:.*]] = mpc.add %{{.*}}, %[[NEW]]#0
 // CHECK: mpc.select %[[ACT]], %[[EMA]],
-// CHECK: %[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = mpc.update_loss_scale %[[MERGED]], %[[SCALE]]
+// CHECK: %[[S:.*]], %[[GOOD:.*]], %[[SCALER_BAD:.*]], %[[SKIPPED:.*]], %[[CONSECUTIVE:.*]] = mpc.update_loss_scale %[[MERGED]], %[[SCALE]]
 // CHECK: mpc.select %[[LAST]], %[[S]], %[[SCALE]]
+// CHECK: mpc.select %[[LAST]], %[[GOOD]],
+// CHECK: mpc.select %[[LAST]], %[[SCALER_BAD]],
+// CHECK: mpc.select %[[LAST]], %[[SKIPPED]],
+// CHECK: mpc.select %[[LAST]], %[[CONSECUTIVE]],
 // CHECK: mpc.next_micro_step %[[MICRO]] {count = 2 : i64}
 
 // Without a scaler nothing is checked and nothing is kept.

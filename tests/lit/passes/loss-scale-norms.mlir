@@ -61,3 +61,43 @@ func.func @of_arithmetic(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2, %v2, %told : tensor<4xf32>, tensor<4xf32>, tensor<f64>
 }
+
+// A low gradient that is unscaled stays low for the user's arithmetic, and may overflow there: its norm counts, too.
+// CHECK-LABEL: func @of_low_gradients
+// CHECK: %[[G:.*]]:2 = mpc.value_and_grad
+// CHECK: %[[WIDE:.*]] = mpc.unscale %[[G]]#1, {{.*}} -> tensor<4xf32>
+// CHECK: %[[LOW:.*]] = mpc.cast %[[WIDE]] : (tensor<4xf32>) -> tensor<4xf16>
+// CHECK: %[[NORM:.*]] = mpc.global_norm %[[LOW]] : (tensor<4xf16>) -> tensor<f64>
+// CHECK: mpc.check_finite %[[NORM]],
+func.func private @low(tensor<4xf16>, tensor<4xf32>) -> (tensor<f32>)
+func.func @of_low_gradients(%w: tensor<4xf32>, %v: tensor<4xf32>, %l: tensor<4xf16>, %lr: tensor<f32>, %x: tensor<4xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss, %dw = mpc.value_and_grad @low(%l, %x) seed(%one) {wrt = array<i64: 0>}
+      : (tensor<4xf16>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf16>)
+  %norm = mpc.global_norm %dw : (tensor<4xf16>) -> tensor<f64>
+  %clipped = mpc.clip_by_norm %dw, %norm {max_norm = 1.0 : f32} : (tensor<4xf16>, tensor<f64>) -> tensor<4xf32>
+  %w2, %v2 = mpc.momentum %w, %v, %clipped, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2, %v2 : tensor<4xf32>, tensor<4xf32>
+}
+
+// A norm of what an update wrote comes too late for the check that this update waits for.
+// CHECK-LABEL: func @behind_an_update
+// CHECK: mpc.all_finite %{{.*}}, %{{.*}}, %{{.*}} : (tensor<f32>, tensor<f32>, tensor<4xf32>) ->
+// CHECK-NOT: mpc.check_finite
+func.func @behind_an_update(%w: tensor<4xf32>, %v: tensor<4xf32>, %u: tensor<4xf32>, %uv: tensor<4xf32>,
+                            %lr: tensor<f32>, %x: tensor<4xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
+  %w2, %v2 = mpc.momentum %w, %v, %dw, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %mixed = mpc.mul %dw, %w2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %norm = mpc.global_norm %mixed : (tensor<4xf32>) -> tensor<f64>
+  %clipped = mpc.clip_by_norm %mixed, %norm {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+  %u2, %uv2 = mpc.momentum %u, %uv, %clipped, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2, %v2, %u2, %uv2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

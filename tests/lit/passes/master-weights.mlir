@@ -63,3 +63,17 @@ func.func @stored_low(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter",
   %new = mpc.neg %w : (tensor<4xf32>) -> tensor<4xf32>
   return %new, %a, %w : tensor<4xf32>, tensor<4xf16>, tensor<4xf32>
 }
+
+// An update that reads its parameter as the gradient, too, reads it in f32.
+// CHECK-LABEL: func @own_gradient(
+// CHECK-SAME: tensor<4x4xf32> {mpc.name = "w", mpc.role = "parameter"}
+func.func @own_gradient(%w: tensor<4x4xf32> {mpc.name = "w", mpc.role = "parameter"},
+                        %v: tensor<4x4xf32> {mpc.name = "v", mpc.role = "slot"}, %rate: tensor<f32>)
+    -> (tensor<4x4xf32> {mpc.name = "w", mpc.role = "parameter"},
+        tensor<4x4xf32> {mpc.name = "v", mpc.role = "slot"}, tensor<4x4xf16>) {
+  %low = mpc.cast %w : (tensor<4x4xf32>) -> tensor<4x4xf16>
+  %g = mpc.matmul %low, %low : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
+  %w2, %v2 = mpc.momentum %w, %v, %w, %rate
+      : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<f32>) -> (tensor<4x4xf32>, tensor<4x4xf32>)
+  return %w2, %v2, %g : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf16>
+}

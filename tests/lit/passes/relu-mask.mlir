@@ -91,3 +91,18 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %y : tensor<4xf32>
 }
 func.func private @declared(tensor<4xf32>) -> tensor<4xf32>
+
+// A constant is there anyway, and so is what a derivative reads as its cotangent.
+// CHECK-LABEL: func @kept_anyway(
+// CHECK-NOT: mpc.greater
+// CHECK: mpc.relu_grad
+// CHECK: mpc.relu_grad
+// CHECK-NOT: mpc.greater
+func.func @kept_anyway(%x: tensor<4xf32>, %z: tensor<4xf32>, %dy: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %c = mpc.constant {value = dense<[1.0, 0.0, 2.0, 0.0]> : tensor<4xf32>} : () -> tensor<4xf32>
+  %y = mpc.relu %x : (tensor<4xf32>) -> tensor<4xf32>
+  %da = mpc.relu_grad %dy, %c {mpc.backward} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %db = mpc.relu_grad %dy, %y {mpc.backward} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %dc = mpc.relu_grad %y, %z {mpc.backward} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %da, %db, %dc : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
