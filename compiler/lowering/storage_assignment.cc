@@ -130,11 +130,11 @@ void StorageAssignment::placeStateInPlace(func::FuncOp Function) {
       continue;
     mlir::Value Old = Function.getArgument(*Argument);
     auto Update = dyn_cast<OpResult>(Value);
-    std::string Obstacle = !Update ? "the new value is another state or an input"
+    std::string Obstacle = !Update                          ? "the new value is another state or an input"
+                           : !Returned.insert(Value).second ? "the new value becomes several states"
                            : Parent.contains(Value) || isa<ConstantOp>(Update.getOwner())
                                ? "the new value is a view or a constant"
-                           : !Returned.insert(Value).second ? "the new value becomes several states"
-                                                            : inPlaceObstacle(Update, Old);
+                               : inPlaceObstacle(Update, Old);
     if (Obstacle.empty())
       Parent[Value] = Old;
     else

@@ -115,7 +115,7 @@ bool ExplicitScaler::Step(nn::Optimizer& optimizer, const std::vector<Tensor>& g
     return false;
   }
   stage->stepped = true;
-  return optimizer.Apply(unscaled, scaler_->config().skip ? stage->finite : Tensor());
+  return optimizer.Apply(unscaled, stage->finite);
 }
 
 std::vector<Tensor> ExplicitScaler::GradientsOf(nn::Optimizer& optimizer, const Tensor& scaled_loss) {

@@ -76,6 +76,75 @@ TEST(Lowering, AReaderOfTheOldShadowBehindTheUpdateMakesACopy) {
   EXPECT_THAT(program->state_copies[0].reason, HasSubstr("mpc.relu reads the old value after the update"));
 }
 
+// State that the step's result cannot be written over has a copy, and the reason for it.
+TEST(Lowering, WhyAStateIsCopied) {
+  const std::pair<std::string, std::string> cases[] = {
+      {R"(%w1 = mpc.add %w, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          %u1, %v1 = mpc.momentum %u, %v, %g, %rate
+              : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>))",
+       "mpc.add is no in-place update"},
+      {R"(%x, %v1 = mpc.momentum %u, %v, %g, %rate
+              : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+          %w1, %u1 = mpc.momentum %v1, %x, %g, %rate
+              : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>))",
+       "mpc.momentum does not update this state"},
+      {R"(%w1, %u1 = mpc.momentum %w, %u, %w, %rate
+              : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+          %x, %v1 = mpc.momentum %g, %v, %g, %rate
+              : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>))",
+       "mpc.momentum reads the old value twice"},
+      {R"(%v1, %w1 = mpc.momentum %v, %w, %g, %rate
+              : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+          %u1 = mpc.reshape %w1 {shape = array<i64: 4>} : (tensor<4xf32>) -> tensor<4xf32>)",
+       "the new value is a view or a constant"},
+  };
+  for (const auto& [body, reason] : cases) {
+    const absl::StatusOr<runtime::Program> program = Lower(R"(
+func.func @step(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"},
+                %u: tensor<4xf32> {mpc.name = "u", mpc.role = "slot"},
+                %v: tensor<4xf32> {mpc.name = "v", mpc.role = "slot"}, %g: tensor<4xf32>, %rate: tensor<f32>)
+    -> (tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<4xf32> {mpc.name = "u", mpc.role = "slot"},
+        tensor<4xf32> {mpc.name = "v", mpc.role = "slot"}) {
+  )" + body + R"(
+  return %w1, %u1, %v1 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+})");
+    ASSERT_TRUE(program.ok()) << reason << ": " << program.status();
+    std::string reasons;
+    for (const runtime::StateCopy& copy : program->state_copies) reasons += copy.reason + "; ";
+    EXPECT_THAT(reasons, HasSubstr(reason));
+  }
+}
+
+// One value that becomes two states is in one of them.
+TEST(Lowering, AValueIsOneStateInPlace) {
+  const absl::StatusOr<runtime::Program> program = Lower(R"(
+func.func @step(%a: tensor<i32> {mpc.name = "a", mpc.role = "step"}, %b: tensor<i32> {mpc.name = "b", mpc.role = "step"})
+    -> (tensor<i32> {mpc.name = "a", mpc.role = "step"}, tensor<i32> {mpc.name = "b", mpc.role = "step"}) {
+  %a1 = mpc.increment %a : (tensor<i32>) -> tensor<i32>
+  return %a1, %a1 : tensor<i32>, tensor<i32>
+})");
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->state_copies.size(), 1u);
+  EXPECT_THAT(program->state_copies[0].reason, HasSubstr("the new value becomes several states"));
+}
+
+// A kernel may write over an operand that it reads once.
+TEST(Lowering, AnOperandThatIsReadTwiceIsNotOverwritten) {
+  const auto arena_bytes = [](const std::string& operands) {
+    const absl::StatusOr<runtime::Program> program = Lower(R"(
+func.func @step(%x: tensor<256xf32> {mpc.name = "x", mpc.role = "parameter"},
+                %v: tensor<256xf32> {mpc.name = "v", mpc.role = "slot"}) -> tensor<256xf32> {
+  %a = mpc.neg %x : (tensor<256xf32>) -> tensor<256xf32>
+  %b = mpc.sub )" + operands + R"( : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  return %b : tensor<256xf32>
+})");
+    EXPECT_TRUE(program.ok()) << program.status();
+    return program.ok() ? program->arena_bytes : 0;
+  };
+  EXPECT_EQ(arena_bytes("%a, %v"), 1024u);
+  EXPECT_EQ(arena_bytes("%a, %a"), 2048u);
+}
+
 TEST(Lowering, DerivedStateThatNothingUpdatesIsReadOnly) {
   const absl::StatusOr<runtime::Program> program = Lower(R"(
 func.func @predict(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"},
@@ -314,6 +383,31 @@ TEST(Lowering, GradientsOfUpdatesThatAgreeLieInOneBuffer) {
   EXPECT_THAT(program->flat_updates[0].offsets, ElementsAre(160, 0)) << "in the order of their lives";
   const auto gradient = [&](std::size_t i) { return program->values[program->instructions.at(i).inputs.at(2)].offset; };
   EXPECT_EQ(gradient(2), gradient(3) + 4 * 160);
+}
+
+// Each group of updates begins at a line of its own in the buffer that they share.
+TEST(Lowering, GradientsOfSeveralGroupsLieInOneBuffer) {
+  std::string arguments, results, gradients, updates, values, types;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    for (const std::string& state : {std::string(name), std::string("v") + name}) {
+      const std::string role = state == name ? "parameter" : "slot";
+      arguments += "%" + state + ": tensor<6xf32> {mpc.name = \"" + state + "\", mpc.role = \"" + role + "\"}, ";
+      results +=
+          (results.empty() ? "" : ", ") + ("tensor<6xf32> {mpc.name = \"" + state) + "\", mpc.role = \"" + role + "\"}";
+      values += (values.empty() ? "%" : ", %") + state + "1";
+      types += types.empty() ? "tensor<6xf32>" : ", tensor<6xf32>";
+    }
+    gradients += std::string("  %g") + name + " = mpc.exp %" + name + " : (tensor<6xf32>) -> tensor<6xf32>\n";
+    updates += std::string("  %") + name + "1, %v" + name + "1 = mpc.momentum %" + name + ", %v" + name + ", %g" +
+               name + ", %rate " + (name[0] > 'b' ? "{weight_decay = 0.1 : f32} " : "") +
+               ": (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)\n";
+  }
+  const absl::StatusOr<runtime::Program> program =
+      Lower("func.func @step(" + arguments + "%rate: tensor<f32>) -> (" + results + ") {\n" + gradients + updates +
+            "  return " + values + " : " + types + "\n}");
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->flat_updates.size(), 2u);
+  for (const runtime::FlatUpdate& update : program->flat_updates) EXPECT_EQ(update.offsets.size(), 2u);
 }
 
 TEST(Lowering, FlatBuffersMayMakeTheArenaLargerWhereThatIsAllowed) {

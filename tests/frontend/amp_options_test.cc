@@ -230,5 +230,48 @@ TEST(AmpOptions, AnnouncesDefaultsAndWhatIsInEffect) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
+std::string ErrorOf(const LossScaleConfig& config) { return std::string(config.Validate().message()); }
+
+LossScaleConfig DynamicConfig(double init, double minimum, double maximum) {
+  LossScaleConfig config;
+  config.mode = LossScaleConfig::Mode::kDynamic;
+  config.init = init;
+  config.minimum = minimum;
+  config.maximum = maximum;
+  return config;
+}
+
+TEST(LossScaleConfig, NamesLimitsThatContradictEachOther) {
+  EXPECT_EQ(ErrorOf(DynamicConfig(4, 4, 4)), "");
+  EXPECT_THAT(ErrorOf(DynamicConfig(4, 8, 2)), HasSubstr("the minimum 8 must not exceed the maximum 2"));
+  EXPECT_THAT(ErrorOf(DynamicConfig(2, 4, 8)), HasSubstr("the initial scale 2 must lie in [4, 8]"));
+  EXPECT_THAT(ErrorOf(DynamicConfig(16, 4, 8)), HasSubstr("the initial scale 16 must lie in [4, 8]"));
+}
+
+TEST(LossScaler, BeginsAtOneWhereNothingIsScaled) {
+  LossScaleConfig config;
+  config.mode = LossScaleConfig::Mode::kNone;
+  config.init = 1024;
+  EXPECT_EQ(LossScaler(config).scale(), 1);
+  config.mode = LossScaleConfig::Mode::kStatic;
+  EXPECT_EQ(LossScaler(config).scale(), 1024);
+}
+
+TEST(LossScaler, RefusesScalesWhoseReciprocalIsNotNormal) {
+  LossScaler scaler(DynamicConfig(4, 1, 8));
+  for (double scale : {0x1p127, 0x1p-127, 0.0, -1.0}) {
+    EXPECT_THAT(std::string(scaler.SetScale(scale).message()), HasSubstr("must be in [2^-126, 2^126]")) << scale;
+  }
+  EXPECT_EQ(scaler.scale(), 4);
+  EXPECT_TRUE(scaler.SetScale(0x1p126).ok());
+  EXPECT_EQ(scaler.scale(), 0x1p126);
+}
+
+TEST(DynamicLossScaleManager, BacksOffByTheReciprocalOfItsFactor) {
+  const LossScaleConfig config = DynamicLossScaleManager({.scale_factor = 4}).config();
+  EXPECT_EQ(config.growth, 4);
+  EXPECT_EQ(config.backoff, 0.25);
+}
+
 }  // namespace
 }  // namespace mpc::amp

@@ -124,7 +124,10 @@ TEST(LearningRate, RejectsBadArguments) {
               HasSubstr("CosineDecay: warmup_steps must be in [0, total_steps), got 5 of 5"));
   EXPECT_THAT(error(nn::CosineDecay({.learning_rate = 0.1, .min_learning_rate = 0.2})), HasSubstr("must not exceed"));
   EXPECT_THAT(error(nn::PolynomialDecay({.power = 0})), HasSubstr("PolynomialDecay: power"));
+  EXPECT_EQ(error(nn::StepDecay({.decay_rate = 1})), "");
   EXPECT_THAT(error(-1.0), HasSubstr("learning_rate must be a finite number >= 0, got -1"));
+  EXPECT_THAT(error(nn::StepDecay({.learning_rate = HUGE_VAL})),
+              HasSubstr("StepDecay: learning_rate must be a finite number >= 0, got inf"));
 }
 
 TEST(LearningRate, AScheduleCannotBeSet) {

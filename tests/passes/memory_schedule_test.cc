@@ -30,14 +30,66 @@ std::string LargeValuesThenSums(int count) {
   return absl::StrCat(text, "return %s", count - 1, " : tensor<64xf32>\n}\n");
 }
 
-TEST(MemorySchedule, RunsToItsFixedPoint) {
-  mlir::MLIRContext context;
-  context.loadDialect<MpcDialect, mlir::func::FuncDialect>();
+constexpr std::int64_t kLarge = 64 * 64 * 4, kSmall = 64 * 4;
+
+class MemoryScheduleTest : public testing::Test {
+ protected:
+  /// The body of `@f` in the text.
+  mlir::Block& Parse(const std::string& text) {
+    context_.loadDialect<MpcDialect, mlir::func::FuncDialect>();
+    module_ = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context_));
+    return module_->lookupSymbol<mlir::func::FuncOp>("f").getBody().front();
+  }
+
+  mlir::MLIRContext context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+};
+
+// What the step returns lives to its end; the parameter lies elsewhere.
+TEST_F(MemoryScheduleTest, KeepsResultsToTheEnd) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%x: tensor<64x64xf32> {mpc.role = "parameter", mpc.name = "x"})
+        -> (tensor<64x64xf32>, tensor<64xf32>) {
+      %a = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+      %b = mpc.add_scalar %a {value = 2.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+      %s = mpc.reduce_sum %b {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
+      return %a, %s : tensor<64x64xf32>, tensor<64xf32>
+    })");
+  EXPECT_EQ(MemorySchedule(body, {}).peakBytes(), 2 * kLarge + kSmall);
+}
+
+// Workspaces lie beside operands and results, in whole cache lines.
+TEST_F(MemoryScheduleTest, CountsWorkspaces) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%x: tensor<64x64xf32> {mpc.role = "parameter", mpc.name = "x"}) -> tensor<64xf32> {
+      %s = mpc.reduce_sum %x {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
+      return %s : tensor<64xf32>
+    })");
+  MemoryModel model;
+  model.Workspace = [](mlir::Operation*) { return 1000; };
+  EXPECT_EQ(MemorySchedule(body, model).peakBytes(), kSmall + 1024);
+}
+
+// An update writes over its state: new parameters take no room of their own.
+TEST_F(MemoryScheduleTest, UpdatesTakeNoRoom) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%p: tensor<64x64xf32> {mpc.role = "parameter", mpc.name = "p"},
+                 %v: tensor<64x64xf32> {mpc.role = "slot", mpc.name = "v"},
+                 %rate: tensor<f32> {mpc.role = "learning_rate", mpc.name = "rate"})
+        -> (tensor<64x64xf32> {mpc.role = "parameter", mpc.name = "p"},
+            tensor<64x64xf32> {mpc.role = "slot", mpc.name = "v"}) {
+      %g = mpc.add_scalar %p {value = 1.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+      %p2, %v2 = mpc.momentum %p, %v, %g, %rate
+          : (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<f32>)
+          -> (tensor<64x64xf32>, tensor<64x64xf32>)
+      return %p2, %v2 : tensor<64x64xf32>, tensor<64x64xf32>
+    })");
+  EXPECT_EQ(MemorySchedule(body, {}).peakBytes(), kLarge);
+}
+
+TEST_F(MemoryScheduleTest, RunsToItsFixedPoint) {
   constexpr int kValues = 200;
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(LargeValuesThenSums(kValues), mlir::ParserConfig(&context));
-  ASSERT_TRUE(module);
-  mlir::Block& body = module->lookupSymbol<mlir::func::FuncOp>("f").getBody().front();
-  constexpr std::int64_t kLarge = 64 * 64 * 4, kSmall = 64 * 4;
+  mlir::Block& body = Parse(LargeValuesThenSums(kValues));
   MemorySchedule schedule(body, {});
   EXPECT_GT(schedule.peakBytes(), kValues * kLarge);
   EXPECT_TRUE(schedule.improve());
@@ -45,7 +97,7 @@ TEST(MemorySchedule, RunsToItsFixedPoint) {
   EXPECT_LE(schedule.peakBytes(), kLarge + (kValues + 2) * kSmall);
   EXPECT_FALSE(schedule.improve());
   schedule.apply();
-  ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(*module_)));
   MemorySchedule again(body, {});
   EXPECT_EQ(again.peakBytes(), schedule.peakBytes());
   EXPECT_FALSE(again.improve());

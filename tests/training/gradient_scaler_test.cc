@@ -282,6 +282,51 @@ TEST(GradScaler, MisuseIsAnErrorOfTheGraph) {
               HasSubstr("while it is scaled by 'scaler.scale'"));
 }
 
+TEST(GradScaler, TakesAGradientForEachParameter) {
+  EXPECT_THAT(FreeStep([](FreeStep& self, const Tensor& loss) {
+                std::vector<Tensor> gradients = self.Gradients(loss);
+                gradients.push_back(gradients[0]);
+                self.scaler.Step(self.optimizer, gradients);
+                self.scaler.Update();
+              }).Error(),
+              HasSubstr("GradScaler: got 2 gradients for 1 parameters"));
+}
+
+// A frozen parameter of the optimizer has no gradient.
+TEST(GradScaler, LeavesFrozenParametersOut) {
+  const Parameter frozen(Tensor::Full({2}, 3.0), {.requires_grad = false});
+  FreeStep step([&](FreeStep& self, const Tensor& loss) {
+    std::vector<Tensor> gradients = ops::Backward(self.scaler.Scale(loss), {self.network.weight});
+    gradients.emplace_back();
+    self.scaler.Step(self.optimizer, gradients);
+    self.scaler.Update();
+  });
+  step.optimizer = nn::SGD({step.network.weight, frozen}, {.learning_rate = 1.0});
+  EXPECT_EQ(step.Error(), "");
+  EXPECT_EQ(step.network.weight.Value()->ToFloats(), std::vector<float>(3, -4.0f));
+  EXPECT_EQ(frozen.Value()->ToFloats(), std::vector<float>(2, 3.0f));
+}
+
+// After an update the scaler takes the optimizer's next gradients; another scaler knows nothing of the first one's.
+TEST(GradScaler, StagesAreThoseOfOneScalerAndOneUpdate) {
+  EXPECT_EQ(FreeStep([&](FreeStep& self, const Tensor& loss) {
+              self.scaler.Unscale(self.optimizer, self.Gradients(loss));
+              self.scaler.Update();
+              self.scaler.Unscale(self.optimizer, self.Gradients(loss * 2.0));
+              self.scaler.Update();
+            }).Error(),
+            "");
+  GradScaler another({.init_scale = 2});
+  EXPECT_EQ(FreeStep([&](FreeStep& self, const Tensor& loss) {
+              const Tensor first = self.scaler.Scale(loss), second = another.Scale(loss);
+              self.scaler.Unscale(self.optimizer, ops::Backward(first, self.optimizer.parameters()));
+              another.Unscale(self.optimizer, ops::Backward(second, self.optimizer.parameters()));
+              self.scaler.Update();
+              another.Update();
+            }).Error(),
+            "");
+}
+
 // Gradients that are divided by a scale which nothing has multiplied them by train to nothing.
 TEST(GradScaler, UnscalingWhatNoScalerHasScaledIsAnErrorByName) {
   const auto says = ::testing::AllOf(
