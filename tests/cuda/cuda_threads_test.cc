@@ -1,15 +1,14 @@
 // Programs of several threads on one emulated GPU. The thread sanitizer watches (tools/sanitize.sh tsan).
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "tests/cuda/emulated_device.h"
 #include "tests/cuda/step_program.h"
+#include "tests/runtime/on_threads.h"
 
 namespace mpc::runtime {
 namespace {
@@ -46,12 +45,6 @@ struct Training {
   std::unique_ptr<Executable> executable;
 };
 
-void OnThreads(const std::function<void(int thread)>& body) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) threads.emplace_back(body, i);
-  for (std::thread& thread : threads) thread.join();
-}
-
 /// When work runs, and whether a graph is replayed.
 class CudaThreads : public testing::TestWithParam<std::tuple<Schedule, bool>> {
  protected:
@@ -71,7 +64,7 @@ TEST_P(CudaThreads, StartStepsOfTheirOwnBesideEachOther) {
   std::vector<std::unique_ptr<Training>> trainings;
   // A capture forbids the calls of other threads in the emulation, so graphs are recorded before the threads start.
   for (int i = 0; i < kThreads; ++i) trainings.push_back(std::make_unique<Training>(*gpu_, options_));
-  OnThreads([&](int thread) {
+  test::OnThreads(kThreads, [&](int thread) {
     Training& on_gpu = *trainings[static_cast<std::size_t>(thread)];
     ASSERT_NE(on_gpu.executable, nullptr);
     Training on_cpu(cpu);
@@ -90,11 +83,13 @@ INSTANTIATE_TEST_SUITE_P(All, CudaThreadsOnStreams, testing::Values(Schedule::kL
                          [](const auto& info) { return info.param == Schedule::kLate ? "Late" : "AtOnce"; });
 
 TEST_P(CudaThreadsOnStreams, LoadAndDropProgramsBesideEachOther) {
-  OnThreads([&](int thread) {
+  const Device& cpu = **GetDevice("cpu");
+  test::OnThreads(kThreads, [&](int thread) {
+    const std::vector<Outputs> expected = Training(cpu).Run(thread, false);
     for (int load = 0; load < 3; ++load) {
       Training training(*gpu_, {.graph = false});
       ASSERT_NE(training.executable, nullptr);
-      EXPECT_EQ(training.Run(thread, true).size(), static_cast<std::size_t>(kSteps));
+      EXPECT_TRUE(training.Run(thread, true) == expected) << "outputs differ";
     }
   });
 }

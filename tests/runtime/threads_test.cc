@@ -1,17 +1,16 @@
 // What several threads may use at once. The thread sanitizer watches (tools/sanitize.sh tsan).
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/code_loader.h"
 #include "runtime/file_content.h"
 #include "runtime/kernel_tuner.h"
+#include "tests/runtime/on_threads.h"
 #include "tests/runtime/program_builder.h"
 
 namespace mpc::runtime {
@@ -19,16 +18,9 @@ namespace {
 
 constexpr int kThreads = 4;
 
-/// Calls body(0) .. body(kThreads - 1), each on a thread of its own.
-void OnThreads(const std::function<void(int thread)>& body) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) threads.emplace_back(body, i);
-  for (std::thread& thread : threads) thread.join();
-}
-
 TEST(Threads, LoadCodeWhileLoadersAreRegistered) {
   const CodeBlob blob = {"example", "elf", ReadFileContent(MPC_EXAMPLE_CODE).value(), {"example_0", "example_1"}};
-  OnThreads([&](int thread) {
+  test::OnThreads(kThreads, [&](int thread) {
     RegisterCodeLoader("threads " + std::to_string(thread), [](const CodeBlob&) {
       return absl::StatusOr<std::unique_ptr<LoadedCode>>(absl::UnimplementedError("a loader of this test"));
     });
@@ -43,7 +35,7 @@ TEST(Threads, TimeTheCandidatesOfAKernelOnce) {
   std::map<std::string, int> timed;
   PlanOptions options;
   options.tune = true;
-  OnThreads([&](int) {
+  test::OnThreads(kThreads, [&](int) {
     for (int key = 0; key < 20; ++key) {
       const std::string name = std::to_string(key);
       const auto choice = tuner.Choose(name, {"fast", "slow"}, options, [&](const std::string& candidate) {
@@ -60,7 +52,7 @@ TEST(Threads, TimeTheCandidatesOfAKernelOnce) {
 
 TEST(Threads, GiveNoTwoContentsOfStateTheSameVersion) {
   std::vector<std::vector<std::uint64_t>> versions(kThreads);
-  OnThreads([&](int thread) {
+  test::OnThreads(kThreads, [&](int thread) {
     StateStore store;
     const std::shared_ptr<StateEntry> entry = AddEntry(store, "weight", {1, 2, 3, 4});
     for (int i = 0; i < 100; ++i) {
@@ -81,7 +73,7 @@ TEST(Threads, RunStepsOfTheirOwnBesideEachOther) {
   const ValueId weight = builder.State("weight", vector, true);
   builder.Call("add", {weight, builder.Input("x", vector)}, {weight});
   const std::shared_ptr<const Program> program = builder.Build();
-  OnThreads([&](int thread) {
+  test::OnThreads(kThreads, [&](int thread) {
     StateStore store;
     const std::shared_ptr<StateEntry> entry = AddEntry(store, "weight", std::vector<float>(kElements, 0.0f));
     const absl::StatusOr<const Device*> cpu = GetDevice("cpu");
