@@ -34,7 +34,16 @@ void* operator new(std::size_t bytes) { return Allocate(bytes == 0 ? 1 : bytes, 
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return Allocate(bytes == 0 ? 1 : bytes, static_cast<std::size_t>(alignment));
 }
+// The library's own form calls the first one above, that of the address sanitizer does not.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* data) noexcept { Free(data); }
+void operator delete(void* data, const std::nothrow_t&) noexcept { Free(data); }
 void operator delete(void* data, std::size_t) noexcept { Free(data); }
 void operator delete(void* data, std::align_val_t) noexcept { Free(data); }
 void operator delete(void* data, std::size_t, std::align_val_t) noexcept { Free(data); }
