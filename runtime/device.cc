@@ -36,8 +36,8 @@ const Device* FindRegistered(std::string_view name) {
 void RegisterDevice(std::unique_ptr<Device> device) {
   Registered& registered = TheRegistered();
   const std::lock_guard<std::mutex> lock(registered.mutex);
-  registered.devices[std::string(device->name())] = device.get();
-  device.release();
+  const Device*& known = registered.devices[std::string(device->name())];
+  known = device.release();
 }
 
 absl::StatusOr<const Device*> GetDevice(std::string_view name) {

@@ -48,7 +48,7 @@ absl::StatusOr<const CudaBackend*> OpenLibrary() {
   for (const std::string& path : Candidates()) {
     void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      tried.push_back(::dlerror());
+      tried.emplace_back(::dlerror());
       continue;
     }
     const auto function = reinterpret_cast<CudaBackendFunction>(::dlsym(library, kCudaBackendFunction));

@@ -93,7 +93,7 @@ absl::StatusOr<std::size_t> CudaExecutable::Record(std::size_t slot, std::size_t
   if (captured.ok()) graph = OwnedGraph(api_, *captured);
   if (!enqueued.ok()) return enqueued;
   if (!captured.ok()) return At(absl::StrCat(program_->name, ", recording its graph"), captured.status());
-  const absl::StatusOr<std::size_t> nodes = api_.NodeCount(graph.get());
+  absl::StatusOr<std::size_t> nodes = api_.NodeCount(graph.get());
   if (!nodes.ok()) return At(absl::StrCat(program_->name, ", counting the nodes of its graph"), nodes.status());
   const absl::Status status = Keep(api_, api_.Instantiate(graph.get()), recorded);
   if (!status.ok()) return At(absl::StrCat(program_->name, ", instantiating its graph"), status);

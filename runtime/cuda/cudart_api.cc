@@ -199,10 +199,9 @@ absl::Status CudartApi::Launch(const cuda::KernelFunction& function, const cuda:
   std::array<void*, kMaxArguments> addresses;
   for (std::size_t i = 0; i < arguments.size(); ++i) addresses[i] = const_cast<void*>(arguments[i].data);
   if (shape.shared_bytes > kDefaultSharedBytes) {
-    const absl::Status status =
-        CudaStatus(cudaFuncSetAttribute(function.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(shape.shared_bytes)),
-                   absl::StrCat("asking for ", shape.shared_bytes, " bytes of shared memory"));
+    absl::Status status = CudaStatus(cudaFuncSetAttribute(function.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                          static_cast<int>(shape.shared_bytes)),
+                                     absl::StrCat("asking for ", shape.shared_bytes, " bytes of shared memory"));
     if (!status.ok()) return status;
   }
   const cudaError_t error =

@@ -44,8 +44,10 @@ absl::Status DeviceStep::AddCalls(StepKernels& kernels) {
     }
     if (range.count > 1) {
       absl::StatusOr<Call> group = MakeGroup(range, kernels.context());
-      if (group.ok()) calls_.push_back(*std::move(group));
-      if (group.ok()) continue;
+      if (group.ok()) {
+        calls_.push_back(*std::move(group));
+        continue;
+      }
       if (!absl::IsUnimplemented(group.status())) {
         return At(DescribeInstruction(program_, range.first), group.status());
       }
@@ -147,7 +149,7 @@ std::string DeviceStep::Describe(const Call& call) const {
     const StateRefresh& refresh = program_.refreshes[static_cast<std::size_t>(&call - refreshes_.data())];
     return absl::StrCat(program_.name, ", refresh of ", program_.state[refresh.derived].name);
   }
-  const std::string first = DescribeInstruction(program_, call.instruction);
+  std::string first = DescribeInstruction(program_, call.instruction);
   if (call.instructions == 1) return first;
   return absl::StrCat(first, " and ", call.instructions - 1, " more in the same launch");
 }
