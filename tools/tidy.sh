@@ -17,7 +17,7 @@ done
   exit 1
 }
 
-# clang reads no header that GCC precompiled, and knows fewer processors by name; nvcc's sources are not clang's.
+# clang reads no header that GCC precompiled, and its builtin knows fewer features; nvcc's sources are not clang's.
 # Generated headers have the style of their generator: they are the system's.
 mkdir -p build/tidy
 python3 - << 'PYTHON'
@@ -25,10 +25,10 @@ import json
 import re
 
 commands = json.load(open("build/default/compile_commands.json"))
-others = re.compile(r"\bnvcc\b|/cpu_features\.cc\b")
-commands = [command for command in commands if not others.search(command["command"])]
+commands = [command for command in commands if not re.search(r"\bnvcc\b", command["command"])]
 for command in commands:
     command["command"] = re.sub(r"-Winvalid-pch|-include \S+cmake_pch\.hxx|-fno-var-tracking\S*", "", command["command"])
+    command["command"] = command["command"].replace(" -c ", " '-D__builtin_cpu_supports(feature)=1' -c ")
     command["command"] = re.sub(r"-I(\S+/build/default)\b(?!/)", r"-isystem \1", command["command"])
 json.dump(commands, open("build/tidy/compile_commands.json", "w"), indent=1)
 PYTHON

@@ -56,6 +56,7 @@ class ExplicitScaler {
   const LossScaler& scaler() const { return *scaler_; }
 
  protected:
+  /// A step that is not finite is skipped in any case: `config.skip` is true.
   ExplicitScaler(std::string name, bool enabled, const LossScaleConfig& config);
   bool enabled() const { return enabled_; }
   struct Counters {

@@ -64,8 +64,6 @@ T Saturate(double value) {
   return static_cast<T>(value);
 }
 
-bool IsLow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 // Kernels round an integer once, by RoundToOdd of kernels/scalar/cast.h.
 bool IsCastOfInteger(std::string_view name, Inputs inputs) {
   return name == "cast" && !IsFloating(inputs[0].spec.dtype);
@@ -98,7 +96,7 @@ absl::Status Run(std::string_view name, const Attributes& attributes, Inputs inp
     if (rounding == Rounding::kLowOnly && dtype == DType::kF32) continue;
     if (rounding == Rounding::kNone && IsFloating(dtype)) continue;
     for (double& value : output.values) {
-      if (through_f32 && IsLow(dtype)) value = RoundTo(DType::kF32, value);
+      if (through_f32 && IsLowPrecision(dtype)) value = RoundTo(DType::kF32, value);
       value = RoundTo(dtype, value);
     }
   }

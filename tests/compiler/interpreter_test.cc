@@ -52,7 +52,7 @@ TEST_F(Interpreter, ReadsConstantsOfEveryElementType) {
   EXPECT_THAT((*Results)[5].values, ElementsAre(0.5));
 }
 
-TEST_F(Interpreter, RoundsEachOperationOnce) {
+TEST_F(Interpreter, RoundsEachResultToItsType) {
   const char* Text = R"(
     func.func @main(%x: tensor<1xf16>) -> tensor<1xf16> {
       %y = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<1xf16>) -> tensor<1xf16>

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "runtime/program_check.h"
 #include "tests/compiler/op_case_module.h"
 
@@ -387,24 +390,27 @@ TEST(Lowering, GradientsOfUpdatesThatAgreeLieInOneBuffer) {
 
 // Each group of updates begins at a line of its own in the buffer that they share.
 TEST(Lowering, GradientsOfSeveralGroupsLieInOneBuffer) {
-  std::string arguments, results, gradients, updates, values, types;
-  for (const char* name : {"a", "b", "c", "d"}) {
-    for (const std::string& state : {std::string(name), std::string("v") + name}) {
-      const std::string role = state == name ? "parameter" : "slot";
-      arguments += "%" + state + ": tensor<6xf32> {mpc.name = \"" + state + "\", mpc.role = \"" + role + "\"}, ";
-      results +=
-          (results.empty() ? "" : ", ") + ("tensor<6xf32> {mpc.name = \"" + state) + "\", mpc.role = \"" + role + "\"}";
-      values += (values.empty() ? "%" : ", %") + state + "1";
-      types += types.empty() ? "tensor<6xf32>" : ", tensor<6xf32>";
-    }
-    gradients += std::string("  %g") + name + " = mpc.exp %" + name + " : (tensor<6xf32>) -> tensor<6xf32>\n";
-    updates += std::string("  %") + name + "1, %v" + name + "1 = mpc.momentum %" + name + ", %v" + name + ", %g" +
-               name + ", %rate " + (name[0] > 'b' ? "{weight_decay = 0.1 : f32} " : "") +
-               ": (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)\n";
-  }
-  const absl::StatusOr<runtime::Program> program =
-      Lower("func.func @step(" + arguments + "%rate: tensor<f32>) -> (" + results + ") {\n" + gradients + updates +
-            "  return " + values + " : " + types + "\n}");
+  const auto of_each = [](const std::vector<std::string>& names, const std::string& pattern, const char* between) {
+    return absl::StrJoin(names, between, [&](std::string* out, const std::string& name) {
+      absl::StrAppend(out, absl::StrReplaceAll(pattern, {{"$", name}}));
+    });
+  };
+  const std::vector<std::string> plain = {"a", "b"}, decaying = {"c", "d"}, all = {"a", "b", "c", "d"};
+  const std::string states =
+      R"(tensor<6xf32> {mpc.name = "$", mpc.role = "parameter"}, @tensor<6xf32> {mpc.name = "v$", mpc.role = "slot"})";
+  const std::string momentum =
+      "%$1, %v$1 = mpc.momentum %$, %v$, %g$, %rate @: (tensor<6xf32>, tensor<6xf32>, "
+      "tensor<6xf32>, tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)";
+  const auto with = [](const std::string& pattern, const char* text) {
+    return absl::StrReplaceAll(pattern, {{"@", text}});
+  };
+  const absl::StatusOr<runtime::Program> program = Lower(
+      absl::StrCat("func.func @step(", of_each(all, "%$: " + with(states, "%v$: "), ", "), ", %rate: tensor<f32>) -> (",
+                   of_each(all, with(states, ""), ", "), ") {\n",
+                   of_each(all, "%g$ = mpc.exp %$ : (tensor<6xf32>) -> tensor<6xf32>", "\n"), "\n",
+                   of_each(plain, with(momentum, ""), "\n"), "\n",
+                   of_each(decaying, with(momentum, "{weight_decay = 0.1 : f32} "), "\n"), "\nreturn ",
+                   of_each(all, "%$1, %v$1", ", "), " : ", of_each(all, "tensor<6xf32>, tensor<6xf32>", ", "), "\n}"));
   ASSERT_TRUE(program.ok()) << program.status();
   ASSERT_EQ(program->flat_updates.size(), 2u);
   for (const runtime::FlatUpdate& update : program->flat_updates) EXPECT_EQ(update.offsets.size(), 2u);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,6 @@ namespace mpc::test {
 enum class Promise {
   kUnchanged,     ///< the IR stays as it is
   kBits,          ///< the same bits
-  kLateBits,      ///< kBits behind autodiff, kValues in front of it, where derivatives follow from what was rounded
   kUnscaledBits,  ///< the same bits where the loss scale is 1; a step that is not finite holds what optimizers write
   kMicroSteps,    ///< kUnscaledBits of two micro-steps on the same inputs; the first holds what optimizers write
   kValues,        ///< the same values where nothing is rounded: the pass changes types, or what is rounded and when
@@ -26,6 +26,8 @@ enum class Promise {
 struct PromiseException {
   const char* form;  ///< a regular expression that finds the form; the first that does is taken
   Promise promise;
+  /// In front of autodiff, where it is another: derivatives follow from what has been rounded.
+  std::optional<Promise> early = std::nullopt;
 };
 const std::vector<PromiseException>& PromiseExceptions();
 bool IsFor(const PromiseException& exception, const std::string& form);

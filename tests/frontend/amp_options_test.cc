@@ -5,11 +5,13 @@
 #include <cmath>
 
 #include "frontend/amp/options.h"
+#include "tests/frontend/error_of.h"
 
 namespace mpc::amp {
 namespace {
 
-using testing::HasSubstr;
+using mpc::testing::ErrorOf;
+using ::testing::HasSubstr;
 
 Precision Resolved(const Options& options, Front front) {
   absl::StatusOr<Precision> precision = ResolveOptions(options, front);
@@ -27,7 +29,7 @@ struct Contradiction {
   std::vector<std::string> message;  ///< parts of it: the option, what was given, what is accepted and why
 };
 
-class AmpContradiction : public testing::TestWithParam<Contradiction> {};
+class AmpContradiction : public ::testing::TestWithParam<Contradiction> {};
 
 TEST_P(AmpContradiction, IsRefusedWithTheReason) {
   const absl::Status status = ResolveOptions(GetParam().options, GetParam().front).status();
@@ -41,7 +43,7 @@ const std::string kLevelList = "O0, O1, O2, O3 or auto";
 
 INSTANTIATE_TEST_SUITE_P(
     Options, AmpContradiction,
-    testing::Values(
+    ::testing::Values(
         Contradiction{"UnknownLevel", {.level = "o4"}, Front::kModel, {"level 'o4'", kLevelList}},
         Contradiction{"ZeroForLetter", {.level = "02"}, Front::kInitialize, {"'02'", kLevelList, "not the digit zero"}},
         Contradiction{"O1KeepsNorms",
@@ -218,19 +220,17 @@ TEST(AmpOptions, AMP_28_DisabledIsO0WithoutScaler) {
 
 TEST(AmpOptions, AnnouncesDefaultsAndWhatIsInEffect) {
   const Options options{.level = "O2", .dtype = "bf16", .keep_batchnorm_fp32 = false};
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   Announce(options, OfModel(options), Front::kModel);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "amp: defaults of level O2: dtype f16, keep_batchnorm_fp32 true, master_weights true, loss_scale dynamic "
             "from 16777216, cast_model_outputs f32\n"
             "amp: in effect at level O2: dtype bf16, keep_batchnorm_fp32 false, master_weights true, loss_scale 1, "
             "cast_model_outputs f32\n");
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   Announce({.level = "O2", .verbosity = 0}, OfModel({.level = "O2"}), Front::kModel);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
-
-std::string ErrorOf(const LossScaleConfig& config) { return std::string(config.Validate().message()); }
 
 LossScaleConfig DynamicConfig(double init, double minimum, double maximum) {
   LossScaleConfig config;
@@ -242,10 +242,10 @@ LossScaleConfig DynamicConfig(double init, double minimum, double maximum) {
 }
 
 TEST(LossScaleConfig, NamesLimitsThatContradictEachOther) {
-  EXPECT_EQ(ErrorOf(DynamicConfig(4, 4, 4)), "");
-  EXPECT_THAT(ErrorOf(DynamicConfig(4, 8, 2)), HasSubstr("the minimum 8 must not exceed the maximum 2"));
-  EXPECT_THAT(ErrorOf(DynamicConfig(2, 4, 8)), HasSubstr("the initial scale 2 must lie in [4, 8]"));
-  EXPECT_THAT(ErrorOf(DynamicConfig(16, 4, 8)), HasSubstr("the initial scale 16 must lie in [4, 8]"));
+  EXPECT_EQ(ErrorOf(DynamicConfig(4, 4, 4).Validate()), "");
+  EXPECT_THAT(ErrorOf(DynamicConfig(4, 8, 2).Validate()), HasSubstr("the minimum 8 must not exceed the maximum 2"));
+  EXPECT_THAT(ErrorOf(DynamicConfig(2, 4, 8).Validate()), HasSubstr("the initial scale 2 must lie in [4, 8]"));
+  EXPECT_THAT(ErrorOf(DynamicConfig(16, 4, 8).Validate()), HasSubstr("the initial scale 16 must lie in [4, 8]"));
 }
 
 TEST(LossScaler, BeginsAtOneWhereNothingIsScaled) {
@@ -260,7 +260,7 @@ TEST(LossScaler, BeginsAtOneWhereNothingIsScaled) {
 TEST(LossScaler, RefusesScalesWhoseReciprocalIsNotNormal) {
   LossScaler scaler(DynamicConfig(4, 1, 8));
   for (double scale : {0x1p127, 0x1p-127, 0.0, -1.0}) {
-    EXPECT_THAT(std::string(scaler.SetScale(scale).message()), HasSubstr("must be in [2^-126, 2^126]")) << scale;
+    EXPECT_THAT(ErrorOf(scaler.SetScale(scale)), HasSubstr("must be in [2^-126, 2^126]")) << scale;
   }
   EXPECT_EQ(scaler.scale(), 4);
   EXPECT_TRUE(scaler.SetScale(0x1p126).ok());

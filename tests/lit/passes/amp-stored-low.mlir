@@ -1,4 +1,5 @@
 // RUN: mpc-opt %s --mpc-amp="level=O1" | FileCheck %s
+// RUN: mpc-opt %s --mpc-amp="level=O1" > %t.once && mpc-opt %t.once --mpc-amp="level=O1" | diff %t.once -
 
 #net = #mpc.scope<path = "net", network = true>
 

@@ -1,4 +1,5 @@
 // RUN: mpc-opt %s --mpc-fusion | FileCheck %s
+// RUN: mpc-opt %s --mpc-fusion > %t.once && mpc-opt %t.once --mpc-fusion | diff %t.once -
 
 // Statistics and results take two sweeps: the sum of four tensors would be read for each.
 // CHECK-LABEL: func @two_sweeps(
