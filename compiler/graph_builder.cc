@@ -104,15 +104,12 @@ std::string GraphBuilder::BeginFunction(std::string_view Name, bool IsPrivate) {
   return Unique;
 }
 
-ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, std::string_view Name, Role Given, std::size_t Depth,
-                                      std::optional<DType> Storage) {
+ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, const NamedArgument &Given, std::size_t Depth) {
   func::FuncOp Function = state_->Open[Depth - 1];
-  Builder B(state_->Context);
-  SmallVector<NamedAttribute> Attributes(roleAndName(state_->Context, Given, Name).getValue());
-  if (Storage)
-    Attributes.push_back(B.getNamedAttr(StorageAttrName, B.getStringAttr(std::string(DTypeName(*Storage)))));
+  StateAttr State = makeState(state_->Context, Given.role, Given.name, Given.of,
+                              Given.storage ? toType(state_->Context, *Given.storage) : Type());
   unsigned Index = Function.getNumArguments();
-  if (failed(Function.insertArgument(Index, toTensorType(state_->Context, Spec), B.getDictionaryAttr(Attributes),
+  if (failed(Function.insertArgument(Index, toTensorType(state_->Context, Spec), describedBy(State),
                                      UnknownLoc::get(state_->Context))))
     return nullptr;
   return Function.getArgument(Index).getAsOpaquePointer();
@@ -205,12 +202,10 @@ void GraphBuilder::EndFunction(absl::Span<const NamedResult> Results) {
   func::ReturnOp::create(B, UnknownLoc::get(state_->Context), Values);
   Function.setFunctionType(
       FunctionType::get(state_->Context, Function.getArgumentTypes(), ValueRange(Values).getTypes()));
-  for (auto [Index, Result] : llvm::enumerate(Results)) {
-    if (!Result.name.empty())
-      Function.setResultAttr(Index, NameAttrName, B.getStringAttr(Result.name));
-    if (Result.role)
-      Function.setResultAttr(Index, RoleAttrName, B.getStringAttr(roleName(*Result.role)));
-  }
+  for (auto [Index, Result] : llvm::enumerate(Results))
+    if (!Result.name.empty() || Result.role)
+      Function.setResultAttr(Index, StateAttrName,
+                             makeState(state_->Context, Result.role.value_or(Role::kOutput), Result.name));
   state_->Open.pop_back();
 }
 

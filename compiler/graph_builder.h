@@ -56,7 +56,15 @@ struct Scope {
   std::int64_t recompute = 0;
 };
 
-/// A function result with its `mpc.name` and `mpc.role`.
+/// What a function argument is.
+struct NamedArgument {
+  std::string_view name;
+  Role role = Role::kInput;
+  std::string_view of = {};                    ///< the state that it belongs to; empty for none
+  std::optional<DType> storage = std::nullopt; ///< the low type that an f32 parameter is stored in
+};
+
+/// What a function result is; without a role it is an output.
 struct NamedResult {
   ValueHandle value = nullptr;
   std::string name;
@@ -72,10 +80,8 @@ public:
 
   /// Opens a function. A name that is taken gets a number; the name used is returned.
   std::string BeginFunction(std::string_view name, bool is_private);
-  /// Appends an argument to the open function at `depth` (1: the outermost). `storage`: the low type that an f32
-  /// parameter is stored in.
-  ValueHandle AddArgument(const TensorSpec &spec, std::string_view name, Role role, std::size_t depth,
-                          std::optional<DType> storage = std::nullopt);
+  /// Appends an argument to the open function at `depth` (1: the outermost).
+  ValueHandle AddArgument(const TensorSpec &spec, const NamedArgument &argument, std::size_t depth);
   /// The name of a function argument; empty for any other value.
   std::string ArgumentName(ValueHandle value) const;
   /// Number of open functions; a value belongs to the depth it was made at.

@@ -14,6 +14,7 @@ namespace mpc {
 
 struct Parameter::Data {
   std::shared_ptr<runtime::StateEntry> entry;
+  Parameter owner;
   DType traced_dtype = DType::kF32;
   Initializer initializer = Zeros();
   bool requires_grad = true;
@@ -61,6 +62,8 @@ void Parameter::set_requires_grad(bool requires_grad) {
 const Initializer& Parameter::initializer() const { return data_->initializer; }
 const std::shared_ptr<runtime::StateEntry>& Parameter::entry() const { return data_->entry; }
 void Parameter::set_name(const std::string& name) { data_->entry->set_name(name); }
+const Parameter& Parameter::owner() const { return data_->owner; }
+void Parameter::set_owner(const Parameter& owner) { data_->owner = owner; }
 std::uint64_t Parameter::seed() const { return data_->seed; }
 std::int64_t Parameter::stream() const { return data_->stream; }
 bool Parameter::is_drawn() const { return data_->is_drawn; }

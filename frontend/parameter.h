@@ -54,6 +54,9 @@ class Parameter {
   void Assign(const Tensor& value);
 
   // For the front end.
+  /// The parameter that this slot is kept for; an undefined one where there is none.
+  const Parameter& owner() const;
+  void set_owner(const Parameter& owner);
   const std::shared_ptr<runtime::StateEntry>& entry() const;
   void set_name(const std::string& name);
   /// What a trace reads it as: f32 where `low_storage` holds.

@@ -73,7 +73,8 @@ void Trace::BeginStep(std::string_view name) {
 }
 
 Tensor Trace::AddInput(const TensorSpec& spec, std::string_view name) {
-  const Tensor input = Symbolic({graph_.AddArgument(spec, name, Role::kInput, depth()), spec}, depth());
+  const Tensor input =
+      Symbolic({graph_.AddArgument(spec, {.name = name, .role = Role::kInput}, depth()), spec}, depth());
   inputs_[input.node()->value] = num_inputs_++;
   return input;
 }
@@ -181,9 +182,12 @@ Trace::StateValue& Trace::StateAt(const Parameter& parameter, std::size_t depth)
     }
     used_.push_back(parameter);
     const TensorSpec spec = parameter.traced_spec();
-    value = Symbolic(
-        {graph_.AddArgument(spec, parameter.name(), parameter.entry()->role(), depth, parameter.low_storage()), spec},
-        depth);
+    const Parameter& owner = parameter.owner();
+    const compiler::NamedArgument argument{.name = parameter.name(),
+                                           .role = role,
+                                           .of = owner.defined() ? std::string_view(owner.name()) : "",
+                                           .storage = parameter.low_storage()};
+    value = Symbolic({graph_.AddArgument(spec, argument, depth), spec}, depth);
   } else {
     const Tensor outer = StateAt(parameter, depth - 1).current;
     value = failed() ? Poison(parameter.shape()) : Import(outer, depth);
@@ -368,7 +372,8 @@ Tensor Trace::Import(const Tensor& tensor, std::size_t depth) {
   if (found != frame.captured.end()) return found->second;
   std::string name = graph_.ArgumentName(outer.node()->value);
   if (name.empty()) name = absl::StrCat("capture", frame.operands.size());
-  const Tensor inner = Symbolic({graph_.AddArgument(tensor.spec(), name, Role::kCapture, depth), tensor.spec()}, depth);
+  const Tensor inner = Symbolic(
+      {graph_.AddArgument(tensor.spec(), {.name = name, .role = Role::kCapture}, depth), tensor.spec()}, depth);
   frame.operands.push_back(outer);
   frame.captured.emplace(outer.node()->value, inner);
   SameElements(outer.node()->value, inner.node()->value);

@@ -182,8 +182,9 @@ std::string Trace::TraceIsolated(std::string_view name, const std::vector<Tensor
   frames_.emplace_back();
   std::vector<Tensor> values;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string input = absl::StrCat("input", i);
     const compiler::ValueHandle argument =
-        graph_.AddArgument(arguments[i], absl::StrCat("input", i), Role::kInput, depth());
+        graph_.AddArgument(arguments[i], {.name = input, .role = Role::kInput}, depth());
     values.push_back(Symbolic({argument, arguments[i]}, depth()));
   }
   frames_.back().operands = values;

@@ -60,9 +60,9 @@ def LossScalePass : Pass<"mpc-loss-scale", "::mlir::ModuleOp"> {
   let description = [{
     Works on functions whose requests (`mpc.value_and_grad`, `mpc.backward`) all have the constant 1 as their seed: the
     seed becomes the scale, each request gets a finite check, the state updates move into `mpc.guarded_update` on unscaled
-    gradients, and the scaler's fields become state arguments and results (`mpc.role = "scaler"`,
-    `mpc.name = "scaler.scale"`, `good`, `bad`, `skipped`, `consecutive`, `growth`, `backoff`, `minimum`, `maximum`,
-    `interval`, `bad_limit`, `dynamic`, `skip`). Three results of role `record` follow: `finite`, `first_bad`, and
+    gradients, and the scaler's fields become state arguments and results (`#mpc.state<scaler, "scaler.scale">`,
+    `good`, `bad`, `skipped`, `consecutive`, `growth`, `backoff`, `minimum`, `maximum`, `interval`, `bad_limit`,
+    `dynamic`, `skip`). Three results of role `record` follow: `finite`, `first_bad`, and
     `loss_scale`, the scale that this step used. State that no update operation computes is chosen by `mpc.select`;
     arithmetic of the user on gradients sees them unscaled. A step with a seed of its own is left as it is, with a remark.
     The function attribute `mpc.gradients` names what `first_bad` counts: the gradients, then norms that may overflow
@@ -138,22 +138,22 @@ def FlattenGuardsPass : Pass<"mpc-flatten-guards", "::mlir::func::FuncOp"> {
 def ShadowPass : Pass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let summary = "Keeps the low copies of parameters as state that optimizers write";
   let description = [{
-    A cast of a state argument with `mpc.role = "parameter"` to f16 or bf16, the user's or not, directly or behind
-    reshapes and transposes, gives way to a new argument: its *shadow*, with `mpc.role = "derived"` and
-    `mpc.name = "<parameter>.f16"`. Where an optimizer writes the parameter, it gets `shadow = "f16"`, and its new result
-    is returned under the same role and name, so that the next step finds the low copy of the new parameter. A parameter
-    that nothing in the function updates has a shadow that is only read. Rows and slices are taken from a shadow that
-    exists for another reason.
+    A cast of a state argument with the role `parameter` to f16 or bf16, the user's or not, directly or behind
+    reshapes and transposes, gives way to a new argument: its *shadow*,
+    `#mpc.state<derived, "w.f16", of = "w">` for the parameter `w`. Where an optimizer writes the parameter, it gets
+    `shadow = "f16"`, and its new result is returned under the same role and name, so that the next step finds the low
+    copy of the new parameter. A parameter that nothing in the function updates has a shadow that is only read. Rows and
+    slices are taken from a shadow that exists for another reason.
 
     ```mlir
     // before
-    func.func @step(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"}, ...) {
+    func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, ...) {
       %0 = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
       ...
       %w2, %v2 = mpc.momentum %w, %v, %g, %rate : ... -> (tensor<4xf32>, tensor<4xf32>)
       return %w2, ...
     // after: %ws stands for %0
-    func.func @step(%w: ..., %ws: tensor<4xf16> {mpc.name = "w.f16", mpc.role = "derived"}) {
+    func.func @step(%w: ..., %ws: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}) {
       ...
       %w2, %v2, %ws2 = mpc.momentum %w, %v, %g, %rate {shadow = "f16"}
           : ... -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
@@ -164,8 +164,8 @@ def ShadowPass : Pass<"mpc-shadows", "::mlir::func::FuncOp"> {
     it, the runtime rebuilds the other shadow before the next step.
 
     With `master-weights=false` a parameter that is used only through casts to one low type is stored in that type: the
-    argument, the optimizer's operand and its result become low, slots stay f32, and there is no shadow. An argument with
-    `mpc.storage` is stored in that type whatever its uses are: uses in f32 read it through a cast.
+    argument, the optimizer's operand and its result become low, slots stay f32, and there is no shadow. An argument
+    with a `form` is stored in that type whatever its uses are: uses in f32 read it through a cast.
   }];
   let options = [
     Option<"masterWeights", "master-weights", "bool", "true",

@@ -13,6 +13,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "runtime/role.h"
 #include "llvm/Support/Error.h"
 
 namespace mpc::codegen {
@@ -32,8 +33,12 @@ inline constexpr llvm::StringLiteral ScopeAttrName = "mpc.scope";
 inline constexpr llvm::StringLiteral AmpReasonAttrName = "mpc.amp_reason";
 inline constexpr llvm::StringLiteral BackwardAttrName = "mpc.backward";
 inline constexpr llvm::StringLiteral AssignmentAttrName = "mpc.assignment";
-inline constexpr llvm::StringLiteral RoleAttrName = "mpc.role";
-inline constexpr llvm::StringLiteral NameAttrName = "mpc.name";
+inline constexpr llvm::StringLiteral StateAttrName = "mpc.state";
+
+/// The name of a role, as the IR and messages have it.
+inline llvm::StringRef roleName(Role Known) { return {RoleName(Known).data(), RoleName(Known).size()}; }
+/// Parses the name of a role; an error says which there are.
+llvm::FailureOr<Role> parseRole(mlir::AsmParser &Parser);
 
 /// Compares inferred shapes with the result shapes of \p Op; emits what differs.
 llvm::LogicalResult verifyShapes(mlir::Operation *Op,

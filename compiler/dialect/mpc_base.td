@@ -34,12 +34,10 @@ def Mpc_Dialect : Dialect {
     | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of the whole logits |
     | `mpc.chain` | operations | the operation adds to what earlier chunks have left; no region joins others with it |
     | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
-    | `mpc.role`, `mpc.name` | function arguments and results | what state or data a value is |
+    | `mpc.state` | function arguments and results | `#mpc.state`: what state or data a value is |
 
-    Roles of data are `input`, `capture` (what the function of a network takes from the step around it), `output` and
-    `record`; of state `parameter`, `statistic`, `slot`, `step`, `learning_rate`, `rng`, `scaler`, `derived` and
-    `accumulator`. A result with a role of state is the new value of the argument of its name, so no two such results
-    share a name.
+    Arguments and results have no other attribute of the dialect. A result with a role of state is the new value of the
+    argument of its name, so no two such results share a name.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -68,6 +66,34 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
                         OptionalParameter<"::mlir::Type">:$low);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Mpc_RoleParameter : AttrOrTypeParameter<"::mpc::Role", "role"> {
+  let parser = "::mpc::parseRole($_parser)";
+  let printer = "$_printer << ::mpc::roleName($_self)";
+}
+
+def Mpc_StateAttr : AttrDef<Mpc_Dialect, "State"> {
+  let mnemonic = "state";
+  let summary = "What state or data an argument or a result of a step is.";
+  let description = [{
+    Roles of data are `input`, `capture` (what the function of a network takes from the step around it), `output` and
+    `record`; of state `parameter`, `statistic`, `slot`, `step`, `learning_rate`, `rng`, `scaler`, `derived` and
+    `accumulator`. State has a name. `of` is the name of the state that a slot, a derived value or an accumulator
+    belongs to. `form` is the low type that an f32 parameter is stored in: the function reads the stored value, widened.
+
+    ```mlir
+    #mpc.state<parameter, "conv1.weight">
+    #mpc.state<parameter, "conv1.weight", form = f16>
+    #mpc.state<derived, "conv1.weight.f16", of = "conv1.weight">
+    ```
+  }];
+  let parameters = (ins Mpc_RoleParameter:$role,
+                        StringRefParameter<"name">:$name,
+                        StringRefParameter<"owner", [{""}]>:$of,
+                        OptionalParameter<"::mlir::Type">:$form);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` $role `,` $name (`,` struct($of, $form)^)? `>`";
 }
 
 // A tensor of static shape with at least one element.

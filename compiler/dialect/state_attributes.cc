@@ -1,36 +1,32 @@
 #include "compiler/dialect/state_attributes.h"
-#include "compiler/dialect/dialect.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 
 namespace mpc {
 
-static StringRef textOf(Attribute Given) {
-  auto Text = dyn_cast_or_null<StringAttr>(Given);
-  return Text ? Text.getValue() : StringRef();
+StateAttr argumentState(FunctionOpInterface Function, unsigned Index) {
+  return Function.getArgAttrOfType<StateAttr>(Index, StateAttrName);
 }
 
-static std::optional<Role> roleNamed(Attribute Given) {
-  StringRef Text = textOf(Given);
-  return ParseRole({Text.data(), Text.size()});
+StateAttr resultState(FunctionOpInterface Function, unsigned Index) {
+  return Function.getResultAttrOfType<StateAttr>(Index, StateAttrName);
 }
+
+static std::optional<Role> roleIn(StateAttr State) { return State ? std::optional(State.getRole()) : std::nullopt; }
+static StringRef nameIn(StateAttr State) { return State ? State.getName() : StringRef(); }
 
 std::optional<Role> argumentRole(FunctionOpInterface Function, unsigned Index) {
-  return roleNamed(Function.getArgAttr(Index, RoleAttrName));
+  return roleIn(argumentState(Function, Index));
 }
 
 std::optional<Role> resultRole(FunctionOpInterface Function, unsigned Index) {
-  return roleNamed(Function.getResultAttr(Index, RoleAttrName));
+  return roleIn(resultState(Function, Index));
 }
 
-StringRef argumentName(FunctionOpInterface Function, unsigned Index) {
-  return textOf(Function.getArgAttr(Index, NameAttrName));
-}
+StringRef argumentName(FunctionOpInterface Function, unsigned Index) { return nameIn(argumentState(Function, Index)); }
 
-StringRef resultName(FunctionOpInterface Function, unsigned Index) {
-  return textOf(Function.getResultAttr(Index, NameAttrName));
-}
+StringRef resultName(FunctionOpInterface Function, unsigned Index) { return nameIn(resultState(Function, Index)); }
 
 // The function whose argument \p V is; null for any other value.
 static FunctionOpInterface functionOf(Value V) {
@@ -40,20 +36,22 @@ static FunctionOpInterface functionOf(Value V) {
   return Function && Argument.getOwner()->isEntryBlock() ? Function : FunctionOpInterface();
 }
 
-std::optional<Role> roleOf(Value V) {
+StateAttr stateOf(Value V) {
   FunctionOpInterface Function = functionOf(V);
-  return Function ? argumentRole(Function, cast<BlockArgument>(V).getArgNumber()) : std::nullopt;
+  return Function ? argumentState(Function, cast<BlockArgument>(V).getArgNumber()) : StateAttr();
 }
 
-StringRef nameOf(Value V) {
-  FunctionOpInterface Function = functionOf(V);
-  return Function ? argumentName(Function, cast<BlockArgument>(V).getArgNumber()) : StringRef();
+std::optional<Role> roleOf(Value V) { return roleIn(stateOf(V)); }
+
+StringRef nameOf(Value V) { return nameIn(stateOf(V)); }
+
+StateAttr makeState(MLIRContext *Context, Role Given, StringRef Name, StringRef Of, Type Form) {
+  return StateAttr::get(Context, Given, Name, Of, Form);
 }
 
-DictionaryAttr roleAndName(MLIRContext *Context, Role Given, StringRef Name) {
-  Builder B(Context);
-  return B.getDictionaryAttr({B.getNamedAttr(RoleAttrName, B.getStringAttr(roleName(Given))),
-                              B.getNamedAttr(NameAttrName, B.getStringAttr(Name))});
+DictionaryAttr describedBy(StateAttr State) {
+  Builder B(State.getContext());
+  return B.getDictionaryAttr(B.getNamedAttr(StateAttrName, State));
 }
 
 } // namespace mpc

@@ -1,19 +1,20 @@
-// What arguments and results of a step say of themselves: role, name, and how state is stored.
+// What arguments and results of a step are: readers and writers of `mpc.state`.
 #pragma once
 
 #include <optional>
 
+#include "compiler/dialect/dialect.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "runtime/role.h"
-#include "llvm/ADT/StringRef.h"
 
 namespace mpc {
 
-/// On an f32 argument of role "parameter": the low type ("f16", "bf16") that its state entry is stored in. The function
-/// reads the stored value, widened.
-inline constexpr llvm::StringLiteral StorageAttrName = "mpc.storage";
+/// What an argument or a result is; null where nothing is said, which makes it data without a name.
+StateAttr argumentState(mlir::FunctionOpInterface Function, unsigned Index);
+StateAttr resultState(mlir::FunctionOpInterface Function, unsigned Index);
+/// What the function argument that \p V is is; null for any other value.
+StateAttr stateOf(mlir::Value V);
 
-/// The role of an argument or a result; none where it has none.
+/// The role of an argument or a result; none where nothing is said of it.
 std::optional<Role> argumentRole(mlir::FunctionOpInterface Function, unsigned Index);
 std::optional<Role> resultRole(mlir::FunctionOpInterface Function, unsigned Index);
 /// The name of an argument or a result; empty where it has none.
@@ -30,10 +31,12 @@ inline bool isState(std::optional<Role> Known) { return Known && IsState(*Known)
 /// Whether a value of this role comes from the caller of a step. An argument without a role does.
 inline bool isInput(std::optional<Role> Known) { return !Known || *Known == Role::kInput; }
 
-/// The name of a role, as StringAttr and messages take it.
-inline llvm::StringRef roleName(Role Known) { return {RoleName(Known).data(), RoleName(Known).size()}; }
+/// State or data of this role and name. \p Of names the state that it belongs to. \p Form is the low type that an f32
+/// parameter is stored in.
+StateAttr makeState(mlir::MLIRContext *Context, Role Given, llvm::StringRef Name, llvm::StringRef Of = "",
+                    mlir::Type Form = {});
 
-/// The attributes of an argument or a result of this role and name.
-mlir::DictionaryAttr roleAndName(mlir::MLIRContext *Context, Role Given, llvm::StringRef Name);
+/// The attributes of a new argument or result that is \p State.
+mlir::DictionaryAttr describedBy(StateAttr State);
 
 } // namespace mpc

@@ -10,15 +10,14 @@ StepSignature::StepSignature(FunctionOpInterface Function)
     : ArgumentOf(Function.getNumResults()), ResultOf(Function.getNumArguments()) {
   llvm::StringMap<unsigned> StateNamed;
   for (unsigned Argument : llvm::seq(Function.getNumArguments()))
-    if (StringRef Name = argumentName(Function, Argument); !Name.empty() && isState(argumentRole(Function, Argument)))
-      StateNamed[Name] = Argument;
+    if (isState(argumentRole(Function, Argument)))
+      StateNamed[argumentName(Function, Argument)] = Argument;
   for (unsigned Result : llvm::seq(Function.getNumResults())) {
-    std::optional<Role> Own = resultRole(Function, Result);
-    auto Found = isState(Own) ? StateNamed.find(resultName(Function, Result)) : StateNamed.end();
-    if (Found == StateNamed.end() || argumentRole(Function, Found->second) != Own)
+    if (!isState(resultRole(Function, Result)))
       continue;
-    ArgumentOf[Result] = Found->second;
-    ResultOf[Found->second] = Result;
+    unsigned Argument = StateNamed.at(resultName(Function, Result));
+    ArgumentOf[Result] = Argument;
+    ResultOf[Argument] = Result;
   }
 }
 

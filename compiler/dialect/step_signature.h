@@ -6,13 +6,13 @@
 
 namespace mpc {
 
-/// What the arguments and results of a function are, by their roles and names: a result with a role of state is the new
-/// value of the argument of its role and name. It holds what the function had when it was made, as indices.
+/// What the arguments and results of a verified function are: a result with a role of state is the new value of the
+/// argument of its name. It holds what the function had when it was made, as indices.
 class StepSignature {
 public:
   explicit StepSignature(mlir::FunctionOpInterface Function);
 
-  /// The argument whose new value result \p Result is; none for data, and where no argument has its role and name.
+  /// The argument whose new value result \p Result is; none for data.
   std::optional<unsigned> argumentOf(unsigned Result) const { return ArgumentOf[Result]; }
   /// The result that is the new value of argument \p Argument; none where the function returns none.
   std::optional<unsigned> resultOf(unsigned Argument) const { return ResultOf[Argument]; }

@@ -1,8 +1,6 @@
-// The verifier of `mpc.role` and `mpc.name` on arguments and results of functions.
-#include "compiler/dialect/dialect.h"
+// The verifier of `mpc.state` on arguments and results of functions.
 #include "compiler/dialect/state_attributes.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -17,64 +15,155 @@ static std::string roleNames(bool OfState) {
   return Names;
 }
 
-// What has a role is a tensor: an entry of state, or data of a step.
-static LogicalResult verifyIsTensor(Operation *Op, StringRef Kind, unsigned Index, Type Given, StringAttr Role) {
-  auto Tensor = dyn_cast<RankedTensorType>(Given);
-  if (Tensor && Tensor.hasStaticShape())
-    return success();
-  return Op->emitOpError() << Kind << " " << Index << " has the role " << Role << " and the type " << Given
-                           << "; data and state are tensors of a static shape";
-}
-
-// \p Kind is "argument" or "result".
-static LogicalResult verifyRoleAndName(Operation *Op, StringRef Kind, unsigned Index, NamedAttribute Attribute) {
-  bool IsRole = Attribute.getName() == RoleAttrName;
-  if (!IsRole && Attribute.getName() != NameAttrName)
-    return success();
-  auto Text = dyn_cast<StringAttr>(Attribute.getValue());
-  if (!Text)
-    return Op->emitOpError() << Kind << " " << Index << " has " << Attribute.getName().getValue() << " = "
-                             << Attribute.getValue() << "; it must be a string";
-  auto Function = dyn_cast<FunctionOpInterface>(Op);
-  if (IsRole && Function &&
-      failed(verifyIsTensor(Op, Kind, Index,
-                            Kind == "argument" ? Function.getArgumentTypes()[Index] : Function.getResultTypes()[Index],
-                            Text)))
+FailureOr<Role> parseRole(AsmParser &Parser) {
+  SMLoc Loc = Parser.getCurrentLocation();
+  StringRef Word;
+  if (Parser.parseKeyword(&Word))
     return failure();
-  if (!IsRole || ParseRole({Text.getValue().data(), Text.size()}))
-    return success();
-  return Op->emitOpError() << Kind << " " << Index << " has the role " << Text << "; data is " << roleNames(false)
-                           << ", state is " << roleNames(true);
+  if (std::optional<Role> Known = ParseRole({Word.data(), Word.size()}))
+    return *Known;
+  return Parser.emitError(Loc) << "the role '" << Word << "' is unknown; data is " << roleNames(false) << ", state is "
+                               << roleNames(true);
 }
 
-// Two results with a role of state and one name would both be the new value of one entry.
-static LogicalResult verifyNewState(FunctionOpInterface Function) {
-  llvm::StringMap<unsigned> ResultOf;
-  for (unsigned Index = 0; Index < Function.getNumResults(); ++Index) {
-    if (!isState(resultRole(Function, Index)))
-      continue;
-    auto [Known, New] = ResultOf.try_emplace(resultName(Function, Index), Index);
-    if (!New)
-      return Function->emitOpError() << "results " << Known->second << " and " << Index << " are both the new value of "
-                                     << "the state '" << Known->getKey() << "'";
-  }
+static bool hasOwner(Role Known) {
+  return Known == Role::kSlot || Known == Role::kDerived || Known == Role::kAccumulator;
+}
+
+LogicalResult StateAttr::verify(function_ref<InFlightDiagnostic()> EmitError, Role Given, StringRef Name, StringRef Of,
+                                Type Form) {
+  if (Name.empty() && IsState(Given))
+    return EmitError() << "state of the role '" << roleName(Given) << "' has no name";
+  if (!Of.empty() && !hasOwner(Given))
+    return EmitError() << "'" << Name << "' is of '" << Of << "' and has the role '" << roleName(Given)
+                       << "'; a slot, a derived value or an accumulator belongs to other state";
+  if (!Of.empty() && Of == Name)
+    return EmitError() << "'" << Name << "' belongs to itself";
+  if (Form && (Given != Role::kParameter || !(Form.isF16() || Form.isBF16())))
+    return EmitError() << "'" << Name << "' has the role '" << roleName(Given) << "' and form = " << Form
+                       << "; a parameter may be stored in f16 or bf16";
   return success();
 }
 
+// \p Kind is "argument" or "result".
+static LogicalResult verifyStateOf(Operation *Op, StringRef Kind, unsigned Index, NamedAttribute Attribute) {
+  if (Attribute.getName() != StateAttrName)
+    return Op->emitOpError() << Kind << " " << Index << " has the attribute '" << Attribute.getName().getValue()
+                             << "'; what it is stands in '" << StateAttrName << "'";
+  auto State = dyn_cast<StateAttr>(Attribute.getValue());
+  if (!State)
+    return Op->emitOpError() << Kind << " " << Index << " has " << StateAttrName << " = " << Attribute.getValue()
+                             << "; it must be a #mpc.state";
+  if (Kind == "result" && (!State.getOf().empty() || State.getForm()))
+    return Op->emitOpError() << Kind << " " << Index << " is " << State
+                             << "; what state is of, and its form, stand on the argument";
+  auto Function = dyn_cast<FunctionOpInterface>(Op);
+  if (!Function)
+    return success();
+  Type Given = Kind == "argument" ? Function.getArgumentTypes()[Index] : Function.getResultTypes()[Index];
+  auto Tensor = dyn_cast<RankedTensorType>(Given);
+  if (!Tensor || !Tensor.hasStaticShape())
+    return Op->emitOpError() << Kind << " " << Index << " has the role '" << roleName(State.getRole())
+                             << "' and the type " << Given << "; data and state are tensors of a static shape";
+  if (State.getForm() && !Tensor.getElementType().isF32())
+    return Op->emitOpError() << Kind << " " << Index << " is the parameter '" << State.getName() << "' of type "
+                             << Given << " with form = " << State.getForm()
+                             << "; an f32 parameter may be stored in f16 or bf16";
+  return success();
+}
+
+namespace {
+
+/// The verifier of a function's signature as a whole: which state there is, and which results are new values of it.
+class SignatureVerifier {
+public:
+  explicit SignatureVerifier(FunctionOpInterface Function) : Function(Function) {}
+
+  LogicalResult verify() {
+    for (unsigned Index : llvm::seq(Function.getNumArguments()))
+      if (isState(argumentRole(Function, Index)) && failed(addState(Index)))
+        return failure();
+    for (auto [Name, Index] : StateNamed)
+      if (failed(verifyOwner(Index)))
+        return failure();
+    for (unsigned Index : llvm::seq(Function.getNumResults()))
+      if (isState(resultRole(Function, Index)) && failed(verifyNewState(Index)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult addState(unsigned Index) {
+    auto [Known, New] = StateNamed.try_emplace(argumentName(Function, Index), Index);
+    if (New)
+      return success();
+    return Function->emitOpError() << "arguments " << Known->second << " and " << Index << " are both the state '"
+                                   << Known->first << "'";
+  }
+
+  LogicalResult verifyOwner(unsigned Index) {
+    StateAttr State = argumentState(Function, Index);
+    if (State.getOf().empty() && State.getRole() != Role::kDerived)
+      return success();
+    auto Owner = StateNamed.find(State.getOf());
+    if (Owner == StateNamed.end())
+      return Function->emitOpError() << "argument " << Index << ", the " << roleName(State.getRole()) << " '"
+                                     << State.getName() << "', is of '" << State.getOf()
+                                     << "', which no state argument is";
+    auto Own = dyn_cast<ShapedType>(Function.getArgumentTypes()[Index]);
+    auto Of = dyn_cast<ShapedType>(Function.getArgumentTypes()[Owner->second]);
+    if (State.getRole() == Role::kDerived && Own && Of && Own.getShape() != Of.getShape())
+      return Function->emitOpError() << "argument " << Index << ", the derived '" << State.getName() << "', is " << Own
+                                     << " and '" << State.getOf() << "', which it is of, is " << Of
+                                     << "; derived state is a cast of what it is of";
+    return success();
+  }
+
+  // The result is the new value of one argument, which no other result is.
+  LogicalResult verifyNewState(unsigned Index) {
+    StateAttr State = resultState(Function, Index);
+    auto [Known, New] = ResultOf.try_emplace(State.getName(), Index);
+    if (!New)
+      return Function->emitOpError() << "results " << Known->second << " and " << Index << " are both the new value of "
+                                     << "the state '" << State.getName() << "'";
+    auto Argument = StateNamed.find(State.getName());
+    if (Argument == StateNamed.end() || argumentRole(Function, Argument->second) != State.getRole())
+      return Function->emitOpError() << "result " << Index << " is the new value of the " << roleName(State.getRole())
+                                     << " '" << State.getName() << "', which no argument is";
+    Type Before = Function.getArgumentTypes()[Argument->second], After = Function.getResultTypes()[Index];
+    if (Before != After)
+      return Function->emitOpError() << "result " << Index << " is the new value of '" << State.getName() << "' and is "
+                                     << After << "; argument " << Argument->second << ", the old value, is " << Before;
+    return success();
+  }
+
+  FunctionOpInterface Function;
+  llvm::MapVector<StringRef, unsigned> StateNamed;
+  llvm::DenseMap<StringRef, unsigned> ResultOf;
+};
+
+} // namespace
+
+// The first argument or result that is described asks for the signature. Others answer for it alone.
 LogicalResult MpcDialect::verifyRegionArgAttribute(Operation *Op, unsigned, unsigned Index, NamedAttribute Attribute) {
-  return verifyRoleAndName(Op, "argument", Index, Attribute);
+  if (failed(verifyStateOf(Op, "argument", Index, Attribute)))
+    return failure();
+  auto Function = dyn_cast<FunctionOpInterface>(Op);
+  auto IsDescribed = [&](unsigned Other) { return bool(argumentState(Function, Other)); };
+  if (!Function || llvm::any_of(llvm::seq(Index), IsDescribed))
+    return success();
+  return SignatureVerifier(Function).verify();
 }
 
 LogicalResult MpcDialect::verifyRegionResultAttribute(Operation *Op, unsigned, unsigned Index,
                                                       NamedAttribute Attribute) {
-  if (failed(verifyRoleAndName(Op, "result", Index, Attribute)))
+  if (failed(verifyStateOf(Op, "result", Index, Attribute)))
     return failure();
   auto Function = dyn_cast<FunctionOpInterface>(Op);
-  // The first result with a role answers for all.
-  auto HasRole = [&](unsigned Other) { return bool(Function.getResultAttr(Other, RoleAttrName)); };
-  if (!Function || Attribute.getName() != RoleAttrName || llvm::any_of(llvm::seq(Index), HasRole))
+  auto IsDescribed = [&](unsigned Other) { return bool(resultState(Function, Other)); };
+  if (!Function || llvm::any_of(llvm::seq(Index), IsDescribed))
     return success();
-  return verifyNewState(Function);
+  return SignatureVerifier(Function).verify();
 }
 
 } // namespace mpc

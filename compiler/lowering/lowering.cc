@@ -34,8 +34,7 @@ public:
       Result.required_cpu_features = Code.required_cpu_features.empty()
                                          ? std::vector<std::string>{"avx2", "fma", "f16c"}
                                          : Code.required_cpu_features;
-    if (absl::Status Status = addArguments(); !Status.ok())
-      return Status;
+    addArguments();
     addConstants();
     Packer.emplace(Result, updatedState(), Options.keep_packed_weights);
     for (Operation *Op : Storage.instructions()) {
@@ -44,8 +43,7 @@ public:
         return Status;
       InstructionsOf.push_back({First, Result.instructions.size() - 1});
     }
-    if (absl::Status Status = addResults(); !Status.ok())
-      return Status;
+    addResults();
     if (absl::Status Status = addRefreshes(); !Status.ok())
       return Status;
     plan();
@@ -68,6 +66,8 @@ private:
   /// Temporary roots (and inputs) in the order of their first appearance, with the values that live in them.
   llvm::MapVector<Value, SmallVector<runtime::ValueId>> ArenaValues;
   llvm::StringMap<runtime::ValueId> StateByName;
+  /// What each state argument belongs to; empty for none.
+  SmallVector<StringRef> Owners;
 
   // The record of a value: its own shape, the storage of its root.
   runtime::ValueId valueId(Value V) {
@@ -86,7 +86,7 @@ private:
     return Id;
   }
 
-  absl::Status addArguments() {
+  void addArguments() {
     for (BlockArgument Argument : Function.getArguments()) {
       unsigned Index = Argument.getArgNumber();
       std::optional<Role> Own = argumentRole(Function, Index);
@@ -105,13 +105,12 @@ private:
         Record.storage = runtime::Storage::kState;
         Record.index = Result.state.size();
         Result.state.push_back({Name, *Own, Record.spec, false});
-        if (!StateByName.try_emplace(Name, Id).second)
-          return absl::InvalidArgumentError(absl::StrCat("two state arguments are called '", Name, "'"));
+        Owners.push_back(argumentState(Function, Index).getOf());
+        StateByName[Name] = Id;
       }
       Result.values.push_back(Record);
       Ids[Argument] = Id;
     }
-    return absl::OkStatus();
   }
 
   void addConstants() {
@@ -203,7 +202,7 @@ private:
     return absl::OkStatus();
   }
 
-  /// The state whose new value a result is; none for data, and where no argument is that state.
+  /// The state whose new value a result is; none for data.
   std::optional<runtime::ValueId> oldState(unsigned Index) {
     std::optional<unsigned> Argument = Signature.argumentOf(Index);
     return Argument ? std::optional(Ids.lookup(Function.getArgument(*Argument))) : std::nullopt;
@@ -228,7 +227,7 @@ private:
     Result.choices.push_back(std::move(Plan.choice));
   }
 
-  absl::Status addResults() {
+  void addResults() {
     Operation *Return = Function.getBody().front().getTerminator();
     for (auto [Index, Operand] : llvm::enumerate(Return->getOperands())) {
       std::string Name = resultName(Function, Index).str();
@@ -236,21 +235,16 @@ private:
         Result.outputs.push_back({Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, keptId(Operand)});
         continue;
       }
-      std::optional<runtime::ValueId> Old = oldState(Index);
-      if (!Old)
-        return absl::InvalidArgumentError(absl::StrCat("result '", Name, "' updates a state that is no argument"));
-      Result.state[Result.values[*Old].index].written |= valueId(Operand) != *Old;
+      runtime::ValueId Old = *oldState(Index);
+      Result.state[Result.values[Old].index].written |= valueId(Operand) != Old;
     }
     for (const StorageAssignment::Copy &Copy : Storage.copies())
       Result.state_copies.push_back({keptId(Return->getOperand(Copy.Result)), *oldState(Copy.Result), Copy.Reason});
-    return absl::OkStatus();
   }
 
   absl::Status addRefreshes() {
     std::vector<runtime::StateRefresh> OfPackedWeights = Packer->TakeRefreshes();
-    size_t Arguments = Result.state.size() - OfPackedWeights.size();
-    if (absl::Status Status = addCastRefreshes(Arguments, StateByName, Result); !Status.ok())
-      return Status;
+    addCastRefreshes(Owners, StateByName, Result);
     for (runtime::StateRefresh &Refresh : OfPackedWeights) {
       if (absl::StatusOr<runtime::InstructionPlan> Plan = planned(Refresh.instruction); !Plan.ok())
         return Plan.status();

@@ -1,6 +1,5 @@
 #include "compiler/lowering/program_data.h"
 
-#include "absl/strings/str_cat.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "runtime/aligned_buffer.h"
 
@@ -57,27 +56,20 @@ std::vector<size_t> placeConstants(ArrayRef<DenseElementsAttr> Constants, runtim
   return Offsets;
 }
 
-absl::Status addCastRefreshes(size_t Arguments, const llvm::StringMap<runtime::ValueId> &StateByName,
-                              runtime::Program &Program) {
-  for (size_t Index = 0; Index < Arguments; ++Index) {
+void addCastRefreshes(ArrayRef<StringRef> Owners, const llvm::StringMap<runtime::ValueId> &StateByName,
+                      runtime::Program &Program) {
+  for (auto [Index, Owner] : llvm::enumerate(Owners)) {
     const runtime::StateBinding &Derived = Program.state[Index];
     if (Derived.role != Role::kDerived)
       continue;
-    std::string Suffix = absl::StrCat(".", std::string(DTypeName(Derived.spec.dtype)));
-    StringRef Source = Derived.name;
-    auto Found = Source.consume_back(Suffix) ? StateByName.find(Source) : StateByName.end();
-    if (Found == StateByName.end() || Program.values[Found->second].spec.shape != Derived.spec.shape)
-      return absl::InvalidArgumentError(
-          absl::StrCat("derived state '", Derived.name, "' of type ", Derived.spec.ToString(),
-                       " is not named after a state argument of its shape and its own element type"));
-    runtime::StateRefresh Refresh{static_cast<std::int32_t>(Index), Program.values[Found->second].index, {}};
+    runtime::ValueId Source = StateByName.at(Owner);
+    runtime::StateRefresh Refresh{static_cast<std::int32_t>(Index), Program.values[Source].index, {}};
     Refresh.instruction.kernel = "cast";
-    Refresh.instruction.inputs = {Found->second};
+    Refresh.instruction.inputs = {Source};
     Refresh.instruction.outputs = {StateByName.lookup(Derived.name)};
-    Refresh.instruction.scope = Source.str();
+    Refresh.instruction.scope = Owner.str();
     Program.refreshes.push_back(std::move(Refresh));
   }
-  return absl::OkStatus();
 }
 
 } // namespace mpc::compiler

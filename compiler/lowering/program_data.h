@@ -1,7 +1,6 @@
 // What a Program has beside its instructions: constants, and how state that follows other state is rebuilt.
 #pragma once
 
-#include "absl/status/status.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "runtime/program.h"
 #include "llvm/ADT/StringMap.h"
@@ -17,10 +16,9 @@ namespace mpc::compiler {
 /// nothing writes constants.
 std::vector<std::size_t> placeConstants(llvm::ArrayRef<mlir::DenseElementsAttr> Constants, runtime::Program &Program);
 
-/// Adds to \p Program how the derived state among its first \p Arguments bindings is rebuilt. It is called
-/// "<source>.<type>": a cast of the source to that type. \p StateByName has the values of the bindings. Errors
-/// (INVALID_ARGUMENT): a name that no source of its shape explains.
-absl::Status addCastRefreshes(std::size_t Arguments, const llvm::StringMap<runtime::ValueId> &StateByName,
-                              runtime::Program &Program);
+/// Adds to \p Program how the derived state among its first bindings is rebuilt: by a cast of its owner to its type.
+/// \p Owners names what each of these bindings belongs to, \p StateByName has the values of the bindings.
+void addCastRefreshes(llvm::ArrayRef<llvm::StringRef> Owners, const llvm::StringMap<runtime::ValueId> &StateByName,
+                      runtime::Program &Program);
 
 } // namespace mpc::compiler

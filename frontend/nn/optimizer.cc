@@ -58,6 +58,7 @@ void Optimizer::AddParameter(const Parameter& parameter, std::size_t group) {
   std::vector<Parameter> slots;
   for (std::size_t slot = 0; slot < slot_names_.size(); ++slot) {
     slots.emplace_back(parameter.shape(), Zeros(), ParameterOptions{.requires_grad = false, .role = Role::kSlot});
+    slots.back().set_owner(parameter);
   }
   slots_.push_back(std::move(slots));
 }

@@ -83,8 +83,9 @@ LogicalResult StepWrap::assignScalers() {
   return success();
 }
 
-Value StepWrap::addArgument(Type Type, Role Given, StringRef Name) {
-  (void)Function.insertArgument(Function.getNumArguments(), Type, roleAndName(Function.getContext(), Given, Name), Loc);
+Value StepWrap::addArgument(Type Type, Role Given, StringRef Name, StringRef Of) {
+  (void)Function.insertArgument(Function.getNumArguments(), Type,
+                                describedBy(makeState(Function.getContext(), Given, Name, Of)), Loc);
   return Function.getArguments().back();
 }
 
@@ -150,7 +151,7 @@ void StepWrap::rewriteGradients(unsigned Request) {
 
 void StepWrap::appendResult(Value Result, Role Given, StringRef Name) {
   (void)Function.insertResult(Function.getNumResults(), Result.getType(),
-                              roleAndName(Function.getContext(), Given, Name));
+                              describedBy(makeState(Function.getContext(), Given, Name)));
   Return->insertOperands(Return->getNumOperands(), Result);
 }
 

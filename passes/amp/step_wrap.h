@@ -72,7 +72,7 @@ private:
   void appendRecords(const Scaler &Chosen);
   void appendAccumulation();
   void appendResult(mlir::Value Result, Role Given, llvm::StringRef Name);
-  mlir::Value addArgument(mlir::Type Type, Role Given, llvm::StringRef Name);
+  mlir::Value addArgument(mlir::Type Type, Role Given, llvm::StringRef Name, llvm::StringRef Of = "");
   void nameGradients(const std::string &Record, llvm::ArrayRef<unsigned> Requests);
   mlir::Value constant(int32_t Number);
   bool accumulates() const { return Options.AccumulationSteps > 1; }

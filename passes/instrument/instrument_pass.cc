@@ -101,7 +101,7 @@ private:
     for (auto &[V, Name] : Measured) {
       Values.push_back(V);
       Types.push_back(V.getType());
-      Attributes.push_back(roleAndName(B.getContext(), Role::kRecord, Name));
+      Attributes.push_back(describedBy(makeState(B.getContext(), Role::kRecord, Name)));
     }
     Return->setOperands(Values);
     Function.setFunctionType(B.getFunctionType(Function.getArgumentTypes(), Types));

@@ -33,10 +33,9 @@ SmallVector<ParameterVersions> findParameters(func::FuncOp Function) {
   StepSignature Signature(Function);
   Operation *Return = Function.getBody().front().getTerminator();
   for (BlockArgument Argument : Function.getArguments()) {
-    StringRef Name = nameOf(Argument);
-    if (roleOf(Argument) != Role::kParameter || Name.empty())
+    if (roleOf(Argument) != Role::kParameter)
       continue;
-    ParameterVersions Parameter{Argument, Name.str(), {Argument}, std::nullopt};
+    ParameterVersions Parameter{Argument, nameOf(Argument).str(), {Argument}, std::nullopt};
     while (Operation *Optimizer = optimizerOf(Parameter.Values.back()))
       Parameter.Values.push_back(Optimizer->getResult(0));
     std::optional<unsigned> Result = Signature.resultOf(Argument.getArgNumber());

@@ -23,7 +23,7 @@ struct ParameterVersions {
   bool isUpdated() const { return Values.size() > 1; }
 };
 
-/// The parameters of \p Function, which is one block, in the order of its arguments. Those without a name are left out.
+/// The parameters of \p Function, which is one block, in the order of its arguments.
 llvm::SmallVector<ParameterVersions> findParameters(mlir::func::FuncOp Function);
 
 /// Whether \p Op updates a parameter (operand and result 0) and can write its shadow.

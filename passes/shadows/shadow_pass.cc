@@ -29,8 +29,6 @@ private:
   Value writtenBy(ParameterVersions &Parameter, unsigned Version, Type Low);
   void appendResult(Value Shadow, StringRef Name);
 
-  DictionaryAttr binding(StringRef Name) { return roleAndName(Builder.getContext(), Role::kDerived, Name); }
-
   func::FuncOp Function;
   Operation *Return;
   OpBuilder Builder;
@@ -50,8 +48,7 @@ public:
       return;
     LowCopies Copies(&getContext());
     SmallVector<ParameterVersions> Parameters = findParameters(Function);
-    if (failed(storeLowParameters(Function, Parameters, Copies)))
-      return signalPassFailure();
+    storeLowParameters(Function, Parameters, Copies);
     Shadows Added(Function, Copies);
     for (ParameterVersions &Parameter : Parameters)
       if (failed(Added.add(Parameter)))
@@ -59,38 +56,21 @@ public:
   }
 
 private:
-  // The low type that the argument's `mpc.storage` names; null without one.
-  static FailureOr<Type> storedType(func::FuncOp Function, const ParameterVersions &Parameter) {
-    Attribute Storage = Function.getArgAttr(Parameter.Argument.getArgNumber(), StorageAttrName);
-    if (!Storage)
-      return Type();
-    auto Name = dyn_cast<StringAttr>(Storage);
-    bool IsF16 = Name && Name == "f16", IsBF16 = Name && Name == "bf16";
-    if ((!IsF16 && !IsBF16) || !getElementTypeOrSelf(Parameter.Argument.getType()).isF32())
-      return Function.emitError() << "parameter '" << Parameter.Name << "' is " << Parameter.Argument.getType()
-                                  << " with mpc.storage = " << Storage
-                                  << "; an f32 parameter may be stored in f16 or bf16";
-    return IsF16 ? Type(Float16Type::get(Function.getContext())) : Type(BFloat16Type::get(Function.getContext()));
-  }
-
-  LogicalResult storeLowParameters(func::FuncOp Function, SmallVectorImpl<ParameterVersions> &Parameters,
-                                   LowCopies &Copies) {
+  void storeLowParameters(func::FuncOp Function, SmallVectorImpl<ParameterVersions> &Parameters, LowCopies &Copies) {
     bool Changed = false;
     for (ParameterVersions &Parameter : Parameters) {
-      FailureOr<Type> Stored = storedType(Function, Parameter);
-      if (failed(Stored))
-        return failure();
-      Type Low = *Stored ? *Stored : masterWeights ? Type() : onlyLowType(Parameter);
+      Type Stored = stateOf(Parameter.Argument).getForm();
+      Type Low = Stored ? Stored : masterWeights ? Type() : onlyLowType(Parameter);
       if (!Low)
         continue;
       storeLow(Function, Parameter, Low, Copies);
-      Function.removeArgAttr(Parameter.Argument.getArgNumber(), StorageAttrName);
+      Function.setArgAttr(Parameter.Argument.getArgNumber(), StateAttrName,
+                          makeState(&getContext(), Role::kParameter, Parameter.Name));
       Changed = true;
     }
     if (Changed)
       Function.setType(FunctionType::get(&getContext(), Function.getBody().front().getArgumentTypes(),
                                          Function.getBody().front().getTerminator()->getOperandTypes()));
-    return success();
   }
 };
 
@@ -150,17 +130,18 @@ LogicalResult Shadows::addOfType(ParameterVersions &Parameter, Type Low) {
 
 FailureOr<Value> Shadows::argument(const ParameterVersions &Parameter, Type Low) {
   std::string Name = shadowName(Parameter, Low);
+  StateAttr Shadow = makeState(Function.getContext(), Role::kDerived, Name, /*Of=*/Parameter.Name);
   Type Wanted = cast<RankedTensorType>(Parameter.Argument.getType()).clone(Low);
   for (BlockArgument Argument : Function.getArguments()) {
     if (nameOf(Argument) != Name)
       continue;
-    std::optional<Role> Own = roleOf(Argument);
-    if (Own == Role::kDerived && Argument.getType() == Wanted)
+    if (stateOf(Argument) == Shadow && Argument.getType() == Wanted)
       return Value(Argument);
     return Function.emitError() << "the low copy of parameter '" << Parameter.Name << "' needs the name '" << Name
-                                << "', which another " << (Own ? roleName(*Own) : "argument") << " has";
+                                << "', which another " << roleName(*roleOf(Argument)) << " has";
   }
-  if (failed(Function.insertArgument(Function.getNumArguments(), Wanted, binding(Name), Parameter.Argument.getLoc())))
+  if (failed(Function.insertArgument(Function.getNumArguments(), Wanted, describedBy(Shadow),
+                                     Parameter.Argument.getLoc())))
     return failure();
   return Value(Function.getArguments().back());
 }
@@ -185,7 +166,8 @@ Value Shadows::writtenBy(ParameterVersions &Parameter, unsigned Version, Type Lo
 }
 
 void Shadows::appendResult(Value Shadow, StringRef Name) {
-  (void)Function.insertResult(Function.getNumResults(), Shadow.getType(), binding(Name));
+  (void)Function.insertResult(Function.getNumResults(), Shadow.getType(),
+                              describedBy(makeState(Function.getContext(), Role::kDerived, Name)));
   Return->insertOperands(Return->getNumOperands(), Shadow);
 }
 

@@ -147,7 +147,7 @@ TEST_F(Autodiff, UnusedParameterHasAZeroGradientAndAWarning) {
     func.func private @loss(%x: tensor<f32>, %w: tensor<2xf16>) -> tensor<f32> {
       return %x : tensor<f32>
     }
-    func.func @main(%x: tensor<f32>, %w: tensor<2xf16> {mpc.name = "fc.weight"}) -> tensor<2xf16> {
+    func.func @main(%x: tensor<f32>, %w: tensor<2xf16> {mpc.state = #mpc.state<input, "fc.weight">}) -> tensor<2xf16> {
       %loss, %dw = mpc.value_and_grad @loss(%x, %w) seed(%x) {wrt = array<i64: 1>}
           : (tensor<f32>, tensor<2xf16>, tensor<f32>) -> (tensor<f32>, tensor<2xf16>)
       return %dw : tensor<2xf16>

@@ -54,7 +54,7 @@ reference::Tensor TensorOf(const TensorSpec& spec, const std::vector<float>& val
 
 /// A bias, an activation and a residual in one region; what goes out of it is used inside the function and outside.
 constexpr char kForward[] = R"(
-func.func @forward(%x: tensor<32x84xf32> {mpc.name = "x"}, %b: tensor<84xf32> {mpc.name = "b"})
+func.func @forward(%x: tensor<32x84xf32> {mpc.state = #mpc.state<input, "x">}, %b: tensor<84xf32> {mpc.state = #mpc.state<input, "b">})
     -> (tensor<32x84xf32>, tensor<32x84xf32>) {
   %n = mpc.neg %x : (tensor<32x84xf32>) -> tensor<32x84xf32>
   %y, %s = mpc.fusion(%n, %b) {
@@ -123,10 +123,14 @@ TEST(FusedProgram, GivesTheSameBitsOnOneAndTwoThreads) {
 
 /// A gradient of two uses and one of a library, checked and normed in one pass over both, or where the first is made.
 std::string StepEnd(const std::string& body) {
-  return "func.func @step(%scale: tensor<f32> {mpc.name = \"scale\"}, %loss: tensor<f32> {mpc.name = \"loss\"}, "
-         "%a: tensor<32x84xf32> {mpc.name = \"a\"}, %b: tensor<32x84xf32> {mpc.name = \"b\"}, "
-         "%c: tensor<84xf32> {mpc.name = \"c\"}) -> (tensor<i32>, tensor<f32>) {\n" +
-         body + "return %bad, %norm : tensor<i32>, tensor<f32>\n}";
+  return R"(
+func.func @step(%scale: tensor<f32> {mpc.state = #mpc.state<input, "scale">},
+                %loss: tensor<f32> {mpc.state = #mpc.state<input, "loss">},
+                %a: tensor<32x84xf32> {mpc.state = #mpc.state<input, "a">},
+                %b: tensor<32x84xf32> {mpc.state = #mpc.state<input, "b">},
+                %c: tensor<84xf32> {mpc.state = #mpc.state<input, "c">}) -> (tensor<i32>, tensor<f32>) {
+)" + body +
+         "return %bad, %norm : tensor<i32>, tensor<f32>\n}";
 }
 const std::string& Grouped() {
   static const auto* const text = new std::string(StepEnd(R"(
@@ -206,8 +210,8 @@ TEST(FusedProgram, WritesOverAnInputThatDies) {
 /// A step whose region is the update of a state, with `extra` behind it.
 std::string Update(const std::string& extra = "") {
   return R"(
-func.func @step(%w: tensor<64xf32> {mpc.name = "w", mpc.role = "parameter"}, %g: tensor<64xf32> {mpc.name = "g"})
-    -> (tensor<64xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<64xf32>) {
+func.func @step(%w: tensor<64xf32> {mpc.state = #mpc.state<parameter, "w">}, %g: tensor<64xf32> {mpc.state = #mpc.state<input, "g">})
+    -> (tensor<64xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<64xf32>) {
   %w1 = mpc.fusion(%w, %g) {
   ^bb0(%a: tensor<64xf32>, %c: tensor<64xf32>):
     %0 = mpc.relu %c : (tensor<64xf32>) -> tensor<64xf32>

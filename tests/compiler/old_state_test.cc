@@ -27,8 +27,8 @@ std::shared_ptr<runtime::StateEntry> Counter(runtime::StateStore& store, const s
 Outcome RunStep(const std::string& body, const std::string& outputs = "") {
   const std::unique_ptr<mlir::MLIRContext> context = makeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, R"(
-func.func @step(%a: tensor<i32> {mpc.name = "a", mpc.role = "step"}, %b: tensor<i32> {mpc.name = "b", mpc.role = "step"})
-    -> (tensor<i32> {mpc.name = "a", mpc.role = "step"}, tensor<i32> {mpc.name = "b", mpc.role = "step"})" +
+func.func @step(%a: tensor<i32> {mpc.state = #mpc.state<step, "a">}, %b: tensor<i32> {mpc.state = #mpc.state<step, "b">})
+    -> (tensor<i32> {mpc.state = #mpc.state<step, "a">}, tensor<i32> {mpc.state = #mpc.state<step, "b">})" +
                                                                        outputs + ") {\n" + body + "}");
   EXPECT_TRUE(module);
   if (!module) return {};

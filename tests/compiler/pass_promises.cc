@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/interpreter/interpreter.h"
 #include "compiler/module_impl.h"
 #include "mlir/IR/Verifier.h"
@@ -79,20 +80,16 @@ struct Inputs {
 
 }  // namespace
 
-static std::string Text(mlir::Attribute attr) {
-  auto text = mlir::dyn_cast_or_null<mlir::StringAttr>(attr);
-  return text ? text.getValue().str() : "";
-}
-
 static Tensor InputOf(FuncOp step, unsigned index, Rounding rounding, const Inputs& inputs) {
-  const std::string name = Text(step.getArgAttr(index, NameAttrName));
-  const std::string role = Text(step.getArgAttr(index, RoleAttrName));
-  if (inputs.state != nullptr && role != "input" && inputs.state->contains(name)) return inputs.state->at(name).value;
+  const std::string name = argumentName(step, index).str();
+  const std::optional<Role> role = argumentRole(step, index);
+  if (inputs.state != nullptr && role != Role::kInput && inputs.state->contains(name))
+    return inputs.state->at(name).value;
   Tensor tensor = ArgumentValue(step, index, rounding);
-  if (role == "scaler" && name.ends_with(".scale")) tensor.values = {inputs.scale};
+  if (role == Role::kScaler && name.ends_with(".scale")) tensor.values = {inputs.scale};
   if (name == "accumulator.micro_step") tensor.values = {inputs.micro_step};
   if (name.starts_with("accumulator.first_bad")) tensor.values = {-1};
-  if (!inputs.finite && role == "input" && IsFloating(tensor.spec.dtype)) {
+  if (!inputs.finite && role == Role::kInput && IsFloating(tensor.spec.dtype)) {
     std::fill(tensor.values.begin(), tensor.values.end(), HUGE_VAL);
   }
   return tensor;
@@ -111,8 +108,7 @@ static RoleResults Evaluate(const compiler::Module& given, Rounding rounding, co
   EXPECT_TRUE(values.ok()) << values.status() << "\n" << given.Print();
   RoleResults results;
   for (unsigned i = 0; values.ok() && i < step.getNumResults(); ++i) {
-    const std::string name = Text(step.getResultAttr(i, NameAttrName));
-    results[name] = {(*values)[i], Text(step.getResultAttr(i, RoleAttrName))};
+    results[resultName(step, i).str()] = {(*values)[i], resultRole(step, i)};
   }
   return results;
 }
@@ -134,8 +130,6 @@ static std::string Values(const Tensor& tensor) {
   return absl::StrCat(tensor.spec.ToString(), " ", absl::StrJoin(tensor.values, " ", exact));
 }
 
-static bool IsState(const std::string& role) { return role != "output" && role != "record" && !role.empty(); }
-
 /// Whether the step has a finite check that did not pass.
 static bool IsSkipped(const RoleResults& results) {
   return results.contains("finite") && results.at("finite").value.values[0] == 0;
@@ -145,7 +139,7 @@ template <typename Same>
 static void ExpectSameResults(const RoleResults& expected, const RoleResults& actual, bool with_state,
                               const Same& same) {
   for (const auto& [name, result] : expected) {
-    if (!with_state && IsState(result.role)) continue;
+    if (!with_state && isState(result.role)) continue;
     ASSERT_TRUE(actual.contains(name)) << name << " is gone";
     ASSERT_TRUE(same(result.value, actual.at(name).value))
         << name << ": " << Values(result.value) << " before, " << Values(actual.at(name).value) << " after";
@@ -162,9 +156,9 @@ static void ExpectSameUnlessSkipped(const RoleResults& expected, const RoleResul
 static void ExpectHeld(compiler::Module& module, const RoleResults& results, const Inputs& inputs) {
   FuncOp step = StepOf(module);
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
-    const std::string role = Text(step.getArgAttr(i, RoleAttrName));
-    const std::string name = Text(step.getArgAttr(i, NameAttrName));
-    if ((role != "parameter" && role != "slot") || !results.contains(name)) continue;
+    const std::optional<Role> role = argumentRole(step, i);
+    const std::string name = argumentName(step, i).str();
+    if ((role != Role::kParameter && role != Role::kSlot) || !results.contains(name)) continue;
     ASSERT_TRUE(SameBits(InputOf(step, i, Rounding::kStorage, inputs), results.at(name).value)) << name << " moved";
   }
 }
@@ -187,13 +181,13 @@ static void ExpectMicroSteps(compiler::Module& module, const RoleResults& expect
 static void ExpectStatistics(compiler::Module& module) {
   const RoleResults results = Evaluate(module, Rounding::kStorage);
   ASSERT_FALSE(results.empty());
-  for (const auto& [name, result] : results) ASSERT_FALSE(IsState(result.role)) << name << " is state";
+  for (const auto& [name, result] : results) ASSERT_FALSE(isState(result.role)) << name << " is state";
   FuncOp step = StepOf(module);
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
     const Tensor value = ArgumentValue(step, i);
-    const std::string role = Text(step.getArgAttr(i, RoleAttrName));
-    if ((role != "parameter" && role != "input") || !IsFloating(value.spec.dtype)) continue;
-    const std::string name = absl::StrCat("statistics|", Text(step.getArgAttr(i, NameAttrName)), "|", role,
+    const std::optional<Role> role = argumentRole(step, i);
+    if ((role != Role::kParameter && role != Role::kInput) || !IsFloating(value.spec.dtype)) continue;
+    const std::string name = absl::StrCat("statistics|", argumentName(step, i).str(), "|", std::string(RoleName(*role)),
                                           "|forward|0|", std::string(DTypeName(value.spec.dtype)), "|largest");
     ASSERT_TRUE(results.contains(name)) << name;
     double largest = 0;

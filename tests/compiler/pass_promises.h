@@ -32,10 +32,10 @@ struct PromiseException {
 const std::vector<PromiseException>& PromiseExceptions();
 bool IsFor(const PromiseException& exception, const std::string& form);
 
-/// A result and the role of it.
+/// A result and the role of it; none where nothing is said of it.
 struct RoleResult {
   reference::Tensor value;
-  std::string role;
+  std::optional<Role> role;
 };
 using RoleResults = std::map<std::string, RoleResult>;
 

@@ -14,6 +14,7 @@ namespace mpc::test {
 namespace {
 
 using compiler::GraphBuilder;
+using compiler::NamedArgument;
 using compiler::NamedResult;
 using compiler::Scope;
 using compiler::TypedValue;
@@ -66,9 +67,9 @@ class Generator {
 
   /// An argument of the step and of the network.
   TypedValue Argument(const TensorSpec& spec, const std::string& name, Role role) {
-    outer_.push_back(builder_.AddArgument(spec, name, role, 1));
+    outer_.push_back(builder_.AddArgument(spec, {.name = name, .role = role}, 1));
     if (role == Role::kParameter) wrt_.push_back(static_cast<std::int64_t>(outer_.size()) - 1);
-    return {builder_.AddArgument(spec, name, role, 2), spec};
+    return {builder_.AddArgument(spec, {.name = name, .role = role}, 2), spec};
   }
 
   TypedValue Parameter(Shape shape) {
@@ -92,8 +93,10 @@ class Generator {
     const Rule& rule = kRules[Between(0, static_cast<int>(kRules.size()) - 1)];
     scope_.path = "optimizer";
     const TensorSpec rate{DType::kF32, {}}, step{DType::kI32, {}};
-    const std::vector<TypedValue> scalars{{builder_.AddArgument(rate, "learning_rate", Role::kLearningRate, 1), rate},
-                                          {builder_.AddArgument(step, "step", Role::kStep, 1), step}};
+    const NamedArgument rate_argument{.name = "learning_rate", .role = Role::kLearningRate};
+    const NamedArgument step_argument{.name = "step", .role = Role::kStep};
+    const std::vector<TypedValue> scalars{{builder_.AddArgument(rate, rate_argument, 1), rate},
+                                          {builder_.AddArgument(step, step_argument, 1), step}};
     if (Chance(0.3)) Clip(gradients);
     for (std::size_t i = 0; i < wrt_.size(); ++i) {
       const ValueHandle parameter = outer_[wrt_[i]];
@@ -102,7 +105,9 @@ class Generator {
       const TensorSpec spec{DType::kF32, gradients[i].spec.shape};
       std::vector<TypedValue> operands{{parameter, spec}};
       for (int slot = 0; slot < rule.slots; ++slot) {
-        operands.push_back({builder_.AddArgument(spec, SlotName(name, slot), Role::kSlot, 1), spec});
+        const std::string slot_name = SlotName(name, slot);
+        const NamedArgument argument{.name = slot_name, .role = Role::kSlot, .of = name};
+        operands.push_back({builder_.AddArgument(spec, argument, 1), spec});
       }
       operands.push_back(gradients[i]);
       operands.push_back(scalars[0]);

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/interpreter/interpreter.h"
 #include "compiler/module_impl.h"
 #include "mlir/Pass/PassManager.h"
@@ -17,11 +18,6 @@ namespace mpc::test {
 
 using mlir::func::FuncOp;
 using reference::Tensor;
-
-static std::string ArgumentAttr(FuncOp function, unsigned index, llvm::StringRef name) {
-  auto attr = function.getArgAttrOfType<mlir::StringAttr>(index, name);
-  return attr ? attr.getValue().str() : "";
-}
 
 Setting SettingOf(std::uint64_t seed) {
   static constexpr const char* kLevels[] = {"O1", "O2", "O3", "auto", "O0"};
@@ -72,13 +68,13 @@ static std::optional<double> ScalerField(const std::string& name) {
 Tensor ArgumentValue(FuncOp function, unsigned index, reference::Rounding rounding) {
   Tensor tensor;
   tensor.spec = toTensorSpec(mlir::cast<mlir::RankedTensorType>(function.getArgument(index).getType()));
-  std::string name = ArgumentAttr(function, index, NameAttrName);
-  const std::string role = ArgumentAttr(function, index, RoleAttrName);
-  if (role == "scaler" && IsFloating(tensor.spec.dtype)) {
+  const StateAttr state = argumentState(function, index);
+  const Role role = state.getRole();
+  const std::string name = (role == Role::kDerived ? state.getOf() : state.getName()).str();
+  if (role == Role::kScaler && IsFloating(tensor.spec.dtype)) {
     tensor.values = {ScalerField(name).value()};
     return tensor;
   }
-  if (role == "derived") name = name.substr(0, name.rfind('.'));
   std::seed_seq seed(name.begin(), name.end());
   std::mt19937_64 random(seed);
   const bool parameter = name[0] == 'p';
@@ -86,7 +82,7 @@ Tensor ArgumentValue(FuncOp function, unsigned index, reference::Rounding roundi
     double value = IsFloating(tensor.spec.dtype)
                        ? std::normal_distribution<double>(0, parameter ? 0.5 : 1.0)(random)
                        : static_cast<double>(std::uniform_int_distribution<int>(0, 2)(random));
-    value = reference::RoundTo(DType::kF32, role == "slot" ? std::abs(value) : value);
+    value = reference::RoundTo(DType::kF32, role == Role::kSlot ? std::abs(value) : value);
     tensor.values.push_back(rounding == reference::Rounding::kNone ? value
                                                                    : reference::RoundTo(tensor.spec.dtype, value));
   }
@@ -101,8 +97,8 @@ std::map<std::string, Tensor> Results(compiler::Module& module) {
   EXPECT_TRUE(values.ok()) << values.status() << "\n" << module.Print();
   std::map<std::string, Tensor> results;
   for (unsigned i = 0; values.ok() && i < step.getNumResults(); ++i) {
-    auto name = step.getResultAttrOfType<mlir::StringAttr>(i, NameAttrName);
-    if (name) results[name.getValue().str()] = (*values)[i];
+    const std::string name = resultName(step, i).str();
+    if (!name.empty()) results[name] = (*values)[i];
   }
   return results;
 }

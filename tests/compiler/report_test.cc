@@ -18,9 +18,9 @@ namespace {
 
 constexpr char kDense[] = R"(
 #dense = #mpc.scope<path = "net/dense", network = true>
-func.func @predict(%x: tensor<2x4xf32> {mpc.name = "x", mpc.role = "input"},
-                   %w: tensor<4x3xf32> {mpc.name = "dense.weight", mpc.role = "parameter"})
-    -> (tensor<2x3xf32> {mpc.name = "y", mpc.role = "output"}) {
+func.func @predict(%x: tensor<2x4xf32> {mpc.state = #mpc.state<input, "x">},
+                   %w: tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "dense.weight">})
+    -> (tensor<2x3xf32> {mpc.state = #mpc.state<output, "y">}) {
   %y = mpc.matmul %x, %w {mpc.scope = #dense} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return %y : tensor<2x3xf32>
 }
@@ -64,7 +64,7 @@ TEST(PrecisionTable, CountsCastsByWhatTheyNarrow) {
 
 TEST(PrecisionTable, ACastOfAParameterIsAWeightCast) {
   const Module module = Parse(R"(
-func.func @f(%w: tensor<4x3xf32> {mpc.name = "dense.weight", mpc.role = "parameter"}) -> tensor<3x4xf16> {
+func.func @f(%w: tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "dense.weight">}) -> tensor<3x4xf16> {
   %0 = mpc.transpose %w {permutation = array<i64: 1, 0>} : (tensor<4x3xf32>) -> tensor<3x4xf32>
   %1 = mpc.cast %0 : (tensor<3x4xf32>) -> tensor<3x4xf16>
   return %1 : tensor<3x4xf16>
@@ -262,7 +262,7 @@ TEST(DotGraph, CastsStandOut) {
 TEST(DotGraph, QuotesNames) {
   const absl::StatusOr<std::string> graph = DotGraph(
       Parse(
-          R"(func.func @f(%x: tensor<4xf32> {mpc.name = "a \22b\22"}) -> tensor<4xf32> { return %x : tensor<4xf32> })"),
+          R"(func.func @f(%x: tensor<4xf32> {mpc.state = #mpc.state<input, "a \22b\22">}) -> tensor<4xf32> { return %x : tensor<4xf32> })"),
       "f");
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_NE(graph->find(R"(label="a \"b\"")"), std::string::npos) << *graph;
@@ -279,7 +279,7 @@ TEST(ParseModule, ReportsWhatTheVerifierSays) {
 
 /// The operations of `kApart` with the last two in a region.
 constexpr char kApart[] = R"(
-func.func @predict(%x: tensor<8x16xbf16> {mpc.name = "x", mpc.role = "input"}, %w: tensor<16x16xbf16>) -> tensor<8x16xbf16> {
+func.func @predict(%x: tensor<8x16xbf16> {mpc.state = #mpc.state<input, "x">}, %w: tensor<16x16xbf16>) -> tensor<8x16xbf16> {
   %m = mpc.matmul %x, %w {mpc.scope = #mpc.scope<path = "net/a">} : (tensor<8x16xbf16>, tensor<16x16xbf16>) -> tensor<8x16xbf16>
   %s = mpc.add %m, %x {mpc.scope = #mpc.scope<path = "net/b">} : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xf32>
   %c = mpc.cast %s : (tensor<8x16xf32>) -> tensor<8x16xbf16>
@@ -287,7 +287,7 @@ func.func @predict(%x: tensor<8x16xbf16> {mpc.name = "x", mpc.role = "input"}, %
 }
 )";
 constexpr char kFused[] = R"(
-func.func @predict(%x: tensor<8x16xbf16> {mpc.name = "x", mpc.role = "input"}, %w: tensor<16x16xbf16>) -> tensor<8x16xbf16> {
+func.func @predict(%x: tensor<8x16xbf16> {mpc.state = #mpc.state<input, "x">}, %w: tensor<16x16xbf16>) -> tensor<8x16xbf16> {
   %m = mpc.matmul %x, %w {mpc.scope = #mpc.scope<path = "net/a">} : (tensor<8x16xbf16>, tensor<16x16xbf16>) -> tensor<8x16xbf16>
   %y = mpc.fusion(%m, %x) {
   ^bb0(%a: tensor<8x16xbf16>, %b: tensor<8x16xbf16>):
@@ -327,11 +327,11 @@ TEST(FusionReport, FollowsTheOperations) {
 
 /// A step whose operands, results and gradients have known sizes.
 constexpr char kStep[] = R"(
-func.func @train_step(%x: tensor<8x16xf32> {mpc.name = "x", mpc.role = "input"},
-                      %w: tensor<16x16xf32> {mpc.name = "w", mpc.role = "parameter"},
-                      %v: tensor<16x16xf32> {mpc.name = "v", mpc.role = "slot"},
-                      %rate: tensor<f32> {mpc.name = "rate", mpc.role = "learning_rate"})
-    -> (tensor<16x16xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<16x16xf32> {mpc.name = "v", mpc.role = "slot"}) {
+func.func @train_step(%x: tensor<8x16xf32> {mpc.state = #mpc.state<input, "x">},
+                      %w: tensor<16x16xf32> {mpc.state = #mpc.state<parameter, "w">},
+                      %v: tensor<16x16xf32> {mpc.state = #mpc.state<slot, "v">},
+                      %rate: tensor<f32> {mpc.state = #mpc.state<learning_rate, "rate">})
+    -> (tensor<16x16xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<16x16xf32> {mpc.state = #mpc.state<slot, "v">}) {
   %y = mpc.matmul %x, %w {mpc.scope = #mpc.scope<path = "net/fc">} : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
   %e = mpc.exp %y {mpc.scope = #mpc.scope<path = "net/act">} : (tensor<8x16xf32>) -> tensor<8x16xf32>
   %d = mpc.mul %e, %y {mpc.backward, mpc.scope = #mpc.scope<path = "net/act">} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>

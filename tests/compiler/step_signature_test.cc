@@ -1,4 +1,4 @@
-// Results of a step find the arguments whose new values they are, by role and name.
+// Results of a step find the arguments whose new values they are, by name.
 #include "compiler/dialect/step_signature.h"
 
 #include <gtest/gtest.h>
@@ -11,16 +11,13 @@ namespace mpc {
 namespace {
 
 constexpr const char* kStep = R"(
-func.func @step(%x: tensor<2xf32> {mpc.name = "w", mpc.role = "input"},
-                %w: tensor<2xf32> {mpc.name = "w", mpc.role = "parameter"},
-                %v: tensor<2xf32> {mpc.name = "v", mpc.role = "slot"},
-                %s: tensor<2xf32> {mpc.name = "s", mpc.role = "statistic"},
-                %n: tensor<2xf32> {mpc.role = "slot"}, %plain: tensor<2xf32>)
-    -> (tensor<2xf32> {mpc.name = "w", mpc.role = "output"}, tensor<2xf32> {mpc.name = "v", mpc.role = "slot"},
-        tensor<2xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<2xf32> {mpc.name = "s", mpc.role = "slot"},
-        tensor<2xf32> {mpc.name = "gone", mpc.role = "slot"}, tensor<2xf32> {mpc.role = "slot"}, tensor<2xf32>) {
-  return %x, %w, %v, %s, %s, %n, %plain : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>,
-      tensor<2xf32>, tensor<2xf32>
+func.func @step(%x: tensor<2xf32> {mpc.state = #mpc.state<input, "w">},
+                %w: tensor<2xf32> {mpc.state = #mpc.state<parameter, "w">},
+                %v: tensor<2xf32> {mpc.state = #mpc.state<slot, "v", of = "w">},
+                %s: tensor<2xf32> {mpc.state = #mpc.state<statistic, "s">}, %plain: tensor<2xf32>)
+    -> (tensor<2xf32> {mpc.state = #mpc.state<output, "w">}, tensor<2xf32> {mpc.state = #mpc.state<slot, "v">},
+        tensor<2xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<2xf32>) {
+  return %x, %w, %v, %plain : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 )";
 
@@ -37,7 +34,7 @@ class StepSignatureTest : public ::testing::Test {
   mlir::OwningOpRef<mlir::ModuleOp> module_;
 };
 
-TEST_F(StepSignatureTest, AResultOfStateIsTheNewValueOfTheArgumentOfItsRoleAndName) {
+TEST_F(StepSignatureTest, AResultOfStateIsTheNewValueOfTheArgumentOfItsName) {
   const StepSignature signature(Step());
   EXPECT_EQ(signature.argumentOf(1), 2u);
   EXPECT_EQ(signature.argumentOf(2), 1u);
@@ -45,23 +42,22 @@ TEST_F(StepSignatureTest, AResultOfStateIsTheNewValueOfTheArgumentOfItsRoleAndNa
   EXPECT_EQ(signature.resultOf(2), 1u);
 }
 
-TEST_F(StepSignatureTest, DataAndWhatNoArgumentIsHaveNoOther) {
+TEST_F(StepSignatureTest, DataAndStateThatIsOnlyReadHaveNoOther) {
   const StepSignature signature(Step());
   EXPECT_EQ(signature.argumentOf(0), std::nullopt) << "an output has the name of a parameter";
-  EXPECT_EQ(signature.argumentOf(3), std::nullopt) << "a slot has the name of a statistic";
-  EXPECT_EQ(signature.argumentOf(4), std::nullopt) << "no argument has the name";
-  EXPECT_EQ(signature.argumentOf(5), std::nullopt) << "state without a name";
-  EXPECT_EQ(signature.argumentOf(6), std::nullopt) << "neither role nor name";
-  for (const unsigned argument : {0u, 3u, 4u, 5u}) EXPECT_EQ(signature.resultOf(argument), std::nullopt) << argument;
+  EXPECT_EQ(signature.argumentOf(3), std::nullopt) << "neither role nor name";
+  for (const unsigned argument : {0u, 3u, 4u}) EXPECT_EQ(signature.resultOf(argument), std::nullopt) << argument;
 }
 
 TEST_F(StepSignatureTest, RolesAndNamesAreReadFromTheFunctionThatAnArgumentBelongsTo) {
   EXPECT_EQ(roleOf(Step().getArgument(1)), Role::kParameter);
   EXPECT_EQ(nameOf(Step().getArgument(1)), "w");
-  EXPECT_EQ(roleOf(Step().getArgument(5)), std::nullopt);
-  EXPECT_EQ(nameOf(Step().getArgument(5)), "");
-  EXPECT_TRUE(isInput(roleOf(Step().getArgument(5))));
-  EXPECT_FALSE(isState(roleOf(Step().getArgument(5))));
+  EXPECT_EQ(stateOf(Step().getArgument(2)).getOf(), "w");
+  EXPECT_EQ(stateOf(Step().getArgument(4)), nullptr);
+  EXPECT_EQ(roleOf(Step().getArgument(4)), std::nullopt);
+  EXPECT_EQ(nameOf(Step().getArgument(4)), "");
+  EXPECT_TRUE(isInput(roleOf(Step().getArgument(4))));
+  EXPECT_FALSE(isState(roleOf(Step().getArgument(4))));
 }
 
 TEST(Roles, EachHasOneNameThatIsReadBack) {

@@ -32,18 +32,16 @@ class StepByOperations {
 
  private:
   Tensor ArgumentValue(mlir::BlockArgument argument) {
-    const unsigned index = argument.getArgNumber();
-    const std::optional<Role> role = argumentRole(step_, index);
-    std::string name = argumentName(step_, index).str();
+    const StateAttr described = stateOf(argument);
+    const bool is_shadow = described.getRole() == Role::kDerived;
+    // The low copy of a parameter is that parameter, rounded.
+    const std::string name = (is_shadow ? described.getOf() : described.getName()).str();
     const TensorSpec spec = SpecOf(argument);
-    if (role == Role::kInput) {
+    if (described.getRole() == Role::kInput) {
       const mpc::Tensor& input = inputs_[next_input_++];
       EXPECT_EQ(input.bytes().size(), spec.bytes()) << name;
       return reference::FromStorage(spec, input.bytes().data());
     }
-    // The low copy of a parameter.
-    const bool is_shadow = role == Role::kDerived;
-    if (is_shadow) name = name.substr(0, name.rfind('.'));
     const auto stored = state_.find(name);
     EXPECT_NE(stored, state_.end()) << name;
     if (stored == state_.end()) return {spec, std::vector<double>(static_cast<std::size_t>(spec.num_elements()))};

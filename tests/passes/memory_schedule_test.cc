@@ -15,7 +15,7 @@ namespace {
 /// `count` large values, one after the other, then their sums.
 std::string LargeValuesThenSums(int count) {
   std::string text =
-      "func.func @f(%x: tensor<64x64xf32> {mpc.role = \"parameter\", mpc.name = \"x\"}, %s: tensor<64xf32>) -> "
+      "func.func @f(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, \"x\">}, %s: tensor<64xf32>) -> "
       "tensor<64xf32> {\n";
   for (int i = 0; i < count; ++i) {
     absl::StrAppend(&text, "%a", i, " = mpc.add_scalar %x {value = ", i,
@@ -48,7 +48,7 @@ class MemoryScheduleTest : public testing::Test {
 // What the step returns lives to its end; the parameter lies elsewhere.
 TEST_F(MemoryScheduleTest, KeepsResultsToTheEnd) {
   mlir::Block& body = Parse(R"(
-    func.func @f(%x: tensor<64x64xf32> {mpc.role = "parameter", mpc.name = "x"})
+    func.func @f(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "x">})
         -> (tensor<64x64xf32>, tensor<64xf32>) {
       %a = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
       %b = mpc.add_scalar %a {value = 2.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
@@ -61,7 +61,7 @@ TEST_F(MemoryScheduleTest, KeepsResultsToTheEnd) {
 // Workspaces lie beside operands and results, in whole cache lines.
 TEST_F(MemoryScheduleTest, CountsWorkspaces) {
   mlir::Block& body = Parse(R"(
-    func.func @f(%x: tensor<64x64xf32> {mpc.role = "parameter", mpc.name = "x"}) -> tensor<64xf32> {
+    func.func @f(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "x">}) -> tensor<64xf32> {
       %s = mpc.reduce_sum %x {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
       return %s : tensor<64xf32>
     })");
@@ -73,11 +73,11 @@ TEST_F(MemoryScheduleTest, CountsWorkspaces) {
 // An update writes over its state: new parameters take no room of their own.
 TEST_F(MemoryScheduleTest, UpdatesTakeNoRoom) {
   mlir::Block& body = Parse(R"(
-    func.func @f(%p: tensor<64x64xf32> {mpc.role = "parameter", mpc.name = "p"},
-                 %v: tensor<64x64xf32> {mpc.role = "slot", mpc.name = "v"},
-                 %rate: tensor<f32> {mpc.role = "learning_rate", mpc.name = "rate"})
-        -> (tensor<64x64xf32> {mpc.role = "parameter", mpc.name = "p"},
-            tensor<64x64xf32> {mpc.role = "slot", mpc.name = "v"}) {
+    func.func @f(%p: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "p">},
+                 %v: tensor<64x64xf32> {mpc.state = #mpc.state<slot, "v">},
+                 %rate: tensor<f32> {mpc.state = #mpc.state<learning_rate, "rate">})
+        -> (tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "p">},
+            tensor<64x64xf32> {mpc.state = #mpc.state<slot, "v">}) {
       %g = mpc.add_scalar %p {value = 1.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
       %p2, %v2 = mpc.momentum %p, %v, %g, %rate
           : (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<f32>)

@@ -12,12 +12,12 @@ namespace {
 using reference::Tensor;
 
 constexpr const char* kStep = R"(
-func.func @step(%w: tensor<2x2xf32> {mpc.name = "w", mpc.role = "parameter"},
-                %m: tensor<2x2xf32> {mpc.name = "m", mpc.role = "slot"},
-                %v: tensor<2x2xf32> {mpc.name = "v", mpc.role = "slot"},
+func.func @step(%w: tensor<2x2xf32> {mpc.state = #mpc.state<parameter, "w">},
+                %m: tensor<2x2xf32> {mpc.state = #mpc.state<slot, "m">},
+                %v: tensor<2x2xf32> {mpc.state = #mpc.state<slot, "v">},
                 %x: tensor<2x2xf16>, %rate: tensor<f32>, %t: tensor<i32>, %finite: tensor<i1>)
-    -> (tensor<2x2xf16>, tensor<2x2xf32> {mpc.name = "w", mpc.role = "parameter"},
-        tensor<2x2xf32> {mpc.name = "m", mpc.role = "slot"}, tensor<2x2xf32> {mpc.name = "v", mpc.role = "slot"}) {
+    -> (tensor<2x2xf16>, tensor<2x2xf32> {mpc.state = #mpc.state<parameter, "w">},
+        tensor<2x2xf32> {mpc.state = #mpc.state<slot, "m">}, tensor<2x2xf32> {mpc.state = #mpc.state<slot, "v">}) {
   %moved = mpc.transpose %w {permutation = array<i64: 1, 0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
   %low = mpc.cast %moved : (tensor<2x2xf32>) -> tensor<2x2xf16>
   %y = mpc.matmul %x, %low : (tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x2xf16>

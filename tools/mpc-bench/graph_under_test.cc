@@ -17,8 +17,9 @@ std::string GraphUnderTest::ArgumentName(std::size_t index) { return absl::StrCa
 GraphUnderTest::GraphUnderTest(DType dtype) : dtype_(dtype) { builder_.BeginFunction(kFunction, /*is_private=*/false); }
 
 compiler::TypedValue GraphUnderTest::Add(GraphArgument argument) {
+  const std::string name = ArgumentName(arguments_.size());
   const compiler::ValueHandle value =
-      builder_.AddArgument(argument.spec, ArgumentName(arguments_.size()), kRole, builder_.depth());
+      builder_.AddArgument(argument.spec, {.name = name, .role = kRole}, builder_.depth());
   const compiler::TypedValue typed = {value, argument.spec};
   arguments_.push_back(std::move(argument));
   return typed;

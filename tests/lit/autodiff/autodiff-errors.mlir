@@ -14,7 +14,7 @@ func.func private @forward(%w: tensor<2x2xf32>, %c: tensor<i1>) -> tensor<f32> {
   %loss = mpc.reduce_sum %r {axes = array<i64>} : (tensor<2x2xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
-func.func @train_step(%w: tensor<2x2xf32> {mpc.name = "fc1.weight"}, %c: tensor<i1>, %seed: tensor<f32>)
+func.func @train_step(%w: tensor<2x2xf32> {mpc.state = #mpc.state<input, "fc1.weight">}, %c: tensor<i1>, %seed: tensor<f32>)
     -> tensor<2x2xf32> {
   %loss, %dw = mpc.value_and_grad @forward(%w, %c) seed(%seed) {wrt = array<i64: 0>}
       : (tensor<2x2xf32>, tensor<i1>, tensor<f32>) -> (tensor<f32>, tensor<2x2xf32>)
@@ -24,7 +24,7 @@ func.func @train_step(%w: tensor<2x2xf32> {mpc.name = "fc1.weight"}, %c: tensor<
 // -----
 
 // The same operation behind stop_gradient is a constant: no error, but no gradient either.
-func.func private @forward(%w: tensor<f32> {mpc.name = "gate"}, %c: tensor<i1>, %v: tensor<f32>) -> tensor<f32> {
+func.func private @forward(%w: tensor<f32> {mpc.state = #mpc.state<input, "gate">}, %c: tensor<i1>, %v: tensor<f32>) -> tensor<f32> {
   %s = mpc.select %c, %w, %w : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
   %k = mpc.stop_gradient %s : (tensor<f32>) -> tensor<f32>
   %loss = mpc.mul %k, %v : (tensor<f32>, tensor<f32>) -> tensor<f32>
@@ -148,7 +148,7 @@ func.func @train_step(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
 // -----
 
 // Nor where the loss depends on no parameter: select has no rule.
-func.func private @forward(%x: tensor<f32>, %c: tensor<i1>, %w: tensor<f32> {mpc.name = "gate"}) -> tensor<f32> {
+func.func private @forward(%x: tensor<f32>, %c: tensor<i1>, %w: tensor<f32> {mpc.state = #mpc.state<input, "gate">}) -> tensor<f32> {
   %loss = mpc.select %c, %x, %x : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }

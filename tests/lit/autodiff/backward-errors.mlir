@@ -1,6 +1,6 @@
 // RUN: mpc-opt %s --mpc-autodiff --verify-diagnostics --split-input-file
 
-func.func @unused(%w: tensor<4xf32>, %b: tensor<4xf32> {mpc.name = "fc.bias"}, %s: tensor<f32>) -> tensor<4xf32> {
+func.func @unused(%w: tensor<4xf32>, %b: tensor<4xf32> {mpc.state = #mpc.state<input, "fc.bias">}, %s: tensor<f32>) -> tensor<4xf32> {
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   // expected-remark @below {{the loss does not depend on operand 1 ('fc.bias'); its gradient is zero}}
   %dw, %db = mpc.backward %loss wrt(%w, %b) seed(%s)
@@ -11,7 +11,7 @@ func.func @unused(%w: tensor<4xf32>, %b: tensor<4xf32> {mpc.name = "fc.bias"}, %
 // -----
 
 // expected-note @below {{from operand 0 ('w')}}
-func.func @no_rule(%w: tensor<4xf32> {mpc.name = "w"}, %s: tensor<f32>) -> tensor<4xf32> {
+func.func @no_rule(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %s: tensor<f32>) -> tensor<4xf32> {
   // expected-error @below {{'mpc.tensor_statistics' has no derivative rule (VJP), but the gradient of operand 0 ('w') passes through it}}
   %e, %z, %largest = mpc.tensor_statistics %w : (tensor<4xf32>) -> (tensor<256xi32>, tensor<i32>, tensor<f32>)
   // expected-note @below {{from the loss: computed by 'mpc.neg'}}

@@ -157,12 +157,12 @@ func.func @update(%w: tensor<16xf32>, %v: tensor<16xf32>, %d: tensor<16xf16>, %s
 // CHECK-LABEL: func @shadow
 // CHECK: mpc.fusion(%arg0, %arg3)
 // CHECK: mpc.momentum
-func.func @shadow(%x: tensor<8x16xf16>, %w: tensor<16xf32> {mpc.name = "w", mpc.role = "parameter"},
-                  %v: tensor<16xf32> {mpc.name = "v", mpc.role = "slot"},
-                  %low: tensor<16xf16> {mpc.name = "w.f16", mpc.role = "derived"},
+func.func @shadow(%x: tensor<8x16xf16>, %w: tensor<16xf32> {mpc.state = #mpc.state<parameter, "w">},
+                  %v: tensor<16xf32> {mpc.state = #mpc.state<slot, "v">},
+                  %low: tensor<16xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">},
                   %d: tensor<16xf32>, %rate: tensor<f32>, %finite: tensor<i1>)
-    -> (tensor<16xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<16xf32> {mpc.name = "v", mpc.role = "slot"},
-        tensor<16xf16> {mpc.name = "w.f16", mpc.role = "derived"}, tensor<8x16xf16>) {
+    -> (tensor<16xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<16xf32> {mpc.state = #mpc.state<slot, "v">},
+        tensor<16xf16> {mpc.state = #mpc.state<derived, "w.f16">}, tensor<8x16xf16>) {
   %a = mpc.add %x, %low : (tensor<8x16xf16>, tensor<16xf16>) -> tensor<8x16xf16>
   %w1, %v1, %low1 = mpc.momentum %w, %v, %d, %rate, %finite {shadow = "f16"}
       : (tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<f32>, tensor<i1>)

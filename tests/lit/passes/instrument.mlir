@@ -3,12 +3,12 @@
 
 // Every value of the forward and the backward pass is measured, in program order; nothing updates state any more.
 // CHECK-LABEL: func @train_step
-// CHECK-SAME: mpc.name = "statistics|w|parameter|forward|0|f32|exponents"
-// CHECK-SAME: mpc.name = "statistics|w|parameter|forward|0|f32|zeros"
-// CHECK-SAME: mpc.name = "statistics|w|parameter|forward|0|f32|largest"
-// CHECK-SAME: mpc.name = "statistics|net/fc|matmul|forward|0|f32|exponents"
-// CHECK-SAME: mpc.name = "statistics|net|mse|forward|0|f32|largest"
-// CHECK-SAME: mpc.name = "statistics|net/fc|matmul|backward|0|f32|exponents"
+// CHECK-SAME: #mpc.state<record, "statistics|w|parameter|forward|0|f32|exponents">
+// CHECK-SAME: #mpc.state<record, "statistics|w|parameter|forward|0|f32|zeros">
+// CHECK-SAME: #mpc.state<record, "statistics|w|parameter|forward|0|f32|largest">
+// CHECK-SAME: #mpc.state<record, "statistics|net/fc|matmul|forward|0|f32|exponents">
+// CHECK-SAME: #mpc.state<record, "statistics|net|mse|forward|0|f32|largest">
+// CHECK-SAME: #mpc.state<record, "statistics|net/fc|matmul|backward|0|f32|exponents">
 // CHECK: mpc.tensor_statistics
 // CHECK: mpc.matmul
 // CHECK-NEXT: mpc.tensor_statistics
@@ -19,12 +19,12 @@ func.func private @forward(%w: tensor<4x3xf32>, %x: tensor<2x4xf32>, %t: tensor<
   %loss = mpc.mse %y, %t {mpc.scope = #mpc.scope<path = "net">} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
-func.func @train_step(%x: tensor<2x4xf32> {mpc.role = "input", mpc.name = "x"}, %t: tensor<2x3xf32> {mpc.role = "input", mpc.name = "t"},
-                      %w: tensor<4x3xf32> {mpc.role = "parameter", mpc.name = "w"},
-                      %v: tensor<4x3xf32> {mpc.role = "slot", mpc.name = "v"},
-                      %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
-                      %step: tensor<i32> {mpc.role = "step", mpc.name = "step"})
-    -> (tensor<f32>, tensor<4x3xf32> {mpc.role = "parameter", mpc.name = "w"}, tensor<4x3xf32> {mpc.role = "slot", mpc.name = "v"}) {
+func.func @train_step(%x: tensor<2x4xf32> {mpc.state = #mpc.state<input, "x">}, %t: tensor<2x3xf32> {mpc.state = #mpc.state<input, "t">},
+                      %w: tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "w">},
+                      %v: tensor<4x3xf32> {mpc.state = #mpc.state<slot, "v">},
+                      %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "lr">},
+                      %step: tensor<i32> {mpc.state = #mpc.state<step, "step">})
+    -> (tensor<f32>, tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4x3xf32> {mpc.state = #mpc.state<slot, "v">}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %dw = mpc.value_and_grad @forward(%w, %x, %t) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4x3xf32>, tensor<2x4xf32>, tensor<2x3xf32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf32>)

@@ -9,17 +9,17 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // counter and the scaler act in the last one. Statistics and the generator move in every micro-step and fall back to
 // what they were before the first one where any was not finite. The average of weights follows the optimizer.
 // CHECK-LABEL: func @train_step(
-// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "w"
-// CHECK-SAME: %[[RNG:[a-z0-9]+]]: tensor<i32> {mpc.name = "rng.step"
-// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f32> {mpc.name = "scaler.scale"
-// CHECK-SAME: %[[MICRO:[a-z0-9]+]]: tensor<i32> {mpc.name = "accumulator.micro_step", mpc.role = "accumulator"}
-// CHECK-SAME: %[[KNOWN:[a-z0-9]+]]: tensor<i32> {mpc.name = "accumulator.first_bad", mpc.role = "accumulator"}
-// CHECK-SAME: %[[SUM:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "accumulator.w", mpc.role = "accumulator"}
-// CHECK-SAME: {mpc.name = "accumulator.old.mean", mpc.role = "accumulator"}
-// CHECK-SAME: {mpc.name = "accumulator.old.variance", mpc.role = "accumulator"}
-// CHECK-SAME: %[[OLD:[a-z0-9]+]]: tensor<i32> {mpc.name = "accumulator.old.rng.step", mpc.role = "accumulator"}) -> (
-// CHECK-SAME: tensor<i32> {mpc.name = "accumulator.micro_step", mpc.role = "accumulator"}
-// CHECK-SAME: tensor<i32> {mpc.name = "micro_step", mpc.role = "record"})
+// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}
+// CHECK-SAME: %[[RNG:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}
+// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}
+// CHECK-SAME: %[[MICRO:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<accumulator, "accumulator.micro_step">}
+// CHECK-SAME: %[[KNOWN:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<accumulator, "accumulator.first_bad">}
+// CHECK-SAME: %[[SUM:[a-z0-9]+]]: tensor<4xf32> {mpc.state = #mpc.state<accumulator, "accumulator.w">}
+// CHECK-SAME: {mpc.state = #mpc.state<accumulator, "accumulator.old.mean", of = "mean">}
+// CHECK-SAME: {mpc.state = #mpc.state<accumulator, "accumulator.old.variance", of = "variance">}
+// CHECK-SAME: %[[OLD:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<accumulator, "accumulator.old.rng.step", of = "rng.step">}) -> (
+// CHECK-SAME: tensor<i32> {mpc.state = #mpc.state<accumulator, "accumulator.micro_step">}
+// CHECK-SAME: tensor<i32> {mpc.state = #mpc.state<record, "micro_step">})
 // CHECK: %[[ZERO:.*]] = mpc.constant {value = dense<0>
 // CHECK: %[[FIRST:.*]] = mpc.equal %[[MICRO]], %[[ZERO]]
 // CHECK: %[[BACKUP:.*]] = mpc.select %[[FIRST]], %[[RNG]], %[[OLD]]
@@ -66,23 +66,23 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // FLAT: %[[MEAN:.*]], %{{.*}} = mpc.batch_norm_running_update {{.*}}, %[[FINITE:.*]] {count
 // FLAT: mpc.select %[[FINITE]], %[[MEAN]],
 func.func @train_step(
-    %w: tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
-    %v: tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-    %rm: tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-    %rv: tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-    %step: tensor<i32> {mpc.role = "step", mpc.name = "optimizer.step"},
-    %rng: tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
-    %ema: tensor<4xf32> {mpc.role = "statistic", mpc.name = "ema"},
-    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
-    %x: tensor<4xf32> {mpc.role = "input", mpc.name = "x"})
-    -> (tensor<f32> {mpc.role = "output", mpc.name = "loss"},
-        tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
-        tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-        tensor<i32> {mpc.role = "step", mpc.name = "optimizer.step"},
-        tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "ema"}) {
+    %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+    %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+    %rm: tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+    %rv: tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+    %step: tensor<i32> {mpc.state = #mpc.state<step, "optimizer.step">},
+    %rng: tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">},
+    %ema: tensor<4xf32> {mpc.state = #mpc.state<statistic, "ema">},
+    %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "lr">},
+    %x: tensor<4xf32> {mpc.state = #mpc.state<input, "x">})
+    -> (tensor<f32> {mpc.state = #mpc.state<output, "loss">},
+        tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+        tensor<i32> {mpc.state = #mpc.state<step, "optimizer.step">},
+        tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "ema">}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %mean, %variance, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)

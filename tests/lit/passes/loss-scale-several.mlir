@@ -11,13 +11,13 @@ func.func private @f(tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32
 // The trunk's statistics and a parameter that both losses use wait for both losses, an optimizer waits for the losses
 // whose gradients reach it, the generator counts where any loss is finite. Gradients of two losses meet unscaled.
 // CHECK-LABEL: func @train_step(
-// CHECK-SAME: %[[A:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "a"
-// SHARED-SAME: %[[S0:[a-z0-9]+]]: tensor<f32> {mpc.name = "scaler.scale", mpc.role = "scaler"}
-// OWN-SAME: %[[S0:[a-z0-9]+]]: tensor<f32> {mpc.name = "scaler0.scale", mpc.role = "scaler"}
-// OWN-SAME: %[[S1:[a-z0-9]+]]: tensor<f32> {mpc.name = "scaler1.scale", mpc.role = "scaler"}
-// SHARED-SAME: tensor<i1> {mpc.name = "finite", mpc.role = "record"}, tensor<i32> {mpc.name = "first_bad", mpc.role = "record"}, tensor<f32> {mpc.name = "loss_scale", mpc.role = "record"}, tensor<i32> {mpc.name = "loss0.first_bad", mpc.role = "record"}, tensor<i32> {mpc.name = "loss1.first_bad", mpc.role = "record"})
+// CHECK-SAME: %[[A:[a-z0-9]+]]: tensor<4xf32> {mpc.state = #mpc.state<parameter, "a">}
+// SHARED-SAME: %[[S0:[a-z0-9]+]]: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}
+// OWN-SAME: %[[S0:[a-z0-9]+]]: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler0.scale">}
+// OWN-SAME: %[[S1:[a-z0-9]+]]: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler1.scale">}
+// SHARED-SAME: tensor<i1> {mpc.state = #mpc.state<record, "finite">}, tensor<i32> {mpc.state = #mpc.state<record, "first_bad">}, tensor<f32> {mpc.state = #mpc.state<record, "loss_scale">}, tensor<i32> {mpc.state = #mpc.state<record, "loss0.first_bad">}, tensor<i32> {mpc.state = #mpc.state<record, "loss1.first_bad">})
 // SHARED-SAME: mpc.gradients = {loss0.first_bad = ["shared", "a"], loss1.first_bad = ["shared", "b"]}
-// OWN-SAME: {mpc.name = "finite0", mpc.role = "record"}, tensor<i32> {mpc.name = "first_bad0", mpc.role = "record"}, tensor<f32> {mpc.name = "loss_scale0", mpc.role = "record"}, tensor<i1> {mpc.name = "finite1"
+// OWN-SAME: {mpc.state = #mpc.state<record, "finite0">}, tensor<i32> {mpc.state = #mpc.state<record, "first_bad0">}, tensor<f32> {mpc.state = #mpc.state<record, "loss_scale0">}, tensor<i1> {mpc.state = #mpc.state<record, "finite1">}
 // OWN-SAME: mpc.gradients = {first_bad0 = ["shared", "a"], first_bad1 = ["shared", "b"]}
 // CHECK: %{{.*}}, %[[MEAN:.*]], %{{.*}}, %{{.*}} = mpc.batch_norm_train
 // CHECK: %[[L0:.*]] = mpc.reduce_sum
@@ -63,35 +63,35 @@ func.func private @f(tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32
 // FLAT-NOT: mpc.select
 // FLAT-LABEL: func @alternating(
 func.func @train_step(
-    %shared: tensor<4xf32> {mpc.role = "parameter", mpc.name = "shared"},
-    %a: tensor<4xf32> {mpc.role = "parameter", mpc.name = "a"},
-    %b: tensor<4xf32> {mpc.role = "parameter", mpc.name = "b"},
-    %v: tensor<4xf32> {mpc.role = "slot", mpc.name = "shared.velocity"},
-    %va: tensor<4xf32> {mpc.role = "slot", mpc.name = "a.velocity"},
-    %vb: tensor<4xf32> {mpc.role = "slot", mpc.name = "b.velocity"},
-    %rm: tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-    %rv: tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-    %rmb: tensor<4xf32> {mpc.role = "statistic", mpc.name = "b.mean"},
-    %rvb: tensor<4xf32> {mpc.role = "statistic", mpc.name = "b.variance"},
-    %step: tensor<i32> {mpc.role = "step", mpc.name = "optimizer.step"},
-    %step2: tensor<i32> {mpc.role = "step", mpc.name = "optimizer2.step"},
-    %rng: tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
-    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
-    %x: tensor<8x4xf32> {mpc.role = "input", mpc.name = "x"})
-    -> (tensor<f32> {mpc.role = "output", mpc.name = "loss"},
-        tensor<4xf32> {mpc.role = "parameter", mpc.name = "shared"},
-        tensor<4xf32> {mpc.role = "parameter", mpc.name = "a"},
-        tensor<4xf32> {mpc.role = "parameter", mpc.name = "b"},
-        tensor<4xf32> {mpc.role = "slot", mpc.name = "shared.velocity"},
-        tensor<4xf32> {mpc.role = "slot", mpc.name = "a.velocity"},
-        tensor<4xf32> {mpc.role = "slot", mpc.name = "b.velocity"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "b.mean"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "b.variance"},
-        tensor<i32> {mpc.role = "step", mpc.name = "optimizer.step"},
-        tensor<i32> {mpc.role = "step", mpc.name = "optimizer2.step"},
-        tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"}) {
+    %shared: tensor<4xf32> {mpc.state = #mpc.state<parameter, "shared">},
+    %a: tensor<4xf32> {mpc.state = #mpc.state<parameter, "a">},
+    %b: tensor<4xf32> {mpc.state = #mpc.state<parameter, "b">},
+    %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "shared.velocity">},
+    %va: tensor<4xf32> {mpc.state = #mpc.state<slot, "a.velocity">},
+    %vb: tensor<4xf32> {mpc.state = #mpc.state<slot, "b.velocity">},
+    %rm: tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+    %rv: tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+    %rmb: tensor<4xf32> {mpc.state = #mpc.state<statistic, "b.mean">},
+    %rvb: tensor<4xf32> {mpc.state = #mpc.state<statistic, "b.variance">},
+    %step: tensor<i32> {mpc.state = #mpc.state<step, "optimizer.step">},
+    %step2: tensor<i32> {mpc.state = #mpc.state<step, "optimizer2.step">},
+    %rng: tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">},
+    %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "lr">},
+    %x: tensor<8x4xf32> {mpc.state = #mpc.state<input, "x">})
+    -> (tensor<f32> {mpc.state = #mpc.state<output, "loss">},
+        tensor<4xf32> {mpc.state = #mpc.state<parameter, "shared">},
+        tensor<4xf32> {mpc.state = #mpc.state<parameter, "a">},
+        tensor<4xf32> {mpc.state = #mpc.state<parameter, "b">},
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "shared.velocity">},
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "a.velocity">},
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "b.velocity">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "b.mean">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "b.variance">},
+        tensor<i32> {mpc.state = #mpc.state<step, "optimizer.step">},
+        tensor<i32> {mpc.state = #mpc.state<step, "optimizer2.step">},
+        tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %shared, %shared
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
@@ -177,7 +177,7 @@ func.func @functions(%w: tensor<4xf32>, %rm: tensor<4xf32>, %rv: tensor<4xf32>) 
 // An update that reads what follows from another one of its optimizer needs a second region; a statistic that the loss
 // itself reads cannot wait for the loss: its result is chosen at the end.
 // CHECK-LABEL: func @chained(
-// CHECK-SAME: %[[RM:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "rm", mpc.role = "statistic"}
+// CHECK-SAME: %[[RM:[a-z0-9]+]]: tensor<4xf32> {mpc.state = #mpc.state<statistic, "rm">}
 // CHECK: %[[STAT:.*]], %{{.*}} = mpc.batch_norm_running_update %[[RM]],
 // CHECK: mpc.backward
 // CHECK: %[[F:.*]], %{{.*}} = mpc.all_finite
@@ -187,8 +187,8 @@ func.func @functions(%w: tensor<4xf32>, %rm: tensor<4xf32>, %rv: tensor<4xf32>) 
 // CHECK-NEXT: mpc.momentum %{{.*}}, %{{.*}}, %[[NEXT]],
 // CHECK: mpc.select %[[F]], %[[STAT]], %[[RM]]
 func.func @chained(%a: tensor<4xf32>, %b: tensor<4xf32>, %va: tensor<4xf32>, %vb: tensor<4xf32>, %lr: tensor<f32>,
-                   %rm: tensor<4xf32> {mpc.name = "rm", mpc.role = "statistic"}, %rv: tensor<4xf32>, %x: tensor<8x4xf32>)
-    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32> {mpc.name = "rm", mpc.role = "statistic"}) {
+                   %rm: tensor<4xf32> {mpc.state = #mpc.state<statistic, "rm">}, %rv: tensor<4xf32>, %x: tensor<8x4xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32> {mpc.state = #mpc.state<statistic, "rm">}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %a, %a
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)

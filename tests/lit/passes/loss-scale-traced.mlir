@@ -12,19 +12,19 @@
 // CHECK-DAG: mpc.momentum {{.*}}, %[[FINITE]] :
 // CHECK: return
 func.func @train_step(
-    %w: tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
-    %v: tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-    %rm: tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-    %rv: tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-    %rng: tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
-    %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"},
-    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
-    %x: tensor<8x4xf32> {mpc.role = "input", mpc.name = "x"})
-    -> (tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
-        tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-        tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"}) {
+    %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+    %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+    %rm: tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+    %rv: tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+    %rng: tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">},
+    %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">},
+    %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "lr">},
+    %x: tensor<8x4xf32> {mpc.state = #mpc.state<input, "x">})
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+        tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %w, %w
@@ -49,19 +49,19 @@ func.func @train_step(
 // CHECK: mpc.batch_norm_running_update %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}}, %{{[a-z0-9]+}} {
 // CHECK: mpc.all_finite
 func.func @no_skip(
-    %w: tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
-    %v: tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-    %rm: tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-    %rv: tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-    %rng: tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"},
-    %scale: tensor<f32> {mpc.role = "scaler", mpc.name = "scaler.scale"},
-    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
-    %x: tensor<8x4xf32> {mpc.role = "input", mpc.name = "x"})
-    -> (tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
-        tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-        tensor<i32> {mpc.role = "rng", mpc.name = "rng.step"}) {
+    %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+    %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+    %rm: tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+    %rv: tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+    %rng: tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">},
+    %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">},
+    %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "lr">},
+    %x: tensor<8x4xf32> {mpc.state = #mpc.state<input, "x">})
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+        tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %w, %w

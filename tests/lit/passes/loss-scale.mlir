@@ -8,24 +8,24 @@
 func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>)
 
 // CHECK-LABEL: func @train_step
-// CHECK-SAME: %[[P:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"}
-// CHECK-SAME: %[[V:[a-z0-9]+]]: tensor<4xf32> {mpc.name = "w.velocity", mpc.role = "slot"}
-// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f32> {mpc.name = "scaler.scale", mpc.role = "scaler"}
-// CHECK-SAME: %[[GOOD:[a-z0-9]+]]: tensor<i32> {mpc.name = "scaler.good", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.bad", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.skipped", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.consecutive", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.growth", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.backoff", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.minimum", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.maximum", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.interval", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.bad_limit", mpc.role = "scaler"}
-// CHECK-SAME: {mpc.name = "scaler.dynamic", mpc.role = "scaler"}
-// CHECK-SAME: %[[SKIP:[a-z0-9]+]]: tensor<i32> {mpc.name = "scaler.skip", mpc.role = "scaler"})
-// CHECK-SAME: tensor<f32> {mpc.name = "scaler.scale", mpc.role = "scaler"}
-// CHECK-SAME: tensor<i32> {mpc.name = "scaler.skip", mpc.role = "scaler"}
-// CHECK-SAME: tensor<i1> {mpc.name = "finite", mpc.role = "record"}, tensor<i32> {mpc.name = "first_bad", mpc.role = "record"}, tensor<f32> {mpc.name = "loss_scale", mpc.role = "record"})
+// CHECK-SAME: %[[P:[a-z0-9]+]]: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}
+// CHECK-SAME: %[[V:[a-z0-9]+]]: tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">}
+// CHECK-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}
+// CHECK-SAME: %[[GOOD:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<scaler, "scaler.good">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.bad">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.skipped">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.consecutive">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.growth">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.backoff">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.minimum">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.maximum">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.interval">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.bad_limit">}
+// CHECK-SAME: {mpc.state = #mpc.state<scaler, "scaler.dynamic">}
+// CHECK-SAME: %[[SKIP:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<scaler, "scaler.skip">})
+// CHECK-SAME: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}
+// CHECK-SAME: tensor<i32> {mpc.state = #mpc.state<scaler, "scaler.skip">}
+// CHECK-SAME: tensor<i1> {mpc.state = #mpc.state<record, "finite">}, tensor<i32> {mpc.state = #mpc.state<record, "first_bad">}, tensor<f32> {mpc.state = #mpc.state<record, "loss_scale">})
 // CHECK: %[[G:.*]]:4 = mpc.value_and_grad @f({{.*}}) seed(%[[SCALE]])
 // CHECK: %[[FINITE:.*]], %[[BAD:.*]] = mpc.all_finite %[[SCALE]], %[[G]]#0, %[[G]]#3
 // CHECK: %[[NEW:.*]]:5 = mpc.guarded_update %[[FINITE]] else(%[[P]], %[[V]], {{.*}}) {
@@ -62,21 +62,21 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // FLAT: mpc.batch_norm_running_update {{.*}}, %[[FINITE]] {
 // FLAT: mpc.increment {{.*}}, %[[FINITE]] :
 func.func @train_step(
-    %w: tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
-    %v: tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-    %rm: tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-    %rv: tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-    %step: tensor<i32> {mpc.role = "step", mpc.name = "step"},
-    %ema: tensor<4xf32> {mpc.role = "statistic", mpc.name = "ema"},
-    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "lr"},
-    %x: tensor<4xf32> {mpc.role = "input", mpc.name = "x"})
-    -> (tensor<f32> {mpc.role = "output", mpc.name = "loss"},
-        tensor<4xf32> {mpc.role = "parameter", mpc.name = "w"},
-        tensor<4xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "mean"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "variance"},
-        tensor<i32> {mpc.role = "step", mpc.name = "step"},
-        tensor<4xf32> {mpc.role = "statistic", mpc.name = "ema"}) {
+    %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+    %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+    %rm: tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+    %rv: tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+    %step: tensor<i32> {mpc.state = #mpc.state<step, "step">},
+    %ema: tensor<4xf32> {mpc.state = #mpc.state<statistic, "ema">},
+    %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "lr">},
+    %x: tensor<4xf32> {mpc.state = #mpc.state<input, "x">})
+    -> (tensor<f32> {mpc.state = #mpc.state<output, "loss">},
+        tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+        tensor<i32> {mpc.state = #mpc.state<step, "step">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "ema">}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %mean, %variance, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)

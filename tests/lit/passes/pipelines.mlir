@@ -74,14 +74,14 @@ func.func private @loss_fn(%w: tensor<4x3xf32>, %x: tensor<2x4xf32>, %labels: te
 }
 
 func.func @train_step(
-    %w: tensor<4x3xf32> {mpc.role = "parameter", mpc.name = "w"},
-    %v: tensor<4x3xf32> {mpc.role = "slot", mpc.name = "w.velocity"},
-    %lr: tensor<f32> {mpc.role = "learning_rate", mpc.name = "learning_rate"},
-    %x: tensor<2x4xf32> {mpc.role = "input", mpc.name = "x"},
-    %labels: tensor<2xi32> {mpc.role = "input", mpc.name = "labels"})
-    -> (tensor<f32> {mpc.role = "record", mpc.name = "loss"},
-        tensor<4x3xf32> {mpc.role = "parameter", mpc.name = "w"},
-        tensor<4x3xf32> {mpc.role = "slot", mpc.name = "w.velocity"}) {
+    %w: tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "w">},
+    %v: tensor<4x3xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+    %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "learning_rate">},
+    %x: tensor<2x4xf32> {mpc.state = #mpc.state<input, "x">},
+    %labels: tensor<2xi32> {mpc.state = #mpc.state<input, "labels">})
+    -> (tensor<f32> {mpc.state = #mpc.state<record, "loss">},
+        tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "w">},
+        tensor<4x3xf32> {mpc.state = #mpc.state<slot, "w.velocity">}) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %dw = mpc.value_and_grad @loss_fn(%w, %x, %labels) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4x3xf32>, tensor<2x4xf32>, tensor<2xi32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf32>)

@@ -3,18 +3,18 @@
 
 // The low copy of a parameter is an argument, and the optimizer writes the next one.
 // CHECK-LABEL: func @train_step(
-// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<4x4xf32> {mpc.name = "fc.weight", mpc.role = "parameter"}
-// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<4x4xf16> {mpc.name = "fc.weight.f16", mpc.role = "derived"})
-// CHECK-SAME: -> (tensor<4x4xf32> {mpc.name = "fc.weight", mpc.role = "parameter"}, {{.*}}, tensor<4x4xf16> {mpc.name = "fc.weight.f16", mpc.role = "derived"})
+// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc.weight">}
+// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<4x4xf16> {mpc.state = #mpc.state<derived, "fc.weight.f16", of = "fc.weight">})
+// CHECK-SAME: -> (tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc.weight">}, {{.*}}, tensor<4x4xf16> {mpc.state = #mpc.state<derived, "fc.weight.f16">})
 // CHECK-NOT: mpc.cast
 // CHECK: %[[G:.*]] = mpc.matmul %{{.*}}, %[[WS]]
 // CHECK: %[[W2:.*]], %[[V2:.*]], %[[WS2:.*]] = mpc.momentum %[[W]], %{{.*}}, %[[G]], %{{.*}}, %{{.*}} {momentum = 5.000000e-01 : f32, shadow = "f16"}
 // CHECK: return %[[W2]], %[[V2]], %[[WS2]]
-func.func @train_step(%w: tensor<4x4xf32> {mpc.name = "fc.weight", mpc.role = "parameter"},
-                      %v: tensor<4x4xf32> {mpc.name = "optimizer.fc.weight.velocity", mpc.role = "slot"},
+func.func @train_step(%w: tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc.weight">},
+                      %v: tensor<4x4xf32> {mpc.state = #mpc.state<slot, "optimizer.fc.weight.velocity">},
                       %x: tensor<4x4xf16>, %rate: tensor<f32>, %finite: tensor<i1>)
-    -> (tensor<4x4xf32> {mpc.name = "fc.weight", mpc.role = "parameter"},
-        tensor<4x4xf32> {mpc.name = "optimizer.fc.weight.velocity", mpc.role = "slot"}) {
+    -> (tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc.weight">},
+        tensor<4x4xf32> {mpc.state = #mpc.state<slot, "optimizer.fc.weight.velocity">}) {
   %low = mpc.cast %w : (tensor<4x4xf32>) -> tensor<4x4xf16>
   %g = mpc.matmul %x, %low : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
   %w2, %v2 = mpc.momentum %w, %v, %g, %rate, %finite {momentum = 5.000000e-01 : f32}
@@ -25,10 +25,10 @@ func.func @train_step(%w: tensor<4x4xf32> {mpc.name = "fc.weight", mpc.role = "p
 
 // Without an update the shadow is read only. The user's cast has the same bits.
 // CHECK-LABEL: func @predict(
-// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<4xbf16> {mpc.name = "scale.bf16", mpc.role = "derived"}) -> tensor<4xbf16>
+// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<4xbf16> {mpc.state = #mpc.state<derived, "scale.bf16", of = "scale">}) -> tensor<4xbf16>
 // CHECK-NEXT: %[[Y:.*]] = mpc.mul %{{.*}}, %[[WS]]
 // CHECK-NEXT: return %[[Y]]
-func.func @predict(%w: tensor<4xf32> {mpc.name = "scale", mpc.role = "parameter"}, %x: tensor<4xbf16>) -> tensor<4xbf16> {
+func.func @predict(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "scale">}, %x: tensor<4xbf16>) -> tensor<4xbf16> {
   %low = mpc.cast %w {user = true} : (tensor<4xf32>) -> tensor<4xbf16>
   %y = mpc.mul %x, %low : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
   return %y : tensor<4xbf16>
@@ -37,13 +37,13 @@ func.func @predict(%w: tensor<4xf32> {mpc.name = "scale", mpc.role = "parameter"
 // Data movement between the parameter and its cast moves the shadow; what reads it in f32 keeps its own.
 // CHECK-LABEL: func @moved(
 // CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<2x3xf32>
-// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<2x3xf16> {mpc.name = "w.f16", mpc.role = "derived"}
+// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<2x3xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}
 // CHECK-DAG: %[[LOW:.*]] = mpc.transpose %[[WS]] {permutation = array<i64: 1, 0>} : (tensor<2x3xf16>) -> tensor<3x2xf16>
 // CHECK-DAG: %[[FLAT:.*]] = mpc.reshape %[[LOW]] {{.*}} : (tensor<3x2xf16>) -> tensor<6xf16>
 // CHECK-DAG: %[[WIDE:.*]] = mpc.transpose %[[W]] {{.*}} : (tensor<2x3xf32>) -> tensor<3x2xf32>
 // CHECK-NOT: mpc.cast
 // CHECK: return %[[FLAT]], %[[LOW]], %[[WIDE]]
-func.func @moved(%w: tensor<2x3xf32> {mpc.name = "w", mpc.role = "parameter"})
+func.func @moved(%w: tensor<2x3xf32> {mpc.state = #mpc.state<parameter, "w">})
     -> (tensor<6xf16>, tensor<3x2xf16>, tensor<3x2xf32>) {
   %t = mpc.transpose %w {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
   %flat = mpc.reshape %t {shape = array<i64: 6>} : (tensor<3x2xf32>) -> tensor<6xf32>
@@ -54,10 +54,10 @@ func.func @moved(%w: tensor<2x3xf32> {mpc.name = "w", mpc.role = "parameter"})
 
 // Rows are taken from a shadow that exists; they are no reason for one.
 // CHECK-LABEL: func @tied_embedding(
-// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<9x4xf16> {mpc.name = "table.f16", mpc.role = "derived"}
+// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<9x4xf16> {mpc.state = #mpc.state<derived, "table.f16", of = "table">}
 // CHECK: mpc.gather %[[WS]], %{{.*}} : (tensor<9x4xf16>, tensor<2xi32>) -> tensor<2x4xf16>
 // CHECK-NOT: mpc.cast
-func.func @tied_embedding(%w: tensor<9x4xf32> {mpc.name = "table", mpc.role = "parameter"}, %i: tensor<2xi32>)
+func.func @tied_embedding(%w: tensor<9x4xf32> {mpc.state = #mpc.state<parameter, "table">}, %i: tensor<2xi32>)
     -> tensor<2x9xf16> {
   %rows = mpc.gather %w, %i : (tensor<9x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>
   %x = mpc.cast %rows : (tensor<2x4xf32>) -> tensor<2x4xf16>
@@ -70,7 +70,7 @@ func.func @tied_embedding(%w: tensor<9x4xf32> {mpc.name = "table", mpc.role = "p
 // CHECK-NOT: derived
 // CHECK: mpc.gather {{.*}} -> tensor<2x4xf32>
 // CHECK-NEXT: mpc.cast
-func.func @embedding(%w: tensor<9x4xf32> {mpc.name = "table", mpc.role = "parameter"}, %i: tensor<2xi32>)
+func.func @embedding(%w: tensor<9x4xf32> {mpc.state = #mpc.state<parameter, "table">}, %i: tensor<2xi32>)
     -> tensor<2x4xf16> {
   %rows = mpc.gather %w, %i : (tensor<9x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>
   %x = mpc.cast %rows : (tensor<2x4xf32>) -> tensor<2x4xf16>
@@ -79,15 +79,15 @@ func.func @embedding(%w: tensor<9x4xf32> {mpc.name = "table", mpc.role = "parame
 
 // A parameter that is updated and read again in the same step: the second reader gets the first optimizer's shadow.
 // CHECK-LABEL: func @updated_twice(
-// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<4xf16> {mpc.name = "w.f16", mpc.role = "derived"}
+// CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}
 // CHECK: %[[A:.*]] = mpc.neg %[[WS]]
 // CHECK: %[[W1:.*]], %{{.*}}, %[[S1:.*]] = mpc.momentum {{.*}} {shadow = "f16"}
 // CHECK: %[[B:.*]] = mpc.neg %[[S1]]
 // CHECK: %{{.*}}, %{{.*}}, %[[S2:.*]] = mpc.momentum %[[W1]], {{.*}}, %[[B]], %{{.*}} {shadow = "f16"}
 // CHECK: return %{{.*}}, %{{.*}}, %[[S2]]
-func.func @updated_twice(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"},
-                         %v: tensor<4xf32> {mpc.name = "v", mpc.role = "slot"}, %rate: tensor<f32>)
-    -> (tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<4xf32> {mpc.name = "v", mpc.role = "slot"}) {
+func.func @updated_twice(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+                         %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %rate: tensor<f32>)
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}) {
   %low = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   %a = mpc.neg %low : (tensor<4xf16>) -> tensor<4xf16>
   %w1, %v1 = mpc.momentum %w, %v, %a, %rate
@@ -101,13 +101,13 @@ func.func @updated_twice(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "paramete
 
 // Two low types: the optimizer writes one, the runtime rebuilds the other. What no optimizer writes has no new shadow.
 // CHECK-LABEL: func @two_types(
-// CHECK-SAME: tensor<4xf16> {mpc.name = "w.f16", mpc.role = "derived"}, %{{.*}}: tensor<4xbf16> {mpc.name = "w.bf16", mpc.role = "derived"})
-// CHECK-SAME: tensor<4xf16> {mpc.name = "w.f16", mpc.role = "derived"}) {
+// CHECK-SAME: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}, %{{.*}}: tensor<4xbf16> {mpc.state = #mpc.state<derived, "w.bf16", of = "w">})
+// CHECK-SAME: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16">}) {
 // CHECK-NOT: mpc.cast
 // CHECK: mpc.momentum {{.*}} {shadow = "f16"}
-func.func @two_types(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"},
-                     %v: tensor<4xf32> {mpc.name = "v", mpc.role = "slot"}, %rate: tensor<f32>)
-    -> (tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<4xf32> {mpc.name = "v", mpc.role = "slot"},
+func.func @two_types(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+                     %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %rate: tensor<f32>)
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
         tensor<4xbf16>) {
   %a = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   %b = mpc.cast %w : (tensor<4xf32>) -> tensor<4xbf16>
@@ -117,10 +117,10 @@ func.func @two_types(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"},
 }
 
 // CHECK-LABEL: func @assigned(
-// CHECK-SAME: -> (tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<4xf16>) {
+// CHECK-SAME: -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf16>) {
 // CHECK-NOT: mpc.cast
-func.func @assigned(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"})
-    -> (tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"}, tensor<4xf16>) {
+func.func @assigned(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">})
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf16>) {
   %a = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   %w1 = mpc.neg %w : (tensor<4xf32>) -> tensor<4xf32>
   return %w1, %a : tensor<4xf32>, tensor<4xf16>
@@ -131,9 +131,9 @@ func.func @assigned(%w: tensor<4xf32> {mpc.name = "w", mpc.role = "parameter"})
 // CHECK-NOT: derived
 // CHECK-COUNT-2: mpc.cast
 // CHECK-NOT: shadow
-func.func @no_parameters(%m: tensor<4xf32> {mpc.name = "norm.moving_mean", mpc.role = "statistic"},
-                         %x: tensor<4xf32> {mpc.name = "x", mpc.role = "input"},
-                         %g: tensor<4xf32> {mpc.name = "norm.gamma", mpc.role = "parameter"})
+func.func @no_parameters(%m: tensor<4xf32> {mpc.state = #mpc.state<statistic, "norm.moving_mean">},
+                         %x: tensor<4xf32> {mpc.state = #mpc.state<input, "x">},
+                         %g: tensor<4xf32> {mpc.state = #mpc.state<parameter, "norm.gamma">})
     -> (tensor<4xf16>, tensor<4xf16>, tensor<4xf32>) {
   %a = mpc.cast %m : (tensor<4xf32>) -> tensor<4xf16>
   %b = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf16>

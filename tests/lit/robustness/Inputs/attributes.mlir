@@ -123,11 +123,11 @@ func.func @kinds(%x: tensor<4xf32>, %s: tensor<i64>, %t: tensor<i32>) -> tensor<
 }
 // -----
 func.func @kinds(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.amp_reason = 3 : i64} {
-  %0 = mpc.relu %x {mpc.scope = "lenet5/fc1", mpc.role = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = mpc.relu %x {mpc.scope = "lenet5/fc1", mpc.state = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 // -----
-func.func @names(%x: tensor<4xf32> {mpc.role = 1 : i64, mpc.name = 2.0 : f32}) -> (tensor<4xf32> {mpc.role = unit, mpc.name = [1]}) {
+func.func @names(%x: tensor<4xf32> {mpc.state = 1 : i64, mpc.name = 2.0 : f32}) -> (tensor<4xf32> {mpc.state = unit, mpc.name = [1]}) {
   %0 = mpc.relu %x : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

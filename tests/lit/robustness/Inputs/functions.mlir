@@ -68,4 +68,4 @@ func.func @step2(%a: tensor<f32>) -> tensor<f32> {
 func.func @calls(%a: tensor<f32>) -> tensor<f32> { %0 = func.call @step2(%a) : (tensor<f32>) -> tensor<f32> 
  return %0 : tensor<f32> }
 // -----
-func.func @x(%a: tensor<f32> {mpc.role = 3, mpc.name = 4.0 : f32}) -> (tensor<f32> {mpc.role = unit}) attributes {mpc.scope = 3} { return %a : tensor<f32> }
+func.func @x(%a: tensor<f32> {mpc.state = 3, mpc.name = 4.0 : f32}) -> (tensor<f32> {mpc.state = unit}) attributes {mpc.scope = 3} { return %a : tensor<f32> }

@@ -105,12 +105,12 @@ def swap_attribute(rng, text):
 
 
 def rename_attribute(rng, text):
-    names = sorted(set(re.findall(r"(\w[\w.]*) = ", text))) + ["mpc.scope", "mpc.amp_reason", "mpc.role", "mpc.name"]
+    names = sorted(set(re.findall(r"(\w[\w.]*) = ", text))) + ["mpc.scope", "mpc.amp_reason", "mpc.state"]
     return swap_match(rng, text, r"[\w.]+(?= = )", names)
 
 
 def add_attribute(rng, text):
-    names = sorted(set(re.findall(r"[{,] ?(\w[\w.]*) = ", text))) + ["mpc.scope", "mpc.amp_reason", "mpc.role", "mpc.name"]
+    names = sorted(set(re.findall(r"[{,] ?(\w[\w.]*) = ", text))) + ["mpc.scope", "mpc.amp_reason", "mpc.state"]
     spans = [match.span() for match in re.finditer(r"\{(?=\w[\w.]* = )", text)]
     return replace(text, pick(rng, spans), "{" + pick(rng, names) + " = " + pick(rng, ATTRIBUTES) + ", ") if spans else text
 
