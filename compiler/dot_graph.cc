@@ -1,5 +1,6 @@
 #include "compiler/dot_graph.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
 #include "compiler/unfused_function.h"
@@ -83,11 +84,10 @@ private:
     std::string Node = "node" + std::to_string(NextNode++);
     for (Value V : Op->getResults())
       Names[V] = Node;
-    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
     std::string Colour = Op->getNumResults() == 0 ? "#ffffff" : colourOf(Op->getResult(0).getType());
     std::string Style = isa<CastOp>(Op) ? ", " + CastStyle.str() : "";
-    NodesByPath[Scope ? Scope.getPath().str() : ""].push_back(Node + " [label=" + quoted(label(Op)) +
-                                                              ", fillcolor=" + quoted(Colour) + Style + "];\n");
+    NodesByPath[pathOf(Op).str()].push_back(Node + " [label=" + quoted(label(Op)) + ", fillcolor=" + quoted(Colour) +
+                                            Style + "];\n");
     for (Value Operand : Op->getOperands())
       if (auto Source = Names.find(Operand); Source != Names.end())
         Edges.push_back("  " + Source->second + " -> " + Node + " [label=" + quoted(typeName(Operand.getType())) +
@@ -98,7 +98,7 @@ private:
     std::string Label = mnemonicOf(Op);
     if (auto Cast = dyn_cast<CastOp>(Op))
       Label = elementName(Cast.getX()) + " to " + elementName(Cast.getY()) + (Cast.getUser() ? " (user cast)" : "");
-    else if (auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName))
+    else if (StringAttr Reason = ampReasonOf(Op))
       Label += " (" + Reason.getValue().str() + ")";
     if (unsigned Region = Given.regionOf(Op))
       Label += " [region " + std::to_string(Region) + "]";

@@ -1,6 +1,7 @@
 #include "compiler/explanation.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
@@ -27,7 +28,7 @@ bool isInsertedCast(Operation *Op) {
 }
 
 // Data movement that passes inserted: it decides nothing.
-bool isInsertedMovement(Operation *Op) { return Op && isMovement(Op) && !Op->hasAttr(AmpReasonAttrName); }
+bool isInsertedMovement(Operation *Op) { return Op && isMovement(Op) && !ampReasonOf(Op); }
 
 Value behindMovement(Value V) {
   while (isInsertedMovement(V.getDefiningOp()))
@@ -94,7 +95,7 @@ private:
     StringRef Name = What;
     Name.consume_front("mpc.");
     for (Operation *Op : Facts.operations()) {
-      std::string Path = pathOf(Op);
+      std::string Path = pathOf(Op).str();
       bool Inside = Path == What || StringRef(Path).starts_with((What + "/").str());
       if (Inside || mnemonicOf(Op) == Name)
         Found.push_back(Op);
@@ -106,8 +107,8 @@ private:
     std::set<std::string> Operations, Cells;
     for (Operation *Op : Facts.operations()) {
       Operations.insert(mnemonicOf(Op));
-      if (std::string Path = pathOf(Op); !Path.empty())
-        Cells.insert(Path);
+      if (StringRef Path = pathOf(Op); !Path.empty())
+        Cells.insert(Path.str());
     }
     std::string Nearest;
     unsigned Distance = ~0u;
@@ -126,7 +127,7 @@ private:
 
   // "#3 conv2d in lenet5/conv1".
   std::string name(Operation *Op) const {
-    std::string Path = pathOf(Op);
+    std::string Path = pathOf(Op).str();
     unsigned Ordinal = Facts.ordinal(Op);
     return absl::StrCat(Ordinal ? absl::StrCat("#", Ordinal, " ") : "", mnemonicOf(Op),
                         Path.empty() ? "" : absl::StrCat(" in ", Path));

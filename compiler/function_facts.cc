@@ -1,6 +1,7 @@
 #include "compiler/function_facts.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/module_impl.h"
@@ -32,11 +33,6 @@ std::int64_t byteSize(Value V) {
   if (!Tensor || !Tensor.hasStaticShape() || !Tensor.getElementType().isIntOrFloat())
     return 0;
   return Tensor.getNumElements() * ((Tensor.getElementTypeBitWidth() + 7) / 8);
-}
-
-std::string pathOf(Operation *Op) {
-  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
-  return Scope ? Scope.getPath().str() : "";
 }
 
 std::string mnemonicOf(Operation *Op) { return Op->getName().stripDialect().str(); }
@@ -91,7 +87,7 @@ FunctionFacts::FunctionFacts(func::FuncOp Function) : Function(Function) {
 void FunctionFacts::visit(Operation *Op) {
   bool ReadsCotangent = llvm::any_of(
       Op->getOperands(), [&](Value V) { return V.getDefiningOp() && Backward.contains(V.getDefiningOp()); });
-  if ((ReadsCotangent || isGradientOp(Op) || Op->hasAttr(BackwardAttrName)) && !Op->hasTrait<StateUpdate>())
+  if ((ReadsCotangent || isGradientOp(Op) || isMarkedBackward(Op)) && !Op->hasTrait<StateUpdate>())
     Backward.insert(Op);
   if (auto Cast = dyn_cast<CastOp>(Op))
     return Casts.push_back(Cast);
@@ -113,7 +109,7 @@ static std::string updateReason(OptimizerOpInterface Update) {
 }
 
 std::string FunctionFacts::reasonOf(Operation *Op) const {
-  if (auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName))
+  if (StringAttr Reason = ampReasonOf(Op))
     return Reason.getValue().str();
   if (auto Update = dyn_cast<OptimizerOpInterface>(Op))
     return updateReason(Update);
@@ -160,7 +156,7 @@ std::string FunctionFacts::describe(Value V) const {
     StringRef Name = nameOf(V);
     return Name.empty() ? "argument " + std::to_string(Argument.getArgNumber()) : Name.str();
   }
-  std::string Path = pathOf(V.getDefiningOp());
+  std::string Path = pathOf(V.getDefiningOp()).str();
   return mnemonicOf(V.getDefiningOp()) + (Path.empty() ? "" : " in " + Path);
 }
 

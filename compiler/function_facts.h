@@ -27,9 +27,6 @@ bool isLow(mlir::Value V);
 /// Of a tensor in memory; 0 for anything else.
 std::int64_t byteSize(mlir::Value V);
 
-/// The Cell path; empty outside Cells.
-std::string pathOf(mlir::Operation *Op);
-
 /// "conv2d".
 std::string mnemonicOf(mlir::Operation *Op);
 

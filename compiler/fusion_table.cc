@@ -1,5 +1,6 @@
 #include "compiler/fusion_table.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/function_facts.h"
 #include "passes/fusion/fusion_choice.h"
 
@@ -12,9 +13,9 @@ static FusionRow rowOf(FusionOp Fusion) {
   for (Operation &Op : Fusion.getBody().front().without_terminator())
     if (!isa<ReshapeOp>(Op)) {
       Row.operations.push_back(mnemonicOf(&Op));
-      Row.cells.push_back(pathOf(&Op));
+      Row.cells.push_back(pathOf(&Op).str());
     }
-  Row.path = pathOf(Fusion);
+  Row.path = pathOf(Fusion).str();
   for (Value V : Fusion->getOperands())
     Row.bytes += byteSize(V);
   for (Value V : Fusion->getResults())

@@ -5,7 +5,7 @@
 #include "compiler/diagnostics.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/recompute_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/module_impl.h"
 #include "mlir/IR/Verifier.h"
@@ -99,6 +99,8 @@ std::string GraphBuilder::BeginFunction(std::string_view Name, bool IsPrivate) {
       func::FuncOp::create(B, UnknownLoc::get(state_->Context), Unique, FunctionType::get(state_->Context, {}, {}));
   if (IsPrivate)
     Function.setPrivate();
+  else
+    dialectOf(Function).getStepAttrHelper().setAttr(Function, B.getUnitAttr());
   Function.addEntryBlock();
   state_->Open.push_back(Function);
   return Unique;
@@ -153,12 +155,12 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view Name
   OperationState State(state_->location(Where), *Registered);
   State.addOperands(Inputs);
   State.addTypes(llvm::to_vector_of<Type>(*Types));
-  List.append(ScopeAttrName, state_->scope(Where));
-  if (Where.recompute != 0)
-    List.append(RecomputeAttrName, Builder(Context).getI64IntegerAttr(Where.recompute));
   State.addAttributes(List);
   OpBuilder B = state_->builder();
   Operation *Op = B.create(State);
+  setScope(Op, state_->scope(Where));
+  if (Where.recompute != 0)
+    setRecomputeCall(Op, B.getI64IntegerAttr(Where.recompute));
   if (failed(verify(Op, /*verifyRecursively=*/false))) {
     Op->erase();
     return withGivenText(Diagnostics.status("the operation is malformed"), List);
@@ -173,7 +175,7 @@ TypedValue GraphBuilder::Splat(const TensorSpec &Spec, double Value, const Scope
                           : Attribute(IntegerAttr::get(Type.getElementType(), static_cast<int64_t>(Value)));
   OpBuilder B = state_->builder();
   auto Op = ConstantOp::create(B, state_->location(Where), Type, DenseElementsAttr::get(Type, Element));
-  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  setScope(Op, state_->scope(Where));
   return toTyped(Op.getOutput());
 }
 
@@ -189,7 +191,7 @@ TypedValue GraphBuilder::Constant(const TensorSpec &Spec, absl::Span<const std::
   }
   OpBuilder B = state_->builder();
   auto Op = ConstantOp::create(B, state_->location(Where), Type, Elements);
-  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  setScope(Op, state_->scope(Where));
   return toTyped(Op.getOutput());
 }
 
@@ -204,8 +206,7 @@ void GraphBuilder::EndFunction(absl::Span<const NamedResult> Results) {
       FunctionType::get(state_->Context, Function.getArgumentTypes(), ValueRange(Values).getTypes()));
   for (auto [Index, Result] : llvm::enumerate(Results))
     if (!Result.name.empty() || Result.role)
-      Function.setResultAttr(Index, StateAttrName,
-                             makeState(state_->Context, Result.role.value_or(Role::kOutput), Result.name));
+      setResultState(Function, Index, makeState(state_->Context, Result.role.value_or(Role::kOutput), Result.name));
   state_->Open.pop_back();
 }
 
@@ -223,7 +224,7 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_v
   auto Op = ValueAndGradOp::create(B, state_->location(Where), Types, FlatSymbolRefAttr::get(Function), Inputs,
                                    toMlir(Seed), B.getDenseI64ArrayAttr(ArrayRef<int64_t>(Wrt.data(), Wrt.size())),
                                    B.getI64IntegerAttr(LossId));
-  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  setScope(Op, state_->scope(Where));
   if (failed(verify(Op, /*verifyRecursively=*/false))) {
     Op->erase();
     return Diagnostics.status("the gradient call is malformed");
@@ -239,7 +240,7 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Backward(ValueHandle Loss,
   DiagnosticCollector Diagnostics(state_->Context);
   auto Op = BackwardOp::create(B, state_->location(Where), ValueRange(Operands).getTypes(), toMlir(Loss), Operands,
                                toMlir(Seed), B.getI64IntegerAttr(LossId));
-  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  setScope(Op, state_->scope(Where));
   if (failed(verify(Op, /*verifyRecursively=*/false))) {
     Op->erase();
     return Diagnostics.status("the gradient request is malformed");
@@ -254,7 +255,7 @@ std::vector<TypedValue> GraphBuilder::CustomVjp(std::string_view Callee, std::st
   OpBuilder B = state_->builder();
   auto Op = CustomVjpOp::create(B, state_->location(Where), Function.getResultTypes(), FlatSymbolRefAttr::get(Function),
                                 FlatSymbolRefAttr::get(Rule), llvm::map_to_vector(Operands, toMlir));
-  Op->setAttr(ScopeAttrName, state_->scope(Where));
+  setScope(Op, state_->scope(Where));
   return toTyped(Op);
 }
 

@@ -78,7 +78,8 @@ public:
   GraphBuilder();
   ~GraphBuilder();
 
-  /// Opens a function. A name that is taken gets a number; the name used is returned.
+  /// Opens a function, which is a step (`mpc.step`) unless it is private. A name that is taken gets a number; the name
+  /// used is returned.
   std::string BeginFunction(std::string_view name, bool is_private);
   /// Appends an argument to the open function at `depth` (1: the outermost).
   ValueHandle AddArgument(const TensorSpec &spec, const NamedArgument &argument, std::size_t depth);

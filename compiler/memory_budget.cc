@@ -1,8 +1,7 @@
 #include "compiler/memory_budget.h"
 
 #include "absl/strings/str_cat.h"
-#include "compiler/dialect/head_attributes.h"
-#include "compiler/dialect/recompute_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/memory_table.h"
 #include "compiler/module_impl.h"
 #include "compiler/pass_runner.h"
@@ -24,24 +23,24 @@ std::int64_t plannedBytes(const runtime::Program &Program) {
 }
 
 /// Two numbers that a pass has left on the step's function; \p Otherwise where there are none.
-template <typename Plan>
-std::pair<std::int64_t, std::int64_t> numbersOf(const Plan &Of, llvm::StringRef Name,
+template <typename Helper, typename Plan>
+std::pair<std::int64_t, std::int64_t> numbersOf(Helper (MpcDialect::*Accessor)(), const Plan &Of,
                                                 std::pair<std::int64_t, std::int64_t> Otherwise) {
   ModuleOp Root = Of.final_ir.impl().module.get();
   func::FuncOp Function = Root.lookupSymbol<func::FuncOp>(Of.program.name);
-  auto Numbers = Function ? dyn_cast_or_null<DenseI64ArrayAttr>(Function->getAttr(Name)) : DenseI64ArrayAttr();
+  DenseI64ArrayAttr Numbers = Function ? (dialectOf(Function).*Accessor)().getAttr(Function) : DenseI64ArrayAttr();
   return Numbers ? std::pair(Numbers[0], Numbers[1]) : Otherwise;
 }
 
 /// How many candidates mpc-recompute has found: without matrix work, and Cells.
 std::pair<std::int64_t, std::int64_t> candidatesOf(const CompileResult &Result) {
-  return numbersOf(Result, RecomputeCandidatesAttrName, {0, 0});
+  return numbersOf(&MpcDialect::getRecomputeCandidatesAttrHelper, Result, {0, 0});
 }
 
 /// In how many chunks the head of a language model is computed, 1 where it stays whole or there is none, and the bytes
 /// of its logits as a whole.
 template <typename Plan> std::pair<std::int64_t, std::int64_t> headOf(const Plan &Of) {
-  return numbersOf(Of, HeadChunksAttrName, {1, 0});
+  return numbersOf(&MpcDialect::getHeadChunksAttrHelper, Of, {1, 0});
 }
 
 /// More chunks have to save at least this share of the plan: each reads and writes the weight's gradient once more.

@@ -1,6 +1,7 @@
 #include "compiler/memory_table.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/function_facts.h"
 #include "runtime/aligned_buffer.h"
@@ -165,7 +166,7 @@ private:
       }
       OpResult Result = Op->getResult(Number);
       Operation *Producer = producerOf(Result);
-      begin(Id, Index, {useOf(Result, Producer), mnemonicOf(Producer), pathOf(Producer), typeOf(Id), 0, 0, 0});
+      begin(Id, Index, {useOf(Result, Producer), mnemonicOf(Producer), pathOf(Producer).str(), typeOf(Id), 0, 0, 0});
     }
     if (Instruction.workspace_bytes > 0)
       begin(Instruction.workspace_offset, Instruction.workspace_bytes, Index,

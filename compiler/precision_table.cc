@@ -1,5 +1,6 @@
 #include "compiler/precision_table.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
 #include "compiler/module_impl.h"
@@ -32,7 +33,7 @@ std::string computeType(Operation *Op) {
 
 PrecisionRow rowOf(Operation *Op, const FunctionFacts &Facts) {
   PrecisionRow Row{mnemonicOf(Op),
-                   pathOf(Op),
+                   pathOf(Op).str(),
                    floatingTypes(Op->getOperands()),
                    floatingTypes(Op->getResults()),
                    computeType(Op),

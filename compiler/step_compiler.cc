@@ -1,6 +1,7 @@
 #include "compiler/step_compiler.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/fusion_default.h"
 #include "compiler/lowering/lowering.h"
 #include "compiler/memory_order.h"
@@ -40,7 +41,7 @@ absl::Status keepOnly(ModuleOp Root, llvm::StringRef Keep) {
 /// What the loss-scale wrap says of its records.
 std::map<std::string, std::vector<std::string>> gradientNames(func::FuncOp Function) {
   std::map<std::string, std::vector<std::string>> Names;
-  if (auto Records = Function->getAttrOfType<DictionaryAttr>(GradientsAttrName))
+  if (auto Records = dialectOf(Function).getGradientsAttrHelper().getAttr(Function))
     for (NamedAttribute Record : Records)
       for (Attribute Name : cast<ArrayAttr>(Record.getValue()))
         Names[Record.getName().str()].push_back(cast<StringAttr>(Name).str());

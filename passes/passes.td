@@ -102,6 +102,7 @@ def VerifyLossScalePass : Pass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
     optimizer's update by them, unless its `loss_scale` divides; a `loss_scale` that has nothing to divide, or is not the
     seed; the sum of gradients of two scales. Other arithmetic makes the scale unknown, and unknown is never an error.
   }];
+  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
 def AutodiffPass : Pass<"mpc-autodiff", "::mlir::ModuleOp"> {
@@ -147,13 +148,13 @@ def ShadowPass : Pass<"mpc-shadows", "::mlir::func::FuncOp"> {
 
     ```mlir
     // before
-    func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, ...) {
+    func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, ...) attributes {mpc.step} {
       %0 = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
       ...
       %w2, %v2 = mpc.momentum %w, %v, %g, %rate : ... -> (tensor<4xf32>, tensor<4xf32>)
       return %w2, ...
     // after: %ws stands for %0
-    func.func @step(%w: ..., %ws: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}) {
+    func.func @step(%w: ..., %ws: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}) attributes {mpc.step} {
       ...
       %w2, %v2, %ws2 = mpc.momentum %w, %v, %g, %rate {shadow = "f16"}
           : ... -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
@@ -229,6 +230,7 @@ def FoldActivationPass : Pass<"mpc-fold-activation", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda: whose libraries compute products">];
+  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
 def FoldGradientScalingPass : Pass<"mpc-fold-gradient-scaling", "::mlir::func::FuncOp"> {
@@ -283,6 +285,7 @@ def ConvStatisticsPass : Pass<"mpc-conv-statistics", "::mlir::func::FuncOp"> {
     %n = mpc.batch_norm_infer %y, %gamma, %beta, %mean, %variance {data_format = "NHWC"} : ...
     ```
   }];
+  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
 def FusionPass : Pass<"mpc-fusion", "::mlir::func::FuncOp"> {
@@ -483,6 +486,7 @@ def VerifyPrecisionPass : Pass<"mpc-verify-precision", "::mlir::ModuleOp"> {
     folded norm. At a failure the message names the operation and its `mpc.scope`.
   }];
   let options = PrecisionListOptions<>.common;
+  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
 def InstrumentPass : Pass<"mpc-instrument", "::mlir::func::FuncOp"> {

@@ -4,6 +4,7 @@
 #include "compiler/codegen/jit_loader.h"
 #include "compiler/codegen/ptx.h"
 #include "compiler/codegen/region_key.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
@@ -106,8 +107,8 @@ static llvm::Expected<std::vector<std::uint8_t>> toMachineCode(llvm::Module &Mod
 /// Where the region was traced, for messages: "mpc.fusion in lenet5/conv1".
 static std::string describe(FusionOp Fusion) {
   for (Operation &Op : Fusion.getBody().front())
-    if (auto Where = Op.getAttrOfType<ScopeAttr>(ScopeAttrName))
-      return "mpc.fusion in " + Where.getPath().str();
+    if (ScopeAttr Scope = scopeOf(&Op))
+      return "mpc.fusion in " + Scope.getPath().str();
   return "mpc.fusion";
 }
 

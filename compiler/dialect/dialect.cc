@@ -35,14 +35,4 @@ Operation *MpcDialect::materializeConstant(OpBuilder &Builder, Attribute Value, 
   return ConstantOp::create(Builder, Loc, Type, Elements);
 }
 
-LogicalResult MpcDialect::verifyOperationAttribute(Operation *Op, NamedAttribute Attribute) {
-  if (Attribute.getName() == ScopeAttrName && !isa<ScopeAttr>(Attribute.getValue()))
-    return Op->emitOpError() << "attribute '" << ScopeAttrName << "' must be a #mpc.scope, got "
-                             << Attribute.getValue();
-  if (Attribute.getName() == AmpReasonAttrName && !isa<StringAttr>(Attribute.getValue()))
-    return Op->emitOpError() << "attribute '" << AmpReasonAttrName << "' must be a string, got "
-                             << Attribute.getValue();
-  return success();
-}
-
 } // namespace mpc

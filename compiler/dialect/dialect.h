@@ -28,13 +28,6 @@ llvm::Expected<OperationSpace> elementwiseSpace(mlir::Operation *Op);
 
 namespace mpc {
 
-/// Names of the dialect's discardable attributes.
-inline constexpr llvm::StringLiteral ScopeAttrName = "mpc.scope";
-inline constexpr llvm::StringLiteral AmpReasonAttrName = "mpc.amp_reason";
-inline constexpr llvm::StringLiteral BackwardAttrName = "mpc.backward";
-inline constexpr llvm::StringLiteral AssignmentAttrName = "mpc.assignment";
-inline constexpr llvm::StringLiteral StateAttrName = "mpc.state";
-
 /// The name of a role, as the IR and messages have it.
 inline llvm::StringRef roleName(Role Known) { return {RoleName(Known).data(), RoleName(Known).size()}; }
 /// Parses the name of a role; an error says which there are.
@@ -77,12 +70,13 @@ public:
 
 } // namespace mpc
 
+// The dialect's accessors return its attributes, so these come first.
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/mpc_attributes.h.inc"
+
 #include "compiler/dialect/mpc_dialect.h.inc"
 
 #include "compiler/dialect/mpc_interfaces.h.inc"
-
-#define GET_ATTRDEF_CLASSES
-#include "compiler/dialect/mpc_attributes.h.inc"
 
 #define GET_OP_CLASSES
 #include "compiler/dialect/mpc_ops.h.inc"

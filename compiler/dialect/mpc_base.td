@@ -21,10 +21,12 @@ def Mpc_Dialect : Dialect {
 
     Every tensor has at least one element: there is nothing to compute on an empty one.
 
-    Discardable attributes of the dialect:
+    Discardable attributes of the dialect, which have no others:
 
     | attribute | on | meaning |
     |---|---|---|
+    | `mpc.step` | functions | the function is a step: it becomes a Program, and its signature is verified as a whole |
+    | `mpc.state` | function arguments and results | `#mpc.state`: what state or data a value is |
     | `mpc.scope` | operations | `#mpc.scope`: Cell path, network, pinned type |
     | `mpc.amp_reason` | operations | why the AMP pass chose the operation's precision |
     | `mpc.backward` | operations | the operation computes a cotangent; its scope is that of the forward operation |
@@ -33,12 +35,26 @@ def Mpc_Dialect : Dialect {
     | `mpc.recompute_candidates` | functions | how many values and Cells `mpc-recompute` could give up to fit a budget |
     | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of the whole logits |
     | `mpc.chain` | operations | the operation adds to what earlier chunks have left; no region joins others with it |
+    | `mpc.fusion_choice` | regions | the bytes that `mpc.fusion` saves, and why its neighbours are left out |
+    | `mpc.gradients` | functions | what the records of `mpc-loss-scale` count, by the name of the record |
     | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
-    | `mpc.state` | function arguments and results | `#mpc.state`: what state or data a value is |
 
-    Arguments and results have no other attribute of the dialect. A result with a role of state is the new value of the
-    argument of its name, so no two such results share a name.
+    A result of a step with a role of state is the new value of the argument of its name: it has the argument's role and
+    type, and no other result has its name. State stands in steps alone.
   }];
+  let discardableAttrs = (ins
+      "::mlir::UnitAttr":$step,
+      "::mpc::ScopeAttr":$scope,
+      "::mlir::StringAttr":$amp_reason,
+      "::mlir::UnitAttr":$backward,
+      "::mlir::IntegerAttr":$recompute,
+      "::mlir::UnitAttr":$recomputed,
+      "::mlir::DenseI64ArrayAttr":$recompute_candidates,
+      "::mlir::DenseI64ArrayAttr":$head_chunks,
+      "::mlir::UnitAttr":$chain,
+      "::mlir::DictionaryAttr":$fusion_choice,
+      "::mlir::DictionaryAttr":$gradients,
+      "::mlir::DictionaryAttr":$assignment);
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;

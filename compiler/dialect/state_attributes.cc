@@ -13,6 +13,14 @@ StateAttr resultState(FunctionOpInterface Function, unsigned Index) {
   return Function.getResultAttrOfType<StateAttr>(Index, StateAttrName);
 }
 
+void setArgumentState(FunctionOpInterface Function, unsigned Index, StateAttr State) {
+  Function.setArgAttr(Index, StateAttrName, State);
+}
+
+void setResultState(FunctionOpInterface Function, unsigned Index, StateAttr State) {
+  Function.setResultAttr(Index, StateAttrName, State);
+}
+
 static std::optional<Role> roleIn(StateAttr State) { return State ? std::optional(State.getRole()) : std::nullopt; }
 static StringRef nameIn(StateAttr State) { return State ? State.getName() : StringRef(); }
 

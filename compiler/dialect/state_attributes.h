@@ -8,9 +8,14 @@
 
 namespace mpc {
 
+/// The attribute of arguments and results that the functions below read and write.
+inline constexpr llvm::StringLiteral StateAttrName = "mpc.state";
+
 /// What an argument or a result is; null where nothing is said, which makes it data without a name.
 StateAttr argumentState(mlir::FunctionOpInterface Function, unsigned Index);
 StateAttr resultState(mlir::FunctionOpInterface Function, unsigned Index);
+void setArgumentState(mlir::FunctionOpInterface Function, unsigned Index, StateAttr State);
+void setResultState(mlir::FunctionOpInterface Function, unsigned Index, StateAttr State);
 /// What the function argument that \p V is is; null for any other value.
 StateAttr stateOf(mlir::Value V);
 

@@ -6,6 +6,10 @@
 
 namespace mpc {
 
+/// The verifier of `mpc.step`: \p Op is a function whose state has one argument each, belongs to state that exists, and
+/// whose results with a role of state are the new values of arguments of their role and type, one each.
+llvm::LogicalResult verifyStep(mlir::Operation *Op);
+
 /// What the arguments and results of a verified function are: a result with a role of state is the new value of the
 /// argument of its name. It holds what the function had when it was made, as indices.
 class StepSignature {

@@ -1,5 +1,7 @@
-// The verifier of `mpc.state` on arguments and results of functions.
+// The verifiers of `mpc.state` on arguments and results of functions, and of `mpc.step`.
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -60,6 +62,10 @@ static LogicalResult verifyStateOf(Operation *Op, StringRef Kind, unsigned Index
   auto Function = dyn_cast<FunctionOpInterface>(Op);
   if (!Function)
     return success();
+  if (IsState(State.getRole()) && !dialectOf(Op).getStepAttrHelper().isAttrPresent(Op))
+    return Op->emitOpError() << Kind << " " << Index << " is the " << roleName(State.getRole()) << " '"
+                             << State.getName() << "' of a function without '"
+                             << MpcDialect::StepAttrHelper::getNameStr() << "'; state stands in steps";
   Type Given = Kind == "argument" ? Function.getArgumentTypes()[Index] : Function.getResultTypes()[Index];
   auto Tensor = dyn_cast<RankedTensorType>(Given);
   if (!Tensor || !Tensor.hasStaticShape())
@@ -74,7 +80,7 @@ static LogicalResult verifyStateOf(Operation *Op, StringRef Kind, unsigned Index
 
 namespace {
 
-/// The verifier of a function's signature as a whole: which state there is, and which results are new values of it.
+/// The verifier of a step's signature as a whole: which state there is, and which results are new values of it.
 class SignatureVerifier {
 public:
   explicit SignatureVerifier(FunctionOpInterface Function) : Function(Function) {}
@@ -144,26 +150,31 @@ private:
 
 } // namespace
 
-// The first argument or result that is described asks for the signature. Others answer for it alone.
+// Attributes are verified before the function that they stand on, whose own verifier tells what is malformed.
+static bool isWellFormed(func::FuncOp Function) {
+  TypeAttr Given = Function.getFunctionTypeAttr();
+  auto Signature = dyn_cast_or_null<FunctionType>(Given ? Given.getValue() : Type());
+  auto HasOneEach = [](ArrayAttr Attributes, unsigned Count) {
+    return !Attributes || (Attributes.size() == Count && llvm::all_of(Attributes, llvm::IsaPred<DictionaryAttr>));
+  };
+  return Signature && HasOneEach(Function.getArgAttrsAttr(), Signature.getNumInputs()) &&
+         HasOneEach(Function.getResAttrsAttr(), Signature.getNumResults());
+}
+
+LogicalResult verifyStep(Operation *Op) {
+  auto Function = dyn_cast<func::FuncOp>(Op);
+  if (!Function)
+    return Op->emitOpError() << "is no function and cannot be '" << MpcDialect::StepAttrHelper::getNameStr() << "'";
+  return isWellFormed(Function) ? SignatureVerifier(Function).verify() : success();
+}
+
 LogicalResult MpcDialect::verifyRegionArgAttribute(Operation *Op, unsigned, unsigned Index, NamedAttribute Attribute) {
-  if (failed(verifyStateOf(Op, "argument", Index, Attribute)))
-    return failure();
-  auto Function = dyn_cast<FunctionOpInterface>(Op);
-  auto IsDescribed = [&](unsigned Other) { return bool(argumentState(Function, Other)); };
-  if (!Function || llvm::any_of(llvm::seq(Index), IsDescribed))
-    return success();
-  return SignatureVerifier(Function).verify();
+  return verifyStateOf(Op, "argument", Index, Attribute);
 }
 
 LogicalResult MpcDialect::verifyRegionResultAttribute(Operation *Op, unsigned, unsigned Index,
                                                       NamedAttribute Attribute) {
-  if (failed(verifyStateOf(Op, "result", Index, Attribute)))
-    return failure();
-  auto Function = dyn_cast<FunctionOpInterface>(Op);
-  auto IsDescribed = [&](unsigned Other) { return bool(resultState(Function, Other)); };
-  if (!Function || llvm::any_of(llvm::seq(Index), IsDescribed))
-    return success();
-  return SignatureVerifier(Function).verify();
+  return verifyStateOf(Op, "result", Index, Attribute);
 }
 
 } // namespace mpc

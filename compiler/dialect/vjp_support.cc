@@ -1,5 +1,7 @@
 #include "compiler/dialect/vjp_support.h"
 
+#include "compiler/dialect/operation_attributes.h"
+
 using namespace mlir;
 
 namespace mpc {
@@ -55,8 +57,8 @@ RankedTensorType termType(RankedTensorType Operand, ArrayRef<int64_t> Full) {
 
 std::string describeWithCell(Operation *Op) {
   std::string Text = "'" + Op->getName().getStringRef().str() + "'";
-  if (auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName); Scope && !Scope.getPath().empty())
-    Text += " in '" + Scope.getPath().str() + "'";
+  if (StringRef Path = pathOf(Op); !Path.empty())
+    Text += " in '" + Path.str() + "'";
   return Text;
 }
 

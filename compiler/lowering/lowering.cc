@@ -4,6 +4,7 @@
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/inference_support.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/step_signature.h"
 #include "compiler/lowering/arena_plan.h"
 #include "compiler/lowering/program_data.h"
@@ -160,8 +161,7 @@ private:
     runtime::Instruction Instruction;
     Instruction.kernel = Op->getName().stripDialect().str();
     Instruction.attributes = kernelAttributes(Op);
-    if (auto Where = Op->getAttrOfType<ScopeAttr>(ScopeAttrName))
-      Instruction.scope = Where.getPath().str();
+    Instruction.scope = pathOf(Op).str();
     for (Value Operand : Op->getOperands())
       Instruction.inputs.push_back(valueId(Operand));
     // A kernel leaves out what nobody reads.

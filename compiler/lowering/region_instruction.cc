@@ -1,5 +1,6 @@
 #include "compiler/lowering/region_instruction.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "runtime/generated_call.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -22,12 +23,12 @@ static std::int64_t workOf(FusionOp Fusion) {
 }
 
 // Where the region, or else its first operation with a scope, was traced.
-static std::string scopeOf(FusionOp Fusion) {
-  if (auto Where = Fusion->getAttrOfType<ScopeAttr>(ScopeAttrName))
-    return Where.getPath().str();
+static std::string pathOfRegion(FusionOp Fusion) {
+  if (ScopeAttr Scope = scopeOf(Fusion))
+    return Scope.getPath().str();
   for (Operation &Op : Fusion.getBody().front())
-    if (auto Where = Op.getAttrOfType<ScopeAttr>(ScopeAttrName))
-      return Where.getPath().str();
+    if (ScopeAttr Scope = scopeOf(&Op))
+      return Scope.getPath().str();
   return "";
 }
 
@@ -54,7 +55,7 @@ runtime::Instruction regionInstruction(FusionOp Fusion, const codegen::Generated
   }
   runtime::Instruction Result;
   Result.kernel = Call.kernel;
-  Result.scope = scopeOf(Fusion);
+  Result.scope = pathOfRegion(Fusion);
   Result.workspace_bytes = Call.workspace_bytes;
   Result.attributes.Set(runtime::kBlocksAttribute, std::move(Blocks));
   Result.attributes.Set(runtime::kThreadsAttribute, std::move(Threads));

@@ -2,19 +2,13 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/step_signature.h"
 #include "compiler/lowering/lowering.h"
 
 using namespace mlir;
 
 namespace mpc::compiler {
-
-static std::string describe(Operation *Op) {
-  std::string Text = Op->getName().getStringRef().str();
-  if (auto Where = Op->getAttrOfType<ScopeAttr>(ScopeAttrName))
-    Text += " in " + Where.getPath().str();
-  return Text;
-}
 
 StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Device &Target) : Target(Target) {
   for (Operation &Op : Function.getBody().front().without_terminator()) {
@@ -90,18 +84,18 @@ std::string StorageAssignment::obstacleInside(OpResult Update, Value Old) const 
   if (isa<FusionOp>(Writer)) {
     for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
       if (root(Operand) == Old && !mayAlias(Writer, Index, Other, Target))
-        return describe(Writer) + " reads the old value when it has begun to write the new one";
+        return nameWithPath(Writer) + " reads the old value when it has begun to write the new one";
     return "";
   }
   if (!Writer->hasTrait<StateUpdate>())
-    return describe(Writer) + " is no in-place update";
+    return nameWithPath(Writer) + " is no in-place update";
   // A shadow follows the parameter and has no operand of its own.
   bool Shadow = isShadow(Update);
   if (!Shadow && root(Writer->getOperand(Index)) != Old)
-    return describe(Writer) + " does not update this state";
+    return nameWithPath(Writer) + " does not update this state";
   for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
     if ((Shadow || Other != Index) && root(Operand) == Old)
-      return describe(Writer) + (Shadow ? " reads what it writes" : " reads the old value twice");
+      return nameWithPath(Writer) + (Shadow ? " reads what it writes" : " reads the old value twice");
   return "";
 }
 
@@ -115,7 +109,7 @@ std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const
       continue;
     for (Value Operand : Reader->getOperands())
       if (root(Operand) == Old)
-        return describe(Reader) + " reads the old value after the update";
+        return nameWithPath(Reader) + " reads the old value after the update";
   }
   return "";
 }

@@ -1,4 +1,5 @@
 // Applies the precision assignment: result types, casts at uses, and the reasons.
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_names.h"
 #include "passes/amp/precision_assignment.h"
 #include "passes/passes.h"
@@ -138,7 +139,7 @@ private:
       const OpPrecision *Precision = Assignment.lookup(Op);
       for (auto [Result, Element] : llvm::zip_equal(Op->getResults(), Precision->Results))
         Result.setType(cast<RankedTensorType>(Result.getType()).clone(Element));
-      Op->setAttr(AmpReasonAttrName, StringAttr::get(&getContext(), Precision->Reason));
+      setAmpReason(Op, StringAttr::get(&getContext(), Precision->Reason));
     }
     CastMap Casts(getOperation());
     for (auto [Use, Element] : Wanted)
@@ -154,7 +155,7 @@ private:
     if (std::optional<APFloat> Lost = Constant && Low.getWidth() == 16 ? lostInCast(Constant, Low) : std::nullopt) {
       SmallString<16> Text;
       Lost->toString(Text, 6);
-      auto Scope = Use.getOwner()->getAttrOfType<ScopeAttr>(ScopeAttrName);
+      ScopeAttr Scope = scopeOf(Use.getOwner());
       emitRemark(Use.getOwner()->getLoc()) << (Scope ? "'" + Scope.getPath().str() + "': " : std::string())
                                            << "constant " << Text << " becomes zero or infinite in " << Element;
     }

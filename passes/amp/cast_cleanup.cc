@@ -1,4 +1,5 @@
 // Casts where no value changes: folded, merged, bypassed, moved towards fewer bytes.
+#include "compiler/dialect/operation_attributes.h"
 #include "passes/amp/cast_motion.h"
 #include "passes/passes.h"
 #include "llvm/ADT/DenseMap.h"
@@ -145,14 +146,14 @@ private:
     auto From = dyn_cast<CastOp>(Merged);
     if (From && From.getUser())
       cast<CastOp>(Kept).setUser(true);
-    auto Old = Kept->getAttrOfType<StringAttr>(AmpReasonAttrName);
-    auto Added = Merged->getAttrOfType<StringAttr>(AmpReasonAttrName);
+    StringAttr Old = ampReasonOf(Kept);
+    StringAttr Added = ampReasonOf(Merged);
     if (!Added || Old == Added)
       return;
     if (!Old)
-      Kept->setAttr(AmpReasonAttrName, Added);
+      setAmpReason(Kept, Added);
     else if (!holdsReason(Old, Added))
-      Kept->setAttr(AmpReasonAttrName, StringAttr::get(Kept->getContext(), Old.getValue() + "; " + Added.getValue()));
+      setAmpReason(Kept, StringAttr::get(Kept->getContext(), Old.getValue() + "; " + Added.getValue()));
   }
 
   static bool eraseDead(Block &Block) {

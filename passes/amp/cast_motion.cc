@@ -1,5 +1,6 @@
 #include "passes/amp/cast_motion.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 using namespace mlir;
 
@@ -28,7 +29,7 @@ static bool keepsValues(Operation *Op) {
 
 // The user's choice of a precision is visible in the IR: other casts do not move past it.
 static bool isPinnedByUser(Operation *Op) {
-  auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName);
+  StringAttr Reason = ampReasonOf(Op);
   return Reason && (Reason.getValue().contains("ToFloat") || Reason.getValue().contains("user cast") ||
                     Reason.getValue().contains("list entry"));
 }
@@ -152,9 +153,9 @@ bool foldNarrowing(CastOp Cast) {
 
 void markFolded(Operation *Op) {
   constexpr StringLiteral Mark = " (folded)";
-  auto Reason = Op->getAttrOfType<StringAttr>(AmpReasonAttrName);
+  StringAttr Reason = ampReasonOf(Op);
   if (Reason && !Reason.getValue().ends_with(Mark))
-    Op->setAttr(AmpReasonAttrName, StringAttr::get(Op->getContext(), Reason.getValue() + Mark));
+    setAmpReason(Op, StringAttr::get(Op->getContext(), Reason.getValue() + Mark));
 }
 
 } // namespace mpc

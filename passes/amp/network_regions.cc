@@ -1,5 +1,6 @@
 #include "passes/amp/network_regions.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "passes/amp/label_slice.h"
 #include "passes/amp/op_precision.h"
@@ -23,7 +24,7 @@ NetworkRegions::NetworkRegions(ModuleOp Module) {
 void NetworkRegions::collectNetwork(ModuleOp Module) {
   bool AnyScope = false;
   Module.walk([&](Operation *Op) {
-    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+    ScopeAttr Scope = scopeOf(Op);
     AnyScope |= bool(Scope);
     if (Scope && (Scope.getNetwork() || !Scope.getLevel().empty()))
       Network.insert(Op);

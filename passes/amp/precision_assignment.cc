@@ -1,13 +1,12 @@
 #include "passes/amp/precision_assignment.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "passes/amp/slot_graph.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-static ScopeAttr scopeOf(Operation *Op) { return Op->getAttrOfType<ScopeAttr>(ScopeAttrName); }
 
 static std::string typeName(Type Type) {
   std::string Text;
@@ -85,7 +84,7 @@ void PrecisionAssignment::keepNorm(Operation *Op, OpPrecision &Precision) {
 
 void PrecisionAssignment::decide(Operation *Op) {
   auto Amp = dyn_cast<AmpOpInterface>(Op);
-  if (!Amp || Op->hasAttr(AmpReasonAttrName))
+  if (!Amp || ampReasonOf(Op))
     return;
   OpPrecision Precision;
   Precision.Compute = llvm::any_of(Op->getOperands(), [](Value V) { return elementOf(V).isF64(); })

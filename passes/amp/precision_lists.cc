@@ -1,5 +1,6 @@
 #include "passes/amp/precision_lists.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_names.h"
 
 using namespace mlir;
@@ -8,11 +9,6 @@ namespace mpc {
 
 static bool isNamed(Operation *Op, StringRef Name) {
   return llvm::is_contained(operationsCalled(Name), Op->getName().stripDialect());
-}
-
-static StringRef pathOf(Operation *Op) {
-  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
-  return Scope ? Scope.getPath() : StringRef();
 }
 
 static bool liesIn(StringRef Path, StringRef Cell) {

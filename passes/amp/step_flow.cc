@@ -1,5 +1,6 @@
 #include "passes/amp/step_flow.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 using namespace mlir;
 
@@ -8,11 +9,6 @@ namespace mpc {
 OpOperand &GradientRequest::seed() const {
   unsigned Position = Op->getNumOperands() - 1;
   return Op->getOpOperand(Position);
-}
-
-static StringRef pathOf(Operation *Op) {
-  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
-  return Scope ? Scope.getPath() : StringRef();
 }
 
 static bool isUpdate(Operation *Op) { return Op && (Op->hasTrait<StateUpdate>() || isa<GuardedUpdateOp>(Op)); }

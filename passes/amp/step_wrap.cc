@@ -1,6 +1,7 @@
 #include "passes/amp/step_wrap.h"
 
 #include "compiler/dialect/gradient_names.h"
+#include "compiler/dialect/operation_attributes.h"
 
 using namespace mlir;
 
@@ -166,7 +167,7 @@ void StepWrap::appendResults() {
   if (accumulates())
     appendResult(MicroStep, Role::kRecord, "micro_step");
   if (!GradientNames.empty())
-    Function->setAttr(GradientsAttrName, Builder.getDictionaryAttr(GradientNames));
+    dialectOf(Function).getGradientsAttrHelper().setAttr(Function, Builder.getDictionaryAttr(GradientNames));
 }
 
 void StepWrap::appendScaler(Scaler &Chosen) {

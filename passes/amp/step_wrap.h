@@ -14,9 +14,6 @@ struct WrapOptions {
   int64_t AccumulationSteps = 1; ///< micro-steps before an optimizer acts
 };
 
-/// Function attribute: for each record that names a gradient by its position, the names of the gradients.
-inline constexpr llvm::StringLiteral GradientsAttrName = "mpc.gradients";
-
 /// Wraps one training step whose requests all have the seed 1. See mpc-loss-scale in passes.td for the IR.
 class StepWrap {
 public:

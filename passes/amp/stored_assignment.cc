@@ -1,6 +1,7 @@
 #include "passes/amp/stored_assignment.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -10,7 +11,7 @@ namespace mpc {
 
 StoredAssignment readAssignment(ModuleOp Module) {
   StoredAssignment Assignment;
-  if (auto Stored = Module->getAttrOfType<DictionaryAttr>(AssignmentAttrName))
+  if (DictionaryAttr Stored = dialectOf(Module).getAssignmentAttrHelper().getAttr(Module))
     for (NamedAttribute Entry : Stored)
       if (auto Type = dyn_cast<StringAttr>(Entry.getValue()))
         Assignment[Entry.getName().str()] = Type.getValue().str();
@@ -22,7 +23,7 @@ void writeAssignment(ModuleOp Module, const StoredAssignment &Assignment) {
   SmallVector<NamedAttribute> Entries;
   for (const auto &[Name, Type] : Assignment)
     Entries.push_back(B.getNamedAttr(Name, B.getStringAttr(Type)));
-  Module->setAttr(AssignmentAttrName, B.getDictionaryAttr(Entries));
+  dialectOf(Module).getAssignmentAttrHelper().setAttr(Module, B.getDictionaryAttr(Entries));
 }
 
 // The name that training and inference share.
@@ -33,8 +34,7 @@ SlotNames::SlotNames(ModuleOp Module) {
   Module.walk<WalkOrder::PreOrder>([&](AmpOpInterface Op) {
     if (Op.getAmpClass() == AmpClass::Exempt)
       return;
-    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
-    std::string Kind = ((Scope ? Scope.getPath() : "") + "#" + familyName(Op)).str();
+    std::string Kind = (pathOf(Op) + "#" + familyName(Op)).str();
     Names[Op] = Kind + "." + std::to_string(Counts[Kind]++);
   });
 }

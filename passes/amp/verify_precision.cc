@@ -1,5 +1,6 @@
 // Proves what AMP promises: f32 losses and statistics, untouched labels.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "passes/amp/label_slice.h"
 #include "passes/amp/network_regions.h"
 #include "passes/amp/op_precision.h"
@@ -22,7 +23,7 @@ bool isF32(Type Type) {
 bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
 
 std::string where(Operation *Op) {
-  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+  ScopeAttr Scope = scopeOf(Op);
   return Scope ? " in '" + Scope.getPath().str() + "'" : std::string();
 }
 
@@ -51,13 +52,13 @@ public:
 
 private:
   static AmpLevel levelOf(Operation *Op, AmpLevel OfModule) {
-    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+    ScopeAttr Scope = scopeOf(Op);
     return Scope && !Scope.getLevel().empty() ? llvm::cantFail(parseAmpLevel(Scope.getLevel())) : OfModule;
   }
 
   // O1 and auto: an operation of class Deny reads and writes f32 unless the user said otherwise.
   static LogicalResult verifyDeny(AmpOpInterface Op, const PrecisionLists &Lists) {
-    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+    ScopeAttr Scope = scopeOf(Op);
     bool UserSaysSo = (Scope && isLow(Scope.getPin())) || Lists.lookup(Op).has_value();
     if (Op.getAmpClass() != AmpClass::Deny || UserSaysSo)
       return success();

@@ -1,5 +1,6 @@
 // Expands mpc.value_and_grad and mpc.backward into the forward graph and its reverse, and mpc.custom_vjp into its body.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "passes/autodiff/flat_body.h"
@@ -72,8 +73,6 @@ static std::string describeOperand(ValueAndGradOp Op, func::FuncOp Callee, int64
 
 //===-- Expansion ------------------------------------------------------------------------------------------------===//
 
-static void markBackward(Operation *Op) { Op->setAttr(BackwardAttrName, UnitAttr::get(Op->getContext())); }
-
 /// The seed in the type of the loss.
 static Value lossCotangent(OpBuilder &Builder, Location Loc, Value Seed, RankedTensorType Loss) {
   auto SeedType = cast<RankedTensorType>(Seed.getType());
@@ -100,7 +99,7 @@ static void eraseDead(ArrayRef<Operation *> Created) {
       Op->erase();
 }
 
-static bool isRuleCall(func::CallOp Call) { return Call->hasAttr(BackwardAttrName); }
+static bool isRuleCall(func::CallOp Call) { return isMarkedBackward(Call); }
 
 LogicalResult Expander::inlineCalls(Block::iterator Begin, Block::iterator End,
                                     llvm::function_ref<bool(func::CallOp)> Wanted) {

@@ -1,5 +1,6 @@
 #include "passes/autodiff/reverse_sweep.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/vjp_support.h"
 
 using namespace mlir;
@@ -49,15 +50,15 @@ namespace {
 /// Marks each new operation and gives it the scope of the forward operation it comes from.
 class BackwardListener final : public OpBuilder::Listener {
 public:
-  void setSource(Operation *Op) { Scope = Op ? Op->getAttr(ScopeAttrName) : Attribute(); }
+  void setSource(Operation *Op) { Scope = Op ? scopeOf(Op) : ScopeAttr(); }
   void notifyOperationInserted(Operation *Op, OpBuilder::InsertPoint) override {
-    Op->setAttr(BackwardAttrName, UnitAttr::get(Op->getContext()));
+    markBackward(Op);
     if (Scope)
-      Op->setAttr(ScopeAttrName, Scope);
+      setScope(Op, Scope);
   }
 
 private:
-  Attribute Scope;
+  ScopeAttr Scope;
 };
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "passes/fusion/fusion_choice.h"
 
+#include "compiler/dialect/operation_attributes.h"
+
 using namespace mlir;
 
 namespace mpc {
@@ -10,14 +12,14 @@ static constexpr StringLiteral LeftOutName = "left_out";
 void writeFusionChoice(FusionOp Fusion, const FusionChoice &Choice) {
   Builder B(Fusion.getContext());
   SmallVector<StringRef> LeftOut(Choice.LeftOut.begin(), Choice.LeftOut.end());
-  Fusion->setAttr(FusionChoiceAttrName,
-                  B.getDictionaryAttr({B.getNamedAttr(BytesSavedName, B.getI64IntegerAttr(Choice.BytesSaved)),
-                                       B.getNamedAttr(LeftOutName, B.getStrArrayAttr(LeftOut))}));
+  DictionaryAttr Written = B.getDictionaryAttr({B.getNamedAttr(BytesSavedName, B.getI64IntegerAttr(Choice.BytesSaved)),
+                                                B.getNamedAttr(LeftOutName, B.getStrArrayAttr(LeftOut))});
+  dialectOf(Fusion).getFusionChoiceAttrHelper().setAttr(Fusion, Written);
 }
 
 FusionChoice readFusionChoice(FusionOp Fusion) {
   FusionChoice Choice;
-  auto Written = Fusion->getAttrOfType<DictionaryAttr>(FusionChoiceAttrName);
+  DictionaryAttr Written = dialectOf(Fusion).getFusionChoiceAttrHelper().getAttr(Fusion);
   if (!Written)
     return Choice;
   if (auto Bytes = Written.getAs<IntegerAttr>(BytesSavedName))

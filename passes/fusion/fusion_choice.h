@@ -8,8 +8,6 @@
 namespace mpc {
 
 /// `{bytes_saved = 4096 : i64, left_out = ["conv2d in net/conv1: it is not computed element by element"]}`
-inline constexpr llvm::StringLiteral FusionChoiceAttrName = "mpc.fusion_choice";
-
 struct FusionChoice {
   int64_t BytesSaved = 0;                 ///< that a run moves less than the operations would alone
   llvm::SmallVector<std::string> LeftOut; ///< neighbours, with the first thing that speaks against them

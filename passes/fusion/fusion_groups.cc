@@ -1,6 +1,6 @@
 #include "passes/fusion/fusion_groups.h"
 
-#include "compiler/dialect/head_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "passes/fusion/gradient_parts.h"
 #include "passes/fusion/kept_values.h"
@@ -186,8 +186,8 @@ static Operation *smallAndUnreduced(const RegionBody &Body, const RegionPlan &Pl
 static std::string name(Operation *Op) { return Op->getName().stripDialect().str(); }
 
 static std::string place(Operation *Op) {
-  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
-  return Scope && !Scope.getPath().empty() ? name(Op) + " in " + Scope.getPath().str() : name(Op);
+  StringRef Path = pathOf(Op);
+  return Path.empty() ? name(Op) : name(Op) + " in " + Path.str();
 }
 
 FusionGroups::Merge FusionGroups::judge(unsigned A, unsigned B) const {
@@ -195,7 +195,7 @@ FusionGroups::Merge FusionGroups::judge(unsigned A, unsigned B) const {
   llvm::append_range(Operations, Groups.members(B));
   if (Operations.size() > Costs.MaxOperations)
     return {0, llvm::formatv("the region would have more than {0} operations", Costs.MaxOperations)};
-  if (llvm::any_of(Operations, [](Operation *Op) { return Op->hasAttr(ChainAttrName); }))
+  if (llvm::any_of(Operations, [](Operation *Op) { return dialectOf(Op).getChainAttrHelper().isAttrPresent(Op); }))
     return {0, "it adds to what earlier chunks have left, as soon as their successor is there"};
   if (int64_t Kept = bytesKeptMore(Groups.members(A), Groups.members(B)); Kept > 0)
     return {0, llvm::formatv("{0} bytes more would be kept for the backward pass", Kept)};

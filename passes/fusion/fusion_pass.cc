@@ -1,5 +1,6 @@
 // Puts the groups that FusionGroups chooses into regions.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/fusion/fusion_choice.h"
 #include "passes/fusion/fusion_groups.h"
@@ -27,7 +28,7 @@ ScopeAttr commonScope(ArrayRef<Operation *> Operations) {
   std::optional<SmallVector<StringRef>> Common;
   bool Network = true;
   for (Operation *Op : Operations) {
-    auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
+    ScopeAttr Scope = scopeOf(Op);
     if (!Scope || Scope.getPath().empty())
       continue;
     SmallVector<StringRef> Cells;
@@ -45,8 +46,8 @@ ScopeAttr commonScope(ArrayRef<Operation *> Operations) {
 
 std::string describe(const FusionRegion::Neighbour &Neighbour) {
   std::string Text = Neighbour.Op->getName().stripDialect().str();
-  if (auto Scope = Neighbour.Op->getAttrOfType<ScopeAttr>(ScopeAttrName); Scope && !Scope.getPath().empty())
-    Text += " in " + Scope.getPath().str();
+  if (StringRef Path = pathOf(Neighbour.Op); !Path.empty())
+    Text += " in " + Path.str();
   return Text + ": " + Neighbour.Why;
 }
 
@@ -114,7 +115,7 @@ private:
     for (auto [Output, Result] : llvm::zip_equal(Parts.Outputs, Fusion.getResults()))
       Output.replaceUsesWithIf(Result, [&](OpOperand &Use) { return !Fusion->isProperAncestor(Use.getOwner()); });
     if (ScopeAttr Scope = commonScope(Region.Operations))
-      Fusion->setAttr(ScopeAttrName, Scope);
+      setScope(Fusion, Scope);
     writeFusionChoice(Fusion, {Region.BytesSaved, describe(Region.LeftOut)});
   }
 

@@ -1,5 +1,6 @@
 #include "passes/fusion/lone_operations.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "passes/fusion/region_cost.h"
 #include "passes/layout/image_ops.h"
@@ -39,8 +40,8 @@ static void moveToLastAxis(Operation *Op, int64_t Axis) {
   OpBuilder Builder(Op);
   auto Transpose = [&](Type Result, Value V) {
     auto Made = TransposeOp::create(Builder, Op->getLoc(), Result, V, Swapped);
-    if (Attribute Scope = Op->getAttr(ScopeAttrName))
-      Made->setAttr(ScopeAttrName, Scope);
+    if (ScopeAttr Scope = scopeOf(Op))
+      setScope(Made, Scope);
     return Made;
   };
   for (OpOperand &Operand : Op->getOpOperands())
@@ -85,9 +86,7 @@ static void separateOperands(Operation *Op) {
     if (!Copy) {
       auto Type = cast<RankedTensorType>(V.getType());
       auto Made = BroadcastToOp::create(Builder, Op->getLoc(), Type, V, Type.getShape());
-      for (StringRef Name : {StringRef(ScopeAttrName), StringRef(BackwardAttrName)})
-        if (Attribute Given = Op->getAttr(Name))
-          Made->setAttr(Name, Given);
+      copyOrigin(Op, Made);
       Copy = Made.getY();
     }
     Operand.set(Copy);

@@ -1,5 +1,6 @@
 // Turns a step into one that measures its values instead of updating state.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "passes/passes.h"
@@ -58,27 +59,27 @@ private:
   }
 
   // Casts have no Cell of their own: that of what they cast, else of what reads them.
-  static ScopeAttr scopeOf(Operation &Op) {
-    if (auto Own = Op.getAttrOfType<ScopeAttr>(ScopeAttrName))
+  static ScopeAttr nearestScope(Operation &Op) {
+    if (ScopeAttr Own = scopeOf(&Op))
       return Own;
     for (Value Operand : Op.getOperands())
       if (Operation *Producer = Operand.getDefiningOp())
-        if (auto Scope = Producer->getAttrOfType<ScopeAttr>(ScopeAttrName))
+        if (ScopeAttr Scope = scopeOf(Producer))
           return Scope;
     for (Operation *User : Op.getUsers())
-      if (auto Scope = User->getAttrOfType<ScopeAttr>(ScopeAttrName))
+      if (ScopeAttr Scope = scopeOf(User))
         return Scope;
     return {};
   }
 
   void measureResults(Operation &Op) {
-    ScopeAttr Scope = scopeOf(Op);
+    ScopeAttr Scope = nearestScope(Op);
     OpBuilder Builder(Op.getContext());
     Builder.setInsertionPointAfter(&Op);
     for (OpResult Result : Op.getResults())
       if (isFloating(Result) && !Result.use_empty())
         measure(Builder, Result, Scope ? Scope.getPath() : "", Op.getName().stripDialect(),
-                Op.hasAttr(BackwardAttrName) ? "backward" : "forward", Result.getResultNumber());
+                isMarkedBackward(&Op) ? "backward" : "forward", Result.getResultNumber());
   }
 
   void measure(OpBuilder &Builder, Value V, StringRef Path, StringRef What, StringRef Direction, unsigned Index) {

@@ -1,7 +1,6 @@
 // Computes a language model's head in chunks of rows: logits, losses, and what their gradients add to.
-#include "compiler/dialect/head_attributes.h"
 #include "compiler/dialect/head_chunks.h"
-#include "compiler/dialect/recompute_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/vjp_support.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/memory/language_model_head.h"
@@ -69,9 +68,9 @@ private:
 
   /// \p New does what \p Old does, at the same place of the user's program.
   template <typename Op> Op like(Operation *Old, Op New) {
-    for (StringRef Name : {StringRef(ScopeAttrName), StringRef(BackwardAttrName), StringRef(AmpReasonAttrName)})
-      if (Attribute Value = Old->getAttr(Name))
-        New->setAttr(Name, Value);
+    copyOrigin(Old, New);
+    if (StringAttr Reason = ampReasonOf(Old))
+      setAmpReason(New, Reason);
     return New;
   }
 
@@ -98,7 +97,7 @@ private:
   Operation *copy(Operation *Op, ValueRange Operands) {
     Operation *Copy = Builder.clone(*Op);
     Copy->setOperands(Operands);
-    Copy->removeAttr(RecomputeAttrName);
+    setRecomputeCall(Copy, {});
     return Copy;
   }
   Operation *copyRows(Operation *Op, ValueRange Operands, Rows Part) {
@@ -167,7 +166,7 @@ private:
       return;
     }
     auto Add = like(Sum, AddOp::create(Builder, Sum->getLoc(), Total.getType(), Total, Copy->getResult(0)));
-    Add->setAttr(ChainAttrName, Builder.getUnitAttr());
+    dialectOf(Add).getChainAttrHelper().setAttr(Add, Builder.getUnitAttr());
     Total = Add.getY();
   }
 
@@ -240,7 +239,8 @@ public:
                                  << kMostHeadChunks << ", got " << chunks.getValue();
       return signalPassFailure();
     }
-    if (chunks == 1 || getOperation().isExternal() || getOperation()->hasAttr(HeadChunksAttrName) ||
+    if (chunks == 1 || getOperation().isExternal() ||
+        dialectOf(getOperation()).getHeadChunksAttrHelper().isAttrPresent(getOperation()) ||
         !getOperation().getBody().hasOneBlock())
       return;
     LogitBytes = 0;
@@ -257,8 +257,7 @@ private:
     if (Obstacle.empty() && Head->rows() < chunks)
       Obstacle = llvm::formatv("it has {0} rows for {1} chunks", Head->rows(), chunks.getValue());
     if (!Obstacle.empty()) {
-      auto Scope = Loss->getAttrOfType<ScopeAttr>(ScopeAttrName);
-      StringRef Path = Scope ? Scope.getPath() : "";
+      StringRef Path = pathOf(Loss);
       getOperation().emitRemark() << "chunk-head: " << (Path.empty() ? "(no Cell)" : Path)
                                   << ": the head stays whole: " << Obstacle;
       return;
@@ -267,7 +266,9 @@ private:
     int64_t All = Head->rows(), Whole = bytesOf(Head->Product.getY());
     ChunkWriter(*Head, chunks).run();
     LogitBytes += Whole;
-    getOperation()->setAttr(HeadChunksAttrName, DenseI64ArrayAttr::get(&getContext(), {chunks, LogitBytes}));
+    dialectOf(getOperation())
+        .getHeadChunksAttrHelper()
+        .setAttr(getOperation(), DenseI64ArrayAttr::get(&getContext(), {chunks, LogitBytes}));
     getOperation().emitRemark() << "chunk-head: " << (Path.empty() ? "(no Cell)" : Path) << ": " << All
                                 << " rows of logits are made in " << chunks.getValue()
                                 << " chunks: " << Whole / All * ((All + chunks - 1) / chunks) << " of " << Whole

@@ -1,23 +1,12 @@
 #include "passes/memory/language_model_head.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-static StringRef pathOf(Operation *Op) {
-  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
-  return Scope ? Scope.getPath() : StringRef();
-}
-
-static std::string describe(Operation *Op) {
-  std::string Text = Op->getName().getStringRef().str();
-  if (!pathOf(Op).empty())
-    Text += " in " + pathOf(Op).str();
-  return Text;
-}
 
 template <typename... Parts> static llvm::Error obstacle(const char *Format, Parts &&...Given) {
   return llvm::createStringError(llvm::formatv(Format, std::forward<Parts>(Given)...).str());
@@ -128,7 +117,7 @@ static llvm::Error findPlace(LanguageModelHead &Head) {
     if (!Producer)
       continue;
     if (Dependent.contains(Producer))
-      return obstacle("its gradient needs the loss first, through {0}", describe(Producer));
+      return obstacle("its gradient needs the loss first, through {0}", nameWithPath(Producer));
     if (Head.Last->isBeforeInBlock(Producer))
       Head.Last = Producer;
   }
@@ -139,7 +128,7 @@ static llvm::Error findPlace(LanguageModelHead &Head) {
   Own.insert_range(Head.Sums);
   for (Operation *Op = Head.Product; Op != Head.Last->getNextNode(); Op = Op->getNextNode()) {
     if (Op->hasTrait<StateUpdate>())
-      return obstacle("{0} updates state between the logits and what their gradient is made of", describe(Op));
+      return obstacle("{0} updates state between the logits and what their gradient is made of", nameWithPath(Op));
     if (Dependent.contains(Op) && !Own.contains(Op))
       Head.Dependent.push_back(Op);
   }
@@ -164,7 +153,7 @@ static llvm::Error findForward(LanguageModelHead &Head) {
     if (Reader == Head.Loss.getOperation())
       continue;
     if (!IsOwn)
-      return obstacle("{0} reads the logits, too", describe(Reader));
+      return obstacle("{0} reads the logits, too", nameWithPath(Reader));
     Head.Gradient = Gradient;
   }
   if (!Head.Gradient)
@@ -172,7 +161,7 @@ static llvm::Error findForward(LanguageModelHead &Head) {
   Head.LogitCasts = std::move(Logits.Casts);
   for (Operation *Reader : Head.Loss.getLogSumExp().getUsers())
     if (Reader != Head.Gradient)
-      return obstacle("{0} reads its log_sum_exp, too", describe(Reader));
+      return obstacle("{0} reads its log_sum_exp, too", nameWithPath(Reader));
   if (Head.Gradient.getLabels() != Head.Loss.getLabels() || Head.Gradient.getReduction() != Head.Loss.getReduction())
     return obstacle("its gradient has other labels or another reduction");
   return llvm::Error::success();
@@ -189,7 +178,7 @@ static llvm::Error findBackward(LanguageModelHead &Head) {
     else if ((Product && isSumOfProducts(Product, Cotangent)) || (Sum && isColumnSum(Sum)))
       Head.Sums.push_back(Reader);
     else
-      return obstacle("{0} reads the gradient of the logits, too", describe(Reader));
+      return obstacle("{0} reads the gradient of the logits, too", nameWithPath(Reader));
   }
   return llvm::Error::success();
 }

@@ -1,7 +1,7 @@
 #include "passes/memory/recomputation.h"
 
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/recompute_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/memory/saved_values.h"
@@ -32,11 +32,11 @@ Value Recomputation::again(Value V, Operation *Before) {
   Operation *Copy = Op->clone();
   Copy->setOperands(Operands);
   Copy->walk([](Operation *Nested) {
-    Nested->removeAttr(RecomputeAttrName);
+    setRecomputeCall(Nested, {});
     if (isa<YieldOp>(Nested))
       return;
-    Nested->setAttr(RecomputedAttrName, UnitAttr::get(Nested->getContext()));
-    Nested->setAttr(BackwardAttrName, UnitAttr::get(Nested->getContext()));
+    dialectOf(Nested).getRecomputedAttrHelper().setAttr(Nested, UnitAttr::get(Nested->getContext()));
+    markBackward(Nested);
   });
   OpBuilder(Before).insert(Copy);
   Copies[Op] = Copy;

@@ -1,8 +1,8 @@
 #include "passes/memory/recompute_candidates.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
-#include "compiler/dialect/recompute_attributes.h"
 #include "passes/amp/cost_model.h"
 #include "passes/fusion/block_groups.h"
 #include "passes/memory/recompute_marks.h"
@@ -19,11 +19,6 @@ static constexpr int64_t SmallestSaving = 4096;
 /// What keeping a value costs beside the one that it helps to give up: a sixteenth is noise, as statistics of channels.
 static constexpr int64_t NegligibleShare = 16;
 static constexpr unsigned LongestChain = 16;
-
-static StringRef pathOf(Operation *Op) {
-  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
-  return Scope ? Scope.getPath() : StringRef();
-}
 
 static bool isRecomputable(Operation *Op) {
   if (auto Fusion = dyn_cast<FusionOp>(Op))

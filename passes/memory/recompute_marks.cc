@@ -1,7 +1,7 @@
 #include "passes/memory/recompute_marks.h"
 
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/recompute_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "passes/memory/saved_values.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -14,7 +14,7 @@ namespace mpc {
 std::optional<int64_t> markedCall(Operation *Op) {
   auto Fusion = dyn_cast<FusionOp>(Op);
   if (!Fusion) {
-    auto Call = Op->getAttrOfType<IntegerAttr>(RecomputeAttrName);
+    IntegerAttr Call = recomputeCallOf(Op);
     return Call ? std::optional<int64_t>(Call.getInt()) : std::nullopt;
   }
   std::optional<int64_t> Common;
@@ -27,11 +27,6 @@ std::optional<int64_t> markedCall(Operation *Op) {
     Common = Call;
   }
   return Common;
-}
-
-static StringRef pathOf(Operation *Op) {
-  auto Scope = Op->getAttrOfType<ScopeAttr>(ScopeAttrName);
-  return Scope ? Scope.getPath() : StringRef();
 }
 
 // "net/block" of "net/block/conv1" and "net/block/conv2".

@@ -1,6 +1,6 @@
 // Puts copies of forward operations into the backward pass: what Cells ask for, then what a memory budget needs.
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/recompute_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "passes/memory/recompute_candidates.h"
 #include "passes/memory/recompute_marks.h"
 #include "passes/passes.h"
@@ -41,16 +41,20 @@ public:
     Marked.apply();
     for (const auto &[Cell, Summary] : Marked.summaries())
       getOperation().emitRemark() << "recompute: " << (Cell.empty() ? "(no Cell)" : Cell) << ": " << describe(Summary);
-    if (candidates > 0 && !getOperation()->hasAttr(RecomputeCandidatesAttrName))
+    if (candidates > 0 && !isFitted())
       giveUp(Body, candidates);
   }
 
 private:
+  bool isFitted() { return dialectOf(getOperation()).getRecomputeCandidatesAttrHelper().isAttrPresent(getOperation()); }
+
   void giveUp(Block &Body, unsigned Count) {
     CheapCandidates Cheap(Body);
     CellCandidates Cells(Body);
     int64_t Counts[] = {Cheap.size(), Cells.size()};
-    getOperation()->setAttr(RecomputeCandidatesAttrName, DenseI64ArrayAttr::get(&getContext(), Counts));
+    dialectOf(getOperation())
+        .getRecomputeCandidatesAttrHelper()
+        .setAttr(getOperation(), DenseI64ArrayAttr::get(&getContext(), Counts));
     Recomputation Chosen(Body);
     if (Count <= Cheap.size()) {
       Cheap.add(Count, Chosen);

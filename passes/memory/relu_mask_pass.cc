@@ -1,6 +1,6 @@
 // Keeps a byte an element for relu's derivative where nothing else in the backward pass reads what relu has computed.
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/recompute_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "passes/fusion/block_groups.h"
 #include "passes/memory/saved_values.h"
 #include "passes/passes.h"
@@ -92,9 +92,9 @@ private:
     auto Type = cast<RankedTensorType>(Result.getType()).clone(Builder.getI1Type());
     auto Mask = GreaterOp::create(Builder, Op->getLoc(), Type, Result, zero());
     // It belongs to the Cell, and to the call that is computed again, that the result belongs to.
-    for (StringRef Name : {StringRef(ScopeAttrName), StringRef(RecomputeAttrName)})
-      if (Attribute Given = Op->getAttr(Name))
-        Mask->setAttr(Name, Given);
+    if (ScopeAttr Scope = scopeOf(Op))
+      setScope(Mask, Scope);
+    setRecomputeCall(Mask, recomputeCallOf(Op));
     return Mask;
   }
 

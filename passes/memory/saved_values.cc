@@ -1,6 +1,7 @@
 #include "passes/memory/saved_values.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "passes/fusion/block_groups.h"
 
@@ -16,7 +17,7 @@ static Value behindRegion(Value V) {
 }
 
 bool isBackwardOp(Operation *Op) {
-  if (Op->hasAttr(BackwardAttrName))
+  if (isMarkedBackward(Op))
     return true;
   if (auto Fusion = dyn_cast<FusionOp>(Op))
     return llvm::any_of(Fusion.getBody().front(), [](Operation &Nested) { return isBackwardOp(&Nested); });

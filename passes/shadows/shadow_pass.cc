@@ -64,8 +64,8 @@ private:
       if (!Low)
         continue;
       storeLow(Function, Parameter, Low, Copies);
-      Function.setArgAttr(Parameter.Argument.getArgNumber(), StateAttrName,
-                          makeState(&getContext(), Role::kParameter, Parameter.Name));
+      setArgumentState(Function, Parameter.Argument.getArgNumber(),
+                       makeState(&getContext(), Role::kParameter, Parameter.Name));
       Changed = true;
     }
     if (Changed)

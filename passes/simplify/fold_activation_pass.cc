@@ -1,7 +1,7 @@
 // gelu as part of the product that it is applied to, where nothing else reads the product.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
-#include "compiler/dialect/recompute_attributes.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -48,7 +48,7 @@ private:
     if (isa<Conv2dOp>(Product) && Element.isBF16())
       return nullptr;
     // What one of them has to compute again, the other does not.
-    return Product->getAttr(RecomputeAttrName) == Gelu->getAttr(RecomputeAttrName) ? Product : nullptr;
+    return recomputeCallOf(Product) == recomputeCallOf(Gelu) ? Product : nullptr;
   }
 
   static StringRef activationOf(Operation *Product) {

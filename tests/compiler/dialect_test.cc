@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "mlir/IR/Verifier.h"
 #include "tests/compiler/op_case_module.h"
 
@@ -87,7 +88,7 @@ TEST_F(Dialect, ScopeRoundTrips) {
     })";
   auto Module = parseModule(*Context, Text);
   ASSERT_TRUE(Module);
-  auto Scope = operationOf(*Module).getAttrOfType<ScopeAttr>(ScopeAttrName);
+  ScopeAttr Scope = scopeOf(&operationOf(*Module));
   ASSERT_TRUE(Scope);
   EXPECT_EQ(Scope.getPath().str(), "lenet5/conv1");
   EXPECT_TRUE(Scope.getNetwork());

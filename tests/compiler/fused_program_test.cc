@@ -211,7 +211,7 @@ TEST(FusedProgram, WritesOverAnInputThatDies) {
 std::string Update(const std::string& extra = "") {
   return R"(
 func.func @step(%w: tensor<64xf32> {mpc.state = #mpc.state<parameter, "w">}, %g: tensor<64xf32> {mpc.state = #mpc.state<input, "g">})
-    -> (tensor<64xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<64xf32>) {
+    -> (tensor<64xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<64xf32>) attributes {mpc.step} {
   %w1 = mpc.fusion(%w, %g) {
   ^bb0(%a: tensor<64xf32>, %c: tensor<64xf32>):
     %0 = mpc.relu %c : (tensor<64xf32>) -> tensor<64xf32>

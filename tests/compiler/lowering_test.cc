@@ -39,7 +39,7 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
                 %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
                 %s: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}, %rate: tensor<f32>)
     -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
-        tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16">}, tensor<4xf16>) {
+        tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16">}, tensor<4xf16>) attributes {mpc.step} {
   %g = mpc.neg %s : (tensor<4xf16>) -> tensor<4xf16>
   %w1, %v1, %s1 = mpc.momentum %w, %v, %g, %rate {shadow = "f16"}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>))" +
@@ -105,7 +105,7 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
                 %u: tensor<4xf32> {mpc.state = #mpc.state<slot, "u">},
                 %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %g: tensor<4xf32>, %rate: tensor<f32>)
     -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "u">},
-        tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}) {
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}) attributes {mpc.step} {
   )" + body + R"(
   return %w1, %u1, %v1 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 })");
@@ -120,7 +120,7 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
 TEST(Lowering, AValueIsOneStateInPlace) {
   const absl::StatusOr<runtime::Program> program = Lower(R"(
 func.func @step(%a: tensor<i32> {mpc.state = #mpc.state<step, "a">}, %b: tensor<i32> {mpc.state = #mpc.state<step, "b">})
-    -> (tensor<i32> {mpc.state = #mpc.state<step, "a">}, tensor<i32> {mpc.state = #mpc.state<step, "b">}) {
+    -> (tensor<i32> {mpc.state = #mpc.state<step, "a">}, tensor<i32> {mpc.state = #mpc.state<step, "b">}) attributes {mpc.step} {
   %a1 = mpc.increment %a : (tensor<i32>) -> tensor<i32>
   return %a1, %a1 : tensor<i32>, tensor<i32>
 })");
@@ -134,7 +134,7 @@ TEST(Lowering, AnOperandThatIsReadTwiceIsNotOverwritten) {
   const auto arena_bytes = [](const std::string& operands) {
     const absl::StatusOr<runtime::Program> program = Lower(R"(
 func.func @step(%x: tensor<256xf32> {mpc.state = #mpc.state<parameter, "x">},
-                %v: tensor<256xf32> {mpc.state = #mpc.state<slot, "v">}) -> tensor<256xf32> {
+                %v: tensor<256xf32> {mpc.state = #mpc.state<slot, "v">}) -> tensor<256xf32> attributes {mpc.step} {
   %a = mpc.neg %x : (tensor<256xf32>) -> tensor<256xf32>
   %b = mpc.sub )" + operands + R"( : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
   return %b : tensor<256xf32>
@@ -149,7 +149,7 @@ func.func @step(%x: tensor<256xf32> {mpc.state = #mpc.state<parameter, "x">},
 TEST(Lowering, DerivedStateThatNothingUpdatesIsReadOnly) {
   const absl::StatusOr<runtime::Program> program = Lower(R"(
 func.func @predict(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
-                   %s: tensor<4xbf16> {mpc.state = #mpc.state<derived, "w.bf16", of = "w">}) -> tensor<4xbf16> {
+                   %s: tensor<4xbf16> {mpc.state = #mpc.state<derived, "w.bf16", of = "w">}) -> tensor<4xbf16> attributes {mpc.step} {
   %y = mpc.neg %s : (tensor<4xbf16>) -> tensor<4xbf16>
   return %y : tensor<4xbf16>
 })");
@@ -162,7 +162,7 @@ TEST(Lowering, DerivedStateIsRebuiltFromItsOwnerWhateverItsName) {
   const absl::StatusOr<runtime::Program> program = Lower(R"(
 func.func @predict(%v: tensor<4xf32> {mpc.state = #mpc.state<parameter, "v">},
                    %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
-                   %s: tensor<4xbf16> {mpc.state = #mpc.state<derived, "v.f16", of = "w">}) -> tensor<4xbf16> {
+                   %s: tensor<4xbf16> {mpc.state = #mpc.state<derived, "v.f16", of = "w">}) -> tensor<4xbf16> attributes {mpc.step} {
   %y = mpc.relu %s : (tensor<4xbf16>) -> tensor<4xbf16>
   return %y : tensor<4xbf16>
 })");
@@ -238,7 +238,7 @@ TEST(Lowering, AConstantOfOneLineIsGiven) {
 std::string Convolution(const std::string& results, const std::string& body) {
   return R"(
 func.func @f(%s: tensor<24x24x3x3xf32> {mpc.state = #mpc.state<parameter, "s">}, %x: tensor<2x9x7x24xf32>) -> ()" +
-         results + R"() {
+         results + R"() attributes {mpc.step} {
   %y = mpc.conv2d %x, %s {data_format = "NHWC", pad_mode = "same"} : (tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>)
       -> tensor<2x9x7x24xf32>
 )" + body +
@@ -298,7 +298,7 @@ TEST(Lowering, PackedWeightsAreNoStateWhereMemoryIsShort) {
 TEST(Lowering, PackingFollowsTheLowCopyBehindWhatRebuildsThat) {
   const absl::StatusOr<runtime::Program> program = Lower(R"(
 func.func @predict(%x: tensor<2x9x7x24xf16>, %w: tensor<24x24x3x3xf32> {mpc.state = #mpc.state<parameter, "w">},
-                   %s: tensor<24x24x3x3xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}) -> tensor<2x9x7x24xf16> {
+                   %s: tensor<24x24x3x3xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}) -> tensor<2x9x7x24xf16> attributes {mpc.step} {
   %y = mpc.conv2d %x, %s {data_format = "NHWC", pad_mode = "same"} : (tensor<2x9x7x24xf16>, tensor<24x24x3x3xf16>)
       -> tensor<2x9x7x24xf16>
   return %y : tensor<2x9x7x24xf16>
@@ -372,7 +372,7 @@ func.func @step(%a: tensor<6xf32> {mpc.state = #mpc.state<parameter, "a">},
                 %vb: tensor<2x70xf32> {mpc.state = #mpc.state<slot, "vb">}, %rate: tensor<f32>)
     -> (tensor<6xf32> {mpc.state = #mpc.state<parameter, "a">}, tensor<6xf32> {mpc.state = #mpc.state<slot, "va">},
         tensor<2x70xf32> {mpc.state = #mpc.state<parameter, "b">},
-        tensor<2x70xf32> {mpc.state = #mpc.state<slot, "vb">}) {
+        tensor<2x70xf32> {mpc.state = #mpc.state<slot, "vb">}) attributes {mpc.step} {
   %gb = mpc.exp %b : (tensor<2x70xf32>) -> tensor<2x70xf32>
   %ga = mpc.exp %a : (tensor<6xf32>) -> tensor<6xf32>
   %a1, %va1 = mpc.momentum %a, %va, %ga, %rate

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/module_impl.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/fusion/unfuse.h"
@@ -48,9 +49,8 @@ mlir::LogicalResult MakeMasks(mlir::ModuleOp module) {
 /// Derivatives of relu that choose by a mask.
 std::int64_t CountMasks(compiler::Module& module) {
   std::int64_t masks = 0;
-  module.impl().module->walk([&](WhereOp where) {
-    masks += where->hasAttr(BackwardAttrName) && where.getCondition().getDefiningOp<GreaterOp>();
-  });
+  module.impl().module->walk(
+      [&](WhereOp where) { masks += isMarkedBackward(where) && where.getCondition().getDefiningOp<GreaterOp>(); });
   return masks;
 }
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "compiler/dialect/recompute_attributes.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/memory/memory_schedule.h"
@@ -31,7 +31,7 @@ void ExpectSameResults(const std::map<std::string, Tensor>& expected, compiler::
 
 unsigned RecomputedIn(mlir::func::FuncOp step) {
   unsigned count = 0;
-  step.walk([&](mlir::Operation* op) { count += op->hasAttr(RecomputedAttrName); });
+  step.walk([&](mlir::Operation* op) { count += dialectOf(op).getRecomputedAttrHelper().isAttrPresent(op); });
   return count;
 }
 

@@ -20,7 +20,7 @@ constexpr char kDense[] = R"(
 #dense = #mpc.scope<path = "net/dense", network = true>
 func.func @predict(%x: tensor<2x4xf32> {mpc.state = #mpc.state<input, "x">},
                    %w: tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "dense.weight">})
-    -> (tensor<2x3xf32> {mpc.state = #mpc.state<output, "y">}) {
+    -> (tensor<2x3xf32> {mpc.state = #mpc.state<output, "y">}) attributes {mpc.step} {
   %y = mpc.matmul %x, %w {mpc.scope = #dense} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return %y : tensor<2x3xf32>
 }
@@ -64,7 +64,7 @@ TEST(PrecisionTable, CountsCastsByWhatTheyNarrow) {
 
 TEST(PrecisionTable, ACastOfAParameterIsAWeightCast) {
   const Module module = Parse(R"(
-func.func @f(%w: tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "dense.weight">}) -> tensor<3x4xf16> {
+func.func @f(%w: tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "dense.weight">}) -> tensor<3x4xf16> attributes {mpc.step} {
   %0 = mpc.transpose %w {permutation = array<i64: 1, 0>} : (tensor<4x3xf32>) -> tensor<3x4xf32>
   %1 = mpc.cast %0 : (tensor<3x4xf32>) -> tensor<3x4xf16>
   return %1 : tensor<3x4xf16>
@@ -331,7 +331,7 @@ func.func @train_step(%x: tensor<8x16xf32> {mpc.state = #mpc.state<input, "x">},
                       %w: tensor<16x16xf32> {mpc.state = #mpc.state<parameter, "w">},
                       %v: tensor<16x16xf32> {mpc.state = #mpc.state<slot, "v">},
                       %rate: tensor<f32> {mpc.state = #mpc.state<learning_rate, "rate">})
-    -> (tensor<16x16xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<16x16xf32> {mpc.state = #mpc.state<slot, "v">}) {
+    -> (tensor<16x16xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<16x16xf32> {mpc.state = #mpc.state<slot, "v">}) attributes {mpc.step} {
   %y = mpc.matmul %x, %w {mpc.scope = #mpc.scope<path = "net/fc">} : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
   %e = mpc.exp %y {mpc.scope = #mpc.scope<path = "net/act">} : (tensor<8x16xf32>) -> tensor<8x16xf32>
   %d = mpc.mul %e, %y {mpc.backward, mpc.scope = #mpc.scope<path = "net/act">} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>

@@ -16,7 +16,7 @@ func.func @step(%x: tensor<2xf32> {mpc.state = #mpc.state<input, "w">},
                 %v: tensor<2xf32> {mpc.state = #mpc.state<slot, "v", of = "w">},
                 %s: tensor<2xf32> {mpc.state = #mpc.state<statistic, "s">}, %plain: tensor<2xf32>)
     -> (tensor<2xf32> {mpc.state = #mpc.state<output, "w">}, tensor<2xf32> {mpc.state = #mpc.state<slot, "v">},
-        tensor<2xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<2xf32>) {
+        tensor<2xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<2xf32>) attributes {mpc.step} {
   return %x, %w, %v, %plain : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 )";

@@ -49,7 +49,7 @@ class MemoryScheduleTest : public testing::Test {
 TEST_F(MemoryScheduleTest, KeepsResultsToTheEnd) {
   mlir::Block& body = Parse(R"(
     func.func @f(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "x">})
-        -> (tensor<64x64xf32>, tensor<64xf32>) {
+        -> (tensor<64x64xf32>, tensor<64xf32>) attributes {mpc.step} {
       %a = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
       %b = mpc.add_scalar %a {value = 2.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
       %s = mpc.reduce_sum %b {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
@@ -61,7 +61,7 @@ TEST_F(MemoryScheduleTest, KeepsResultsToTheEnd) {
 // Workspaces lie beside operands and results, in whole cache lines.
 TEST_F(MemoryScheduleTest, CountsWorkspaces) {
   mlir::Block& body = Parse(R"(
-    func.func @f(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "x">}) -> tensor<64xf32> {
+    func.func @f(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "x">}) -> tensor<64xf32> attributes {mpc.step} {
       %s = mpc.reduce_sum %x {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
       return %s : tensor<64xf32>
     })");
@@ -77,7 +77,7 @@ TEST_F(MemoryScheduleTest, UpdatesTakeNoRoom) {
                  %v: tensor<64x64xf32> {mpc.state = #mpc.state<slot, "v">},
                  %rate: tensor<f32> {mpc.state = #mpc.state<learning_rate, "rate">})
         -> (tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "p">},
-            tensor<64x64xf32> {mpc.state = #mpc.state<slot, "v">}) {
+            tensor<64x64xf32> {mpc.state = #mpc.state<slot, "v">}) attributes {mpc.step} {
       %g = mpc.add_scalar %p {value = 1.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
       %p2, %v2 = mpc.momentum %p, %v, %g, %rate
           : (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<f32>)

@@ -1,6 +1,7 @@
 // What the precision assignment decides, read from the analysis alone.
 #include "passes/amp/precision_assignment.h"
 
+#include "compiler/dialect/operation_attributes.h"
 #include "gtest/gtest.h"
 #include "mlir/Parser/Parser.h"
 
@@ -142,8 +143,9 @@ TEST_F(PrecisionAssignmentTest, CastsCostWhatTheCutSaysAndNoOtherAssignmentCosts
     const auto entry = [&](const char* name, unsigned bit) {
       return builder.getNamedAttr(name, builder.getStringAttr((low >> bit & 1U) != 0 ? "f16" : "f32"));
     };
-    (*module_)->setAttr(AssignmentAttrName, builder.getDictionaryAttr({entry("net#add.0", 0), entry("net#relu.0", 1),
-                                                                       entry("net#maximum.0", 2)}));
+    dialectOf(*module_).getAssignmentAttrHelper().setAttr(
+        *module_,
+        builder.getDictionaryAttr({entry("net#add.0", 0), entry("net#relu.0", 1), entry("net#maximum.0", 2)}));
     PrecisionAssignment given(*module_, {AmpLevel::O1, mlir::Float16Type::get(&context_), true, {}, {}});
     EXPECT_EQ(given.lookup(Find<AddOp>())->Reason, "stored assignment");
     EXPECT_EQ(CastElements(*module_, given), given.cutCost());

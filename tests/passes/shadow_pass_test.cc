@@ -17,7 +17,7 @@ func.func @step(%w: tensor<2x2xf32> {mpc.state = #mpc.state<parameter, "w">},
                 %v: tensor<2x2xf32> {mpc.state = #mpc.state<slot, "v">},
                 %x: tensor<2x2xf16>, %rate: tensor<f32>, %t: tensor<i32>, %finite: tensor<i1>)
     -> (tensor<2x2xf16>, tensor<2x2xf32> {mpc.state = #mpc.state<parameter, "w">},
-        tensor<2x2xf32> {mpc.state = #mpc.state<slot, "m">}, tensor<2x2xf32> {mpc.state = #mpc.state<slot, "v">}) {
+        tensor<2x2xf32> {mpc.state = #mpc.state<slot, "m">}, tensor<2x2xf32> {mpc.state = #mpc.state<slot, "v">}) attributes {mpc.step} {
   %moved = mpc.transpose %w {permutation = array<i64: 1, 0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
   %low = mpc.cast %moved : (tensor<2x2xf32>) -> tensor<2x2xf16>
   %y = mpc.matmul %x, %low : (tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x2xf16>

@@ -15,7 +15,7 @@ func.func @step(%w: tensor<4x2xf32> {mpc.state = #mpc.state<parameter, "w", form
                 %x: tensor<2xf32> {mpc.state = #mpc.state<input, "w">})
     -> (tensor<4xf32> {mpc.state = #mpc.state<slot, "rows">}, tensor<2xf32>,
         tensor<2xf32> {mpc.state = #mpc.state<output, "">},
-        tensor<4x2xf32> {mpc.state = #mpc.state<parameter, "w">}) {
+        tensor<4x2xf32> {mpc.state = #mpc.state<parameter, "w">}) attributes {mpc.step} {
   return %v, %x, %x, %w : tensor<4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<4x2xf32>
 }
 
@@ -34,6 +34,6 @@ func.func @roles(%0: tensor<1xf32> {mpc.state = #mpc.state<input, "input">},
                  %6: tensor<1xi64> {mpc.state = #mpc.state<rng, "rng">},
                  %7: tensor<1xf32> {mpc.state = #mpc.state<scaler, "scale">},
                  %8: tensor<1xf32> {mpc.state = #mpc.state<accumulator, "sum", of = "parameter">})
-    -> (tensor<1xf32> {mpc.state = #mpc.state<record, "record">}) {
+    -> (tensor<1xf32> {mpc.state = #mpc.state<record, "record">}) attributes {mpc.step} {
   return %0 : tensor<1xf32>
 }

@@ -285,19 +285,3 @@ func.func @yield(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.yield' op expects parent op to be one of 'mpc.fusion, mpc.guarded_update'}}
   mpc.yield %x : tensor<f32>
 }
-
-// -----
-
-func.func @scope(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.scope' must be a #mpc.scope, got "conv1"}}
-  %y = mpc.relu %x {mpc.scope = "conv1"} : (tensor<f32>) -> tensor<f32>
-  return
-}
-
-// -----
-
-func.func @amp_reason(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.amp_reason' must be a string, got 1 : i64}}
-  %y = mpc.relu %x {mpc.amp_reason = 1} : (tensor<f32>) -> tensor<f32>
-  return
-}

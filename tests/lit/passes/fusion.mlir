@@ -162,7 +162,7 @@ func.func @shadow(%x: tensor<8x16xf16>, %w: tensor<16xf32> {mpc.state = #mpc.sta
                   %low: tensor<16xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">},
                   %d: tensor<16xf32>, %rate: tensor<f32>, %finite: tensor<i1>)
     -> (tensor<16xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<16xf32> {mpc.state = #mpc.state<slot, "v">},
-        tensor<16xf16> {mpc.state = #mpc.state<derived, "w.f16">}, tensor<8x16xf16>) {
+        tensor<16xf16> {mpc.state = #mpc.state<derived, "w.f16">}, tensor<8x16xf16>) attributes {mpc.step} {
   %a = mpc.add %x, %low : (tensor<8x16xf16>, tensor<16xf16>) -> tensor<8x16xf16>
   %w1, %v1, %low1 = mpc.momentum %w, %v, %d, %rate, %finite {shadow = "f16"}
       : (tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<f32>, tensor<i1>)

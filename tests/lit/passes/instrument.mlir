@@ -24,7 +24,7 @@ func.func @train_step(%x: tensor<2x4xf32> {mpc.state = #mpc.state<input, "x">}, 
                       %v: tensor<4x3xf32> {mpc.state = #mpc.state<slot, "v">},
                       %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "lr">},
                       %step: tensor<i32> {mpc.state = #mpc.state<step, "step">})
-    -> (tensor<f32>, tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4x3xf32> {mpc.state = #mpc.state<slot, "v">}) {
+    -> (tensor<f32>, tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4x3xf32> {mpc.state = #mpc.state<slot, "v">}) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %dw = mpc.value_and_grad @forward(%w, %x, %t) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4x3xf32>, tensor<2x4xf32>, tensor<2x3xf32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf32>)

@@ -91,7 +91,7 @@ func.func @train_step(
         tensor<4xf32> {mpc.state = #mpc.state<statistic, "b.variance">},
         tensor<i32> {mpc.state = #mpc.state<step, "optimizer.step">},
         tensor<i32> {mpc.state = #mpc.state<step, "optimizer2.step">},
-        tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}) {
+        tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %shared, %shared
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
@@ -188,7 +188,7 @@ func.func @functions(%w: tensor<4xf32>, %rm: tensor<4xf32>, %rv: tensor<4xf32>) 
 // CHECK: mpc.select %[[F]], %[[STAT]], %[[RM]]
 func.func @chained(%a: tensor<4xf32>, %b: tensor<4xf32>, %va: tensor<4xf32>, %vb: tensor<4xf32>, %lr: tensor<f32>,
                    %rm: tensor<4xf32> {mpc.state = #mpc.state<statistic, "rm">}, %rv: tensor<4xf32>, %x: tensor<8x4xf32>)
-    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32> {mpc.state = #mpc.state<statistic, "rm">}) {
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32> {mpc.state = #mpc.state<statistic, "rm">}) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %a, %a
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)

@@ -76,7 +76,7 @@ func.func @train_step(
         tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
         tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
         tensor<i32> {mpc.state = #mpc.state<step, "step">},
-        tensor<4xf32> {mpc.state = #mpc.state<statistic, "ema">}) {
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "ema">}) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %mean, %variance, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)

@@ -81,7 +81,7 @@ func.func @train_step(
     %labels: tensor<2xi32> {mpc.state = #mpc.state<input, "labels">})
     -> (tensor<f32> {mpc.state = #mpc.state<record, "loss">},
         tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "w">},
-        tensor<4x3xf32> {mpc.state = #mpc.state<slot, "w.velocity">}) {
+        tensor<4x3xf32> {mpc.state = #mpc.state<slot, "w.velocity">}) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %dw = mpc.value_and_grad @loss_fn(%w, %x, %labels) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4x3xf32>, tensor<2x4xf32>, tensor<2xi32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf32>)

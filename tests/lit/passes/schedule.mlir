@@ -21,7 +21,7 @@ func.func @casts_wait(%x: tensor<64xf16>, %s: tensor<64xf32>) -> tensor<64xf32> 
 // CHECK-NEXT: %[[RA:.*]] = mpc.reduce_sum %[[A]]
 // CHECK-NEXT: %[[B:.*]] = mpc.exp
 // CHECK-NEXT: mpc.reduce_sum %[[B]]
-func.func @reductions_go_first(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "x">}) -> tensor<64xf32> {
+func.func @reductions_go_first(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "x">}) -> tensor<64xf32> attributes {mpc.step} {
   %a = mpc.exp %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %b = mpc.exp %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %ra = mpc.reduce_sum %a {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
@@ -36,7 +36,7 @@ func.func @reductions_go_first(%x: tensor<64x64xf32> {mpc.state = #mpc.state<par
 // CHECK-NEXT: mpc.increment
 // CHECK-NEXT: mpc.reduce_sum
 func.func @updates_stay(%x: tensor<64x64xf32>, %n: tensor<i32> {mpc.state = #mpc.state<step, "n">})
-    -> (tensor<64xf32>, tensor<i32> {mpc.state = #mpc.state<step, "n">}) {
+    -> (tensor<64xf32>, tensor<i32> {mpc.state = #mpc.state<step, "n">}) attributes {mpc.step} {
   %a = mpc.exp %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %m = mpc.increment %n : (tensor<i32>) -> tensor<i32>
   %r = mpc.reduce_sum %a {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>

@@ -2,7 +2,7 @@
 
 // expected-error @+1 {{the low copy of parameter 'w' needs the name 'w.f16', which another statistic has}}
 func.func @taken(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
-                 %s: tensor<4xf16> {mpc.state = #mpc.state<statistic, "w.f16">}) -> tensor<4xf16> {
+                 %s: tensor<4xf16> {mpc.state = #mpc.state<statistic, "w.f16">}) -> tensor<4xf16> attributes {mpc.step} {
   %a = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   return %a : tensor<4xf16>
 }
@@ -11,7 +11,7 @@ func.func @taken(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
 
 // expected-error @+1 {{the low copy of parameter 'w' needs the name 'w.f16', which another derived has}}
 func.func @of_another_type(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
-                           %s: tensor<4xbf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}) -> tensor<4xf16> {
+                           %s: tensor<4xbf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}) -> tensor<4xf16> attributes {mpc.step} {
   %a = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   return %a : tensor<4xf16>
 }
@@ -21,7 +21,7 @@ func.func @of_another_type(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, 
 // expected-error @+1 {{the low copy of parameter 'w' needs the name 'w.f16', which another derived has}}
 func.func @of_another_parameter(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
                                 %v: tensor<4xf32> {mpc.state = #mpc.state<parameter, "v">},
-                                %s: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "v">}) -> tensor<4xf16> {
+                                %s: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "v">}) -> tensor<4xf16> attributes {mpc.step} {
   %a = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   return %a : tensor<4xf16>
 }

@@ -14,7 +14,7 @@ func.func @train_step(%w: tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc
                       %v: tensor<4x4xf32> {mpc.state = #mpc.state<slot, "optimizer.fc.weight.velocity">},
                       %x: tensor<4x4xf16>, %rate: tensor<f32>, %finite: tensor<i1>)
     -> (tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc.weight">},
-        tensor<4x4xf32> {mpc.state = #mpc.state<slot, "optimizer.fc.weight.velocity">}) {
+        tensor<4x4xf32> {mpc.state = #mpc.state<slot, "optimizer.fc.weight.velocity">}) attributes {mpc.step} {
   %low = mpc.cast %w : (tensor<4x4xf32>) -> tensor<4x4xf16>
   %g = mpc.matmul %x, %low : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
   %w2, %v2 = mpc.momentum %w, %v, %g, %rate, %finite {momentum = 5.000000e-01 : f32}
@@ -28,7 +28,7 @@ func.func @train_step(%w: tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc
 // CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<4xbf16> {mpc.state = #mpc.state<derived, "scale.bf16", of = "scale">}) -> tensor<4xbf16>
 // CHECK-NEXT: %[[Y:.*]] = mpc.mul %{{.*}}, %[[WS]]
 // CHECK-NEXT: return %[[Y]]
-func.func @predict(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "scale">}, %x: tensor<4xbf16>) -> tensor<4xbf16> {
+func.func @predict(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "scale">}, %x: tensor<4xbf16>) -> tensor<4xbf16> attributes {mpc.step} {
   %low = mpc.cast %w {user = true} : (tensor<4xf32>) -> tensor<4xbf16>
   %y = mpc.mul %x, %low : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
   return %y : tensor<4xbf16>
@@ -44,7 +44,7 @@ func.func @predict(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "scale">
 // CHECK-NOT: mpc.cast
 // CHECK: return %[[FLAT]], %[[LOW]], %[[WIDE]]
 func.func @moved(%w: tensor<2x3xf32> {mpc.state = #mpc.state<parameter, "w">})
-    -> (tensor<6xf16>, tensor<3x2xf16>, tensor<3x2xf32>) {
+    -> (tensor<6xf16>, tensor<3x2xf16>, tensor<3x2xf32>) attributes {mpc.step} {
   %t = mpc.transpose %w {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
   %flat = mpc.reshape %t {shape = array<i64: 6>} : (tensor<3x2xf32>) -> tensor<6xf32>
   %a = mpc.cast %flat : (tensor<6xf32>) -> tensor<6xf16>
@@ -58,7 +58,7 @@ func.func @moved(%w: tensor<2x3xf32> {mpc.state = #mpc.state<parameter, "w">})
 // CHECK: mpc.gather %[[WS]], %{{.*}} : (tensor<9x4xf16>, tensor<2xi32>) -> tensor<2x4xf16>
 // CHECK-NOT: mpc.cast
 func.func @tied_embedding(%w: tensor<9x4xf32> {mpc.state = #mpc.state<parameter, "table">}, %i: tensor<2xi32>)
-    -> tensor<2x9xf16> {
+    -> tensor<2x9xf16> attributes {mpc.step} {
   %rows = mpc.gather %w, %i : (tensor<9x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>
   %x = mpc.cast %rows : (tensor<2x4xf32>) -> tensor<2x4xf16>
   %low = mpc.cast %w : (tensor<9x4xf32>) -> tensor<9x4xf16>
@@ -71,7 +71,7 @@ func.func @tied_embedding(%w: tensor<9x4xf32> {mpc.state = #mpc.state<parameter,
 // CHECK: mpc.gather {{.*}} -> tensor<2x4xf32>
 // CHECK-NEXT: mpc.cast
 func.func @embedding(%w: tensor<9x4xf32> {mpc.state = #mpc.state<parameter, "table">}, %i: tensor<2xi32>)
-    -> tensor<2x4xf16> {
+    -> tensor<2x4xf16> attributes {mpc.step} {
   %rows = mpc.gather %w, %i : (tensor<9x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>
   %x = mpc.cast %rows : (tensor<2x4xf32>) -> tensor<2x4xf16>
   return %x : tensor<2x4xf16>
@@ -87,7 +87,7 @@ func.func @embedding(%w: tensor<9x4xf32> {mpc.state = #mpc.state<parameter, "tab
 // CHECK: return %{{.*}}, %{{.*}}, %[[S2]]
 func.func @updated_twice(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
                          %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %rate: tensor<f32>)
-    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}) {
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}) attributes {mpc.step} {
   %low = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   %a = mpc.neg %low : (tensor<4xf16>) -> tensor<4xf16>
   %w1, %v1 = mpc.momentum %w, %v, %a, %rate
@@ -102,13 +102,13 @@ func.func @updated_twice(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w
 // Two low types: the optimizer writes one, the runtime rebuilds the other. What no optimizer writes has no new shadow.
 // CHECK-LABEL: func @two_types(
 // CHECK-SAME: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}, %{{.*}}: tensor<4xbf16> {mpc.state = #mpc.state<derived, "w.bf16", of = "w">})
-// CHECK-SAME: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16">}) {
+// CHECK-SAME: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16">}) attributes {mpc.step} {
 // CHECK-NOT: mpc.cast
 // CHECK: mpc.momentum {{.*}} {shadow = "f16"}
 func.func @two_types(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
                      %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %rate: tensor<f32>)
     -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
-        tensor<4xbf16>) {
+        tensor<4xbf16>) attributes {mpc.step} {
   %a = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   %b = mpc.cast %w : (tensor<4xf32>) -> tensor<4xbf16>
   %w1, %v1 = mpc.momentum %w, %v, %a, %rate
@@ -117,10 +117,10 @@ func.func @two_types(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
 }
 
 // CHECK-LABEL: func @assigned(
-// CHECK-SAME: -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf16>) {
+// CHECK-SAME: -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf16>) attributes {mpc.step} {
 // CHECK-NOT: mpc.cast
 func.func @assigned(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">})
-    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf16>) {
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf16>) attributes {mpc.step} {
   %a = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
   %w1 = mpc.neg %w : (tensor<4xf32>) -> tensor<4xf32>
   return %w1, %a : tensor<4xf32>, tensor<4xf16>
@@ -134,7 +134,7 @@ func.func @assigned(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">})
 func.func @no_parameters(%m: tensor<4xf32> {mpc.state = #mpc.state<statistic, "norm.moving_mean">},
                          %x: tensor<4xf32> {mpc.state = #mpc.state<input, "x">},
                          %g: tensor<4xf32> {mpc.state = #mpc.state<parameter, "norm.gamma">})
-    -> (tensor<4xf16>, tensor<4xf16>, tensor<4xf32>) {
+    -> (tensor<4xf16>, tensor<4xf16>, tensor<4xf32>) attributes {mpc.step} {
   %a = mpc.cast %m : (tensor<4xf32>) -> tensor<4xf16>
   %b = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf16>
   %c = mpc.neg %g : (tensor<4xf32>) -> tensor<4xf32>

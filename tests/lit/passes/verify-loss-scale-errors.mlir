@@ -1,6 +1,6 @@
 // RUN: mpc-opt %s --mpc-verify-loss-scale --verify-diagnostics --split-input-file
 
-func.func @twice(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> {
+func.func @twice(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-note @below {{it was unscaled here, by 'scaler.scale' ('mpc.unscale')}}
@@ -14,7 +14,7 @@ func.func @twice(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<
 // -----
 
 func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
-                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> {
+                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
@@ -30,7 +30,7 @@ func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
 // -----
 
 func.func @stepped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
-                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> {
+                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here ('mpc.backward' in 'step')}}
   %g = mpc.backward %loss wrt(%w) seed(%scale) {mpc.scope = #mpc.scope<path = "step">} : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
@@ -43,7 +43,7 @@ func.func @stepped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
 // -----
 
 func.func @added(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">},
-                 %other: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler2.scale">}) -> (tensor<4xf32>, tensor<4xf32>) {
+                 %other: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler2.scale">}) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here}}
   %g0 = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
@@ -61,7 +61,7 @@ func.func @added(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<
 // -----
 
 func.func @unscaled_by_the_update(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
-                                  %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> {
+                                  %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-note @below {{it was unscaled here, by 'scaler.scale' ('mpc.unscale')}}
@@ -77,7 +77,7 @@ func.func @unscaled_by_the_update(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: ten
 
 // -----
 
-func.func @unscaled_by_the_norm(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<f32>, tensor<f32>) {
+func.func @unscaled_by_the_norm(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<f32>, tensor<f32>) attributes {mpc.step} {
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %norm = mpc.global_norm %scale, %g {unscale = true} : (tensor<f32>, tensor<4xf32>) -> tensor<f32>
@@ -93,7 +93,7 @@ func.func @unscaled_by_the_norm(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.stat
 // One error for all gradients, with the names of the first three.
 func.func @plain(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %b: tensor<4xf32> {mpc.state = #mpc.state<input, "b">}, %c: tensor<4xf32> {mpc.state = #mpc.state<input, "c">},
                  %d: tensor<4xf32> {mpc.state = #mpc.state<input, "d">}, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">})
-    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %all = mpc.sum_n %w, %b, %c, %d : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %loss = mpc.reduce_sum %all {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
@@ -112,7 +112,7 @@ func.func @plain(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %b: ten
 // -----
 
 func.func @another_scale(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">},
-                         %other: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler2.scale">}) -> (tensor<4xf32>, tensor<4xf32>) {
+                         %other: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler2.scale">}) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here}}
@@ -130,7 +130,7 @@ func.func @another_scale(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">},
 
 // An optimizer that divides, and nothing that it could divide out.
 func.func @divides(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %v: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i32>,
-                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>) {
+                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here}}

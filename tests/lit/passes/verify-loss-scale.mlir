@@ -2,7 +2,7 @@
 
 // Unscale, then clip, then step; a sum of equal scales keeps the scale; arithmetic of the user's own makes it unknown.
 func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
-                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> {
+                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
@@ -19,7 +19,7 @@ func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
 
 // Division by hand; an optimizer that divides; a seed of the user's own.
 func.func @by_hand(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %sens: tensor<f32>,
-                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %divided = mpc.div %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
@@ -37,7 +37,7 @@ func.func @by_hand(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %sens
 // What divides fits its seed, or a scale of the user's own. Plain and unscaled gradients may be added. A scaled loss with
 // arithmetic behind it, in a sum too, is of unknown scale.
 func.func @fits(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
-                %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+                %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %sens = mpc.constant {value = dense<1024.0> : tensor<f32>} : () -> tensor<f32>
   %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>

@@ -12,7 +12,7 @@ func.func @train_step(
         tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
         tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
         tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
-        tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}) {
+        tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %w, %w

@@ -1,0 +1,37 @@
+// Readers and writers of the dialect's discardable attributes on operations. mpc_base.td says what each means.
+#pragma once
+
+#include "compiler/dialect/dialect.h"
+
+namespace mpc {
+
+/// The dialect in the context of \p Op. ODS declares an accessor for each discardable attribute:
+/// `dialectOf(Op).getChainAttrHelper().isAttrPresent(Op)`.
+MpcDialect &dialectOf(mlir::Operation *Op);
+
+/// Where \p Op was traced; null where nothing is said.
+ScopeAttr scopeOf(mlir::Operation *Op);
+void setScope(mlir::Operation *Op, ScopeAttr Scope);
+/// The path of the Cell that \p Op was traced in; empty outside of Cells.
+llvm::StringRef pathOf(mlir::Operation *Op);
+/// "mpc.conv2d in lenet5/conv1"; the name alone outside of Cells.
+std::string nameWithPath(mlir::Operation *Op);
+
+/// Why \p Op has its precision; null where no AMP pass has decided it.
+mlir::StringAttr ampReasonOf(mlir::Operation *Op);
+void setAmpReason(mlir::Operation *Op, mlir::StringAttr Reason);
+
+/// Whether autodiff has made \p Op.
+bool isMarkedBackward(mlir::Operation *Op);
+void markBackward(mlir::Operation *Op);
+
+/// The call of a Cell with Recompute() that traced \p Op; null outside of such calls. Values inside a call are computed
+/// again where the backward pass reads them.
+mlir::IntegerAttr recomputeCallOf(mlir::Operation *Op);
+/// A null \p Call takes \p Op out of its call.
+void setRecomputeCall(mlir::Operation *Op, mlir::IntegerAttr Call);
+
+/// Gives \p New the scope of \p Old, and the mark of the backward pass where it has one.
+void copyOrigin(mlir::Operation *Old, mlir::Operation *New);
+
+} // namespace mpc
