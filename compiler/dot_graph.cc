@@ -3,6 +3,7 @@
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
+#include "compiler/precision_reason.h"
 #include "compiler/unfused_function.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -98,8 +99,8 @@ private:
     std::string Label = mnemonicOf(Op);
     if (auto Cast = dyn_cast<CastOp>(Op))
       Label = elementName(Cast.getX()) + " to " + elementName(Cast.getY()) + (Cast.getUser() ? " (user cast)" : "");
-    else if (StringAttr Reason = ampReasonOf(Op))
-      Label += " (" + Reason.getValue().str() + ")";
+    else if (PrecisionAttr Precision = precisionOf(Op))
+      Label += " (" + ReasonText(Precision) + ")";
     if (unsigned Region = Given.regionOf(Op))
       Label += " [region " + std::to_string(Region) + "]";
     return Label;

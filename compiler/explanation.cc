@@ -28,7 +28,7 @@ bool isInsertedCast(Operation *Op) {
 }
 
 // Data movement that passes inserted: it decides nothing.
-bool isInsertedMovement(Operation *Op) { return Op && isMovement(Op) && !ampReasonOf(Op); }
+bool isInsertedMovement(Operation *Op) { return Op && isMovement(Op) && !precisionOf(Op); }
 
 Value behindMovement(Value V) {
   while (isInsertedMovement(V.getDefiningOp()))
@@ -142,10 +142,10 @@ private:
         name(Op), Facts.isBackward(Op) ? " (backward)" : "", ": reads ", Reads.empty() ? "no floating type" : Reads,
         ", writes ", Writes.empty() ? "no floating type" : Writes,
         "\n  why: ", Reason.empty() ? "" : absl::StrCat(Reason, ": "), SayReason(Reason), "\n");
-    if (Reason == "backward")
+    if (Facts.followsForward(Op))
       absl::StrAppend(&Text, forwardOf(Op));
-    if (IsPropagated(Reason))
-      absl::StrAppend(&Text, wayToPin(Op, Reason));
+    if (IsPropagated(precisionOf(Op)))
+      absl::StrAppend(&Text, wayToPin(Op));
     absl::StrAppend(&Text, castsBefore(Op), castsBehind(Op), regionOf(Op));
     return Text;
   }
@@ -182,15 +182,15 @@ private:
 
   // The shortest way to an operation of the same type that a rule of its own pins, or to an argument or a result of the
   // function: against the flow of values for the infer rule, along and against it for the cut.
-  std::string wayToPin(Operation *Start, const std::string &Reason) const {
-    bool BothWays = IsCut(Reason);
+  std::string wayToPin(Operation *Start) const {
+    bool BothWays = IsCut(precisionOf(Start));
     std::string Type = slotType(Start);
     llvm::DenseMap<Operation *, Operation *> From{{Start, nullptr}};
     std::deque<Operation *> Queue{Start};
     while (!Queue.empty()) {
       Operation *Op = Queue.front();
       Queue.pop_front();
-      if (Op != Start && !IsPropagated(Facts.reasonOf(Op)))
+      if (Op != Start && !IsPropagated(precisionOf(Op)))
         return way(From, Op);
       for (Value Operand : Op->getOperands())
         if (Operation *Producer = asAssigned(Operand).getDefiningOp())

@@ -14,8 +14,8 @@ namespace mpc::compiler {
 /// from; each cast that it reads or that reads it, with its bytes and the reason of its other side; the operations that
 /// one kernel computes with it.
 ///
-/// The module has been through precision assignment: reasons are `mpc.amp_reason`. Errors: NOT_FOUND for an unknown
-/// function, or a name that no operation has, with the nearest ones and all that exist.
+/// The module has been through precision assignment: reasons are those of `mpc.precision`. Errors: NOT_FOUND for an
+/// unknown function, or a name that no operation has, with the nearest ones and all that exist.
 absl::StatusOr<std::string> ExplainPrecision(const Module &module, const std::string &function,
                                              const std::string &what);
 

@@ -5,6 +5,7 @@
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/module_impl.h"
+#include "compiler/precision_reason.h"
 #include "passes/amp/cost_model.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -108,14 +109,20 @@ static std::string updateReason(OptimizerOpInterface Update) {
   return Folded.empty() ? "update" : "update, with " + llvm::join(Folded, " and ");
 }
 
+bool FunctionFacts::isUpdate(Operation *Op) const {
+  return !precisionOf(Op) && (isa<OptimizerOpInterface>(Op) || Op->hasTrait<StateUpdate>() || followsUpdate(Op));
+}
+
+bool FunctionFacts::followsForward(Operation *Op) const { return !precisionOf(Op) && !isUpdate(Op) && isBackward(Op); }
+
 std::string FunctionFacts::reasonOf(Operation *Op) const {
-  if (StringAttr Reason = ampReasonOf(Op))
-    return Reason.getValue().str();
+  if (PrecisionAttr Precision = precisionOf(Op))
+    return ReasonText(Precision);
   if (auto Update = dyn_cast<OptimizerOpInterface>(Op))
     return updateReason(Update);
-  if (Op->hasTrait<StateUpdate>() || followsUpdate(Op))
+  if (isUpdate(Op))
     return "update";
-  return isBackward(Op) ? "backward" : "";
+  return followsForward(Op) ? "backward" : "";
 }
 
 // What data movement moves.

@@ -54,7 +54,14 @@ public:
   /// Whether the operation computes cotangents.
   bool isBackward(mlir::Operation *Op) const { return Backward.contains(Op); }
 
-  /// `mpc.amp_reason`; "backward" or "update" where an operation follows others; empty where nothing decided.
+  /// Whether the operation is part of the update of state: nothing decides its precision.
+  bool isUpdate(mlir::Operation *Op) const;
+
+  /// Whether the operation has the precision of what it is a gradient of.
+  bool followsForward(mlir::Operation *Op) const;
+
+  /// The reasons of `mpc.precision`; "backward" or "update" where an operation follows others; empty where nothing
+  /// decided.
   std::string reasonOf(mlir::Operation *Op) const;
 
   CastKind kindOf(CastOp Cast) const;

@@ -100,7 +100,7 @@ std::string GraphBuilder::BeginFunction(std::string_view Name, bool IsPrivate) {
   if (IsPrivate)
     Function.setPrivate();
   else
-    dialectOf(Function).getStepAttrHelper().setAttr(Function, B.getUnitAttr());
+    markStep(Function);
   Function.addEntryBlock();
   state_->Open.push_back(Function);
   return Unique;

@@ -146,9 +146,7 @@ private:
       return StorageUse::kGradient;
     if (Facts.isBackward(Producer))
       return StorageUse::kBackward;
-    // An optimizer may have taken more over: "update, with unscale".
-    bool Updates = StringRef(Facts.reasonOf(Producer)).starts_with("update");
-    return Updates ? StorageUse::kUpdate : StorageUse::kForward;
+    return Facts.isUpdate(Producer) ? StorageUse::kUpdate : StorageUse::kForward;
   }
 
   void visit(std::size_t Index) {

@@ -38,11 +38,64 @@ constexpr std::array<Sentence, 24> Sentences = {{
     {"", "it lies outside every network: types are as traced"},
 }};
 
+const char *nameOf(PrecisionRule Rule) {
+  switch (Rule) {
+  case PrecisionRule::UserCast:
+    return "user cast";
+  case PrecisionRule::ToFloat:
+    return "ToFloat";
+  case PrecisionRule::ListEntry:
+    return "list entry";
+  case PrecisionRule::Loss:
+    return "loss";
+  case PrecisionRule::Label:
+    return "label";
+  case PrecisionRule::DifferentiatedBy:
+    return "differentiated by";
+  case PrecisionRule::DifferentiatedValue:
+    return "differentiated value";
+  case PrecisionRule::Level:
+    return "level";
+  case PrecisionRule::NormKeptF32:
+    return "norm kept f32";
+  case PrecisionRule::Class:
+    return "class";
+  case PrecisionRule::StoredAssignment:
+    return "stored assignment";
+  case PrecisionRule::InferRule:
+    return "infer rule";
+  case PrecisionRule::Cut:
+    return "cut";
+  case PrecisionRule::LowPays:
+    return "cost model";
+  case PrecisionRule::LowDoesNotPay:
+    return "cost model: low precision does not pay";
+  }
+  return "unknown";
+}
+
+// Whether the detail says which one the rule means: "level O2". Else it adds to the rule: "cut, list entry ...".
+bool takesName(PrecisionRule Rule) {
+  return Rule == PrecisionRule::ToFloat || Rule == PrecisionRule::ListEntry || Rule == PrecisionRule::Level ||
+         Rule == PrecisionRule::Class;
+}
+
 bool beginsWith(std::string_view Reason, std::string_view Beginning) {
   return Reason.substr(0, Beginning.size()) == Beginning;
 }
 
 } // namespace
+
+std::string ReasonText(PrecisionAttr Precision) {
+  std::string Text;
+  for (PrecisionReasonAttr Reason : Precision.getReasons()) {
+    Text += Text.empty() ? "" : "; ";
+    Text += nameOf(Reason.getRule());
+    if (!Reason.getDetail().empty())
+      Text += (takesName(Reason.getRule()) ? " " : ", ") + Reason.getDetail().str();
+  }
+  return Text + (Precision.getFolded() ? " (folded)" : "");
+}
 
 std::string SayReason(std::string_view Reason) {
   std::string Text;
@@ -59,8 +112,10 @@ std::string SayReason(std::string_view Reason) {
   return Text;
 }
 
-bool IsPropagated(std::string_view Reason) { return beginsWith(Reason, "infer rule") || IsCut(Reason); }
+bool IsPropagated(PrecisionAttr Precision) {
+  return IsCut(Precision) || (Precision && Precision.getRule() == PrecisionRule::InferRule);
+}
 
-bool IsCut(std::string_view Reason) { return beginsWith(Reason, "cut"); }
+bool IsCut(PrecisionAttr Precision) { return Precision && Precision.getRule() == PrecisionRule::Cut; }
 
 } // namespace mpc::compiler

@@ -18,7 +18,7 @@ struct PrecisionRow {
   std::string inputs;     ///< distinct floating storage types of the operands, in order: "f16 f32"
   std::string outputs;    ///< the same of the results
   std::string compute;    ///< "f32"; "f64" in reference graphs
-  std::string reason;     ///< `mpc.amp_reason`; "backward" or "update" where an operation follows others
+  std::string reason;     ///< the reasons of `mpc.precision`; "backward" or "update" where an operation follows others
   bool backward = false;  ///< it computes cotangents
   std::int64_t bytes = 0; ///< of its operands and results
   double flops = 0;       ///< of its matrix work, two a multiply-add; 0 for other operations

@@ -4,6 +4,11 @@
 
 include "mlir/Pass/PassBase.td"
 
+// A pass that makes operations of the dialect, or reads its attributes.
+class MpcPass<string argument, string operation> : Pass<argument, operation> {
+  let dependentDialects = ["::mpc::MpcDialect"];
+}
+
 // What the AMP pass and the precision verifier both need to know.
 class PrecisionListOptions {
   list<Option> common = [
@@ -14,7 +19,7 @@ class PrecisionListOptions {
     ListOption<"clear", "clear", "std::string", "Operations or Cell paths that move or compare values">];
 }
 
-def AmpPass : Pass<"mpc-amp", "::mlir::ModuleOp"> {
+def AmpPass : MpcPass<"mpc-amp", "::mlir::ModuleOp"> {
   let summary = "Assigns f32 or a low type to every operation of a network by level, and inserts the casts";
   let description = [{
     Levels O0, O2 and O3 pin each operation. O1 and auto pin by class (matrix work low; reductions, exponentials and norm
@@ -25,7 +30,8 @@ def AmpPass : Pass<"mpc-amp", "::mlir::ModuleOp"> {
 
     Norms are matched by class and read and write the low type directly where their neighbours do (the norm fold).
     Losses are f32 at every level, and so is the operation that produces the value that `value_and_grad` or `backward`
-    differentiates. There is one cast for each (value, type). Every operation it decides receives `mpc.amp_reason`.
+    differentiates. There is one cast for each (value, type). Every operation it decides receives
+    `#mpc.precision`.
     What O1 and auto decided becomes the module attribute `mpc.assignment`; slots that it names already are not decided
     again.
 
@@ -40,7 +46,8 @@ def AmpPass : Pass<"mpc-amp", "::mlir::ModuleOp"> {
     // after
     %0 = mpc.cast %x : (tensor<2x4xf32>) -> tensor<2x4xf16>
     %1 = mpc.cast %w : (tensor<4x3xf32>) -> tensor<4x3xf16>
-    %y = mpc.matmul %0, %1 {mpc.amp_reason = "level O2"} : (tensor<2x4xf16>, tensor<4x3xf16>) -> tensor<2x3xf16>
+    %y = mpc.matmul %0, %1 {mpc.precision = #mpc.precision<f16, level "O2">}
+        : (tensor<2x4xf16>, tensor<4x3xf16>) -> tensor<2x3xf16>
     ```
   }];
   let options = PrecisionListOptions<>.common # [
@@ -52,10 +59,9 @@ def AmpPass : Pass<"mpc-amp", "::mlir::ModuleOp"> {
     Option<"f32Flops", "f32-flops", "double", "0", "auto: matrix work a second in f32; 0: the default">,
     Option<"secondsPerOperation", "seconds-per-operation", "double", "0",
            "auto: what an operation costs beyond its work; 0: the default">];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def LossScalePass : Pass<"mpc-loss-scale", "::mlir::ModuleOp"> {
+def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
   let summary = "Wraps a training step in loss scale, finite check, guarded update and scale update";
   let description = [{
     Works on functions whose requests (`mpc.value_and_grad`, `mpc.backward`) all have the constant 1 as their seed: the
@@ -90,10 +96,9 @@ def LossScalePass : Pass<"mpc-loss-scale", "::mlir::ModuleOp"> {
            "Divide gradients by the scale; false where the optimizer's own loss_scale does">,
     Option<"numLosses", "num-losses", "int64_t", "1", "Loss scalers; one is shared by every loss">,
     Option<"accumulationSteps", "accumulation-steps", "int64_t", "1", "Micro-steps before an optimizer acts">];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def VerifyLossScalePass : Pass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
+def VerifyLossScalePass : MpcPass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
   let summary = "Finds gradients that are unscaled without a scale or twice, used while they are scaled, or of two scales";
   let description = [{
     Follows the scale of gradients from `mpc.scale_loss` (or a seed that is scaler state) through `mpc.unscale`, casts,
@@ -102,10 +107,9 @@ def VerifyLossScalePass : Pass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
     optimizer's update by them, unless its `loss_scale` divides; a `loss_scale` that has nothing to divide, or is not the
     seed; the sum of gradients of two scales. Other arithmetic makes the scale unknown, and unknown is never an error.
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def AutodiffPass : Pass<"mpc-autodiff", "::mlir::ModuleOp"> {
+def AutodiffPass : MpcPass<"mpc-autodiff", "::mlir::ModuleOp"> {
   let summary = "Expands mpc.value_and_grad and mpc.backward into the forward graph and its reverse";
   let description = [{
     Walks the callee of `value_and_grad`, inlined, or the block before `backward` in reverse, asking each operation on
@@ -117,26 +121,24 @@ def AutodiffPass : Pass<"mpc-autodiff", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mpc::MpcDialect", "::mlir::func::FuncDialect"];
 }
 
-def CastCleanupPass : Pass<"mpc-cast-cleanup", "::mlir::func::FuncOp"> {
+def CastCleanupPass : MpcPass<"mpc-cast-cleanup", "::mlir::func::FuncOp"> {
   let summary = "Removes and moves casts where no value changes";
   let description = [{
     One cast for each (value, type); trunc(ext(x)) is x; the widening of a gradient is read by unscale, the finite check
     and the optimizer, never materialised; narrowing casts move through pure data movement towards fewer bytes; dead
     operations go. The rounding of a user's cast stays.
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def FlattenGuardsPass : Pass<"mpc-flatten-guards", "::mlir::func::FuncOp"> {
+def FlattenGuardsPass : MpcPass<"mpc-flatten-guards", "::mlir::func::FuncOp"> {
   let summary = "Turns guarded updates into predicate operands";
   let description = [{
     State updates inside `mpc.guarded_update` receive the condition as their predicate; any other yielded value is chosen
     by `mpc.select`. The region disappears.
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def ShadowPass : Pass<"mpc-shadows", "::mlir::func::FuncOp"> {
+def ShadowPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let summary = "Keeps the low copies of parameters as state that optimizers write";
   let description = [{
     A cast of a state argument with the role `parameter` to f16 or bf16, the user's or not, directly or behind
@@ -171,10 +173,9 @@ def ShadowPass : Pass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let options = [
     Option<"masterWeights", "master-weights", "bool", "true",
            "Keep parameters in f32; false: those that are only used low are stored low">];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def GroupUpdatesPass : Pass<"mpc-group-updates", "::mlir::func::FuncOp"> {
+def GroupUpdatesPass : MpcPass<"mpc-group-updates", "::mlir::func::FuncOp"> {
   let summary = "Brings optimizers together that a device can run as one kernel";
   let description = [{
     The runtime makes one kernel of instructions that follow each other and agree in mnemonic, attributes, element types
@@ -182,10 +183,9 @@ def GroupUpdatesPass : Pass<"mpc-group-updates", "::mlir::func::FuncOp"> {
     updates do: within a run of updates, those that agree are moved behind the first of their kind. After the shadows,
     which are part of it. A run in which one update reads what another writes stays as it is.
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def SinkReluPass : Pass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
+def SinkReluPass : MpcPass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
   let summary = "Moves relu behind max pooling and dropout, so that less is saved for it";
   let description = [{
     The largest of several values and relu commute, so pooling first leaves relu, its derivative and what is saved for it
@@ -207,10 +207,9 @@ def SinkReluPass : Pass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
     %y = mpc.relu %p : (tensor<2x3x2x2xf32>) -> tensor<2x3x2x2xf32>
     ```
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def FoldActivationPass : Pass<"mpc-fold-activation", "::mlir::func::FuncOp"> {
+def FoldActivationPass : MpcPass<"mpc-fold-activation", "::mlir::func::FuncOp"> {
   let summary = "Gives gelu to the product that it is applied to";
   let description = [{
     A matmul or conv2d whose result gelu alone reads, reshapes between them aside, takes gelu as its `activation`: the
@@ -230,10 +229,9 @@ def FoldActivationPass : Pass<"mpc-fold-activation", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda: whose libraries compute products">];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def FoldGradientScalingPass : Pass<"mpc-fold-gradient-scaling", "::mlir::func::FuncOp"> {
+def FoldGradientScalingPass : MpcPass<"mpc-fold-gradient-scaling", "::mlir::func::FuncOp"> {
   let summary = "Lets updates unscale and clip the gradients that they read";
   let description = [{
     `mpc.unscale` and `mpc.clip_by_norm` each read a gradient and write it in f32, and the optimizer reads it again. Where
@@ -254,19 +252,17 @@ def FoldGradientScalingPass : Pass<"mpc-fold-gradient-scaling", "::mlir::func::F
     %p2, %v2 = mpc.momentum %p, %v, %g, %rate, %scale, %n, %finite {max_norm = 1.0 : f32, unscale = true} : ...
     ```
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def LayoutPass : Pass<"mpc-layout", "::mlir::func::FuncOp"> {
+def LayoutPass : MpcPass<"mpc-layout", "::mlir::func::FuncOp"> {
   let summary = "Makes images channels-last, with explicit transposes that cancel or sink";
   let description = [{
     Convolution, pooling and batch normalisation on rank-4 operands get `data_format = "NHWC"`. Transposes appear at the
     borders, move through element-wise operations and cancel. Weights keep their canonical layout.
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def ConvStatisticsPass : Pass<"mpc-conv-statistics", "::mlir::func::FuncOp"> {
+def ConvStatisticsPass : MpcPass<"mpc-conv-statistics", "::mlir::func::FuncOp"> {
   let summary = "Takes the statistics of batch normalisation from the convolution in front of it";
   let description = [{
     A convolution whose result `mpc.batch_norm_train` normalises becomes `mpc.conv2d_statistics`, and the normalisation
@@ -285,10 +281,9 @@ def ConvStatisticsPass : Pass<"mpc-conv-statistics", "::mlir::func::FuncOp"> {
     %n = mpc.batch_norm_infer %y, %gamma, %beta, %mean, %variance {data_format = "NHWC"} : ...
     ```
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def FusionPass : Pass<"mpc-fusion", "::mlir::func::FuncOp"> {
+def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
   let summary = "Puts operations that one generated kernel computes together into mpc.fusion";
   let description = [{
     The last pass: layout, casts and shadows have settled what is read and written. Regions grow from single operations:
@@ -335,10 +330,9 @@ def FusionPass : Pass<"mpc-fusion", "::mlir::func::FuncOp"> {
     Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda: what a launch costs beside moving bytes">,
     Option<"maxOperations", "max-operations", "unsigned", "32",
            "Operations of one region; 1: regions only of operations that have no kernel written by hand">];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def ChunkHeadPass : Pass<"mpc-chunk-head", "::mlir::func::FuncOp"> {
+def ChunkHeadPass : MpcPass<"mpc-chunk-head", "::mlir::func::FuncOp"> {
   let summary = "Computes a language model's head, its loss and their gradients in chunks of rows";
   let description = [{
     Behind autodiff and before fusion. The head is a product whose result, the logits [N, V], only
@@ -385,10 +379,9 @@ def ChunkHeadPass : Pass<"mpc-chunk-head", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"chunks", "chunks", "int64_t", "1", "Parts that the head's rows are cut into, at most 4096; 1 leaves it whole">];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def ReluMaskPass : Pass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
+def ReluMaskPass : MpcPass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
   let summary = "Keeps a byte an element for relu's derivative where its result is not kept anyway";
   let description = [{
     `mpc.relu_grad` asks whether relu's result, or that of a convolution or product that ends in relu, is above zero.
@@ -413,10 +406,9 @@ def ReluMaskPass : Pass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
     %dx = mpc.where %k, %dy, %zero {mpc.backward} : ...
     ```
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def RecomputePass : Pass<"mpc-recompute", "::mlir::func::FuncOp"> {
+def RecomputePass : MpcPass<"mpc-recompute", "::mlir::func::FuncOp"> {
   let summary = "Computes forward values again in the backward pass instead of keeping them";
   let description = [{
     Operations with `mpc.recompute` (the tracer marks what a Cell with `Recompute()` calls) get copies with
@@ -448,10 +440,9 @@ def RecomputePass : Pass<"mpc-recompute", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"candidates", "candidates", "int64_t", "0", "How many values and Cells to give up without being asked to">];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def SchedulePass : Pass<"mpc-schedule", "::mlir::func::FuncOp"> {
+def SchedulePass : MpcPass<"mpc-schedule", "::mlir::func::FuncOp"> {
   let summary = "Moves operations where that lowers the largest sum of live bytes";
   let description = [{
     The last pass: fusion has settled which operations run as one. As long as it lowers the peak, the operation at the
@@ -474,10 +465,9 @@ def SchedulePass : Pass<"mpc-schedule", "::mlir::func::FuncOp"> {
     // after: %a is made where it is read
     ```
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def VerifyPrecisionPass : Pass<"mpc-verify-precision", "::mlir::ModuleOp"> {
+def VerifyPrecisionPass : MpcPass<"mpc-verify-precision", "::mlir::ModuleOp"> {
   let summary = "Proves that losses, statistics and kept norms are f32";
   let description = [{
     After AMP: losses compute f32 and return f32; norm parameters and statistics are f32; integer labels were never cast
@@ -486,10 +476,9 @@ def VerifyPrecisionPass : Pass<"mpc-verify-precision", "::mlir::ModuleOp"> {
     folded norm. At a failure the message names the operation and its `mpc.scope`.
   }];
   let options = PrecisionListOptions<>.common;
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
-def InstrumentPass : Pass<"mpc-instrument", "::mlir::func::FuncOp"> {
+def InstrumentPass : MpcPass<"mpc-instrument", "::mlir::func::FuncOp"> {
   let summary = "Makes a step measure its values instead of updating state";
   let description = [{
     After autodiff. Every floating value of the forward and the backward pass, every parameter and input gets a
@@ -498,7 +487,6 @@ def InstrumentPass : Pass<"mpc-instrument", "::mlir::func::FuncOp"> {
     have their role as the operation. State results go, and with them every update: running the step changes nothing.
     What happens to gradients after the backward pass is not measured. A function that has been instrumented stays.
   }];
-  let dependentDialects = ["::mpc::MpcDialect"];
 }
 
 #endif

@@ -13,7 +13,7 @@ enum class AmpClass {
   Exempt, ///< casts, constants, gradients and the operations of a training step: never assigned
 };
 
-/// "allow", "deny", ... as `mpc.amp_reason` and the reports print it.
+/// "allow", "deny", ... as `#mpc.precision` and the reports print it.
 inline const char *ampClassName(AmpClass Class) {
   switch (Class) {
   case AmpClass::Allow:

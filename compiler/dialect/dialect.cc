@@ -3,6 +3,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include "compiler/dialect/mpc_enums.cc.inc"
+
 #include "compiler/dialect/mpc_dialect.cc.inc"
 
 #include "compiler/dialect/mpc_interfaces.cc.inc"

@@ -52,6 +52,10 @@ template <typename ConcreteOp> class DataMovement : public mlir::OpTrait::TraitB
 /// Operations that the CPU has no kernel written by hand for: generated code computes them there, alone too.
 template <typename ConcreteOp> class GeneratedOnCpu : public mlir::OpTrait::TraitBase<ConcreteOp, GeneratedOnCpu> {};
 
+/// Operations that only autodiff writes: their results are cotangents.
+template <typename ConcreteOp>
+class ComputesCotangents : public mlir::OpTrait::TraitBase<ConcreteOp, ComputesCotangents> {};
+
 /// Operations whose first operands are state, in the order of the results (a shadow, the last result, aside), and whose
 /// optional last operand is a predicate: where it is false every result equals its state operand.
 template <typename ConcreteOp> class StateUpdate : public mlir::OpTrait::TraitBase<ConcreteOp, StateUpdate> {
@@ -69,6 +73,8 @@ public:
 };
 
 } // namespace mpc
+
+#include "compiler/dialect/mpc_enums.h.inc"
 
 // The dialect's accessors return its attributes, so these come first.
 #define GET_ATTRDEF_CLASSES

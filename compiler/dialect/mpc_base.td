@@ -5,6 +5,7 @@
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/CommonAttrConstraints.td"
 include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "compiler/dialect/mpc_interfaces.td"
@@ -28,7 +29,7 @@ def Mpc_Dialect : Dialect {
     | `mpc.step` | functions | the function is a step: it becomes a Program, and its signature is verified as a whole |
     | `mpc.state` | function arguments and results | `#mpc.state`: what state or data a value is |
     | `mpc.scope` | operations | `#mpc.scope`: Cell path, network, pinned type |
-    | `mpc.amp_reason` | operations | why the AMP pass chose the operation's precision |
+    | `mpc.precision` | operations | `#mpc.precision`: what the AMP pass has decided, and why |
     | `mpc.backward` | operations | the operation computes a cotangent; its scope is that of the forward operation |
     | `mpc.recompute` | operations | the call of a Cell with `Recompute()` that traced the operation, an integer |
     | `mpc.recomputed` | operations | the operation computes again what one of the forward pass has computed |
@@ -45,7 +46,7 @@ def Mpc_Dialect : Dialect {
   let discardableAttrs = (ins
       "::mlir::UnitAttr":$step,
       "::mpc::ScopeAttr":$scope,
-      "::mlir::StringAttr":$amp_reason,
+      "::mpc::PrecisionAttr":$precision,
       "::mlir::UnitAttr":$backward,
       "::mlir::IntegerAttr":$recompute,
       "::mlir::UnitAttr":$recomputed,
@@ -82,6 +83,73 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
                         OptionalParameter<"::mlir::Type">:$low);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+// What mpc-amp decides by: the first of these that matches, but for the last five, which decide together (docs/amp.md).
+def Mpc_PrecisionRule : I32EnumAttr<"PrecisionRule", "What decided the precision of an operation", [
+    I32EnumAttrCase<"UserCast", 0, "user_cast">,
+    I32EnumAttrCase<"ToFloat", 1, "to_float">,
+    I32EnumAttrCase<"ListEntry", 2, "list_entry">,
+    I32EnumAttrCase<"Loss", 3, "loss">,
+    I32EnumAttrCase<"Label", 4, "label">,
+    I32EnumAttrCase<"DifferentiatedBy", 5, "differentiated_by">,
+    I32EnumAttrCase<"DifferentiatedValue", 6, "differentiated_value">,
+    I32EnumAttrCase<"Level", 7, "level">,
+    I32EnumAttrCase<"NormKeptF32", 8, "norm_kept_f32">,
+    I32EnumAttrCase<"Class", 9, "class">,
+    I32EnumAttrCase<"StoredAssignment", 10, "stored_assignment">,
+    I32EnumAttrCase<"InferRule", 11, "infer_rule">,
+    I32EnumAttrCase<"Cut", 12, "cut">,
+    I32EnumAttrCase<"LowPays", 13, "low_pays">,
+    I32EnumAttrCase<"LowDoesNotPay", 14, "low_does_not_pay">]> {
+  let cppNamespace = "::mpc";
+  let genSpecializedAttr = 0;
+}
+
+def Mpc_PrecisionReasonAttr : AttrDef<Mpc_Dialect, "PrecisionReason"> {
+  let mnemonic = "precision_reason";
+  let summary = "One reason for the precision of an operation.";
+  let description = [{
+    A rule, and a detail that only reports print: the level, the class, the entry of the user's lists.
+
+    ```mlir
+    #mpc.precision_reason<level "O2">
+    #mpc.precision_reason<cut>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Mpc_PrecisionRule>:$rule, StringRefParameter<"detail">:$detail);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Mpc_PrecisionAttr : AttrDef<Mpc_Dialect, "Precision"> {
+  let mnemonic = "precision";
+  let summary = "What mpc-amp has decided about an operation, and why.";
+  let description = [{
+    `type` is that of the operation's floating result; there is none where no result is floating. `user` says that the
+    user asked for it: by a cast, by `Cell::ToFloat` or in the lists. `folded` says that a cast has been folded into the
+    operation, so that it reads or writes another type. An operation into which equal ones were merged has the reasons
+    of all.
+
+    ```mlir
+    #mpc.precision<f16, level "O2">
+    #mpc.precision<f32, class "norm", folded>
+    #mpc.precision<f32, cut | list_entry "'softmax' (deny)", user>
+    ```
+  }];
+  let parameters = (ins "::mlir::Type":$type,
+                        ArrayRefParameter<"::mpc::PrecisionReasonAttr">:$reasons,
+                        "bool":$user,
+                        "bool":$folded);
+  let genVerifyDecl = 1;
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The rule that decided; where operations were merged, that of the first.
+    ::mpc::PrecisionRule getRule() const { return getReasons().front().getRule(); }
+    /// The same with a cast folded into the operation.
+    PrecisionAttr withFolded() const;
+    /// This, and the reasons and marks of \p Other: what an operation has into which an equal one is merged.
+    PrecisionAttr mergedWith(PrecisionAttr Other) const;
+  }];
 }
 
 def Mpc_RoleParameter : AttrOrTypeParameter<"::mpc::Role", "role"> {
@@ -187,7 +255,8 @@ class Mpc_DifferentiableOp<string mnemonic, string ampClass, list<Trait> traits 
     : Mpc_Op<mnemonic, ampClass, [Pure, DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>] # traits>;
 
 // An operation that only autodiff writes.
-class Mpc_GradientOp<string mnemonic, list<Trait> traits = []> : Mpc_Op<mnemonic, "Exempt", [Pure] # traits>;
+def Mpc_ComputesCotangents : NativeOpTrait<"ComputesCotangents"> { let cppNamespace = "::mpc"; }
+class Mpc_GradientOp<string mnemonic, list<Trait> traits = []> : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_ComputesCotangents] # traits>;
 
 // What the code generator computes: element by element, operands broadcast to the result;
 defvar Mpc_Elementwise = DeclareOpInterfaceMethods<Mpc_FusibleInterface>;

@@ -6,6 +6,8 @@ namespace mpc {
 
 MpcDialect &dialectOf(Operation *Op) { return *Op->getContext()->getLoadedDialect<MpcDialect>(); }
 
+void markStep(Operation *Op) { dialectOf(Op).getStepAttrHelper().setAttr(Op, UnitAttr::get(Op->getContext())); }
+
 ScopeAttr scopeOf(Operation *Op) { return dialectOf(Op).getScopeAttrHelper().getAttr(Op); }
 
 void setScope(Operation *Op, ScopeAttr Scope) { dialectOf(Op).getScopeAttrHelper().setAttr(Op, Scope); }
@@ -20,9 +22,11 @@ std::string nameWithPath(Operation *Op) {
   return Path.empty() ? Name.str() : (Name + " in " + Path).str();
 }
 
-StringAttr ampReasonOf(Operation *Op) { return dialectOf(Op).getAmpReasonAttrHelper().getAttr(Op); }
+PrecisionAttr precisionOf(Operation *Op) { return dialectOf(Op).getPrecisionAttrHelper().getAttr(Op); }
 
-void setAmpReason(Operation *Op, StringAttr Reason) { dialectOf(Op).getAmpReasonAttrHelper().setAttr(Op, Reason); }
+void setPrecision(Operation *Op, PrecisionAttr Precision) {
+  dialectOf(Op).getPrecisionAttrHelper().setAttr(Op, Precision);
+}
 
 bool isMarkedBackward(Operation *Op) { return dialectOf(Op).getBackwardAttrHelper().isAttrPresent(Op); }
 

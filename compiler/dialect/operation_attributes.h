@@ -9,6 +9,9 @@ namespace mpc {
 /// `dialectOf(Op).getChainAttrHelper().isAttrPresent(Op)`.
 MpcDialect &dialectOf(mlir::Operation *Op);
 
+/// Makes the function \p Op a step, which may have state.
+void markStep(mlir::Operation *Op);
+
 /// Where \p Op was traced; null where nothing is said.
 ScopeAttr scopeOf(mlir::Operation *Op);
 void setScope(mlir::Operation *Op, ScopeAttr Scope);
@@ -17,9 +20,9 @@ llvm::StringRef pathOf(mlir::Operation *Op);
 /// "mpc.conv2d in lenet5/conv1"; the name alone outside of Cells.
 std::string nameWithPath(mlir::Operation *Op);
 
-/// Why \p Op has its precision; null where no AMP pass has decided it.
-mlir::StringAttr ampReasonOf(mlir::Operation *Op);
-void setAmpReason(mlir::Operation *Op, mlir::StringAttr Reason);
+/// What mpc-amp has decided about \p Op; null where it has decided nothing.
+PrecisionAttr precisionOf(mlir::Operation *Op);
+void setPrecision(mlir::Operation *Op, PrecisionAttr Precision);
 
 /// Whether autodiff has made \p Op.
 bool isMarkedBackward(mlir::Operation *Op);

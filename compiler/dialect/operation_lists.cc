@@ -59,10 +59,7 @@ bool isProductOrQuotient(Operation *Op) { return isa<MulOp, DivOp>(Op); }
 
 bool isGradientRequest(Operation *Op) { return isa<ValueAndGradOp, BackwardOp>(Op); }
 
-bool isGradientOp(Operation *Op) {
-  return Op->getName().getStringRef().starts_with("mpc.") && Op->getName().getStringRef().contains("_grad") &&
-         !isa<ValueAndGradOp, AccumulateGradientOp, StopGradientOp>(Op);
-}
+bool isGradientOp(Operation *Op) { return Op->hasTrait<ComputesCotangents>(); }
 
 bool sumsGradients(Operation *Op) { return isa<AddOp, SubOp, SumNOp>(Op); }
 

@@ -38,7 +38,7 @@ static ArrayRef<Declared> declaredAttributes() {
   static const Declared All[] = {
       {MpcDialect::StepAttrHelper::getNameStr(), is<UnitAttr>, "a unit attribute"},
       {MpcDialect::ScopeAttrHelper::getNameStr(), is<ScopeAttr>, "a #mpc.scope"},
-      {MpcDialect::AmpReasonAttrHelper::getNameStr(), is<StringAttr>, "a string"},
+      {MpcDialect::PrecisionAttrHelper::getNameStr(), is<PrecisionAttr>, "a #mpc.precision"},
       {MpcDialect::BackwardAttrHelper::getNameStr(), is<UnitAttr>, "a unit attribute"},
       {MpcDialect::RecomputeAttrHelper::getNameStr(), is<IntegerAttr>, "an integer"},
       {MpcDialect::RecomputedAttrHelper::getNameStr(), is<UnitAttr>, "a unit attribute"},

@@ -139,7 +139,7 @@ private:
       const OpPrecision *Precision = Assignment.lookup(Op);
       for (auto [Result, Element] : llvm::zip_equal(Op->getResults(), Precision->Results))
         Result.setType(cast<RankedTensorType>(Result.getType()).clone(Element));
-      setAmpReason(Op, StringAttr::get(&getContext(), Precision->Reason));
+      setPrecision(Op, toAttribute(Op, *Precision));
     }
     CastMap Casts(getOperation());
     for (auto [Use, Element] : Wanted)

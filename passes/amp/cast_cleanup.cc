@@ -136,24 +136,13 @@ private:
     return Changed;
   }
 
-  static bool holdsReason(StringAttr Reasons, StringAttr Reason) {
-    SmallVector<StringRef> Parts;
-    Reasons.getValue().split(Parts, "; ");
-    return llvm::is_contained(Parts, Reason.getValue());
-  }
-
   static void mergeReasons(Operation *Kept, Operation *Merged) {
     auto From = dyn_cast<CastOp>(Merged);
     if (From && From.getUser())
       cast<CastOp>(Kept).setUser(true);
-    StringAttr Old = ampReasonOf(Kept);
-    StringAttr Added = ampReasonOf(Merged);
-    if (!Added || Old == Added)
-      return;
-    if (!Old)
-      setAmpReason(Kept, Added);
-    else if (!holdsReason(Old, Added))
-      setAmpReason(Kept, StringAttr::get(Kept->getContext(), Old.getValue() + "; " + Added.getValue()));
+    PrecisionAttr Old = precisionOf(Kept), Added = precisionOf(Merged);
+    if (Added)
+      setPrecision(Kept, Old ? Old.mergedWith(Added) : Added);
   }
 
   static bool eraseDead(Block &Block) {

@@ -29,9 +29,8 @@ static bool keepsValues(Operation *Op) {
 
 // The user's choice of a precision is visible in the IR: other casts do not move past it.
 static bool isPinnedByUser(Operation *Op) {
-  StringAttr Reason = ampReasonOf(Op);
-  return Reason && (Reason.getValue().contains("ToFloat") || Reason.getValue().contains("user cast") ||
-                    Reason.getValue().contains("list entry"));
+  PrecisionAttr Precision = precisionOf(Op);
+  return Precision && Precision.getUser();
 }
 
 static int64_t elements(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
@@ -152,10 +151,8 @@ bool foldNarrowing(CastOp Cast) {
 }
 
 void markFolded(Operation *Op) {
-  constexpr StringLiteral Mark = " (folded)";
-  StringAttr Reason = ampReasonOf(Op);
-  if (Reason && !Reason.getValue().ends_with(Mark))
-    setAmpReason(Op, StringAttr::get(Op->getContext(), Reason.getValue() + Mark));
+  if (PrecisionAttr Precision = precisionOf(Op))
+    setPrecision(Op, Precision.withFolded());
 }
 
 } // namespace mpc

@@ -28,7 +28,7 @@ bool readsAnyFloat(mlir::OpOperand &Use);
 /// way. Erases \p Cast where it returns true.
 bool foldNarrowing(CastOp Cast);
 
-/// Says in `mpc.amp_reason` that a cast has been folded into the operation: it reads or writes another type than it was
+/// Says in `mpc.precision` that a cast has been folded into the operation: it reads or writes another type than it was
 /// assigned.
 void markFolded(mlir::Operation *Op);
 

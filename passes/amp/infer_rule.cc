@@ -28,6 +28,19 @@ void assignTypes(Operation *Op, Type Element, OpPrecision &Precision) {
     llvm::fill(Precision.Operands, Type());
 }
 
+PrecisionAttr toAttribute(Operation *Op, const OpPrecision &Precision) {
+  Type Decided;
+  ArrayRef<unsigned> StayF32 = cast<AmpOpInterface>(Op).getF32Results();
+  for (auto [Index, Element] : llvm::enumerate(Precision.Results))
+    if (isa_and_nonnull<FloatType>(Element) && (!Decided || !llvm::is_contained(StayF32, Index))) {
+      Decided = Element;
+      if (!llvm::is_contained(StayF32, Index))
+        break;
+    }
+  auto Reason = PrecisionReasonAttr::get(Op->getContext(), *Precision.Rule, Precision.Detail);
+  return PrecisionAttr::get(Op->getContext(), Decided, Reason, Precision.IsUsers, Precision.IsFolded);
+}
+
 namespace {
 
 class InferRule {
@@ -60,10 +73,8 @@ private:
     bool LowPinned = Slot.Class == AmpClass::Allow || Slot.IsLow.value_or(false);
     if (LowPinned || llvm::is_contained(Amp.getF32Operands(), Use.getOperandNumber()) || !Reached.insert(Op).second)
       return;
-    if (Slot.Class != AmpClass::Clear && !Slot.IsLow) {
-      Slot.IsLow = false;
-      Slot.Reason = "infer rule" + Slot.Reason;
-    }
+    if (Slot.Class != AmpClass::Clear && !Slot.IsLow)
+      Slot.decideBy(PrecisionRule::InferRule, /*Low=*/false);
     for (OpResult Result : Op->getResults())
       if (isAssignable(Result) && !llvm::is_contained(Amp.getF32Results(), Result.getResultNumber()))
         Worklist.push_back(Result);

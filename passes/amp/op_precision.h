@@ -17,7 +17,15 @@ struct OpPrecision {
   mlir::Type Compute;
   llvm::SmallVector<mlir::Type> Operands;
   llvm::SmallVector<mlir::Type> Results;
-  std::string Reason;
+  std::optional<PrecisionRule> Rule; ///< what decided; none while the operation is open
+  std::string Detail;                ///< for reports: the level, the class, the entry of the user's lists
+  bool IsUsers = false;              ///< the user asked for it
+  bool IsFolded = false;             ///< it reads or writes another type than its rule says
+
+  void decideBy(PrecisionRule Deciding, std::string Text = "") {
+    Rule = Deciding;
+    Detail = std::move(Text);
+  }
 };
 
 using DecidedOperations = llvm::MapVector<mlir::Operation *, OpPrecision>;
@@ -28,9 +36,14 @@ struct OpenOperation {
   AmpClass Class = AmpClass::Clear; ///< its own, or that of a list entry
   AmpLevel Level = AmpLevel::O1;
   mlir::FloatType Low;
+  std::string Entry;         ///< the entry of the user's lists that gave the class, for reports; else empty
   std::optional<bool> IsLow; ///< set by the stored assignment, the infer rule or the cut
-  std::string Reason;
-  bool IsStored = false; ///< the graph that decided has said what there is to say
+  PrecisionRule Rule = PrecisionRule::Cut; ///< what has set IsLow
+
+  void decideBy(PrecisionRule Deciding, bool Low) {
+    Rule = Deciding;
+    IsLow = Low;
+  }
 };
 
 using OpenOperations = llvm::MapVector<mlir::Operation *, OpenOperation>;
@@ -41,6 +54,9 @@ inline bool isLow(mlir::Type Element) { return Element && (Element.isF16() || El
 
 /// A type that AMP may change: f64 is for reference graphs, integers are never touched.
 inline bool isAssignable(mlir::Value V) { return elementOf(V).isF32() || isLow(elementOf(V)); }
+
+/// \p Precision as an attribute of \p Op, whose results it has types for.
+PrecisionAttr toAttribute(mlir::Operation *Op, const OpPrecision &Precision);
 
 /// Whether some result is in the type of the operation's slot.
 bool hasSlot(mlir::Operation *Op);

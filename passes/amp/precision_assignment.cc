@@ -14,8 +14,6 @@ static std::string typeName(Type Type) {
   return Text;
 }
 
-static std::string levelText(AmpLevel Level) { return ("level " + ampLevelName(Level)).str(); }
-
 static bool isUserCast(Operation *Op) {
   auto Cast = dyn_cast_or_null<CastOp>(Op);
   return Cast && Cast.getUser();
@@ -84,7 +82,7 @@ void PrecisionAssignment::keepNorm(Operation *Op, OpPrecision &Precision) {
 
 void PrecisionAssignment::decide(Operation *Op) {
   auto Amp = dyn_cast<AmpOpInterface>(Op);
-  if (!Amp || ampReasonOf(Op))
+  if (!Amp || precisionOf(Op))
     return;
   OpPrecision Precision;
   Precision.Compute = llvm::any_of(Op->getOperands(), [](Value V) { return elementOf(V).isF64(); })
@@ -93,7 +91,8 @@ void PrecisionAssignment::decide(Operation *Op) {
   if (isUserCast(Op)) {
     Precision.Operands.push_back(Type());
     Precision.Results.push_back(elementOf(Op->getResult(0)));
-    Precision.Reason = "user cast";
+    Precision.decideBy(PrecisionRule::UserCast);
+    Precision.IsUsers = true;
     Decisions[Op] = std::move(Precision);
     return;
   }
@@ -101,34 +100,35 @@ void PrecisionAssignment::decide(Operation *Op) {
   if (Class == AmpClass::Exempt)
     return;
   LevelChoice Choice = levelOf(Op);
-  auto PinF32 = [&](StringRef Reason) {
+  auto PinF32 = [&](PrecisionRule Rule) {
     assignTypes(Op, F32, Precision);
-    Precision.Reason = Reason;
+    Precision.decideBy(Rule);
   };
   if (Regions.isDifferentiatedBy(Op)) {
-    PinF32("differentiated by");
+    PinF32(PrecisionRule::DifferentiatedBy);
   } else if (applyPin(Op, Precision)) {
     // Decided by ToFloat.
   } else if (Class == AmpClass::Loss) {
-    PinF32("loss");
+    PinF32(PrecisionRule::Loss);
   } else if (!Regions.isInNetwork(Op)) {
     return;
   } else if (Regions.isLabel(Op)) {
-    PinF32("label");
+    PinF32(PrecisionRule::Label);
   } else if (Regions.givesDifferentiatedValue(Op)) {
-    PinF32("differentiated value");
+    PinF32(PrecisionRule::DifferentiatedValue);
   } else if (decideByList(Op, Choice, Precision)) {
     // Decided by an entry of the lists.
   } else if (Regions.isDifferentiated(Op)) {
-    PinF32("differentiated value");
+    PinF32(PrecisionRule::DifferentiatedValue);
   } else if (Class != AmpClass::Allow && Choice.Level != AmpLevel::O0 && followsUserWidening(Op)) {
-    PinF32("user cast");
+    PinF32(PrecisionRule::UserCast);
+    Precision.IsUsers = true;
     FollowsUserCast.insert(Op);
   } else {
     decideByLevel(Op, Choice, Precision);
   }
   // What is open waits for the cut.
-  if (!Precision.Reason.empty())
+  if (Precision.Rule)
     Decisions[Op] = std::move(Precision);
 }
 
@@ -144,7 +144,8 @@ bool PrecisionAssignment::applyPin(Operation *Op, OpPrecision &Precision) {
     return false;
   }
   assignTypes(Op, Pin, Precision);
-  Precision.Reason = "ToFloat " + typeName(Pin);
+  Precision.decideBy(PrecisionRule::ToFloat, typeName(Pin));
+  Precision.IsUsers = true;
   LevelChoice Choice = levelOf(Op);
   bool Follows =
       Regions.isInNetwork(Op) && Class != AmpClass::Loss && !Regions.isLabel(Op) && !Regions.isDifferentiated(Op);
@@ -154,7 +155,8 @@ bool PrecisionAssignment::applyPin(Operation *Op, OpPrecision &Precision) {
   else if (Follows && Choice.Level != AmpLevel::O0 && !(Class == AmpClass::Norm && Choice.KeepNormsF32))
     OfLevel = Choice.Low;
   if (OfLevel != Pin)
-    remark(Op, "ToFloat(" + typeName(Pin) + ") beats " + levelText(Choice.Level) + " (" + typeName(OfLevel) + ")");
+    remark(Op,
+           "ToFloat(" + typeName(Pin) + ") beats level " + ampLevelName(Choice.Level) + " (" + typeName(OfLevel) + ")");
   return true;
 }
 
@@ -176,10 +178,11 @@ bool PrecisionAssignment::decideByList(Operation *Op, const LevelChoice &Choice,
   default:
     if (!isSolved(Choice.Level))
       return false;
-    decideByClass(Op, Choice, Entry->Class, ", " + Entry->reason(), Precision);
+    decideByClass(Op, Choice, Entry->Class, "list entry " + Entry->text(), Precision);
     return true;
   }
-  Precision.Reason = Entry->reason();
+  Precision.decideBy(PrecisionRule::ListEntry, Entry->text());
+  Precision.IsUsers = true;
   return true;
 }
 
@@ -191,37 +194,40 @@ void PrecisionAssignment::decideByLevel(Operation *Op, const LevelChoice &Choice
     // What tracing gave: f32, or low where a user's cast made every operand low.
     llvm::append_range(Precision.Operands, llvm::map_range(Op->getOperands(), elementOf));
     llvm::append_range(Precision.Results, llvm::map_range(Op->getResults(), elementOf));
-    Precision.Reason = levelText(Choice.Level);
+    Precision.decideBy(PrecisionRule::Level, ampLevelName(Choice.Level).str());
   } else if (Class == AmpClass::Norm && Choice.KeepNormsF32) {
     keepNorm(Op, Precision);
-    Precision.Reason = "norm kept f32";
+    Precision.decideBy(PrecisionRule::NormKeptF32);
   } else {
     assignTypes(Op, Choice.Low, Precision);
-    Precision.Reason = levelText(Choice.Level);
+    Precision.decideBy(PrecisionRule::Level, ampLevelName(Choice.Level).str());
   }
 }
 
-// O1 and auto. Leaves the reason empty where the operation stays open.
-void PrecisionAssignment::decideByClass(Operation *Op, const LevelChoice &Choice, AmpClass Class, std::string Suffix,
+// O1 and auto. Leaves the rule empty where the operation stays open. \p Entry is that of the user's lists, if any.
+void PrecisionAssignment::decideByClass(Operation *Op, const LevelChoice &Choice, AmpClass Class, std::string Entry,
                                         OpPrecision &Precision) {
-  std::string ClassReason = std::string("class ") + ampClassName(Class) + Suffix;
+  auto DecideByClass = [&] {
+    Precision.decideBy(PrecisionRule::Class, ampClassName(Class) + (Entry.empty() ? "" : ", " + Entry));
+    Precision.IsUsers = !Entry.empty();
+  };
   if (!hasSlot(Op)) {
     assignTypes(Op, F32, Precision);
-    Precision.Reason = ClassReason;
+    DecideByClass();
   } else if (Class == AmpClass::Allow && Choice.Level == AmpLevel::O1) {
     assignTypes(Op, Choice.Low, Precision);
-    Precision.Reason = ClassReason;
+    DecideByClass();
   } else if (Class == AmpClass::Norm && !isBatchNorm(Op)) {
     keepNorm(Op, Precision);
-    Precision.Reason = ClassReason;
+    DecideByClass();
   } else if (Class == AmpClass::Deny) {
     assignTypes(Op, F32, Precision);
-    Precision.Reason = ClassReason;
+    DecideByClass();
   } else {
     // x and y of a batch norm are those of an Infer operation; its parameters stay f32.
     if (Class == AmpClass::Norm)
       Class = AmpClass::Infer;
-    Open[Op] = {Class, Choice.Level, Choice.Low, std::nullopt, std::move(Suffix)};
+    Open[Op] = {Class, Choice.Level, Choice.Low, std::move(Entry)};
   }
 }
 
@@ -231,9 +237,7 @@ void PrecisionAssignment::takeStored() {
     auto Known = Stored.find(Name);
     if (Known == Stored.end())
       continue;
-    Slot.IsLow = Known->second != "f32";
-    Slot.Reason = "stored assignment" + Slot.Reason;
-    Slot.IsStored = true;
+    Slot.decideBy(PrecisionRule::StoredAssignment, Known->second != "f32");
   }
 }
 
@@ -242,11 +246,13 @@ void PrecisionAssignment::closeOpen() {
   for (auto &[Op, Slot] : Open) {
     OpPrecision &Precision = Decisions[Op];
     Precision.Compute = F32;
-    Precision.Reason = Slot.Reason;
+    Precision.decideBy(Slot.Rule, Slot.Entry);
+    Precision.IsUsers = !Slot.Entry.empty();
     assignTypes(Op, *Slot.IsLow ? Type(Slot.Low) : F32, Precision);
     if (classOf(Op) == AmpClass::Norm)
       Precision.Operands[0] = Type();
-    if (Slot.Class != AmpClass::Allow || *Slot.IsLow || Slot.IsStored)
+    // What a stored assignment says, the graph that decided has remarked upon.
+    if (Slot.Class != AmpClass::Allow || *Slot.IsLow || Slot.Rule == PrecisionRule::StoredAssignment)
       continue;
     double Saved = Options.Costs.secondsSavedByLow(Op) * 1e6;
     std::string Text;
@@ -282,7 +288,7 @@ void PrecisionAssignment::foldNorm(Operation *Op, OpPrecision &Precision) {
   if (!Y.use_empty() && llvm::all_of(Y.getUses(), [&](OpOperand &Use) { return readsLow(Use, Low); }))
     Precision.Results[0] = Low;
   if (isLow(storedType(Op->getOperand(0))) || isLow(Precision.Results[0]))
-    Precision.Reason += " (folded)";
+    Precision.IsFolded = true;
 }
 
 void PrecisionAssignment::record() {

@@ -14,7 +14,7 @@ namespace mpc {
 /// the differentiated value (f32 at every level), an entry of the lists (Cell path, then name), the level. O0, O2 and
 /// O3 decide every operation; O1 and auto decide classes Allow (low; at auto by the cut) and Deny (f32), then what the
 /// module's stored assignment names, then the infer rule, then the minimum cut. An operation that already carries
-/// `mpc.amp_reason` keeps its types.
+/// `mpc.precision` keeps its types.
 class PrecisionAssignment {
 public:
   PrecisionAssignment(mlir::ModuleOp Module, const PrecisionOptions &Options);
@@ -45,7 +45,7 @@ private:
 
   void decide(mlir::Operation *Op);
   void decideByLevel(mlir::Operation *Op, const LevelChoice &Choice, OpPrecision &Precision);
-  void decideByClass(mlir::Operation *Op, const LevelChoice &Choice, AmpClass Class, std::string Suffix,
+  void decideByClass(mlir::Operation *Op, const LevelChoice &Choice, AmpClass Class, std::string Entry,
                      OpPrecision &Precision);
   bool decideByList(mlir::Operation *Op, const LevelChoice &Choice, OpPrecision &Precision);
   bool applyPin(mlir::Operation *Op, OpPrecision &Precision);

@@ -35,7 +35,7 @@ llvm::Expected<PrecisionLists> PrecisionLists::create(MLIRContext *Context, Arra
   return Lists;
 }
 
-std::string PrecisionLists::Match::reason() const { return "list entry '" + Entry + "' (" + ampClassName(Class) + ")"; }
+std::string PrecisionLists::Match::text() const { return "'" + Entry + "' (" + ampClassName(Class) + ")"; }
 
 std::optional<PrecisionLists::Match> PrecisionLists::lookup(Operation *Op) const {
   std::optional<Match> Found;

@@ -25,8 +25,8 @@ public:
   struct Match {
     AmpClass Class = AmpClass::Exempt;
     std::string Entry;
-    /// "list entry 'softmax' (allow)"
-    std::string reason() const;
+    /// "'softmax' (allow)"
+    std::string text() const;
   };
 
   /// The entry that decides \p Op: the innermost Cell path, else its name; nullopt if none does.

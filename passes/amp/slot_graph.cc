@@ -50,11 +50,11 @@ public:
     for (auto &[Op, Slot] : Open) {
       if (Slot.IsLow)
         continue;
-      Slot.IsLow = Cut.isLow(Slots[Op]);
-      if (Slot.Class == AmpClass::Allow)
-        Slot.Reason = (*Slot.IsLow ? "cost model" : "cost model: low precision does not pay") + Slot.Reason;
-      else
-        Slot.Reason = "cut" + Slot.Reason;
+      bool Low = Cut.isLow(Slots[Op]);
+      Slot.decideBy(Slot.Class != AmpClass::Allow ? PrecisionRule::Cut
+                    : Low                         ? PrecisionRule::LowPays
+                                                  : PrecisionRule::LowDoesNotPay,
+                    Low);
     }
     return Cut.cost();
   }

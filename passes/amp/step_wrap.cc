@@ -36,6 +36,7 @@ LogicalResult StepWrap::run() {
     Regions = std::make_unique<UpdateRegions>(Function.getBody().front(), Flow,
                                               [&](Operation *Op) { return keyOf(deciding(Op), Flow.isOptimizer(Op)); });
   collectOrigins();
+  markStep(Function);
   addScalerArguments();
   if (accumulates())
     addMicroStep();

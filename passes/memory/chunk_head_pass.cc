@@ -69,8 +69,8 @@ private:
   /// \p New does what \p Old does, at the same place of the user's program.
   template <typename Op> Op like(Operation *Old, Op New) {
     copyOrigin(Old, New);
-    if (StringAttr Reason = ampReasonOf(Old))
-      setAmpReason(New, Reason);
+    if (PrecisionAttr Precision = precisionOf(Old))
+      setPrecision(New, Precision);
     return New;
   }
 

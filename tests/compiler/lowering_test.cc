@@ -410,7 +410,7 @@ TEST(Lowering, GradientsOfSeveralGroupsLieInOneBuffer) {
   };
   const absl::StatusOr<runtime::Program> program = Lower(
       absl::StrCat("func.func @step(", of_each(all, "%$: " + with(states, "%v$: "), ", "), ", %rate: tensor<f32>) -> (",
-                   of_each(all, with(states, ""), ", "), ") {\n",
+                   of_each(all, with(states, ""), ", "), ") attributes {mpc.step} {\n",
                    of_each(all, "%g$ = mpc.exp %$ : (tensor<6xf32>) -> tensor<6xf32>", "\n"), "\n",
                    of_each(plain, with(momentum, ""), "\n"), "\n",
                    of_each(decaying, with(momentum, "{weight_decay = 0.1 : f32} "), "\n"), "\nreturn ",

@@ -69,7 +69,8 @@ class Generator {
   TypedValue Argument(const TensorSpec& spec, const std::string& name, Role role) {
     outer_.push_back(builder_.AddArgument(spec, {.name = name, .role = role}, 1));
     if (role == Role::kParameter) wrt_.push_back(static_cast<std::int64_t>(outer_.size()) - 1);
-    return {builder_.AddArgument(spec, {.name = name, .role = role}, 2), spec};
+    const Role inside = role == Role::kParameter ? Role::kCapture : role;
+    return {builder_.AddArgument(spec, {.name = name, .role = inside}, 2), spec};
   }
 
   TypedValue Parameter(Shape shape) {

@@ -112,7 +112,8 @@ std::vector<std::string> RegisteredForms() {
     if (!line.empty() && line[0] != '#') options[NameOf(line)].push_back(line);
   }
   const std::string passes = ReadFile(root + "/passes/passes.td");
-  const std::regex definition(": Pass<\"([a-z-]+)\", \"::mlir::(func::FuncOp|ModuleOp)\">"), any_definition(": Pass<");
+  const std::regex definition(": MpcPass<\"([a-z-]+)\", \"::mlir::(func::FuncOp|ModuleOp)\">"),
+      any_definition("\ndef ");
   const std::sregex_iterator any(passes.begin(), passes.end(), any_definition);
   std::ptrdiff_t unread = std::distance(any, std::sregex_iterator());
   std::vector<std::string> forms;

@@ -164,9 +164,9 @@ TEST(Explanation, NamesTheRuleAndBothSidesOfEachCast) {
 TEST(Explanation, FollowsTheInferRuleToItsPin) {
   const Module module = Parse(R"(
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = mpc.exp %x {mpc.amp_reason = "class deny"} : (tensor<4xf32>) -> tensor<4xf32>
-  %1 = mpc.sigmoid %0 {mpc.amp_reason = "infer rule"} : (tensor<4xf32>) -> tensor<4xf32>
-  %2 = mpc.tanh %1 {mpc.amp_reason = "infer rule"} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = mpc.exp %x {mpc.precision = #mpc.precision<f32, class "deny">} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = mpc.sigmoid %0 {mpc.precision = #mpc.precision<f32, infer_rule>} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = mpc.tanh %1 {mpc.precision = #mpc.precision<f32, infer_rule>} : (tensor<4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 })");
   const absl::StatusOr<std::string> text = ExplainPrecision(module, "f", "tanh");
@@ -181,8 +181,8 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 TEST(Explanation, FollowsTheCutToItsNearestPinBothWays) {
   const Module module = Parse(R"(
 func.func @f(%x: tensor<2x2xf16>) -> tensor<2x2xf16> {
-  %0 = mpc.relu %x {mpc.amp_reason = "cut"} : (tensor<2x2xf16>) -> tensor<2x2xf16>
-  %1 = mpc.matmul %0, %0 {mpc.amp_reason = "class allow"}
+  %0 = mpc.relu %x {mpc.precision = #mpc.precision<f16, cut>} : (tensor<2x2xf16>) -> tensor<2x2xf16>
+  %1 = mpc.matmul %0, %0 {mpc.precision = #mpc.precision<f16, class "allow">}
       : (tensor<2x2xf16>, tensor<2x2xf16>) -> tensor<2x2xf16>
   return %1 : tensor<2x2xf16>
 })");

@@ -16,7 +16,7 @@ namespace {
 std::string LargeValuesThenSums(int count) {
   std::string text =
       "func.func @f(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, \"x\">}, %s: tensor<64xf32>) -> "
-      "tensor<64xf32> {\n";
+      "tensor<64xf32> attributes {mpc.step} {\n";
   for (int i = 0; i < count; ++i) {
     absl::StrAppend(&text, "%a", i, " = mpc.add_scalar %x {value = ", i,
                     ".0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>\n");

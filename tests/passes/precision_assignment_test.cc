@@ -50,7 +50,9 @@ TEST_F(PrecisionAssignmentTest, NormWithOneF32UserWritesF32) {
   EXPECT_FALSE(norm->Operands[0]) << "x is read as it is stored";
   EXPECT_TRUE(norm->Operands[1].isF32());
   EXPECT_TRUE(norm->Compute.isF32());
-  EXPECT_EQ(norm->Reason, "norm kept f32");
+  EXPECT_EQ(norm->Rule, PrecisionRule::NormKeptF32);
+  EXPECT_FALSE(norm->IsFolded);
+  EXPECT_FALSE(norm->IsUsers);
 }
 
 TEST_F(PrecisionAssignmentTest, NormIsLowWhereNormsAreNotKept) {
@@ -74,7 +76,8 @@ func.func @f(%x: tensor<2x4xf32>, %s: tensor<4xf32>) -> tensor<2x4xf32> {
   return %r : tensor<2x4xf32>
 })");
   EXPECT_TRUE(assignment.lookup(Find<BatchNormInferOp>())->Results[0].isF16());
-  EXPECT_EQ(assignment.lookup(Find<BatchNormTrainOp>())->Reason, "norm kept f32 (folded)");
+  EXPECT_EQ(assignment.lookup(Find<BatchNormTrainOp>())->Rule, PrecisionRule::NormKeptF32);
+  EXPECT_TRUE(assignment.lookup(Find<BatchNormTrainOp>())->IsFolded);
 }
 
 TEST_F(PrecisionAssignmentTest, ExemptOperationsAreNeverDecided) {
@@ -133,10 +136,12 @@ TEST_F(PrecisionAssignmentTest, CastsCostWhatTheCutSaysAndNoOtherAssignmentCosts
   EXPECT_EQ(CastElements(*module_, assignment), assignment.cutCost());
   // x and w to low, h to f32, the maximum to low, y to f32: a low sum would also cast b, and softmax's result.
   EXPECT_EQ(assignment.cutCost(), 5 * 16);
-  EXPECT_EQ(assignment.lookup(Find<AddOp>())->Reason, "cut");
+  EXPECT_EQ(assignment.lookup(Find<AddOp>())->Rule, PrecisionRule::Cut);
   EXPECT_TRUE(assignment.lookup(Find<AddOp>())->Results[0].isF32());
-  EXPECT_EQ(assignment.lookup(Find<MatmulOp>())->Reason, "class allow");
-  EXPECT_EQ(assignment.lookup(Find<SoftmaxOp>())->Reason, "class deny");
+  EXPECT_EQ(assignment.lookup(Find<MatmulOp>())->Rule, PrecisionRule::Class);
+  EXPECT_EQ(assignment.lookup(Find<MatmulOp>())->Detail, "allow");
+  EXPECT_EQ(assignment.lookup(Find<SoftmaxOp>())->Rule, PrecisionRule::Class);
+  EXPECT_EQ(assignment.lookup(Find<SoftmaxOp>())->Detail, "deny");
   // What is stored of the four open slots (add, relu, maximum and nothing else) is tried in every combination.
   for (unsigned low = 0; low < 8; ++low) {
     mlir::Builder builder(&context_);
@@ -147,7 +152,7 @@ TEST_F(PrecisionAssignmentTest, CastsCostWhatTheCutSaysAndNoOtherAssignmentCosts
         *module_,
         builder.getDictionaryAttr({entry("net#add.0", 0), entry("net#relu.0", 1), entry("net#maximum.0", 2)}));
     PrecisionAssignment given(*module_, {AmpLevel::O1, mlir::Float16Type::get(&context_), true, {}, {}});
-    EXPECT_EQ(given.lookup(Find<AddOp>())->Reason, "stored assignment");
+    EXPECT_EQ(given.lookup(Find<AddOp>())->Rule, PrecisionRule::StoredAssignment);
     EXPECT_EQ(CastElements(*module_, given), given.cutCost());
     EXPECT_GE(given.cutCost(), assignment.cutCost()) << low;
   }

@@ -39,8 +39,8 @@ TEST(SolvedPrecision, TrainingGraphDecidesForPredictEvalAndEveryBatchSize) {
   const std::vector<const compiler::CompileResult*> compiled = training.model->compiled();
   ASSERT_EQ(compiled.size(), 4u);
   for (const compiler::CompileResult* result : compiled) EXPECT_EQ(JoinedType(*result), "f32");
-  EXPECT_EQ(Count(compiled[0]->final_ir.Print(), "stored assignment"), 0);
-  EXPECT_GT(Count(compiled[2]->final_ir.Print(), "stored assignment"), 0);
+  EXPECT_EQ(Count(compiled[0]->final_ir.Print(), "stored_assignment"), 0);
+  EXPECT_GT(Count(compiled[2]->final_ir.Print(), "stored_assignment"), 0);
 }
 
 TEST(SolvedPrecision, PredictIsSolvedAloneUntilATrainingGraphDecides) {

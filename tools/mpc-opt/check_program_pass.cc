@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/generated_code.h"
 #include "compiler/lowering/lowering.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -40,6 +41,8 @@ class CheckProgramPass : public mlir::PassWrapper<CheckProgramPass, mlir::Operat
   StringRef getDescription() const override {
     return "Lowers each function for the CPU and checks the Program; the IR stays as it is";
   }
+
+  void getDependentDialects(mlir::DialectRegistry& registry) const override { registry.insert<MpcDialect>(); }
 
   void runOnOperation() override {
     markAllAnalysesPreserved();

@@ -9,16 +9,16 @@ func.func @scope(%x: tensor<f32>) {
 // -----
 
 
-func.func @amp_reason(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.amp_reason' must be a string, got 1 : i64}}
-  %y = mpc.relu %x {mpc.amp_reason = 1} : (tensor<f32>) -> tensor<f32>
+func.func @precision(%x: tensor<f32>) {
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.precision' must be a #mpc.precision, got "f16"}}
+  %y = mpc.relu %x {mpc.precision = "f16"} : (tensor<f32>) -> tensor<f32>
   return
 }
 
 // -----
 
 func.func @unknown(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.scope, mpc.amp_reason, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.fusion_choice, mpc.gradients, mpc.assignment}}
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.fusion_choice, mpc.gradients, mpc.assignment}}
   %y = mpc.relu %x {mpc.chian} : (tensor<f32>) -> tensor<f32>
   return
 }
@@ -70,4 +70,44 @@ module attributes {mpc.assignment = "f16"} {
 
 // expected-error @+1 {{'builtin.module' op is no function and cannot be 'mpc.step'}}
 module attributes {mpc.step} {
+}
+
+// -----
+
+func.func @integer_precision(%x: tensor<f32>) {
+  // expected-error @+1 {{a precision is a floating type, got 'i32'}}
+  %y = mpc.relu %x {mpc.precision = #mpc.precision<i32, cut>} : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @unknown_rule(%x: tensor<f32>) {
+  // expected-error @+1 {{the rule 'cost' is unknown; there are user_cast, to_float, list_entry, loss, label, differentiated_by, differentiated_value, level, norm_kept_f32, class, stored_assignment, infer_rule, cut, low_pays, low_does_not_pay}}
+  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, cost>} : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @reason_twice(%x: tensor<f32>) {
+  // expected-error @+1 {{a precision has the reason #mpc.precision_reason<level "O2"> twice}}
+  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, level "O2" | cut | level "O2">} : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @unknown_mark(%x: tensor<f32>) {
+  // expected-error @+1 {{a precision may be marked user and folded, once each; got 'fold'}}
+  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, cut, user, fold>} : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @mark_twice(%x: tensor<f32>) {
+  // expected-error @+1 {{a precision may be marked user and folded, once each; got 'user'}}
+  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, cut, user, user>} : (tensor<f32>) -> tensor<f32>
+  return
 }

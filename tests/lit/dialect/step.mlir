@@ -122,9 +122,9 @@ func.func @value_and_grad(%w: tensor<4xf32>, %x: tensor<4xf16>, %seed: tensor<f3
 }
 
 // CHECK-LABEL: func @scope(
-// CHECK: mpc.relu %{{.*}} {mpc.amp_reason = "level O2", mpc.scope = #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>}
+// CHECK: mpc.relu %{{.*}} {mpc.precision = #mpc.precision<f32, level "O2">, mpc.scope = #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>}
 func.func @scope(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %y = mpc.relu %x {mpc.amp_reason = "level O2",
+  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, level "O2">,
                     mpc.scope = #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>}
       : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>

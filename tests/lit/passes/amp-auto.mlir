@@ -11,13 +11,13 @@
 // FAST-SAME: "net/big#matmul.0" = "f16"
 // FAST-SAME: "net/small#matmul.0" = "f32"
 // FAST-LABEL: func @large
-// FAST: mpc.matmul {{.*}}"cost model"{{.*}} -> tensor<4096x4096xf16>
-// FAST: mpc.relu {{.*}}"cut"{{.*}} -> tensor<4096x4096xf16>
-// FAST: mpc.matmul {{.*}}"cost model"{{.*}} -> tensor<4096x4096xf16>
-// FAST: mpc.softmax {{.*}}"class deny"{{.*}} -> tensor<4096x4096xf32>
+// FAST: mpc.matmul {{.*}}, low_pays>{{.*}} -> tensor<4096x4096xf16>
+// FAST: mpc.relu {{.*}}, cut>{{.*}} -> tensor<4096x4096xf16>
+// FAST: mpc.matmul {{.*}}, low_pays>{{.*}} -> tensor<4096x4096xf16>
+// FAST: mpc.softmax {{.*}}, class "deny">{{.*}} -> tensor<4096x4096xf32>
 // FAST-LABEL: func @tiny
 // FAST-NOT: mpc.cast
-// FAST: mpc.matmul {{.*}}"cost model: low precision does not pay"{{.*}} -> tensor<2x4xf32>
+// FAST: mpc.matmul {{.*}}, low_does_not_pay>{{.*}} -> tensor<2x4xf32>
 // FAST-NOT: mpc.cast
 // FAST: return
 

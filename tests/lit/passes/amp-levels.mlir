@@ -4,9 +4,9 @@
 // RUN: mpc-opt %s --mpc-amp="level=O2 dtype=bf16" | FileCheck %s --check-prefix=BF16
 // RUN: mpc-opt %s --mpc-amp="level=O2" > %t.once && mpc-opt %t.once --mpc-amp="level=O2" | diff %t.once -
 // RUN: mpc-opt %s --mpc-amp="level=O2 keep-batchnorm-fp32=false" > %t.o2
-// RUN: mpc-opt %s --mpc-amp="level=O3" | sed -e 's/level O3/level O2/' | diff %t.o2 -
+// RUN: mpc-opt %s --mpc-amp="level=O3" | sed -e 's/level "O3"/level "O2"/' | diff %t.o2 -
 // RUN: mpc-opt %s --mpc-amp="level=O3 keep-batchnorm-fp32=true" > %t.o3
-// RUN: mpc-opt %s --mpc-amp="level=O2" | sed -e 's/level O2/level O3/' | diff %t.o3 -
+// RUN: mpc-opt %s --mpc-amp="level=O2" | sed -e 's/level "O2"/level "O3"/' | diff %t.o3 -
 
 // AMP-35: O2 without kept norms has the casts of O3, O3 with kept norms those of O2 (the last four lines above).
 
@@ -17,26 +17,26 @@
 
 // O0-LABEL: func @loss_fn
 // O0-NOT: mpc.cast
-// O0: mpc.matmul {{.*}}mpc.amp_reason = "level O0"
-// O0: mpc.softmax_cross_entropy {{.*}}mpc.amp_reason = "loss"
+// O0: mpc.matmul {{.*}}mpc.precision = #mpc.precision<f32, level "O0">
+// O0: mpc.softmax_cross_entropy {{.*}}mpc.precision = #mpc.precision<f32, loss>
 
 // O2-LABEL: func @loss_fn
 // O2-SAME: (%[[W:[a-z0-9]+]]: tensor<4x4xf32>, %[[G:[a-z0-9]+]]: tensor<4xf32>, %[[B:[a-z0-9]+]]: tensor<4xf32>, %[[X:[a-z0-9]+]]: tensor<2x4xf32>, %[[L:[a-z0-9]+]]: tensor<2x4xf32>)
 // O2-SAME: -> (tensor<f32>, tensor<4xf32>)
 // O2-DAG: %[[XL:.*]] = mpc.cast %[[X]] : (tensor<2x4xf32>) -> tensor<2x4xf16>
 // O2-DAG: %[[WL:.*]] = mpc.cast %[[W]] : (tensor<4x4xf32>) -> tensor<4x4xf16>
-// O2: %[[H:.*]] = mpc.matmul %[[XL]], %[[WL]] {{.*}}"level O2"{{.*}} -> tensor<2x4xf16>
-// O2: %[[N:.*]], %[[M:.*]], %{{.*}}, %{{.*}} = mpc.batch_norm_train %[[H]], %[[G]], %[[B]] {{.*}}"norm kept f32 (folded)"
+// O2: %[[H:.*]] = mpc.matmul %[[XL]], %[[WL]] {{.*}}, level "O2">{{.*}} -> tensor<2x4xf16>
+// O2: %[[N:.*]], %[[M:.*]], %{{.*}}, %{{.*}} = mpc.batch_norm_train %[[H]], %[[G]], %[[B]] {{.*}}, norm_kept_f32, folded>
 // O2-SAME: (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
 // O2: %[[R:.*]] = mpc.relu %[[N]] {{.*}} (tensor<2x4xf16>) -> tensor<2x4xf16>
 // O2: %[[O:.*]] = mpc.matmul %[[R]], %[[WL]] {{.*}} -> tensor<2x4xf16>
 // O2: %[[OF:.*]] = mpc.cast %[[O]] : (tensor<2x4xf16>) -> tensor<2x4xf32>
-// O2: mpc.softmax_cross_entropy %[[OF]], %[[L]] {{.*}}"loss"{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<f32>, tensor<2xf32>)
+// O2: mpc.softmax_cross_entropy %[[OF]], %[[L]] {{.*}}, loss>{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<f32>, tensor<2xf32>)
 // O2-NOT: mpc.cast
 // O2: return
 
 // O3-LABEL: func @loss_fn
-// O3: mpc.batch_norm_train {{.*}}"level O3"{{.*}} (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+// O3: mpc.batch_norm_train {{.*}}, level "O3">{{.*}} (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
 
 // BF16-LABEL: func @loss_fn
 // BF16: mpc.matmul {{.*}} (tensor<2x4xbf16>, tensor<4x4xbf16>) -> tensor<2x4xbf16>
@@ -70,7 +70,7 @@ func.func @train_step(%w: tensor<4x4xf32>, %gamma: tensor<4xf32>, %beta: tensor<
 
 // A norm whose result leaves the network, or that a loss reads, is written in f32.
 // O2-LABEL: func @norm_to_output
-// O2: mpc.batch_norm_infer {{.*}}"norm kept f32 (folded)"{{.*}} : (tensor<2x4xf16>, {{.*}}) -> tensor<2x4xf32>
+// O2: mpc.batch_norm_infer {{.*}}, norm_kept_f32, folded>{{.*}} : (tensor<2x4xf16>, {{.*}}) -> tensor<2x4xf32>
 // O2-NOT: mpc.cast
 // O2: return
 func.func @norm_to_output(%w: tensor<4x4xf32>, %s: tensor<4xf32>, %x: tensor<2x4xf32>) -> tensor<2x4xf32> {

@@ -23,14 +23,14 @@
 
 // An operation by name; a user's entry lets a Deny operation compute low.
 // CHECK-LABEL: func @names
-// CHECK: mpc.softmax {{.*}}"list entry 'softmax' (allow)"{{.*}} (tensor<2x4xf16>) -> tensor<2x4xf16>
-// CHECK: mpc.exp {{.*}}"class deny"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.sigmoid {{.*}}"cut, list entry 'sigmoid' (clear)"
+// CHECK: mpc.softmax {{.*}}, list_entry "'softmax' (allow)", user>{{.*}} (tensor<2x4xf16>) -> tensor<2x4xf16>
+// CHECK: mpc.exp {{.*}}, class "deny">{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.sigmoid {{.*}}, cut "list entry 'sigmoid' (clear)", user>
 // O2-LABEL: func @names
-// O2: mpc.softmax {{.*}}"list entry 'softmax' (deny)"{{.*}} (tensor<2x4xf32>) -> tensor<2x4xf32>
-// O2: mpc.batch_norm_infer {{.*}}"list entry 'batch_norm' (allow)"{{.*}} -> tensor<2x4xf16>
+// O2: mpc.softmax {{.*}}, list_entry "'softmax' (deny)", user>{{.*}} (tensor<2x4xf32>) -> tensor<2x4xf32>
+// O2: mpc.batch_norm_infer {{.*}}, list_entry "'batch_norm' (allow)", user>{{.*}} -> tensor<2x4xf16>
 // O0-LABEL: func @names
-// O0: mpc.softmax {{.*}}"level O0"
+// O0: mpc.softmax {{.*}}, level "O0">
 func.func @names(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32>) -> tensor<2x4xf32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %p = mpc.softmax %h {mpc.scope = #net} : (tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -44,13 +44,13 @@ func.func @names(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32>) ->
 // A Cell path covers what is inside and nothing that merely begins like it; the innermost entry wins, a path beats a
 // name, and ToFloat beats both.
 // CHECK-LABEL: func @paths
-// CHECK: mpc.matmul {{.*}}"list entry 'net/head' (deny)"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.matmul {{.*}}"list entry 'net/head' (deny)"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.softmax {{.*}}"list entry 'net/head' (deny)"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.matmul {{.*}}"list entry 'net/head/out' (allow)"{{.*}} -> tensor<2x4xf16>
-// CHECK: mpc.matmul {{.*}}"class allow"{{.*}} -> tensor<2x4xf16>
-// CHECK: mpc.matmul {{.*}}"ToFloat f16"{{.*}} -> tensor<2x4xf16>
-// CHECK: mpc.matmul {{.*}}"cut, list entry 'net/odd' (infer)"
+// CHECK: mpc.matmul {{.*}}, list_entry "'net/head' (deny)", user>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.matmul {{.*}}, list_entry "'net/head' (deny)", user>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.softmax {{.*}}, list_entry "'net/head' (deny)", user>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.matmul {{.*}}, list_entry "'net/head/out' (allow)", user>{{.*}} -> tensor<2x4xf16>
+// CHECK: mpc.matmul {{.*}}, class "allow">{{.*}} -> tensor<2x4xf16>
+// CHECK: mpc.matmul {{.*}}, to_float "f16", user>{{.*}} -> tensor<2x4xf16>
+// CHECK: mpc.matmul {{.*}}, cut "list entry 'net/odd' (infer)", user>
 func.func @paths(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
   %a = mpc.matmul %x, %w {mpc.scope = #head} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %b = mpc.matmul %a, %w {mpc.scope = #inner} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
@@ -64,7 +64,7 @@ func.func @paths(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
 
 // A family's name stands for its operations.
 // CHECK-LABEL: func @families
-// CHECK: mpc.conv2d {{.*}}"list entry 'conv' (deny)"{{.*}} -> tensor<1x1x2x2xf32>
+// CHECK: mpc.conv2d {{.*}}, list_entry "'conv' (deny)", user>{{.*}} -> tensor<1x1x2x2xf32>
 func.func @families(%x: tensor<1x1x2x2xf32>, %w: tensor<1x1x1x1xf32>) -> tensor<1x1x2x2xf32> {
   %c = mpc.conv2d %x, %w {mpc.scope = #net} : (tensor<1x1x2x2xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x2x2xf32>
   return %c : tensor<1x1x2x2xf32>

@@ -8,12 +8,12 @@
 #loss = #mpc.scope<path = "loss">
 
 // CHECK-LABEL: func @manual
-// CHECK: %[[C1:.*]] = mpc.conv2d {{.*}}"ToFloat f16"{{.*}} -> tensor<4x6x28x28xf16>
-// CHECK-NEXT: %[[U:.*]] = mpc.cast %[[C1]] {{.*}}"user cast"{{.*}} : (tensor<4x6x28x28xf16>) -> tensor<4x6x28x28xf32>
-// CHECK-NEXT: %[[R1:.*]] = mpc.relu %[[U]] {{.*}}"user cast"{{.*}} -> tensor<4x6x28x28xf32>
-// CHECK-NEXT: %[[P1:.*]], %{{.*}} = mpc.max_pool2d %[[R1]] {{.*}}"user cast"{{.*}} -> (tensor<4x6x14x14xf32>, tensor<4x6x14x14xi8>)
+// CHECK: %[[C1:.*]] = mpc.conv2d {{.*}}, to_float "f16", user>{{.*}} -> tensor<4x6x28x28xf16>
+// CHECK-NEXT: %[[U:.*]] = mpc.cast %[[C1]] {{.*}}, user_cast, user>{{.*}} : (tensor<4x6x28x28xf16>) -> tensor<4x6x28x28xf32>
+// CHECK-NEXT: %[[R1:.*]] = mpc.relu %[[U]] {{.*}}, user_cast, user>{{.*}} -> tensor<4x6x28x28xf32>
+// CHECK-NEXT: %[[P1:.*]], %{{.*}} = mpc.max_pool2d %[[R1]] {{.*}}, user_cast, user>{{.*}} -> (tensor<4x6x14x14xf32>, tensor<4x6x14x14xi8>)
 // CHECK-NEXT: %[[P1L:.*]] = mpc.cast %[[P1]] : (tensor<4x6x14x14xf32>) -> tensor<4x6x14x14xf16>
-// CHECK: %[[C2:.*]] = mpc.conv2d %[[P1L]], %{{.*}}"level O2"{{.*}} -> tensor<4x16x10x10xf16>
+// CHECK: %[[C2:.*]] = mpc.conv2d %[[P1L]], %{{.*}}, level "O2">{{.*}} -> tensor<4x16x10x10xf16>
 // CHECK-NEXT: %[[R2:.*]] = mpc.relu %[[C2]] {{.*}} -> tensor<4x16x10x10xf16>
 // CHECK-NEXT: %[[P2:.*]], %{{.*}} = mpc.max_pool2d %[[R2]] {{.*}} -> (tensor<4x16x5x5xf16>, tensor<4x16x5x5xi8>)
 // CHECK-NEXT: %[[F:.*]] = mpc.reshape %[[P2]] {{.*}} -> tensor<4x400xf16>
@@ -25,7 +25,7 @@
 
 // At O0 the pin alone is low.
 // O0-LABEL: func @manual
-// O0: mpc.conv2d {{.*}}"ToFloat f16"{{.*}} -> tensor<4x6x28x28xf16>
+// O0: mpc.conv2d {{.*}}, to_float "f16", user>{{.*}} -> tensor<4x6x28x28xf16>
 // O0: mpc.conv2d {{.*}} -> tensor<4x16x10x10xf32>
 // O0: mpc.matmul {{.*}} -> tensor<4x10xf32>
 func.func @manual(%x: tensor<4x1x32x32xf32>, %labels: tensor<4x10xf32>, %w1: tensor<6x1x5x5xf32>,

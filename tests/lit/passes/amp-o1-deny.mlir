@@ -7,7 +7,7 @@
 // parameters and statistics when it is.
 
 // CHECK-LABEL: func @softmax
-// CHECK: mpc.softmax {{.*}}"class deny"{{.*}} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+// CHECK: mpc.softmax {{.*}}, class "deny">{{.*}} : (tensor<2x4xf32>) -> tensor<2x4xf32>
 func.func @softmax(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %d = mpc.softmax %h {mpc.scope = #net} : (tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -16,7 +16,7 @@ func.func @softmax(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> 
 }
 
 // CHECK-LABEL: func @pow
-// CHECK: mpc.pow {{.*}}"class deny"{{.*}} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+// CHECK: mpc.pow {{.*}}, class "deny">{{.*}} : (tensor<2x4xf32>) -> tensor<2x4xf32>
 func.func @pow(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %d = mpc.pow %h {exponent = 2.0 : f32, mpc.scope = #net} : (tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -25,7 +25,7 @@ func.func @pow(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
 }
 
 // CHECK-LABEL: func @sum
-// CHECK: mpc.reduce_sum {{.*}}"class deny"{{.*}} : (tensor<2x4xf32>) -> tensor<2x1xf32>
+// CHECK: mpc.reduce_sum {{.*}}, class "deny">{{.*}} : (tensor<2x4xf32>) -> tensor<2x1xf32>
 func.func @sum(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %v: tensor<1x4xf32>) -> tensor<2x4xf32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %d = mpc.reduce_sum %h {axes = array<i64: 1>, keep_dims = true, mpc.scope = #net} : (tensor<2x4xf32>) -> tensor<2x1xf32>
@@ -34,7 +34,7 @@ func.func @sum(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %v: tensor<1x4xf32>) ->
 }
 
 // CHECK-LABEL: func @mse
-// CHECK: mpc.mse {{.*}}"loss"{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<f32>
+// CHECK: mpc.mse {{.*}}, loss>{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<f32>
 func.func @mse(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %t: tensor<2x4xf32>) -> tensor<f32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %l = mpc.mse %h, %t {mpc.scope = #net} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<f32>
@@ -42,7 +42,7 @@ func.func @mse(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %t: tensor<2x4xf32>) ->
 }
 
 // CHECK-LABEL: func @layer_norm
-// CHECK: mpc.layer_norm {{.*}}"class norm (folded)"{{.*}}, tensor<4xf32>, tensor<4xf32>) -> ({{.*}}, tensor<2xf32>, tensor<2xf32>)
+// CHECK: mpc.layer_norm {{.*}}, class "norm", folded>{{.*}}, tensor<4xf32>, tensor<4xf32>) -> ({{.*}}, tensor<2xf32>, tensor<2xf32>)
 func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32>) -> tensor<2x4xf32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %n, %m, %i = mpc.layer_norm %h, %s, %s {mpc.scope = #net}
@@ -54,7 +54,7 @@ func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32
 // Beside a norm that is not folded yet, what it feeds is f32: the infer rule sees an f32 norm.
 // CHECK-LABEL: func @before_folding
 // CHECK: mpc.layer_norm
-// CHECK: mpc.add {{.*}}"infer rule"{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.add {{.*}}, infer_rule>{{.*}} -> tensor<2x4xf32>
 func.func @before_folding(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32>) -> tensor<2x4xf32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %n, %m, %i = mpc.layer_norm %h, %s, %s {mpc.scope = #net}

@@ -11,7 +11,7 @@
 // the input's type.
 
 // FORWARD-LABEL: func private @matmul_loss
-// FORWARD: mpc.matmul {{.*}}"class allow"{{.*}} : (tensor<2x4x[[LOW]]>, tensor<4x4x[[LOW]]>) -> tensor<2x4x[[LOW]]>
+// FORWARD: mpc.matmul {{.*}}, class "allow">{{.*}} : (tensor<2x4x[[LOW]]>, tensor<4x4x[[LOW]]>) -> tensor<2x4x[[LOW]]>
 // CHECK-LABEL: func @matmul_of_f32
 // CHECK-SAME: -> tensor<2x4xf32>
 // CHECK: %[[G:.*]] = mpc.cast %{{.*}} : (tensor<2x4x[[LOW]]>) -> tensor<2x4xf32>
@@ -29,7 +29,7 @@ func.func @matmul_of_f32(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4
 }
 
 // FORWARD-LABEL: func private @matmul_low_loss
-// FORWARD: mpc.matmul {{.*}}"class allow"{{.*}} : (tensor<2x4x[[LOW]]>, tensor<4x4x[[LOW]]>) -> tensor<2x4x[[LOW]]>
+// FORWARD: mpc.matmul {{.*}}, class "allow">{{.*}} : (tensor<2x4x[[LOW]]>, tensor<4x4x[[LOW]]>) -> tensor<2x4x[[LOW]]>
 // CHECK-LABEL: func @matmul_of_low
 // CHECK-SAME: -> tensor<2x4x[[LOW]]>
 // CHECK: %[[G:.*]] = mpc.matmul {{.*}} -> tensor<2x4x[[LOW]]>
@@ -47,7 +47,7 @@ func.func @matmul_of_low(%x: tensor<2x4xf16>, %w: tensor<4x4xf32>) -> tensor<2x4
 }
 
 // FORWARD-LABEL: func private @dense_loss
-// FORWARD: mpc.matmul {{.*}}"class allow"{{.*}} : (tensor<2x4x[[LOW]]>, tensor<4x4x[[LOW]]>, tensor<4x[[LOW]]>) -> tensor<2x4x[[LOW]]>
+// FORWARD: mpc.matmul {{.*}}, class "allow">{{.*}} : (tensor<2x4x[[LOW]]>, tensor<4x4x[[LOW]]>, tensor<4x[[LOW]]>) -> tensor<2x4x[[LOW]]>
 // CHECK-LABEL: func @dense_of_f32
 // CHECK-SAME: -> tensor<2x4xf32>
 // CHECK: return %{{.*}} : tensor<2x4xf32>
@@ -64,7 +64,7 @@ func.func @dense_of_f32(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf
 }
 
 // FORWARD-LABEL: func private @dense_low_loss
-// FORWARD: mpc.matmul {{.*}}"class allow"{{.*}} : (tensor<2x4x[[LOW]]>, tensor<4x4x[[LOW]]>, tensor<4x[[LOW]]>) -> tensor<2x4x[[LOW]]>
+// FORWARD: mpc.matmul {{.*}}, class "allow">{{.*}} : (tensor<2x4x[[LOW]]>, tensor<4x4x[[LOW]]>, tensor<4x[[LOW]]>) -> tensor<2x4x[[LOW]]>
 // CHECK-LABEL: func @dense_of_low
 // CHECK-SAME: -> tensor<2x4x[[LOW]]>
 // CHECK: return %{{.*}} : tensor<2x4x[[LOW]]>
@@ -81,7 +81,7 @@ func.func @dense_of_low(%x: tensor<2x4xf16>, %w: tensor<4x4xf32>, %b: tensor<4xf
 }
 
 // FORWARD-LABEL: func private @conv_loss
-// FORWARD: mpc.conv2d {{.*}}"class allow"{{.*}} : (tensor<1x2x4x4x[[LOW]]>, tensor<2x2x1x1x[[LOW]]>) -> tensor<1x2x4x4x[[LOW]]>
+// FORWARD: mpc.conv2d {{.*}}, class "allow">{{.*}} : (tensor<1x2x4x4x[[LOW]]>, tensor<2x2x1x1x[[LOW]]>) -> tensor<1x2x4x4x[[LOW]]>
 // CHECK-LABEL: func @conv_of_f32
 // CHECK-SAME: -> tensor<1x2x4x4xf32>
 // CHECK: mpc.conv2d_grad_input {{.*}} -> tensor<1x2x4x4x[[LOW]]>
@@ -99,7 +99,7 @@ func.func @conv_of_f32(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tens
 }
 
 // FORWARD-LABEL: func private @conv_low_loss
-// FORWARD: mpc.conv2d {{.*}}"class allow"{{.*}} : (tensor<1x2x4x4x[[LOW]]>, tensor<2x2x1x1x[[LOW]]>) -> tensor<1x2x4x4x[[LOW]]>
+// FORWARD: mpc.conv2d {{.*}}, class "allow">{{.*}} : (tensor<1x2x4x4x[[LOW]]>, tensor<2x2x1x1x[[LOW]]>) -> tensor<1x2x4x4x[[LOW]]>
 // CHECK-LABEL: func @conv_of_low
 // CHECK-SAME: -> tensor<1x2x4x4x[[LOW]]>
 // CHECK: return %{{.*}} : tensor<1x2x4x4x[[LOW]]>

@@ -21,7 +21,7 @@
 // CHECK-SAME: (%[[X:[a-z0-9]+]]: tensor<2x4xf32>, %[[W:[a-z0-9]+]]: tensor<4x4xf32>)
 // CHECK-DAG: %[[XL:.*]] = mpc.cast %[[X]] : (tensor<2x4xf32>) -> tensor<2x4xf16>
 // CHECK-DAG: %[[WL:.*]] = mpc.cast %[[W]] : (tensor<4x4xf32>) -> tensor<4x4xf16>
-// CHECK: %[[A:.*]] = mpc.matmul %[[XL]], %[[WL]] {mpc.amp_reason = "class allow"{{.*}} -> tensor<2x4xf16>
+// CHECK: %[[A:.*]] = mpc.matmul %[[XL]], %[[WL]] {mpc.precision = #mpc.precision<f16, class "allow">{{.*}} -> tensor<2x4xf16>
 // CHECK: %[[B:.*]] = mpc.matmul %[[A]], %[[WL]] {{.*}} (tensor<2x4xf16>, tensor<4x4xf16>) -> tensor<2x4xf16>
 // CHECK: %[[BF:.*]] = mpc.cast %[[B]] : (tensor<2x4xf16>) -> tensor<2x4xf32>
 // CHECK: return %[[BF]]
@@ -35,8 +35,8 @@ func.func @allow(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
 // CHECK-LABEL: func @deny
 // CHECK: %[[H:.*]] = mpc.matmul
 // CHECK-NEXT: %[[HF:.*]] = mpc.cast %[[H]] : (tensor<2x4xf16>) -> tensor<2x4xf32>
-// CHECK-NEXT: %[[S:.*]] = mpc.softmax %[[HF]] {mpc.amp_reason = "class deny"{{.*}} (tensor<2x4xf32>) -> tensor<2x4xf32>
-// CHECK-NEXT: %[[D:.*]] = mpc.mul_scalar %[[S]] {mpc.amp_reason = "infer rule"{{.*}} (tensor<2x4xf32>) -> tensor<2x4xf32>
+// CHECK-NEXT: %[[S:.*]] = mpc.softmax %[[HF]] {mpc.precision = #mpc.precision<f32, class "deny">{{.*}} (tensor<2x4xf32>) -> tensor<2x4xf32>
+// CHECK-NEXT: %[[D:.*]] = mpc.mul_scalar %[[S]] {mpc.precision = #mpc.precision<f32, infer_rule>{{.*}} (tensor<2x4xf32>) -> tensor<2x4xf32>
 // CHECK-NEXT: %[[DL:.*]] = mpc.cast %[[D]] : (tensor<2x4xf32>) -> tensor<2x4xf16>
 // CHECK-NEXT: mpc.matmul %[[DL]]
 func.func @deny(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
@@ -49,13 +49,13 @@ func.func @deny(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
 
 // The infer rule passes through Clear operations; those themselves are the cut's.
 // CHECK-LABEL: func @clear_fed
-// CHECK: mpc.exp {{.*}}"class deny"
-// CHECK-NEXT: mpc.relu {{.*}}"cut"{{.*}} -> tensor<2x4xf32>
-// CHECK-NEXT: mpc.sigmoid {{.*}}"infer rule"{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.exp {{.*}}, class "deny">
+// CHECK-NEXT: mpc.relu {{.*}}, cut>{{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT: mpc.sigmoid {{.*}}, infer_rule>{{.*}} -> tensor<2x4xf32>
 // CHECK-NEXT: mpc.cast
-// CHECK-NEXT: mpc.relu {{.*}}"cut"{{.*}} -> tensor<2x4xf16>
+// CHECK-NEXT: mpc.relu {{.*}}, cut>{{.*}} -> tensor<2x4xf16>
 // CHECK-NEXT: mpc.matmul
-// CHECK-NEXT: mpc.sigmoid {{.*}}"cut"{{.*}} -> tensor<2x4xf16>
+// CHECK-NEXT: mpc.sigmoid {{.*}}, cut>{{.*}} -> tensor<2x4xf16>
 func.func @clear_fed(%x: tensor<2x4xf32>, %w: tensor<4x4xf16>) -> tensor<2x4xf32> {
   %e = mpc.exp %x {mpc.scope = #net} : (tensor<2x4xf32>) -> tensor<2x4xf32>
   %r = mpc.relu %e {mpc.scope = #net} : (tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -68,8 +68,8 @@ func.func @clear_fed(%x: tensor<2x4xf32>, %w: tensor<4x4xf16>) -> tensor<2x4xf32
 
 // AMP-3: relu keeps its operand's type, whatever it is.
 // CHECK-LABEL: func @relu
-// CHECK: mpc.relu %{{.*}} {mpc.amp_reason = "cut"{{.*}} (tensor<2x4xf16>) -> tensor<2x4xf16>
-// CHECK: mpc.relu %{{.*}} {mpc.amp_reason = "cut"{{.*}} (tensor<2x4xf32>) -> tensor<2x4xf32>
+// CHECK: mpc.relu %{{.*}} {mpc.precision = #mpc.precision<f16, cut>{{.*}} (tensor<2x4xf16>) -> tensor<2x4xf16>
+// CHECK: mpc.relu %{{.*}} {mpc.precision = #mpc.precision<f32, cut>{{.*}} (tensor<2x4xf32>) -> tensor<2x4xf32>
 func.func @relu(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %a = mpc.relu %h {mpc.scope = #net} : (tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -79,7 +79,7 @@ func.func @relu(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> (tensor<2x4xf32>, t
 
 // AMP-4: a batch norm's y has the type of its x in training and inference; parameters and statistics are f32.
 // CHECK-LABEL: func @batch_norm
-// CHECK: mpc.batch_norm_train %{{.*}} {{.*}}"cut"{{.*}} : (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+// CHECK: mpc.batch_norm_train %{{.*}} {{.*}}, cut>{{.*}} : (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
 // CHECK: mpc.batch_norm_infer %{{.*}} {{.*}} : (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf16>
 // CHECK: mpc.batch_norm_infer %{{.*}} {{.*}} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
 func.func @batch_norm(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32>)
@@ -99,11 +99,11 @@ func.func @batch_norm(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32
 // no cast, and what its f32 result would pin elsewhere stays pinned.
 // CHECK-LABEL: func @layer_norm
 // CHECK: %[[E:.*]] = mpc.exp
-// CHECK-NEXT: %[[R:.*]] = mpc.add %[[E]], {{.*}}"infer rule"{{.*}} -> tensor<2x4xf32>
-// CHECK-NEXT: %[[N:.*]], %{{.*}}, %{{.*}} = mpc.layer_norm %[[R]], {{.*}}"class norm (folded)"{{.*}} (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf16>, tensor<2xf32>, tensor<2xf32>)
+// CHECK-NEXT: %[[R:.*]] = mpc.add %[[E]], {{.*}}, infer_rule>{{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT: %[[N:.*]], %{{.*}}, %{{.*}} = mpc.layer_norm %[[R]], {{.*}}, class "norm", folded>{{.*}} (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf16>, tensor<2xf32>, tensor<2xf32>)
 // CHECK: %[[M:.*]] = mpc.matmul %[[N]]
-// CHECK-NEXT: %[[P:.*]], %{{.*}}, %{{.*}} = mpc.layer_norm %[[M]], {{.*}}"class norm (folded)"{{.*}} (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2xf32>, tensor<2xf32>)
-// CHECK-NEXT: mpc.add %[[R]], %[[P]] {mpc.amp_reason = "infer rule"{{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT: %[[P:.*]], %{{.*}}, %{{.*}} = mpc.layer_norm %[[M]], {{.*}}, class "norm", folded>{{.*}} (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2xf32>, tensor<2xf32>)
+// CHECK-NEXT: mpc.add %[[R]], %[[P]] {mpc.precision = #mpc.precision<f32, infer_rule>{{.*}} -> tensor<2x4xf32>
 func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32>) -> tensor<2x4xf32> {
   %e = mpc.exp %x {mpc.scope = #net} : (tensor<2x4xf32>) -> tensor<2x4xf32>
   %r = mpc.add %e, %e {mpc.scope = #net} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -119,8 +119,8 @@ func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %s: tensor<4xf32
 // AMP-5: where one operand of a sum is f32 and one low, the smaller one is cast: here the bias, once.
 // CHECK-LABEL: func @bias
 // CHECK-DAG: mpc.cast %{{.*}} : (tensor<4xf32>) -> tensor<4xf16>
-// CHECK: mpc.add {{.*}}"cut"{{.*}} (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
-// CHECK: mpc.concat {{.*}}"cut"{{.*}} (tensor<2x4xf16>, tensor<2x4xf16>) -> tensor<2x8xf16>
+// CHECK: mpc.add {{.*}}, cut>{{.*}} (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
+// CHECK: mpc.concat {{.*}}, cut>{{.*}} (tensor<2x4xf16>, tensor<2x4xf16>) -> tensor<2x8xf16>
 func.func @bias(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>, %v: tensor<8x4xf32>) -> tensor<2x4xf32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %a = mpc.add %h, %b {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
@@ -133,7 +133,7 @@ func.func @bias(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>, %v:
 // CHECK-LABEL: func @lstm
 // CHECK-SAME: %[[C:[a-z0-9]+]]: tensor<2x1xf32>
 // CHECK: %[[G:.*]] = mpc.matmul {{.*}} -> tensor<2x4xf16>
-// CHECK: mpc.lstm_cell %[[G]], %[[C]] {mpc.amp_reason = "class allow"{{.*}} : (tensor<2x4xf16>, tensor<2x1xf32>) -> (tensor<2x1xf16>, tensor<2x1xf32>, tensor<2x4xf32>)
+// CHECK: mpc.lstm_cell %[[G]], %[[C]] {mpc.precision = #mpc.precision<f16, class "allow">{{.*}} : (tensor<2x4xf16>, tensor<2x1xf32>) -> (tensor<2x1xf16>, tensor<2x1xf32>, tensor<2x4xf32>)
 func.func @lstm(%c: tensor<2x1xf32>, %x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>) {
   %g = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %h, %c2, %a = mpc.lstm_cell %g, %c {mpc.scope = #net}
@@ -171,9 +171,9 @@ func.func @widen_late(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tenso
 
 // A user's widening keeps Clear and Infer operations in f32 until the next matrix work.
 // CHECK-LABEL: func @user_widening
-// CHECK: mpc.cast {{.*}}"user cast"{{.*}} user = true} : (tensor<2x4xf16>) -> tensor<2x4xf32>
-// CHECK-NEXT: mpc.relu {{.*}}"user cast"{{.*}} -> tensor<2x4xf32>
-// CHECK-NEXT: mpc.add {{.*}}"user cast"{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.cast {{.*}}, user_cast, user>{{.*}} user = true} : (tensor<2x4xf16>) -> tensor<2x4xf32>
+// CHECK-NEXT: mpc.relu {{.*}}, user_cast, user>{{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT: mpc.add {{.*}}, user_cast, user>{{.*}} -> tensor<2x4xf32>
 // CHECK-NEXT: mpc.cast
 // CHECK-NEXT: mpc.matmul {{.*}} -> tensor<2x4xf16>
 func.func @user_widening(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
@@ -187,8 +187,8 @@ func.func @user_widening(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4
 
 // AMP-32: a loss written by hand is f32 at O1 too.
 // CHECK-LABEL: func @hand_written
-// CHECK: mpc.mul {{.*}}"differentiated value"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.reduce_mean {{.*}}"differentiated value"{{.*}} -> tensor<f32>
+// CHECK: mpc.mul {{.*}}, differentiated_value>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.reduce_mean {{.*}}, differentiated_value>{{.*}} -> tensor<f32>
 func.func @hand_written(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<f32> {
   %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %s = mpc.mul %h, %h {mpc.scope = #net} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -205,8 +205,8 @@ func.func @step(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> (tensor<f32>, tenso
 
 // A value that the user differentiates by keeps its type, so that its uses still lead to the loss.
 // CHECK-LABEL: func @by_activation
-// CHECK: %[[H:.*]] = mpc.matmul {{.*}}"differentiated by"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.matmul %{{.*}} {{.*}}"class allow"
+// CHECK: %[[H:.*]] = mpc.matmul {{.*}}, differentiated_by>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.matmul %{{.*}} {{.*}}, class "allow">
 // CHECK: mpc.backward %{{.*}} wrt(%[[H]]) seed
 func.func @by_activation(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>

@@ -8,12 +8,12 @@
 
 // AMP-31: conv1.ToFloat(f16), the user's cast to f32, relu: relu stays f32 until the next Allow operation.
 // CHECK-LABEL: func @manual
-// CHECK: %[[C:.*]] = mpc.conv2d {{.*}}"ToFloat f16"{{.*}} -> tensor<1x2x4x4xf16>
-// CHECK: %[[U:.*]] = mpc.cast %[[C]] {mpc.amp_reason = "user cast"{{.*}} user = true} : (tensor<1x2x4x4xf16>) -> tensor<1x2x4x4xf32>
-// CHECK: %[[R:.*]] = mpc.relu %[[U]] {mpc.amp_reason = "user cast"{{.*}} -> tensor<1x2x4x4xf32>
-// CHECK: %[[S:.*]] = mpc.add %[[R]], %[[R]] {mpc.amp_reason = "user cast"{{.*}} -> tensor<1x2x4x4xf32>
+// CHECK: %[[C:.*]] = mpc.conv2d {{.*}}, to_float "f16", user>{{.*}} -> tensor<1x2x4x4xf16>
+// CHECK: %[[U:.*]] = mpc.cast %[[C]] {mpc.precision = #mpc.precision<f32, user_cast, user>{{.*}} user = true} : (tensor<1x2x4x4xf16>) -> tensor<1x2x4x4xf32>
+// CHECK: %[[R:.*]] = mpc.relu %[[U]] {mpc.precision = #mpc.precision<f32, user_cast, user>{{.*}} -> tensor<1x2x4x4xf32>
+// CHECK: %[[S:.*]] = mpc.add %[[R]], %[[R]] {mpc.precision = #mpc.precision<f32, user_cast, user>{{.*}} -> tensor<1x2x4x4xf32>
 // CHECK: %[[L:.*]] = mpc.cast %[[S]] : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf16>
-// CHECK: mpc.conv2d %[[L]], {{.*}}"level O2"{{.*}} -> tensor<1x2x4x4xf16>
+// CHECK: mpc.conv2d %[[L]], {{.*}}, level "O2">{{.*}} -> tensor<1x2x4x4xf16>
 func.func @manual(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32> {
   %c = mpc.conv2d %x, %w {mpc.scope = #manual}
       : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
@@ -27,8 +27,8 @@ func.func @manual(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tensor<1x
 
 // ToFloat beats the level: one remark a Cell path.
 // CHECK-LABEL: func @head
-// CHECK: mpc.matmul {{.*}}"ToFloat f32"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.relu {{.*}}"ToFloat f32"{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.matmul {{.*}}, to_float "f32", user>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.relu {{.*}}, to_float "f32", user>{{.*}} -> tensor<2x4xf32>
 func.func @head(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
   // expected-remark @below {{'net/head': ToFloat(f32) beats level O2 (f16)}}
   %h = mpc.matmul %x, %w {mpc.scope = #wide} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
@@ -38,8 +38,8 @@ func.func @head(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
 
 // AMP-33: floating labels stay f32 on their whole way; a loss ignores a low pin.
 // CHECK-LABEL: func @labels
-// CHECK: %[[S:.*]] = mpc.mul_scalar {{.*}}"label"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.softmax_cross_entropy %{{.*}}, %[[S]] {{.*}}"loss"{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>)
+// CHECK: %[[S:.*]] = mpc.mul_scalar {{.*}}, label>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.softmax_cross_entropy %{{.*}}, %[[S]] {{.*}}, loss>{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>)
 func.func @labels(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %labels: tensor<2x4xf32>) -> tensor<f32> {
   %h = mpc.matmul %x, %w {mpc.scope = #network} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %smooth = mpc.mul_scalar %labels {value = 0.9 : f32, mpc.scope = #network} : (tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -51,9 +51,9 @@ func.func @labels(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %labels: tensor<2x4x
 
 // AMP-32: a loss written by hand inside the network is f32 back to the last matrix work.
 // CHECK-LABEL: func @hand_written
-// CHECK: mpc.matmul {{.*}}"level O2"{{.*}} -> tensor<2x4xf16>
-// CHECK: mpc.mul {{.*}}"differentiated value"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.reduce_mean {{.*}}"differentiated value"{{.*}} -> tensor<f32>
+// CHECK: mpc.matmul {{.*}}, level "O2">{{.*}} -> tensor<2x4xf16>
+// CHECK: mpc.mul {{.*}}, differentiated_value>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.reduce_mean {{.*}}, differentiated_value>{{.*}} -> tensor<f32>
 // CHECK-NOT: mpc.cast
 // CHECK: return
 func.func @hand_written(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<f32> {
@@ -81,8 +81,8 @@ func.func @mask(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 
 // A loss obeys ToFloat(f32), which asks for what it is anyway. A kept norm that nothing reads stays f32.
 // CHECK-LABEL: func @wide_loss
-// CHECK: mpc.batch_norm_train {{.*}}"norm kept f32"{{.*}} -> (tensor<2x4xf32>, {{.*}})
-// CHECK: mpc.mse {{.*}}"ToFloat f32"{{.*}} -> tensor<f32>
+// CHECK: mpc.batch_norm_train {{.*}}, norm_kept_f32>{{.*}} -> (tensor<2x4xf32>, {{.*}})
+// CHECK: mpc.mse {{.*}}, to_float "f32", user>{{.*}} -> tensor<f32>
 func.func @wide_loss(%x: tensor<2x4xf32>, %s: tensor<4xf32>) -> tensor<f32> {
   %y, %m, %v, %i = mpc.batch_norm_train %x, %s, %s {mpc.scope = #network}
       : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)

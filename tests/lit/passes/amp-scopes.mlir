@@ -12,13 +12,13 @@
 #off = #mpc.scope<path = "net", network = true, level = "O0">
 
 // CHECK-LABEL: func @outside_a_network
-// CHECK: mpc.matmul {{.*}}"class allow"{{.*}} -> tensor<2x4xf16>
-// CHECK: mpc.relu {{.*}}"cut"{{.*}} -> tensor<2x4xf16>
+// CHECK: mpc.matmul {{.*}}, class "allow">{{.*}} -> tensor<2x4xf16>
+// CHECK: mpc.relu {{.*}}, cut>{{.*}} -> tensor<2x4xf16>
 // CHECK: mpc.cast
-// CHECK: mpc.softmax {{.*}}"class deny"{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.softmax {{.*}}, class "deny">{{.*}} -> tensor<2x4xf32>
 // CHECK: mpc.matmul {{.*}} -> tensor<2x4xf32>
 // O2-LABEL: func @outside_a_network
-// O2: mpc.matmul {{.*}}"class allow"{{.*}} -> tensor<2x4xf16>
+// O2: mpc.matmul {{.*}}, class "allow">{{.*}} -> tensor<2x4xf16>
 // O2: mpc.matmul %{{[^{]*}} {mpc.scope
 func.func @outside_a_network(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
   %h = mpc.matmul %x, %w {mpc.scope = #o1} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
@@ -29,15 +29,15 @@ func.func @outside_a_network(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor
 }
 
 // CHECK-LABEL: func @inside_a_network
-// CHECK: mpc.matmul {{.*}}"level O0"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.matmul {{.*}}"class allow"{{.*}} -> tensor<2x4xbf16>
-// CHECK: mpc.softmax {{.*}}"level O2"{{.*}} -> tensor<2x4xf16>
-// CHECK: mpc.exp {{.*}}"level O0"{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.matmul {{.*}}, level "O0">{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.matmul {{.*}}, class "allow">{{.*}} -> tensor<2x4xbf16>
+// CHECK: mpc.softmax {{.*}}, level "O2">{{.*}} -> tensor<2x4xf16>
+// CHECK: mpc.exp {{.*}}, level "O0">{{.*}} -> tensor<2x4xf32>
 // O2-LABEL: func @inside_a_network
-// O2: mpc.matmul {{.*}}"level O2"{{.*}} -> tensor<2x4xf16>
-// O2: mpc.matmul {{.*}}"class allow"{{.*}} -> tensor<2x4xbf16>
-// O2: mpc.softmax {{.*}}"level O2"{{.*}} -> tensor<2x4xf16>
-// O2: mpc.exp {{.*}}"level O0"{{.*}} -> tensor<2x4xf32>
+// O2: mpc.matmul {{.*}}, level "O2">{{.*}} -> tensor<2x4xf16>
+// O2: mpc.matmul {{.*}}, class "allow">{{.*}} -> tensor<2x4xbf16>
+// O2: mpc.softmax {{.*}}, level "O2">{{.*}} -> tensor<2x4xf16>
+// O2: mpc.exp {{.*}}, level "O0">{{.*}} -> tensor<2x4xf32>
 func.func @inside_a_network(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
   %a = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %b = mpc.matmul %a, %w {mpc.scope = #o1_bf16} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
@@ -48,8 +48,8 @@ func.func @inside_a_network(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<
 
 // Norms are kept at a scope's O2 and low at its O3.
 // CHECK-LABEL: func @norms
-// CHECK: mpc.batch_norm_infer {{.*}}"norm kept f32"{{.*}} -> tensor<2x4xf32>
-// CHECK: mpc.batch_norm_infer {{.*}}"level O3"{{.*}} -> tensor<2x4xf16>
+// CHECK: mpc.batch_norm_infer {{.*}}, norm_kept_f32>{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.batch_norm_infer {{.*}}, level "O3">{{.*}} -> tensor<2x4xf16>
 func.func @norms(%x: tensor<2x4xf32>, %s: tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
   %a = mpc.batch_norm_infer %x, %s, %s, %s, %s {mpc.scope = #o2}
       : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>

@@ -13,13 +13,13 @@
 // CHECK-SAME: "net#relu.1" = "f16"
 // CHECK-SAME: "net/bn#batch_norm.0.y" = "f32"
 // CHECK-LABEL: func @predict
-// CHECK: mpc.matmul {{.*}}"class allow"
-// CHECK-NEXT: mpc.batch_norm_infer {{.*}}"stored assignment"{{.*}} : (tensor<2x4xf16>, {{.*}} -> tensor<2x4xf32>
-// CHECK-NEXT: mpc.relu {{.*}}"stored assignment"{{.*}} -> tensor<2x4xf32>
+// CHECK: mpc.matmul {{.*}}, class "allow">
+// CHECK-NEXT: mpc.batch_norm_infer {{.*}}, stored_assignment>{{.*}} : (tensor<2x4xf16>, {{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT: mpc.relu {{.*}}, stored_assignment>{{.*}} -> tensor<2x4xf32>
 // CHECK-NEXT: mpc.cast
-// CHECK-NEXT: mpc.relu {{.*}}"cut"{{.*}} -> tensor<2x4xf16>
+// CHECK-NEXT: mpc.relu {{.*}}, cut>{{.*}} -> tensor<2x4xf16>
 // CHECK: mpc.matmul
-// O2: mpc.relu {{.*}}"level O2"{{.*}} -> tensor<2x4xf16>
+// O2: mpc.relu {{.*}}, level "O2">{{.*}} -> tensor<2x4xf16>
 module attributes {mpc.assignment = {"net#relu.0" = "f32", "net/bn#batch_norm.0.x" = "f16", "net/bn#batch_norm.0.y" = "f32", "net#exp.0" = "f32"}} {
   func.func @predict(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %v: tensor<4x1xf32>, %s: tensor<4xf32>) -> tensor<2x1xf32> {
     %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>

@@ -40,14 +40,14 @@ func.func @folds(%x: tensor<4xf16>, %y: tensor<4xf32>) -> (tensor<4xf16>, tensor
 // CHECK-LABEL: func @merges
 // CHECK: %[[C:.*]] = mpc.cast
 // CHECK-NOT: mpc.cast
-// CHECK: %[[R:.*]] = mpc.relu %[[C]] {mpc.amp_reason = "a; b"}
+// CHECK: %[[R:.*]] = mpc.relu %[[C]] {mpc.precision = #mpc.precision<f16, cut | level "O2">}
 // CHECK-NOT: mpc.relu
 // CHECK: mpc.add %[[R]], %[[R]]
 func.func @merges(%x: tensor<4xf32>) -> tensor<4xf16> {
   %c = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf16>
   %d = mpc.cast %x {mpc.scope = #mpc.scope<path = "net">} : (tensor<4xf32>) -> tensor<4xf16>
-  %r = mpc.relu %c {mpc.amp_reason = "a"} : (tensor<4xf16>) -> tensor<4xf16>
-  %s = mpc.relu %d {mpc.amp_reason = "b"} : (tensor<4xf16>) -> tensor<4xf16>
+  %r = mpc.relu %c {mpc.precision = #mpc.precision<f16, cut>} : (tensor<4xf16>) -> tensor<4xf16>
+  %s = mpc.relu %d {mpc.precision = #mpc.precision<f16, level "O2">} : (tensor<4xf16>) -> tensor<4xf16>
   %dead = mpc.exp %r : (tensor<4xf16>) -> tensor<4xf16>
   %y = mpc.add %r, %s : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   return %y : tensor<4xf16>
@@ -92,14 +92,14 @@ func.func @sinks(%x: tensor<1x1x4x4xf16>, %y: tensor<1x1x2x2xf16>) -> tensor<1x2
 
 // CHECK-LABEL: func @stays
 // CHECK: mpc.broadcast_to %{{.*}} : (tensor<1x4xf32>) -> tensor<8x4xf32>
-// CHECK: mpc.relu %{{.*}} {mpc.amp_reason = "ToFloat f32"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+// CHECK: mpc.relu %{{.*}} {mpc.precision = #mpc.precision<f32, to_float "f32", user>} : (tensor<1x4xf32>) -> tensor<1x4xf32>
 // CHECK: mpc.neg %{{.*}} : (tensor<1x4xf32>) -> tensor<1x4xf32>
 func.func @stays(%x: tensor<1x4xf16>, %y: tensor<1x4xf16>, %z: tensor<1x4xf16>)
     -> (tensor<8x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) {
   %e = mpc.cast %x : (tensor<1x4xf16>) -> tensor<1x4xf32>
   %b = mpc.broadcast_to %e {shape = array<i64: 8, 4>} : (tensor<1x4xf32>) -> tensor<8x4xf32>
   %f = mpc.cast %y : (tensor<1x4xf16>) -> tensor<1x4xf32>
-  %r = mpc.relu %f {mpc.amp_reason = "ToFloat f32"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %r = mpc.relu %f {mpc.precision = #mpc.precision<f32, to_float "f32", user>} : (tensor<1x4xf32>) -> tensor<1x4xf32>
   %g = mpc.cast %z : (tensor<1x4xf16>) -> tensor<1x4xf32>
   %n = mpc.neg %g : (tensor<1x4xf32>) -> tensor<1x4xf32>
   return %b, %r, %n, %g : tensor<8x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>
@@ -233,7 +233,7 @@ func.func @scalars(%p: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xf16>, %s: 
 // CHECK: %[[M:.*]] = mpc.mul {{.*}} -> tensor<4xf32>
 // CHECK: mpc.cast %[[M]] : (tensor<4xf32>) -> tensor<4xf16>
 func.func @not_folded(%x: tensor<4xf32>) -> (tensor<4xf16>, tensor<4xf16>, tensor<4xf32>) {
-  %pinned = mpc.add %x, %x {mpc.amp_reason = "ToFloat f32"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %pinned = mpc.add %x, %x {mpc.precision = #mpc.precision<f32, to_float "f32", user>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %a = mpc.cast %pinned : (tensor<4xf32>) -> tensor<4xf16>
   %wide = mpc.mul %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %b = mpc.cast %wide : (tensor<4xf32>) -> tensor<4xf16>

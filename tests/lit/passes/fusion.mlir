@@ -8,7 +8,7 @@
 // CHECK-SAME: (%[[X:.*]]: tensor<8x16xbf16>, %[[B:.*]]: tensor<16xbf16>, %[[R:.*]]: tensor<8x16xbf16>)
 // CHECK-NEXT: %[[F:.*]]:2 = mpc.fusion(%[[X]], %[[B]], %[[R]]) {
 // CHECK-NEXT: ^bb0(%[[IX:.*]]: tensor<8x16xbf16>, %[[IB:.*]]: tensor<16xbf16>, %[[IR:.*]]: tensor<8x16xbf16>):
-// CHECK-NEXT:   %[[S:.*]] = mpc.add %[[IX]], %[[IB]] {mpc.amp_reason = "infer rule", mpc.scope = #mpc.scope<path = "net/block/0", network = true>}
+// CHECK-NEXT:   %[[S:.*]] = mpc.add %[[IX]], %[[IB]] {mpc.precision = #mpc.precision<bf16, infer_rule>, mpc.scope = #mpc.scope<path = "net/block/0", network = true>}
 // CHECK-NEXT:   %[[T:.*]] = mpc.add %[[S]], %[[IR]]
 // CHECK-NEXT:   %[[Y:.*]] = mpc.relu %[[T]]
 // CHECK-NEXT:   mpc.yield %[[S]], %[[Y]] : tensor<8x16xbf16>, tensor<8x16xbf16>
@@ -21,7 +21,7 @@
 // TWO: left_out = ["add in net/block/0: the region would have more than 2 operations"]
 func.func @chain(%x: tensor<8x16xbf16>, %b: tensor<16xbf16>, %r: tensor<8x16xbf16>)
     -> (tensor<8x16xbf16>, tensor<8x16xbf16>) {
-  %s = mpc.add %x, %b {mpc.amp_reason = "infer rule", mpc.scope = #mpc.scope<path = "net/block/0", network = true>}
+  %s = mpc.add %x, %b {mpc.precision = #mpc.precision<bf16, infer_rule>, mpc.scope = #mpc.scope<path = "net/block/0", network = true>}
       : (tensor<8x16xbf16>, tensor<16xbf16>) -> tensor<8x16xbf16>
   %t = mpc.add %s, %r {mpc.scope = #mpc.scope<path = "net/block/1", network = true>}
       : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xbf16>

@@ -122,7 +122,7 @@ func.func @kinds(%x: tensor<4xf32>, %s: tensor<i64>, %t: tensor<i32>) -> tensor<
   return %0 : tensor<4xf32>
 }
 // -----
-func.func @kinds(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.amp_reason = 3 : i64} {
+func.func @kinds(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.precision = 3 : i64} {
   %0 = mpc.relu %x {mpc.scope = "lenet5/fc1", mpc.state = 3 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

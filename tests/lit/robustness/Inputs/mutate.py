@@ -33,10 +33,10 @@ LOWERING = "func.func(mpc-check-program)"
 
 def registered_passes():
     """Each pass of mpc with each of its options, as text of a pipeline on modules."""
-    found = re.findall(r'^def \w+ : Pass<"([\w-]+)", "::mlir::(ModuleOp|func::FuncOp)">', PASSES.read_text(), re.M)
+    found = re.findall(r'^def \w+ : MpcPass<"([\w-]+)", "::mlir::(ModuleOp|func::FuncOp)">', PASSES.read_text(), re.M)
     lines = [line for line in PASS_OPTIONS.read_text().splitlines() if line and not line.startswith("#")]
     unknown = {line.partition("{")[0] for line in lines} - {name for name, _ in found}
-    if unknown or len(found) != PASSES.read_text().count(" : Pass<"):
+    if unknown or len(found) != PASSES.read_text().count("\ndef "):
         sys.exit("mutate.py: %s registers other passes than this script can read: %s" % (PASSES, sorted(unknown)))
     for name, operation in found:
         for form in [line for line in lines if line.partition("{")[0] == name] or [name]:
@@ -105,12 +105,12 @@ def swap_attribute(rng, text):
 
 
 def rename_attribute(rng, text):
-    names = sorted(set(re.findall(r"(\w[\w.]*) = ", text))) + ["mpc.scope", "mpc.amp_reason", "mpc.state"]
+    names = sorted(set(re.findall(r"(\w[\w.]*) = ", text))) + ["mpc.scope", "mpc.precision", "mpc.state"]
     return swap_match(rng, text, r"[\w.]+(?= = )", names)
 
 
 def add_attribute(rng, text):
-    names = sorted(set(re.findall(r"[{,] ?(\w[\w.]*) = ", text))) + ["mpc.scope", "mpc.amp_reason", "mpc.state"]
+    names = sorted(set(re.findall(r"[{,] ?(\w[\w.]*) = ", text))) + ["mpc.scope", "mpc.precision", "mpc.state"]
     spans = [match.span() for match in re.finditer(r"\{(?=\w[\w.]* = )", text)]
     return replace(text, pick(rng, spans), "{" + pick(rng, names) + " = " + pick(rng, ATTRIBUTES) + ", ") if spans else text
 
