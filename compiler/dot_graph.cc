@@ -34,7 +34,7 @@ std::string quoted(StringRef Text) {
 }
 
 std::string colourOf(Type Type) {
-  std::string Name = typeName(getElementTypeOrSelf(Type));
+  std::string Name = typeText(getElementTypeOrSelf(Type));
   for (const DTypeColour &Known : Colours)
     if (Known.Type == Name)
       return Known.Colour.str();
@@ -91,7 +91,7 @@ private:
                                             Style + "];\n");
     for (Value Operand : Op->getOperands())
       if (auto Source = Names.find(Operand); Source != Names.end())
-        Edges.push_back("  " + Source->second + " -> " + Node + " [label=" + quoted(typeName(Operand.getType())) +
+        Edges.push_back("  " + Source->second + " -> " + Node + " [label=" + quoted(typeText(Operand.getType())) +
                         "];\n");
   }
 

@@ -1,6 +1,7 @@
 #include "compiler/function_facts.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
@@ -14,27 +15,7 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-std::string typeName(Type Type) {
-  std::string Text;
-  llvm::raw_string_ostream(Text) << Type;
-  return Text;
-}
-
-std::string elementName(Value V) { return typeName(getElementTypeOrSelf(V.getType())); }
-
-bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
-
-bool isLow(Value V) {
-  Type Element = getElementTypeOrSelf(V.getType());
-  return Element.isF16() || Element.isBF16();
-}
-
-std::int64_t byteSize(Value V) {
-  auto Tensor = dyn_cast<RankedTensorType>(V.getType());
-  if (!Tensor || !Tensor.hasStaticShape() || !Tensor.getElementType().isIntOrFloat())
-    return 0;
-  return Tensor.getNumElements() * ((Tensor.getElementTypeBitWidth() + 7) / 8);
-}
+std::string elementName(Value V) { return typeText(elementOf(V)); }
 
 std::string mnemonicOf(Operation *Op) { return Op->getName().stripDialect().str(); }
 
@@ -46,10 +27,7 @@ std::string floatingTypes(ValueRange Values) {
   return llvm::join(Names, " ");
 }
 
-static double elements(Value V) {
-  auto Tensor = dyn_cast<RankedTensorType>(V.getType());
-  return Tensor && Tensor.hasStaticShape() ? static_cast<double>(Tensor.getNumElements()) : 0;
-}
+static double elements(Value V) { return static_cast<double>(elementCount(V)); }
 
 // Of two multiplied extents that a weight [O, C, kh, kw] joins: one output channel's worth for each output element.
 static double convolutionWork(Value Output, Value Weight) {
@@ -88,7 +66,7 @@ FunctionFacts::FunctionFacts(func::FuncOp Function) : Function(Function) {
 void FunctionFacts::visit(Operation *Op) {
   bool ReadsCotangent = llvm::any_of(
       Op->getOperands(), [&](Value V) { return V.getDefiningOp() && Backward.contains(V.getDefiningOp()); });
-  if ((ReadsCotangent || isGradientOp(Op) || isMarkedBackward(Op)) && !Op->hasTrait<StateUpdate>())
+  if ((ReadsCotangent || isGradientOp(Op) || isBackwardOp(Op)) && !Op->hasTrait<StateUpdate>())
     Backward.insert(Op);
   if (auto Cast = dyn_cast<CastOp>(Op))
     return Casts.push_back(Cast);
@@ -154,8 +132,8 @@ CastKind FunctionFacts::kindOf(CastOp Cast) const {
 }
 
 CastRecord FunctionFacts::recordOf(CastOp Cast) const {
-  return {kindOf(Cast), elementName(Cast.getX()), elementName(Cast.getY()),
-          byteSize(Cast.getX()) + byteSize(Cast.getY()), describe(sourceOf(Cast.getX()))};
+  return {kindOf(Cast), elementName(Cast.getX()), elementName(Cast.getY()), bytesOf(Cast.getX()) + bytesOf(Cast.getY()),
+          describe(sourceOf(Cast.getX()))};
 }
 
 std::string FunctionFacts::describe(Value V) const {

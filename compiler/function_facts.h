@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "compiler/cast_statistics.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
 #include "compiler/graph_builder.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -13,19 +14,8 @@
 
 namespace mpc::compiler {
 
-/// "f16", "tensor<2xf16>".
-std::string typeName(mlir::Type Type);
-
 /// "f16" of a tensor of f16.
 std::string elementName(mlir::Value V);
-
-bool isFloating(mlir::Value V);
-
-/// f16 or bf16.
-bool isLow(mlir::Value V);
-
-/// Of a tensor in memory; 0 for anything else.
-std::int64_t byteSize(mlir::Value V);
 
 /// "conv2d".
 std::string mnemonicOf(mlir::Operation *Op);

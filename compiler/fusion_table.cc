@@ -17,9 +17,9 @@ static FusionRow rowOf(FusionOp Fusion) {
     }
   Row.path = pathOf(Fusion).str();
   for (Value V : Fusion->getOperands())
-    Row.bytes += byteSize(V);
+    Row.bytes += bytesOf(V);
   for (Value V : Fusion->getResults())
-    Row.bytes += byteSize(V);
+    Row.bytes += bytesOf(V);
   FusionChoice Choice = readFusionChoice(Fusion);
   Row.bytes_saved = Choice.BytesSaved;
   Row.left_out.assign(Choice.LeftOut.begin(), Choice.LeftOut.end());

@@ -1,13 +1,14 @@
 #include "compiler/memory_order.h"
 
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/tensor_values.h"
 #include "compiler/lowering/lowering.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "passes/memory/memory_schedule.h"
-#include "passes/memory/saved_values.h"
 #include "runtime/memory_planner.h"
 
 using namespace mlir;

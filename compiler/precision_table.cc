@@ -20,7 +20,7 @@ void addArgument(PrecisionTable &Table, Value Argument) {
   auto Tensor = dyn_cast<RankedTensorType>(Argument.getType());
   ++Group->count;
   Group->elements += Tensor && Tensor.hasStaticShape() ? Tensor.getNumElements() : 0;
-  Group->bytes += byteSize(Argument);
+  Group->bytes += bytesOf(Argument);
 }
 
 // That of what comes first: a norm beside tensors may be f64, and they are not.
@@ -43,10 +43,10 @@ PrecisionRow rowOf(Operation *Op, const FunctionFacts &Facts) {
                    matrixWork(Op),
                    false};
   for (Value V : Op->getOperands())
-    Row.bytes += byteSize(V);
+    Row.bytes += bytesOf(V);
   for (Value V : Op->getResults())
-    Row.bytes += byteSize(V);
-  Row.low = Row.flops > 0 && isLow(Op->getOperand(0));
+    Row.bytes += bytesOf(V);
+  Row.low = Row.flops > 0 && isLow(elementOf(Op->getOperand(0)));
   return Row;
 }
 

@@ -1,5 +1,6 @@
 // Exact folders: each keeps every bit.
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
 
 using namespace mlir;
 
@@ -13,7 +14,7 @@ static bool widensExactly(Type Narrow, Type Wide) {
     return true;
   if (Wide.isF64())
     return isa<FloatType>(Narrow);
-  return Wide.isF32() && (Narrow.isF16() || Narrow.isBF16());
+  return Wide.isF32() && isLow(Narrow);
 }
 
 OpFoldResult CastOp::fold(FoldAdaptor) {

@@ -4,6 +4,7 @@
 #include "compiler/codegen/element_context.h"
 #include "compiler/codegen/number_functions.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/Twine.h"
 
 namespace mpc {
@@ -14,7 +15,6 @@ using FusibleSpace = llvm::Expected<codegen::OperationSpace>;
 llvm::Error unfit(mlir::Operation *Op, const llvm::Twine &Why);
 
 inline mlir::RankedTensorType tensorType(mlir::Value V) { return llvm::cast<mlir::RankedTensorType>(V.getType()); }
-inline bool isFloating(mlir::Value V) { return llvm::isa<mlir::FloatType>(tensorType(V).getElementType()); }
 
 /// The length of rows along \p Axis (from -rank), which must be the last axis of \p X but for extents of 1.
 llvm::Expected<int64_t> lastAxisLength(mlir::Operation *Op, mlir::Value X, int64_t Axis);

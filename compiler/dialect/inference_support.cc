@@ -8,12 +8,6 @@ using namespace mlir;
 
 namespace mpc {
 
-std::string typeText(Type Type) {
-  std::string Text;
-  llvm::raw_string_ostream(Text) << Type;
-  return Text;
-}
-
 std::string shapeText(ArrayRef<int64_t> Dims) { return ShapeToString(Shape(Dims.begin(), Dims.end())); }
 
 bool isTooLarge(ArrayRef<int64_t> Dims) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
 #include "kernels/attributes.h"
 #include "kernels/window.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -14,8 +15,6 @@ template <typename... Args> llvm::Error inferenceError(const char *Format, Args 
   return llvm::createStringError(llvm::formatv(Format, std::forward<Args>(Arguments)...).str());
 }
 
-/// "tensor<2x3xf32>".
-std::string typeText(mlir::Type Type);
 /// "2x3"; "scalar" for rank 0.
 std::string shapeText(llvm::ArrayRef<int64_t> Shape);
 

@@ -36,11 +36,11 @@ bool isShadow(OpResult Result) {
 
 LogicalResult ScopeAttr::verify(llvm::function_ref<InFlightDiagnostic()> EmitError, StringRef Path, bool Network,
                                 Type Pin, StringRef Level, Type Low) {
-  if (Pin && !Pin.isF32() && !Pin.isF16() && !Pin.isBF16())
+  if (Pin && !Pin.isF32() && !isLow(Pin))
     return EmitError() << "scope '" << Path << "' pins " << Pin << "; choose f32, f16 or bf16";
   if (!llvm::is_contained({"", "O0", "O1", "O2", "O3", "auto"}, Level))
     return EmitError() << "scope '" << Path << "' has level '" << Level << "'; choose O0, O1, O2, O3 or auto";
-  if (Low && !Low.isF16() && !Low.isBF16())
+  if (Low && !isLow(Low))
     return EmitError() << "scope '" << Path << "' has low type " << Low << "; choose f16 or bf16";
   return success();
 }

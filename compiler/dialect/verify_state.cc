@@ -2,6 +2,7 @@
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/step_signature.h"
+#include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -41,7 +42,7 @@ LogicalResult StateAttr::verify(function_ref<InFlightDiagnostic()> EmitError, Ro
                        << "'; a slot, a derived value or an accumulator belongs to other state";
   if (!Of.empty() && Of == Name)
     return EmitError() << "'" << Name << "' belongs to itself";
-  if (Form && (Given != Role::kParameter || !(Form.isF16() || Form.isBF16())))
+  if (Form && (Given != Role::kParameter || !isLow(Form)))
     return EmitError() << "'" << Name << "' has the role '" << roleName(Given) << "' and form = " << Form
                        << "; a parameter may be stored in f16 or bf16";
   return success();

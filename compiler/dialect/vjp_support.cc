@@ -1,6 +1,7 @@
 #include "compiler/dialect/vjp_support.h"
 
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/tensor_values.h"
 
 using namespace mlir;
 
@@ -12,9 +13,7 @@ RankedTensorType withElementType(RankedTensorType Like, Type Element) {
   return RankedTensorType::get(Like.getShape(), Element);
 }
 
-Type accumulatorType(Type Element) {
-  return Element.isF16() || Element.isBF16() ? Float32Type::get(Element.getContext()) : Element;
-}
+Type accumulatorType(Type Element) { return isLow(Element) ? Float32Type::get(Element.getContext()) : Element; }
 
 Value castTo(OpBuilder &Builder, Location Loc, Value V, Type Element) {
   RankedTensorType Type = tensorTypeOf(V);

@@ -130,7 +130,7 @@ private:
       if (Precision)
         Decided.push_back(Op);
       for (OpOperand &Use : Op->getOpOperands()) {
-        Type Element = Precision ? Precision->Operands[Use.getOperandNumber()] : elementType(Use.get());
+        Type Element = Precision ? Precision->Operands[Use.getOperandNumber()] : elementOf(Use.get());
         if (Element)
           Wanted.push_back({&Use, Element});
       }
@@ -143,11 +143,9 @@ private:
     }
     CastMap Casts(getOperation());
     for (auto [Use, Element] : Wanted)
-      if (elementType(Use->get()) != Element)
+      if (elementOf(Use->get()) != Element)
         castUse(*Use, Element, Casts);
   }
-
-  static Type elementType(Value V) { return getElementTypeOrSelf(V.getType()); }
 
   void castUse(OpOperand &Use, Type Element, CastMap &Casts) {
     auto Constant = Use.get().getDefiningOp<ConstantOp>();

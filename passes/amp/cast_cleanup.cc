@@ -1,9 +1,7 @@
 // Casts where no value changes: folded, merged, bypassed, moved towards fewer bytes.
-#include "compiler/dialect/operation_attributes.h"
 #include "passes/amp/cast_motion.h"
+#include "passes/computations.h"
 #include "passes/passes.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/Hashing.h"
 
 using namespace mlir;
 
@@ -13,32 +11,6 @@ namespace mpc {
 #include "passes/passes.h.inc"
 
 namespace {
-
-// Equality of operations up to locations and discardable attributes: scopes and reasons do not change a value.
-struct ComputationInfo : llvm::DenseMapInfo<Operation *> {
-  static constexpr auto Flags =
-      OperationEquivalence::Flags::IgnoreLocations | OperationEquivalence::Flags::IgnoreDiscardableAttrs;
-  static unsigned getHashValue(const Operation *Op) {
-    auto *Mutable = const_cast<Operation *>(Op);
-    // One cast for each (value, type), the user's or not.
-    if (auto Cast = dyn_cast<CastOp>(Mutable))
-      return llvm::hash_combine(Cast.getX(), Cast.getY().getType());
-    return OperationEquivalence::computeHash(Mutable, OperationEquivalence::directHashValue,
-                                             OperationEquivalence::ignoreHashValue, Flags);
-  }
-  static bool isEqual(const Operation *A, const Operation *B) {
-    if (A == B)
-      return true;
-    if (A == getTombstoneKey() || A == getEmptyKey() || B == getTombstoneKey() || B == getEmptyKey())
-      return false;
-    auto *Left = const_cast<Operation *>(A), *Right = const_cast<Operation *>(B);
-    if (isa<CastOp>(Left) && isa<CastOp>(Right))
-      return Left->getOperand(0) == Right->getOperand(0) &&
-             Left->getResult(0).getType() == Right->getResult(0).getType();
-    return OperationEquivalence::isEquivalentTo(Left, Right, OperationEquivalence::exactValueMatch,
-                                                /*markEquivalent=*/nullptr, Flags);
-  }
-};
 
 class CastCleanupPass : public impl::CastCleanupPassBase<CastCleanupPass> {
 public:
@@ -52,8 +24,8 @@ public:
     bool Changed = true;
     while (Changed) {
       Changed = rewriteCasts(Body);
-      Changed |= mergeEqual(Body);
-      Changed |= eraseDead(Body);
+      Changed |= mergeEqualComputations(Body);
+      Changed |= eraseDeadOperations(Body);
     }
   }
 
@@ -113,43 +85,6 @@ private:
       if (readsAnyFloat(Use)) {
         markFolded(Use.getOwner());
         Use.set(Cast.getX());
-        Changed = true;
-      }
-    return Changed;
-  }
-
-  static bool mergeEqual(Block &Block) {
-    llvm::DenseMap<Operation *, Operation *, ComputationInfo> Seen;
-    bool Changed = false;
-    for (Operation &Op : llvm::make_early_inc_range(Block)) {
-      if (!isPure(&Op) || Op.getNumRegions() != 0 || Op.hasTrait<OpTrait::IsTerminator>())
-        continue;
-      auto [It, New] = Seen.try_emplace(&Op, &Op);
-      if (New)
-        continue;
-      Operation *Kept = It->second;
-      mergeReasons(Kept, &Op);
-      Op.replaceAllUsesWith(Kept);
-      Op.erase();
-      Changed = true;
-    }
-    return Changed;
-  }
-
-  static void mergeReasons(Operation *Kept, Operation *Merged) {
-    auto From = dyn_cast<CastOp>(Merged);
-    if (From && From.getUser())
-      cast<CastOp>(Kept).setUser(true);
-    PrecisionAttr Old = precisionOf(Kept), Added = precisionOf(Merged);
-    if (Added)
-      setPrecision(Kept, Old ? Old.mergedWith(Added) : Added);
-  }
-
-  static bool eraseDead(Block &Block) {
-    bool Changed = false;
-    for (Operation &Op : llvm::make_early_inc_range(llvm::reverse(Block)))
-      if (isOpTriviallyDead(&Op)) {
-        Op.erase();
         Changed = true;
       }
     return Changed;

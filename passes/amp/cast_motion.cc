@@ -2,15 +2,13 @@
 
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/tensor_values.h"
+
 using namespace mlir;
 
 namespace mpc {
 
-static Type elementOf(Value V) { return getElementTypeOrSelf(V.getType()); }
-
 static unsigned widthOf(Value V) { return elementOf(V).getIntOrFloatBitWidth(); }
-
-static bool isFloating(Value V) { return isa<FloatType>(elementOf(V)); }
 
 static bool isFloatCast(CastOp Cast) { return isFloating(Cast.getX()) && isFloating(Cast.getY()); }
 
@@ -32,8 +30,6 @@ static bool isPinnedByUser(Operation *Op) {
   PrecisionAttr Precision = precisionOf(Op);
   return Precision && Precision.getUser();
 }
-
-static int64_t elements(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
 
 static void setElement(Value V, Type Element) { V.setType(cast<RankedTensorType>(V.getType()).clone(Element)); }
 
@@ -66,14 +62,14 @@ bool sinkWidening(CastOp Cast) {
         Other.getUser() != Cast.getUser() || !isOnlyUsedBy(Operand, Move))
       return false;
     if (Casts.insert(Other))
-      Before += elements(Operand);
+      Before += elementCount(Operand);
   }
   // Results are wide, or low where a narrowing has been folded into the operation. One of another type is rounded.
   for (Value Result : Move->getResults()) {
     if (!isFloating(Result))
       continue;
     if (elementOf(Result) == Wide)
-      After += elements(Result);
+      After += elementCount(Result);
     else if (elementOf(Result) != Low)
       return false;
   }
@@ -105,8 +101,8 @@ bool hoistNarrowing(CastOp Cast) {
     return false;
   int64_t Operands = 0;
   for (Value Operand : Move->getOperands())
-    Operands += isFloating(Operand) ? elements(Operand) : 0;
-  if (Operands >= 2 * elements(Cast.getX()))
+    Operands += isFloating(Operand) ? elementCount(Operand) : 0;
+  if (Operands >= 2 * elementCount(Cast.getX()))
     return false;
   OpBuilder Builder(Move);
   for (OpOperand &Use : Move->getOpOperands())

@@ -1,6 +1,7 @@
 #include "passes/amp/cost_model.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <algorithm>
@@ -9,10 +10,7 @@ using namespace mlir;
 
 namespace mpc {
 
-static double elements(Value V) {
-  auto Tensor = dyn_cast<RankedTensorType>(V.getType());
-  return Tensor && Tensor.hasStaticShape() ? static_cast<double>(Tensor.getNumElements()) : 0;
-}
+static double elements(Value V) { return static_cast<double>(elementCount(V)); }
 
 static int64_t extent(Value V, int64_t Axis) {
   auto Tensor = cast<RankedTensorType>(V.getType());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
 #include "passes/amp/precision_options.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -47,10 +48,6 @@ struct OpenOperation {
 };
 
 using OpenOperations = llvm::MapVector<mlir::Operation *, OpenOperation>;
-
-inline mlir::Type elementOf(mlir::Value V) { return getElementTypeOrSelf(V.getType()); }
-
-inline bool isLow(mlir::Type Element) { return Element && (Element.isF16() || Element.isBF16()); }
 
 /// A type that AMP may change: f64 is for reference graphs, integers are never touched.
 inline bool isAssignable(mlir::Value V) { return elementOf(V).isF32() || isLow(elementOf(V)); }

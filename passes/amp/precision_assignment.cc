@@ -8,12 +8,6 @@ using namespace mlir;
 
 namespace mpc {
 
-static std::string typeName(Type Type) {
-  std::string Text;
-  llvm::raw_string_ostream(Text) << Type;
-  return Text;
-}
-
 static bool isUserCast(Operation *Op) {
   auto Cast = dyn_cast_or_null<CastOp>(Op);
   return Cast && Cast.getUser();
@@ -140,11 +134,11 @@ bool PrecisionAssignment::applyPin(Operation *Op, OpPrecision &Precision) {
     return false;
   AmpClass Class = classOf(Op);
   if (isLow(Pin) && (Class == AmpClass::Loss || Regions.givesDifferentiatedValue(Op))) {
-    remark(Op, "ToFloat(" + typeName(Pin) + ") is ignored: a loss is f32 at every level");
+    remark(Op, "ToFloat(" + typeText(Pin) + ") is ignored: a loss is f32 at every level");
     return false;
   }
   assignTypes(Op, Pin, Precision);
-  Precision.decideBy(PrecisionRule::ToFloat, typeName(Pin));
+  Precision.decideBy(PrecisionRule::ToFloat, typeText(Pin));
   Precision.IsUsers = true;
   LevelChoice Choice = levelOf(Op);
   bool Follows =
@@ -156,7 +150,7 @@ bool PrecisionAssignment::applyPin(Operation *Op, OpPrecision &Precision) {
     OfLevel = Choice.Low;
   if (OfLevel != Pin)
     remark(Op,
-           "ToFloat(" + typeName(Pin) + ") beats level " + ampLevelName(Choice.Level) + " (" + typeName(OfLevel) + ")");
+           "ToFloat(" + typeText(Pin) + ") beats level " + ampLevelName(Choice.Level) + " (" + typeText(OfLevel) + ")");
   return true;
 }
 
@@ -257,10 +251,10 @@ void PrecisionAssignment::closeOpen() {
     double Saved = Options.Costs.secondsSavedByLow(Op) * 1e6;
     std::string Text;
     llvm::raw_string_ostream(Text) << llvm::format("%.3g us", std::abs(Saved));
-    remark(Op, Saved > 0 ? Op->getName().stripDialect() + " stays f32: " + typeName(Slot.Low) + " would save " + Text +
+    remark(Op, Saved > 0 ? Op->getName().stripDialect() + " stays f32: " + typeText(Slot.Low) + " would save " + Text +
                                ", less than its casts cost"
                          : Op->getName().stripDialect() + " stays f32: it takes " + Text + " longer in " +
-                               typeName(Slot.Low) + " on this device");
+                               typeText(Slot.Low) + " on this device");
   }
   Open.clear();
 }
@@ -297,14 +291,14 @@ void PrecisionAssignment::record() {
     if (Name.empty() || !Regions.isInNetwork(Op) || !isSolved(levelOf(Op).Level) || !hasSlot(Op))
       continue;
     if (classOf(Op) == AmpClass::Norm) {
-      Stored[Name + ".x"] = typeName(storedType(Op->getOperand(0)));
-      Stored[Name + ".y"] = typeName(Precision.Results[0]);
+      Stored[Name + ".x"] = typeText(storedType(Op->getOperand(0)));
+      Stored[Name + ".y"] = typeText(Precision.Results[0]);
       continue;
     }
     ArrayRef<unsigned> StayF32 = cast<AmpOpInterface>(Op).getF32Results();
     for (OpResult Result : Op->getResults())
       if (isAssignable(Result) && !llvm::is_contained(StayF32, Result.getResultNumber())) {
-        Stored[Name] = typeName(Precision.Results[Result.getResultNumber()]);
+        Stored[Name] = typeText(Precision.Results[Result.getResultNumber()]);
         break;
       }
   }

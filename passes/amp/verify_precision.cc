@@ -20,8 +20,6 @@ bool isF32(Type Type) {
   return Element.isF32() || Element.isF64();
 }
 
-bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
-
 std::string where(Operation *Op) {
   ScopeAttr Scope = scopeOf(Op);
   return Scope ? " in '" + Scope.getPath().str() + "'" : std::string();

@@ -5,6 +5,7 @@
 #include "compiler/dialect/state_attributes.h"
 #include "passes/autodiff/flat_body.h"
 #include "passes/autodiff/reverse_sweep.h"
+#include "passes/computations.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -93,12 +94,6 @@ static Value zeros(OpBuilder &Builder, Location Loc, RankedTensorType Type) {
   return ConstantOp::create(Builder, Loc, Type, Elements);
 }
 
-static void eraseDead(ArrayRef<Operation *> Created) {
-  for (Operation *Op : llvm::reverse(Created))
-    if (isOpTriviallyDead(Op))
-      Op->erase();
-}
-
 static bool isRuleCall(func::CallOp Call) { return isMarkedBackward(Call); }
 
 LogicalResult Expander::inlineCalls(Block::iterator Begin, Block::iterator End,
@@ -162,7 +157,7 @@ LogicalResult Expander::expand(ValueAndGradOp Op) {
   if (failed(inlineCalls(First, Op->getIterator(), isRuleCall)))
     return failure();
   Op.erase();
-  eraseDead(Moved);
+  eraseDeadOperations(Moved);
   Inlined.insert_range(Flat->Inlined);
   return success();
 }
@@ -195,7 +190,7 @@ LogicalResult Expander::expand(BackwardOp Op) {
   if (failed(inlineCalls(First, Op->getIterator(), isRuleCall)))
     return failure();
   Op.erase();
-  eraseDead(Created);
+  eraseDeadOperations(Created);
   return success();
 }
 

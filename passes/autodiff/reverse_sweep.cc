@@ -1,6 +1,7 @@
 #include "passes/autodiff/reverse_sweep.h"
 
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 
 using namespace mlir;
@@ -9,8 +10,6 @@ namespace mpc {
 
 /// How many operations of a path a message lists before it leaves out the middle.
 static constexpr size_t MaxPathNotes = 8;
-
-static bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
 
 ReverseSweep::ReverseSweep(Block &Body, ArrayRef<Input> Inputs, Operation *End) : Body(Body), End(End), Inputs(Inputs) {
   markActive();

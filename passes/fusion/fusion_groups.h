@@ -1,7 +1,7 @@
 // Chooses the operations of a block that become one kernel each: docs/fusion.md.
 #pragma once
 
-#include "passes/fusion/block_groups.h"
+#include "compiler/analysis/block_groups.h"
 #include "passes/fusion/region_cost.h"
 #include "llvm/ADT/MapVector.h"
 

@@ -1,6 +1,6 @@
 #include "passes/fusion/gradient_parts.h"
 
-#include "passes/fusion/block_groups.h"
+#include "compiler/analysis/block_groups.h"
 
 using namespace mlir;
 

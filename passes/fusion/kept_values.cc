@@ -1,8 +1,9 @@
 #include "passes/fusion/kept_values.h"
 
+#include "compiler/analysis/block_groups.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
-#include "passes/fusion/block_groups.h"
-#include "passes/memory/saved_values.h"
+#include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;

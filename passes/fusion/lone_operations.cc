@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/tensor_values.h"
 #include "passes/fusion/region_cost.h"
 #include "passes/layout/image_ops.h"
 
@@ -16,10 +17,7 @@ static constexpr int64_t ManyElements = 1 << 16;
 
 // It computes more than it moves, or rounds: kernels written by hand go through f32 buffers there.
 static bool computesOrRounds(Operation *Op) {
-  auto IsLow = [](Type Type) {
-    mlir::Type Element = getElementTypeOrSelf(Type);
-    return Element.isF16() || Element.isBF16();
-  };
+  auto IsLow = [](Type Type) { return isLow(getElementTypeOrSelf(Type)); };
   return isExpensive(Op) || isSum(Op) || llvm::any_of(Op->getResultTypes(), IsLow);
 }
 

@@ -1,7 +1,7 @@
 #include "passes/fusion/region_body.h"
 
+#include "compiler/analysis/block_groups.h"
 #include "compiler/dialect/dialect.h"
-#include "passes/fusion/block_groups.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"

@@ -1,6 +1,7 @@
 #include "passes/fusion/region_cost.h"
 
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -10,11 +11,6 @@ namespace mpc {
 using codegen::Availability;
 using codegen::Extent;
 using codegen::RegionPlan;
-
-static int64_t bytesOf(Value V) {
-  auto Type = cast<RankedTensorType>(V.getType());
-  return Type.getNumElements() * ((Type.getElementTypeBitWidth() + 7) / 8);
-}
 
 namespace {
 

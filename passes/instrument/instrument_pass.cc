@@ -3,6 +3,8 @@
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/tensor_values.h"
+#include "passes/computations.h"
 #include "passes/passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -14,14 +16,6 @@ namespace mpc {
 #include "passes/passes.h.inc"
 
 namespace {
-
-bool isFloating(Value V) { return isa<FloatType>(getElementTypeOrSelf(V.getType())); }
-
-std::string typeName(Value V) {
-  std::string Text;
-  llvm::raw_string_ostream(Text) << getElementTypeOrSelf(V.getType());
-  return Text;
-}
 
 // What happens to gradients after the backward pass is not measured: it computes nothing that a network or its
 // gradients hold.
@@ -87,7 +81,7 @@ private:
         Builder, V.getLoc(), RankedTensorType::get({256}, Builder.getI32Type()),
         RankedTensorType::get({}, Builder.getI32Type()), RankedTensorType::get({}, Builder.getF32Type()), V);
     std::string Name =
-        llvm::formatv("statistics|{0}|{1}|{2}|{3}|{4}|", Path, What, Direction, Index, typeName(V)).str();
+        llvm::formatv("statistics|{0}|{1}|{2}|{3}|{4}|", Path, What, Direction, Index, typeText(elementOf(V))).str();
     constexpr StringLiteral Fields[] = {"exponents", "zeros", "largest"};
     for (auto [Field, Result] : llvm::zip_equal(Fields, Statistics->getResults()))
       Measured.push_back({Result, Name + Field.str()});
@@ -107,9 +101,7 @@ private:
     Return->setOperands(Values);
     Function.setFunctionType(B.getFunctionType(Function.getArgumentTypes(), Types));
     Function.setAllResultAttrs(Attributes);
-    for (Operation &Op : llvm::make_early_inc_range(llvm::reverse(Function.getBody().front())))
-      if (isOpTriviallyDead(&Op))
-        Op.erase();
+    eraseDeadOperations(Function.getBody().front());
   }
 
   SmallVector<std::pair<Value, std::string>> Measured;

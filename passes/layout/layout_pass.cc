@@ -1,4 +1,5 @@
 // Channels-last images: wrap image operations in transposes, sink those through element-wise work, cancel them.
+#include "passes/computations.h"
 #include "passes/layout/image_ops.h"
 #include "passes/passes.h"
 
@@ -32,12 +33,12 @@ public:
     // Program order: the transposes behind every operand have sunk as far as they go before their users are seen.
     for (Operation &Op : llvm::make_early_inc_range(Body))
       rewrite(&Op);
-    eraseDead(Body);
+    eraseDeadOperations(Body);
     for (auto Transpose : llvm::make_early_inc_range(Body.getOps<TransposeOp>()))
       reshapeIfFree(Transpose);
     for (auto Reshape : llvm::make_early_inc_range(Body.getOps<ReshapeOp>()))
       mergeReshapes(Reshape);
-    eraseDead(Body);
+    eraseDeadOperations(Body);
   }
 
 private:
@@ -170,12 +171,6 @@ private:
       return;
     Reshape.getY().replaceAllUsesWith(Reshape.getX());
     Reshape.erase();
-  }
-
-  static void eraseDead(Block &Block) {
-    for (Operation &Op : llvm::make_early_inc_range(llvm::reverse(Block)))
-      if (isOpTriviallyDead(&Op))
-        Op.erase();
   }
 
   // The channels-last form of a value that has one.

@@ -1,10 +1,11 @@
 // Computes a language model's head in chunks of rows: logits, losses, and what their gradients add to.
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/head_chunks.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/memory/language_model_head.h"
-#include "passes/memory/saved_values.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"

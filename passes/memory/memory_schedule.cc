@@ -1,10 +1,11 @@
 #include "passes/memory/memory_schedule.h"
 
+#include "compiler/analysis/block_groups.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
-#include "passes/fusion/block_groups.h"
-#include "passes/memory/saved_values.h"
+#include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <algorithm>

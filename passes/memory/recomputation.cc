@@ -1,10 +1,12 @@
 #include "passes/memory/recomputation.h"
 
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/tensor_values.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "passes/memory/saved_values.h"
+#include "passes/computations.h"
 
 using namespace mlir;
 
@@ -44,12 +46,6 @@ Value Recomputation::again(Value V, Operation *Before) {
   return Copy->getResult(Result);
 }
 
-static void eraseDead(Block &Body) {
-  for (Operation &Op : llvm::make_early_inc_range(llvm::reverse(Body)))
-    if (isOpTriviallyDead(&Op))
-      Op.erase();
-}
-
 void Recomputation::apply() {
   if (Reasons.empty())
     return;
@@ -66,7 +62,7 @@ void Recomputation::apply() {
   for (Value V : Before)
     if (auto Reason = Reasons.find(V); Reason != Reasons.end() && !After.contains(V))
       Summaries[Reason->second].BytesSaved += bytesOf(V);
-  eraseDead(Body);
+  eraseDeadOperations(Body);
 }
 
 } // namespace mpc

@@ -1,12 +1,13 @@
 #include "passes/memory/recompute_candidates.h"
 
+#include "compiler/analysis/block_groups.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/tensor_values.h"
 #include "passes/amp/cost_model.h"
-#include "passes/fusion/block_groups.h"
 #include "passes/memory/recompute_marks.h"
-#include "passes/memory/saved_values.h"
 
 #include <map>
 

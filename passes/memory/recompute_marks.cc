@@ -1,8 +1,8 @@
 #include "passes/memory/recompute_marks.h"
 
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "passes/memory/saved_values.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <map>

@@ -1,8 +1,8 @@
 // Keeps a byte an element for relu's derivative where nothing else in the backward pass reads what relu has computed.
+#include "compiler/analysis/block_groups.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "passes/fusion/block_groups.h"
-#include "passes/memory/saved_values.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
 

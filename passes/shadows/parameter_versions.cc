@@ -3,12 +3,11 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/step_signature.h"
+#include "compiler/dialect/tensor_values.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-static bool isLow(Type Element) { return Element.isF16() || Element.isBF16(); }
 
 std::string lowTypeName(Type Element) { return Element.isF16() ? "f16" : "bf16"; }
 
@@ -51,7 +50,7 @@ static void collectLowUses(Value V, bool Parts, LowUse &Path, SmallVector<LowUse
     Operation *User = Use.getOwner();
     if (User->getBlock() != V.getParentBlock())
       continue;
-    if (isa<CastOp>(User) && isLow(getElementTypeOrSelf(User->getResult(0).getType()))) {
+    if (isa<CastOp>(User) && isLow(elementOf(User->getResult(0)))) {
       Found.push_back({User, Path.Movement});
       continue;
     }

@@ -1,9 +1,8 @@
-#include "passes/memory/saved_values.h"
+#include "compiler/analysis/phases.h"
 
-#include "compiler/dialect/dialect.h"
+#include "compiler/analysis/block_groups.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
-#include "passes/fusion/block_groups.h"
 
 using namespace mlir;
 
@@ -57,13 +56,6 @@ bool isReadBackward(OpOperand &Use) {
 }
 
 bool isMovementOrCast(Operation *Op) { return isMovement(Op) || isa<CastOp>(Op); }
-
-int64_t bytesOf(Value V) {
-  auto Tensor = dyn_cast<RankedTensorType>(V.getType());
-  if (!Tensor || !Tensor.hasStaticShape() || !Tensor.getElementType().isIntOrFloat())
-    return 0;
-  return Tensor.getNumElements() * ((Tensor.getElementTypeBitWidth() + 7) / 8);
-}
 
 bool isReadBackward(Value V) {
   return llvm::any_of(V.getUses(), [](OpOperand &Use) {

@@ -1,4 +1,4 @@
-#include "passes/fusion/block_groups.h"
+#include "compiler/analysis/block_groups.h"
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/step_signature.h"

@@ -1,4 +1,5 @@
-// What the backward pass reads of the forward pass.
+// Which operations belong to the backward pass, and what that pass reads of the forward pass. Regions, data movement
+// and casts are answered for as well.
 #pragma once
 
 #include "mlir/IR/Block.h"
@@ -22,9 +23,6 @@ bool isReadBackward(mlir::Value V);
 
 /// Whether the operation only shows, moves or converts elements.
 bool isMovementOrCast(mlir::Operation *Op);
-
-/// Bytes of a tensor; 0 for anything else.
-int64_t bytesOf(mlir::Value V);
 
 /// Results of forward operations that the backward pass reads, behind reshapes, in program order: what has to be kept.
 /// Regions that mix both are looked into.
