@@ -1,12 +1,11 @@
 #include "frontend/checkpoint_fit.h"
 
-#include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
-#include <string_view>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/scaler_field.h"
 
 namespace mpc::internal {
 namespace {
@@ -15,13 +14,11 @@ bool IsOptimizerState(std::optional<Role> role) {
   return role == Role::kSlot || role == Role::kStep || role == Role::kLearningRate;
 }
 
-/// Fields of a scaler that a user sets; the others count.
-bool IsScalerSetting(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kSettings = {".growth",   ".backoff",   ".minimum", ".maximum",
-                                                         ".interval", ".bad_limit", ".skip"};
-  return std::any_of(kSettings.begin(), kSettings.end(), [name](std::string_view field) {
-    return name.size() > field.size() && name.substr(name.size() - field.size()) == field;
-  });
+/// Whether a difference is worth a word: a setting of the user's. Scalers that move and those that do not are another
+/// scaler (CheckpointSetting::same_scaler).
+bool IsComparedSetting(const std::string& entry) {
+  const std::optional<ScalerField> field = ScalerFieldOf(entry);
+  return field.has_value() && IsScalerSetting(*field) && *field != ScalerField::kDynamic;
 }
 
 class Fitter {
@@ -78,7 +75,7 @@ class Fitter {
       fit_.differences.push_back(absl::StrCat("'", name, "' is converted from ", std::string(DTypeName(value.dtype())),
                                               " to ", std::string(DTypeName(spec.dtype))));
     }
-    if (role == Role::kScaler && IsScalerSetting(name)) CompareSetting(entry, value);
+    if (role == Role::kScaler && IsComparedSetting(name)) CompareSetting(entry, value);
     fit_.assignments.emplace_back(entry, value.spec() == spec ? value : value.To(spec.dtype));
     fit_.loaded.push_back(name);
   }

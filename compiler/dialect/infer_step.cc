@@ -1,6 +1,7 @@
 // Shape inference of loss scaling, counters and optimizers.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
+#include "runtime/scaler_field.h"
 
 using namespace mlir;
 
@@ -221,10 +222,9 @@ InferredTypes SumOfSquaresOp::inferTypes(TypeRange Operands, DictionaryAttr) {
 }
 
 InferredTypes UpdateLossScaleOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types,
-                       operandTypes(Operands, "update_loss_scale",
-                                    {"first_bad", "scale", "good", "bad", "skipped", "consecutive", "growth", "backoff",
-                                     "minimum", "maximum", "interval", "bad_limit", "dynamic", "skip"}));
+  SmallVector<StringRef> Names{"first_bad"};
+  llvm::append_range(Names, kScalerFieldNames);
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "update_loss_scale", Names));
   MPC_RETURN_IF_ERROR(expectScalars("update_loss_scale", Types));
   return SmallVector<RankedTensorType>{Types[1], Types[2], Types[3], Types[4], Types[5]};
 }

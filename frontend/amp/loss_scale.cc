@@ -1,6 +1,5 @@
 #include "frontend/amp/loss_scale.h"
 
-#include <array>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -10,34 +9,36 @@
 namespace mpc {
 namespace {
 
-// In the order of mpc.update_loss_scale's operands. Those from `kFirstSetting` on do not move in a step.
-constexpr std::array<const char*, 13> kFields = {"scale",     "good",    "bad",     "skipped", "consecutive",
-                                                 "growth",    "backoff", "minimum", "maximum", "interval",
-                                                 "bad_limit", "dynamic", "skip"};
-constexpr std::size_t kFirstSetting = 5;
+std::size_t IndexOf(ScalerField field) { return static_cast<std::size_t>(field); }
 
-/// What field number `field` starts from.
-Tensor FieldValue(const LossScaleConfig& config, std::size_t field) {
+std::vector<ScalerField> AllFields() {
+  std::vector<ScalerField> fields;
+  for (std::size_t i = 0; i < kScalerFieldNames.size(); ++i) fields.push_back(static_cast<ScalerField>(i));
+  return fields;
+}
+
+/// What a field starts from.
+Tensor FieldValue(const LossScaleConfig& config, ScalerField field) {
   const auto f32 = [](double value) { return Tensor::Scalar(static_cast<float>(value)); };
   const auto i32 = [](std::int64_t value) { return Tensor::Scalar(static_cast<std::int32_t>(value)); };
   switch (field) {
-    case 0:
+    case ScalerField::kScale:
       return f32(config.mode == LossScaleConfig::Mode::kNone ? 1.0 : config.init);
-    case 5:
+    case ScalerField::kGrowth:
       return f32(config.growth);
-    case 6:
+    case ScalerField::kBackoff:
       return f32(config.backoff);
-    case 7:
+    case ScalerField::kMinimum:
       return f32(config.minimum);
-    case 8:
+    case ScalerField::kMaximum:
       return f32(config.maximum);
-    case 9:
+    case ScalerField::kInterval:
       return i32(config.growth_interval);
-    case 10:
+    case ScalerField::kBadLimit:
       return i32(config.backoff_interval);
-    case 11:
+    case ScalerField::kDynamic:
       return i32(config.mode == LossScaleConfig::Mode::kDynamic);
-    case 12:
+    case ScalerField::kSkip:
       return i32(config.skip);
     default:
       return i32(0);
@@ -86,46 +87,45 @@ absl::Status LossScaleConfig::Validate() const {
 }
 
 LossScaler::LossScaler(const LossScaleConfig& config) : config_(config) {
-  for (std::size_t field = 0; field < kFields.size(); ++field) {
+  for (ScalerField field : AllFields()) {
     state_.emplace_back(FieldValue(config, field), ParameterOptions{.requires_grad = false, .role = Role::kScaler});
   }
   SetPrefix("scaler");
 }
 
 void LossScaler::SetPrefix(const std::string& prefix) {
-  for (std::size_t field = 0; field < kFields.size(); ++field) {
-    state_[field].set_name(absl::StrCat(prefix, ".", kFields[field]));
-  }
+  for (ScalerField field : AllFields()) state_[IndexOf(field)].set_name(ScalerEntryName(prefix, field));
 }
 
-double LossScaler::Field(std::size_t index) const {
-  const absl::StatusOr<Tensor> value = state_[index].Value();
+double LossScaler::Field(ScalerField field) const {
+  const absl::StatusOr<Tensor> value = state_[IndexOf(field)].Value();
   return value.ok() ? value->Item<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::int64_t LossScaler::Count(std::size_t index) const {
-  const double count = Field(index);
+std::int64_t LossScaler::Count(ScalerField field) const {
+  const double count = Field(field);
   return std::isnan(count) ? -1 : static_cast<std::int64_t>(count);
 }
 
 LossScaleConfig LossScaler::current() const {
   LossScaleConfig config = config_;
-  config.growth = Field(5);
-  config.backoff = Field(6);
-  config.minimum = Field(7);
-  config.maximum = Field(8);
-  config.growth_interval = static_cast<std::int64_t>(Field(9));
-  config.backoff_interval = static_cast<std::int64_t>(Field(10));
+  config.growth = Field(ScalerField::kGrowth);
+  config.backoff = Field(ScalerField::kBackoff);
+  config.minimum = Field(ScalerField::kMinimum);
+  config.maximum = Field(ScalerField::kMaximum);
+  config.growth_interval = static_cast<std::int64_t>(Field(ScalerField::kInterval));
+  config.backoff_interval = static_cast<std::int64_t>(Field(ScalerField::kBadLimit));
   if (config.mode != LossScaleConfig::Mode::kNone) {
-    config.mode = Field(11) != 0 ? LossScaleConfig::Mode::kDynamic : LossScaleConfig::Mode::kStatic;
+    config.mode = Field(ScalerField::kDynamic) != 0 ? LossScaleConfig::Mode::kDynamic : LossScaleConfig::Mode::kStatic;
   }
   return config;
 }
 
 absl::Status LossScaler::Configure(const LossScaleConfig& config) {
   if (absl::Status status = config.Validate(); !status.ok()) return status;
-  for (std::size_t field = kFirstSetting; field < kFields.size(); ++field) {
-    if (absl::Status status = state_[field].SetData(FieldValue(config, field)); !status.ok()) return status;
+  for (ScalerField field : AllFields()) {
+    if (!IsScalerSetting(field)) continue;
+    if (absl::Status status = state_[IndexOf(field)].SetData(FieldValue(config, field)); !status.ok()) return status;
   }
   config_.init = config.init;
   return absl::OkStatus();
@@ -138,7 +138,7 @@ absl::Status LossScaler::CheckScale(double scale) {
 
 absl::Status LossScaler::SetScale(double scale) {
   if (absl::Status status = CheckScale(scale); !status.ok()) return status;
-  return state_[0].SetData(Tensor::Scalar(static_cast<float>(scale)));
+  return state_[IndexOf(ScalerField::kScale)].SetData(Tensor::Scalar(static_cast<float>(scale)));
 }
 
 absl::Status LossScaler::SetCounters(std::int64_t good, std::int64_t bad) {
@@ -147,8 +147,11 @@ absl::Status LossScaler::SetCounters(std::int64_t good, std::int64_t bad) {
       return OutOfRange("a counter", static_cast<double>(count), "in [0, 2^31)");
     }
   }
-  absl::Status status = state_[1].SetData(Tensor::Scalar(static_cast<std::int32_t>(good)));
-  return status.ok() ? state_[2].SetData(Tensor::Scalar(static_cast<std::int32_t>(bad))) : status;
+  const auto set = [this](ScalerField field, std::int64_t count) {
+    return state_[IndexOf(field)].SetData(Tensor::Scalar(static_cast<std::int32_t>(count)));
+  };
+  absl::Status status = set(ScalerField::kGood, good);
+  return status.ok() ? set(ScalerField::kBad, bad) : status;
 }
 
 LossScaleConfig FixedLossScaleManager::config() const {

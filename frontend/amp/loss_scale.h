@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "frontend/parameter.h"
+#include "runtime/scaler_field.h"
 
 namespace mpc {
 
@@ -38,14 +39,14 @@ class LossScaler {
   explicit LossScaler(const LossScaleConfig& config);
   /// The configuration at construction: mode, skip and unscale, which a step is compiled with.
   const LossScaleConfig& config() const { return config_; }
-  /// In the order of mpc.update_loss_scale's operands; the first five move in a step.
+  /// In the order of ScalerField.
   const std::vector<Parameter>& state() const { return state_; }
   // Read from the state, which waits for the device; NaN and -1 where the device has failed.
-  double scale() const { return Field(0); }
-  std::int64_t good_steps() const { return Count(1); }  ///< since the scale last moved
-  std::int64_t bad_steps() const { return Count(2); }   ///< in a row, towards a backoff
-  std::int64_t skipped_steps() const { return Count(3); }
-  std::int64_t consecutive_skips() const { return Count(4); }
+  double scale() const { return Field(ScalerField::kScale); }
+  std::int64_t good_steps() const { return Count(ScalerField::kGood); }  ///< since the scale last moved
+  std::int64_t bad_steps() const { return Count(ScalerField::kBad); }    ///< in a row, towards a backoff
+  std::int64_t skipped_steps() const { return Count(ScalerField::kSkipped); }
+  std::int64_t consecutive_skips() const { return Count(ScalerField::kConsecutive); }
 
   /// The configuration as the state says it now.
   LossScaleConfig current() const;
@@ -61,8 +62,8 @@ class LossScaler {
   void SetPrefix(const std::string& prefix);
 
  private:
-  double Field(std::size_t index) const;
-  std::int64_t Count(std::size_t index) const;
+  double Field(ScalerField field) const;
+  std::int64_t Count(ScalerField field) const;
   LossScaleConfig config_;
   std::vector<Parameter> state_;
 };

@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/gradient_names.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "runtime/scaler_field.h"
 
 using namespace mlir;
 
@@ -9,18 +10,8 @@ namespace mpc {
 
 namespace {
 
-struct ScalerField {
-  StringRef Name;
-  bool IsFloat;
-};
-
-// In the order of update_loss_scale's operands after `first_bad`. All are state; the first five move in a step.
-constexpr ScalerField ScalerFields[] = {
-    {"scale", true},      {"good", false},    {"bad", false},    {"skipped", false}, {"consecutive", false},
-    {"growth", true},     {"backoff", true},  {"minimum", true}, {"maximum", true},  {"interval", false},
-    {"bad_limit", false}, {"dynamic", false}, {"skip", false},
-};
-constexpr unsigned MovingFields = 5;
+constexpr unsigned MovingFields = static_cast<unsigned>(kFirstScalerSetting);
+constexpr unsigned ScaleIndex = static_cast<unsigned>(ScalerField::kScale);
 
 } // namespace
 
@@ -93,16 +84,17 @@ Value StepWrap::addArgument(Type Type, Role Given, StringRef Name, StringRef Of)
 
 void StepWrap::addScalerArguments() {
   for (Scaler &Chosen : Scalers)
-    for (const ScalerField &Field : ScalerFields) {
-      Type Element = Field.IsFloat ? Type(Builder.getF32Type()) : Type(Builder.getI32Type());
+    for (unsigned Index : llvm::seq<unsigned>(kScalerFieldNames.size())) {
+      auto Field = static_cast<ScalerField>(Index);
+      Type Element = IsF32(Field) ? Type(Builder.getF32Type()) : Type(Builder.getI32Type());
       Chosen.Fields.push_back(addArgument(RankedTensorType::get({}, Element), Role::kScaler,
-                                          "scaler" + Chosen.Suffix + "." + Field.Name.str()));
+                                          ScalerEntryName("scaler" + Chosen.Suffix, Field)));
     }
 }
 
 void StepWrap::checkRequest(unsigned Request) {
   const GradientRequest &Asked = Flow.requests()[Request];
-  Value Scale = Scalers[ScalerOf[Request]].Fields[0];
+  Value Scale = Scalers[ScalerOf[Request]].Fields[ScaleIndex];
   Asked.seed().set(Scale);
   Builder.setInsertionPointAfter(Asked.Op);
   SmallVector<Type> Types{RankedTensorType::get({}, Builder.getI1Type()),
@@ -121,7 +113,7 @@ Value StepWrap::unscale(unsigned Request, Value Gradient) {
   if (!Options.Scaled || !Options.Unscale)
     return Gradient;
   auto Type = cast<RankedTensorType>(Gradient.getType());
-  Value Scale = Scalers[ScalerOf[Request]].Fields[0];
+  Value Scale = Scalers[ScalerOf[Request]].Fields[ScaleIndex];
   Value Unscaled = UnscaleOp::create(Builder, Loc, Type.clone(Builder.getF32Type()), Gradient, Scale);
   if (Unscaled.getType() == Type)
     return Unscaled;
@@ -182,11 +174,11 @@ void StepWrap::appendScaler(Scaler &Chosen) {
   llvm::append_range(Operands, Chosen.Fields);
   SmallVector<Type> Types = llvm::to_vector(TypeRange(ValueRange(Chosen.Fields).take_front(MovingFields)));
   auto Update = UpdateLossScaleOp::create(Builder, Loc, Types, Operands);
-  for (auto [Index, Field] : llvm::enumerate(ScalerFields)) {
+  for (unsigned Index : llvm::seq<unsigned>(kScalerFieldNames.size())) {
     Value New = Index < MovingFields ? Update->getResult(Index) : Chosen.Fields[Index];
     if (accumulates() && Index < MovingFields)
       New = SelectOp::create(Builder, Loc, New.getType(), IsLast, New, Chosen.Fields[Index]);
-    appendResult(New, Role::kScaler, "scaler" + Chosen.Suffix + "." + Field.Name.str());
+    appendResult(New, Role::kScaler, ScalerEntryName("scaler" + Chosen.Suffix, static_cast<ScalerField>(Index)));
   }
 }
 
@@ -199,7 +191,7 @@ void StepWrap::appendRecords(const Scaler &Chosen) {
   bool One = Chosen.Requests.size() == 1;
   appendResult(All, Role::kRecord, "finite" + Chosen.Suffix);
   appendResult(Chosen.FirstBad, Role::kRecord, "first_bad" + Chosen.Suffix);
-  appendResult(Chosen.Fields[0], Role::kRecord, "loss_scale" + Chosen.Suffix);
+  appendResult(Chosen.Fields[ScaleIndex], Role::kRecord, "loss_scale" + Chosen.Suffix);
   if (One)
     nameGradients("first_bad" + Chosen.Suffix, Chosen.Requests);
   else

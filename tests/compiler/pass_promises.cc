@@ -16,6 +16,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
+#include "runtime/scaler_field.h"
 #include "tests/compiler/random_step.h"
 
 namespace mpc::test {
@@ -86,7 +87,7 @@ static Tensor InputOf(FuncOp step, unsigned index, Rounding rounding, const Inpu
   if (inputs.state != nullptr && role != Role::kInput && inputs.state->contains(name))
     return inputs.state->at(name).value;
   Tensor tensor = ArgumentValue(step, index, rounding);
-  if (role == Role::kScaler && name.ends_with(".scale")) tensor.values = {inputs.scale};
+  if (role == Role::kScaler && ScalerFieldOf(name) == ScalerField::kScale) tensor.values = {inputs.scale};
   if (name == "accumulator.micro_step") tensor.values = {inputs.micro_step};
   if (name.starts_with("accumulator.first_bad")) tensor.values = {-1};
   if (!inputs.finite && role == Role::kInput && IsFloating(tensor.spec.dtype)) {

@@ -8,13 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/package_state.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/choose_kernels.h"
+#include "runtime/scaler_field.h"
 #include "tools/mpc-run/batches.h"
 #include "tools/mpc-run/loss_reader.h"
 #include "tools/support/digit_data.h"
@@ -296,7 +296,7 @@ double Session::Scalar(const runtime::StateEntry& entry) const {
 std::int64_t Session::skipped_steps() const {
   std::int64_t skipped = -1;
   for (const std::shared_ptr<runtime::StateEntry>& entry : state_.entries()) {
-    if (entry->role() != Role::kScaler || !absl::EndsWith(entry->name(), ".skipped")) continue;
+    if (entry->role() != Role::kScaler || ScalerFieldOf(entry->name()) != ScalerField::kSkipped) continue;
     skipped = std::max<std::int64_t>(skipped, 0) + std::llround(Scalar(*entry));
   }
   return skipped;
@@ -304,7 +304,7 @@ std::int64_t Session::skipped_steps() const {
 
 double Session::loss_scale() const {
   for (const std::shared_ptr<runtime::StateEntry>& entry : state_.entries()) {
-    if (entry->role() == Role::kScaler && absl::EndsWith(entry->name(), ".scale")) return Scalar(*entry);
+    if (entry->role() == Role::kScaler && ScalerFieldOf(entry->name()) == ScalerField::kScale) return Scalar(*entry);
   }
   return 1;
 }
