@@ -7,61 +7,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/compile_options.h"
 #include "compiler/graph_builder.h"
-#include "runtime/plan_options.h"
 #include "runtime/program.h"
 
 namespace mpc::compiler {
-
-/// The precision of each slot of the networks, by name: "lenet5/conv1#conv2d.0" -> "f16"; see
-/// passes/amp/stored_assignment.h. Solved at O1 and auto, reused by every Program of a Model, kept in checkpoints.
-using PrecisionMap = std::map<std::string, std::string>;
-
-/// What level auto knows of a device; see passes/amp/cost_model.h. A field that is zero takes the pass's default.
-struct DeviceRates {
-  double bytes_per_second = 0;      ///< memory read and written by element-wise work
-  double low_flops = 0;             ///< floating-point operations a second of matrix work in the low type
-  double f32_flops = 0;             ///< the same in f32
-  double seconds_per_operation = 0; ///< what an operation costs beyond its work: launch, dispatch
-};
-
-/// What the pipelines need to know; see passes/pipelines.h.
-struct CompileOptions {
-  std::string function;                ///< the public function to compile; the others are left out
-  std::string level = "O0";            ///< O0, O1, O2, O3, auto
-  std::string dtype = "f16";           ///< f16, bf16
-  std::string keep_batchnorm_fp32;     ///< "true", "false"; empty: the level's default
-  std::string loss_scale = "none";     ///< none, static, dynamic
-  bool skip = true;                    ///< skip the update of a step that is not finite
-  bool unscale = true;                 ///< divide gradients by the scale; false where the optimizer does
-  std::int64_t num_losses = 1;         ///< loss scalers; one is shared by every loss
-  std::int64_t accumulation_steps = 1; ///< micro-steps (runs of the step) before an optimizer acts
-  bool master_weights = true;          ///< false: parameters that are only used low are stored low
-  /// Compute neighbouring operations in one generated kernel (mpc-fusion); left out: the device's default.
-  std::optional<bool> fusion;
-  /// Parts that the rows of a language model's head are cut into (mpc-chunk-head): with `memory_budget` at least.
-  std::int64_t head_chunks = 1;
-  /// Bytes of arena, state and constants together. Where a step plans more, its head is computed in chunks and the
-  /// backward pass computes values again until it fits: see compiler/memory_budget.h. 0: no limit.
-  std::int64_t memory_budget = 0;
-  /// CUDA: batch normalisation takes its statistics from f16 convolutions (mpc-conv-statistics).
-  bool conv_statistics = false;
-  bool instrument = false; ///< measure values instead of updating state (mpc-instrument)
-  std::string device = "cpu";
-  runtime::PlanOptions plan; ///< how the device chooses kernels
-  /// Where generated code is kept between processes; empty: MPC_CACHE_DIR, or else mpc's folder in the user's cache
-  /// folder; "off": nowhere.
-  std::string cache_dir;
-  unsigned threads = 0; ///< that generate code; 0: the processor's cores
-  std::string arch; ///< to compile for where the device itself need not be here: "sm_80", "sm_90"; empty: this machine
-  /// Operation names ("softmax", "conv2d") or Cell paths ("lenet5/fc1", which covers what is inside) that get another
-  /// class than their own. Errors: an entry in two lists.
-  std::vector<std::string> allow, deny, infer, clear;
-  PrecisionMap assignment; ///< O1, auto: used instead of solving where it names a slot; empty: solved
-  DeviceRates rates;       ///< auto
-  /// How many values and Cells the backward pass computes again unasked (mpc-recompute); what a budget chooses.
-  std::int64_t recompute = 0;
-};
 
 /// Wall time of one phase or pass; `depth` gives the tree. The parts of "code generation" are summed over its threads.
 struct PhaseTime {

@@ -6,8 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "frontend/amp/device_rates.h"
 #include "frontend/amp/session.h"
@@ -287,32 +285,11 @@ std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {
   return specs;
 }
 
-// What the precision of operations follows from beside the level.
-static void AppendPrecision(const compiler::CompileOptions& compile, std::string& key) {
-  const std::pair<const char*, const std::vector<std::string>&> lists[] = {
-      {"allow", compile.allow}, {"deny", compile.deny}, {"infer", compile.infer}, {"clear", compile.clear}};
-  for (const auto& [name, entries] : lists) absl::StrAppend(&key, "|", name, "=", absl::StrJoin(entries, ","));
-  for (const auto& [slot, type] : compile.assignment) absl::StrAppend(&key, "|", slot, "=", type);
-  const compiler::DeviceRates& rates = compile.rates;
-  // Digits that tell any two numbers apart.
-  for (const double rate : {rates.bytes_per_second, rates.low_flops, rates.f32_flops, rates.seconds_per_operation}) {
-    absl::StrAppendFormat(&key, "|%.17g", rate);
-  }
-}
-
 std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options) {
   std::string key = options.name;
   for (const Tensor& input : inputs) absl::StrAppend(&key, "|", input.spec().ToString());
-  const compiler::CompileOptions& compile = options.compile;
-  absl::StrAppend(&key, "|", compile.level, "|", compile.dtype, "|", compile.keep_batchnorm_fp32, "|",
-                  compile.loss_scale, "|", compile.skip, compile.unscale, compile.master_weights, "|", compile.device);
-  absl::StrAppend(&key, "|", compile.arch, "|", compile.plan.tune, compile.plan.allow_tf32, compile.plan.allow_winograd,
-                  options.load.graph, "|", options.load.steps_per_launch, "|", compile.plan.choice_cache);
-  absl::StrAppend(&key, "|", compile.num_losses, "|", compile.accumulation_steps, "|", compile.instrument, "|",
-                  compile.fusion.has_value() ? static_cast<int>(*compile.fusion) : -1, "|", compile.memory_budget, "|",
-                  compile.head_chunks, "|", compile.conv_statistics, "|", compile.recompute, "|",
-                  compile.plan.keep_packed_weights, "|", compile.plan.flat_share);
-  AppendPrecision(compile, key);
+  absl::StrAppend(&key, compiler::programKey(options.compile), "|", options.load.graph, "|",
+                  options.load.steps_per_launch);
   if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
   for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);
   if (root != nullptr) StructureWriter(key).Visit("", *root);

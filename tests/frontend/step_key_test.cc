@@ -1,48 +1,98 @@
 // The key of a compiled step: whatever the Program follows from tells two steps apart.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "frontend/compiled_step.h"
 
 namespace mpc::internal {
 namespace {
 
+using compiler::CompileOptions;
+using compiler::OptionKind;
+
+// Gives an option another value.
+void Change(bool& option) { option = !option; }
+void Change(std::string& option) { option += "x"; }
+void Change(double& option) { option += 1; }
+void Change(std::int64_t& option) { ++option; }
+void Change(unsigned& option) { ++option; }
+void Change(std::optional<bool>& option) { option = true; }
+void Change(std::vector<std::string>& option) { option.emplace_back("softmax"); }
+void Change(compiler::PrecisionMap& option) { option["net/fc#matmul.0"] = "f16"; }
+
+std::string KeyOf(const CompileOptions& compile) {
+  StepOptions options;
+  options.compile = compile;
+  return StepKey(nullptr, {}, options);
+}
+
 TEST(StepKey, DiffersWithEachOptionThatTheProgramFollowsFrom) {
-  using Change = std::function<void(StepOptions&)>;
-  const std::map<std::string, Change> changes = {
-      {"nothing", [](StepOptions&) {}},
-      {"level", [](StepOptions& options) { options.compile.level = "O2"; }},
-      {"allow softmax", [](StepOptions& options) { options.compile.allow = {"softmax"}; }},
-      {"deny softmax", [](StepOptions& options) { options.compile.deny = {"softmax"}; }},
-      {"infer softmax", [](StepOptions& options) { options.compile.infer = {"softmax"}; }},
-      {"clear softmax", [](StepOptions& options) { options.compile.clear = {"softmax"}; }},
-      {"allow two",
-       [](StepOptions& options) {
-         options.compile.allow = {"softmax", "exp"};
-       }},
-      {"assignment",
-       [](StepOptions& options) {
-         options.compile.assignment = {{"net/fc#matmul.0", "f16"}};
-       }},
-      {"memory rate", [](StepOptions& options) { options.compile.rates.bytes_per_second = 1e10; }},
-      {"another memory rate", [](StepOptions& options) { options.compile.rates.bytes_per_second = 1e10 + 1; }},
-      {"low rate", [](StepOptions& options) { options.compile.rates.low_flops = 1e10; }},
-      {"f32 rate", [](StepOptions& options) { options.compile.rates.f32_flops = 1e10; }},
-      {"dispatch", [](StepOptions& options) { options.compile.rates.seconds_per_operation = 1e-6; }},
-      {"recompute", [](StepOptions& options) { options.compile.recompute = 2; }},
-      {"packed weights", [](StepOptions& options) { options.compile.plan.keep_packed_weights = false; }},
-      {"flat buffers", [](StepOptions& options) { options.compile.plan.flat_share = -1; }},
-  };
-  std::map<std::string, std::string> seen;
-  for (const auto& [name, change] : changes) {
-    StepOptions options;
-    change(options);
-    const auto [other, is_new] = seen.emplace(StepKey(nullptr, {}, options), name);
-    EXPECT_TRUE(is_new) << name << " has the key of " << other->second;
+  const CompileOptions defaults;
+  int count = 0;
+  compiler::visitOptions(defaults, [&](const char*, const auto&, OptionKind) { ++count; });
+  std::map<std::string, std::string> seen = {{KeyOf(defaults), "the defaults"}};
+  for (int changed = 0; changed < count; ++changed) {
+    CompileOptions options;
+    std::string name;
+    OptionKind kind = OptionKind::kOfProgram;
+    int index = 0;
+    compiler::visitOptions(options, [&](const char* each, auto& option, OptionKind of_each) {
+      if (index++ != changed) return;
+      Change(option);
+      name = each;
+      kind = of_each;
+    });
+    if (kind == OptionKind::kOfProgram) {
+      const auto [other, is_new] = seen.emplace(KeyOf(options), name);
+      EXPECT_TRUE(is_new) << name << " has the key of " << other->second;
+    } else {
+      EXPECT_EQ(KeyOf(options), KeyOf(defaults)) << name;
+    }
   }
+}
+
+TEST(StepKey, TellsNeighbouringValuesApart) {
+  CompileOptions one, two;
+  one.rates.bytes_per_second = 1e10;
+  two.rates.bytes_per_second = 1e10 + 1;
+  EXPECT_NE(KeyOf(one), KeyOf(two));
+  one = {.allow = {"softmax", "exp"}};
+  two = {.allow = {"softmax,exp"}};
+  EXPECT_NE(KeyOf(one), KeyOf(two));
+  one = {.allow = {"exp"}, .deny = {}};
+  two = {.allow = {}, .deny = {"exp"}};
+  EXPECT_NE(KeyOf(one), KeyOf(two));
+  one = {.fusion = false};
+  EXPECT_NE(KeyOf(one), KeyOf({}));
+}
+
+// Adding a member breaks this test until it is listed: the bindings are as many as the members.
+TEST(CompileOptions, AreAllListed) {
+  CompileOptions options;
+  std::set<const void*> listed;
+  compiler::visitOptions(
+      options, [&](const char* name, auto& option, OptionKind) { EXPECT_TRUE(listed.insert(&option).second) << name; });
+  int position = 0;
+  const auto expect_one = [&](const void* member) {
+    EXPECT_TRUE(listed.contains(member)) << position;
+    ++position;
+  };
+  const auto expect_listed = [&](const auto&... members) { (expect_one(&members), ...); };
+  auto& [function, level, dtype, keep_batchnorm_fp32, loss_scale, skip, unscale, num_losses, accumulation_steps,
+         master_weights, fusion, head_chunks, memory_budget, conv_statistics, instrument, device, plan, cache_dir,
+         threads, arch, allow, deny, infer, clear, assignment, rates, recompute] = options;
+  expect_listed(function, level, dtype, keep_batchnorm_fp32, loss_scale, skip, unscale, num_losses, accumulation_steps,
+                master_weights, fusion, head_chunks, memory_budget, conv_statistics, instrument, device, cache_dir,
+                threads, arch, allow, deny, infer, clear, assignment, recompute);
+  auto& [tune, choice_cache, allow_tf32, allow_winograd, keep_packed_weights, flat_share] = plan;
+  expect_listed(tune, choice_cache, allow_tf32, allow_winograd, keep_packed_weights, flat_share);
+  auto& [bytes_per_second, low_flops, f32_flops, seconds_per_operation] = rates;
+  expect_listed(bytes_per_second, low_flops, f32_flops, seconds_per_operation);
 }
 
 }  // namespace
