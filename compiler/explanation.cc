@@ -95,9 +95,7 @@ private:
     StringRef Name = What;
     Name.consume_front("mpc.");
     for (Operation *Op : Facts.operations()) {
-      std::string Path = pathOf(Op).str();
-      bool Inside = Path == What || StringRef(Path).starts_with((What + "/").str());
-      if (Inside || mnemonicOf(Op) == Name)
+      if (liesInCell(pathOf(Op), What) || mnemonicOf(Op) == Name)
         Found.push_back(Op);
     }
     return Found;

@@ -17,6 +17,8 @@ StringRef pathOf(Operation *Op) {
   return Scope ? Scope.getPath() : StringRef();
 }
 
+bool liesInCell(StringRef Path, StringRef Cell) { return Path.consume_front(Cell) && (Path.empty() || Path[0] == '/'); }
+
 std::string nameWithPath(Operation *Op) {
   StringRef Name = Op->getName().getStringRef(), Path = pathOf(Op);
   return Path.empty() ? Name.str() : (Name + " in " + Path).str();

@@ -17,6 +17,8 @@ ScopeAttr scopeOf(mlir::Operation *Op);
 void setScope(mlir::Operation *Op, ScopeAttr Scope);
 /// The path of the Cell that \p Op was traced in; empty outside of Cells.
 llvm::StringRef pathOf(mlir::Operation *Op);
+/// Whether the Cell path \p Path is that of \p Cell, or of a Cell inside it.
+bool liesInCell(llvm::StringRef Path, llvm::StringRef Cell);
 /// "mpc.conv2d in lenet5/conv1"; the name alone outside of Cells.
 std::string nameWithPath(mlir::Operation *Op);
 

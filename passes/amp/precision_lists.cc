@@ -11,10 +11,6 @@ static bool isNamed(Operation *Op, StringRef Name) {
   return llvm::is_contained(operationsCalled(Name), Op->getName().stripDialect());
 }
 
-static bool liesIn(StringRef Path, StringRef Cell) {
-  return Path == Cell || (Path.starts_with(Cell) && Path[Cell.size()] == '/');
-}
-
 llvm::Expected<PrecisionLists> PrecisionLists::create(MLIRContext *Context, ArrayRef<std::string> Allow,
                                                       ArrayRef<std::string> Deny, ArrayRef<std::string> Infer,
                                                       ArrayRef<std::string> Clear) {
@@ -41,7 +37,7 @@ std::optional<PrecisionLists::Match> PrecisionLists::lookup(Operation *Op) const
   std::optional<Match> Found;
   StringRef Path = pathOf(Op);
   for (const auto &[Cell, Class] : Paths)
-    if (liesIn(Path, Cell) && (!Found || Found->Entry.size() < Cell.size()))
+    if (liesInCell(Path, Cell) && (!Found || Found->Entry.size() < Cell.size()))
       Found = {Class, Cell};
   for (const auto &[Name, Class] : Operations)
     if (!Found && isNamed(Op, Name))
@@ -54,7 +50,7 @@ SmallVector<std::string> PrecisionLists::unmatchedPaths(ModuleOp Module) const {
   for (const auto &[Cell, Class] : Paths) {
     bool Matches = Module
                        .walk([&, &Cell = Cell](Operation *Op) {
-                         return liesIn(pathOf(Op), Cell) ? WalkResult::interrupt() : WalkResult::advance();
+                         return liesInCell(pathOf(Op), Cell) ? WalkResult::interrupt() : WalkResult::advance();
                        })
                        .wasInterrupted();
     if (!Matches)

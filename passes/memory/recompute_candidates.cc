@@ -149,16 +149,12 @@ void CheapCandidates::add(unsigned Count, Recomputation &Chosen) const {
 
 //===-- Cells -----------------------------------------------------------------------------------------------------===//
 
-static bool isIn(StringRef Path, StringRef Cell) {
-  return Path == Cell || (Path.starts_with(Cell) && Path[Cell.size()] == '/');
-}
-
 /// The call that stands for a Cell: its operations, without those that recomputing has no use for.
 static std::optional<int64_t> callIn(Operation *Op, ArrayRef<StringRef> Cells) {
   if (!isRecomputable(Op))
     return std::nullopt;
   for (auto [Index, Cell] : llvm::enumerate(Cells))
-    if (isIn(pathOf(Op), Cell))
+    if (liesInCell(pathOf(Op), Cell))
       return static_cast<int64_t>(Index);
   return std::nullopt;
 }
@@ -201,13 +197,14 @@ CellCandidates::CellCandidates(Block &Body) {
     // Where the Cells inside save half of what it saves, they do so one after the other: at less peak.
     int64_t Inside = 0;
     for (const auto &[Other, Cost] : Costs)
-      if (Other != Path && isIn(Other, Path) && !Other.drop_front(Path.size() + 1).contains('/'))
+      if (Other != Path && liesInCell(Other, Path) && !Other.drop_front(Path.size() + 1).contains('/'))
         Inside += Cost.Saved;
     return Costs[Path].Saved >= SmallestSaving && 2 * Inside < Costs[Path].Saved;
   };
   for (const auto &[Path, Cost] : Costs) {
     StringRef Candidate = Path;
-    if (IsOutermostThatPays(Candidate) && llvm::none_of(Paths, [&](StringRef Other) { return isIn(Candidate, Other); }))
+    if (IsOutermostThatPays(Candidate) &&
+        llvm::none_of(Paths, [&](StringRef Other) { return liesInCell(Candidate, Other); }))
       Paths.push_back(Candidate);
   }
   llvm::stable_sort(Paths, [&](StringRef L, StringRef R) {

@@ -69,3 +69,13 @@ func.func @calls(%a: tensor<f32>) -> tensor<f32> { %0 = func.call @step2(%a) : (
  return %0 : tensor<f32> }
 // -----
 func.func @x(%a: tensor<f32> {mpc.state = 3, mpc.name = 4.0 : f32}) -> (tensor<f32> {mpc.state = unit}) attributes {mpc.scope = 3} { return %a : tensor<f32> }
+// -----
+"func.func"() <{function_type = i32, sym_name = "x"}> ({}) {mpc.step} : () -> ()
+// -----
+"func.func"() <{sym_name = "x"}> ({}) {mpc.step} : () -> ()
+// -----
+"func.func"() <{function_type = (tensor<f32>) -> (), sym_name = "x", sym_visibility = "private", arg_attrs = [3]}> ({}) {mpc.step} : () -> ()
+// -----
+"func.func"() <{function_type = () -> (), sym_name = "x", sym_visibility = "private", arg_attrs = [{mpc.state = #mpc.state<slot, "v">}]}> ({}) {mpc.step} : () -> ()
+// -----
+"func.func"() <{function_type = (f32, i32) -> (i32), sym_name = "x", sym_visibility = "private", arg_attrs = [{mpc.state = #mpc.state<slot, "v">}, {mpc.state = #mpc.state<slot, "w", of = "v">}], res_attrs = [{mpc.state = #mpc.state<slot, "w">}]}> ({}) {mpc.step} : () -> ()
