@@ -1,7 +1,6 @@
 #include "compiler/function_facts.h"
 
 #include "absl/strings/str_cat.h"
-#include "compiler/analysis/phases.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
@@ -66,7 +65,7 @@ FunctionFacts::FunctionFacts(func::FuncOp Function) : Function(Function) {
 void FunctionFacts::visit(Operation *Op) {
   bool ReadsCotangent = llvm::any_of(
       Op->getOperands(), [&](Value V) { return V.getDefiningOp() && Backward.contains(V.getDefiningOp()); });
-  if ((ReadsCotangent || isGradientOp(Op) || isBackwardOp(Op)) && !Op->hasTrait<StateUpdate>())
+  if ((ReadsCotangent || isGradientOp(Op) || isMarkedBackward(Op)) && !Op->hasTrait<StateUpdate>())
     Backward.insert(Op);
   if (auto Cast = dyn_cast<CastOp>(Op))
     return Casts.push_back(Cast);

@@ -1,6 +1,5 @@
 #include "compiler/memory_order.h"
 
-#include "compiler/analysis/phases.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"

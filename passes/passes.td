@@ -31,8 +31,7 @@ def AmpPass : MpcPass<"mpc-amp", "::mlir::ModuleOp"> {
     Norms are matched by class and read and write the low type directly where their neighbours do (the norm fold).
     Losses are f32 at every level, and so is the operation that produces the value that `value_and_grad` or `backward`
     differentiates. There is one cast for each (value, type). Every operation it decides receives
-    `#mpc.precision`.
-    What O1 and auto decided becomes the module attribute `mpc.assignment`; slots that it names already are not decided
+    `#mpc.precision`. What O1 and auto decided becomes the module attribute `mpc.assignment`; slots that it names already are not decided
     again.
 
     An operation belongs to a network if its `mpc.scope` says so; in a module where no operation has a scope, every

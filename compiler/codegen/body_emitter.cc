@@ -1,12 +1,12 @@
 #include "compiler/codegen/body_emitter.h"
 
+#include "compiler/dialect/tensor_values.h"
+
 using namespace mlir;
 
 namespace mpc::codegen {
 
 static Type elementType(Value V) { return cast<RankedTensorType>(V.getType()).getElementType(); }
-
-static bool isLow(Type T) { return T.isF16() || T.isBF16(); }
 
 llvm::Type *storageType(Value V) {
   llvm::IRBuilder<> &B = EmissionScope::builder();

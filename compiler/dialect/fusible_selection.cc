@@ -44,7 +44,7 @@ void SelectOp::emitElement(ElementContext &Context) {
 FusibleSpace CastOp::getSpace() {
   Type From = tensorType(getX()).getElementType(), To = tensorType(getY()).getElementType();
   // An f32 on the way would round twice.
-  if (isa<IntegerType>(From) && !From.isInteger(1) && (To.isF16() || To.isBF16()))
+  if (isa<IntegerType>(From) && !From.isInteger(1) && isLow(To))
     return unfit(*this, llvm::formatv("from {0} to {1} it rounds a number that f32 may not hold", From, To));
   return elementwiseSpace(*this);
 }

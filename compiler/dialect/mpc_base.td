@@ -31,7 +31,7 @@ def Mpc_Dialect : Dialect {
     | `mpc.scope` | operations | `#mpc.scope`: Cell path, network, pinned type |
     | `mpc.precision` | operations | `#mpc.precision`: what the AMP pass has decided, and why |
     | `mpc.backward` | operations | the operation computes a cotangent; its scope is that of the forward operation |
-    | `mpc.recompute` | operations | the call of a Cell with `Recompute()` that traced the operation, an integer |
+    | `mpc.recompute` | operations | the call of a Cell with `Recompute()` that traced the operation, an i64 |
     | `mpc.recomputed` | operations | the operation computes again what one of the forward pass has computed |
     | `mpc.recompute_candidates` | functions | how many values and Cells `mpc-recompute` could give up to fit a budget |
     | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of the whole logits |
@@ -125,10 +125,10 @@ def Mpc_PrecisionAttr : AttrDef<Mpc_Dialect, "Precision"> {
   let mnemonic = "precision";
   let summary = "What mpc-amp has decided about an operation, and why.";
   let description = [{
-    `type` is that of the operation's floating result; there is none where no result is floating. `user` says that the
-    user asked for it: by a cast, by `Cell::ToFloat` or in the lists. `folded` says that a cast has been folded into the
-    operation, so that it reads or writes another type. An operation into which equal ones were merged has the reasons
-    of all.
+    `type` is what mpc-amp gave the operation's floating result. There is none where no result is floating. Cast
+    clean-up may change the result afterwards. `user` says that the user asked for it: by a cast, by `Cell::ToFloat` or
+    in the lists. `folded` says that a cast has been folded into the operation. An operation into which equal ones were
+    merged has the reasons of all.
 
     ```mlir
     #mpc.precision<f16, level "O2">
@@ -164,7 +164,8 @@ def Mpc_StateAttr : AttrDef<Mpc_Dialect, "State"> {
     Roles of data are `input`, `capture` (what the function of a network takes from the step around it), `output` and
     `record`; of state `parameter`, `statistic`, `slot`, `step`, `learning_rate`, `rng`, `scaler`, `derived` and
     `accumulator`. State has a name. `of` is the name of the state that a slot, a derived value or an accumulator
-    belongs to. `form` is the low type that an f32 parameter is stored in: the function reads the stored value, widened.
+    belongs to, which is not derived itself. `form` is the low type that an f32 parameter is stored in: the function
+    reads the stored value, widened.
 
     ```mlir
     #mpc.state<parameter, "conv1.weight">
@@ -254,9 +255,11 @@ def Mpc_GeneratedOnCpu : NativeOpTrait<"GeneratedOnCpu"> { let cppNamespace = ":
 class Mpc_DifferentiableOp<string mnemonic, string ampClass, list<Trait> traits = []>
     : Mpc_Op<mnemonic, ampClass, [Pure, DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>] # traits>;
 
-// An operation that only autodiff writes.
 def Mpc_ComputesCotangents : NativeOpTrait<"ComputesCotangents"> { let cppNamespace = "::mpc"; }
-class Mpc_GradientOp<string mnemonic, list<Trait> traits = []> : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_ComputesCotangents] # traits>;
+
+// An operation that only autodiff writes.
+class Mpc_GradientOp<string mnemonic, list<Trait> traits = []>
+    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_ComputesCotangents] # traits>;
 
 // What the code generator computes: element by element, operands broadcast to the result;
 defvar Mpc_Elementwise = DeclareOpInterfaceMethods<Mpc_FusibleInterface>;

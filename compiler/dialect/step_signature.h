@@ -6,11 +6,11 @@
 
 namespace mpc {
 
-/// The verifier of `mpc.step`: \p Op is a function whose state has one argument each, belongs to state that exists, and
-/// whose results with a role of state are the new values of arguments of their role and type, one each.
+/// The verifier of `mpc.step` on a `func.func`. State has one argument each, and belongs to state that exists. Results
+/// with a role of state are the new values of arguments of their role and type, one each.
 llvm::LogicalResult verifyStep(mlir::Operation *Op);
 
-/// What the arguments and results of a verified function are: a result with a role of state is the new value of the
+/// What the arguments and results of a verified function are. A result with a role of state is the new value of the
 /// argument of its name. It holds what the function had when it was made, as indices.
 class StepSignature {
 public:

@@ -82,7 +82,7 @@ LogicalResult ValueAndGradOp::verify() {
   for (int64_t Position : getWrt()) {
     if (Position < 0 || Position >= int64_t(getInputs().size()))
       return emitOpError() << "wrt names operand " << Position << " of " << getInputs().size();
-    if (!isa<FloatType>(getElementTypeOrSelf(getInputs()[Position].getType())))
+    if (!isFloating(getInputs()[Position]))
       return emitOpError() << "wrt names operand " << Position << " of type " << getInputs()[Position].getType()
                            << "; only floating operands have gradients";
   }

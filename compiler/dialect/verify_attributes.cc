@@ -11,13 +11,23 @@ namespace {
 /// A discardable attribute that mpc_base.td declares, and what it may be.
 struct Declared {
   StringRef Name;
+  bool (*StandsOn)(Operation *);
+  StringRef Places; ///< for messages
   bool (*Accepts)(Attribute);
   StringRef Accepted; ///< for messages
 };
 
 } // namespace
 
+static bool isAnything(Operation *) { return true; }
+template <typename Kind> static bool isA(Operation *Op) { return isa<Kind>(Op); }
+
 template <typename Kind> static bool is(Attribute Given) { return isa<Kind>(Given); }
+
+static bool isI64(Attribute Given) {
+  auto Number = dyn_cast<IntegerAttr>(Given);
+  return Number && Number.getType().isSignlessInteger(64);
+}
 
 static bool isPair(Attribute Given) {
   auto Numbers = dyn_cast<DenseI64ArrayAttr>(Given);
@@ -29,25 +39,31 @@ static bool isNames(Attribute Given) {
   return Names && llvm::all_of(Names, is<StringAttr>);
 }
 
-static bool isDictionaryOfNames(Attribute Given) {
-  auto Records = dyn_cast<DictionaryAttr>(Given);
-  return Records && llvm::all_of(Records, [](NamedAttribute Record) { return isNames(Record.getValue()); });
+template <bool (*IsEntry)(Attribute)> static bool isDictionaryOf(Attribute Given) {
+  auto Entries = dyn_cast<DictionaryAttr>(Given);
+  return Entries && llvm::all_of(Entries, [](NamedAttribute Entry) { return IsEntry(Entry.getValue()); });
 }
 
+static bool isNumberOrNames(Attribute Given) { return isI64(Given) || isNames(Given); }
+
 static ArrayRef<Declared> declaredAttributes() {
+  constexpr auto *OnFunction = isA<FunctionOpInterface>;
   static const Declared All[] = {
-      {MpcDialect::StepAttrHelper::getNameStr(), is<UnitAttr>, "a unit attribute"},
-      {MpcDialect::ScopeAttrHelper::getNameStr(), is<ScopeAttr>, "a #mpc.scope"},
-      {MpcDialect::PrecisionAttrHelper::getNameStr(), is<PrecisionAttr>, "a #mpc.precision"},
-      {MpcDialect::BackwardAttrHelper::getNameStr(), is<UnitAttr>, "a unit attribute"},
-      {MpcDialect::RecomputeAttrHelper::getNameStr(), is<IntegerAttr>, "an integer"},
-      {MpcDialect::RecomputedAttrHelper::getNameStr(), is<UnitAttr>, "a unit attribute"},
-      {MpcDialect::RecomputeCandidatesAttrHelper::getNameStr(), isPair, "an array of two i64"},
-      {MpcDialect::HeadChunksAttrHelper::getNameStr(), isPair, "an array of two i64"},
-      {MpcDialect::ChainAttrHelper::getNameStr(), is<UnitAttr>, "a unit attribute"},
-      {MpcDialect::FusionChoiceAttrHelper::getNameStr(), is<DictionaryAttr>, "a dictionary"},
-      {MpcDialect::GradientsAttrHelper::getNameStr(), isDictionaryOfNames, "a dictionary of arrays of strings"},
-      {MpcDialect::AssignmentAttrHelper::getNameStr(), is<DictionaryAttr>, "a dictionary"},
+      {MpcDialect::StepAttrHelper::getNameStr(), isA<func::FuncOp>, "functions", is<UnitAttr>, "a unit attribute"},
+      {MpcDialect::ScopeAttrHelper::getNameStr(), isAnything, "", is<ScopeAttr>, "a #mpc.scope"},
+      {MpcDialect::PrecisionAttrHelper::getNameStr(), isAnything, "", is<PrecisionAttr>, "a #mpc.precision"},
+      {MpcDialect::BackwardAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
+      {MpcDialect::RecomputeAttrHelper::getNameStr(), isAnything, "", isI64, "an i64"},
+      {MpcDialect::RecomputedAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
+      {MpcDialect::RecomputeCandidatesAttrHelper::getNameStr(), OnFunction, "functions", isPair, "an array of two i64"},
+      {MpcDialect::HeadChunksAttrHelper::getNameStr(), OnFunction, "functions", isPair, "an array of two i64"},
+      {MpcDialect::ChainAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
+      {MpcDialect::FusionChoiceAttrHelper::getNameStr(), isA<FusionOp>, "regions", isDictionaryOf<isNumberOrNames>,
+       "a dictionary of i64 and arrays of strings"},
+      {MpcDialect::GradientsAttrHelper::getNameStr(), OnFunction, "functions", isDictionaryOf<isNames>,
+       "a dictionary of arrays of strings"},
+      {MpcDialect::AssignmentAttrHelper::getNameStr(), isA<ModuleOp>, "modules", isDictionaryOf<is<StringAttr>>,
+       "a dictionary of strings"},
   };
   return All;
 }
@@ -61,6 +77,8 @@ LogicalResult MpcDialect::verifyOperationAttribute(Operation *Op, NamedAttribute
       Names += (Names.empty() ? "" : ", ") + One.Name.str();
     return Op->emitOpError() << "attribute '" << Name << "' is unknown; operations may have " << Names;
   }
+  if (!Known->StandsOn(Op))
+    return Op->emitOpError() << "attribute '" << Name << "' stands on " << Known->Places << " alone";
   if (!Known->Accepts(Attribute.getValue()))
     return Op->emitOpError() << "attribute '" << Name << "' must be " << Known->Accepted << ", got "
                              << Attribute.getValue();

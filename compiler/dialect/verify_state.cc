@@ -117,9 +117,20 @@ private:
       return Function->emitOpError() << "argument " << Index << ", the " << roleName(State.getRole()) << " '"
                                      << State.getName() << "', is of '" << State.getOf()
                                      << "', which no state argument is";
+    if (argumentRole(Function, Owner->second) == Role::kDerived)
+      return Function->emitOpError() << "argument " << Index << ", the " << roleName(State.getRole()) << " '"
+                                     << State.getName() << "', is of '" << State.getOf()
+                                     << "', which is derived itself";
+    if (State.getRole() == Role::kDerived)
+      return verifyIsCast(Index, Owner->second);
+    return success();
+  }
+
+  LogicalResult verifyIsCast(unsigned Index, unsigned Owner) {
+    StateAttr State = argumentState(Function, Index);
     auto Own = dyn_cast<ShapedType>(Function.getArgumentTypes()[Index]);
-    auto Of = dyn_cast<ShapedType>(Function.getArgumentTypes()[Owner->second]);
-    if (State.getRole() == Role::kDerived && Own && Of && Own.getShape() != Of.getShape())
+    auto Of = dyn_cast<ShapedType>(Function.getArgumentTypes()[Owner]);
+    if (Own && Of && (Own.getShape() != Of.getShape() || !isa<FloatType>(Own.getElementType())))
       return Function->emitOpError() << "argument " << Index << ", the derived '" << State.getName() << "', is " << Own
                                      << " and '" << State.getOf() << "', which it is of, is " << Of
                                      << "; derived state is a cast of what it is of";
@@ -163,9 +174,7 @@ static bool isWellFormed(func::FuncOp Function) {
 }
 
 LogicalResult verifyStep(Operation *Op) {
-  auto Function = dyn_cast<func::FuncOp>(Op);
-  if (!Function)
-    return Op->emitOpError() << "is no function and cannot be '" << MpcDialect::StepAttrHelper::getNameStr() << "'";
+  auto Function = cast<func::FuncOp>(Op);
   return isWellFormed(Function) ? SignatureVerifier(Function).verify() : success();
 }
 

@@ -1,4 +1,5 @@
 // The derivative of an operation whose rule the user wrote: a call, which autodiff inlines.
+#include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 
 using namespace mlir;
@@ -18,13 +19,13 @@ Cotangents CustomVjpOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<boo
   }
   SmallVector<Type> Types;
   for (Value Input : getInputs())
-    if (isa<FloatType>(getElementTypeOrSelf(Input)))
+    if (isFloating(Input))
       Types.push_back(Input.getType());
   auto Call = func::CallOp::create(Builder, getLoc(), getVjp(), Types, Arguments);
   SmallVector<Value> Result;
   unsigned Next = 0;
   for (Value Input : getInputs())
-    Result.push_back(isa<FloatType>(getElementTypeOrSelf(Input)) ? Call.getResult(Next++) : Value());
+    Result.push_back(isFloating(Input) ? Call.getResult(Next++) : Value());
   return Result;
 }
 

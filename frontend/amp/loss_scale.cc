@@ -40,9 +40,13 @@ Tensor FieldValue(const LossScaleConfig& config, ScalerField field) {
       return i32(config.mode == LossScaleConfig::Mode::kDynamic);
     case ScalerField::kSkip:
       return i32(config.skip);
-    default:
+    case ScalerField::kGood:
+    case ScalerField::kBad:
+    case ScalerField::kSkipped:
+    case ScalerField::kConsecutive:
       return i32(0);
   }
+  return i32(0);
 }
 
 absl::Status OutOfRange(const char* field, double value, const char* range) {

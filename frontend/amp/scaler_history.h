@@ -35,15 +35,17 @@ class ScalerHistory {
 
   // After the last Step.
   double scale() const;
-  std::int64_t skipped_steps() const { return Integer(3); }
-  std::int64_t consecutive_skips() const { return Integer(4); }
+  std::int64_t skipped_steps() const { return Integer(ScalerField::kSkipped); }
+  std::int64_t consecutive_skips() const { return Integer(ScalerField::kConsecutive); }
 
  private:
-  static constexpr std::size_t kFields = 13;
-  static constexpr std::size_t kMoving = 5;
+  static constexpr std::size_t kFields = kScalerFieldNames.size();
+  static constexpr std::size_t kMoving = static_cast<std::size_t>(kFirstScalerSetting);
 
   explicit ScalerHistory(const LossScaler& scaler) : scaler_(scaler) {}
-  std::int64_t Integer(std::size_t field) const { return static_cast<std::int32_t>(fields_[field]); }
+  std::int64_t Integer(ScalerField field) const {
+    return static_cast<std::int32_t>(fields_[static_cast<std::size_t>(field)]);
+  }
 
   const LossScaler& scaler_;
   std::array<std::uint32_t, kFields> fields_{};    ///< 4 bytes each, f32 or i32

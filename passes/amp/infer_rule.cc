@@ -29,16 +29,17 @@ void assignTypes(Operation *Op, Type Element, OpPrecision &Precision) {
 }
 
 PrecisionAttr toAttribute(Operation *Op, const OpPrecision &Precision) {
-  Type Decided;
+  // A result that stays f32 whatever the rule says counts where there is no other.
+  Type Decided, OfKept;
   ArrayRef<unsigned> StayF32 = cast<AmpOpInterface>(Op).getF32Results();
-  for (auto [Index, Element] : llvm::enumerate(Precision.Results))
-    if (isa_and_nonnull<FloatType>(Element) && (!Decided || !llvm::is_contained(StayF32, Index))) {
-      Decided = Element;
-      if (!llvm::is_contained(StayF32, Index))
-        break;
-    }
+  for (auto [Index, Element] : llvm::enumerate(Precision.Results)) {
+    Type &First = llvm::is_contained(StayF32, Index) ? OfKept : Decided;
+    if (!First && isa_and_nonnull<FloatType>(Element))
+      First = Element;
+  }
   auto Reason = PrecisionReasonAttr::get(Op->getContext(), *Precision.Rule, Precision.Detail);
-  return PrecisionAttr::get(Op->getContext(), Decided, Reason, Precision.IsUsers, Precision.IsFolded);
+  return PrecisionAttr::get(Op->getContext(), Decided ? Decided : OfKept, Reason, Precision.IsUsers,
+                            Precision.IsFolded);
 }
 
 namespace {

@@ -59,7 +59,8 @@ Value StepWrap::fallback(Value Old, const UpdateKey &Key) {
   if (Backup)
     return Backup;
   std::string Name = "accumulator.old." + nameOf(Old).str();
-  Value Saved = addArgument(Old.getType(), Role::kAccumulator, Name, /*Of=*/nameOf(Old));
+  Value Saved =
+      addArgument(Old.getType(), Role::kAccumulator, Name, /*Of=*/isState(roleOf(Old)) ? nameOf(Old) : StringRef());
   OpBuilder::InsertionGuard Restore(Builder);
   Builder.setInsertionPointAfter(IsFirst.getDefiningOp());
   if (Operation *Definition = Old.getDefiningOp())

@@ -1,5 +1,4 @@
 // Computes a language model's head in chunks of rows: logits, losses, and what their gradients add to.
-#include "compiler/analysis/phases.h"
 #include "compiler/dialect/head_chunks.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/tensor_values.h"

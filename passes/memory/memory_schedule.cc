@@ -1,7 +1,6 @@
 #include "passes/memory/memory_schedule.h"
 
 #include "compiler/analysis/block_groups.h"
-#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"

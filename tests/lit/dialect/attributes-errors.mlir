@@ -8,7 +8,6 @@ func.func @scope(%x: tensor<f32>) {
 
 // -----
 
-
 func.func @precision(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.precision' must be a #mpc.precision, got "f16"}}
   %y = mpc.relu %x {mpc.precision = "f16"} : (tensor<f32>) -> tensor<f32>
@@ -34,7 +33,7 @@ func.func @backward(%x: tensor<f32>) {
 // -----
 
 func.func @recompute(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.recompute' must be an integer, got "net"}}
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.recompute' must be an i64, got "net"}}
   %y = mpc.relu %x {mpc.recompute = "net"} : (tensor<f32>) -> tensor<f32>
   return
 }
@@ -62,13 +61,13 @@ func.func @gradients() attributes {mpc.gradients = {finite = [1]}} {
 
 // -----
 
-// expected-error @+1 {{'builtin.module' op attribute 'mpc.assignment' must be a dictionary, got "f16"}}
+// expected-error @+1 {{'builtin.module' op attribute 'mpc.assignment' must be a dictionary of strings, got "f16"}}
 module attributes {mpc.assignment = "f16"} {
 }
 
 // -----
 
-// expected-error @+1 {{'builtin.module' op is no function and cannot be 'mpc.step'}}
+// expected-error @+1 {{'builtin.module' op attribute 'mpc.step' stands on functions alone}}
 module attributes {mpc.step} {
 }
 
@@ -110,4 +109,39 @@ func.func @mark_twice(%x: tensor<f32>) {
   // expected-error @+1 {{a precision may be marked user and folded, once each; got 'user'}}
   %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, cut, user, user>} : (tensor<f32>) -> tensor<f32>
   return
+}
+
+// -----
+
+func.func @small_recompute(%x: tensor<f32>) {
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.recompute' must be an i64, got 1 : i8}}
+  %y = mpc.relu %x {mpc.recompute = 1 : i8} : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @misplaced(%x: tensor<f32>) {
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.fusion_choice' stands on regions alone}}
+  %y = mpc.relu %x {mpc.fusion_choice = {}} : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op attribute 'mpc.assignment' stands on modules alone}}
+func.func @assignment() attributes {mpc.assignment = {}} {
+  return
+}
+
+// -----
+
+func.func @fusion_choice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'mpc.fusion' op attribute 'mpc.fusion_choice' must be a dictionary of i64 and arrays of strings, got {bytes_saved = 4 : i8}}}
+  %y = mpc.fusion(%x) {
+  ^bb0(%a: tensor<4xf32>):
+    %0 = mpc.relu %a : (tensor<4xf32>) -> tensor<4xf32>
+    mpc.yield %0 : tensor<4xf32>
+  } {mpc.fusion_choice = {bytes_saved = 4 : i8}} : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
 }

@@ -81,6 +81,23 @@ func.func @derived_of_another_shape(%w: tensor<4xf32> {mpc.state = #mpc.state<pa
 
 // -----
 
+// expected-error @+1 {{'func.func' op argument 1, the derived 'a', is of 'b', which is derived itself}}
+func.func @derived_of_derived(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+                              %a: tensor<4xf16> {mpc.state = #mpc.state<derived, "a", of = "b">},
+                              %b: tensor<4xbf16> {mpc.state = #mpc.state<derived, "b", of = "w">}) attributes {mpc.step} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op argument 1, the derived 'w.i32', is 'tensor<4xi32>' and 'w', which it is of, is 'tensor<4xf32>'; derived state is a cast of what it is of}}
+func.func @derived_integers(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+                            %s: tensor<4xi32> {mpc.state = #mpc.state<derived, "w.i32", of = "w">}) attributes {mpc.step} {
+  return
+}
+
+// -----
+
 // expected-error @+1 {{'w' has the role 'parameter' and form = 'f32'; a parameter may be stored in f16 or bf16}}
 func.func @form(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w", form = f32>}) attributes {mpc.step} {
   return
