@@ -23,7 +23,8 @@ install(FILES "${PROJECT_BINARY_DIR}/cmake/mpcConfig.cmake" "${PROJECT_BINARY_DI
 # The public API and what it includes. Headers of kernels, passes and the dialect stay private: they change with them.
 set(mpc_include_folder ${CMAKE_INSTALL_INCLUDEDIR}/mpc)
 install(DIRECTORY frontend models DESTINATION ${mpc_include_folder} FILES_MATCHING PATTERN "*.h")
-install(FILES compiler/compiler.h compiler/fusion_default.h compiler/graph_builder.h DESTINATION ${mpc_include_folder}/compiler)
+install(FILES compiler/compile_options.h compiler/compiler.h compiler/fusion_default.h compiler/graph_builder.h
+  DESTINATION ${mpc_include_folder}/compiler)
 file(GLOB mpc_runtime_headers CONFIGURE_DEPENDS runtime/*.h)
 install(FILES ${mpc_runtime_headers} "${PROJECT_BINARY_DIR}/runtime/version.h" DESTINATION ${mpc_include_folder}/runtime)
 file(GLOB mpc_kernel_headers CONFIGURE_DEPENDS kernels/*.h)
