@@ -1,8 +1,8 @@
 #include "compiler/explanation.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
 #include "compiler/precision_reason.h"
@@ -28,7 +28,7 @@ bool isInsertedCast(Operation *Op) {
 }
 
 // Data movement that passes inserted: it decides nothing.
-bool isInsertedMovement(Operation *Op) { return Op && isMovement(Op) && !precisionOf(Op); }
+bool isInsertedMovement(Operation *Op) { return Op && has<Property::Movement>(Op) && !precisionOf(Op); }
 
 Value behindMovement(Value V) {
   while (isInsertedMovement(V.getDefiningOp()))
@@ -155,7 +155,7 @@ private:
       return "";
     SmallVector<std::string> Others;
     for (Operation &Other : *Op->getBlock())
-      if (&Other != Op && Function.regionOf(&Other) == Region && !isa<ReshapeOp>(Other))
+      if (&Other != Op && Function.regionOf(&Other) == Region && !isa<ViewLikeOpInterface>(Other))
         Others.push_back(name(&Other));
     return absl::StrCat("  computed in region ", Region,
                         Others.empty() ? " of its own" : absl::StrCat(" with ", llvm::join(Others, ", ")), "\n");

@@ -1,14 +1,12 @@
 #include "compiler/function_facts.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/module_impl.h"
 #include "compiler/precision_reason.h"
-#include "passes/amp/cost_model.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -24,28 +22,6 @@ std::string floatingTypes(ValueRange Values) {
     if (std::string Name = elementName(V); isFloating(V) && !llvm::is_contained(Names, Name))
       Names.push_back(Name);
   return llvm::join(Names, " ");
-}
-
-static double elements(Value V) { return static_cast<double>(elementCount(V)); }
-
-// Of two multiplied extents that a weight [O, C, kh, kw] joins: one output channel's worth for each output element.
-static double convolutionWork(Value Output, Value Weight) {
-  double Channels = static_cast<double>(cast<RankedTensorType>(Weight.getType()).getDimSize(0));
-  return 2 * elements(Output) * elements(Weight) / Channels;
-}
-
-double matrixWork(Operation *Op) {
-  return llvm::TypeSwitch<Operation *, double>(Op)
-      .Case([](Conv2dGradInputOp Grad) { return convolutionWork(Grad.getDy(), Grad.getWeight()); })
-      .Case([](Conv2dGradWeightOp Grad) { return convolutionWork(Grad.getDy(), Grad.getDweight()); })
-      // Scores again, then the gradients of probabilities, query, key and value: five products of forward's two.
-      .Case([](AttentionGradOp Grad) {
-        double Scores = elements(Grad.getLogSumExp()) *
-                        static_cast<double>(cast<RankedTensorType>(Grad.getKey().getType()).getShape().end()[-2]);
-        auto Depth = [](Value V) { return cast<RankedTensorType>(V.getType()).getShape().back(); };
-        return 2 * Scores * static_cast<double>(3 * Depth(Grad.getQuery()) + 2 * Depth(Grad.getValue()));
-      })
-      .Default([](Operation *Other) { return matrixFlops(Other); });
 }
 
 absl::StatusOr<func::FuncOp> findFunction(const Module &Target, const std::string &Name) {
@@ -65,11 +41,11 @@ FunctionFacts::FunctionFacts(func::FuncOp Function) : Function(Function) {
 void FunctionFacts::visit(Operation *Op) {
   bool ReadsCotangent = llvm::any_of(
       Op->getOperands(), [&](Value V) { return V.getDefiningOp() && Backward.contains(V.getDefiningOp()); });
-  if ((ReadsCotangent || isGradientOp(Op) || isMarkedBackward(Op)) && !Op->hasTrait<StateUpdate>())
+  if ((ReadsCotangent || has<Property::GradientOp>(Op) || isMarkedBackward(Op)) && !Op->hasTrait<StateUpdate>())
     Backward.insert(Op);
   if (auto Cast = dyn_cast<CastOp>(Op))
     return Casts.push_back(Cast);
-  bool Computes = isa<AmpOpInterface>(Op) && !isa<ConstantOp>(Op) && !isMovement(Op);
+  bool Computes = isa<AmpOpInterface>(Op) && !isa<ConstantOp>(Op) && !has<Property::Movement>(Op);
   if (!Computes || (llvm::none_of(Op->getOperands(), isFloating) && llvm::none_of(Op->getResults(), isFloating)))
     return;
   Operations.push_back(Op);
@@ -87,7 +63,7 @@ static std::string updateReason(OptimizerOpInterface Update) {
 }
 
 bool FunctionFacts::isUpdate(Operation *Op) const {
-  return !precisionOf(Op) && (isa<OptimizerOpInterface>(Op) || Op->hasTrait<StateUpdate>() || followsUpdate(Op));
+  return !precisionOf(Op) && (Op->hasTrait<StateUpdate>() || has<Property::FollowsUpdate>(Op));
 }
 
 bool FunctionFacts::followsForward(Operation *Op) const { return !precisionOf(Op) && !isUpdate(Op) && isBackward(Op); }
@@ -104,7 +80,7 @@ std::string FunctionFacts::reasonOf(Operation *Op) const {
 
 // What data movement moves.
 static Value sourceOf(Value V) {
-  while (V.getDefiningOp() && isMovement(V.getDefiningOp()))
+  while (V.getDefiningOp() && has<Property::Movement>(V.getDefiningOp()))
     V = V.getDefiningOp()->getOperand(0);
   return V;
 }

@@ -23,9 +23,6 @@ std::string mnemonicOf(mlir::Operation *Op);
 /// "f16 f32": each floating type once, in the order of its first value.
 std::string floatingTypes(mlir::ValueRange Values);
 
-/// Floating-point operations of matrix work, forward and backward, two a multiply-add; 0 for any other operation.
-double matrixWork(mlir::Operation *Op);
-
 /// Errors: NOT_FOUND where the module has no such function with a body.
 absl::StatusOr<mlir::func::FuncOp> findFunction(const Module &Target, const std::string &Name);
 

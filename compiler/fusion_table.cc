@@ -11,7 +11,7 @@ namespace mpc::compiler {
 static FusionRow rowOf(FusionOp Fusion) {
   FusionRow Row;
   for (Operation &Op : Fusion.getBody().front().without_terminator())
-    if (!isa<ReshapeOp>(Op)) {
+    if (!isa<ViewLikeOpInterface>(Op)) {
       Row.operations.push_back(mnemonicOf(&Op));
       Row.cells.push_back(pathOf(&Op).str());
     }

@@ -2,7 +2,6 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/lowering/lowering.h"

@@ -1,8 +1,8 @@
 #include "compiler/memory_table.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/function_facts.h"
 #include "runtime/aligned_buffer.h"
 #include "runtime/packed_weights.h"
@@ -50,18 +50,17 @@ Operation *producerOf(OpResult Result) {
   if (!Fusion)
     return Result.getOwner();
   Value Yielded = Fusion.getBody().front().getTerminator()->getOperand(Result.getResultNumber());
-  while (auto Reshape = Yielded.getDefiningOp<ReshapeOp>())
-    Yielded = Reshape.getX();
-  return Yielded.getDefiningOp() ? Yielded.getDefiningOp() : Fusion.getOperation();
+  Operation *Producer = behindViews(Yielded).getDefiningOp();
+  return Producer ? Producer : Fusion.getOperation();
 }
 
 /// Whether an update of parameters reads a value, under one shape or another.
 bool isParameterGradient(Value V) {
   return llvm::any_of(V.getUsers(), [](Operation *User) {
-    if (auto Reshape = dyn_cast<ReshapeOp>(User))
-      return isParameterGradient(Reshape.getY());
+    if (auto View = dyn_cast<ViewLikeOpInterface>(User))
+      return isParameterGradient(View.getViewDest());
     bool Updates = User->hasTrait<StateUpdate>() && !isa<BatchNormRunningUpdateOp>(User);
-    return Updates || readsParameterGradients(User);
+    return Updates || has<Property::ReadsParameterGradients>(User);
   });
 }
 

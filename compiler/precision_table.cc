@@ -1,5 +1,6 @@
 #include "compiler/precision_table.h"
 
+#include "compiler/dialect/matrix_work.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/function_facts.h"
@@ -40,7 +41,7 @@ PrecisionRow rowOf(Operation *Op, const FunctionFacts &Facts) {
                    Facts.reasonOf(Op),
                    Facts.isBackward(Op),
                    0,
-                   matrixWork(Op),
+                   matrixFlops(Op),
                    false};
   for (Value V : Op->getOperands())
     Row.bytes += bytesOf(V);

@@ -1,19 +1,12 @@
-// Which operations of a block come before which, while some of them become one.
+// Operations of a block in groups, while some of them become one.
 #pragma once
 
-#include "mlir/IR/Block.h"
-#include "mlir/IR/Operation.h"
-#include "llvm/ADT/DenseMap.h"
+#include "compiler/analysis/block_dependences.h"
 
 namespace mpc {
 
-/// The value that reshapes, which move no bytes, show under another shape.
-mlir::Value behindReshapes(mlir::Value V);
-
-/// The operations of a block in groups, one each at first, that may be merged as long as no cycle appears. Reshapes and
-/// the terminator are in no group: what reads a reshape depends on what the reshape reads. A reader of state comes
-/// before the operation that updates it, so that updates stay in place; so does a reader of a shadow, the low copy of a
-/// parameter that an optimizer writes beside it.
+/// The operations of a block in groups, one each at first, that may be merged as long as no cycle of dependences
+/// appears. Views and the terminator are in no group.
 class BlockGroups {
 public:
   explicit BlockGroups(mlir::Block &Body);
@@ -34,20 +27,15 @@ public:
   llvm::SmallVector<unsigned> schedule() const;
 
 private:
-  void addDependences(unsigned Node);
-  void addEdge(unsigned From, unsigned To);
+  /// The number of an operation that is in a group.
+  unsigned numberOf(mlir::Operation *Op) const { return *Dependences.numberOf(Op); }
   mlir::Operation *onTheWay(unsigned From, unsigned To) const;
   void place(unsigned Group, llvm::SmallVectorImpl<unsigned> &Order, llvm::SmallVectorImpl<char> &Placed) const;
 
   mlir::Block &Body;
-  llvm::SmallVector<mlir::Operation *> Nodes;
-  llvm::DenseMap<mlir::Operation *, unsigned> NodeOf;
-  llvm::SmallVector<llvm::SmallVector<unsigned, 4>> Successors, Predecessors;
-  llvm::SmallVector<unsigned> GroupOfNode;
+  BlockDependences Dependences;
+  llvm::SmallVector<unsigned> GroupOf; ///< by number of an operation
   llvm::SmallVector<llvm::SmallVector<mlir::Operation *, 1>> Members;
-  /// While nodes are added: the shadows that others take the place of, and who has read a value so far.
-  llvm::DenseMap<mlir::Value, mlir::Value> OldShadows;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 4>> Readers;
 };
 
 } // namespace mpc

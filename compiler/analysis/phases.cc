@@ -1,8 +1,7 @@
 #include "compiler/analysis/phases.h"
 
-#include "compiler/analysis/block_groups.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 
 using namespace mlir;
 
@@ -32,7 +31,7 @@ bool isForwardResult(OpResult Result) {
   if (!Fusion)
     return !isBackwardOp(Result.getOwner());
   Value Yielded = Fusion.getBody().front().getTerminator()->getOperand(Result.getResultNumber());
-  Operation *Producer = behindReshapes(Yielded).getDefiningOp();
+  Operation *Producer = behindViews(Yielded).getDefiningOp();
   return Producer && !isBackwardOp(Producer);
 }
 
@@ -55,12 +54,12 @@ bool isReadBackward(OpOperand &Use) {
   return !Fusion || !reachesForwardResult(Fusion.getBody().getArgument(Use.getOperandNumber()), Seen);
 }
 
-bool isMovementOrCast(Operation *Op) { return isMovement(Op) || isa<CastOp>(Op); }
+bool isMovementOrCast(Operation *Op) { return has<Property::Movement>(Op) || isa<CastOp>(Op); }
 
 bool isReadBackward(Value V) {
   return llvm::any_of(V.getUses(), [](OpOperand &Use) {
-    if (auto Reshape = dyn_cast<ReshapeOp>(Use.getOwner()); Reshape && !isBackwardOp(Reshape))
-      return isReadBackward(Reshape.getY());
+    if (auto View = dyn_cast<ViewLikeOpInterface>(Use.getOwner()); View && !isBackwardOp(View))
+      return isReadBackward(View.getViewDest());
     return isReadBackward(Use);
   });
 }

@@ -24,7 +24,7 @@ bool isReadBackward(mlir::Value V);
 /// Whether the operation only shows, moves or converts elements.
 bool isMovementOrCast(mlir::Operation *Op);
 
-/// Results of forward operations that the backward pass reads, behind reshapes, in program order: what has to be kept.
+/// Results of forward operations that the backward pass reads, behind views, in program order: what has to be kept.
 /// Regions that mix both are looked into.
 llvm::SetVector<mlir::Value> savedValues(mlir::Block &Body);
 

@@ -1,8 +1,8 @@
 // The operations of a region at one element, or a vector of neighbours in one row: shared by every target.
 #pragma once
 
-#include "compiler/codegen/element_context.h"
-#include "compiler/codegen/region_plan.h"
+#include "compiler/dialect/region_plan.h"
+#include "compiler/element/element_context.h"
 
 namespace mpc::codegen {
 

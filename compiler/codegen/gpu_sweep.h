@@ -2,7 +2,7 @@
 // shapes.
 #pragma once
 
-#include "compiler/codegen/region_plan.h"
+#include "compiler/dialect/region_plan.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "compiler/codegen/host_accumulators.h"
 
-#include "compiler/codegen/number_functions.h"
+#include "compiler/element/number_functions.h"
 
 #include <numeric>
 

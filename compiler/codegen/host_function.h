@@ -1,8 +1,8 @@
 // One function of generated host code while it is written: its operands, variables and loops.
 #pragma once
 
-#include "compiler/codegen/number.h"
 #include "compiler/codegen/region_emitter.h"
+#include "compiler/element/number.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace mpc::codegen {

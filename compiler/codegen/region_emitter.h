@@ -1,7 +1,7 @@
 // From a region to functions in an LLVM module, for each target from the same body.
 #pragma once
 
-#include "compiler/codegen/region_plan.h"
+#include "compiler/dialect/region_plan.h"
 
 #include "llvm/IR/Module.h"
 

@@ -1,7 +1,7 @@
 // When each output of a region is stored and what is read when: what decides whether an output may lie over an input.
 #pragma once
 
-#include "compiler/codegen/region_plan.h"
+#include "compiler/dialect/region_plan.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mpc::codegen {

@@ -1,6 +1,6 @@
 #include "compiler/codegen/short_nan.h"
 
-#include "compiler/codegen/number.h"
+#include "compiler/element/number.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"

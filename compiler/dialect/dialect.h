@@ -1,8 +1,9 @@
 // The mpc dialect: operations, attributes, interfaces.
 #pragma once
 
-#include "compiler/codegen/iteration_space.h"
 #include "compiler/dialect/amp_class.h"
+#include "compiler/dialect/operation_properties.h"
+#include "compiler/element/iteration_space.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -45,17 +46,6 @@ template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Op
 /// Whether \p Result is the shadow that an optimizer writes beside its parameter: it has no state operand.
 bool isShadow(mlir::OpResult Result);
 
-/// Operations that move elements of their operands to their results as they are. A result has the element type that
-/// shape inference gives for it: passes forward the bits, lowering makes views of them.
-template <typename ConcreteOp> class DataMovement : public mlir::OpTrait::TraitBase<ConcreteOp, DataMovement> {};
-
-/// Operations that the CPU has no kernel written by hand for: generated code computes them there, alone too.
-template <typename ConcreteOp> class GeneratedOnCpu : public mlir::OpTrait::TraitBase<ConcreteOp, GeneratedOnCpu> {};
-
-/// Operations that only autodiff writes: their results are cotangents.
-template <typename ConcreteOp>
-class ComputesCotangents : public mlir::OpTrait::TraitBase<ConcreteOp, ComputesCotangents> {};
-
 /// Operations whose first operands are state, in the order of the results (a shadow, the last result, aside), and whose
 /// optional last operand is a predicate: where it is false every result equals its state operand.
 template <typename ConcreteOp> class StateUpdate : public mlir::OpTrait::TraitBase<ConcreteOp, StateUpdate> {
@@ -73,8 +63,6 @@ public:
 };
 
 } // namespace mpc
-
-#include "compiler/dialect/mpc_enums.h.inc"
 
 // The dialect's accessors return its attributes, so these come first.
 #define GET_ATTRDEF_CLASSES

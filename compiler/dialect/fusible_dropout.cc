@@ -1,6 +1,6 @@
-// dropout: the draws of kernels/philox.h, four elements a block of the generator.
+// dropout: the draws of kernels/scalar/philox.h, four elements a block of the generator.
 #include "compiler/dialect/fusible_space.h"
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 
 #include <array>
 #include <numeric>

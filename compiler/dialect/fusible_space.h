@@ -1,10 +1,10 @@
 // Shared by the files that say how operations are computed element by element.
 #pragma once
 
-#include "compiler/codegen/element_context.h"
-#include "compiler/codegen/number_functions.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/tensor_values.h"
+#include "compiler/element/element_context.h"
+#include "compiler/element/number_functions.h"
 #include "llvm/ADT/Twine.h"
 
 namespace mpc {

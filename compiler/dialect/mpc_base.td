@@ -9,6 +9,7 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "compiler/dialect/mpc_interfaces.td"
+include "compiler/dialect/mpc_properties.td"
 
 def Mpc_Dialect : Dialect {
   let name = "mpc";
@@ -216,50 +217,50 @@ def Mpc_Flag : DefaultValuedAttr<BoolAttr, "false">;
 class Mpc_Float<string default> : DefaultValuedAttr<F32Attr, default>;
 class Mpc_Int<string default> : DefaultValuedAttr<I64Attr, default>;
 
-// `ampClass` is an enumerator of mpc::AmpClass. Operations whose operands or results partly stay f32 list them.
+// A method that returns constant positions of operands or results.
+class Mpc_Positions<string method, list<int> positions> {
+  code definition = "::llvm::ArrayRef<unsigned> $cppClass::" # method # [{() {
+      static const ::llvm::SmallVector<unsigned, 0> kPositions = {}] # !interleave(positions, ", ") # [{};
+      return kPositions;
+    }
+  }];
+}
+
+// `ampClass` is an enumerator of mpc::AmpClass. Operations whose operands or results partly stay f32 list them. Operations
+// of Mpc_ImageInterface list their images.
 class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
     : Op<Mpc_Dialect, mnemonic, traits # [
         DeclareOpInterfaceMethods<Mpc_ShapeInferenceInterface>,
         DeclareOpInterfaceMethods<Mpc_AmpInterface>]> {
   list<int> f32Operands = [];
   list<int> f32Results = [];
+  list<int> imageOperands = [];
+  list<int> imageResults = [];
   code extraDeclarations = "";
   let extraClassDeclaration = extraDeclarations;
-  let extraClassDefinition = [{
-    ::mpc::AmpClass $cppClass::getAmpClass() { return ::mpc::AmpClass::}] # ampClass # [{; }
-    ::llvm::ArrayRef<unsigned> $cppClass::getF32Operands() {
-      static const ::llvm::SmallVector<unsigned, 0> kPositions = {}] #
-      !interleave(f32Operands, ", ") # "};" # [{
-      return kPositions;
-    }
-    ::llvm::ArrayRef<unsigned> $cppClass::getF32Results() {
-      static const ::llvm::SmallVector<unsigned, 0> kPositions = {}] #
-      !interleave(f32Results, ", ") # "};" # [{
-      return kPositions;
-    }
-  }];
+  let extraClassDefinition =
+      "::mpc::AmpClass $cppClass::getAmpClass() { return ::mpc::AmpClass::" # ampClass # "; }\n" #
+      Mpc_Positions<"getF32Operands", f32Operands>.definition # Mpc_Positions<"getF32Results", f32Results>.definition #
+      !if(!empty(imageOperands), "", Mpc_Positions<"getImageOperands", imageOperands>.definition #
+                                     Mpc_Positions<"getImageResults", imageResults>.definition);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
 // Marks operations whose first operands are state, in the order of the results (mpc::StateUpdate).
 def Mpc_StateUpdateTrait : NativeOpTrait<"StateUpdate"> { let cppNamespace = "::mpc"; }
 
-// Marks operations that move elements as they are (mpc::DataMovement): results have the element type that is inferred.
-def Mpc_DataMovement : NativeOpTrait<"DataMovement"> { let cppNamespace = "::mpc"; }
-
-// Marks operations that the CPU has no kernel written by hand for (mpc::GeneratedOnCpu): generated code computes
-// them there in every shape that reaches it, alone too.
-def Mpc_GeneratedOnCpu : NativeOpTrait<"GeneratedOnCpu"> { let cppNamespace = "::mpc"; }
-
 // An operation of the forward graph that has a derivative.
 class Mpc_DifferentiableOp<string mnemonic, string ampClass, list<Trait> traits = []>
     : Mpc_Op<mnemonic, ampClass, [Pure, DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>] # traits>;
 
-def Mpc_ComputesCotangents : NativeOpTrait<"ComputesCotangents"> { let cppNamespace = "::mpc"; }
-
 // An operation that only autodiff writes.
 class Mpc_GradientOp<string mnemonic, list<Trait> traits = []>
-    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_ComputesCotangents] # traits>;
+    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_IsGradientOp] # traits>;
+
+// An operation with a `data_format`: the images among its operands and results are `imageOperands` and `imageResults`.
+defvar Mpc_Image = DeclareOpInterfaceMethods<Mpc_ImageInterface>;
+// An operation that multiplies matrices or convolves.
+defvar Mpc_MatrixWork = DeclareOpInterfaceMethods<Mpc_MatrixWorkInterface>;
 
 // What the code generator computes: element by element, operands broadcast to the result;
 defvar Mpc_Elementwise = DeclareOpInterfaceMethods<Mpc_FusibleInterface>;

@@ -3,10 +3,11 @@
 #define MPC_ELEMENTWISE_OPS_TD
 
 include "compiler/dialect/mpc_base.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 //===-- Constants and random values ------------------------------------------------------------------------------===//
 
-def Mpc_ConstantOp : Mpc_Op<"constant", "Exempt", [Pure, ConstantLike]> {
+def Mpc_ConstantOp : Mpc_Op<"constant", "Exempt", [Pure, ConstantLike, Mpc_IsBesideNetwork, Mpc_PreparesUpdate]> {
   let summary = "A constant tensor.";
   let description = [{
     ```mlir
@@ -19,7 +20,7 @@ def Mpc_ConstantOp : Mpc_Op<"constant", "Exempt", [Pure, ConstantLike]> {
   let hasVerifier = 1;
 }
 
-def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure]> {
+def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
   let summary = "Random f32 values that depend on the seed, the stream and the element alone.";
   let description = [{
     Philox-4x32-10 with key = seed and counter = (element block, 0, stream). `uniform` draws from [a, b); `normal` has
@@ -32,28 +33,30 @@ def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure]> {
 
 //===-- Element by element ---------------------------------------------------------------------------------------===//
 
-class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> traits = [Mpc_Elementwise]>
-    : Mpc_DifferentiableOp<mnemonic, ampClass, traits> {
+class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> properties = [],
+                  list<Trait> fusible = [Mpc_Elementwise]>
+    : Mpc_DifferentiableOp<mnemonic, ampClass, [Mpc_IsElementwise] # properties # fusible> {
   let summary = "Element-wise " # formula # ".";
   let description = "y = " # formula # ", computed in f32 and rounded once.";
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ReluOp : Mpc_UnaryOp<"relu", "Clear", "max(x, 0)"> {
+def Mpc_ReluOp : Mpc_UnaryOp<"relu", "Clear", "max(x, 0)", [Mpc_SelectsValues, Mpc_IsSimpleArithmetic]> {
   let description = [{
     y = x where x > 0 and +0 where x <= 0, -0 included; NaN stays NaN. This is `maximum(x, +0)` of IEEE 754-2019. So relu
     commutes with rounding, with widening and with the largest of several values, the signs of zeros included.
   }];
 }
-def Mpc_SigmoidOp : Mpc_UnaryOp<"sigmoid", "Infer", "1 / (1 + exp(-x))">;
-def Mpc_TanhOp : Mpc_UnaryOp<"tanh", "Infer", "tanh(x)">;
-def Mpc_ExpOp : Mpc_UnaryOp<"exp", "Deny", "exp(x)">;
-def Mpc_LogOp : Mpc_UnaryOp<"log", "Deny", "log(x)">;
+def Mpc_SigmoidOp : Mpc_UnaryOp<"sigmoid", "Infer", "1 / (1 + exp(-x))", [Mpc_IsExpensive]>;
+def Mpc_TanhOp : Mpc_UnaryOp<"tanh", "Infer", "tanh(x)", [Mpc_IsExpensive]>;
+def Mpc_ExpOp : Mpc_UnaryOp<"exp", "Deny", "exp(x)", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
+def Mpc_LogOp : Mpc_UnaryOp<"log", "Deny", "log(x)", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
 def Mpc_SqrtOp : Mpc_UnaryOp<"sqrt", "Infer", "sqrt(x)">;
-def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x">;
+def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x", [Mpc_HandsOnValue, Mpc_SelectsValues]>;
 
-class Mpc_UnaryGradOp<string mnemonic, string formula> : Mpc_GradientOp<mnemonic, [Mpc_Elementwise]> {
+class Mpc_UnaryGradOp<string mnemonic, string formula>
+    : Mpc_GradientOp<mnemonic, [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of the operation of the same name: " # formula # ".";
   let description = "dx = " # formula # " from the forward result y, computed in f32 and rounded once.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y);
@@ -65,8 +68,9 @@ def Mpc_SigmoidGradOp : Mpc_UnaryGradOp<"sigmoid_grad", "dy * y * (1 - y)">;
 def Mpc_TanhGradOp : Mpc_UnaryGradOp<"tanh_grad", "dy * (1 - y * y)">;
 def Mpc_SqrtGradOp : Mpc_UnaryGradOp<"sqrt_grad", "dy / (2 * y)">;
 
-class Mpc_BinaryOp<string mnemonic, string ampClass, string formula>
-    : Mpc_DifferentiableOp<mnemonic, ampClass, [Mpc_Elementwise]> {
+class Mpc_BinaryOp<string mnemonic, string ampClass, string formula, list<Trait> properties>
+    : Mpc_DifferentiableOp<mnemonic, ampClass,
+                           [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsArithmetic] # properties> {
   let summary = "Element-wise " # formula # ", with broadcasting.";
   let description = "y = " # formula # [{, computed in f32 and rounded once. Shapes are aligned at the right; an extent of
     1 stretches.}];
@@ -74,27 +78,28 @@ class Mpc_BinaryOp<string mnemonic, string ampClass, string formula>
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_AddOp : Mpc_BinaryOp<"add", "Infer", "a + b">;
-def Mpc_SubOp : Mpc_BinaryOp<"sub", "Infer", "a - b">;
-def Mpc_MulOp : Mpc_BinaryOp<"mul", "Infer", "a * b">;
-def Mpc_DivOp : Mpc_BinaryOp<"div", "Infer", "a / b">;
-def Mpc_MaximumOp : Mpc_BinaryOp<"maximum", "Clear", "max(a, b), NaN if either is">;
+def Mpc_AddOp : Mpc_BinaryOp<"add", "Infer", "a + b", [Mpc_IsSimpleArithmetic, Mpc_SumsGradients]>;
+def Mpc_SubOp : Mpc_BinaryOp<"sub", "Infer", "a - b", [Mpc_IsSimpleArithmetic, Mpc_SumsGradients]>;
+def Mpc_MulOp : Mpc_BinaryOp<"mul", "Infer", "a * b", [Mpc_IsSimpleArithmetic, Mpc_IsProductOrQuotient]>;
+def Mpc_DivOp : Mpc_BinaryOp<"div", "Infer", "a / b", [Mpc_IsProductOrQuotient]>;
+def Mpc_MaximumOp : Mpc_BinaryOp<"maximum", "Clear", "max(a, b), NaN if either is", [Mpc_SelectsValues]>;
 
-def Mpc_DivGradOp : Mpc_GradientOp<"div_grad", [Mpc_Elementwise]> {
+def Mpc_DivGradOp : Mpc_GradientOp<"div_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of div by its divisor, before broadcasting is undone.";
   let description = "db = -dy * y / b, with b broadcast to dy; computed in f32 and rounded once.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$db);
 }
 
-def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad", [Mpc_Elementwise]> {
+def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of maximum, before broadcasting is undone.";
   let description = "The larger operand receives dy; equal operands receive half of it each.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$da, Mpc_FloatTensor:$db);
 }
 
-class Mpc_ScalarOp<string mnemonic, string formula> : Mpc_DifferentiableOp<mnemonic, "Infer", [Mpc_Elementwise]> {
+class Mpc_ScalarOp<string mnemonic, string formula>
+    : Mpc_DifferentiableOp<mnemonic, "Infer", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsArithmetic]> {
   let summary = "Element-wise " # formula # " with an f32 constant.";
   let description = "y = " # formula # ", computed in f32 and rounded once; the constant never becomes low.";
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$value);
@@ -104,28 +109,33 @@ class Mpc_ScalarOp<string mnemonic, string formula> : Mpc_DifferentiableOp<mnemo
 def Mpc_AddScalarOp : Mpc_ScalarOp<"add_scalar", "x + value">;
 def Mpc_MulScalarOp : Mpc_ScalarOp<"mul_scalar", "x * value">;
 
-def Mpc_SumNOp : Mpc_DifferentiableOp<"sum_n", "Infer", [Mpc_Elementwise]> {
+def Mpc_SumNOp
+    : Mpc_DifferentiableOp<"sum_n", "Infer",
+                           [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsArithmetic, Mpc_SumsGradients]> {
   let summary = "Sum of several tensors of one shape: added in f32, rounded once.";
   let description = "y = x_0 + x_1 + ... in operand order. Autodiff adds the cotangents of several uses with it.";
   let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure, Mpc_Elementwise]> {
+def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure, Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Element-wise a == b, with broadcasting.";
   let description = "Compares exact values; NaN equals nothing.";
   let arguments = (ins Mpc_NumberTensor:$a, Mpc_NumberTensor:$b);
   let results = (outs Mpc_BoolTensor:$y);
 }
 
-def Mpc_SelectOp : Mpc_Op<"select", "Clear", [Pure, Mpc_DataMovement, Mpc_Elementwise]> {
+def Mpc_SelectOp
+    : Mpc_Op<"select", "Clear", [Pure, Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsDataMovement]> {
   let summary = "a where the condition holds, else b.";
   let description = "The condition is a scalar or has the shape of a and b. Writes the bits of the chosen operand.";
   let arguments = (ins Mpc_BoolTensor:$condition, Mpc_Tensor:$a, Mpc_Tensor:$b);
   let results = (outs Mpc_Tensor:$y);
 }
 
-def Mpc_CastOp : Mpc_DifferentiableOp<"cast", "Exempt", [Mpc_ElementwiseInSpace]> {
+def Mpc_CastOp
+    : Mpc_DifferentiableOp<"cast", "Exempt",
+                           [Mpc_ElementwiseInSpace, Mpc_IsElementwise, Mpc_KeepsScale, Mpc_PreparesUpdate]> {
   let summary = "The same values in another element type.";
   let description = [{
     Between floating types widening is exact and narrowing rounds to nearest even. To an integer it truncates towards
@@ -142,14 +152,16 @@ def Mpc_CastOp : Mpc_DifferentiableOp<"cast", "Exempt", [Mpc_ElementwiseInSpace]
   let hasFolder = 1;
 }
 
-def Mpc_StopGradientOp : Mpc_DifferentiableOp<"stop_gradient", "Clear", [Mpc_Elementwise]> {
+def Mpc_StopGradientOp
+    : Mpc_DifferentiableOp<"stop_gradient", "Clear",
+                           [Mpc_Elementwise, Mpc_IsElementwise, Mpc_HandsOnValue, Mpc_SelectsValues, Mpc_KeepsScale]> {
   let summary = "Identity with a zero derivative.";
   let description = "Autodiff treats the result as a constant.";
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise]> {
+def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise, Mpc_IsExpensive]> {
   let summary = "Zeroes elements with probability `p` and scales the rest by 1 / (1 - p).";
   let description = [{
     The mask is Philox: key = seed, counter = (element / 4, step, call_site). It depends on nothing else, so that the
@@ -162,7 +174,12 @@ def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise]> 
 
 //===-- Data movement --------------------------------------------------------------------------------------------===//
 
-def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear", [Mpc_DataMovement]> {
+// The properties of movement: the same elements in another shape or order, or several times.
+defvar Mpc_Moves = [Mpc_IsDataMovement, Mpc_IsMovement, Mpc_HandsOnValue, Mpc_KeepsScale];
+
+def Mpc_ReshapeOp
+    : Mpc_DifferentiableOp<"reshape", "Clear",
+                           Mpc_Moves # [Mpc_ReordersElements, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
   let summary = "The same elements in row-major order under another shape.";
   let description = "The element counts agree. In the IR every extent of `shape` is explicit.";
   let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$shape);
@@ -170,7 +187,7 @@ def Mpc_ReshapeOp : Mpc_DifferentiableOp<"reshape", "Clear", [Mpc_DataMovement]>
   let hasFolder = 1;
 }
 
-def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear", [Mpc_DataMovement]> {
+def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear", Mpc_Moves # [Mpc_ReordersElements]> {
   let summary = "Permutes axes: result axis i is operand axis permutation[i].";
   let description = "`permutation` names every axis once.";
   let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$permutation);
@@ -178,7 +195,7 @@ def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear", [Mpc_DataMoveme
   let hasFolder = 1;
 }
 
-def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", [Mpc_DataMovement, Mpc_Elementwise]> {
+def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", Mpc_Moves # [Mpc_Elementwise]> {
   let summary = "Stretches extents of 1 and missing leading axes to `shape`.";
   let description = "Shapes are aligned at the right.";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$shape);
@@ -187,7 +204,8 @@ def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", [Mpc_DataM
 
 //===-- Reductions -----------------------------------------------------------------------------------------------===//
 
-class Mpc_ReductionOp<string mnemonic, string what> : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing]> {
+class Mpc_ReductionOp<string mnemonic, string what>
+    : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing, Mpc_IsArithmetic, Mpc_IsSum, Mpc_IsReduction]> {
   let summary = what # " over the given axes.";
   let description = "Accumulates in f32 and rounds once. Axes are distinct and not negative; none means all.";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);

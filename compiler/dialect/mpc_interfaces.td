@@ -1,4 +1,5 @@
-// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation, updates, fusion.
+// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation, images, matrix work, updates,
+// fusion.
 #ifndef MPC_INTERFACES_TD
 #define MPC_INTERFACES_TD
 
@@ -53,6 +54,29 @@ def Mpc_DifferentiableInterface : OpInterface<"DifferentiableOpInterface"> {
   ];
 }
 
+def Mpc_ImageInterface : OpInterface<"ImageOpInterface"> {
+  let description = [{
+    An operation with a `data_format`: which operands and results are laid out by it, where they have rank 4.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<"Positions of the images among the operands.", "::llvm::ArrayRef<unsigned>", "getImageOperands", (ins)>,
+    InterfaceMethod<"Positions of the images among the results.", "::llvm::ArrayRef<unsigned>", "getImageResults", (ins)>
+  ];
+}
+
+def Mpc_MatrixWorkInterface : OpInterface<"MatrixWorkOpInterface"> {
+  let description = [{
+    An operation whose time is that of products of matrices: tensor cores compute them where types are low. Others count as
+    moving bytes.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<"Floating-point operations of its products, an addition and a multiplication counted as two.",
+      "double", "countFlops", (ins)>
+  ];
+}
+
 def Mpc_OptimizerInterface : OpInterface<"OptimizerOpInterface"> {
   let description = [{
     The update of one parameter (operand 0) by its gradient. Behind the operands of the rule come scalars, those that there
@@ -73,7 +97,7 @@ def Mpc_OptimizerInterface : OpInterface<"OptimizerOpInterface"> {
 def Mpc_FusibleInterface : OpInterface<"FusibleOpInterface"> {
   let description = [{
     How an operation is computed element by element, for the code generator. `ElementContext` (see
-    `compiler/codegen/element_context.h`) gives the operands' elements, widened to f32, and takes the results', which the
+    `compiler/element/element_context.h`) gives the operands' elements, widened to f32, and takes the results', which the
     generator rounds to their storage types. The same code emits one element or a vector of them.
 
     An operation may reduce rows or columns first, in steps: the terms of step k may use what the steps before it kept.

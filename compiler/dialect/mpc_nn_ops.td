@@ -6,7 +6,7 @@ include "compiler/dialect/mpc_base.td"
 
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
-def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow"> {
+def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow", [Mpc_MatrixWork, Mpc_TakesActivation]> {
   let summary = "Matrix product with optional bias and activation, rounded once.";
   let description = [{
     y = activation(op(a) op(b) + bias), a: [M, K] ([K, M] if transpose_a), b: [K, N] ([N, K] if transpose_b), bias: [N], or
@@ -21,7 +21,7 @@ def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow"> {
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow"> {
+def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow", [Mpc_MatrixWork, Mpc_Image, Mpc_TakesActivation]> {
   let summary = "2-D cross-correlation with optional bias and activation, rounded once.";
   let description = [{
     x: [N, C, H, W] (or [N, H, W, C] by `data_format`), weight: [O, C / groups, kh, kw] in either format, bias: [O].
@@ -32,13 +32,15 @@ def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow"> {
     `pad_mode`: `valid` has no padding; `same` gives ceil(in / stride) with the odd element at the end; `pad` takes
     `padding` = [top, bottom, left, right]. `activation` is that of `mpc.matmul`.
   }];
+  let imageOperands = [0];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Optional<Mpc_FloatTensor>:$bias,
                        Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
                        Mpc_Int<"1">:$groups, Mpc_DataFormat:$data_format, Mpc_Activation:$activation);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_Conv2dStatisticsOp : Mpc_Op<"conv2d_statistics", "Exempt", [Pure]> {
+def Mpc_Conv2dStatisticsOp : Mpc_Op<"conv2d_statistics", "Exempt", [Pure, Mpc_MatrixWork]> {
   let summary = "conv2d without bias and activation, with the statistics of each channel of its result.";
   let description = [{
     y is conv2d's. mean, variance and inv_std, [O], are what `mpc.batch_norm_train` has of the stored y: sum y / n, the
@@ -52,18 +54,21 @@ def Mpc_Conv2dStatisticsOp : Mpc_Op<"conv2d_statistics", "Exempt", [Pure]> {
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$variance, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_Conv2dGradInputOp : Mpc_GradientOp<"conv2d_grad_input"> {
+def Mpc_Conv2dGradInputOp : Mpc_GradientOp<"conv2d_grad_input", [Mpc_MatrixWork, Mpc_Image]> {
   let summary = "Derivative of conv2d by x.";
   let description = "`input_shape` is the shape of x, in `data_format`.";
+  let imageOperands = [0];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$weight, DenseI64ArrayAttr:$input_shape,
                        Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
                        Mpc_Int<"1">:$groups, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
-def Mpc_Conv2dGradWeightOp : Mpc_GradientOp<"conv2d_grad_weight"> {
+def Mpc_Conv2dGradWeightOp : Mpc_GradientOp<"conv2d_grad_weight", [Mpc_MatrixWork, Mpc_Image]> {
   let summary = "Derivative of conv2d by the weight: accumulated in f32, rounded once.";
   let description = "`weight_shape` is [O, C / groups, kh, kw].";
+  let imageOperands = [0, 1];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$dy, DenseI64ArrayAttr:$weight_shape,
                        Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
                        Mpc_Int<"1">:$groups, Mpc_DataFormat:$data_format);
@@ -72,7 +77,7 @@ def Mpc_Conv2dGradWeightOp : Mpc_GradientOp<"conv2d_grad_weight"> {
 
 //===-- Pooling --------------------------------------------------------------------------------------------------===//
 
-def Mpc_MaxPool2dOp : Mpc_DifferentiableOp<"max_pool2d", "Clear"> {
+def Mpc_MaxPool2dOp : Mpc_DifferentiableOp<"max_pool2d", "Clear", [Mpc_Image, Mpc_SelectsValues]> {
   let summary = "Maximum over windows; padding never wins.";
   let description = [{
     `indices` holds, for each result element, where in its window the winning input element lies: row * kernel width +
@@ -80,17 +85,21 @@ def Mpc_MaxPool2dOp : Mpc_DifferentiableOp<"max_pool2d", "Clear"> {
     NaN wins. Windows of at most 128 elements take i8, which is what tracing gives, or i32; larger ones i32. It is saved
     for the derivative and costs nothing where it is unused.
   }];
+  let imageOperands = [0];
+  let imageResults = [0, 1];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$kernel_size, Mpc_Strides:$strides,
                        Mpc_PadMode:$pad_mode, Mpc_Padding:$padding, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y, Mpc_WindowIndexTensor:$indices);
   let hasVerifier = 1;
 }
 
-def Mpc_MaxPool2dGradOp : Mpc_GradientOp<"max_pool2d_grad"> {
+def Mpc_MaxPool2dGradOp : Mpc_GradientOp<"max_pool2d_grad", [Mpc_Image]> {
   let summary = "Derivative of max_pool2d: sends each cotangent to the winning element.";
   let description = [{
     `indices` are those of max_pool2d. Cotangents that meet in one element are added in f32 and rounded once.
   }];
+  let imageOperands = [0, 1];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_WindowIndexTensor:$indices, DenseI64ArrayAttr:$input_shape,
                        DenseI64ArrayAttr:$kernel_size, Mpc_Strides:$strides,
                        Mpc_PadMode:$pad_mode, Mpc_Padding:$padding, Mpc_DataFormat:$data_format);
@@ -98,20 +107,24 @@ def Mpc_MaxPool2dGradOp : Mpc_GradientOp<"max_pool2d_grad"> {
   let hasVerifier = 1;
 }
 
-def Mpc_AvgPool2dOp : Mpc_DifferentiableOp<"avg_pool2d", "Infer"> {
+def Mpc_AvgPool2dOp : Mpc_DifferentiableOp<"avg_pool2d", "Infer", [Mpc_Image]> {
   let summary = "Mean over windows.";
   let description = [{
     `count_include_pad` divides by the window's size, padding included; otherwise by the elements inside the input.
   }];
+  let imageOperands = [0];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$kernel_size, Mpc_Strides:$strides,
                        Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
                        DefaultValuedAttr<BoolAttr, "true">:$count_include_pad, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_AvgPool2dGradOp : Mpc_GradientOp<"avg_pool2d_grad"> {
+def Mpc_AvgPool2dGradOp : Mpc_GradientOp<"avg_pool2d_grad", [Mpc_Image]> {
   let summary = "Derivative of avg_pool2d.";
   let description = "Contributions are added in f32 and rounded once.";
+  let imageOperands = [0];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, DenseI64ArrayAttr:$input_shape, DenseI64ArrayAttr:$kernel_size,
                        Mpc_Strides:$strides, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
                        DefaultValuedAttr<BoolAttr, "true">:$count_include_pad, Mpc_DataFormat:$data_format);
@@ -120,7 +133,9 @@ def Mpc_AvgPool2dGradOp : Mpc_GradientOp<"avg_pool2d_grad"> {
 
 //===-- Batch normalisation --------------------------------------------------------------------------------------===//
 
-def Mpc_BatchNormTrainOp : Mpc_DifferentiableOp<"batch_norm_train", "Norm", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+def Mpc_BatchNormTrainOp
+    : Mpc_DifferentiableOp<"batch_norm_train", "Norm",
+                           [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsBatchNorm, Mpc_Image]> {
   let summary = "Normalises each channel by the statistics of the batch.";
   let description = [{
     y = (x - mean) * inv_std * gamma + beta per channel, inv_std = 1 / sqrt(variance + epsilon), with the biased
@@ -129,35 +144,46 @@ def Mpc_BatchNormTrainOp : Mpc_DifferentiableOp<"batch_norm_train", "Norm", [Mpc
   }];
   let f32Operands = [1, 2];
   let f32Results = [1, 2, 3];
+  let imageOperands = [0];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta,
                        Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$variance, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_BatchNormTrainGradOp : Mpc_GradientOp<"batch_norm_train_grad", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+def Mpc_BatchNormTrainGradOp
+    : Mpc_GradientOp<"batch_norm_train_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_Image]> {
   let summary = "Derivatives of batch_norm_train's y by x, gamma and beta.";
   let description = [{
     With x_hat = (x - mean) * inv_std and n elements a channel: dbeta = sum dy; dgamma = sum dy * x_hat;
     dx = gamma * inv_std * (dy - dbeta / n - x_hat * dgamma / n).
   }];
+  let imageOperands = [0, 1];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
                        Mpc_F32Tensor:$inv_std, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
 }
 
 def Mpc_BatchNormInferOp
-    : Mpc_DifferentiableOp<"batch_norm_infer", "Norm", [Mpc_ElementwiseInSpace, Mpc_GeneratedOnCpu]> {
+    : Mpc_DifferentiableOp<"batch_norm_infer", "Norm",
+                           [Mpc_ElementwiseInSpace, Mpc_IsGeneratedOnCpu, Mpc_IsBatchNorm, Mpc_Image]> {
   let summary = "Normalises each channel by given statistics.";
   let description = "y = (x - mean) / sqrt(variance + epsilon) * gamma + beta per channel.";
   let f32Operands = [1, 2, 3, 4];
+  let imageOperands = [0];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, Mpc_F32Tensor:$mean,
                        Mpc_F32Tensor:$variance, Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_BatchNormInferGradOp : Mpc_GradientOp<"batch_norm_infer_grad", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+def Mpc_BatchNormInferGradOp
+    : Mpc_GradientOp<"batch_norm_infer_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_Image]> {
   let summary = "Derivatives of batch_norm_infer by x, gamma and beta; the statistics are constants.";
   let description = "dx = dy * gamma * inv_std; dgamma = sum dy * x_hat; dbeta = sum dy.";
+  let imageOperands = [0, 1];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
                        Mpc_F32Tensor:$variance, Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
@@ -165,28 +191,29 @@ def Mpc_BatchNormInferGradOp : Mpc_GradientOp<"batch_norm_infer_grad", [Mpc_Redu
 
 //===-- Softmax and losses ---------------------------------------------------------------------------------------===//
 
-class Mpc_SoftmaxOpBase<string mnemonic, string formula>
-    : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+class Mpc_SoftmaxOpBase<string mnemonic, string formula, list<Trait> properties = []>
+    : Mpc_DifferentiableOp<mnemonic, "Deny",
+                           [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsArithmetic, Mpc_IsAlongAnAxis] # properties> {
   let summary = formula # " along an axis.";
   let description = "The maximum is subtracted first; f32 inside, rounded once.";
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"-1">:$axis);
   let results = (outs Mpc_FloatTensor:$y);
 }
-def Mpc_SoftmaxOp : Mpc_SoftmaxOpBase<"softmax", "exp(x) / sum exp(x)">;
+def Mpc_SoftmaxOp : Mpc_SoftmaxOpBase<"softmax", "exp(x) / sum exp(x)", [Mpc_IsExpensive]>;
 def Mpc_LogSoftmaxOp : Mpc_SoftmaxOpBase<"log_softmax", "x - log sum exp(x)">;
 
-class Mpc_SoftmaxGradOpBase<string mnemonic, string formula>
-    : Mpc_GradientOp<mnemonic, [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+class Mpc_SoftmaxGradOpBase<string mnemonic, string formula, list<Trait> properties = []>
+    : Mpc_GradientOp<mnemonic, [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsAlongAnAxis] # properties> {
   let summary = "dx = " # formula # ".";
   let description = "From the forward result y; sums run along the axis, in f32.";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y, Mpc_Int<"-1">:$axis);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 def Mpc_SoftmaxGradOp : Mpc_SoftmaxGradOpBase<"softmax_grad", "y * (dy - sum(dy * y))">;
-def Mpc_LogSoftmaxGradOp : Mpc_SoftmaxGradOpBase<"log_softmax_grad", "dy - exp(y) * sum(dy)">;
+def Mpc_LogSoftmaxGradOp : Mpc_SoftmaxGradOpBase<"log_softmax_grad", "dy - exp(y) * sum(dy)", [Mpc_IsExpensive]>;
 
 def Mpc_SoftmaxCrossEntropyOp
-    : Mpc_DifferentiableOp<"softmax_cross_entropy", "Loss", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+    : Mpc_DifferentiableOp<"softmax_cross_entropy", "Loss", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {
   let summary = "Cross-entropy of softmax(logits) against labels.";
   let description = [{
     logits: [N, C]. Dense labels: floating, [N, C]; loss_n = sum_c labels * (log_sum_exp_n - logits). Sparse labels: i32
@@ -200,7 +227,8 @@ def Mpc_SoftmaxCrossEntropyOp
   let results = (outs Mpc_F32Tensor:$loss, Mpc_F32Tensor:$log_sum_exp);
 }
 
-def Mpc_SoftmaxCrossEntropyGradOp : Mpc_GradientOp<"softmax_cross_entropy_grad", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+def Mpc_SoftmaxCrossEntropyGradOp
+    : Mpc_GradientOp<"softmax_cross_entropy_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsExpensive]> {
   let summary = "Derivative of softmax_cross_entropy by the logits.";
   let description = [{
     dlogits = g_n * (softmax(logits) * sum_c labels - labels), g = dloss, divided by N for `mean`; sparse labels count
@@ -211,7 +239,7 @@ def Mpc_SoftmaxCrossEntropyGradOp : Mpc_GradientOp<"softmax_cross_entropy_grad",
   let results = (outs Mpc_FloatTensor:$dlogits);
 }
 
-def Mpc_MseOp : Mpc_DifferentiableOp<"mse", "Loss", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+def Mpc_MseOp : Mpc_DifferentiableOp<"mse", "Loss", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {
   let summary = "Squared error (prediction - target)^2: per element, its mean or its sum.";
   let description = "Both operands have one shape. `mean` divides by the element count.";
   let f32Operands = [0, 1];
@@ -220,7 +248,7 @@ def Mpc_MseOp : Mpc_DifferentiableOp<"mse", "Loss", [Mpc_Reducing, Mpc_Generated
   let results = (outs Mpc_F32Tensor:$loss);
 }
 
-def Mpc_MseGradOp : Mpc_GradientOp<"mse_grad", [Mpc_Elementwise, Mpc_GeneratedOnCpu]> {
+def Mpc_MseGradOp : Mpc_GradientOp<"mse_grad", [Mpc_Elementwise, Mpc_IsGeneratedOnCpu]> {
   let summary = "Derivative of mse by the prediction; the target's is its negative.";
   let description = "2 * dloss * (prediction - target), divided by the element count for `mean`.";
   let arguments = (ins Mpc_F32Tensor:$dloss, Mpc_FloatTensor:$prediction, Mpc_FloatTensor:$target,

@@ -14,8 +14,7 @@ def Mpc_Shadow : DefaultValuedAttr<Mpc_OneOf<["none", "f16", "bf16"]>, "\"none\"
 // What comes between the backward pass and the rule, computed by the update itself: see OptimizerOpInterface.
 def Mpc_UpdateScalar : StaticShapeTensorOf<[F32, F64, I1]>;
 def Mpc_MaxNorm : Mpc_Float<"0.0f">;
-class Mpc_OptimizerOp<string mnemonic>
-    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_StateUpdateTrait, Mpc_OptimizerInterface]>;
+class Mpc_OptimizerOp<string mnemonic> : Mpc_UpdateOp<mnemonic, [Mpc_OptimizerInterface]>;
 
 def Mpc_SgdOp : Mpc_OptimizerOp<"sgd"> {
   let summary = "Stochastic gradient descent with optional momentum (PyTorch's definition).";

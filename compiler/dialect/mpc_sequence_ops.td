@@ -4,7 +4,7 @@
 
 include "compiler/dialect/mpc_base.td"
 
-def Mpc_BatchMatmulOp : Mpc_DifferentiableOp<"batch_matmul", "Allow"> {
+def Mpc_BatchMatmulOp : Mpc_DifferentiableOp<"batch_matmul", "Allow", [Mpc_MatrixWork]> {
   let summary = "One matrix product for each index of the leading axes.";
   let description = [{
     y = op(a) op(b) on the last two axes; a: [..., M, K] ([..., K, M] if transpose_a), b: [..., K, N] ([..., N, K] if
@@ -14,7 +14,7 @@ def Mpc_BatchMatmulOp : Mpc_DifferentiableOp<"batch_matmul", "Allow"> {
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow"> {
+def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow", [Mpc_MatrixWork]> {
   let summary = "Scaled-dot-product attention (Vaswani et al. 2017).";
   let description = [{
     query: [B, H, T, D], key: [B, H, S, D], value: [B, H, S, E]; mask: i1, broadcast to [B, H, T, S], true where a
@@ -30,7 +30,7 @@ def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow"> {
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$log_sum_exp);
 }
 
-def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad"> {
+def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad", [Mpc_MatrixWork]> {
   let summary = "Derivatives of attention by query, key and value.";
   let description = [{
     p = exp(scores - log_sum_exp) again, P = p rounded to the type of value. dvalue = P^T dy; dp = dy value^T (f32);
@@ -67,13 +67,15 @@ def Mpc_LstmCellGradOp : Mpc_GradientOp<"lstm_cell_grad"> {
   let results = (outs Mpc_FloatTensor:$dgates, Mpc_FloatTensor:$dcell_state);
 }
 
-def Mpc_ConvTranspose2dOp : Mpc_DifferentiableOp<"conv_transpose2d", "Allow"> {
+def Mpc_ConvTranspose2dOp : Mpc_DifferentiableOp<"conv_transpose2d", "Allow", [Mpc_MatrixWork, Mpc_Image]> {
   let summary = "2-D transposed convolution with optional bias, rounded once.";
   let description = [{
     The derivative of conv2d by its input, as a layer: x: [N, C, H, W] (or [N, H, W, C]), weight: [C, O / groups, kh,
     kw], bias: [O]. Result extent: (in - 1) * stride - low - high + dilation * (kernel - 1) + 1 + output_padding with
     `pad_mode` `pad` and `padding` = [top, bottom, left, right]; in * stride with `same`; `valid` has no padding.
   }];
+  let imageOperands = [0];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Optional<Mpc_FloatTensor>:$bias,
                        Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$output_padding, Mpc_Int<"1">:$groups,
@@ -81,7 +83,7 @@ def Mpc_ConvTranspose2dOp : Mpc_DifferentiableOp<"conv_transpose2d", "Allow"> {
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {
   let summary = "Normalises over the trailing axes (Ba et al. 2016).";
   let description = [{
     gamma and beta have the shape of the trailing axes that are normalised together.
@@ -95,7 +97,7 @@ def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, 
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {
   let summary = "Derivatives of layer_norm's y by x, gamma and beta.";
   let description = [{
     With x_hat = (x - mean) * inv_std, g = dy * gamma and n elements a row: dx = inv_std * (g - mean(g) - x_hat *
@@ -106,7 +108,7 @@ def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_G
   let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
 }
 
-def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm"> {
+def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm", [Mpc_Image]> {
   let summary = "Normalises groups of channels of each sample (Wu and He 2018).";
   let description = [{
     x: [N, C, H, W] (or [N, H, W, C]); gamma, beta: [C]; each sample's C / groups channels and all positions share a
@@ -114,20 +116,24 @@ def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm"> {
   }];
   let f32Operands = [1, 2];
   let f32Results = [1, 2];
+  let imageOperands = [0];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, I64Attr:$groups,
                        Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_GroupNormGradOp : Mpc_GradientOp<"group_norm_grad"> {
+def Mpc_GroupNormGradOp : Mpc_GradientOp<"group_norm_grad", [Mpc_Image]> {
   let summary = "Derivatives of group_norm's y by x, gamma and beta.";
   let description = "As layer_norm_grad, each group of a sample being a row and gamma varying by channel.";
+  let imageOperands = [0, 1];
+  let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
                        Mpc_F32Tensor:$inv_std, I64Attr:$groups, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
 }
 
-def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_Reducing, Mpc_GeneratedOnCpu]> {
+def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {
   let summary = "Binary cross-entropy of sigmoid(logits) against labels.";
   let description = [{
     loss = max(x, 0) - x * z + log(1 + exp(-|x|)) with logits x and labels z of one shape, in [0, 1]. `reduction`: `none`
@@ -139,7 +145,8 @@ def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_R
   let results = (outs Mpc_F32Tensor:$loss);
 }
 
-def Mpc_BceWithLogitsGradOp : Mpc_GradientOp<"bce_with_logits_grad", [Mpc_Elementwise, Mpc_GeneratedOnCpu]> {
+def Mpc_BceWithLogitsGradOp
+    : Mpc_GradientOp<"bce_with_logits_grad", [Mpc_Elementwise, Mpc_IsGeneratedOnCpu, Mpc_IsExpensive]> {
   let summary = "Derivative of bce_with_logits by the logits.";
   let description = "dlogits = dloss * (sigmoid(logits) - labels), divided by the element count for `mean`.";
   let arguments = (ins Mpc_F32Tensor:$dloss, Mpc_FloatTensor:$logits, Mpc_FloatTensor:$labels,

@@ -6,7 +6,8 @@ include "compiler/dialect/mpc_base.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
-def Mpc_ValueAndGradOp : Op<Mpc_Dialect, "value_and_grad", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Mpc_ValueAndGradOp
+    : Op<Mpc_Dialect, "value_and_grad", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, Mpc_IsGradientRequest]> {
   let summary = "Calls a function and differentiates its first result.";
   let description = [{
     Results: the loss (first result of the callee), the callee's other results, then one gradient for each position of
@@ -25,7 +26,7 @@ def Mpc_ValueAndGradOp : Op<Mpc_Dialect, "value_and_grad", [DeclareOpInterfaceMe
   let hasVerifier = 1;
 }
 
-def Mpc_BackwardOp : Op<Mpc_Dialect, "backward"> {
+def Mpc_BackwardOp : Op<Mpc_Dialect, "backward", [Mpc_IsGradientRequest]> {
   let summary = "Differentiates a value of the same function.";
   let description = [{
     One gradient for each operand of `wrt`, of its type, from the operations that lead from it to `loss`. `seed` and
@@ -55,21 +56,27 @@ def Mpc_CustomVjpOp : Op<Mpc_Dialect, "custom_vjp", [
   let assemblyFormat = "$callee `(` $inputs `)` `vjp` $vjp attr-dict `:` functional-type(operands, results)";
 }
 
-def Mpc_ScaleLossOp : Mpc_DifferentiableOp<"scale_loss", "Exempt", [Mpc_Elementwise]> {
+def Mpc_ScaleLossOp : Mpc_DifferentiableOp<"scale_loss", "Exempt", [Mpc_Elementwise, Mpc_IsScaling]> {
   let summary = "loss * scale, in f32: what a gradient scaler gives to the backward pass.";
   let description = "The scale is a scalar; it has no derivative.";
   let arguments = (ins Mpc_F32Tensor:$loss, Mpc_F32Tensor:$scale);
   let results = (outs Mpc_F32Tensor:$output);
 }
 
-def Mpc_UnscaleOp : Mpc_Op<"unscale", "Exempt", [Pure, Mpc_Elementwise]> {
+def Mpc_UnscaleOp
+    : Mpc_Op<"unscale", "Exempt",
+             [Pure, Mpc_Elementwise, Mpc_IsScaling, Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale,
+              Mpc_IsBesideNetwork, Mpc_PreparesUpdate]> {
   let summary = "gradient * (1 / scale), in f32.";
   let description = "Reads a low or f32 gradient, writes f32.";
   let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$scale);
   let results = (outs Mpc_F32Tensor:$output);
 }
 
-def Mpc_AllFiniteOp : Mpc_Op<"all_finite", "Exempt", [Pure]> {
+def Mpc_AllFiniteOp
+    : Mpc_Op<"all_finite", "Exempt",
+             [Pure, Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale, Mpc_DecidesStep,
+              Mpc_IsBesideNetwork]> {
   let summary = "Whether a loss and all gradients are finite, unscaled in f32.";
   let description = [{
     `first_bad` is the position of the first gradient g with a non-finite g * (1 / scale); -1 if every value is finite;
@@ -80,7 +87,8 @@ def Mpc_AllFiniteOp : Mpc_Op<"all_finite", "Exempt", [Pure]> {
   let results = (outs Mpc_BoolTensor:$finite, Mpc_I32Tensor:$first_bad);
 }
 
-def Mpc_CheckFiniteOp : Mpc_Op<"check_finite", "Exempt", [Pure, Mpc_Reducing]> {
+def Mpc_CheckFiniteOp
+    : Mpc_Op<"check_finite", "Exempt", [Pure, Mpc_Reducing, Mpc_FollowsUpdate, Mpc_IsGradientPart]> {
   let summary = "Whether every element of one gradient is finite, unscaled in f32.";
   let description = [{
     The part of mpc.all_finite that is one gradient's: of every g * (1 / scale). The fusion pass takes it out of
@@ -90,14 +98,15 @@ def Mpc_CheckFiniteOp : Mpc_Op<"check_finite", "Exempt", [Pure, Mpc_Reducing]> {
   let results = (outs Mpc_BoolTensor:$finite);
 }
 
-def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure]> {
+def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
   let summary = "The `first_bad` of several finite checks together.";
   let description = "The largest position if any is >= 0; else -2 if any is -2; else -1.";
   let arguments = (ins Variadic<Mpc_I32Tensor>:$checks);
   let results = (outs Mpc_I32Tensor:$first_bad);
 }
 
-class Mpc_FlagReductionOp<string mnemonic, string what> : Mpc_Op<mnemonic, "Exempt", [Pure]> {
+class Mpc_FlagReductionOp<string mnemonic, string what>
+    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_JoinsFlags, Mpc_IsBesideNetwork]> {
   let summary = "Whether " # what # " scalar flags hold.";
   let description = "At least one operand.";
   let arguments = (ins Variadic<Mpc_BoolTensor>:$flags);
@@ -106,7 +115,8 @@ class Mpc_FlagReductionOp<string mnemonic, string what> : Mpc_Op<mnemonic, "Exem
 def Mpc_AllOfOp : Mpc_FlagReductionOp<"all_of", "all">;
 def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the">;
 
-def Mpc_GlobalNormOp : Mpc_Op<"global_norm", "Exempt", [Pure]> {
+def Mpc_GlobalNormOp
+    : Mpc_Op<"global_norm", "Exempt", [Pure, Mpc_ReadsParameterGradients, Mpc_DecidesStep, Mpc_IsBesideNetwork]> {
   let summary = "sqrt of the sum of squares of every element of every gradient.";
   let description = [{
     Accumulated in f64, in operand order: finite f32 gradients have a finite norm, though their squares overflow f32.
@@ -123,7 +133,7 @@ def Mpc_GlobalNormOp : Mpc_Op<"global_norm", "Exempt", [Pure]> {
   }];
 }
 
-def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing]> {
+def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing, Mpc_IsGradientPart]> {
   let summary = "The sum of squares of every element of one gradient.";
   let description = [{
     The part of mpc.global_norm that is one gradient's, accumulated in f64. With `scale` of g * (1 / scale), rounded to
@@ -133,7 +143,10 @@ def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing]
   let results = (outs Mpc_F32Tensor:$sum);
 }
 
-def Mpc_ClipByNormOp : Mpc_Op<"clip_by_norm", "Exempt", [Pure, Mpc_Elementwise]> {
+def Mpc_ClipByNormOp
+    : Mpc_Op<"clip_by_norm", "Exempt",
+             [Pure, Mpc_Elementwise, Mpc_IsScaling, Mpc_ReadsParameterGradients, Mpc_IsBesideNetwork,
+              Mpc_PreparesUpdate]> {
   let summary = "gradient * min(1, max_norm / (norm + 1e-6)).";
   let description = "`norm` is that of mpc.global_norm. The factor is computed in f64 and rounded to f32; of a norm that is not "
                     "finite it is NaN.";
@@ -141,7 +154,7 @@ def Mpc_ClipByNormOp : Mpc_Op<"clip_by_norm", "Exempt", [Pure, Mpc_Elementwise]>
   let results = (outs Mpc_F32Tensor:$output);
 }
 
-def Mpc_TensorStatisticsOp : Mpc_Op<"tensor_statistics", "Exempt", [Pure]> {
+def Mpc_TensorStatisticsOp : Mpc_Op<"tensor_statistics", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
   let summary = "Exponents and magnitude of a tensor: what diagnosis and the precision profile read.";
   let description = [{
     `exponents`: i32 [256], the number of elements by the biased exponent of their f32 value: bin 0 holds zeros and f32
@@ -153,7 +166,8 @@ def Mpc_TensorStatisticsOp : Mpc_Op<"tensor_statistics", "Exempt", [Pure]> {
 }
 
 def Mpc_GuardedUpdateOp : Op<Mpc_Dialect, "guarded_update", [
-    SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects, NoRegionArguments]> {
+    SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects, NoRegionArguments, Mpc_EndsScale,
+    Mpc_IsBesideNetwork]> {
   let summary = "New state where the condition holds, else the old state.";
   let description = [{
     Result i is the yielded value i if `condition`, else `old` i. The region holds operations that update state
@@ -184,7 +198,8 @@ def Mpc_YieldOp : Op<Mpc_Dialect, "yield", [Pure, Terminator, ReturnLike, Parent
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
-def Mpc_UpdateLossScaleOp : Mpc_Op<"update_loss_scale", "Exempt", [Pure]> {
+def Mpc_UpdateLossScaleOp
+    : Mpc_Op<"update_loss_scale", "Exempt", [Pure, Mpc_FollowsUpdate, Mpc_DecidesStep, Mpc_IsBesideNetwork]> {
   let summary = "One step of the loss-scale state machine.";
   let description = [{
     ```
@@ -211,7 +226,8 @@ def Mpc_UpdateLossScaleOp : Mpc_Op<"update_loss_scale", "Exempt", [Pure]> {
 
 // The first operands are state in the order of the results. `predicate`, the last operand, is written by
 // flatten-guards: where it is false every result equals its state operand, bit for bit.
-class Mpc_UpdateOp<string mnemonic> : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_StateUpdateTrait]>;
+class Mpc_UpdateOp<string mnemonic, list<Trait> traits = []>
+    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_StateUpdateTrait, Mpc_EndsScale] # traits>;
 
 def Mpc_IncrementOp : Mpc_UpdateOp<"increment"> {
   let summary = "Counts: counter + 1.";

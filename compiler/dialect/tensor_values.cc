@@ -1,6 +1,5 @@
 #include "compiler/dialect/tensor_values.h"
 
-#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -15,6 +14,15 @@ int64_t elementCount(Value V) {
 int64_t bytesOf(Value V) {
   Type Element = elementOf(V);
   return Element.isIntOrFloat() ? elementCount(V) * ((Element.getIntOrFloatBitWidth() + 7) / 8) : 0;
+}
+
+SmallVector<int64_t> permuted(ArrayRef<int64_t> Extents, ArrayRef<int64_t> Permutation) {
+  return llvm::map_to_vector(Permutation, [&](int64_t Axis) { return Extents[Axis]; });
+}
+
+RankedTensorType permuted(Type Tensor, ArrayRef<int64_t> Permutation) {
+  auto Ranked = cast<RankedTensorType>(Tensor);
+  return Ranked.clone(permuted(Ranked.getShape(), Permutation));
 }
 
 std::string typeText(Type Type) {

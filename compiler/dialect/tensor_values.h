@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Value.h"
 
@@ -22,6 +23,11 @@ std::int64_t elementCount(mlir::Value V);
 
 /// Bytes of a tensor of static shape in memory; 0 of anything else.
 std::int64_t bytesOf(mlir::Value V);
+
+/// Axis i of what is returned is axis Permutation[i] of what is given, as `mpc.transpose` has it.
+llvm::SmallVector<std::int64_t> permuted(llvm::ArrayRef<std::int64_t> Extents,
+                                         llvm::ArrayRef<std::int64_t> Permutation);
+mlir::RankedTensorType permuted(mlir::Type Tensor, llvm::ArrayRef<std::int64_t> Permutation);
 
 /// "f16", "tensor<2x3xf32>".
 std::string typeText(mlir::Type Type);

@@ -17,7 +17,7 @@ LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTenso
     if (!Actual || Actual.getShape() != Expected.getShape())
       return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
                                << ", its shape must be " << shapeText(Expected.getShape());
-    if (Op->hasTrait<DataMovement>() && Actual.getElementType() != Expected.getElementType())
+    if (has<Property::DataMovement>(Op) && Actual.getElementType() != Expected.getElementType())
       return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
                                << ", but it moves elements of " << Expected.getElementType()
                                << ", which keep their type; mpc.cast changes it";
@@ -155,7 +155,7 @@ LogicalResult GuardedUpdateOp::verify() {
       return emitOpError() << "result " << cast<OpResult>(Result).getResultNumber() << " is " << Result.getType()
                            << ", yielded " << New.getType() << ", old " << Old.getType();
   for (Operation &Op : getBody().front().without_terminator()) {
-    bool Allowed = Op.hasTrait<StateUpdate>() || isa<UnscaleOp, ClipByNormOp, ConstantOp, CastOp>(Op);
+    bool Allowed = Op.hasTrait<StateUpdate>() || has<Property::PreparesUpdate>(&Op);
     if (!Allowed)
       return (emitOpError() << "may hold only updates of state, unscale, clip_by_norm, casts and constants")
                  .attachNote(Op.getLoc())

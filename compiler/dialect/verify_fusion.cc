@@ -1,6 +1,6 @@
 // The verifier of mpc.fusion: what it accepts has generated code.
-#include "compiler/codegen/region_plan.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/region_plan.h"
 
 using namespace mlir;
 

@@ -1,10 +1,10 @@
 #include "compiler/lowering/lowering.h"
 
-#include "compiler/codegen/region_plan.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/inference_support.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/region_plan.h"
 #include "compiler/dialect/step_signature.h"
 #include "compiler/lowering/arena_plan.h"
 #include "compiler/lowering/program_data.h"
@@ -257,10 +257,7 @@ private:
   // value of state, or a view of one, is copied before the first instruction.
   runtime::ValueId keptId(Value Operand) {
     runtime::ValueId Id = valueId(Operand);
-    Value Viewed = Operand;
-    while (auto View = Viewed.getDefiningOp<ReshapeOp>())
-      Viewed = View.getX();
-    if (!isa<BlockArgument>(Viewed) || Result.values[Id].storage != runtime::Storage::kState)
+    if (!isa<BlockArgument>(behindViews(Operand)) || Result.values[Id].storage != runtime::Storage::kState)
       return Id;
     runtime::Value Copy;
     Copy.spec = Result.values[Id].spec;

@@ -32,11 +32,11 @@ static std::string pathOfRegion(FusionOp Fusion) {
   return "";
 }
 
-// "relu_grad, batch_norm_train_grad": each operation but reshapes, in order.
+// "relu_grad, batch_norm_train_grad": each operation but views, in order.
 static std::string operationsOf(FusionOp Fusion) {
   SmallVector<StringRef> Names;
   for (Operation &Op : Fusion.getBody().front().without_terminator())
-    if (!isa<ReshapeOp>(Op))
+    if (!isa<ViewLikeOpInterface>(Op))
       Names.push_back(Op.getName().stripDialect());
   return llvm::join(Names, ", ");
 }

@@ -14,8 +14,8 @@ StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Devic
   for (Operation &Op : Function.getBody().front().without_terminator()) {
     if (isa<ConstantOp>(Op))
       continue;
-    if (auto View = dyn_cast<ReshapeOp>(Op)) {
-      Parent[View.getY()] = root(View.getX());
+    if (auto View = dyn_cast<ViewLikeOpInterface>(Op)) {
+      Parent[View.getViewDest()] = root(View.getViewSource());
       continue;
     }
     Position[&Op] = Instructions.size();

@@ -14,8 +14,8 @@ namespace mpc::compiler {
 /// Whether the kernel of \p Op on \p Target may write a result over an operand.
 bool mayAlias(mlir::Operation *Op, unsigned Result, unsigned Operand, const runtime::Device &Target);
 
-/// Storage of the values of one straight-line function. Values are grouped by their *root*: reshapes are views, state
-/// results live in their argument, and a kernel may write over an operand that dies with it.
+/// Storage of the values of one straight-line function. Values are grouped by their *root*: a view has that of its
+/// source, state results live in their argument, and a kernel may write over an operand that dies with it.
 class StorageAssignment {
 public:
   /// A state result that could not be updated in place.

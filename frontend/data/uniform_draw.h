@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 
 namespace mpc::data::internal {
 

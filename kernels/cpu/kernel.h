@@ -43,7 +43,7 @@ class Kernel {
 struct KernelOptions {
   /// Of an earlier plan for this very spec: it is used or refused, never replaced. A packed weight says it itself.
   std::string choice = {};
-  bool allow_winograd = false;  ///< rules and tuning may choose "winograd", which rounds more: docs/architecture.md
+  bool allow_winograd = false;  ///< rules and tuning may choose "winograd", which rounds more: docs/tuning.md
 };
 
 /// Creates the kernel of `spec`. Errors: UNIMPLEMENTED for an operation or type without a CPU kernel, naming both;

@@ -11,7 +11,7 @@
 #include "kernels/cpu/padded_image.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/repeated_pixels.h"
-#include "kernels/fused_activation.h"
+#include "kernels/scalar/fused_activation.h"
 
 namespace mpc::cpu {
 namespace {

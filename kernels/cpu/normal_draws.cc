@@ -8,7 +8,7 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 
 namespace mpc::cpu {
 namespace {

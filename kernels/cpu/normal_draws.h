@@ -1,4 +1,4 @@
-// Normal draws of kernels/philox.h, several abreast, to the bit.
+// Normal draws of kernels/scalar/philox.h, several abreast, to the bit.
 #pragma once
 
 #include <array>

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cpu/kernel.h"
 #include "kernels/dtype.h"
-#include "kernels/fused_activation.h"
+#include "kernels/scalar/fused_activation.h"
 
 namespace mpc::cpu {
 

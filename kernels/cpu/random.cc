@@ -1,5 +1,5 @@
-// random and dropout: the draws of kernels/philox.h, four elements a generator block. A block of elements starts at a
-// multiple of four, so that threads and block size cannot change a draw.
+// random and dropout: the draws of kernels/scalar/philox.h, four elements a generator block. A block of elements starts
+// at a multiple of four, so that threads and block size cannot change a draw.
 #include <cstdint>
 #include <string>
 
@@ -9,7 +9,7 @@
 #include "kernels/cpu/normal_draws.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 
 namespace mpc::cpu {
 namespace {

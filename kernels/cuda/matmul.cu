@@ -1,7 +1,7 @@
 // matmul and batch_matmul: products of stored matrices, plain or transposed, of any floating types.
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/split_product.h"
-#include "kernels/fused_activation.h"
+#include "kernels/scalar/fused_activation.h"
 
 namespace mpc::cuda {
 namespace {

@@ -1,4 +1,4 @@
-// random and dropout: the draws of kernels/philox.h, four elements a generator block.
+// random and dropout: the draws of kernels/scalar/philox.h, four elements a generator block.
 #include <cstdint>
 #include <string>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/map.h"
 #include "kernels/cuda/registry.h"
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 
 namespace mpc::cuda {
 namespace {

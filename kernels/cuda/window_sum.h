@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/convolution.h"
 #include "kernels/cuda/tile_product.h"
-#include "kernels/fused_activation.h"
+#include "kernels/scalar/fused_activation.h"
 
 namespace mpc::cuda {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/philox.h"
 #include "kernels/reference/functions.h"
+#include "kernels/scalar/philox.h"
 
 namespace mpc::reference {
 namespace {

@@ -1,6 +1,6 @@
-// Random tensors: the draws of kernels/philox.h, which every device shares.
-#include "kernels/philox.h"
+// Random tensors: the draws of kernels/scalar/philox.h, which every device shares.
 #include "kernels/reference/functions.h"
+#include "kernels/scalar/philox.h"
 
 namespace mpc::reference {
 namespace {

@@ -1,6 +1,6 @@
 // What the arithmetic of an element needs beside operators, for f32 and f64. The rest of kernels/scalar is written for
 // any kind of number that has these functions and types: kernels compute with `float`, the code generator with numbers
-// that emit instructions (compiler/codegen/number_functions.h), whose functions argument-dependent lookup finds. So
+// that emit instructions (compiler/element/number_functions.h), whose functions argument-dependent lookup finds. So
 // what is generated does what the kernels do, operation by operation.
 //
 // There is one rule for such code: nothing branches on an element. A choice is a Select.

@@ -1,7 +1,7 @@
 #include "passes/amp/cast_motion.h"
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/tensor_values.h"
 
 using namespace mlir;
@@ -16,13 +16,13 @@ bool isWidening(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) 
 
 bool isNarrowing(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) > widthOf(Cast.getY()); }
 
-static bool isDataMovement(Operation *Op) { return Op->hasTrait<DataMovement>(); }
+static bool isDataMovement(Operation *Op) { return has<Property::DataMovement>(Op); }
 
 // The result is one of the operands, element by element, or its negative: exact in any type that holds them.
 static bool keepsValues(Operation *Op) {
   if (auto Pad = dyn_cast<PadOp>(Op))
     return Pad.getValue().isZero();
-  return isDataMovement(Op) || selectsValues(Op);
+  return isDataMovement(Op) || has<Property::SelectsValues>(Op);
 }
 
 // The user's choice of a precision is visible in the IR: other casts do not move past it.
@@ -131,12 +131,12 @@ static bool readsGradient(OpOperand &Use) {
 }
 
 bool readsAnyFloat(OpOperand &Use) {
-  return readsGradient(Use) || (isArithmetic(Use.getOwner()) && !isPinnedByUser(Use.getOwner()));
+  return readsGradient(Use) || (has<Property::Arithmetic>(Use.getOwner()) && !isPinnedByUser(Use.getOwner()));
 }
 
 bool foldNarrowing(CastOp Cast) {
   Operation *Op = Cast.getX().getDefiningOp();
-  if (!isNarrowing(Cast) || Cast.getUser() || !Op || !isArithmetic(Op) || isPinnedByUser(Op) ||
+  if (!isNarrowing(Cast) || Cast.getUser() || !Op || !has<Property::Arithmetic>(Op) || isPinnedByUser(Op) ||
       !Cast.getX().hasOneUse())
     return false;
   markFolded(Op);

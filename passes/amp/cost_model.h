@@ -29,7 +29,4 @@ struct CostModel {
   double shadowSeconds(mlir::Value V) const;
 };
 
-/// Floating-point operations of matrix work, two for each multiply-add; 0 for any other operation.
-double matrixFlops(mlir::Operation *Op);
-
 } // namespace mpc

@@ -1,7 +1,7 @@
 #include "passes/amp/network_regions.h"
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "passes/amp/label_slice.h"
 #include "passes/amp/op_precision.h"
 
@@ -75,7 +75,7 @@ void NetworkRegions::collectDifferentiated(ModuleOp Module) {
       if (!isPointwiseOrReduction(Amp.getAmpClass()) || !New)
         continue;
       // Data movement hands the question on to what it moves.
-      bool Moves = handsOnValue(Op);
+      bool Moves = has<Property::HandsOnValue>(Op);
       for (Value Operand : Op->getOperands()) {
         auto Producer = dyn_cast_or_null<AmpOpInterface>(Operand.getDefiningOp());
         if (Producer && isAssignable(Operand) && isPointwiseOrReduction(Producer.getAmpClass()))

@@ -1,7 +1,7 @@
 #include "passes/amp/precision_assignment.h"
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "passes/amp/slot_graph.h"
 
 using namespace mlir;
@@ -211,7 +211,7 @@ void PrecisionAssignment::decideByClass(Operation *Op, const LevelChoice &Choice
   } else if (Class == AmpClass::Allow && Choice.Level == AmpLevel::O1) {
     assignTypes(Op, Choice.Low, Precision);
     DecideByClass();
-  } else if (Class == AmpClass::Norm && !isBatchNorm(Op)) {
+  } else if (Class == AmpClass::Norm && !has<Property::BatchNorm>(Op)) {
     keepNorm(Op, Precision);
     DecideByClass();
   } else if (Class == AmpClass::Deny) {

@@ -1,6 +1,6 @@
 #include "passes/amp/scale_tracking.h"
 
-#include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/vjp_support.h"
 #include "passes/amp/step_flow.h"
@@ -49,18 +49,19 @@ void ScaleTracking::visit(Operation *Op) {
           expectScaled(Norm, Gradient, Norm.getScale());
       })
       .Case([&](ClipByNormOp Clip) { visitClip(Clip, Clip.getGradient()); })
-      .Case<AllFiniteOp, MergeChecksOp, UpdateLossScaleOp, GuardedUpdateOp>([](Operation *) {})
       .Case([&](OptimizerOpInterface Update) {
         if (!Update.getUnscale())
           return visitUpdate(Update);
         expectScaled(Update, Update.getGradientMutable().get(), Update.getScalars().front());
       })
       .Default([&](Operation *Other) {
-        if (sumsGradients(Other))
+        if (has<Property::SumsGradients>(Other))
           return visitSum(Other);
         if (Other->hasTrait<StateUpdate>())
           return visitUpdate(Other);
-        bool Keeps = keepsScale(Other);
+        if (has<Property::BesideNetwork>(Other))
+          return;
+        bool Keeps = has<Property::KeepsScale>(Other);
         for (Value Operand : Other->getOperands())
           if (Scale Known = lookup(Operand); Known.State != Kind::None)
             for (Value Result : Other->getResults())
@@ -70,7 +71,7 @@ void ScaleTracking::visit(Operation *Op) {
 
 // Where the scale is divided out, or a step decides by it, what follows is of no scale. A seed reaches gradients only.
 void ScaleTracking::followScaler(Operation *Op) {
-  if (endsScale(Op))
+  if (has<Property::EndsScale>(Op))
     return;
   auto Reached = [&](ValueRange Values) {
     return llvm::any_of(Values, [&](Value Operand) { return FromScaler.contains(Operand); });
@@ -100,7 +101,7 @@ void ScaleTracking::visitRequest(Operation *Op, Value Loss, Value Seed, bool Fro
   std::optional<double> Constant = constantSplat(Seed);
   bool SeedIsOne = Constant == 1.0;
   Scale Given{Kind::Unknown, {}, Op};
-  Given.MayBeScaledByHand = Loss && Loss.getDefiningOp() && isProductOrQuotient(Loss.getDefiningOp());
+  Given.MayBeScaledByHand = Loss && Loss.getDefiningOp() && has<Property::ProductOrQuotient>(Loss.getDefiningOp());
   // A scale inside a callee is no value of this function.
   if (Scaled && SeedIsOne && Scaled->getBlock() == Op->getBlock() && !this->FromScaler.contains(Scaled.getLoss())) {
     Given.State = Kind::Scaled;

@@ -1,7 +1,7 @@
 #include "passes/amp/step_flow.h"
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 using namespace mlir;
 
 namespace mpc {
@@ -62,7 +62,7 @@ void StepFlow::followGradients() {
       Set.set(Index);
     }
   for (Operation &Op : Body) {
-    if (isUpdate(&Op) || isGradientRequest(&Op))
+    if (isUpdate(&Op) || has<Property::GradientRequest>(&Op))
       continue;
     RequestSet Set = none();
     for (Value Operand : Op.getOperands())

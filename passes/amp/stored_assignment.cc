@@ -2,7 +2,6 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -27,7 +26,9 @@ void writeAssignment(ModuleOp Module, const StoredAssignment &Assignment) {
 }
 
 // The name that training and inference share.
-static StringRef familyName(Operation *Op) { return isBatchNorm(Op) ? "batch_norm" : Op->getName().stripDialect(); }
+static StringRef familyName(Operation *Op) {
+  return has<Property::BatchNorm>(Op) ? "batch_norm" : Op->getName().stripDialect();
+}
 
 SlotNames::SlotNames(ModuleOp Module) {
   llvm::StringMap<unsigned> Counts;

@@ -1,6 +1,6 @@
 #include "passes/amp/traced_scaling.h"
 
-#include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/dialect.h"
 using namespace mlir;
 
 namespace mpc {
@@ -30,7 +30,7 @@ private:
   // Whether a state update waits for the flag.
   static bool decides(Value Flag) {
     return llvm::any_of(Flag.getUsers(), [&](Operation *User) {
-      if (joinsFlags(User))
+      if (has<Property::JoinsFlags>(User))
         return decides(User->getResult(0));
       return isa<GuardedUpdateOp>(User) || (User->hasTrait<StateUpdate>() && User->getOperands().back() == Flag);
     });

@@ -1,6 +1,6 @@
 #include "passes/amp/update_regions.h"
 
-#include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/dialect.h"
 using namespace mlir;
 
 namespace mpc {
@@ -10,7 +10,7 @@ UpdateRegions::UpdateRegions(Block &Body, const StepFlow &Flow, llvm::function_r
   unsigned RequestsSeen = 0;
   SmallVector<std::pair<Operation *, UpdateKey>> Waiting;
   for (Operation &Op : Body) {
-    RequestsSeen += isGradientRequest(&Op);
+    RequestsSeen += has<Property::GradientRequest>(&Op);
     if (!Op.hasTrait<StateUpdate>()) {
       NeedsOf[&Op] = reads(&Op);
       continue;

@@ -1,7 +1,6 @@
 // Expands mpc.value_and_grad and mpc.backward into the forward graph and its reverse, and mpc.custom_vjp into its body.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "passes/autodiff/flat_body.h"
 #include "passes/autodiff/reverse_sweep.h"
@@ -201,7 +200,7 @@ LogicalResult Expander::expandIn(func::FuncOp Function) {
   SmallVector<Operation *> Requests;
   WalkResult Walk = Function.walk([&](Operation *Op) {
     SmallVector<FlatSymbolRefAttr, 2> Callees;
-    if (isGradientRequest(Op))
+    if (has<Property::GradientRequest>(Op))
       Requests.push_back(Op);
     if (auto Request = dyn_cast<ValueAndGradOp>(Op))
       Callees.push_back(Request.getCalleeAttr());

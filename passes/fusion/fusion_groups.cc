@@ -1,7 +1,7 @@
 #include "passes/fusion/fusion_groups.h"
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "passes/fusion/gradient_parts.h"
 #include "passes/fusion/kept_values.h"
 #include "passes/fusion/lone_operations.h"
@@ -33,7 +33,8 @@ static int64_t elementsOf(Value V) {
 // What happens to gradients and state after the backward pass belongs to the update.
 static bool isPartOfUpdate(Operation *Op) {
   auto Select = dyn_cast<SelectOp>(Op);
-  return Op->hasTrait<StateUpdate>() || isScaling(Op) || (Select && elementsOf(Select.getCondition()) == 1);
+  return Op->hasTrait<StateUpdate>() || has<Property::Scaling>(Op) ||
+         (Select && elementsOf(Select.getCondition()) == 1);
 }
 
 static bool readsF64(Operation *Op) {
@@ -70,7 +71,7 @@ std::string FusionGroups::obstacle(Operation *Op) {
   unsigned Group = *Groups.groupOf(Op);
   GroupCosts[Group] = costOf(Body, *Plan);
   BytesAlone[Group] = GroupCosts[Group].Bytes;
-  if (isGradientPart(Op))
+  if (has<Property::GradientPart>(Op))
     GroupCosts[Group].Launches = 0;
   return "";
 }
@@ -78,7 +79,7 @@ std::string FusionGroups::obstacle(Operation *Op) {
 bool FusionGroups::isRegionAlone(Operation *Op) const {
   if (Costs.AlsoAlone == FusionCosts::Alone::None || !Obstacles.lookup(Op).empty())
     return false;
-  return Op->hasTrait<GeneratedOnCpu>() ||
+  return has<Property::GeneratedOnCpu>(Op) ||
          (Costs.AlsoAlone == FusionCosts::Alone::WithoutKernelOrWorthIt && isWorthAlone(Op));
 }
 
@@ -104,11 +105,11 @@ FusionGroups::FusionGroups(Block &Body, const FusionCosts &Costs) : Costs(Costs)
 
 using OperationSet = llvm::SmallSetVector<Operation *, 8>;
 
-// The operations that read a value, behind reshapes or not.
+// The operations that read a value, behind views or not.
 static void collectReaders(Value V, OperationSet &Readers) {
   for (Operation *User : V.getUsers()) {
-    if (auto Reshape = dyn_cast<ReshapeOp>(User))
-      collectReaders(Reshape.getY(), Readers);
+    if (auto View = dyn_cast<ViewLikeOpInterface>(User))
+      collectReaders(View.getViewDest(), Readers);
     else
       Readers.insert(User);
   }
@@ -125,7 +126,7 @@ static OperationSet producersAndReaders(ArrayRef<Operation *> Members) {
   OperationSet Found;
   for (Operation *Op : Members) {
     for (Value Operand : Op->getOperands())
-      if (Operation *Producer = behindReshapes(Operand).getDefiningOp())
+      if (Operation *Producer = behindViews(Operand).getDefiningOp())
         Found.insert(Producer);
     for (Value Result : Op->getResults())
       collectReaders(Result, Found);
@@ -139,7 +140,7 @@ static OperationSet siblings(ArrayRef<Operation *> Members) {
   OperationSet Found;
   for (Operation *Op : Members)
     for (Value Operand : Op->getOperands()) {
-      Value Source = behindReshapes(Operand);
+      Value Source = behindViews(Operand);
       if (elementsOf(Source) == 1 || !isWhole(Source, Op))
         continue;
       OperationSet Readers;
@@ -176,8 +177,8 @@ static Operation *smallAndUnreduced(const RegionBody &Body, const RegionPlan &Pl
   for (Operation *Op : Body.Operations) {
     auto IsSmall = [&](Value V) { return Plan.extent(V) != codegen::Extent::Full; };
     auto IsAtHand = [&](Value V) { return Plan.available(V) == codegen::Availability(); };
-    if (llvm::all_of(Op->getResults(), IsSmall) && llvm::all_of(Op->getResults(), IsAtHand) && !isa<ReshapeOp>(Op) &&
-        Plan.elements() > 1)
+    if (llvm::all_of(Op->getResults(), IsSmall) && llvm::all_of(Op->getResults(), IsAtHand) &&
+        !isa<ViewLikeOpInterface>(Op) && Plan.elements() > 1)
       return Op;
   }
   return nullptr;

@@ -30,7 +30,7 @@ struct FusionRegion {
     std::string Why;
   };
   unsigned Group;
-  llvm::SmallVector<mlir::Operation *> Operations; ///< in program order, without reshapes
+  llvm::SmallVector<mlir::Operation *> Operations; ///< in program order, without views
   int64_t BytesSaved = 0;                          ///< memory traffic of the operations alone, less the region's
   llvm::SmallVector<Neighbour> LeftOut;            ///< what it takes values from or hands them to, and why not
 };

@@ -9,7 +9,6 @@
 #include "passes/fusion/region_body.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <map>
@@ -65,10 +64,7 @@ SmallVector<std::string> describe(ArrayRef<FusionRegion::Neighbour> Neighbours) 
 class BlockWriter {
 public:
   BlockWriter(Block &Body, const FusionGroups &Choice)
-      : Choice(Choice), Terminator(Body.getTerminator()), Builder(Terminator) {
-    for (auto Reshape : Body.getOps<ReshapeOp>())
-      Unplaced.insert(Reshape);
-  }
+      : Choice(Choice), Terminator(Body.getTerminator()), Builder(Terminator), Views(Body) {}
 
   void run() {
     llvm::DenseMap<unsigned, const FusionRegion *> Regions;
@@ -80,34 +76,21 @@ public:
       else
         write(Choice.groups().members(Group).front());
     }
-    for (Value Returned : Terminator->getOperands())
-      placeReshapes(Returned);
-    for (Operation *Reshape : llvm::reverse(Unplaced))
-      Reshape->erase();
+    Views.moveFor(Terminator);
+    for (Operation *Unread : llvm::reverse(Views.left()))
+      Unread->erase();
   }
 
 private:
-  // A reshape goes to its first reader.
-  void placeReshapes(Value V) {
-    auto Reshape = V.getDefiningOp<ReshapeOp>();
-    if (!Reshape || !Unplaced.remove(Reshape))
-      return;
-    placeReshapes(Reshape.getX());
-    Reshape->moveBefore(Terminator);
-  }
-
   void write(Operation *Op) {
-    Op->walk([&](Operation *Nested) {
-      for (Value Operand : Nested->getOperands())
-        placeReshapes(Operand);
-    });
+    Views.moveFor(Op);
     Op->moveBefore(Terminator);
   }
 
   void writeRegion(const FusionRegion &Region) {
     RegionBody Parts = regionBody(Region.Operations);
     for (Value Input : Parts.Inputs)
-      placeReshapes(Input);
+      Views.moveFor(Input);
     SmallVector<Location> Places = llvm::map_to_vector(Region.Operations, [](Operation *Op) { return Op->getLoc(); });
     auto Fusion =
         FusionOp::create(Builder, Builder.getFusedLoc(Places), ValueRange(Parts.Outputs).getTypes(), Parts.Inputs);
@@ -125,7 +108,7 @@ private:
       Mapping.map(Input, Inside.addArgument(Input.getType(), Input.getLoc()));
     OpBuilder BodyBuilder = OpBuilder::atBlockEnd(&Inside);
     for (Operation *Op : Parts.Operations) {
-      if (isa<ReshapeOp>(Op)) {
+      if (isa<ViewLikeOpInterface>(Op)) {
         BodyBuilder.clone(*Op, Mapping);
         continue;
       }
@@ -139,7 +122,7 @@ private:
   const FusionGroups &Choice;
   Operation *Terminator;
   OpBuilder Builder;
-  llvm::SetVector<Operation *> Unplaced;
+  ViewMover Views;
 };
 
 class FusionPass : public impl::FusionPassBase<FusionPass> {

@@ -1,7 +1,5 @@
 #include "passes/fusion/gradient_parts.h"
 
-#include "compiler/analysis/block_groups.h"
-
 using namespace mlir;
 
 namespace mpc {
@@ -12,7 +10,7 @@ static int64_t elementsOf(Value V) { return cast<RankedTensorType>(V.getType()).
 // behind a combination, where no sweep over the gradient follows: to reduce that as well would take one more launch,
 // for a value a row or column.
 static bool isElementOfRegion(Value Gradient) {
-  Operation *Producer = behindReshapes(Gradient).getDefiningOp();
+  Operation *Producer = behindViews(Gradient).getDefiningOp();
   if (!isa_and_nonnull<FusibleOpInterface>(Producer))
     return false;
   return llvm::all_of(Producer->getOperands(),

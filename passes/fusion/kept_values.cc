@@ -1,6 +1,5 @@
 #include "passes/fusion/kept_values.h"
 
-#include "compiler/analysis/block_groups.h"
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/tensor_values.h"
@@ -19,7 +18,7 @@ int64_t bytesKeptMore(ArrayRef<Operation *> A, ArrayRef<Operation *> B) {
   int64_t Bytes = 0;
   for (Operation *Op : Forward) {
     for (Value Operand : Op->getOperands())
-      Read.insert(behindReshapes(Operand));
+      Read.insert(behindViews(Operand));
     for (Value Result : Op->getResults())
       if (isReadBackward(Result))
         Bytes -= bytesOf(Result);

@@ -1,10 +1,9 @@
 #include "passes/fusion/lone_operations.h"
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/tensor_values.h"
 #include "passes/fusion/region_cost.h"
-#include "passes/layout/image_ops.h"
 
 #include <numeric>
 
@@ -18,7 +17,7 @@ static constexpr int64_t ManyElements = 1 << 16;
 // It computes more than it moves, or rounds: kernels written by hand go through f32 buffers there.
 static bool computesOrRounds(Operation *Op) {
   auto IsLow = [](Type Type) { return isLow(getElementTypeOrSelf(Type)); };
-  return isExpensive(Op) || isSum(Op) || llvm::any_of(Op->getResultTypes(), IsLow);
+  return has<Property::Expensive>(Op) || has<Property::Sum>(Op) || llvm::any_of(Op->getResultTypes(), IsLow);
 }
 
 bool isWorthAlone(Operation *Op) {
@@ -55,7 +54,7 @@ static void moveToLastAxis(Operation *Op, int64_t Axis) {
 
 void makeRowsContiguous(Block &Body) {
   for (Operation &Op : llvm::make_early_inc_range(Body)) {
-    if (!isAlongAnAxis(&Op))
+    if (!has<Property::AlongAnAxis>(&Op))
       continue;
     auto Attr = Op.getAttrOfType<IntegerAttr>("axis");
     ArrayRef<int64_t> Shape = cast<RankedTensorType>(Op.getResult(0).getType()).getShape();
@@ -93,7 +92,7 @@ static void separateOperands(Operation *Op) {
 
 void separateOperands(Block &Body) {
   for (Operation &Op : Body)
-    if (Op.hasTrait<GeneratedOnCpu>())
+    if (has<Property::GeneratedOnCpu>(&Op))
       separateOperands(&Op);
 }
 

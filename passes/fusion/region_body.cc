@@ -1,6 +1,5 @@
 #include "passes/fusion/region_body.h"
 
-#include "compiler/analysis/block_groups.h"
 #include "compiler/dialect/dialect.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -18,8 +17,8 @@ int64_t elementsOf(Value V) { return cast<RankedTensorType>(V.getType()).getNumE
 
 bool readOutside(Value V, Block *Body, const Operations &Inside) {
   return llvm::any_of(V.getUsers(), [&](Operation *User) {
-    if (auto Reshape = dyn_cast<ReshapeOp>(User))
-      return readOutside(Reshape.getY(), Body, Inside);
+    if (auto View = dyn_cast<ViewLikeOpInterface>(User))
+      return readOutside(View.getViewDest(), Body, Inside);
     return !Inside.contains(Body->findAncestorOpInBlock(*User));
   });
 }
@@ -30,7 +29,7 @@ public:
   explicit Collector(ArrayRef<Operation *> Given) : Given(Given), Inside(Given.begin(), Given.end()) {
     for (Operation *Op : Given)
       for (Value V : Op->getOperands()) {
-        Shapes[behindReshapes(V)].insert(V);
+        Shapes[behindViews(V)].insert(V);
         Largest = std::max(Largest, elementsOf(V));
       }
   }
@@ -59,21 +58,21 @@ private:
   void read(Value V) {
     if (Operation *Producer = V.getDefiningOp(); Producer && Inside.contains(Producer))
       return;
-    auto Reshape = V.getDefiningOp<ReshapeOp>();
-    if (!Reshape || !isShapedInside(behindReshapes(V))) {
+    auto View = V.getDefiningOp<ViewLikeOpInterface>();
+    if (!View || !isShapedInside(behindViews(V))) {
       Inputs.insert(V);
       return;
     }
-    read(Reshape.getX());
-    if (Reshapes.insert(Reshape).second)
-      Body.Operations.push_back(Reshape);
+    read(View.getViewSource());
+    if (Views.insert(View).second)
+      Body.Operations.push_back(View);
   }
 
   ArrayRef<Operation *> Given;
   Operations Inside;
   llvm::MapVector<Value, llvm::SmallSetVector<Value, 2>> Shapes;
   int64_t Largest = 0;
-  llvm::SmallPtrSet<Operation *, 4> Reshapes;
+  llvm::SmallPtrSet<Operation *, 4> Views;
   llvm::SmallSetVector<Value, 8> Inputs;
   RegionBody Body;
 };

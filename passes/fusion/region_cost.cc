@@ -1,6 +1,6 @@
 #include "passes/fusion/region_cost.h"
 
-#include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -70,7 +70,7 @@ private:
     bool Reduced = !Full && llvm::any_of(Plan.steps(), [&](const RegionPlan::Step &Step) { return Step.op == Op; });
     if (Reduced || !Computed.insert(Op).second)
       return;
-    if (!ComputedBefore.insert(Op).second && isExpensive(Op) && !Cost.Repeated)
+    if (!ComputedBefore.insert(Op).second && has<Property::Expensive>(Op) && !Cost.Repeated)
       Cost.Repeated = Op;
     for (Value Operand : Op->getOperands())
       need(Operand);

@@ -1,7 +1,7 @@
 // What a region moves and computes, from its plan.
 #pragma once
 
-#include "compiler/codegen/region_plan.h"
+#include "compiler/dialect/region_plan.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace mpc {

@@ -1,7 +1,6 @@
 // Turns a step into one that measures its values instead of updating state.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/tensor_values.h"
 #include "passes/computations.h"
@@ -19,7 +18,7 @@ namespace {
 
 // What happens to gradients after the backward pass is not measured: it computes nothing that a network or its
 // gradients hold.
-bool isMeasured(Operation &Op) { return !Op.hasTrait<StateUpdate>() && !isBesideNetwork(&Op); }
+bool isMeasured(Operation &Op) { return !Op.hasTrait<StateUpdate>() && !has<Property::BesideNetwork>(&Op); }
 
 class InstrumentPass : public impl::InstrumentPassBase<InstrumentPass> {
 public:

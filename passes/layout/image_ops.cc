@@ -6,14 +6,12 @@ namespace mpc {
 
 static int64_t rankOf(Value V) { return cast<RankedTensorType>(V.getType()).getRank(); }
 
-std::optional<ImageValues> channelsFirstImages(Operation *Op) {
-  std::optional<ImageValues> Images = imagesOf(Op);
+ImageOpInterface channelsFirstImages(Operation *Op) {
+  auto Images = dyn_cast<ImageOpInterface>(Op);
   if (!Images || rankOf(Op->getOperand(0)) != 4)
-    return std::nullopt;
+    return nullptr;
   auto Format = Op->getAttrOfType<StringAttr>("data_format");
-  if (Format && Format != "NCHW")
-    return std::nullopt;
-  return Images;
+  return Format && Format != "NCHW" ? nullptr : Images;
 }
 
 void makeAxesChannelsLast(Operation *Op) {
@@ -36,7 +34,7 @@ void makeAxesChannelsLast(Operation *Op) {
 }
 
 bool reducesChannelsLast(Operation *Op, SmallVectorImpl<int64_t> &Axes) {
-  if (!isReduction(Op) || rankOf(Op->getOperand(0)) != 4)
+  if (!has<Property::Reduction>(Op) || rankOf(Op->getOperand(0)) != 4)
     return false;
   auto Original = Op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
   auto KeepDims = Op->getAttrOfType<BoolAttr>("keep_dims");
@@ -51,15 +49,6 @@ bool reducesChannelsLast(Operation *Op, SmallVectorImpl<int64_t> &Axes) {
     if (!llvm::is_contained(Original, Axis))
       Kept.push_back(ToChannelsFirst[Axis]);
   return llvm::is_sorted(Kept);
-}
-
-SmallVector<int64_t> permuted(ArrayRef<int64_t> Extents, ArrayRef<int64_t> Permutation) {
-  return llvm::map_to_vector(Permutation, [&](int64_t Axis) { return Extents[Axis]; });
-}
-
-RankedTensorType permuted(Type Type, ArrayRef<int64_t> Permutation) {
-  auto Tensor = cast<RankedTensorType>(Type);
-  return Tensor.clone(permuted(Tensor.getShape(), Permutation));
 }
 
 bool isFreePermutation(ArrayRef<int64_t> Extents, ArrayRef<int64_t> Permutation) {

@@ -44,25 +44,26 @@ public:
 private:
   void rewrite(Operation *Op) {
     SmallVector<int64_t> Axes;
-    if (std::optional<ImageValues> Images = channelsFirstImages(Op))
-      return makeChannelsLast(Op, *Images);
+    if (ImageOpInterface Images = channelsFirstImages(Op))
+      return makeChannelsLast(Images);
     if (reducesChannelsLast(Op, Axes) && behindToChannelsFirst(Op->getOperand(0)))
       return sinkThroughReduction(Op, Axes);
-    if (!(isElementwise(Op) || movesAlongAxes(Op)) || !worthSinking(Op))
+    bool MovesAlongAxes = has<Property::MovesAlongAxes>(Op);
+    if (!(has<Property::Elementwise>(Op) || MovesAlongAxes) || !worthSinking(Op))
       return;
-    if (movesAlongAxes(Op))
+    if (MovesAlongAxes)
       makeAxesChannelsLast(Op);
     sinkThroughElementwise(Op);
   }
 
-  void makeChannelsLast(Operation *Op, const ImageValues &Images) {
-    for (unsigned Index : Images.Operands)
+  void makeChannelsLast(ImageOpInterface Op) {
+    for (unsigned Index : Op.getImageOperands())
       Op->setOperand(Index, channelsLast(Op->getOperand(Index)));
     Op->setAttr("data_format", StringAttr::get(Op->getContext(), "NHWC"));
     if (auto Shape = Op->getAttrOfType<DenseI64ArrayAttr>("input_shape"))
       Op->setAttr("input_shape",
                   DenseI64ArrayAttr::get(Op->getContext(), permuted(Shape.asArrayRef(), ToChannelsLast)));
-    for (unsigned Index : Images.Results)
+    for (unsigned Index : Op.getImageResults())
       restoreAfter(Op->getResult(Index));
   }
 

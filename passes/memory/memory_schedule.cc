@@ -1,8 +1,7 @@
 #include "passes/memory/memory_schedule.h"
 
-#include "compiler/analysis/block_groups.h"
+#include "compiler/analysis/block_dependences.h"
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/SetVector.h"
@@ -21,7 +20,7 @@ static constexpr uint64_t WorkAnOperation = 4096;
 static constexpr int64_t Line = 64;
 
 unsigned MemorySchedule::storageOf(Value V) {
-  Value Source = behindReshapes(V);
+  Value Source = behindViews(V);
   auto [Entry, New] = Numbers.try_emplace(Source, Bytes.size());
   if (!New)
     return Entry->second;
@@ -33,31 +32,19 @@ unsigned MemorySchedule::storageOf(Value V) {
   return Entry->second;
 }
 
-// Of an operation and, where it has a region that is not isolated, of those inside.
-static llvm::SmallSetVector<Value, 8> valuesRead(Operation *Op) {
-  llvm::SmallSetVector<Value, 8> Values;
-  Op->walk([&](Operation *Nested) {
-    for (Value Operand : Nested->getOperands())
-      if (Operand.getParentBlock() == Op->getBlock())
-        Values.insert(Operand);
-  });
-  return Values;
-}
-
-void MemorySchedule::addNode(Operation *Op, const MemoryModel &Model) {
+void MemorySchedule::addNode(Operation *Op, const BlockDependences &Dependences, const MemoryModel &Model) {
   unsigned Number = Nodes.size();
   Node New;
   New.Op = Op;
   New.Pinned = Op->hasTrait<StateUpdate>();
   New.Workspace = Model.Workspace ? Model.Workspace(Op) : 0;
   llvm::SmallSetVector<unsigned, 8> Reads;
-  llvm::SmallSetVector<unsigned, 8> Before;
-  for (Value Operand : valuesRead(Op)) {
+  for (Value Operand : valuesRead(Op))
     Reads.insert(storageOf(Operand));
-    if (Operation *Producer = behindReshapes(Operand).getDefiningOp())
-      if (auto Known = NodeOf.find(Producer); Known != NodeOf.end())
-        Before.insert(Known->second);
-  }
+  llvm::SmallSetVector<unsigned, 8> Before;
+  for (unsigned Other : Dependences.before(*Dependences.numberOf(Op)))
+    if (auto Known = NodeOf.find(Dependences.operations()[Other]); Known != NodeOf.end())
+      Before.insert(Known->second);
   New.Reads.assign(Reads.begin(), Reads.end());
   New.Before.assign(Before.begin(), Before.end());
   for (OpResult Result : Op->getResults()) {
@@ -80,9 +67,10 @@ void MemorySchedule::addNode(Operation *Op, const MemoryModel &Model) {
 MemorySchedule::MemorySchedule(Block &Body, const MemoryModel &Model) : Body(Body) {
   for (BlockArgument Argument : Body.getArguments())
     storageOf(Argument);
+  BlockDependences Dependences(Body);
   for (Operation &Op : Body.without_terminator())
     if (!isViewOrConstant(&Op))
-      addNode(&Op, Model);
+      addNode(&Op, Dependences, Model);
   for (Value Returned : Body.getTerminator()->getOperands())
     IsResult[storageOf(Returned)] = true;
   for (unsigned Number = 0; Number < Nodes.size(); ++Number) {
@@ -237,25 +225,13 @@ bool MemorySchedule::improve() {
 
 void MemorySchedule::apply() {
   Operation *Terminator = Body.getTerminator();
-  llvm::SetVector<Operation *> Unplaced;
-  for (auto Reshape : Body.getOps<ReshapeOp>())
-    Unplaced.insert(Reshape);
-  std::function<void(Value)> Place = [&](Value V) {
-    auto Reshape = V.getDefiningOp<ReshapeOp>();
-    if (!Reshape || !Unplaced.remove(Reshape))
-      return;
-    Place(Reshape.getX());
-    Reshape->moveBefore(Terminator);
-  };
+  ViewMover Views(Body);
   for (unsigned Number : Order) {
-    Operation *Op = Nodes[Number].Op;
-    for (Value Operand : valuesRead(Op))
-      Place(Operand);
-    Op->moveBefore(Terminator);
+    Views.moveFor(Nodes[Number].Op);
+    Nodes[Number].Op->moveBefore(Terminator);
   }
-  for (Value Returned : Terminator->getOperands())
-    Place(Returned);
-  for (Operation *Unread : llvm::to_vector(Unplaced))
+  Views.moveFor(Terminator);
+  for (Operation *Unread : Views.left())
     Unread->moveBefore(Terminator);
 }
 

@@ -12,6 +12,8 @@
 
 namespace mpc {
 
+class BlockDependences;
+
 /// What a device makes of an operation's storage. Left out: no workspaces, nothing is written over an operand.
 struct MemoryModel {
   std::function<int64_t(mlir::Operation *)> Workspace;
@@ -19,7 +21,8 @@ struct MemoryModel {
 };
 
 /// The operations of a function's one block, whose storage is counted as lowering assigns it: temporaries and inputs
-/// live from the operation that writes them to the last that reads them, reshapes are views, state lies elsewhere.
+/// live from the operation that writes them to the last that reads them, views have no storage of their own, state lies
+/// elsewhere.
 class MemorySchedule {
 public:
   MemorySchedule(mlir::Block &Body, const MemoryModel &Model);
@@ -29,7 +32,7 @@ public:
   /// Moves operations as long as the peak goes down and the work stays within a multiple of their number; whether any
   /// moved.
   bool improve();
-  /// Puts the operations in the order found. Reshapes go before their first reader.
+  /// Puts the operations in the order found. Views go before their first reader.
   void apply();
 
 private:
@@ -53,7 +56,7 @@ private:
   };
 
   unsigned storageOf(mlir::Value V);
-  void addNode(mlir::Operation *Op, const MemoryModel &Model);
+  void addNode(mlir::Operation *Op, const BlockDependences &Dependences, const MemoryModel &Model);
   /// The bytes in the arena while an operation runs; \p Live becomes those behind it. \p EndsHere says whether no
   /// operation behind it uses a piece of storage.
   int64_t step(const Node &Here, llvm::function_ref<bool(unsigned Storage)> EndsHere, int64_t &Live) const;

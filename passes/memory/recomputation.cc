@@ -17,7 +17,7 @@ void Recomputation::add(Value V, StringRef Why) { Reasons[V] = Why; }
 // Of a region, or of an operation alone.
 static unsigned operationsIn(Operation *Op) {
   unsigned Count = 0;
-  Op->walk([&](Operation *Nested) { Count += !isa<ReshapeOp, FusionOp, YieldOp>(Nested); });
+  Op->walk([&](Operation *Nested) { Count += !isa<ViewLikeOpInterface, FusionOp, YieldOp>(Nested); });
   return Count;
 }
 

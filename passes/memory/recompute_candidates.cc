@@ -1,12 +1,10 @@
 #include "passes/memory/recompute_candidates.h"
 
-#include "compiler/analysis/block_groups.h"
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/matrix_work.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/tensor_values.h"
-#include "passes/amp/cost_model.h"
 #include "passes/memory/recompute_marks.h"
 
 #include <map>
@@ -26,19 +24,19 @@ static bool isRecomputable(Operation *Op) {
     return llvm::all_of(Fusion.getBody().front().without_terminator(),
                         [](Operation &Nested) { return isRecomputable(&Nested); });
   return isMemoryEffectFree(Op) && Op->getNumRegions() == 0 && !Op->hasTrait<StateUpdate>() && !isBackwardOp(Op) &&
-         !decidesStep(Op);
+         !has<Property::DecidesStep>(Op);
 }
 
 static bool isSimple(Operation *Op) {
   if (auto Fusion = dyn_cast<FusionOp>(Op))
     return llvm::all_of(Fusion.getBody().front().without_terminator(),
                         [](Operation &Nested) { return isSimple(&Nested); });
-  return isMovementOrCast(Op) || isSimpleArithmetic(Op);
+  return isMovementOrCast(Op) || has<Property::SimpleArithmetic>(Op);
 }
 
 // Bytes moved stand for time; an element of exp, gelu or dropout takes as long as moving a few more.
 static double workOf(Operation *Op) {
-  if (isa<ReshapeOp>(Op))
+  if (isa<ViewLikeOpInterface>(Op))
     return 0;
   double Bytes = 0;
   for (Value V : Op->getOperands())
@@ -70,7 +68,7 @@ private:
   bool isAtHand(Value V) {
     if (isa<BlockArgument>(V) || V.getDefiningOp<ConstantOp>())
       return true;
-    Value Source = behindReshapes(V);
+    Value Source = behindViews(V);
     if (isa<BlockArgument>(Source) || Source.getDefiningOp<ConstantOp>())
       return true;
     if (Saved.contains(Source) && !GivenUp.contains(Source)) {
@@ -137,8 +135,8 @@ static void addWithViews(Value V, StringRef Why, Recomputation &Chosen) {
   if (!Chosen.contains(V))
     Chosen.add(V, Why);
   for (Operation *User : V.getUsers())
-    if (auto Reshape = dyn_cast<ReshapeOp>(User); Reshape && !isBackwardOp(User))
-      addWithViews(Reshape.getY(), Why, Chosen);
+    if (auto View = dyn_cast<ViewLikeOpInterface>(User); View && !isBackwardOp(User))
+      addWithViews(View.getViewDest(), Why, Chosen);
 }
 
 void CheapCandidates::add(unsigned Count, Recomputation &Chosen) const {

@@ -1,5 +1,4 @@
 // Keeps a byte an element for relu's derivative where nothing else in the backward pass reads what relu has computed.
-#include "compiler/analysis/block_groups.h"
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
@@ -33,7 +32,7 @@ public:
     Zero = nullptr;
     Readers Derivatives;
     for (auto Grad : Body.getOps<ReluGradOp>())
-      Derivatives[behindReshapes(Grad.getY())].push_back(Grad);
+      Derivatives[behindViews(Grad.getY())].push_back(Grad);
     for (auto &[Result, Grads] : Derivatives) {
       if (!isMadeForward(Result) || !onlyDerivativesRead(Result))
         continue;
@@ -58,8 +57,8 @@ private:
   bool onlyDerivativesRead(Value V) const {
     return llvm::all_of(V.getUses(), [&](OpOperand &Use) {
       Operation *User = Use.getOwner();
-      if (auto Reshape = dyn_cast<ReshapeOp>(User))
-        return onlyDerivativesRead(Reshape.getY());
+      if (auto View = dyn_cast<ViewLikeOpInterface>(User))
+        return onlyDerivativesRead(View.getViewDest());
       if (auto Grad = dyn_cast<ReluGradOp>(User))
         return &Grad.getYMutable() == &Use;
       return User->isBeforeInBlock(FirstBackward);
@@ -71,7 +70,7 @@ private:
     auto Relu = Result.getDefiningOp<ReluOp>();
     if (!Relu || Relu.getX().getType() != Result.getType())
       return {};
-    Value Operand = behindReshapes(Relu.getX());
+    Value Operand = behindViews(Relu.getX());
     return isMadeForward(Operand) && !onlyDerivativesRead(Operand) ? Relu.getX() : Value();
   }
 

@@ -1,7 +1,6 @@
 #include "passes/shadows/parameter_versions.h"
 
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/operation_lists.h"
 #include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/tensor_values.h"
 
@@ -54,7 +53,7 @@ static void collectLowUses(Value V, bool Parts, LowUse &Path, SmallVector<LowUse
       Found.push_back({User, Path.Movement});
       continue;
     }
-    bool Moves = reordersElements(User) || (Parts && takesParts(User));
+    bool Moves = has<Property::ReordersElements>(User) || (Parts && has<Property::TakesParts>(User));
     if (!Moves || Use.getOperandNumber() != 0)
       continue;
     Path.Movement.push_back(User);

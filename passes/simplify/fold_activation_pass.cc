@@ -1,7 +1,6 @@
 // gelu as part of the product that it is applied to, where nothing else reads the product.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/operation_lists.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -42,7 +41,7 @@ private:
     while (IsSole(X) && X.getDefiningOp<ReshapeOp>())
       X = X.getDefiningOp<ReshapeOp>().getX();
     Operation *Product = IsSole(X) ? X.getDefiningOp() : nullptr;
-    if (!Product || !takesActivation(Product) || activationOf(Product) != "none")
+    if (!Product || !has<Property::TakesActivation>(Product) || activationOf(Product) != "none")
       return nullptr;
     // oneDNN's convolutions in bf16 take longer with gelu than without it and a region (docs/fusion.md).
     if (isa<Conv2dOp>(Product) && Element.isBF16())

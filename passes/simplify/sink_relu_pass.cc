@@ -1,6 +1,5 @@
 // relu behind operations that it commutes with, where that leaves less to save for its derivative.
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/operation_lists.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -31,7 +30,7 @@ private:
   static ReluOp reluBehind(Value Operand, Value Result) {
     Type Element = getElementTypeOrSelf(Result);
     auto IsSole = [&](Value V) { return V.hasOneUse() && getElementTypeOrSelf(V) == Element; };
-    while (IsSole(Operand) && Operand.getDefiningOp() && reordersElements(Operand.getDefiningOp()))
+    while (IsSole(Operand) && Operand.getDefiningOp() && has<Property::ReordersElements>(Operand.getDefiningOp()))
       Operand = Operand.getDefiningOp()->getOperand(0);
     auto Relu = IsSole(Operand) ? Operand.getDefiningOp<ReluOp>() : ReluOp();
     return Relu && Relu.getX().getType() == Relu.getY().getType() ? Relu : ReluOp();

@@ -58,7 +58,7 @@ TEST(GeneratedOperations, AreThoseThatFusionMakesRegionsOf) {
     bool generated = false;
     ForEachCase(op, [&](const OpCase& op_case, DType dtype) {
       forwardModule(*context, op_case, dtype)->walk([&](mlir::Operation* made) {
-        generated |= made->getName().stripDialect() == op && made->hasTrait<GeneratedOnCpu>();
+        generated |= made->getName().stripDialect() == op && has<Property::GeneratedOnCpu>(made);
       });
     });
     EXPECT_EQ(generated, !HasCpuKernel(op)) << op;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/operation_lists.h"
 #include "tests/compiler/cpu_operation_device.h"
 #include "tests/compiler/op_case_module.h"
 #include "tests/cuda/emulated_kernel_device.h"
@@ -23,7 +22,7 @@ bool IsArithmetic(mlir::MLIRContext& context, const OpCase& op_case) {
   mlir::OwningOpRef<mlir::ModuleOp> module = forwardModule(context, op_case, DType::kF32);
   bool arithmetic = false;
   module->walk([&](mlir::Operation* op) {
-    if (op->getName().getStringRef() == "mpc." + op_case.op) arithmetic = isArithmetic(op);
+    if (op->getName().getStringRef() == "mpc." + op_case.op) arithmetic = has<Property::Arithmetic>(op);
   });
   return arithmetic;
 }

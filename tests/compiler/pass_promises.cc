@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/interpreter/interpreter.h"
 #include "compiler/module_impl.h"
@@ -56,7 +56,7 @@ static bool RequestsGradients(const compiler::Module& module) {
   return module.impl()
       .module.get()
       .walk([](mlir::Operation* op) {
-        return isGradientRequest(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+        return has<Property::GradientRequest>(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 
 namespace mpc::cpu {
 namespace {

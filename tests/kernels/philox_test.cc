@@ -1,4 +1,4 @@
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 #include "tests/op_cases/families.h"
 
 namespace mpc::op_cases {

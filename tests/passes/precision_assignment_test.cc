@@ -1,6 +1,7 @@
 // What the precision assignment decides, read from the analysis alone.
 #include "passes/amp/precision_assignment.h"
 
+#include "compiler/dialect/matrix_work.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "gtest/gtest.h"
 #include "mlir/Parser/Parser.h"

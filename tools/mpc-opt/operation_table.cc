@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "compiler/dialect/operation_lists.h"
+#include "compiler/dialect/dialect.h"
 #include "llvm/ADT/StringExtras.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -17,11 +17,11 @@ static OwningOpRef<Operation*> WithoutOperands(RegisteredOperationName name, MLI
   return Operation::create(state);
 }
 
-static std::string ImagesText(const ImageValues& images) {
+static std::string ImagesText(ImageOpInterface op) {
   auto numbers = [](ArrayRef<unsigned> positions) {
     return llvm::join(llvm::map_range(positions, [](unsigned position) { return std::to_string(position); }), "+");
   };
-  return "images " + numbers(images.Operands) + " -> " + numbers(images.Results);
+  return "images " + numbers(op.getImageOperands()) + " -> " + numbers(op.getImageResults());
 }
 
 static std::string Line(Operation* op) {
@@ -32,17 +32,19 @@ static std::string Line(Operation* op) {
   };
   add(op->hasTrait<OpTrait::AlwaysSpeculatableImplTrait>(), "pure");
   add(op->hasTrait<StateUpdate>(), "state update");
-  add(op->hasTrait<DataMovement>(), "data movement");
-  add(op->hasTrait<GeneratedOnCpu>(), "generated on the cpu");
+  add(op->hasTrait<OpTrait::ConstantLike>(), "constant");
+  add(isa<ViewLikeOpInterface>(op), "view");
   add(isa<DifferentiableOpInterface>(op), "differentiable");
   add(isa<FusibleOpInterface>(op), "fusible");
   add(isa<OptimizerOpInterface>(op), "optimizer");
-  if (const std::optional<ImageValues> images = imagesOf(op)) facts.push_back(ImagesText(*images));
-  SmallVector<std::string> lists;
-  for (const OperationList& list : operationLists())
-    if (list.Contains(op)) lists.push_back(list.Name.str());
+  add(isa<MatrixWorkOpInterface>(op), "matrix work");
+  if (auto images = dyn_cast<ImageOpInterface>(op)) facts.push_back(ImagesText(images));
+  SmallVector<std::string> properties;
+  for (unsigned number = 0; number <= getMaxEnumValForProperty(); ++number)
+    if (const auto property = static_cast<Property>(number); has(op, property))
+      properties.push_back(stringifyProperty(property).str());
   std::string line = op->getName().stripDialect().str() + ": " + (facts.empty() ? "-" : llvm::join(facts, ", "));
-  if (!lists.empty()) line += "; " + llvm::join(lists, ", ");
+  if (!properties.empty()) line += "; " + llvm::join(properties, ", ");
   return line + "\n";
 }
 

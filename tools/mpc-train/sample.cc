@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 
 namespace mpc::tools {
 namespace {

@@ -6,7 +6,7 @@ WINDOW_STREAM = 0x74657874
 
 
 def philox(counter, key):
-    """Philox-4x32-10: four 32-bit words of a counter and a key; see kernels/philox.h."""
+    """Philox-4x32-10: four 32-bit words of a counter and a key; see kernels/scalar/philox.h."""
     mask = 0xFFFFFFFF
     for _ in range(10):
         product0 = 0xD2511F53 * counter[0]

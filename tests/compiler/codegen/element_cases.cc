@@ -2,12 +2,12 @@
 
 #include <cmath>
 
-#include "kernels/philox.h"
 #include "kernels/scalar/activation.h"
 #include "kernels/scalar/binary.h"
 #include "kernels/scalar/cast.h"
 #include "kernels/scalar/clip.h"
 #include "kernels/scalar/losses.h"
+#include "kernels/scalar/philox.h"
 #include "kernels/scalar/unary.h"
 
 namespace mpc::test {

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "compiler/dialect/dialect.h"
-#include "kernels/philox.h"
+#include "kernels/scalar/philox.h"
 #include "tests/compiler/codegen/element_cases.h"
 #include "tests/compiler/codegen/element_function.h"
 #include "tests/compiler/op_case_module.h"

@@ -6,9 +6,9 @@
 #include <cctype>
 #include <set>
 
-#include "compiler/codegen/element_context.h"
-#include "compiler/codegen/number_functions.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/element/element_context.h"
+#include "compiler/element/number_functions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"

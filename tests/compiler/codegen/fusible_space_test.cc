@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/codegen/region_plan.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/region_plan.h"
 #include "tests/compiler/op_case_module.h"
 
 namespace mpc::test {

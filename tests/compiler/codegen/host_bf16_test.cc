@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/host_conversion.h"
-#include "compiler/codegen/number_functions.h"
 #include "compiler/codegen/short_nan.h"
+#include "compiler/element/number_functions.h"
 #include "kernels/float16.h"
 #include "mlir/IR/Builders.h"
 #include "tests/compiler/codegen/compiled_region.h"

@@ -1,8 +1,8 @@
 // What an operation sees while the code of its elements is emitted.
 #pragma once
 
-#include "compiler/codegen/iteration_space.h"
-#include "compiler/codegen/number.h"
+#include "compiler/element/iteration_space.h"
+#include "compiler/element/number.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/codegen/region_plan.h"
+#include "compiler/dialect/region_plan.h"
 
 #include "llvm/Support/FormatVariadic.h"
 

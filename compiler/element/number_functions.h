@@ -2,7 +2,7 @@
 // lookup from the arithmetic of kernels/scalar and therefore have its names.
 #pragma once
 
-#include "compiler/codegen/number.h"
+#include "compiler/element/number.h"
 #include "kernels/scalar/number.h"
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IntrinsicsX86.h"

@@ -1,0 +1,68 @@
+// Which operations of a block come before which.
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <optional>
+
+namespace mpc {
+
+/// The order that a block's operations must keep, whoever moves them. They are numbered in program order. Views and the
+/// terminator have no number: what reads a view depends on what the view is of.
+///
+/// A value comes before its readers, behind views and in regions that the readers hold. A reader of state comes before
+/// the operation that updates it, so that the update stays in place. So does a reader of a shadow, the low copy of a
+/// parameter that the update writes beside it. Operations with effects on memory, known or not, keep their order.
+class BlockDependences {
+public:
+  explicit BlockDependences(mlir::Block &Body);
+
+  llvm::ArrayRef<mlir::Operation *> operations() const { return Operations; }
+  unsigned size() const { return Operations.size(); }
+  /// nullopt: the operation is a view or the terminator, or stands in another block.
+  std::optional<unsigned> numberOf(mlir::Operation *Op) const;
+
+  /// Operations that must come before, and those that must come after, by number. Those that follow from these are not
+  /// listed.
+  llvm::ArrayRef<unsigned> before(unsigned Number) const { return Before[Number]; }
+  llvm::ArrayRef<unsigned> after(unsigned Number) const { return After[Number]; }
+
+private:
+  void add(unsigned Number);
+  void addEdge(unsigned From, unsigned To);
+
+  llvm::SmallVector<mlir::Operation *> Operations;
+  llvm::DenseMap<mlir::Operation *, unsigned> NumberOf;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 4>> Before, After;
+  /// While operations are added: the shadows that others take the place of, who has read a value so far, and the last
+  /// operation with effects.
+  llvm::DenseMap<mlir::Value, mlir::Value> OldShadows;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 4>> Readers;
+  std::optional<unsigned> LastEffect;
+};
+
+/// The values of its own block that \p Op reads, also in regions that it holds. Each stands there once.
+llvm::SmallSetVector<mlir::Value, 8> valuesRead(mlir::Operation *Op);
+
+/// Helps to write a block's operations in a new order, in front of its terminator: puts each view in front of its first
+/// reader.
+class ViewMover {
+public:
+  explicit ViewMover(mlir::Block &Body);
+
+  /// Moves the views that \p V is made by, which have not moved yet.
+  void moveFor(mlir::Value V);
+  /// The same for all that \p Op reads, also in regions that it holds.
+  void moveFor(mlir::Operation *Op);
+  /// Views that nothing has asked for, in program order.
+  llvm::ArrayRef<mlir::Operation *> left() const { return Left.getArrayRef(); }
+
+private:
+  mlir::Operation *Terminator;
+  llvm::SetVector<mlir::Operation *> Left;
+};
+
+} // namespace mpc

@@ -1,0 +1,31 @@
+#include "compiler/dialect/operation_properties.h"
+
+#include "compiler/dialect/dialect.h"
+
+#include <array>
+#include <utility>
+
+using namespace mlir;
+
+namespace mpc {
+
+template <std::size_t... Numbers>
+static bool hasNumbered(Operation *Op, std::size_t Number, std::index_sequence<Numbers...>) {
+  static constexpr std::array<bool (*)(Operation *), sizeof...(Numbers)> Questions = {
+      &has<static_cast<Property>(Numbers)>...};
+  return Questions[Number](Op);
+}
+
+bool has(Operation *Op, Property P) {
+  return hasNumbered(Op, static_cast<std::size_t>(P), std::make_index_sequence<getMaxEnumValForProperty() + 1>());
+}
+
+Value ReshapeOp::getViewSource() { return getX(); }
+
+Value behindViews(Value V) {
+  while (auto View = V.getDefiningOp<ViewLikeOpInterface>())
+    V = View.getViewSource();
+  return V;
+}
+
+} // namespace mpc

@@ -1,0 +1,146 @@
+// The order that a block's operations must keep: values, state in place, effects; and views before their readers.
+#include "compiler/analysis/block_dependences.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/dialect/dialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
+namespace mpc {
+namespace {
+
+class BlockDependencesTest : public ::testing::Test {
+ protected:
+  BlockDependencesTest() { context_.loadDialect<MpcDialect, mlir::func::FuncDialect>(); }
+
+  /// The body of the first function.
+  mlir::Block& Parse(const std::string& text) {
+    module_ = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context_));
+    EXPECT_TRUE(module_);
+    return (*module_->getOps<mlir::func::FuncOp>().begin()).getBody().front();
+  }
+
+  using Numbers = std::vector<unsigned>;
+  static Numbers Before(const BlockDependences& dependences, unsigned number) {
+    return {dependences.before(number).begin(), dependences.before(number).end()};
+  }
+
+  mlir::MLIRContext context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+};
+
+TEST_F(BlockDependencesTest, AReaderComesAfterWhatComputesItsValueBehindViews) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%x: tensor<2x2xf32>) -> tensor<4xf32> {
+      %a = mpc.relu %x : (tensor<2x2xf32>) -> tensor<2x2xf32>
+      %v = mpc.reshape %a {shape = array<i64: 4>} : (tensor<2x2xf32>) -> tensor<4xf32>
+      %b = mpc.exp %v : (tensor<4xf32>) -> tensor<4xf32>
+      %c = mpc.tanh %x : (tensor<2x2xf32>) -> tensor<2x2xf32>
+      return %b : tensor<4xf32>
+    })");
+  const BlockDependences dependences(body);
+  ASSERT_EQ(dependences.size(), 3U) << "a view and the terminator have no number";
+  EXPECT_EQ(Before(dependences, 0), Numbers());
+  EXPECT_EQ(Before(dependences, 1), Numbers({0}));
+  EXPECT_EQ(Before(dependences, 2), Numbers());
+  EXPECT_EQ(dependences.after(0).vec(), Numbers({1}));
+  EXPECT_EQ(dependences.numberOf(*body.getOps<ExpOp>().begin()), 1U);
+  EXPECT_EQ(dependences.numberOf(*body.getOps<ReshapeOp>().begin()), std::nullopt);
+  EXPECT_EQ(dependences.numberOf(body.getTerminator()), std::nullopt);
+}
+
+TEST_F(BlockDependencesTest, AReaderOfStateComesBeforeItsUpdate) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+                 %t: tensor<i32> {mpc.state = #mpc.state<step, "t">})
+        -> (tensor<4xf32>, tensor<i32> {mpc.state = #mpc.state<step, "t">}) attributes {mpc.step} {
+      %a = mpc.relu %w : (tensor<4xf32>) -> tensor<4xf32>
+      %early = mpc.cast %t : (tensor<i32>) -> tensor<f32>
+      %next = mpc.increment %t : (tensor<i32>) -> tensor<i32>
+      %late = mpc.cast %t : (tensor<i32>) -> tensor<f32>
+      return %a, %next : tensor<4xf32>, tensor<i32>
+    })");
+  const BlockDependences dependences(body);
+  EXPECT_EQ(Before(dependences, 2), Numbers({1})) << "the reader before it, not the one behind it";
+  EXPECT_EQ(Before(dependences, 3), Numbers());
+}
+
+TEST_F(BlockDependencesTest, AReaderOfAShadowComesBeforeTheOptimizerThatWritesIt) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+                 %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v", of = "w">},
+                 %low: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}, %g: tensor<4xf32>,
+                 %lr: tensor<f32>)
+        -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+            tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
+            tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16">}, tensor<4xf16>) attributes {mpc.step} {
+      %read = mpc.relu %low : (tensor<4xf16>) -> tensor<4xf16>
+      %new:3 = mpc.momentum %w, %v, %g, %lr {shadow = "f16"}
+          : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
+      return %new#0, %new#1, %new#2, %read : tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<4xf16>
+    })");
+  const BlockDependences dependences(body);
+  EXPECT_EQ(Before(dependences, 1), Numbers({0}));
+}
+
+TEST_F(BlockDependencesTest, OperationsWithEffectsKeepTheirOrder) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%x: tensor<4xf32>) {
+      %0 = call @outside(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      %1 = mpc.relu %x : (tensor<4xf32>) -> tensor<4xf32>
+      %2 = call @outside(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      %3 = call @outside(%2) : (tensor<4xf32>) -> tensor<4xf32>
+      return
+    }
+    func.func private @outside(tensor<4xf32>) -> tensor<4xf32>)");
+  const BlockDependences dependences(body);
+  EXPECT_EQ(Before(dependences, 1), Numbers()) << "a pure operation is free";
+  EXPECT_EQ(Before(dependences, 2), Numbers({0})) << "no value joins them";
+  EXPECT_EQ(Before(dependences, 3), Numbers({2, 2})) << "a value and an effect";
+}
+
+TEST_F(BlockDependencesTest, WhatARegionReadsCountsForTheOperationThatHoldsIt) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%x: tensor<4xf32>, %t: tensor<i32>, %ok: tensor<i1>) -> tensor<i32> {
+      %a = mpc.cast %x : (tensor<4xf32>) -> tensor<4xi32>
+      %n = mpc.cast %t : (tensor<i32>) -> tensor<i32>
+      %new = mpc.guarded_update %ok else(%t) {
+        %next = mpc.increment %n : (tensor<i32>) -> tensor<i32>
+        mpc.yield %next : tensor<i32>
+      } : (tensor<i1>, tensor<i32>) -> tensor<i32>
+      return %new : tensor<i32>
+    })");
+  const BlockDependences dependences(body);
+  EXPECT_EQ(Before(dependences, 2), Numbers({1}));
+}
+
+TEST_F(BlockDependencesTest, ViewsMoveInFrontOfTheirFirstReader) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%x: tensor<2x2xf32>) -> tensor<4xf32> {
+      %v = mpc.reshape %x {shape = array<i64: 4>} : (tensor<2x2xf32>) -> tensor<4xf32>
+      %w = mpc.reshape %v {shape = array<i64: 4, 1>} : (tensor<4xf32>) -> tensor<4x1xf32>
+      %unread = mpc.reshape %x {shape = array<i64: 1, 4>} : (tensor<2x2xf32>) -> tensor<1x4xf32>
+      %a = mpc.relu %x : (tensor<2x2xf32>) -> tensor<2x2xf32>
+      %b = mpc.exp %w : (tensor<4x1xf32>) -> tensor<4x1xf32>
+      return %v : tensor<4xf32>
+    })");
+  const std::vector<mlir::Operation*> in_order = {*body.getOps<ExpOp>().begin(), *body.getOps<ReluOp>().begin()};
+  ViewMover views(body);
+  for (mlir::Operation* op : in_order) {
+    views.moveFor(op);
+    op->moveBefore(body.getTerminator());
+  }
+  views.moveFor(body.getTerminator());
+  ASSERT_EQ(views.left().size(), 1U);
+  std::vector<std::string> names;
+  for (mlir::Operation& op : body) names.push_back(op.getName().stripDialect().str());
+  EXPECT_EQ(names, std::vector<std::string>({"reshape", "reshape", "reshape", "exp", "relu", "return"}));
+  EXPECT_EQ(behindViews((*body.getOps<ExpOp>().begin()).getX()), body.getArgument(0));
+}
+
+}  // namespace
+}  // namespace mpc
