@@ -1,5 +1,6 @@
-"""Rules of the source tree that a machine can check: python3 check_style.py <rule> <root>.
+"""Rules of the source tree that a machine can check: python3 check_style.py <rule> <root> [--update].
 
+`--update` writes what a rule compares a page with: the table of `arrows`.
 Exit status 0: clean; 1: violations, one a line; 77: skipped, with the reason.
 """
 import pathlib
@@ -13,6 +14,24 @@ SOURCES = {".h", ".cc"}
 LENGTH_LIMIT = 500
 CLANG_FORMAT_MAJOR = 14
 SKIPPED = 77
+OPERATIONS_LIMIT = 8
+
+# Files that name more operations than OPERATIONS_LIMIT, and why they must.
+OPERATIONS_NAMED = {
+    "passes/memory/chunk_head_pass.cc": "matches and writes the operations of a language model's head",
+}
+
+# Includes from a folder to one that includes it back. A new one is not added here: what both need goes to a third folder.
+ARROWS_BACK = {
+    ("frontend", "frontend/amp"),
+    ("frontend", "frontend/data"),
+    ("frontend", "frontend/nn"),
+    ("frontend/amp", "frontend/nn"),
+    ("runtime", "runtime/cpu"),
+    ("runtime", "runtime/cuda"),
+}
+ARROWS_PAGE = "docs/architecture.md"
+ARROWS_TABLE = re.compile(r"(<!-- folders -->\n)((?:\|.*\n)*)")
 
 
 def files(root, suffixes, folders=FOLDERS):
@@ -49,6 +68,79 @@ def layers(root):
                 yield f"{path}:{number}", f"an MLIR or LLVM header: {line.strip()}"
 
 
+def included_folders(root):
+    """The folders of the tree that each folder's sources include headers of: {folder: {folder: an include}}."""
+    include = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+    folders = {}
+    for path in files(root, SOURCES | {".cu", ".cuh"}, [name for name in FOLDERS if name != "tests"]):
+        folder = path.parent.relative_to(root).as_posix()
+        for header in include.findall(path.read_text()):
+            target = pathlib.PurePosixPath(header).parent.as_posix()
+            if target != folder and (root / target).is_dir() and target.split("/")[0] in FOLDERS:
+                folders.setdefault(folder, {}).setdefault(target, f"{path.relative_to(root)} includes {header}")
+    return folders
+
+
+def arrows(root):
+    """Includes run one way between folders: no folder reaches itself by way of others, but for ARROWS_BACK."""
+    folders = included_folders(root)
+    for source, target in sorted(ARROWS_BACK):
+        if target not in folders.get(source, {}):
+            yield source, f"nothing includes {target} any more: take the pair out of ARROWS_BACK"
+
+    def reaches(start, goal):
+        seen, stack = {start}, [start]
+        while stack:
+            folder = stack.pop()
+            for target in folders.get(folder, {}):
+                if (folder, target) not in ARROWS_BACK and target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        return goal in seen
+
+    for source in sorted(folders):
+        for target, example in sorted(folders[source].items()):
+            if (source, target) not in ARROWS_BACK and reaches(target, source):
+                yield source, f"{target} is built on it, by way of others or not: {example}"
+    table = ARROWS_TABLE.search((root / ARROWS_PAGE).read_text())
+    if table is None:
+        yield ARROWS_PAGE, "has no line <!-- folders -->, behind which the table of folders stands"
+    elif table.group(2) != arrows_table(folders):
+        yield ARROWS_PAGE, "its table of folders is old: check_style.py arrows . --update writes it"
+
+
+def arrows_table(folders):
+    """A row a folder: what it includes. Includes back are in italics."""
+    rows = ["| folder | includes |", "|---|---|"]
+    for source in sorted(folders):
+        targets = (f"*{target}*" if (source, target) in ARROWS_BACK else target for target in sorted(folders[source]))
+        rows.append(f"| `{source}` | {', '.join(targets)} |")
+    return "\n".join(rows) + "\n"
+
+
+def update_arrows(root):
+    page = root / ARROWS_PAGE
+    page.write_text(ARROWS_TABLE.sub(lambda match: match.group(1) + arrows_table(included_folders(root)), page.read_text()))
+
+
+def operations(root):
+    """Outside the dialect no file of the compiler and the passes names more than 8 operations: the others ask properties."""
+    definitions = "\n".join(path.read_text() for path in sorted((root / "compiler" / "dialect").glob("*.td")))
+    classes = set(re.findall(r"^def Mpc_(\w+Op)\b", definitions, re.MULTILINE))
+    mnemonics = {name: symbol for symbol, name in re.findall(r'^def Mpc_(\w+Op)\b[^"{]*"(\w+)"', definitions, re.MULTILINE)}
+    for path in files(root, SOURCES, ["compiler", "passes"]):
+        name = path.relative_to(root).as_posix()
+        if name.startswith("compiler/dialect/"):
+            continue
+        text = path.read_text()
+        named = set(re.findall(r"\b\w+Op\b", text)) & classes
+        named |= {mnemonics[word] for word in re.findall(r'"(?:mpc\.)?(\w+)"', text) if word in mnemonics}
+        if len(named) > OPERATIONS_LIMIT and name not in OPERATIONS_NAMED:
+            yield name, f"names {len(named)} operations; the limit is {OPERATIONS_LIMIT}: {', '.join(sorted(named))}"
+        if len(named) <= OPERATIONS_LIMIT and name in OPERATIONS_NAMED:
+            yield name, "names few enough operations by now: take it out of OPERATIONS_NAMED"
+
+
 def length(root):
     """No file is longer than 500 lines."""
     for path in files(root, SOURCES | {".td", ".py", ".mlir", ".sh", ".cu", ".cuh"}):
@@ -74,12 +166,22 @@ def docs(root):
                     yield f"{path}:{number}", f"a link that leads nowhere: {target}"
 
 
-RULES = {"clang_format": clang_format, "layers": layers, "length": length, "docs": docs}
+RULES = {
+    "clang_format": clang_format,
+    "layers": layers,
+    "arrows": arrows,
+    "operations": operations,
+    "length": length,
+    "docs": docs,
+}
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in RULES:
-        sys.exit(f"usage: check_style.py {'|'.join(RULES)} <root>")
+    update = sys.argv[3:] == ["--update"] and sys.argv[1] == "arrows"
+    if len(sys.argv) != 3 + update or sys.argv[1] not in RULES:
+        sys.exit(f"usage: check_style.py {'|'.join(RULES)} <root>, or check_style.py arrows <root> --update")
+    if update:
+        update_arrows(pathlib.Path(sys.argv[2]))
     violations = [f"{place}: {text}" for place, text in RULES[sys.argv[1]](pathlib.Path(sys.argv[2]))]
     print("\n".join(violations) if violations else "clean")
     sys.exit(1 if violations else 0)
