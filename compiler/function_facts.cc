@@ -99,7 +99,7 @@ CastKind FunctionFacts::kindOf(CastOp Cast) const {
     return CastKind::kUser;
   if (!isa<FloatType>(From) || !isa<FloatType>(To))
     return CastKind::kOther;
-  if (From.getIntOrFloatBitWidth() < To.getIntOrFloatBitWidth())
+  if (From != To && widensExactly(From, To))
     return feedsLoss(Cast) ? CastKind::kLoss : CastKind::kWidening;
   if (Operation *Producer = Source.getDefiningOp())
     return isBackward(Producer) ? CastKind::kGradient : CastKind::kActivation;

@@ -72,9 +72,10 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
     arguments.push_back(trace.AddInput(inputs[i], NameAt(options.input_names, i, "input")));
   }
   for (std::size_t i = 0; i < inputs.size() && root != nullptr; ++i) {
-    if (inputs[i].dtype != DType::kF64) continue;
+    if (inputs[i].dtype != DType::kF64 && !InfoOf(inputs[i].dtype).cast_only) continue;
     trace.Fail(absl::StrCat("input '", NameAt(options.input_names, i, "input"), "' is ", inputs[i].ToString(),
-                            ", and no kernel computes in f64; cast it first, as with x.To(DType::kF32)"));
+                            ", and no kernel computes in ", std::string(DTypeName(inputs[i].dtype)),
+                            "; cast it first, as with x.To(DType::kF32)"));
   }
   const std::vector<Tensor> outputs = function(arguments);
   std::vector<std::string> names;

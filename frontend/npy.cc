@@ -1,10 +1,8 @@
 #include "frontend/npy.h"
 
-#include <array>
 #include <cstring>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -18,16 +16,6 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kAlignment = 64;
-
-constexpr std::array<std::pair<std::string_view, DType>, 7> kDescriptors = {{
-    {"<f4", DType::kF32},
-    {"<f2", DType::kF16},
-    {"<f8", DType::kF64},
-    {"<i4", DType::kI32},
-    {"<i8", DType::kI64},
-    {"|b1", DType::kBool},
-    {"|i1", DType::kI8},
-}};
 
 struct Header {
   std::optional<std::string> descriptor;
@@ -121,7 +109,9 @@ class HeaderParser {
 
 std::string AcceptedDescriptors() {
   std::string names;
-  for (const auto& [name, dtype] : kDescriptors) absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(name));
+  for (const DTypeInfo& info : kDTypes) {
+    if (!info.npy.empty()) absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(info.npy));
+  }
   return names;
 }
 
@@ -129,9 +119,9 @@ absl::StatusOr<TensorSpec> SpecOf(const Header& header, const std::string& origi
   if (*header.fortran_order && header.shape->size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(origin, ": Fortran order is not supported; save with order='C'"));
   }
-  for (const auto& [name, dtype] : kDescriptors) {
-    if (name != *header.descriptor) continue;
-    TensorSpec spec{dtype, *header.shape};
+  for (std::size_t i = 0; i < kDTypes.size(); ++i) {
+    if (kDTypes[i].npy.empty() || kDTypes[i].npy != *header.descriptor) continue;
+    TensorSpec spec{static_cast<DType>(i), *header.shape};
     if (absl::Status status = CheckSpec(spec); !status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(origin, ": ", status.message()));
     }
@@ -189,13 +179,11 @@ absl::StatusOr<Tensor> LoadNpy(const std::string& path) {
 }
 
 absl::Status SaveNpy(const Tensor& tensor, const std::string& path) {
-  std::string descriptor;
-  for (const auto& [name, dtype] : kDescriptors) {
-    if (dtype == tensor.dtype()) descriptor = std::string(name);
-  }
+  const std::string descriptor(InfoOf(tensor.dtype()).npy);
   if (descriptor.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("cannot save ", tensor.spec().ToString(), " as ", path,
-                                                   ": NumPy has no bf16; convert with To(DType::kF32)"));
+                                                   ": NumPy has no ", std::string(DTypeName(tensor.dtype())),
+                                                   "; convert with To(DType::kF32)"));
   }
   std::string shape;
   for (std::int64_t extent : tensor.shape()) absl::StrAppend(&shape, extent, tensor.rank() == 1 ? "," : ", ");

@@ -23,26 +23,19 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr char kMetadataKey[] = "__metadata__";
 
 /// In the order in which the Python library writes tensors.
-constexpr std::array<std::pair<std::string_view, DType>, 8> kDTypes = {{
-    {"I64", DType::kI64},
-    {"F64", DType::kF64},
-    {"F32", DType::kF32},
-    {"I32", DType::kI32},
-    {"BF16", DType::kBF16},
-    {"F16", DType::kF16},
-    {"I8", DType::kI8},
-    {"BOOL", DType::kBool},
-}};
+constexpr std::array kWritingOrder = {DType::kI64,  DType::kF64, DType::kF32, DType::kI32,
+                                      DType::kBF16, DType::kF16, DType::kI8,  DType::kBool};
+static_assert(kWritingOrder.size() == kDTypes.size());
 
-std::size_t DTypeIndex(DType dtype) {
-  std::size_t index = 0;
-  while (kDTypes[index].second != dtype) ++index;
-  return index;
+std::size_t PlaceOf(DType dtype) {
+  return static_cast<std::size_t>(std::find(kWritingOrder.begin(), kWritingOrder.end(), dtype) - kWritingOrder.begin());
 }
+
+std::string NameInFile(DType dtype) { return std::string(InfoOf(dtype).safetensors); }
 
 std::string AcceptedDTypes() {
   std::string names;
-  for (const auto& [name, dtype] : kDTypes) absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(name));
+  for (const DType dtype : kWritingOrder) absl::StrAppend(&names, names.empty() ? "" : ", ", NameInFile(dtype));
   return names;
 }
 
@@ -145,8 +138,8 @@ class HeaderReader {
   absl::Status ReadDType(const std::string& where, const Json& value, Entry* entry) const {
     if (!value.is_string()) return Error(where + "dtype is not a string");
     const std::string& name = value.get_ref<const std::string&>();
-    for (const auto& [known, dtype] : kDTypes) {
-      if (known == name) {
+    for (const DType dtype : kWritingOrder) {
+      if (name == InfoOf(dtype).safetensors) {
         entry->spec.dtype = dtype;
         return absl::OkStatus();
       }
@@ -214,8 +207,8 @@ std::vector<const std::pair<std::string, Tensor>*> InFileOrder(const Safetensors
   std::vector<const std::pair<std::string, Tensor>*> ordered;
   for (const auto& entry : content.tensors) ordered.push_back(&entry);
   std::sort(ordered.begin(), ordered.end(), [](const auto* a, const auto* b) {
-    return std::pair(DTypeIndex(a->second.dtype()), std::string_view(a->first)) <
-           std::pair(DTypeIndex(b->second.dtype()), std::string_view(b->first));
+    return std::pair(PlaceOf(a->second.dtype()), std::string_view(a->first)) <
+           std::pair(PlaceOf(b->second.dtype()), std::string_view(b->first));
   });
   return ordered;
 }
@@ -238,7 +231,7 @@ absl::Status SaveSafetensors(const std::string& path, const Safetensors& content
   for (const auto* entry : InFileOrder(content)) {
     const auto& [name, tensor] = *entry;
     const std::uint64_t end = offset + tensor.bytes().size();
-    header[name] = {{"dtype", kDTypes[DTypeIndex(tensor.dtype())].first},
+    header[name] = {{"dtype", NameInFile(tensor.dtype())},
                     {"shape", tensor.shape()},
                     {"data_offsets", {offset, end}}};
     offset = end;

@@ -358,6 +358,10 @@ Tensor Trace::Poison(const Shape& shape, DType dtype) {
 Tensor Trace::Import(const Tensor& tensor, std::size_t depth) {
   const TensorNode& node = *tensor.node();
   if (tensor.concrete()) {
+    if (InfoOf(tensor.dtype()).cast_only && !failed()) {
+      Fail(absl::StrCat("a tensor is ", tensor.spec().ToString(),
+                        ", which no operation takes; convert it first, as with x.To(DType::kF32)"));
+    }
     if (failed()) return Poison(tensor.shape(), tensor.dtype());
     return Symbolic(graph_.Constant(tensor.spec(), tensor.bytes(), scope()), depth);
   }

@@ -99,7 +99,8 @@ void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
     frame.call = calls_.size();
   }
   cells_.push_back(std::move(frame));
-  if (const std::optional<DType> pin = cell.to_float(); pin.has_value() && !IsFloating(*pin)) {
+  if (const std::optional<DType> pin = cell.to_float();
+      pin.has_value() && *pin != DType::kF32 && !IsLowPrecision(*pin)) {
     Fail(absl::StrCat("ToFloat takes a floating type, f16, bf16 or f32; got ", std::string(DTypeName(*pin))));
   }
 }

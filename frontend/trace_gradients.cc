@@ -138,7 +138,7 @@ std::vector<Tensor> Trace::Backward(const Tensor& loss, absl::Span<const Paramet
     Fail("Backward was given an undefined loss");
   } else if (!loss.status().ok()) {
     Fail(std::string(loss.status().message()));
-  } else if (!IsFloating(loss.dtype())) {
+  } else if (!IsFloating(loss.dtype()) || InfoOf(loss.dtype()).cast_only) {
     Fail(absl::StrCat("Backward differentiates a floating loss, got ", loss.spec().ToString()));
   }
   std::vector<compiler::ValueHandle> wrt;
@@ -219,7 +219,7 @@ std::vector<Tensor> Trace::CustomVjp(const TensorFunction& forward, const Tensor
     if (failed()) return {Poison({})};
     operands.push_back(Import(input, depth()).node()->value);
     specs.push_back(input.spec());
-    if (IsFloating(input.dtype())) floating.push_back(input.spec());
+    if (IsFloating(input.dtype()) && !InfoOf(input.dtype()).cast_only) floating.push_back(input.spec());
   }
   std::vector<Tensor> outputs, cotangents;
   const std::string callee = TraceIsolated("custom", specs, forward, &outputs);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "frontend/compiled_step.h"
+#include "kernels/dtype.h"
 
 namespace mpc {
 namespace {
@@ -25,7 +26,7 @@ ValueStatistics Named(const std::vector<std::string>& parts) {
   value.operation = parts[2];
   value.backward = parts[3] == "backward";
   if (!absl::SimpleAtoi(parts[4], &value.result)) value.result = 0;
-  value.dtype = parts[5] == "f16" ? DType::kF16 : parts[5] == "bf16" ? DType::kBF16 : DType::kF32;
+  value.dtype = ParseDType(parts[5]).value_or(DType::kF32);
   return value;
 }
 

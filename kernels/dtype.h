@@ -1,6 +1,7 @@
 // Element types shared by every layer, from kernels to the front end.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,38 +10,80 @@
 namespace mpc {
 
 /// Element type of a tensor. `kF64` is for the reference implementation, and for a few scalars (kernels/f64_scalars.h).
+/// Files hold the numbers: a new type comes last.
 enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool, kI8 };
 
-/// Short name as the IR prints it: "f32", "f16", "bf16", "f64", "i32", "i64", "i1", "i8".
-std::string_view DTypeName(DType dtype);
+/// What is known of an element type: the one place that says it.
+struct DTypeInfo {
+  std::string_view name;         ///< in the IR, in listings and in messages
+  std::string_view long_name;    ///< in Python's libraries; what reads a type by name accepts both
+  std::string_view safetensors;  ///< in a .safetensors file
+  std::string_view npy;          ///< in a .npy file; empty where NumPy has no such type
+  std::uint8_t bytes;            ///< of one stored element
+  bool low = false;              ///< mixed precision stores and multiplies in it
+  /// Of a floating type: the bits of the significand, the leading one counted, and the exponents e of normal numbers
+  /// 1.f * 2^e. Subnormals go on below the least one. 0 of others.
+  int precision = 0;
+  int least_exponent = 0;
+  int largest_exponent = 0;
+  bool cast_only = false;  ///< nothing but a cast reads or writes it
+
+  constexpr bool floating() const { return precision > 0; }
+};
+
+/// In the order of DType.
+inline constexpr std::array kDTypes = {
+    DTypeInfo{"f32", "float32", "F32", "<f4", 4, false, 24, -126, 127},
+    DTypeInfo{"f16", "float16", "F16", "<f2", 2, true, 11, -14, 15},
+    DTypeInfo{"bf16", "bfloat16", "BF16", "", 2, true, 8, -126, 127},
+    DTypeInfo{"f64", "float64", "F64", "<f8", 8, false, 53, -1022, 1023},
+    DTypeInfo{"i32", "int32", "I32", "<i4", 4},
+    DTypeInfo{"i64", "int64", "I64", "<i8", 8},
+    DTypeInfo{"i1", "bool", "BOOL", "|b1", 1},
+    DTypeInfo{"i8", "int8", "I8", "|i1", 1},
+};
+inline constexpr DType kLastDType = DType::kI8;
+static_assert(kDTypes.size() == static_cast<std::size_t>(kLastDType) + 1);
+
+constexpr const DTypeInfo& InfoOf(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+
+/// Short name as the IR prints it: "f32", "bf16", "i1", ...
+constexpr std::string_view DTypeName(DType dtype) { return InfoOf(dtype).name; }
 
 /// Accepts the short names and the long ones ("float32", "float16", "bfloat16", "int32", "bool", ...).
 std::optional<DType> ParseDType(std::string_view name);
 
 /// Bytes of one stored element; `kBool` takes one byte.
-constexpr std::size_t ElementSize(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-    case DType::kI32:
-      return 4;
-    case DType::kF16:
-    case DType::kBF16:
-      return 2;
-    case DType::kF64:
-    case DType::kI64:
-      return 8;
-    case DType::kBool:
-    case DType::kI8:
-      return 1;
-  }
-  return 0;
+constexpr std::size_t ElementSize(DType dtype) { return InfoOf(dtype).bytes; }
+
+namespace internal {
+
+/// A bit for each type that `holds`. Code of a GPU reads a constant, but not the table.
+template <typename Predicate>
+constexpr std::uint32_t DTypeMask(Predicate holds) {
+  std::uint32_t mask = 0;
+  for (std::size_t i = 0; i < kDTypes.size(); ++i) mask |= std::uint32_t{holds(kDTypes[i])} << i;
+  return mask;
 }
 
-constexpr bool IsFloating(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
-}
+inline constexpr std::uint32_t kFloatingMask = DTypeMask([](const DTypeInfo& info) { return info.floating(); });
+inline constexpr std::uint32_t kLowMask = DTypeMask([](const DTypeInfo& info) { return info.low; });
 
-/// True for the 16-bit types that mixed precision stores and multiplies in.
-constexpr bool IsLowPrecision(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+}  // namespace internal
+
+constexpr bool IsFloating(DType dtype) { return (internal::kFloatingMask >> static_cast<int>(dtype) & 1u) != 0; }
+
+/// True for the types that mixed precision stores and multiplies in.
+constexpr bool IsLowPrecision(DType dtype) { return (internal::kLowMask >> static_cast<int>(dtype) & 1u) != 0; }
+
+/// Whether every value of floating type `from`, subnormals and zeros of either sign included, is one of floating type
+/// `to`. A type widens to itself.
+constexpr bool WidensExactly(DType from, DType to) {
+  const DTypeInfo& narrow = InfoOf(from);
+  const DTypeInfo& wide = InfoOf(to);
+  return narrow.floating() && wide.floating() && narrow.precision <= wide.precision &&
+         narrow.largest_exponent <= wide.largest_exponent &&
+         narrow.least_exponent - narrow.precision >= wide.least_exponent - wide.precision;
+}
 
 }  // namespace mpc

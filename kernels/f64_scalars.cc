@@ -1,5 +1,6 @@
 #include "kernels/f64_scalars.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -26,7 +27,10 @@ bool MayBeF64Result(const KernelSpec& spec) { return spec.name == "global_norm" 
 
 }  // namespace
 
-bool TakesF64(const KernelSpec& spec) {
+bool TakesStorageTypes(const KernelSpec& spec) {
+  const auto is_cast_only = [](const TensorSpec& tensor) { return InfoOf(tensor.dtype).cast_only; };
+  if (std::any_of(spec.inputs.begin(), spec.inputs.end(), is_cast_only)) return false;
+  if (std::any_of(spec.outputs.begin(), spec.outputs.end(), is_cast_only)) return false;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     if (IsF64(spec.inputs[i]) && !(spec.inputs[i].shape.empty() && MayBeF64Operand(spec, i))) return false;
   }

@@ -1,15 +1,15 @@
-// Where kernels read and write f64. Tensors are never f64 outside of the reference implementation; scalars are where
-// they hold sums of squares, which f32 would overflow.
+// The element types that kernels take. Tensors are never f64 outside of the reference implementation. Scalars are f64
+// where they hold sums of squares, which f32 would overflow.
 #pragma once
 
 #include "kernels/kernel_spec.h"
 
 namespace mpc {
 
-/// Whether a kernel may be made for the f64 operands and results of `spec`; true where there are none. F64 may be, each
-/// of rank 0: the result and the last `sums` operands of global_norm, the result of sum_of_squares, the norm of
-/// clip_by_norm and of an optimizer that clips, the operand of check_finite, and what cast rounds to f32.
-bool TakesF64(const KernelSpec& spec);
+/// Whether a kernel may be made for the element types of `spec`. The types that only casts take (f8) have no kernels
+/// yet. F64 are scalars alone: the result and the last `sums` operands of global_norm, the result of sum_of_squares,
+/// the norm of clip_by_norm and of an optimizer that clips, the operand of check_finite, and what cast rounds to f32.
+bool TakesStorageTypes(const KernelSpec& spec);
 
 /// A scalar in memory that may be f64 or, in Programs that were made before it was, f32.
 inline double LoadWideScalar(DType dtype, const void* data) {

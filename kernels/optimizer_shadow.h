@@ -14,10 +14,10 @@ namespace mpc {
 inline std::optional<DType> ShadowType(const KernelSpec& spec, std::size_t position) {
   const std::string name = spec.attributes.GetString("shadow", "none");
   if (name == "none") return DType::kF32;
-  const DType dtype = name == "f16" ? DType::kF16 : DType::kBF16;
+  const std::optional<DType> dtype = ParseDType(name);
   if (spec.inputs[0].dtype != DType::kF32 || spec.outputs.size() <= position) return std::nullopt;
   if (!spec.uses(position)) return DType::kF32;
-  return spec.outputs[position].dtype == dtype ? std::optional(dtype) : std::nullopt;
+  return spec.outputs[position].dtype == dtype ? dtype : std::nullopt;
 }
 
 }  // namespace mpc

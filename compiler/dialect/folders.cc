@@ -8,22 +8,12 @@ namespace mpc {
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-// Whether every value of `Narrow` is a value of `Wide`.
-static bool widensExactly(Type Narrow, Type Wide) {
-  if (Narrow == Wide)
-    return true;
-  if (Wide.isF64())
-    return isa<FloatType>(Narrow);
-  return Wide.isF32() && isLow(Narrow);
-}
-
 OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getX().getType() == getY().getType())
     return getX();
   // trunc(ext(x)) is x; ext(trunc(x)) drops a rounding and stays.
   auto Inner = getX().getDefiningOp<CastOp>();
-  if (Inner && Inner.getX().getType() == getY().getType() &&
-      widensExactly(getElementTypeOrSelf(getY().getType()), getElementTypeOrSelf(getX().getType())))
+  if (Inner && Inner.getX().getType() == getY().getType() && widensExactly(elementOf(getY()), elementOf(getX())))
     return Inner.getX();
   return {};
 }

@@ -55,9 +55,8 @@ static InferredTypes inferOptimizer(TypeRange Operands, DictionaryAttr Dictionar
     MPC_RETURN_IF_ERROR(expectElement(Op, Names[Index].rtrim('?'), Types[Index], /*Flag=*/Index + 1 == Names.size()));
   SmallVector<RankedTensorType> Results(All.take_front(StateCount));
   std::string Shadow = Values.GetString("shadow", "none");
-  Builder B(Types[0].getContext());
-  if (Shadow != "none")
-    Results.push_back(Types[0].clone(Shadow == "f16" ? Type(B.getF16Type()) : Type(B.getBF16Type())));
+  if (std::optional<DType> Low = ParseDType(Shadow))
+    Results.push_back(Types[0].clone(toType(Types[0].getContext(), *Low)));
   return Results;
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/dialect/region_plan.h"
 
+#include "compiler/dialect/tensor_values.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -96,6 +97,9 @@ static llvm::Expected<OperationSpace> spaceOf(Operation *Op) {
   bool GivesF64 = llvm::any_of(Op->getResultTypes(), IsF64) && !isa<SumOfSquaresOp>(Op);
   if (llvm::any_of(Op->getOperandTypes(), IsF64) || GivesF64)
     return misfit(Op, "it computes in f32, and f64 is for the reference alone");
+  auto IsCastOnly = [](Value V) { return isCastOnly(elementOf(V)); };
+  if (llvm::any_of(Op->getOperands(), IsCastOnly) || llvm::any_of(Op->getResults(), IsCastOnly))
+    return misfit(Op, "it casts a type that generated code does not know");
   return Fusible.getSpace();
 }
 

@@ -1,10 +1,26 @@
 #include "compiler/dialect/tensor_values.h"
 
+#include "compiler/dialect/attribute_conversion.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
 namespace mpc {
+
+bool isLow(Type Element) {
+  std::optional<DType> Known = Element ? toDType(Element) : std::nullopt;
+  return Known && IsLowPrecision(*Known);
+}
+
+bool isCastOnly(Type Element) {
+  std::optional<DType> Known = Element ? toDType(Element) : std::nullopt;
+  return Known && InfoOf(*Known).cast_only;
+}
+
+bool widensExactly(Type Narrow, Type Wide) {
+  std::optional<DType> From = toDType(Narrow), To = toDType(Wide);
+  return From && To && WidensExactly(*From, *To);
+}
 
 int64_t elementCount(Value V) {
   auto Tensor = dyn_cast<RankedTensorType>(V.getType());

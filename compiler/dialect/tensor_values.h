@@ -13,10 +13,18 @@ namespace mpc {
 /// The element type of a tensor; the type itself of anything else.
 inline mlir::Type elementOf(mlir::Value V) { return getElementTypeOrSelf(V.getType()); }
 
-inline bool isFloating(mlir::Value V) { return llvm::isa<mlir::FloatType>(elementOf(V)); }
+/// Whether the type is floating and nothing but a cast reads or writes it: f8. A null type is not.
+bool isCastOnly(mlir::Type Element);
 
-/// f16 or bf16; a null type is not low.
-inline bool isLow(mlir::Type Element) { return Element && (Element.isF16() || Element.isBF16()); }
+/// Whether operations compute with the value as a floating number: types that only casts take are data, as integers
+/// are.
+inline bool isFloating(mlir::Value V) { return llvm::isa<mlir::FloatType>(elementOf(V)) && !isCastOnly(elementOf(V)); }
+
+/// Whether mixed precision stores and multiplies in the type: f16 or bf16. A null type is not low.
+bool isLow(mlir::Type Element);
+
+/// Whether every value of floating type \p Narrow is one of floating type \p Wide: a type widens to itself.
+bool widensExactly(mlir::Type Narrow, mlir::Type Wide);
 
 /// Elements of a tensor of static shape; 0 of anything else.
 std::int64_t elementCount(mlir::Value V);

@@ -90,7 +90,7 @@ LogicalResult ValueAndGradOp::verify() {
     return emitOpError() << "has no loss";
   auto Loss = dyn_cast<RankedTensorType>(getResult(0).getType());
   auto Seed = cast<RankedTensorType>(getSeed().getType());
-  if (!Loss || !isa<FloatType>(Loss.getElementType()))
+  if (!Loss || !isFloating(getResult(0)))
     return emitOpError() << "differentiates the first result, which must be floating, got " << getResult(0).getType();
   if (Seed.getRank() != 0 && Seed.getShape() != Loss.getShape())
     return emitOpError() << "seed is " << Seed << "; it must be a scalar or have the loss's shape "
@@ -127,9 +127,9 @@ LogicalResult CustomVjpOp::verifySymbolUses(SymbolTableCollection &Symbols) {
   SmallVector<Type> Taken(getInputs().getTypes()), Returned;
   llvm::append_range(Taken, getResultTypes());
   llvm::append_range(Taken, getResultTypes());
-  for (Type Input : getInputs().getTypes())
-    if (isa<FloatType>(getElementTypeOrSelf(Input)))
-      Returned.push_back(Input);
+  for (Value Input : getInputs())
+    if (isFloating(Input))
+      Returned.push_back(Input.getType());
   if (!llvm::equal(Rule.getArgumentTypes(), Taken) || !llvm::equal(Rule.getResultTypes(), Returned))
     return emitOpError() << "needs a rule '" << getVjp() << "' from inputs, outputs and cotangents (" << Taken
                          << ") to one cotangent a floating input (" << Returned << "), got " << Rule.getFunctionType();

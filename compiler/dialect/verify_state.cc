@@ -72,6 +72,10 @@ static LogicalResult verifyStateOf(Operation *Op, StringRef Kind, unsigned Index
   if (!Tensor || !Tensor.hasStaticShape())
     return Op->emitOpError() << Kind << " " << Index << " has the role '" << roleName(State.getRole())
                              << "' and the type " << Given << "; data and state are tensors of a static shape";
+  if (IsState(State.getRole()) && isCastOnly(Tensor.getElementType()))
+    return Op->emitOpError() << Kind << " " << Index << " is the " << roleName(State.getRole()) << " '"
+                             << State.getName() << "' of type " << Given
+                             << "; nothing but a cast takes such values, and no update makes them";
   if (State.getForm() && !Tensor.getElementType().isF32())
     return Op->emitOpError() << Kind << " " << Index << " is the parameter '" << State.getName() << "' of type "
                              << Given << " with form = " << State.getForm()

@@ -1,4 +1,5 @@
 // Derivatives of element-wise operations, casts, data movement and reductions.
+#include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 
 using namespace mlir;
@@ -110,6 +111,9 @@ Cotangents CastOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Ne
   // Integers are constants to a derivative: none of an integer is needed.
   if (!Needed[0])
     return single(nullptr);
+  for (Type Element : {elementOf(getX()), elementOf(getY())})
+    if (isCastOnly(Element))
+      return emitOpError() << "has no derivative through " << Element << ": nothing but a cast takes it";
   return single(castTo(Builder, getLoc(), Dy[0], tensorTypeOf(getX()).getElementType()));
 }
 

@@ -311,6 +311,14 @@ private:
   std::vector<runtime::ValueId> PinnedValues;
 };
 
+/// "f32, f16 or i8": every type of the table.
+std::string elementTypeNames() {
+  std::string Names;
+  for (const DTypeInfo &Info : kDTypes)
+    absl::StrAppend(&Names, Names.empty() ? "" : &Info == &kDTypes.back() ? " or " : ", ", std::string(Info.name));
+  return Names;
+}
+
 /// Errors: an argument or a value of the body that no Program can hold.
 absl::Status checkTypes(func::FuncOp Function) {
   auto IsStorable = [](Type T) {
@@ -321,7 +329,8 @@ absl::Status checkTypes(func::FuncOp Function) {
     return absl::InvalidArgumentError(absl::StrCat("@", Function.getSymName().str(), ": ", What.str(), " is ",
                                                    typeText(T),
                                                    "; a Program holds tensors of a static shape, of at "
-                                                   "most 2^47 elements, of f32, f16, bf16, f64, i64, i32, i8 or i1"));
+                                                   "most 2^47 elements, of ",
+                                                   elementTypeNames()));
   };
   for (BlockArgument Argument : Function.getArguments())
     if (!IsStorable(Argument.getType()))

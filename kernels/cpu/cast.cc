@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCastTo(const KernelSpec& spec) {
       return CreateElementCast<To, Bool>(spec);
     case DType::kI8:
       return CreateElementCast<To, std::int8_t>(spec);
-    case DType::kF64:
+    default:
       break;
   }
   return UnsupportedTypes(spec);
@@ -107,7 +107,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec) {
       return CreateCastTo<Bool>(spec);
     case DType::kI8:
       return CreateCastTo<std::int8_t>(spec);
-    case DType::kF64:
+    default:
       break;
   }
   return UnsupportedTypes(spec);

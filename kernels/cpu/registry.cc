@@ -96,7 +96,7 @@ absl::Status UnsupportedTypes(const KernelSpec& spec) {
 }
 
 absl::Status CheckStorageTypes(const KernelSpec& spec) {
-  return TakesF64(spec) ? absl::OkStatus() : UnsupportedTypes(spec);
+  return TakesStorageTypes(spec) ? absl::OkStatus() : UnsupportedTypes(spec);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelOptions& options) {

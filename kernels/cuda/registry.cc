@@ -69,7 +69,7 @@ absl::Status UnsupportedTypes(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelContext& context) {
   const Registry::Entry* entry = FindEntry(spec.name);
   if (entry == nullptr) return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CUDA kernel"));
-  if (!TakesF64(spec)) return UnsupportedTypes(spec);
+  if (!TakesStorageTypes(spec)) return UnsupportedTypes(spec);
   if (entry->library == nullptr) return entry->own(spec, context);
   const bool own_only = !context.use_libraries || context.choice == kOwnChoice;
   std::string reason;
@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const Kerne
         absl::StrCat("instructions of mpc.", specs.empty() ? "" : specs[0].name, " cannot share one launch"));
   }
   for (const KernelSpec& spec : specs) {
-    if (!TakesF64(spec)) return UnsupportedTypes(spec);
+    if (!TakesStorageTypes(spec)) return UnsupportedTypes(spec);
   }
   return entry->group(specs, context);
 }

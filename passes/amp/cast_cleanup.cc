@@ -1,4 +1,5 @@
 // Casts where no value changes: folded, merged, bypassed, moved towards fewer bytes.
+#include "compiler/dialect/tensor_values.h"
 #include "passes/amp/cast_motion.h"
 #include "passes/computations.h"
 #include "passes/passes.h"
@@ -43,15 +44,10 @@ private:
   }
 
   static bool foldCast(CastOp Cast) {
-    Value Folded;
-    auto Inner = Cast.getX().getDefiningOp<CastOp>();
-    if (Cast.getX().getType() == Cast.getY().getType())
-      Folded = Cast.getX();
-    else if (Inner && isWidening(Inner) && Inner.getX().getType() == Cast.getY().getType())
-      Folded = Inner.getX();
-    if (!Folded)
+    SmallVector<OpFoldResult, 1> Folded;
+    if (failed(Cast->fold(Folded)) || Folded.empty())
       return false;
-    Cast.getY().replaceAllUsesWith(Folded);
+    Cast.getY().replaceAllUsesWith(cast<Value>(Folded.front()));
     Cast.erase();
     return true;
   }
@@ -60,9 +56,9 @@ private:
   static bool foldConstant(CastOp Cast) {
     auto Constant = Cast.getX().getDefiningOp<ConstantOp>();
     auto Elements = Constant ? dyn_cast<DenseFPElementsAttr>(Constant.getValue()) : DenseFPElementsAttr();
-    auto Element = dyn_cast<FloatType>(getElementTypeOrSelf(Cast.getY().getType()));
-    if (!Elements || !Element)
+    if (!Elements || !isFloating(Cast.getY()))
       return false;
+    auto Element = cast<FloatType>(elementOf(Cast.getY()));
     DenseElementsAttr Rounded = Elements.mapValues(Element, [&](const APFloat &Given) {
       APFloat Number = Given;
       bool LosesInfo = false;

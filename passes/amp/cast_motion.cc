@@ -8,13 +8,14 @@ using namespace mlir;
 
 namespace mpc {
 
-static unsigned widthOf(Value V) { return elementOf(V).getIntOrFloatBitWidth(); }
+static bool isWiderThan(Value Wide, Value Narrow) {
+  return isFloating(Wide) && isFloating(Narrow) && elementOf(Wide) != elementOf(Narrow) &&
+         widensExactly(elementOf(Narrow), elementOf(Wide));
+}
 
-static bool isFloatCast(CastOp Cast) { return isFloating(Cast.getX()) && isFloating(Cast.getY()); }
+bool isWidening(CastOp Cast) { return isWiderThan(Cast.getY(), Cast.getX()); }
 
-bool isWidening(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) < widthOf(Cast.getY()); }
-
-bool isNarrowing(CastOp Cast) { return isFloatCast(Cast) && widthOf(Cast.getX()) > widthOf(Cast.getY()); }
+bool isNarrowing(CastOp Cast) { return isWiderThan(Cast.getX(), Cast.getY()); }
 
 static bool isDataMovement(Operation *Op) { return has<Property::DataMovement>(Op); }
 

@@ -37,7 +37,8 @@ void ReverseSweep::markActive() {
     if (isa<StopGradientOp>(Op) || !dependsOnInputs(Op))
       continue;
     for (Value Result : Op.getResults())
-      if (isFloating(Result))
+      // Where nothing computes in a type, a derivative that reaches it is an error, not zero.
+      if (isFloating(Result) || isCastOnly(elementOf(Result)))
         Active.insert(Result);
   }
 }

@@ -69,6 +69,9 @@ private:
 
   // Sinking pays where no more transposes stand above the operation afterwards than before.
   static bool worthSinking(Operation *Op) {
+    // A transpose behind it would move what only casts take.
+    if (llvm::any_of(Op->getResults(), [](Value V) { return isCastOnly(elementOf(V)); }))
+      return false;
     llvm::SmallDenseSet<Value> Transposed, Plain;
     for (Value Operand : Op->getOperands()) {
       if (!isRank4(Operand))

@@ -8,8 +8,6 @@ using namespace mlir;
 
 namespace mpc {
 
-std::string lowTypeName(Type Element) { return Element.isF16() ? "f16" : "bf16"; }
-
 bool isOptimizer(Operation *Op) { return isa<OptimizerOpInterface>(Op); }
 
 // The one optimizer that updates \p V, or null.

@@ -55,9 +55,8 @@ private:
   llvm::DenseMap<std::pair<mlir::Operation *, mlir::Type>, mlir::Value> Moved;
 };
 
-/// The low type of a use, and "f16" or "bf16".
+/// The low type of a use.
 mlir::Type lowTypeOf(const LowUse &Use);
-std::string lowTypeName(mlir::Type Element);
 
 /// Stores \p Parameter in \p Low: the argument, what optimizers make of it and the result become low; other uses in f32
 /// read it through a cast. The caller gives the function its new type.

@@ -1,6 +1,7 @@
 // Low copies of parameters become state: optimizers write them, and a step holds no weight cast.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/tensor_values.h"
 #include "passes/passes.h"
 #include "passes/shadows/parameter_versions.h"
 
@@ -77,7 +78,7 @@ private:
 } // namespace
 
 static std::string shadowName(const ParameterVersions &Parameter, Type Low) {
-  return Parameter.Name + "." + lowTypeName(Low);
+  return Parameter.Name + "." + typeText(Low);
 }
 
 // The low types in which any version of the parameter is read, by first use.
@@ -151,13 +152,13 @@ Value Shadows::writtenBy(ParameterVersions &Parameter, unsigned Version, Type Lo
   Operation *Optimizer = Parameter.Values[Version].getDefiningOp();
   auto Written = Optimizer->getAttrOfType<StringAttr>("shadow");
   if (Written && Written != "none")
-    return Written == lowTypeName(Low) ? Value(Optimizer->getResults().back()) : Value();
+    return Written == typeText(Low) ? Value(Optimizer->getResults().back()) : Value();
   SmallVector<Type> Types(Optimizer->getResultTypes());
   Types.push_back(cast<RankedTensorType>(Parameter.Argument.getType()).clone(Low));
   Builder.setInsertionPoint(Optimizer);
   OperationState State(Optimizer->getLoc(), Optimizer->getName(), Optimizer->getOperands(), Types,
                        Optimizer->getAttrs());
-  State.attributes.set("shadow", Builder.getStringAttr(lowTypeName(Low)));
+  State.attributes.set("shadow", Builder.getStringAttr(typeText(Low)));
   Operation *Shadowed = Builder.create(State);
   Optimizer->replaceAllUsesWith(Shadowed->getResults().drop_back());
   Optimizer->erase();

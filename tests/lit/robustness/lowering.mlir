@@ -1,7 +1,7 @@
 // What verifies but no Program can hold is an error of lowering.
 // RUN: mpc-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(mpc-check-program))'
 
-// expected-error @+1 {{@index: argument 0 is index; a Program holds tensors of a static shape, of at most 2^47 elements, of f32, f16, bf16, f64, i64, i32, i8 or i1}}
+// expected-error @+1 {{@index: argument 0 is index; a Program holds tensors of a static shape, of at most 2^47 elements, of f32, f16, bf16, f64, i32, i64, i1 or i8}}
 func.func @index(%x: index) {
   return
 }
