@@ -8,12 +8,14 @@
 #include <type_traits>
 
 #include "kernels/float16.h"
+#include "kernels/float8.h"
 
 namespace mpc::internal {
 namespace {
 
 template <typename T>
-inline constexpr bool kIsLow = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+inline constexpr bool kIsLow = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> ||
+                               std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
 
 /// Calls `visit` with a null pointer of the element type of `dtype`.
 template <typename Visitor>
@@ -35,6 +37,10 @@ void VisitElementType(DType dtype, Visitor&& visit) {
       return visit(static_cast<bool*>(nullptr));
     case DType::kI8:
       return visit(static_cast<std::int8_t*>(nullptr));
+    case DType::kF8E4M3FN:
+      return visit(static_cast<Float8E4M3FN*>(nullptr));
+    case DType::kF8E5M2:
+      return visit(static_cast<Float8E5M2*>(nullptr));
   }
 }
 

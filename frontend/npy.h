@@ -19,7 +19,7 @@ absl::StatusOr<Tensor> LoadNpy(const std::string& path);
 absl::StatusOr<Tensor> ParseNpy(absl::Span<const std::uint8_t> content, const std::string& origin);
 
 /// Writes a concrete tensor as NumPy does (version 1, elements aligned to 64 bytes), atomically.
-/// Errors (INVALID_ARGUMENT): bf16, which NumPy has no type for.
+/// Errors (INVALID_ARGUMENT): bf16 and f8, which NumPy has no types for.
 absl::Status SaveNpy(const Tensor& tensor, const std::string& path);
 
 }  // namespace mpc::internal

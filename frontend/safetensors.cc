@@ -23,8 +23,8 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr char kMetadataKey[] = "__metadata__";
 
 /// In the order in which the Python library writes tensors.
-constexpr std::array kWritingOrder = {DType::kI64,  DType::kF64, DType::kF32, DType::kI32,
-                                      DType::kBF16, DType::kF16, DType::kI8,  DType::kBool};
+constexpr std::array kWritingOrder = {DType::kI64, DType::kF64,      DType::kF32,    DType::kI32, DType::kBF16,
+                                      DType::kF16, DType::kF8E4M3FN, DType::kF8E5M2, DType::kI8,  DType::kBool};
 static_assert(kWritingOrder.size() == kDTypes.size());
 
 std::size_t PlaceOf(DType dtype) {
@@ -231,9 +231,7 @@ absl::Status SaveSafetensors(const std::string& path, const Safetensors& content
   for (const auto* entry : InFileOrder(content)) {
     const auto& [name, tensor] = *entry;
     const std::uint64_t end = offset + tensor.bytes().size();
-    header[name] = {{"dtype", NameInFile(tensor.dtype())},
-                    {"shape", tensor.shape()},
-                    {"data_offsets", {offset, end}}};
+    header[name] = {{"dtype", NameInFile(tensor.dtype())}, {"shape", tensor.shape()}, {"data_offsets", {offset, end}}};
     offset = end;
     chunks.push_back(tensor.bytes());
   }

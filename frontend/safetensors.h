@@ -15,7 +15,8 @@
 
 namespace mpc {
 
-/// The content of one file. Names are unique, tensors are concrete; dtypes F32, F16, BF16, F64, I8, I32, I64, BOOL.
+/// The content of one file. Names are unique, tensors are concrete. The dtypes are F32, F16, BF16, F64, F8_E4M3,
+/// F8_E5M2, I8, I32, I64 and BOOL.
 struct Safetensors {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata;

@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "kernels/dtype.h"
 #include "kernels/float16.h"
+#include "kernels/float8.h"
 #include "kernels/tensor_spec.h"
 
 namespace mpc {
@@ -57,6 +58,14 @@ template <>
 constexpr DType DTypeOf<std::int8_t>() {
   return DType::kI8;
 }
+template <>
+constexpr DType DTypeOf<Float8E4M3FN>() {
+  return DType::kF8E4M3FN;
+}
+template <>
+constexpr DType DTypeOf<Float8E5M2>() {
+  return DType::kF8E5M2;
+}
 
 /// A cheap handle: copies share one immutable value.
 ///
@@ -91,8 +100,8 @@ class Tensor {
   static Tensor Zeros(Shape shape, DType dtype = DType::kF32);
   static Tensor Full(Shape shape, double value, DType dtype = DType::kF32);
 
-  /// NumPy's .npy, version 1 or 2: little-endian f2, f4, f8, i4, i8, b1, C order. bf16 has no NumPy type and is
-  /// refused. `Save` writes beside the target, syncs and renames.
+  /// NumPy's .npy, version 1 or 2: little-endian f2, f4, f8, i4, i8, b1, C order. bf16 and f8 have no NumPy
+  /// type and are refused. `Save` writes beside the target, syncs and renames.
   static absl::StatusOr<Tensor> Load(const std::string& path);
   absl::Status Save(const std::string& path) const;
 
@@ -130,7 +139,7 @@ class Tensor {
     if (!concrete() || dtype() != DTypeOf<T>()) return {};
     return absl::Span<const T>(reinterpret_cast<const T*>(bytes().data()), static_cast<std::size_t>(size()));
   }
-  /// All elements of a concrete tensor converted to f32 (exact for f16, bf16, f32).
+  /// All elements of a concrete tensor converted to f32 (exact for f8, f16, bf16, f32).
   std::vector<float> ToFloats() const;
   /// A concrete tensor in another element type (floating: round to nearest even).
   Tensor To(DType dtype) const;

@@ -42,6 +42,10 @@ std::string ElementToString(const Tensor& tensor, std::int64_t index) {
       return tensor.data<bool>()[i] ? "true" : "false";
     case DType::kI8:
       return Shortest(static_cast<int>(tensor.data<std::int8_t>()[i]));
+    case DType::kF8E4M3FN:
+      return Shortest(static_cast<float>(tensor.data<Float8E4M3FN>()[i]));
+    case DType::kF8E5M2:
+      return Shortest(static_cast<float>(tensor.data<Float8E5M2>()[i]));
   }
   return "?";
 }

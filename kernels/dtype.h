@@ -11,7 +11,7 @@ namespace mpc {
 
 /// Element type of a tensor. `kF64` is for the reference implementation, and for a few scalars (kernels/f64_scalars.h).
 /// Files hold the numbers: a new type comes last.
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool, kI8 };
+enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool, kI8, kF8E4M3FN, kF8E5M2 };
 
 /// What is known of an element type: the one place that says it.
 struct DTypeInfo {
@@ -41,8 +41,10 @@ inline constexpr std::array kDTypes = {
     DTypeInfo{"i64", "int64", "I64", "<i8", 8},
     DTypeInfo{"i1", "bool", "BOOL", "|b1", 1},
     DTypeInfo{"i8", "int8", "I8", "|i1", 1},
+    DTypeInfo{"f8E4M3FN", "float8_e4m3fn", "F8_E4M3", "", 1, false, 4, -6, 8, true},
+    DTypeInfo{"f8E5M2", "float8_e5m2", "F8_E5M2", "", 1, false, 3, -14, 15, true},
 };
-inline constexpr DType kLastDType = DType::kI8;
+inline constexpr DType kLastDType = DType::kF8E5M2;
 static_assert(kDTypes.size() == static_cast<std::size_t>(kLastDType) + 1);
 
 constexpr const DTypeInfo& InfoOf(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }

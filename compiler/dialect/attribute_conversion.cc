@@ -83,6 +83,10 @@ std::optional<DType> toDType(Type Type) {
     return DType::kBool;
   if (Type.isSignlessInteger(8))
     return DType::kI8;
+  if (isa<Float8E4M3FNType>(Type))
+    return DType::kF8E4M3FN;
+  if (isa<Float8E5M2Type>(Type))
+    return DType::kF8E5M2;
   return std::nullopt;
 }
 
@@ -105,6 +109,10 @@ Type toType(MLIRContext *Context, DType Dtype) {
     return B.getI1Type();
   case DType::kI8:
     return B.getI8Type();
+  case DType::kF8E4M3FN:
+    return Float8E4M3FNType::get(Context);
+  case DType::kF8E5M2:
+    return Float8E5M2Type::get(Context);
   }
   llvm_unreachable("covered switch");
 }

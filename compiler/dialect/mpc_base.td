@@ -16,7 +16,8 @@ def Mpc_Dialect : Dialect {
   let cppNamespace = "::mpc";
   let summary = "Neural-network training steps with explicit precision.";
   let description = [{
-    Tensors are builtin `tensor<...>` of f32, f16, bf16, f64 (reference only), i8, i32, i64 and i1, with static shapes.
+    Tensors are builtin `tensor<...>` of f32, f16, bf16, f64 (reference only), i8, i32, i64 and i1, with static shapes. Of
+    f8E4M3FN and f8E5M2 there are casts alone.
     Every operation has *storage types*, those of its operands and results, and computes in f32: a low-precision
     operation reads f16 or bf16, computes and accumulates in f32 and rounds once, to nearest even, to its result.
     Operations that only move elements (`mpc.reshape`, `mpc.concat`, ...) keep the element type: `mpc.cast` changes it.

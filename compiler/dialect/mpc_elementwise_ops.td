@@ -133,6 +133,9 @@ def Mpc_SelectOp
   let results = (outs Mpc_Tensor:$y);
 }
 
+// Some types are stored, but nothing computes in them or moves them yet.
+def Mpc_StoredTensor : Mpc_TensorOf<[F32, F16, BF16, F64, F8E4M3FN, F8E5M2, I8, I32, I64, I1]>;
+
 def Mpc_CastOp
     : Mpc_DifferentiableOp<"cast", "Exempt",
                            [Mpc_ElementwiseInSpace, Mpc_IsElementwise, Mpc_KeepsScale, Mpc_PreparesUpdate]> {
@@ -143,12 +146,16 @@ def Mpc_CastOp
     limit, and NaN becomes 0. From an integer it rounds once, to nearest even. To i1 it asks whether the element differs
     from 0, as NaN does; from i1 it gives 0 or 1.
 
+    f8E4M3FN and f8E5M2 are types that nothing but casts reads or writes. What rounds beyond the largest value of
+    f8E4M3FN, 448, becomes NaN, since it has no infinities; f8E5M2 has them. So far the reference alone casts them, and
+    no derivative goes through them.
+
     `user = true` marks a cast that the user wrote: its rounding is never removed. The derivative of a cast is a cast.
 
     Folds: a cast to the type it has; trunc(ext(x)) of one type. ext(trunc(x)) is never folded.
   }];
-  let arguments = (ins Mpc_Tensor:$x, Mpc_Flag:$user);
-  let results = (outs Mpc_Tensor:$y);
+  let arguments = (ins Mpc_StoredTensor:$x, Mpc_Flag:$user);
+  let results = (outs Mpc_StoredTensor:$y);
   let hasFolder = 1;
 }
 

@@ -82,7 +82,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCastTo(const KernelSpec& spec) {
       return CreateElementCast<To, Bool>(spec);
     case DType::kI8:
       return CreateElementCast<To, std::int8_t>(spec);
-    default:
+    case DType::kF64:
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
       break;
   }
   return UnsupportedTypes(spec);
@@ -107,7 +109,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec) {
       return CreateCastTo<Bool>(spec);
     case DType::kI8:
       return CreateCastTo<std::int8_t>(spec);
-    default:
+    case DType::kF64:
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
       break;
   }
   return UnsupportedTypes(spec);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/float16.h"
+#include "kernels/float8.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -113,6 +114,13 @@ double RoundTo(DType dtype, double value) {
       return RoundToBinaryFormat(value, 10, -14, 65504.0);
     case DType::kBF16:
       return RoundToBinaryFormat(value, 7, -126, 0x1.fep127);
+    case DType::kF8E4M3FN: {
+      // There are no infinities.
+      const double rounded = RoundToBinaryFormat(value, 3, -6, 448.0);
+      return std::isinf(rounded) ? std::numeric_limits<double>::quiet_NaN() : rounded;
+    }
+    case DType::kF8E5M2:
+      return RoundToBinaryFormat(value, 2, -14, 57344.0);
     case DType::kI32:
       return Saturate<std::int32_t>(value);
     case DType::kI64:
@@ -154,6 +162,12 @@ Tensor FromStorage(const TensorSpec& spec, const void* data) {
       case DType::kI8:
         value = Load<std::int8_t>(data, i);
         break;
+      case DType::kF8E4M3FN:
+        value = Load<Float8E4M3FN>(data, i);
+        break;
+      case DType::kF8E5M2:
+        value = Load<Float8E5M2>(data, i);
+        break;
     }
   }
   return tensor;
@@ -186,6 +200,12 @@ void ToStorage(const Tensor& tensor, void* data) {
         break;
       case DType::kI8:
         Store(Saturate<std::int8_t>(value), data, i);
+        break;
+      case DType::kF8E4M3FN:
+        Store(Float8E4M3FN(static_cast<float>(value)), data, i);
+        break;
+      case DType::kF8E5M2:
+        Store(Float8E5M2(static_cast<float>(value)), data, i);
         break;
     }
   }

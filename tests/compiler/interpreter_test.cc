@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/compiler/op_case_module.h"
 
 namespace mpc {
@@ -94,6 +96,24 @@ TEST_F(Interpreter, RoundsAnIntegerToALowTypeOnce) {
   auto Results = run(Text, {vector({0x1p24 + 0x1p16 + 1}, DType::kI32)});
   ASSERT_TRUE(Results.ok()) << Results.status();
   EXPECT_THAT(Results->front().values, ElementsAre(0x1p24 + 0x1p17));
+}
+
+TEST_F(Interpreter, CastsTypesOfOneByte) {
+  const char* Text = R"(
+    func.func @main(%x: tensor<4xf32>) -> (tensor<4xf8E4M3FN>, tensor<4xf16>) {
+      %low = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf8E4M3FN>
+      %other = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf8E5M2>
+      %wide = mpc.cast %other : (tensor<4xf8E5M2>) -> tensor<4xf16>
+      return %low, %wide : tensor<4xf8E4M3FN>, tensor<4xf16>
+    })";
+  auto Results = run(Text, {vector({1 + 0x1p-4, 1000, 0x1p-10, -17})});
+  ASSERT_TRUE(Results.ok()) << Results.status();
+  EXPECT_EQ((*Results)[0].spec.dtype, DType::kF8E4M3FN);
+  EXPECT_EQ((*Results)[0].values[0], 1);
+  EXPECT_TRUE(std::isnan((*Results)[0].values[1]));
+  EXPECT_EQ((*Results)[0].values[2], 0) << "a tie with zero";
+  EXPECT_EQ((*Results)[0].values[3], -16) << "a tie";
+  EXPECT_THAT((*Results)[1].values, ElementsAre(1, 1024, 0x1p-10, -16));
 }
 
 TEST_F(Interpreter, LowOnlyRoundingKeepsF32TensorsInF64) {

@@ -81,11 +81,13 @@ TEST(Npy, RefusesWhatItCannotRead) {
               HasSubstr("more bytes"));
 }
 
-TEST(Npy, MissingFileAndBf16AreErrors) {
+TEST(Npy, MissingFileAndTypesThatNumPyLacksAreErrors) {
   const TemporaryFolder folder;
   EXPECT_EQ(Tensor::Load(folder / "none.npy").status().code(), absl::StatusCode::kNotFound);
   const absl::Status status = Tensor::Zeros({2}, DType::kBF16).Save(folder / "t.npy");
   EXPECT_THAT(std::string(status.message()), HasSubstr("no bf16"));
+  const absl::Status of_f8 = Tensor::Zeros({2}, DType::kF8E5M2).Save(folder / "t.npy");
+  EXPECT_THAT(std::string(of_f8.message()), HasSubstr("NumPy has no f8E5M2; convert with To(DType::kF32)"));
   EXPECT_EQ(Tensor().Save(folder / "t.npy").code(), absl::StatusCode::kFailedPrecondition);
 }
 

@@ -137,6 +137,9 @@ TEST(RefusedNames, ToFloatTakesFloatingTypes) {
   dense.ToFloat(DType::kI32);
   EXPECT_THAT(ErrorOf(dense(Tensor::Zeros({2, 4})).status()),
               AllOf(HasSubstr("dense: ToFloat takes a floating type"), HasSubstr("i32")));
+  nn::Dense stored(4, 3);
+  stored.ToFloat(DType::kF8E4M3FN);
+  EXPECT_THAT(ErrorOf(stored(Tensor::Zeros({2, 4})).status()), HasSubstr("got f8E4M3FN"));
 }
 
 TEST(RefusedNames, TrainingNothingIsRemarked) {

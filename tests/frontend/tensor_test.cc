@@ -106,6 +106,20 @@ TEST(Tensor, NarrowingF64RoundsOnceOverTheWholeRangeOfF16) {
   }
 }
 
+TEST(Tensor, ConvertsToAndFromTypesOfOneByte) {
+  const Tensor values = Tensor::From<float>({1 + 0x1p-4f, 464, 465, 0x1p-9f}, {4});
+  const Tensor stored = values.To(DType::kF8E4M3FN);
+  EXPECT_EQ(stored.data<Float8E4M3FN>()[1].bits, 0x7e);
+  EXPECT_EQ(stored.size(), 4);
+  EXPECT_EQ(stored.bytes().size(), 4U);
+  EXPECT_EQ(Print(stored), "Tensor(shape=[4], dtype=f8E4M3FN, [1, 448, nan, 0.001953125])");
+  EXPECT_THAT(values.To(DType::kF8E5M2).ToFloats(), ElementsAre(1, 448, 448, 0x1p-9f));
+  // An f64 and an integer round once: 272 + 2^-30 is just above a tie of f8E4M3FN that f32 cannot tell from it.
+  EXPECT_THAT(Tensor::From<double>({272 + 0x1p-30}, {1}).To(DType::kF8E4M3FN).ToFloats(), ElementsAre(288));
+  EXPECT_THAT(Tensor::From<std::int64_t>({-300}, {1}).To(DType::kF8E5M2).ToFloats(), ElementsAre(-320));
+  EXPECT_THAT(stored.To(DType::kI32).data<std::int32_t>(), ElementsAre(1, 448, 0, 0));
+}
+
 TEST(Tensor, BooleanBytesBecomeZeroOrOne) {
   const std::uint8_t bytes[] = {0, 2, 255};
   EXPECT_THAT(Tensor::FromBytes({DType::kBool, {3}}, bytes, 3).bytes(), ElementsAre(0, 1, 1));

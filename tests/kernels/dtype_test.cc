@@ -32,12 +32,13 @@ TEST(DType, IsFoundByEitherName) {
 
 // Files hold the numbers.
 TEST(DType, KeepsItsNumber) {
-  const std::vector<std::string> names = {"f32", "f16", "bf16", "f64", "i32", "i64", "i1", "i8"};
+  const std::vector<std::string> names = {"f32", "f16", "bf16", "f64", "i32", "i64", "i1", "i8", "f8E4M3FN", "f8E5M2"};
+  ASSERT_EQ(names.size(), kDTypes.size());
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(DTypeName(Type(i)), names[i]);
 }
 
 TEST(DType, FloatingAndLowTypesAreThoseOfTheTable) {
-  std::string floating, low;
+  std::string low;
   for (std::size_t i = 0; i < kDTypes.size(); ++i) {
     EXPECT_EQ(IsFloating(Type(i)), kDTypes[i].floating());
     EXPECT_EQ(IsLowPrecision(Type(i)), kDTypes[i].low);
@@ -46,6 +47,7 @@ TEST(DType, FloatingAndLowTypesAreThoseOfTheTable) {
   EXPECT_EQ(low, "f16 bf16 ");
   EXPECT_TRUE(IsFloating(DType::kF64));
   EXPECT_FALSE(IsFloating(DType::kI8));
+  EXPECT_TRUE(IsFloating(DType::kF8E5M2));
   EXPECT_EQ(ElementSize(DType::kBool), 1U);
   EXPECT_EQ(ElementSize(DType::kF64), 8U);
 }

@@ -174,3 +174,19 @@ func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) -> tensor<4xf32> {
       : (tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
   return %dw : tensor<4xf32>
 }
+
+// -----
+
+// Zero would be a wrong derivative of a rounding, and no cotangent is f8.
+func.func private @forward(%w: tensor<4xf32>) -> tensor<f32> {
+  %low = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf8E5M2>
+  // expected-error @+1 {{'mpc.cast' op has no derivative through 'f8E5M2': nothing but a cast takes it}}
+  %wide = mpc.cast %low : (tensor<4xf8E5M2>) -> tensor<4xf32>
+  %loss = mpc.reduce_sum %wide {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) -> tensor<4xf32> {
+  %loss, %dw = mpc.value_and_grad @forward(%w) seed(%seed) {wrt = array<i64: 0>}
+      : (tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
+  return %dw : tensor<4xf32>
+}

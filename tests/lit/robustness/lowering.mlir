@@ -1,7 +1,7 @@
 // What verifies but no Program can hold is an error of lowering.
 // RUN: mpc-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(mpc-check-program))'
 
-// expected-error @+1 {{@index: argument 0 is index; a Program holds tensors of a static shape, of at most 2^47 elements, of f32, f16, bf16, f64, i32, i64, i1 or i8}}
+// expected-error @+1 {{@index: argument 0 is index; a Program holds tensors of a static shape, of at most 2^47 elements, of f32, f16, bf16, f64, i32, i64, i1, i8, f8E4M3FN or f8E5M2}}
 func.func @index(%x: index) {
   return
 }
@@ -43,4 +43,13 @@ func.func @call(%x: tensor<4xf32>) {
 func.func @dead(%x: tensor<3x3x4xf32>, %y: tensor<3x3x4xf32>) {
   %dead = mpc.batch_matmul %x, %y {transpose_a = true} : (tensor<3x3x4xf32>, tensor<3x3x4xf32>) -> tensor<3x4x4xf32>
   return
+}
+
+// -----
+
+// A type that nothing but casts takes: no device casts it yet.
+// expected-error @+1 {{mpc.cast has no CPU kernel for}}
+func.func @stored(%x: tensor<4xf32>) -> tensor<4xf8E5M2> {
+  %y = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf8E5M2>
+  return %y : tensor<4xf8E5M2>
 }
