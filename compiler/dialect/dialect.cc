@@ -1,5 +1,6 @@
 #include "compiler/dialect/dialect.h"
 
+#include "compiler/dialect/inference_support.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 

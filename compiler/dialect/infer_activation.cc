@@ -1,54 +1,11 @@
-// Shape inference of activation functions and other element-wise operations on one tensor.
+// Shape inference of activation functions and other element-wise operations, where their definitions do not list alike
+// operands.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-#define MPC_INFER_UNARY(Class, Name)                                                                                   \
-  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferSame(Operands, Name, {"x"}); }
-MPC_INFER_UNARY(ReluOp, "relu")
-MPC_INFER_UNARY(SigmoidOp, "sigmoid")
-MPC_INFER_UNARY(TanhOp, "tanh")
-MPC_INFER_UNARY(ExpOp, "exp")
-MPC_INFER_UNARY(LogOp, "log")
-MPC_INFER_UNARY(SqrtOp, "sqrt")
-MPC_INFER_UNARY(NegOp, "neg")
-MPC_INFER_UNARY(AddScalarOp, "add_scalar")
-MPC_INFER_UNARY(MulScalarOp, "mul_scalar")
-MPC_INFER_UNARY(StopGradientOp, "stop_gradient")
-MPC_INFER_UNARY(AbsOp, "abs")
-MPC_INFER_UNARY(FloorOp, "floor")
-MPC_INFER_UNARY(SquareOp, "square")
-MPC_INFER_UNARY(Log1pOp, "log1p")
-MPC_INFER_UNARY(SinOp, "sin")
-MPC_INFER_UNARY(CosOp, "cos")
-MPC_INFER_UNARY(SiluOp, "silu")
-MPC_INFER_UNARY(LeakyReluOp, "leaky_relu")
-MPC_INFER_UNARY(PowOp, "pow")
-MPC_INFER_UNARY(ClampOp, "clamp")
-#undef MPC_INFER_UNARY
-
-// Saved is what the derivative is computed of: the operand x or the result y.
-#define MPC_INFER_UNARY_GRAD(Class, Name, Saved)                                                                       \
-  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) {                                                \
-    return inferAllSameShape(Operands, Name, {"dy", Saved});                                                           \
-  }
-MPC_INFER_UNARY_GRAD(ReluGradOp, "relu_grad", "y")
-MPC_INFER_UNARY_GRAD(SigmoidGradOp, "sigmoid_grad", "y")
-MPC_INFER_UNARY_GRAD(TanhGradOp, "tanh_grad", "y")
-MPC_INFER_UNARY_GRAD(SqrtGradOp, "sqrt_grad", "y")
-MPC_INFER_UNARY_GRAD(AbsGradOp, "abs_grad", "x")
-MPC_INFER_UNARY_GRAD(SquareGradOp, "square_grad", "x")
-MPC_INFER_UNARY_GRAD(Log1pGradOp, "log1p_grad", "x")
-MPC_INFER_UNARY_GRAD(SinGradOp, "sin_grad", "x")
-MPC_INFER_UNARY_GRAD(CosGradOp, "cos_grad", "x")
-MPC_INFER_UNARY_GRAD(SiluGradOp, "silu_grad", "x")
-MPC_INFER_UNARY_GRAD(LeakyReluGradOp, "leaky_relu_grad", "x")
-MPC_INFER_UNARY_GRAD(PowGradOp, "pow_grad", "x")
-MPC_INFER_UNARY_GRAD(ClampGradOp, "clamp_grad", "x")
-#undef MPC_INFER_UNARY_GRAD
 
 // Inference comes before the verifier of the attribute: a user reads this.
 static llvm::Error checkGeluForm(StringRef Op, DictionaryAttr Dictionary) {
@@ -60,7 +17,7 @@ static llvm::Error checkGeluForm(StringRef Op, DictionaryAttr Dictionary) {
 
 InferredTypes GeluOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_RETURN_IF_ERROR(checkGeluForm("gelu", Dictionary));
-  return inferSame(Operands, "gelu", {"x"});
+  return inferAllSameShape(Operands, "gelu", {"x"});
 }
 
 InferredTypes GeluGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {

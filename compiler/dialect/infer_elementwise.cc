@@ -62,8 +62,6 @@ InferredTypes SelectOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   return SmallVector<RankedTensorType>{Types[1]};
 }
 
-InferredTypes CastOp::inferTypes(TypeRange Operands, DictionaryAttr) { return inferSame(Operands, "cast", {"x"}); }
-
 InferredTypes DropoutOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "dropout", {"x", "seed", "step"}));
   MPC_RETURN_IF_ERROR(expectShape("dropout", "seed", Types[1], {}));

@@ -98,11 +98,6 @@ llvm::Expected<int64_t> normalAxis(StringRef Op, int64_t Axis, int64_t Rank) {
   return Axis < 0 ? Axis + Rank : Axis;
 }
 
-InferredTypes inferSame(TypeRange Operands, StringRef Op, ArrayRef<StringRef> Names) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
-  return SmallVector<RankedTensorType>{Types.front()};
-}
-
 InferredTypes inferAllSameShape(TypeRange Operands, StringRef Op, ArrayRef<StringRef> Names) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
   for (size_t Index = 1; Index < Types.size(); ++Index)

@@ -58,9 +58,7 @@ llvm::Expected<int64_t> normalAxis(llvm::StringRef Op, int64_t Axis, int64_t Ran
 
 // Rules that several operations share; \p Names are those of the operands.
 
-/// One result of the first operand's type.
-InferredTypes inferSame(mlir::TypeRange Operands, llvm::StringRef Op, llvm::ArrayRef<llvm::StringRef> Names);
-/// The same, where every operand must have that shape: gradient operations of element-wise ones.
+/// One result of the first operand's type, whose shape every operand must have.
 InferredTypes inferAllSameShape(mlir::TypeRange Operands, llvm::StringRef Op, llvm::ArrayRef<llvm::StringRef> Names);
 /// Two operands under broadcasting.
 InferredTypes inferBroadcast(mlir::TypeRange Operands, llvm::StringRef Op);

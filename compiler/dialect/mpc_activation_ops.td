@@ -10,17 +10,18 @@ class Mpc_UnaryInputGradOp<string mnemonic, string formula, list<Trait> properti
     : Mpc_GradientOp<mnemonic, [Mpc_IsElementwise] # properties # fusible> {
   let summary = "Derivative of the operation of the same name: " # formula # ".";
   let description = "dx = " # formula # " from the forward operand x, computed in f32 and rounded once.";
+  let alike = ["dy", "x"];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
-def Mpc_AbsOp : Mpc_UnaryOp<"abs", "Clear", "|x|", [Mpc_SelectsValues]>;
+def Mpc_AbsOp : Mpc_UnaryOpFromX<"abs", "Clear", "|x|", "AbsGradOp", [Mpc_SelectsValues]>;
 def Mpc_FloorOp : Mpc_UnaryOp<"floor", "Clear", "the largest integer <= x; its derivative is zero">;
-def Mpc_SquareOp : Mpc_UnaryOp<"square", "Deny", "x * x", [Mpc_IsArithmetic]>;
-def Mpc_Log1pOp : Mpc_UnaryOp<"log1p", "Deny", "log(1 + x)", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
-def Mpc_SinOp : Mpc_UnaryOp<"sin", "Deny", "sin(x)", [Mpc_IsArithmetic], []>;
-def Mpc_CosOp : Mpc_UnaryOp<"cos", "Deny", "cos(x)", [Mpc_IsArithmetic], []>;
-def Mpc_SiluOp : Mpc_UnaryOp<"silu", "Infer", "x / (1 + exp(-x))", [Mpc_IsExpensive]>;
+def Mpc_SquareOp : Mpc_UnaryOpFromX<"square", "Deny", "x * x", "SquareGradOp", [Mpc_IsArithmetic]>;
+def Mpc_Log1pOp : Mpc_UnaryOpFromX<"log1p", "Deny", "log(1 + x)", "Log1pGradOp", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
+def Mpc_SinOp : Mpc_UnaryOpFromX<"sin", "Deny", "sin(x)", "SinGradOp", [Mpc_IsArithmetic], []>;
+def Mpc_CosOp : Mpc_UnaryOpFromX<"cos", "Deny", "cos(x)", "CosGradOp", [Mpc_IsArithmetic], []>;
+def Mpc_SiluOp : Mpc_UnaryOpFromX<"silu", "Infer", "x / (1 + exp(-x))", "SiluGradOp", [Mpc_IsExpensive]>;
 
 def Mpc_AbsGradOp : Mpc_UnaryInputGradOp<"abs_grad", "dy * sign(x), 0 at 0">;
 def Mpc_SquareGradOp : Mpc_UnaryInputGradOp<"square_grad", "2 * dy * x">;
@@ -38,6 +39,8 @@ def Mpc_GeluOp : Mpc_DifferentiableOp<"gelu", "Infer", [Mpc_Elementwise, Mpc_IsE
     `approximate = "none"`: y = x / 2 * (1 + erf(x / sqrt 2)). `"tanh"`:
     y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))). Computed in f32 and rounded once.
   }];
+  let gradientOp = "GeluGradOp";
+  let gradientReads = "getX(), getApproximateAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_GeluForm:$approximate);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -52,6 +55,9 @@ def Mpc_GeluGradOp : Mpc_GradientOp<"gelu_grad", [Mpc_Elementwise, Mpc_IsElement
 def Mpc_LeakyReluOp : Mpc_DifferentiableOp<"leaky_relu", "Infer", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "x where x > 0, else alpha * x.";
   let description = "Computed in f32 and rounded once.";
+  let alike = ["x"];
+  let gradientOp = "LeakyReluGradOp";
+  let gradientReads = "getX(), getAlphaAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_Float<"0.2f">:$alpha);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -59,6 +65,7 @@ def Mpc_LeakyReluOp : Mpc_DifferentiableOp<"leaky_relu", "Infer", [Mpc_Elementwi
 def Mpc_LeakyReluGradOp : Mpc_GradientOp<"leaky_relu_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "dy where x > 0, else alpha * dy.";
   let description = "Computed in f32 and rounded once.";
+  let alike = ["dy", "x"];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_Float<"0.2f">:$alpha);
   let results = (outs Mpc_FloatTensor:$dx);
 }
@@ -90,6 +97,9 @@ def Mpc_PreluGradOp : Mpc_GradientOp<"prelu_grad", [Mpc_Reducing, Mpc_Image]> {
 def Mpc_PowOp : Mpc_DifferentiableOp<"pow", "Deny", [Mpc_IsElementwise, Mpc_IsArithmetic, Mpc_IsExpensive]> {
   let summary = "x raised to a constant exponent.";
   let description = "y = x^exponent in f32, rounded once; a negative x with a fractional exponent gives NaN.";
+  let alike = ["x"];
+  let gradientOp = "PowGradOp";
+  let gradientReads = "getX(), getExponentAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$exponent);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -97,6 +107,7 @@ def Mpc_PowOp : Mpc_DifferentiableOp<"pow", "Deny", [Mpc_IsElementwise, Mpc_IsAr
 def Mpc_PowGradOp : Mpc_GradientOp<"pow_grad", [Mpc_IsElementwise, Mpc_IsExpensive]> {
   let summary = "dy * exponent * x^(exponent - 1).";
   let description = "Zero where the exponent is zero. Computed in f32 and rounded once.";
+  let alike = ["dy", "x"];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, F32Attr:$exponent);
   let results = (outs Mpc_FloatTensor:$dx);
 }
@@ -104,6 +115,9 @@ def Mpc_PowGradOp : Mpc_GradientOp<"pow_grad", [Mpc_IsElementwise, Mpc_IsExpensi
 def Mpc_ClampOp : Mpc_DifferentiableOp<"clamp", "Clear", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "x limited to [minimum, maximum].";
   let description = "A NaN stays. The limits are f32 constants, rounded with the result.";
+  let alike = ["x"];
+  let gradientOp = "ClampGradOp";
+  let gradientReads = "getX(), getMinimumAttr(), getMaximumAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$minimum, F32Attr:$maximum);
   let results = (outs Mpc_FloatTensor:$y);
   let hasVerifier = 1;
@@ -112,6 +126,7 @@ def Mpc_ClampOp : Mpc_DifferentiableOp<"clamp", "Clear", [Mpc_Elementwise, Mpc_I
 def Mpc_ClampGradOp : Mpc_GradientOp<"clamp_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "dy where minimum <= x <= maximum, else 0.";
   let description = "The limits count as inside.";
+  let alike = ["dy", "x"];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, F32Attr:$minimum, F32Attr:$maximum);
   let results = (outs Mpc_FloatTensor:$dx);
 }

@@ -227,8 +227,33 @@ class Mpc_Positions<string method, list<int> positions> {
   }];
 }
 
+// Shape inference of operands, by name, that all have the shape of the one result, which has the type of the first.
+class Mpc_InferAlike<string mnemonic, list<string> operands> {
+  code definition = [{
+    ::llvm::Expected<::llvm::SmallVector<::mlir::RankedTensorType>>
+    $cppClass::inferTypes(::mlir::TypeRange operands, ::mlir::DictionaryAttr) {
+      return ::mpc::inferAllSameShape(operands, "}] # mnemonic # "\", {" #
+      !interleave(!foreach(operand, operands, "\"" # operand # "\""), ", ") # [{});
+    }
+  }];
+}
+
+// The derivative of a unary operation: `op` of the cotangent and of what else it reads.
+class Mpc_UnaryVjp<string op, string reads> {
+  code definition = [{
+    ::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>
+    $cppClass::buildVjp(::mlir::OpBuilder &builder, ::mlir::ValueRange cotangents, ::llvm::ArrayRef<bool> needed) {
+      ::mlir::Value gradient;
+      if (needed[0])
+        gradient = }] # op # "::create(builder, getLoc(), getX().getType(), cotangents[0], " # reads # [{);
+      return ::llvm::SmallVector<::mlir::Value>{gradient};
+    }
+  }];
+}
+
 // `ampClass` is an enumerator of mpc::AmpClass. Operations whose operands or results partly stay f32 list them. Operations
-// of Mpc_ImageInterface list their images.
+// of Mpc_ImageInterface list their images. Shape inference is written where `alike` lists operands, the derivative where
+// there is a `gradientOp`; otherwise they are C++.
 class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
     : Op<Mpc_Dialect, mnemonic, traits # [
         DeclareOpInterfaceMethods<Mpc_ShapeInferenceInterface>,
@@ -237,13 +262,18 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
   list<int> f32Results = [];
   list<int> imageOperands = [];
   list<int> imageResults = [];
+  list<string> alike = [];
+  string gradientOp = "";
+  string gradientReads = "";
   code extraDeclarations = "";
   let extraClassDeclaration = extraDeclarations;
   let extraClassDefinition =
       "::mpc::AmpClass $cppClass::getAmpClass() { return ::mpc::AmpClass::" # ampClass # "; }\n" #
       Mpc_Positions<"getF32Operands", f32Operands>.definition # Mpc_Positions<"getF32Results", f32Results>.definition #
       !if(!empty(imageOperands), "", Mpc_Positions<"getImageOperands", imageOperands>.definition #
-                                     Mpc_Positions<"getImageResults", imageResults>.definition);
+                                     Mpc_Positions<"getImageResults", imageResults>.definition) #
+      !if(!empty(alike), "", Mpc_InferAlike<mnemonic, alike>.definition) #
+      !if(!empty(gradientOp), "", Mpc_UnaryVjp<gradientOp, gradientReads>.definition);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 

@@ -38,27 +38,45 @@ class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> 
     : Mpc_DifferentiableOp<mnemonic, ampClass, [Mpc_IsElementwise] # properties # fusible> {
   let summary = "Element-wise " # formula # ".";
   let description = "y = " # formula # ", computed in f32 and rounded once.";
+  let alike = ["x"];
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ReluOp : Mpc_UnaryOp<"relu", "Clear", "max(x, 0)", [Mpc_SelectsValues, Mpc_IsSimpleArithmetic]> {
+// The derivative is an operation of the cotangent and of the operand, or of the result.
+class Mpc_UnaryOpFromX<string mnemonic, string ampClass, string formula, string gradient, list<Trait> properties = [],
+                       list<Trait> fusible = [Mpc_Elementwise]>
+    : Mpc_UnaryOp<mnemonic, ampClass, formula, properties, fusible> {
+  let gradientOp = gradient;
+  let gradientReads = "getX()";
+}
+class Mpc_UnaryOpFromY<string mnemonic, string ampClass, string formula, string gradient, list<Trait> properties = []>
+    : Mpc_UnaryOp<mnemonic, ampClass, formula, properties> {
+  let gradientOp = gradient;
+  let gradientReads = "getY()";
+}
+
+def Mpc_ReluOp
+    : Mpc_UnaryOpFromY<"relu", "Clear", "max(x, 0)", "ReluGradOp", [Mpc_SelectsValues, Mpc_IsSimpleArithmetic]> {
   let description = [{
     y = x where x > 0 and +0 where x <= 0, -0 included; NaN stays NaN. This is `maximum(x, +0)` of IEEE 754-2019. So relu
     commutes with rounding, with widening and with the largest of several values, the signs of zeros included.
   }];
 }
-def Mpc_SigmoidOp : Mpc_UnaryOp<"sigmoid", "Infer", "1 / (1 + exp(-x))", [Mpc_IsExpensive]>;
-def Mpc_TanhOp : Mpc_UnaryOp<"tanh", "Infer", "tanh(x)", [Mpc_IsExpensive]>;
-def Mpc_ExpOp : Mpc_UnaryOp<"exp", "Deny", "exp(x)", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
-def Mpc_LogOp : Mpc_UnaryOp<"log", "Deny", "log(x)", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
-def Mpc_SqrtOp : Mpc_UnaryOp<"sqrt", "Infer", "sqrt(x)">;
+def Mpc_SigmoidOp : Mpc_UnaryOpFromY<"sigmoid", "Infer", "1 / (1 + exp(-x))", "SigmoidGradOp", [Mpc_IsExpensive]>;
+def Mpc_TanhOp : Mpc_UnaryOpFromY<"tanh", "Infer", "tanh(x)", "TanhGradOp", [Mpc_IsExpensive]>;
+// dx = dy * y.
+def Mpc_ExpOp : Mpc_UnaryOpFromY<"exp", "Deny", "exp(x)", "MulOp", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
+// dx = dy / x.
+def Mpc_LogOp : Mpc_UnaryOpFromX<"log", "Deny", "log(x)", "DivOp", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
+def Mpc_SqrtOp : Mpc_UnaryOpFromY<"sqrt", "Infer", "sqrt(x)", "SqrtGradOp">;
 def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x", [Mpc_HandsOnValue, Mpc_SelectsValues]>;
 
 class Mpc_UnaryGradOp<string mnemonic, string formula>
     : Mpc_GradientOp<mnemonic, [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of the operation of the same name: " # formula # ".";
   let description = "dx = " # formula # " from the forward result y, computed in f32 and rounded once.";
+  let alike = ["dy", "y"];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y);
   let results = (outs Mpc_FloatTensor:$dx);
 }
@@ -102,6 +120,7 @@ class Mpc_ScalarOp<string mnemonic, string formula>
     : Mpc_DifferentiableOp<mnemonic, "Infer", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsArithmetic]> {
   let summary = "Element-wise " # formula # " with an f32 constant.";
   let description = "y = " # formula # ", computed in f32 and rounded once; the constant never becomes low.";
+  let alike = ["x"];
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$value);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -154,6 +173,7 @@ def Mpc_CastOp
 
     Folds: a cast to the type it has; trunc(ext(x)) of one type. ext(trunc(x)) is never folded.
   }];
+  let alike = ["x"];
   let arguments = (ins Mpc_StoredTensor:$x, Mpc_Flag:$user);
   let results = (outs Mpc_StoredTensor:$y);
   let hasFolder = 1;
@@ -164,6 +184,7 @@ def Mpc_StopGradientOp
                            [Mpc_Elementwise, Mpc_IsElementwise, Mpc_HandsOnValue, Mpc_SelectsValues, Mpc_KeepsScale]> {
   let summary = "Identity with a zero derivative.";
   let description = "Autodiff treats the result as a constant.";
+  let alike = ["x"];
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
 }

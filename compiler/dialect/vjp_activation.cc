@@ -7,25 +7,6 @@ namespace mpc {
 
 static SmallVector<Value> single(Value Cotangent) { return {Cotangent}; }
 
-// From the operand; what follows the operands of the gradient operation are its attributes.
-#define MPC_VJP_FROM_OPERAND(Class, GradClass, ...)                                                                    \
-  Cotangents Class::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {                               \
-    if (!Needed[0])                                                                                                    \
-      return single(nullptr);                                                                                          \
-    return single(GradClass::create(Builder, getLoc(), getX().getType(), Dy[0], getX() __VA_OPT__(, ) __VA_ARGS__));   \
-  }
-MPC_VJP_FROM_OPERAND(AbsOp, AbsGradOp)
-MPC_VJP_FROM_OPERAND(SquareOp, SquareGradOp)
-MPC_VJP_FROM_OPERAND(Log1pOp, Log1pGradOp)
-MPC_VJP_FROM_OPERAND(SinOp, SinGradOp)
-MPC_VJP_FROM_OPERAND(CosOp, CosGradOp)
-MPC_VJP_FROM_OPERAND(SiluOp, SiluGradOp)
-MPC_VJP_FROM_OPERAND(GeluOp, GeluGradOp, getApproximateAttr())
-MPC_VJP_FROM_OPERAND(LeakyReluOp, LeakyReluGradOp, getAlphaAttr())
-MPC_VJP_FROM_OPERAND(PowOp, PowGradOp, getExponentAttr())
-MPC_VJP_FROM_OPERAND(ClampOp, ClampGradOp, getMinimumAttr(), getMaximumAttr())
-#undef MPC_VJP_FROM_OPERAND
-
 // A step function: zero where it has a derivative.
 Cotangents FloorOp::buildVjp(OpBuilder &, ValueRange, ArrayRef<bool>) { return single(nullptr); }
 

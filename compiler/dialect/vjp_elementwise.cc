@@ -10,25 +10,6 @@ static SmallVector<Value> single(Value Cotangent) { return {Cotangent}; }
 
 //===-- Element by element ---------------------------------------------------------------------------------------===//
 
-#define MPC_VJP_FROM_RESULT(Class, GradClass)                                                                          \
-  Cotangents Class::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {                               \
-    if (!Needed[0])                                                                                                    \
-      return single(nullptr);                                                                                          \
-    return single(GradClass::create(Builder, getLoc(), getX().getType(), Dy[0], getY()));                              \
-  }
-MPC_VJP_FROM_RESULT(ReluOp, ReluGradOp)
-MPC_VJP_FROM_RESULT(SigmoidOp, SigmoidGradOp)
-MPC_VJP_FROM_RESULT(TanhOp, TanhGradOp)
-MPC_VJP_FROM_RESULT(SqrtOp, SqrtGradOp)
-MPC_VJP_FROM_RESULT(ExpOp, MulOp)
-#undef MPC_VJP_FROM_RESULT
-
-Cotangents LogOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  if (!Needed[0])
-    return single(nullptr);
-  return single(DivOp::create(Builder, getLoc(), getX().getType(), Dy[0], getX()));
-}
-
 Cotangents NegOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   if (!Needed[0])
     return single(nullptr);
