@@ -81,6 +81,7 @@ Tensor log1p(const Tensor& x) { return Emit("log1p", {x}); }
 Tensor sin(const Tensor& x) { return Emit("sin", {x}); }
 Tensor cos(const Tensor& x) { return Emit("cos", {x}); }
 Tensor silu(const Tensor& x) { return Emit("silu", {x}); }
+Tensor hard_swish(const Tensor& x) { return Emit("hard_swish", {x}); }
 Tensor gelu(const Tensor& x, const std::string& approximate) {
   return Emit("gelu", {x}, {{"approximate", approximate}});
 }

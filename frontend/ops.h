@@ -34,6 +34,8 @@ Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 /// x * sigmoid(x).
 Tensor silu(const Tensor& x);
+/// x * min(max(x + 3, 0), 6) / 6.
+Tensor hard_swish(const Tensor& x);
 /// x times the normal distribution at x; `approximate`: "none", or "tanh" for its approximation.
 Tensor gelu(const Tensor& x, const std::string& approximate = "none");
 /// x where x > 0, else alpha * x.
@@ -146,11 +148,11 @@ namespace ops {
 
 using mpc::abs, mpc::add, mpc::argmax, mpc::avg_pool2d, mpc::broadcast_to, mpc::clamp, mpc::concat, mpc::conv2d,
     mpc::cos, mpc::div, mpc::dropout, mpc::equal, mpc::exp, mpc::flatten, mpc::floor, mpc::gather, mpc::gelu,
-    mpc::global_avg_pool2d, mpc::greater, mpc::leaky_relu, mpc::less, mpc::log, mpc::log1p, mpc::log_softmax,
-    mpc::matmul, mpc::max_pool2d, mpc::maximum, mpc::minimum, mpc::mse, mpc::mul, mpc::neg, mpc::one_hot, mpc::pad,
-    mpc::pow, mpc::prelu, mpc::reduce_max, mpc::reduce_mean, mpc::reduce_sum, mpc::relu, mpc::reshape, mpc::sigmoid,
-    mpc::silu, mpc::sin, mpc::slice, mpc::softmax, mpc::softmax_cross_entropy, mpc::split, mpc::sqrt, mpc::square,
-    mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh, mpc::transpose, mpc::where;
+    mpc::global_avg_pool2d, mpc::greater, mpc::hard_swish, mpc::leaky_relu, mpc::less, mpc::log, mpc::log1p,
+    mpc::log_softmax, mpc::matmul, mpc::max_pool2d, mpc::maximum, mpc::minimum, mpc::mse, mpc::mul, mpc::neg,
+    mpc::one_hot, mpc::pad, mpc::pow, mpc::prelu, mpc::reduce_max, mpc::reduce_mean, mpc::reduce_sum, mpc::relu,
+    mpc::reshape, mpc::sigmoid, mpc::silu, mpc::sin, mpc::slice, mpc::softmax, mpc::softmax_cross_entropy, mpc::split,
+    mpc::sqrt, mpc::square, mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh, mpc::transpose, mpc::where;
 
 /// As `cast`, with MindSpore's name.
 Tensor Cast(const Tensor& x, DType dtype);

@@ -31,6 +31,14 @@ def Mpc_CosGradOp : Mpc_UnaryInputGradOp<"cos_grad", "-dy * sin(x)", [], []>;
 def Mpc_SiluGradOp
     : Mpc_UnaryInputGradOp<"silu_grad", "dy * s * (1 + x * (1 - s)), s = 1 / (1 + exp(-x))", [Mpc_IsExpensive]>;
 
+// Howard et al. 2019, "Searching for MobileNetV3".
+def Mpc_HardSwishOp
+    : Mpc_UnaryOpFromX<"hard_swish", "Infer", "x * min(max(x + 3, 0), 6) / 6", "HardSwishGradOp",
+                       [Mpc_IsGeneratedOnCpu]>;
+def Mpc_HardSwishGradOp
+    : Mpc_UnaryInputGradOp<"hard_swish_grad", "0 where x <= -3, dy where x >= 3, dy * (2 * x + 3) / 6 between",
+                           [Mpc_IsGeneratedOnCpu]>;
+
 def Mpc_GeluForm : DefaultValuedAttr<Mpc_OneOf<["none", "tanh"]>, "\"none\"">;
 
 def Mpc_GeluOp : Mpc_DifferentiableOp<"gelu", "Infer", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsExpensive]> {

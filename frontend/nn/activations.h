@@ -27,6 +27,13 @@ class SiLU : public Cell {
   Tensor Construct(const Tensor& x) { return silu(x); }
 };
 
+/// x * min(max(x + 3, 0), 6) / 6, which MobileNetV3 has in place of SiLU.
+class HSwish : public Cell {
+ public:
+  MPC_CELL(HSwish)
+  Tensor Construct(const Tensor& x) { return hard_swish(x); }
+};
+
 /// x where x > 0, else alpha * x.
 class LeakyReLU : public Cell {
  public:

@@ -1,5 +1,5 @@
-// Element-wise functions and their derivatives: abs, floor, square, log1p, sin, cos, silu, gelu, leaky_relu, pow,
-// clamp, prelu, and the gradient operations (dy, x).
+// Element-wise functions and their derivatives: abs, floor, square, log1p, sin, cos, silu, hard_swish, gelu, leaky_relu,
+// pow, clamp, prelu, and the gradient operations (dy, x).
 #include <type_traits>
 
 #include "kernels/cuda/broadcast.h"
@@ -212,6 +212,7 @@ constexpr Entry kForward[] = {
     {"sin", CreateForward<scalar::SinOp>},
     {"cos", CreateForward<scalar::CosOp>},
     {"silu", CreateForward<scalar::SiluOp>},
+    {"hard_swish", CreateForward<scalar::HardSwishOp>},
     {"gelu", CreateGelu},
     {"leaky_relu", CreateForward<scalar::LeakyReluOp>},
     {"pow", CreateForward<scalar::PowOp>},
@@ -225,6 +226,7 @@ constexpr Entry kGradients[] = {
     {"sin_grad", CreateGradient<scalar::SinGradOp>},
     {"cos_grad", CreateGradient<scalar::CosGradOp>},
     {"silu_grad", CreateGradient<scalar::SiluGradOp>},
+    {"hard_swish_grad", CreateGradient<scalar::HardSwishGradOp>},
     {"gelu_grad", CreateGeluGrad},
     {"leaky_relu_grad", CreateGradient<scalar::LeakyReluOp>},
     {"pow_grad", CreateGradient<scalar::PowGradOp>},

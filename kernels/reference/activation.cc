@@ -19,6 +19,7 @@ double Sin(double x) { return std::sin(x); }
 double Cos(double x) { return std::cos(x); }
 double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double Silu(double x) { return x * Logistic(x); }
+double HardSwish(double x) { return x <= -3 ? 0 : (x >= 3 ? x : x * (x + 3) / 6); }
 
 double AbsGrad(double dy, double x) { return x > 0 ? dy : (x < 0 ? -dy : 0); }
 double SquareGrad(double dy, double x) { return 2 * dy * x; }
@@ -29,6 +30,8 @@ double SiluGrad(double dy, double x) {
   // Logistic(-x) is 1 - s without its cancellation.
   return dy * Logistic(x) * (1 + x * Logistic(-x));
 }
+
+double HardSwishGrad(double dy, double x) { return x <= -3 ? 0 : (x >= 3 ? dy : dy * (2 * x + 3) / 6); }
 
 // (1 + erf(x / sqrt 2)) / 2 without its cancellation.
 double NormalCdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
@@ -136,12 +139,14 @@ constexpr NamedFunction kTable[] = {
     {"sin", Unary<Sin>},
     {"cos", Unary<Cos>},
     {"silu", Unary<Silu>},
+    {"hard_swish", Unary<HardSwish>},
     {"abs_grad", Binary<AbsGrad>},
     {"square_grad", Binary<SquareGrad>},
     {"log1p_grad", Binary<Log1pGrad>},
     {"sin_grad", Binary<SinGrad>},
     {"cos_grad", Binary<CosGrad>},
     {"silu_grad", Binary<SiluGrad>},
+    {"hard_swish_grad", Binary<HardSwishGrad>},
     {"gelu", ByForm<Unary<Gelu>, Unary<GeluTanh>>},
     {"gelu_grad", ByForm<Binary<GeluGrad>, Binary<GeluTanhGrad>>},
     {"leaky_relu", LeakyRelu},

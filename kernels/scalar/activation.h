@@ -113,6 +113,23 @@ struct SiluGradOp {
   }
 };
 
+// Outside (-3, 3) the result is 0 or x: what `between` overflows to for a huge x is dropped.
+inline constexpr float kSixth = 1.0f / 6.0f;
+struct HardSwishOp {
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    const F between = x * ((x + 3.0f) * kSixth);
+    return Select(x <= -3.0f, 0.0f, Select(x >= 3.0f, x, between));
+  }
+};
+struct HardSwishGradOp {
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
+    const F between = dy * ((x + x + 3.0f) * kSixth);
+    return Select(x <= -3.0f, 0.0f, Select(x >= 3.0f, dy, between));
+  }
+};
+
 // x Phi(x), where Phi(-x) = 1 - Phi(x), is max(x, 0) - a Phi(-a) with a = |x|; its slope is w = Phi(-a) - a Phi'(a) for
 // x < 0, and 1 - w for x > 0. So the tail, which is small, is all that is computed. Beyond some a it is 0.
 

@@ -314,8 +314,8 @@ class Generator {
   }
 
   void AddElementwise(const TypedValue& x) {
-    static constexpr std::array<std::string_view, 8> kUnary = {"relu", "sigmoid", "tanh", "neg",
-                                                               "gelu", "silu",    "abs",  "square"};
+    static constexpr std::array<std::string_view, 9> kUnary = {"relu", "sigmoid", "tanh",   "neg",       "gelu",
+                                                               "silu", "abs",     "square", "hard_swish"};
     switch (Between(0, 6)) {
       case 0:
       case 1:

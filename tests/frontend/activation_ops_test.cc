@@ -13,6 +13,7 @@
 namespace mpc {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::ErrorOf;
 using ::testing::FloatNear;
@@ -40,9 +41,21 @@ TEST(Ops, ActivationFunctions) {
   EXPECT_THAT(sin(x).ToFloats(), near(std::sin(0.75f)));
   EXPECT_THAT(cos(x).ToFloats(), near(std::cos(0.75f)));
   EXPECT_THAT(silu(x).ToFloats(), near(0.75f / (1 + std::exp(-0.75f))));
+  EXPECT_THAT(hard_swish(x).ToFloats(), near(0.75f * 3.75f / 6));
   EXPECT_THAT(gelu(x).ToFloats(), near(0.375f * (1 + std::erf(0.75f / std::sqrt(2.0f)))));
   const float u = std::sqrt(2 / 3.14159265f) * (0.75f + 0.044715f * 0.421875f);
   EXPECT_THAT(gelu(x, "tanh").ToFloats(), near(0.375f * (1 + std::tanh(u))));
+}
+
+class AddsStored : public nn::Cell {
+ public:
+  MPC_CELL(AddsStored)
+  Tensor Construct(const Tensor& x) { return x + Tensor::Full({2, 2}, 1.0, DType::kF8E5M2); }
+};
+
+TEST(Ops, ATensorOfATypeThatOnlyCastsTakeIsAnError) {
+  EXPECT_THAT(std::string(AddsStored()(kA).status().message()),
+              AllOf(HasSubstr("a tensor is tensor<2x2xf8E5M2>"), HasSubstr("as with x.To(DType::kF32)")));
 }
 
 TEST(Ops, ComparisonAndChoice) {
@@ -128,6 +141,7 @@ TEST(ActivationLayers, HaveMindSporesDefaults) {
   EXPECT_EQ(nn::GELU()(kA).ToFloats(), gelu(kA, "tanh").ToFloats());
   EXPECT_EQ(nn::GELU(/*approximate=*/false)(kA).ToFloats(), gelu(kA).ToFloats());
   EXPECT_EQ(nn::SiLU()(kA).ToFloats(), silu(kA).ToFloats());
+  EXPECT_EQ(nn::HSwish()(kA).ToFloats(), hard_swish(kA).ToFloats());
   nn::PReLU prelu_layer(2);
   EXPECT_EQ(prelu_layer.w.shape(), Shape({2}));
   EXPECT_THAT(prelu_layer(kA).ToFloats(), ElementsAre(1, -0.5, 3, 4));

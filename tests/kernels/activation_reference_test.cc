@@ -23,6 +23,10 @@ Values Gradient(std::string_view op, double dy, double x, const Attributes& attr
 
 TEST(ActivationReference, KnownValues) {
   ExpectNear(Unary("silu", 1), {0.7310585786300049});
+  ExpectNear(Unary("hard_swish", 1), {4.0 / 6});
+  ExpectNear(Unary("hard_swish", -3), {0});
+  ExpectNear(Unary("hard_swish", 5), {5});
+  ExpectNear(Gradient("hard_swish_grad", 2, 1), {10.0 / 6});
   ExpectNear(Unary("gelu", 1), {0.8413447460685429});
   ExpectNear(Unary("gelu", 1, {{"approximate", std::string("tanh")}}), {0.8411919906082768});
   ExpectNear(Unary("log1p", 1e-10), {1e-10 - 5e-21}, 1e-25);

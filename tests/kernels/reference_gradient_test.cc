@@ -113,7 +113,8 @@ TEST(ReferenceGradients, Unary) {
 }
 
 TEST(ReferenceGradients, UnaryFromTheOperand) {
-  for (const char* op : {"abs", "square", "log1p", "sin", "cos", "silu", "gelu", "leaky_relu", "pow", "clamp"}) {
+  for (const char* op :
+       {"abs", "square", "log1p", "sin", "cos", "silu", "hard_swish", "gelu", "leaky_relu", "pow", "clamp"}) {
     ExpectGradients(op,
                     {std::string(op) + "_grad", {0}, [](const Tensors& inputs, const Tensors&, reference::Tensor dy) {
                        return Tensors{std::move(dy), inputs[0]};

@@ -46,12 +46,18 @@ void AddUnaries(std::vector<OpCase>& cases) {
   AddUnary(cases, "cos", Normal(0, 3), {-0.0, 1e-4, 3.140625, -1.5703125, 100, 60000, 1e10, 1e30, kInfinity, kNaN});
   AddUnary(cases, "silu", Normal(0, 3),
            {-200, -100, -87, -30, -16, -1e-3, 0, 1e-3, 16, 30, 100, kInfinity, -kInfinity, kNaN});
+  // The derivative jumps at -3 and at 3.
+  cases.push_back({"hard_swish/below", "hard_swish", {}, {Variable({67}, Uniform(-20, -3.1))}, {F32({67})}});
+  cases.push_back({"hard_swish/above", "hard_swish", {}, {Variable({67}, Uniform(3.1, 20))}, {F32({67})}});
+  AddUnary(cases, "hard_swish", Uniform(-2.9, 2.9),
+           {-1e30, -4, -3, -2.99609375, -1.5, -1e-3, -0.0, 1e-3, 2.99609375, 3, 1e30, kInfinity, -kInfinity, kNaN});
   AddInputGrad(cases, "abs_grad", Integers(-2, 3));
   AddInputGrad(cases, "square_grad", Normal());
   AddInputGrad(cases, "log1p_grad", Uniform(-0.9, 20));
   AddInputGrad(cases, "sin_grad", Normal(0, 30));
   AddInputGrad(cases, "cos_grad", Normal(0, 30));
   AddInputGrad(cases, "silu_grad", Normal(0, 5));
+  AddInputGrad(cases, "hard_swish_grad", Normal(0, 3));
   cases.push_back(
       {"sin_grad/large_x", "sin_grad", {}, {Fixed({5}), Fixed({5}, List({1e10, 3, -1e20, 0.5, 3e38}))}, {F32({5})}});
   cases.push_back({"silu_grad/large_x",

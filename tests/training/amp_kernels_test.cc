@@ -87,6 +87,7 @@ std::vector<Operation> OtherOperations() {
       {"tanh", {{3, 5}}, [](const auto& x) { return tanh(x[0]); }},
       {"gelu", {{3, 5}}, [](const auto& x) { return gelu(x[0]); }},
       {"silu", {{3, 5}}, [](const auto& x) { return silu(x[0]); }},
+      {"hard_swish", {{3, 5}}, [](const auto& x) { return hard_swish(x[0]); }},
       {"exp", {{3, 5}}, [](const auto& x) { return exp(x[0]); }},
       {"log", {{3, 5}}, [](const auto& x) { return log(x[0]); }, true},
       {"log1p", {{3, 5}}, [](const auto& x) { return log1p(x[0]); }, true},

@@ -128,6 +128,22 @@ func.func @cos_grad(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 
 // -----
 
+func.func @hard_swish(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.hard_swish' op result 0 is 'tensor<3x2xf32>', its shape must be 2x3}}
+  %r0 = mpc.hard_swish %0 : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @hard_swish_grad(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
+  // expected-error @+1 {{'mpc.hard_swish_grad' op hard_swish_grad expects x of shape 2x3, got tensor<2xf32>}}
+  %r0 = mpc.hard_swish_grad %0, %1 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 func.func @silu_grad(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
   // expected-error @+1 {{'mpc.silu_grad' op silu_grad expects x of shape 2x3, got tensor<2xf32>}}
   %r0 = mpc.silu_grad %0, %1 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>

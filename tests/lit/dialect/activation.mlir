@@ -87,6 +87,20 @@ func.func @cos_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf32>) -> tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
+// CHECK-LABEL: func @hard_swish(
+// CHECK: mpc.hard_swish %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @hard_swish(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %r0 = mpc.hard_swish %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %r0 : tensor<2x3xf32>
+}
+
+// CHECK-LABEL: func @hard_swish_grad(
+// CHECK: mpc.hard_swish_grad %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<2x3xf32>) -> tensor<2x3xf16>
+func.func @hard_swish_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf32>) -> tensor<2x3xf16> {
+  %r0 = mpc.hard_swish_grad %0, %1 : (tensor<2x3xf16>, tensor<2x3xf32>) -> tensor<2x3xf16>
+  return %r0 : tensor<2x3xf16>
+}
+
 // CHECK-LABEL: func @silu_grad(
 // CHECK: mpc.silu_grad %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<2x3xf32>) -> tensor<2x3xf16>
 func.func @silu_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf32>) -> tensor<2x3xf16> {
