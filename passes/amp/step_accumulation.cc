@@ -7,6 +7,9 @@ namespace mpc {
 
 static RankedTensorType scalar(Type Element) { return RankedTensorType::get({}, Element); }
 
+/// What an accumulator belongs to: the name of a value that is state, empty for others.
+static StringRef stateName(Value V) { return isState(roleOf(V)) ? nameOf(V) : StringRef(); }
+
 Value StepWrap::constant(int32_t Number) {
   auto Type = scalar(Builder.getI32Type());
   return ConstantOp::create(Builder, Loc, Type, DenseElementsAttr::get(Type, Builder.getI32IntegerAttr(Number)));
@@ -43,7 +46,8 @@ Value StepWrap::accumulate(unsigned Request, unsigned Position) {
   std::string Name = "accumulator." + Flow.gradientName(Request, Position);
   if (llvm::any_of(Accumulators, [&](const Accumulator &Other) { return Other.Name == Name; }))
     Name += ".loss" + std::to_string(Request);
-  Value Sum = addArgument(Wide, Role::kAccumulator, Name);
+  Value Sum = addArgument(Wide, Role::kAccumulator, Name,
+                          stateName(stateBefore(Flow.requests()[Request].DifferentiatedBy[Position])));
   Value Term = unscale(Request, Gradient);
   Value New = AccumulateGradientOp::create(Builder, Loc, Wide, Sum, Term, MicroStep, /*predicate=*/Value(),
                                            uint64_t(Options.AccumulationSteps));
@@ -59,8 +63,7 @@ Value StepWrap::fallback(Value Old, const UpdateKey &Key) {
   if (Backup)
     return Backup;
   std::string Name = "accumulator.old." + nameOf(Old).str();
-  Value Saved =
-      addArgument(Old.getType(), Role::kAccumulator, Name, /*Of=*/isState(roleOf(Old)) ? nameOf(Old) : StringRef());
+  Value Saved = addArgument(Old.getType(), Role::kAccumulator, Name, stateName(Old));
   OpBuilder::InsertionGuard Restore(Builder);
   Builder.setInsertionPointAfter(IsFirst.getDefiningOp());
   if (Operation *Definition = Old.getDefiningOp())

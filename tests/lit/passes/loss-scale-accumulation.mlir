@@ -14,7 +14,7 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // CHECK-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}
 // CHECK-SAME: %[[MICRO:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<accumulator, "accumulator.micro_step">}
 // CHECK-SAME: %[[KNOWN:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<accumulator, "accumulator.first_bad">}
-// CHECK-SAME: %[[SUM:[a-z0-9]+]]: tensor<4xf32> {mpc.state = #mpc.state<accumulator, "accumulator.w">}
+// CHECK-SAME: %[[SUM:[a-z0-9]+]]: tensor<4xf32> {mpc.state = #mpc.state<accumulator, "accumulator.w", of = "w">}
 // CHECK-SAME: {mpc.state = #mpc.state<accumulator, "accumulator.old.mean", of = "mean">}
 // CHECK-SAME: {mpc.state = #mpc.state<accumulator, "accumulator.old.variance", of = "variance">}
 // CHECK-SAME: %[[OLD:[a-z0-9]+]]: tensor<i32> {mpc.state = #mpc.state<accumulator, "accumulator.old.rng.step", of = "rng.step">}) -> (
