@@ -52,7 +52,7 @@ private:
 
 } // namespace
 
-static void describe(const CompileOptions &Options, TrainPipelineOptions &Pipeline) {
+static void describe(const CompileOptions &Options, StepPipelineOptions &Pipeline) {
   Pipeline.level = Options.level;
   Pipeline.dtype = Options.dtype;
   Pipeline.keepBatchNormFp32 = Options.keep_batchnorm_fp32;
@@ -101,11 +101,11 @@ absl::Status runPasses(Module &Target, const CompileOptions &Options, Stage Unti
                        std::vector<std::string> *Remarks) {
   if (!Options.assignment.empty())
     writeAssignment(Target.impl().module.get(), Options.assignment);
-  TrainPipelineOptions Pipeline;
+  StepPipelineOptions Pipeline;
   describe(Options, Pipeline);
   Pipeline.stage = Until;
   PassManager Manager(Target.impl().context.get());
-  buildTrainPipeline(Manager, Pipeline);
+  buildStepPipeline(Manager, Pipeline);
   return run(Manager, Target, Phases, Remarks);
 }
 

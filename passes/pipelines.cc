@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace mpc {
 
-template <typename PassOptions, typename Options> static PassOptions withLists(const Options &Chosen) {
+template <typename PassOptions> static PassOptions withLists(const StepPipelineOptions &Chosen) {
   PassOptions Result;
   Result.level = Chosen.level;
   Result.allow.assign(Chosen.allow.begin(), Chosen.allow.end());
@@ -17,7 +17,7 @@ template <typename PassOptions, typename Options> static PassOptions withLists(c
   return Result;
 }
 
-template <typename Options> static void addPrecision(OpPassManager &Manager, const Options &Chosen) {
+static void addPrecision(OpPassManager &Manager, const StepPipelineOptions &Chosen) {
   auto Amp = withLists<AmpPassOptions>(Chosen);
   Amp.dtype = Chosen.dtype;
   Amp.keepBatchNormFp32 = Chosen.keepBatchNormFp32;
@@ -31,7 +31,7 @@ template <typename Options> static void addPrecision(OpPassManager &Manager, con
 
 // What is left is what reads parameters low: their shadows come behind. Updates take over what casts have left between
 // them and the backward pass. Fusion comes last: it sees what will run.
-template <typename Options> static void addLayout(OpPassManager &Manager, const Options &Chosen) {
+static void addLayout(OpPassManager &Manager, const StepPipelineOptions &Chosen) {
   if (Chosen.layout)
     Manager.addNestedPass<func::FuncOp>(createLayoutPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
@@ -60,7 +60,7 @@ void buildRecomputePipeline(OpPassManager &Manager, int64_t Candidates) {
   Manager.addNestedPass<func::FuncOp>(createRecomputePass({Candidates}));
 }
 
-void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Options) {
+void buildStepPipeline(OpPassManager &Manager, const StepPipelineOptions &Options) {
   if (Options.stage == Stage::Traced)
     return;
   addPrecision(Manager, Options);
@@ -81,27 +81,11 @@ void buildTrainPipeline(OpPassManager &Manager, const TrainPipelineOptions &Opti
   addLayout(Manager, Options);
 }
 
-void buildEvalPipeline(OpPassManager &Manager, const EvalPipelineOptions &Options) {
-  if (Options.stage == Stage::Traced)
-    return;
-  addPrecision(Manager, Options);
-  if (Options.stage == Stage::Amp)
-    return;
-  Manager.addNestedPass<func::FuncOp>(createSinkReluPass());
-  // A rule of the user's own is a call until here, in a forward function too.
-  Manager.addPass(createAutodiffPass());
-  Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
-  if (Options.stage == Stage::Grad)
-    return;
-  addLayout(Manager, Options);
-}
-
 void registerMpcPasses() {
   registerMpcGraphPasses();
-  PassPipelineRegistration<TrainPipelineOptions>(
-      "mpc-train-pipeline", "A traced training step, through precision, loss scale and autodiff", buildTrainPipeline);
-  PassPipelineRegistration<EvalPipelineOptions>("mpc-eval-pipeline", "A traced forward function, through precision",
-                                                buildEvalPipeline);
+  PassPipelineRegistration<StepPipelineOptions>(
+      "mpc-step-pipeline", "A traced step or forward function, through precision, loss scale and autodiff",
+      buildStepPipeline);
 }
 
 } // namespace mpc

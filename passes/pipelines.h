@@ -17,12 +17,8 @@ enum class Stage {
   Final,  ///< with what the backward pass computes again
 };
 
-/// Options that training and evaluation share.
-template <typename Derived> struct PrecisionPipelineOptions : public mlir::PassPipelineOptions<Derived> {
-  template <typename T> using Option = typename mlir::PassPipelineOptions<Derived>::template Option<T>;
-
-  template <typename T> using ListOption = typename mlir::PassPipelineOptions<Derived>::template ListOption<T>;
-
+/// The options of the pipeline that compiles a training step or a forward function.
+struct StepPipelineOptions : public mlir::PassPipelineOptions<StepPipelineOptions> {
   Option<std::string> level{*this, "level", llvm::cl::desc("O0, O1, O2, O3 or auto"), llvm::cl::init("O0")};
   Option<std::string> dtype{*this, "dtype", llvm::cl::desc("The low type: f16 or bf16"), llvm::cl::init("f16")};
   Option<std::string> keepBatchNormFp32{
@@ -64,11 +60,6 @@ template <typename Derived> struct PrecisionPipelineOptions : public mlir::PassP
                                        clEnumValN(Stage::Grad, "grad", "Loss-scale wrap and backward graph"),
                                        clEnumValN(Stage::Fused, "fused", "Fused; nothing is computed again"),
                                        clEnumValN(Stage::Final, "final", "Ready for lowering"))};
-};
-
-struct EvalPipelineOptions : public PrecisionPipelineOptions<EvalPipelineOptions> {};
-
-struct TrainPipelineOptions : public PrecisionPipelineOptions<TrainPipelineOptions> {
   Option<std::string> lossScale{*this, "loss-scale", llvm::cl::desc("none, static or dynamic"), llvm::cl::init("none")};
   Option<bool> skip{*this, "skip", llvm::cl::desc("Skip the update of a step that is not finite"),
                     llvm::cl::init(true)};
@@ -83,19 +74,16 @@ struct TrainPipelineOptions : public PrecisionPipelineOptions<TrainPipelineOptio
                                     llvm::cl::init(1)};
 };
 
-/// amp, verify-precision | verify-loss-scale, loss-scale, autodiff, cast-cleanup | flatten-guards, layout,
-/// cast-cleanup, fold-activation, fold-gradient-scaling, shadows, group-updates, conv-statistics, chunk-head, fusion,
-/// recompute.
-void buildTrainPipeline(mlir::OpPassManager &Manager, const TrainPipelineOptions &Options);
+/// amp, verify-precision | sink-relu, loss-scale, verify-loss-scale, autodiff, cast-cleanup | flatten-guards, layout,
+/// cast-cleanup, fold-activation, fold-gradient-scaling, shadows, group-updates, conv-statistics, chunk-head,
+/// relu-mask, fusion | recompute. With `instrument`, instrument stands behind the first cast-cleanup. A forward
+/// function is a step without gradients and updates: what concerns these finds none.
+void buildStepPipeline(mlir::OpPassManager &Manager, const StepPipelineOptions &Options);
 
-/// What buildTrainPipeline adds behind Stage::Fused: recompute.
+/// What buildStepPipeline adds behind Stage::Fused: recompute.
 void buildRecomputePipeline(mlir::OpPassManager &Manager, int64_t Candidates);
 
-/// amp, verify-precision | autodiff, cast-cleanup | layout, cast-cleanup, fold-activation, shadows, fusion; what
-/// concerns updates and gradients finds none.
-void buildEvalPipeline(mlir::OpPassManager &Manager, const EvalPipelineOptions &Options);
-
-/// Every pass of passes.td, and the pipelines `mpc-train-pipeline` and `mpc-eval-pipeline`.
+/// Every pass of passes.td, and the pipeline `mpc-step-pipeline`.
 void registerMpcPasses();
 
 } // namespace mpc

@@ -57,10 +57,10 @@ bool RunPasses(compiler::Module& module, const std::string& text, std::string& e
 }
 
 /// The passes of a training pipeline, each as text.
-std::vector<std::string> PassesOf(const TrainPipelineOptions& options) {
+std::vector<std::string> PassesOf(const StepPipelineOptions& options) {
   mlir::MLIRContext context;
   mlir::PassManager manager(&context, mlir::ModuleOp::getOperationName());
-  buildTrainPipeline(manager, options);
+  buildStepPipeline(manager, options);
   std::vector<std::string> texts;
   for (mlir::Pass& pass : manager.getPasses()) {
     std::string text;
@@ -75,7 +75,7 @@ std::vector<std::string> PassesOf(const TrainPipelineOptions& options) {
 /// Networks whose convolutions compute statistics are wide ones.
 bool IsWide(std::uint64_t seed) { return seed % 12 == 2; }
 
-void SetOptions(std::uint64_t seed, TrainPipelineOptions& options) {
+void SetOptions(std::uint64_t seed, StepPipelineOptions& options) {
   const Setting setting = SettingOf(seed);
   options.level = setting.level;
   options.dtype = setting.dtype;
@@ -166,7 +166,7 @@ TEST(RandomPasses, EachPassKeepsItsPromise) {
   const std::vector<std::string> registered = RegisteredForms();
   Deeds in_pipeline, alone;
   for (std::uint64_t seed = 0; seed < g_steps; ++seed) {
-    TrainPipelineOptions options;
+    StepPipelineOptions options;
     SetOptions(seed, options);
     compiler::Module module = StepNumber(seed);
     std::mt19937_64 random(seed);

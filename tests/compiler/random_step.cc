@@ -26,12 +26,12 @@ Setting SettingOf(std::uint64_t seed) {
 
 mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, bool layout, bool fusion) {
   mlir::PassManager manager(module.getContext());
-  TrainPipelineOptions options;
+  StepPipelineOptions options;
   options.level = setting.level;
   options.dtype = setting.dtype;
   options.layout = layout;
   options.fusion = fusion;
-  buildTrainPipeline(manager, options);
+  buildStepPipeline(manager, options);
   return manager.run(module);
 }
 

@@ -41,7 +41,7 @@ require("digits: ${prefix}/share/mpc/data/digits.csv.gz")
 run("${prefix}/bin/mpc-opt" --help)
 require("--amp-level")
 run("${prefix}/bin/mpc-opt" --help-hidden)
-require("mpc-train-pipeline")
+require("mpc-step-pipeline")
 
 # Programs that one installed tool compiles and another one runs.
 run("${prefix}/bin/mpc-train" mlp "--emit=${WORK_FOLDER}/mlp.mpcx")

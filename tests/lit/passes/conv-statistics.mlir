@@ -1,7 +1,7 @@
 // RUN: mpc-opt %s --mpc-conv-statistics | FileCheck %s
 // RUN: mpc-opt %s --mpc-conv-statistics > %t.once && mpc-opt %t.once --mpc-conv-statistics | diff %t.once -
-// RUN: mpc-opt %s --pass-pipeline='builtin.module(mpc-eval-pipeline{conv-statistics=true})' | FileCheck %s --check-prefix=PIPELINE
-// RUN: mpc-opt %s --pass-pipeline='builtin.module(mpc-eval-pipeline)' | FileCheck %s --check-prefix=WITHOUT
+// RUN: mpc-opt %s --pass-pipeline='builtin.module(mpc-step-pipeline{conv-statistics=true})' | FileCheck %s --check-prefix=PIPELINE
+// RUN: mpc-opt %s --pass-pipeline='builtin.module(mpc-step-pipeline)' | FileCheck %s --check-prefix=WITHOUT
 
 // PIPELINE: mpc.conv2d_statistics
 // WITHOUT-NOT: mpc.conv2d_statistics

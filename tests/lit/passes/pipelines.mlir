@@ -1,18 +1,17 @@
-// RUN: mpc-opt %s --mpc-train-pipeline="stage=traced level=O2" > %t.traced && mpc-opt %s | diff %t.traced -
-// RUN: mpc-opt %s --mpc-train-pipeline="stage=amp level=O2" | FileCheck %s --check-prefix=AMP
-// RUN: mpc-opt %s --mpc-train-pipeline="stage=grad level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=GRAD
-// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=FINAL
-// RUN: mpc-opt %s --mpc-train-pipeline="stage=fused level=O2 loss-scale=dynamic" | mpc-opt --mpc-recompute > %t.halves
-// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" | diff %t.halves -
-// RUN: mpc-opt %s --mpc-train-pipeline="level=O0" | FileCheck %s --check-prefix=O0
-// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic" > %t.once && mpc-opt %t.once --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling | diff %t.once -
-// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=true" | FileCheck %s --check-prefixes=FINAL,FUSED
-// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling --mpc-shadows --mpc-group-updates --mpc-relu-mask --mpc-fusion | diff %t.fused -
-// RUN: mpc-opt %s --mpc-train-pipeline="level=O2 loss-scale=dynamic fusion=false" | FileCheck %s --check-prefix=ALONE
-// RUN: not mpc-opt %s --mpc-train-pipeline="fusion=true device=tpu" 2>&1 | FileCheck %s --check-prefix=DEVICE
-// RUN: mpc-opt %s --mpc-eval-pipeline="level=O2 fusion=true" | FileCheck %s --check-prefix=EVAL
-// RUN: not mpc-opt %s --mpc-train-pipeline="stage=last" 2>&1 | FileCheck %s --check-prefix=STAGE
-// RUN: not mpc-opt %s --mpc-train-pipeline="level=O4" 2>&1 | FileCheck %s --check-prefix=LEVEL
+// RUN: mpc-opt %s --mpc-step-pipeline="stage=traced level=O2" > %t.traced && mpc-opt %s | diff %t.traced -
+// RUN: mpc-opt %s --mpc-step-pipeline="stage=amp level=O2" | FileCheck %s --check-prefix=AMP
+// RUN: mpc-opt %s --mpc-step-pipeline="stage=grad level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=GRAD
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=FINAL
+// RUN: mpc-opt %s --mpc-step-pipeline="stage=fused level=O2 loss-scale=dynamic" | mpc-opt --mpc-recompute > %t.halves
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic" | diff %t.halves -
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O0" | FileCheck %s --check-prefix=O0
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic" > %t.once && mpc-opt %t.once --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling | diff %t.once -
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" | FileCheck %s --check-prefixes=FINAL,FUSED
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling --mpc-shadows --mpc-group-updates --mpc-relu-mask --mpc-fusion | diff %t.fused -
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=false" | FileCheck %s --check-prefix=ALONE
+// RUN: not mpc-opt %s --mpc-step-pipeline="fusion=true device=tpu" 2>&1 | FileCheck %s --check-prefix=DEVICE
+// RUN: not mpc-opt %s --mpc-step-pipeline="stage=last" 2>&1 | FileCheck %s --check-prefix=STAGE
+// RUN: not mpc-opt %s --mpc-step-pipeline="level=O4" 2>&1 | FileCheck %s --check-prefix=LEVEL
 
 // STAGE: Cannot find option named 'last'
 // LEVEL: error: unknown level 'O4'; valid levels are O0, O1, O2, O3 and auto
@@ -58,8 +57,6 @@
 // ALONE-NEXT: mpc.softmax_cross_entropy_grad
 // ALONE-NEXT: mpc.yield
 // ALONE-NOT: mpc.fusion(
-// EVAL: func.func @train_step
-// EVAL: mpc.fusion
 
 // O0: func.func @train_step
 // O0-NOT: mpc.cast

@@ -55,9 +55,9 @@ PIPELINES = [
     [],
     ["--canonicalize", "--cse"],
     ["--mpc-amp=level=O3 dtype=bf16", "--mpc-verify-precision=level=O3"],
-    ["--mpc-train-pipeline=level=O2 loss-scale=dynamic"],
-    ["--pass-pipeline=builtin.module(mpc-train-pipeline{level=O2 loss-scale=dynamic fusion=true}," + LOWERING + ")"],
-    ["--mpc-eval-pipeline=level=O3"],
+    ["--mpc-step-pipeline=level=O2 loss-scale=dynamic"],
+    ["--pass-pipeline=builtin.module(mpc-step-pipeline{level=O2 loss-scale=dynamic fusion=true}," + LOWERING + ")"],
+    ["--mpc-step-pipeline=level=O3"],
     ["--report"],
     ["--emit=dot"],
 ] + pass_pipelines()
