@@ -47,7 +47,13 @@ inline constexpr std::array kDTypes = {
 inline constexpr DType kLastDType = DType::kF8E5M2;
 static_assert(kDTypes.size() == static_cast<std::size_t>(kLastDType) + 1);
 
-constexpr const DTypeInfo& InfoOf(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+/// What there is to say of a number that is no type, as a damaged Program may hold it: no bytes.
+inline constexpr DTypeInfo kUnknownDType{"unknown", "", "", "", 0};
+
+constexpr const DTypeInfo& InfoOf(DType dtype) {
+  const auto index = static_cast<std::size_t>(dtype);
+  return index < kDTypes.size() ? kDTypes[index] : kUnknownDType;
+}
 
 /// Short name as the IR prints it: "f32", "bf16", "i1", ...
 constexpr std::string_view DTypeName(DType dtype) { return InfoOf(dtype).name; }
@@ -67,16 +73,20 @@ constexpr std::uint32_t DTypeMask(Predicate holds) {
   for (std::size_t i = 0; i < kDTypes.size(); ++i) mask |= std::uint32_t{holds(kDTypes[i])} << i;
   return mask;
 }
+constexpr bool IsInMask(std::uint32_t mask, DType dtype) {
+  const auto index = static_cast<unsigned>(dtype);
+  return index < 32 && (mask >> index & 1u) != 0;
+}
 
 inline constexpr std::uint32_t kFloatingMask = DTypeMask([](const DTypeInfo& info) { return info.floating(); });
 inline constexpr std::uint32_t kLowMask = DTypeMask([](const DTypeInfo& info) { return info.low; });
 
 }  // namespace internal
 
-constexpr bool IsFloating(DType dtype) { return (internal::kFloatingMask >> static_cast<int>(dtype) & 1u) != 0; }
+constexpr bool IsFloating(DType dtype) { return internal::IsInMask(internal::kFloatingMask, dtype); }
 
 /// True for the types that mixed precision stores and multiplies in.
-constexpr bool IsLowPrecision(DType dtype) { return (internal::kLowMask >> static_cast<int>(dtype) & 1u) != 0; }
+constexpr bool IsLowPrecision(DType dtype) { return internal::IsInMask(internal::kLowMask, dtype); }
 
 /// Whether every value of floating type `from`, subnormals and zeros of either sign included, is one of floating type
 /// `to`. A type widens to itself.

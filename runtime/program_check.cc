@@ -22,8 +22,8 @@ constexpr const char* kCodeFormats[] = {"cubin", "elf", "object", "ptx"};
 
 /// Bytes of `spec`, or nothing if an extent is negative, the type unknown or the size absurd.
 std::optional<std::size_t> CheckedBytes(const TensorSpec& spec) {
-  if (static_cast<std::size_t>(spec.dtype) >= kDTypes.size()) return std::nullopt;
   std::size_t bytes = ElementSize(spec.dtype);
+  if (bytes == 0) return std::nullopt;
   bool empty = false;
   for (std::int64_t extent : spec.shape) {
     if (extent < 0) return std::nullopt;

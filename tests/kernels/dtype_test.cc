@@ -37,6 +37,15 @@ TEST(DType, KeepsItsNumber) {
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(DTypeName(Type(i)), names[i]);
 }
 
+TEST(DType, ANumberThatIsNoTypeHasNoBytes) {
+  for (const auto dtype : {Type(kDTypes.size()), Type(99), Type(255)}) {
+    EXPECT_EQ(DTypeName(dtype), "unknown");
+    EXPECT_EQ(ElementSize(dtype), 0U);
+    EXPECT_FALSE(IsFloating(dtype));
+    EXPECT_FALSE(IsLowPrecision(dtype));
+  }
+}
+
 TEST(DType, FloatingAndLowTypesAreThoseOfTheTable) {
   std::string low;
   for (std::size_t i = 0; i < kDTypes.size(); ++i) {
