@@ -29,7 +29,10 @@ struct Range {
   int overflown_from;   ///< from 2^this they are infinite
 };
 
-Range RangeOf(DType low) { return low == DType::kBF16 ? Range{-134, -126, 128} : Range{-25, -14, 16}; }
+Range RangeOf(DType low) {
+  const DTypeInfo& info = InfoOf(low);
+  return {info.least_exponent - info.precision, info.least_exponent, info.largest_exponent + 1};
+}
 
 std::int64_t Total(const Exponents& exponents) {
   return std::accumulate(exponents.begin(), exponents.end(), std::int64_t{0});

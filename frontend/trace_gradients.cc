@@ -8,6 +8,9 @@
 namespace mpc::internal {
 namespace {
 
+/// Whether a tensor of the type has cotangents: it is floating, and more than casts takes it.
+bool HasGradients(DType dtype) { return IsFloating(dtype) && !InfoOf(dtype).cast_only; }
+
 bool SameValue(const Tensor& a, const Tensor& b) {
   if (a.node() == b.node()) return true;
   return a.symbolic() && b.symbolic() && a.node()->value != nullptr && a.node()->value == b.node()->value;
@@ -138,7 +141,7 @@ std::vector<Tensor> Trace::Backward(const Tensor& loss, absl::Span<const Paramet
     Fail("Backward was given an undefined loss");
   } else if (!loss.status().ok()) {
     Fail(std::string(loss.status().message()));
-  } else if (!IsFloating(loss.dtype()) || InfoOf(loss.dtype()).cast_only) {
+  } else if (!HasGradients(loss.dtype())) {
     Fail(absl::StrCat("Backward differentiates a floating loss, got ", loss.spec().ToString()));
   }
   std::vector<compiler::ValueHandle> wrt;
@@ -219,7 +222,7 @@ std::vector<Tensor> Trace::CustomVjp(const TensorFunction& forward, const Tensor
     if (failed()) return {Poison({})};
     operands.push_back(Import(input, depth()).node()->value);
     specs.push_back(input.spec());
-    if (IsFloating(input.dtype()) && !InfoOf(input.dtype()).cast_only) floating.push_back(input.spec());
+    if (HasGradients(input.dtype())) floating.push_back(input.spec());
   }
   std::vector<Tensor> outputs, cotangents;
   const std::string callee = TraceIsolated("custom", specs, forward, &outputs);

@@ -48,6 +48,22 @@ static void keepMarks(Operation *Kept, Operation *Merged) {
     setPrecision(Kept, Old ? Old.mergedWith(Added) : Added);
 }
 
+bool replaceByFold(Operation *Op) {
+  SmallVector<OpFoldResult, 1> Folded;
+  // Without a result the operation was changed where it stands, and may fold again.
+  while (succeeded(Op->fold(Folded))) {
+    if (Folded.empty())
+      continue;
+    auto Same = dyn_cast<Value>(Folded.front());
+    if (!Same)
+      return false;
+    Op->getResult(0).replaceAllUsesWith(Same);
+    Op->erase();
+    return true;
+  }
+  return false;
+}
+
 bool mergeEqualComputations(Block &Body) {
   llvm::DenseMap<Operation *, Operation *, ComputationInfo> Seen;
   bool Changed = false;

@@ -1,4 +1,4 @@
-// Equal computations and dead ones, in one block.
+// Equal computations, dead ones, and those that fold, in one block.
 #pragma once
 
 #include "mlir/IR/Block.h"
@@ -12,6 +12,10 @@ namespace mpc {
 ///
 /// MLIR's own elimination of common subexpressions compares discardable attributes, which would keep copies apart.
 bool mergeEqualComputations(mlir::Block &Body);
+
+/// Folds \p Op, which has one result, by its folder. Returns whether it is gone: whether a value took its place. It may
+/// stay with other operands instead. Folds to constants are left alone.
+bool replaceByFold(mlir::Operation *Op);
 
 /// Erases operations without effects whose results nobody reads. Returns whether something changed.
 bool eraseDeadOperations(mlir::Block &Body);

@@ -34,22 +34,14 @@ private:
   static bool rewriteCasts(Block &Block) {
     bool Changed = false;
     for (auto Cast : llvm::make_early_inc_range(Block.getOps<CastOp>())) {
-      if (foldCast(Cast) || foldConstant(Cast) || sinkWidening(Cast) || hoistNarrowing(Cast) || foldNarrowing(Cast)) {
+      if (replaceByFold(Cast) || foldConstant(Cast) || sinkWidening(Cast) || hoistNarrowing(Cast) ||
+          foldNarrowing(Cast)) {
         Changed = true;
         continue;
       }
       Changed |= bypassWidening(Cast);
     }
     return Changed;
-  }
-
-  static bool foldCast(CastOp Cast) {
-    SmallVector<OpFoldResult, 1> Folded;
-    if (failed(Cast->fold(Folded)) || Folded.empty())
-      return false;
-    Cast.getY().replaceAllUsesWith(cast<Value>(Folded.front()));
-    Cast.erase();
-    return true;
   }
 
   // The rounding happens here, once, instead of in every step.

@@ -108,7 +108,7 @@ private:
       Mapping.map(Input, Inside.addArgument(Input.getType(), Input.getLoc()));
     OpBuilder BodyBuilder = OpBuilder::atBlockEnd(&Inside);
     for (Operation *Op : Parts.Operations) {
-      if (isa<ViewLikeOpInterface>(Op)) {
+      if (isa<ReshapeOp>(Op)) {
         BodyBuilder.clone(*Op, Mapping);
         continue;
       }

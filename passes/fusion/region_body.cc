@@ -58,21 +58,22 @@ private:
   void read(Value V) {
     if (Operation *Producer = V.getDefiningOp(); Producer && Inside.contains(Producer))
       return;
-    auto View = V.getDefiningOp<ViewLikeOpInterface>();
-    if (!View || !isShapedInside(behindViews(V))) {
+    // Of the views a region holds reshapes alone; it reads the others.
+    auto Reshape = V.getDefiningOp<ReshapeOp>();
+    if (!Reshape || !isShapedInside(behindViews(V))) {
       Inputs.insert(V);
       return;
     }
-    read(View.getViewSource());
-    if (Views.insert(View).second)
-      Body.Operations.push_back(View);
+    read(Reshape.getX());
+    if (Reshapes.insert(Reshape).second)
+      Body.Operations.push_back(Reshape);
   }
 
   ArrayRef<Operation *> Given;
   Operations Inside;
   llvm::MapVector<Value, llvm::SmallSetVector<Value, 2>> Shapes;
   int64_t Largest = 0;
-  llvm::SmallPtrSet<Operation *, 4> Views;
+  llvm::SmallPtrSet<Operation *, 4> Reshapes;
   llvm::SmallSetVector<Value, 8> Inputs;
   RegionBody Body;
 };

@@ -37,7 +37,7 @@ public:
     for (auto Transpose : llvm::make_early_inc_range(Body.getOps<TransposeOp>()))
       reshapeIfFree(Transpose);
     for (auto Reshape : llvm::make_early_inc_range(Body.getOps<ReshapeOp>()))
-      mergeReshapes(Reshape);
+      replaceByFold(Reshape);
     eraseDeadOperations(Body);
   }
 
@@ -166,15 +166,6 @@ private:
     Value Reshaped = ReshapeOp::create(Builder, Transpose.getLoc(), Type, Transpose.getX(), Type.getShape());
     Transpose.getY().replaceAllUsesWith(Reshaped);
     Transpose.erase();
-  }
-
-  static void mergeReshapes(ReshapeOp Reshape) {
-    if (auto Inner = Reshape.getX().getDefiningOp<ReshapeOp>())
-      Reshape.getXMutable().assign(Inner.getX());
-    if (Reshape.getX().getType() != Reshape.getY().getType())
-      return;
-    Reshape.getY().replaceAllUsesWith(Reshape.getX());
-    Reshape.erase();
   }
 
   // The channels-last form of a value that has one.

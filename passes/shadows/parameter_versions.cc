@@ -77,7 +77,7 @@ void LowCopies::replace(const LowUse &Use, Value Low) {
   Type Element = lowTypeOf(Use);
   Value Current = Low;
   for (Operation *Movement : Use.Movement) {
-    Value &Copy = Moved[{Movement, Element}];
+    Value &Copy = Moved[Movement][Element];
     if (!Copy) {
       Builder.setInsertionPoint(Movement);
       Operation *Clone = Builder.clone(*Movement);
@@ -93,8 +93,7 @@ void LowCopies::replace(const LowUse &Use, Value Low) {
     if (!Movement->use_empty())
       break;
     // The address may be that of another operation later.
-    Moved.erase({Movement, Builder.getF16Type()});
-    Moved.erase({Movement, Builder.getBF16Type()});
+    Moved.erase(Movement);
     Movement->erase();
   }
 }

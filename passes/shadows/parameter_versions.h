@@ -52,7 +52,7 @@ public:
 private:
   mlir::OpBuilder Builder;
   /// Movement of low copies, by what it copies.
-  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Type>, mlir::Value> Moved;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallDenseMap<mlir::Type, mlir::Value, 2>> Moved;
 };
 
 /// The low type of a use.

@@ -82,6 +82,37 @@ TEST_F(Computations, OperandsAndAttributesOfTheirOwnKeepApart) {
   EXPECT_EQ(All<MulScalarOp>(body).size(), 3U);
 }
 
+TEST_F(Computations, AFoldPutsAValueInThePlaceOfTheOperation) {
+  mlir::Block& body = Parse(R"(
+    %low = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf16>
+    %wide = mpc.cast %low : (tensor<4xf16>) -> tensor<4xf32>
+    %again = mpc.cast %wide : (tensor<4xf32>) -> tensor<4xf16>
+    %read = mpc.relu %again : (tensor<4xf16>) -> tensor<4xf16>
+  )");
+  const std::vector<CastOp> casts = All<CastOp>(body);
+  EXPECT_FALSE(replaceByFold(casts[0]));
+  EXPECT_FALSE(replaceByFold(casts[1])) << "a rounding stays";
+  EXPECT_TRUE(replaceByFold(casts[2]));
+  EXPECT_EQ(All<ReluOp>(body)[0].getX(), casts[0]->getResult(0));
+  EXPECT_EQ(All<CastOp>(body).size(), 2U);
+}
+
+TEST_F(Computations, AFoldInPlaceGoesOnAndAConstantStays) {
+  mlir::Block& body = Parse(R"(
+    %0 = mpc.reshape %x {shape = array<i64: 2, 2>} : (tensor<4xf32>) -> tensor<2x2xf32>
+    %1 = mpc.reshape %0 {shape = array<i64: 4, 1>} : (tensor<2x2xf32>) -> tensor<4x1xf32>
+    %2 = mpc.reshape %1 {shape = array<i64: 4>} : (tensor<4x1xf32>) -> tensor<4xf32>
+    %read = mpc.relu %2 : (tensor<4xf32>) -> tensor<4xf32>
+    %k = mpc.constant {value = dense<1.0> : tensor<4xf32>} : () -> tensor<4xf32>
+  )");
+  std::vector<ReshapeOp> reshapes = All<ReshapeOp>(body);
+  EXPECT_FALSE(replaceByFold(reshapes[1]));
+  EXPECT_EQ(reshapes[1].getX(), body.getArgument(0)) << "it reads what the inner one read";
+  EXPECT_TRUE(replaceByFold(reshapes[2]));
+  EXPECT_EQ(All<ReluOp>(body)[0].getX(), body.getArgument(0));
+  EXPECT_FALSE(replaceByFold(All<ConstantOp>(body)[0]));
+}
+
 TEST_F(Computations, ChainsThatNobodyReadsGoAtOnce) {
   mlir::Block& body = Parse(R"(
     %0 = mpc.relu %x : (tensor<4xf32>) -> tensor<4xf32>

@@ -46,7 +46,7 @@ func.func @state(%s: tensor<4xf8E5M2> {mpc.state = #mpc.state<statistic, "s">}) 
 
 func.func private @loss(tensor<4xf32>) -> tensor<f8E5M2>
 func.func @differentiated(%x: tensor<4xf32>, %seed: tensor<f32>) {
-  // expected-error @+1 {{'mpc.value_and_grad' op}}
+  // expected-error @+1 {{'mpc.value_and_grad' op result #0 must be}}
   %loss, %dx = mpc.value_and_grad @loss(%x) seed(%seed) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<f32>) -> (tensor<f8E5M2>, tensor<4xf32>)
   return
