@@ -17,6 +17,8 @@ static std::optional<Stage> parseStage(const std::string &Name) {
     return Stage::Grad;
   if (Name == "final")
     return Stage::Final;
+  if (Name == "scheduled")
+    return Stage::Scheduled;
   return std::nullopt;
 }
 
@@ -25,7 +27,7 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
   std::optional<Stage> Until = parseStage(StageName);
   if (!Until)
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown stage '", StageName, "'; choose traced, amp, grad or final"));
+        absl::StrCat("unknown stage '", StageName, "'; choose traced, amp, grad, final or scheduled"));
   return runPasses(Target, Options, *Until, Phases, Remarks);
 }
 

@@ -41,7 +41,7 @@ struct CompileResult {
   PrecisionMap assignment; ///< O1, auto: what was used, solved or given; empty at other levels
 };
 
-/// Where a pipeline stops: "traced", "amp", "grad", "final".
+/// Where a pipeline stops: "traced", "amp", "grad", "final", "scheduled".
 /// Runs the passes on `module` in place. Errors: INVALID_ARGUMENT with the passes' diagnostics and notes.
 absl::Status RunPasses(Module &module, const CompileOptions &options, const std::string &stage,
                        std::vector<PhaseTime> *phases, std::vector<std::string> *remarks);

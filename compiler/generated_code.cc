@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/link_shared_object.h"
 #include "compiler/pass_runner.h"
+#include "compiler/targets.h"
 #include "llvm/Support/Error.h"
 
 #include <chrono>
@@ -20,12 +21,6 @@ static bool hasRegions(func::FuncOp Function) {
   return Function.walk([](FusionOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-static llvm::Expected<codegen::CodeTarget> targetOf(const runtime::Device &Device) {
-  if (Device.backend() == "cpu")
-    return codegen::hostTarget();
-  return codegen::gpuTarget(llvm::StringRef(Device.arch().data(), Device.arch().size()));
-}
-
 static std::string cacheDir(const CompileOptions &Options) {
   if (Options.cache_dir == "off")
     return "";
@@ -40,7 +35,7 @@ static absl::Status invalid(func::FuncOp Function, llvm::Error Failure) {
 absl::Status StepCode::findTarget() {
   if (Generator)
     return absl::OkStatus();
-  llvm::Expected<codegen::CodeTarget> Target = targetOf(Device);
+  llvm::Expected<codegen::CodeTarget> Target = codeTargetOf(Device);
   if (!Target)
     return absl::UnavailableError(llvm::toString(Target.takeError()));
   Generator.emplace(*std::move(Target), codegen::CodeOptions{cacheDir(Options), Options.threads});

@@ -1,8 +1,10 @@
 #include "compiler/pass_runner.h"
 
 #include "compiler/diagnostics.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/fusion_default.h"
 #include "compiler/module_impl.h"
+#include "compiler/targets.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/amp/stored_assignment.h"
@@ -72,7 +74,6 @@ static void describe(const CompileOptions &Options, StepPipelineOptions &Pipelin
   Pipeline.secondsPerOperation = Options.rates.seconds_per_operation;
   Pipeline.instrument = Options.instrument;
   Pipeline.fusion = Options.fusion.value_or(FusesByDefault(Options.device));
-  Pipeline.device = Options.device;
   Pipeline.convStatistics = Options.conv_statistics;
   Pipeline.headChunks = Options.head_chunks;
   Pipeline.recompute = Options.recompute;
@@ -99,20 +100,24 @@ static absl::Status run(PassManager &Manager, Module &Target, std::vector<PhaseT
 
 absl::Status runPasses(Module &Target, const CompileOptions &Options, Stage Until, std::vector<PhaseTime> *Phases,
                        std::vector<std::string> *Remarks) {
+  MLIRContext &Context = *Target.impl().context;
+  ModuleOp Root = Target.impl().module.get();
+  registerTargets(Context);
+  dialectOf(Root).getTargetAttrHelper().setAttr(Root, targetOf(Context, Options));
   if (!Options.assignment.empty())
-    writeAssignment(Target.impl().module.get(), Options.assignment);
+    writeAssignment(Root, Options.assignment);
   StepPipelineOptions Pipeline;
   describe(Options, Pipeline);
   Pipeline.stage = Until;
-  PassManager Manager(Target.impl().context.get());
+  PassManager Manager(&Context);
   buildStepPipeline(Manager, Pipeline);
   return run(Manager, Target, Phases, Remarks);
 }
 
-absl::Status runRecompute(Module &Target, const CompileOptions &Options, std::vector<PhaseTime> *Phases,
-                          std::vector<std::string> *Remarks) {
+absl::Status runPlanning(Module &Target, const CompileOptions &Options, std::vector<PhaseTime> *Phases,
+                         std::vector<std::string> *Remarks) {
   PassManager Manager(Target.impl().context.get());
-  buildRecomputePipeline(Manager, Options.recompute);
+  buildPlanPipeline(Manager, Options.recompute);
   return run(Manager, Target, Phases, Remarks);
 }
 

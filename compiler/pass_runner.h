@@ -17,8 +17,8 @@ void addPhase(std::vector<PhaseTime> &Phases, const std::string &Name, int Depth
 /// notes.
 absl::Status runPasses(Module &Target, const CompileOptions &Options, Stage Until, std::vector<PhaseTime> *Phases,
                        std::vector<std::string> *Remarks);
-/// The same from Stage::Fused to Stage::Final.
-absl::Status runRecompute(Module &Target, const CompileOptions &Options, std::vector<PhaseTime> *Phases,
-                          std::vector<std::string> *Remarks);
+/// The same from Stage::Fused to Stage::Scheduled.
+absl::Status runPlanning(Module &Target, const CompileOptions &Options, std::vector<PhaseTime> *Phases,
+                         std::vector<std::string> *Remarks);
 
 } // namespace mpc::compiler

@@ -10,6 +10,7 @@
 #include "compiler/gpu_resources.h"
 #include "compiler/memory_report.h"
 #include "compiler/precision_table.h"
+#include "compiler/targets.h"
 #include "compiler/text_table.h"
 
 namespace mpc::compiler {
@@ -162,7 +163,7 @@ std::string PrecisionReport(const CompileResult &Result) {
   if (!Regions.ok())
     return absl::StrCat("no report: ", Regions.status().message(), "\n");
   absl::StatusOr<GpuResources> Gpu = GpuResources();
-  if (Program.device == "cuda")
+  if (generatesPtx(Program.device))
     Gpu = TabulateGpuResources(Result.final_ir, Program.name, Program.arch);
   if (!Gpu.ok())
     return absl::StrCat("no report: ", Gpu.status().message(), "\n");

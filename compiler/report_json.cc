@@ -4,6 +4,7 @@
 #include "compiler/memory_table.h"
 #include "compiler/precision_table.h"
 #include "compiler/report.h"
+#include "compiler/targets.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -153,7 +154,7 @@ std::string PrecisionReportJson(const CompileResult &Result) {
     return print(Object{{"error", std::string(Regions.status().message())}});
   Object Report = functionReport(*Table, *Regions);
   Report["device"] = Result.program.device;
-  if (Result.program.device == "cuda") {
+  if (generatesPtx(Result.program.device)) {
     absl::StatusOr<GpuResources> Gpu = TabulateGpuResources(Result.final_ir, Result.program.name, Result.program.arch);
     if (!Gpu.ok())
       return print(Object{{"error", std::string(Gpu.status().message())}});

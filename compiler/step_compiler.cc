@@ -2,9 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/fusion_default.h"
 #include "compiler/lowering/lowering.h"
-#include "compiler/memory_order.h"
 #include "compiler/module_impl.h"
 #include "compiler/pass_runner.h"
 #include "passes/amp/step_wrap.h"
@@ -52,13 +50,6 @@ func::FuncOp functionOf(const Module &Target, llvm::StringRef Name) {
   return Target.impl().module.get().lookupSymbol<func::FuncOp>(Name);
 }
 
-// The passes ask which kernels there are; whether steps are fused unasked goes by the name.
-CompileOptions forBackend(CompileOptions Options, const runtime::Device &Device) {
-  Options.fusion = Options.fusion.value_or(FusesByDefault(Options.device));
-  Options.device = std::string(Device.backend());
-  return Options;
-}
-
 } // namespace
 
 absl::Status StepCompiler::fuse(const CompileOptions &Options) {
@@ -68,9 +59,7 @@ absl::Status StepCompiler::fuse(const CompileOptions &Options) {
   FusedStep Step{Options.head_chunks, Traced.Clone(), {}, {}};
   if (absl::Status Status = keepOnly(Step.module.impl().module.get(), Options.function); !Status.ok())
     return Status;
-  if (absl::Status Status =
-          runPasses(Step.module, forBackend(Options, Device), Stage::Fused, &Step.phases, &Step.remarks);
-      !Status.ok())
+  if (absl::Status Status = runPasses(Step.module, Options, Stage::Fused, &Step.phases, &Step.remarks); !Status.ok())
     return Status;
   Fused = std::move(Step);
   return absl::OkStatus();
@@ -84,15 +73,11 @@ absl::StatusOr<CompileResult> StepCompiler::plan(const CompileOptions &Options) 
   Result.final_ir = Fused->module.Clone();
   Result.phases = Fused->phases;
   Result.remarks = Fused->remarks;
-  if (absl::Status Status = runRecompute(Result.final_ir, Options, &Result.phases, &Result.remarks); !Status.ok())
+  if (absl::Status Status = runPlanning(Result.final_ir, Options, &Result.phases, &Result.remarks); !Status.ok())
     return Status;
   func::FuncOp Function = functionOf(Result.final_ir, Options.function);
 
   Clock::time_point Start = Clock::now();
-  lowerPeak(Function, Device, Options.plan);
-  addPhase(Result.phases, "schedule", 0, secondsSince(Start));
-
-  Start = Clock::now();
   absl::StatusOr<codegen::GeneratedCode> Calls = Code.plan(Function);
   if (!Calls.ok())
     return Calls.status();

@@ -35,7 +35,7 @@ static void addLayout(OpPassManager &Manager, const StepPipelineOptions &Chosen)
   if (Chosen.layout)
     Manager.addNestedPass<func::FuncOp>(createLayoutPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
-  Manager.addNestedPass<func::FuncOp>(createFoldActivationPass({Chosen.device}));
+  Manager.addNestedPass<func::FuncOp>(createFoldActivationPass());
   Manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
   Manager.addNestedPass<func::FuncOp>(createShadowPass({Chosen.masterWeights}));
   Manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
@@ -46,21 +46,27 @@ static void addLayout(OpPassManager &Manager, const StepPipelineOptions &Chosen)
   if (Chosen.fusion)
     Manager.addNestedPass<func::FuncOp>(createReluMaskPass());
   FusionPassOptions Fusion;
-  Fusion.device = Chosen.device;
   // Without fusion, too, generated code is all that some operations have.
   if (!Chosen.fusion)
     Fusion.maxOperations = 1;
   Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
-  if (Chosen.stage != Stage::Fused)
-    buildRecomputePipeline(Manager, Chosen.recompute);
+  if (Chosen.stage == Stage::Scheduled)
+    buildPlanPipeline(Manager, Chosen.recompute);
+  else if (Chosen.stage == Stage::Final)
+    Manager.addNestedPass<func::FuncOp>(createRecomputePass({Chosen.recompute}));
 }
 
-// Behind fusion: a copy of a region sums in the order of its original, so that its bits are the same.
-void buildRecomputePipeline(OpPassManager &Manager, int64_t Candidates) {
+// Recomputation comes behind fusion: a copy of a region sums in the order of its original, so that its bits are the
+// same.
+void buildPlanPipeline(OpPassManager &Manager, int64_t Candidates) {
   Manager.addNestedPass<func::FuncOp>(createRecomputePass({Candidates}));
+  Manager.addNestedPass<func::FuncOp>(createSchedulePass());
+  Manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
 }
 
 void buildStepPipeline(OpPassManager &Manager, const StepPipelineOptions &Options) {
+  if (!Options.device.empty())
+    Manager.addPass(createAttachTargetPass({Options.device, ""}));
   if (Options.stage == Stage::Traced)
     return;
   addPrecision(Manager, Options);

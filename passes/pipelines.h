@@ -10,11 +10,12 @@ namespace mpc {
 
 /// How far a pipeline goes; the IR after each stage is what `--stage` prints.
 enum class Stage {
-  Traced, ///< as traced: nothing runs
-  Amp,    ///< precision assigned and verified
-  Grad,   ///< loss-scale wrap and backward graph, casts cleaned up
-  Fused,  ///< guards flattened, channels-last, fused
-  Final,  ///< with what the backward pass computes again
+  Traced,    ///< as traced: nothing runs
+  Amp,       ///< precision assigned and verified
+  Grad,      ///< loss-scale wrap and backward graph, casts cleaned up
+  Fused,     ///< guards flattened, channels-last, fused
+  Final,     ///< with what the backward pass computes again
+  Scheduled, ///< in the order that is lowered
 };
 
 /// The options of the pipeline that compiles a training step or a forward function.
@@ -52,14 +53,15 @@ struct StepPipelineOptions : public mlir::PassPipelineOptions<StepPipelineOption
   Option<int64_t> recompute{*this, "recompute",
                             llvm::cl::desc("Values and Cells that the backward pass computes again unasked"),
                             llvm::cl::init(0)};
-  Option<std::string> device{*this, "device", llvm::cl::desc("cpu or cuda: what folding and fusion weigh"),
-                             llvm::cl::init("cpu")};
+  Option<std::string> device{*this, "device", llvm::cl::desc("The module's target; empty: what it has"),
+                             llvm::cl::init("")};
   Option<Stage> stage{*this, "stage", llvm::cl::desc("Stop after this stage"), llvm::cl::init(Stage::Final),
                       llvm::cl::values(clEnumValN(Stage::Traced, "traced", "As traced"),
                                        clEnumValN(Stage::Amp, "amp", "Precision assigned"),
                                        clEnumValN(Stage::Grad, "grad", "Loss-scale wrap and backward graph"),
                                        clEnumValN(Stage::Fused, "fused", "Fused; nothing is computed again"),
-                                       clEnumValN(Stage::Final, "final", "Ready for lowering"))};
+                                       clEnumValN(Stage::Final, "final", "Computed again where that is asked for"),
+                                       clEnumValN(Stage::Scheduled, "scheduled", "In the order that is lowered"))};
   Option<std::string> lossScale{*this, "loss-scale", llvm::cl::desc("none, static or dynamic"), llvm::cl::init("none")};
   Option<bool> skip{*this, "skip", llvm::cl::desc("Skip the update of a step that is not finite"),
                     llvm::cl::init(true)};
@@ -74,16 +76,17 @@ struct StepPipelineOptions : public mlir::PassPipelineOptions<StepPipelineOption
                                     llvm::cl::init(1)};
 };
 
-/// amp, verify-precision | sink-relu, loss-scale, verify-loss-scale, autodiff, cast-cleanup | flatten-guards, layout,
-/// cast-cleanup, fold-activation, fold-gradient-scaling, shadows, group-updates, conv-statistics, chunk-head,
-/// relu-mask, fusion | recompute. With `instrument`, instrument stands behind the first cast-cleanup. A forward
-/// function is a step without gradients and updates: what concerns these finds none.
+/// Where a device is named, attach-target. Then amp, verify-precision | sink-relu, loss-scale, verify-loss-scale,
+/// autodiff, cast-cleanup | flatten-guards, layout, cast-cleanup, fold-activation, fold-gradient-scaling, shadows,
+/// group-updates, conv-statistics, chunk-head, relu-mask, fusion | recompute | schedule, flat-updates. With
+/// `instrument`, instrument stands behind the first cast-cleanup. A forward function is a step without gradients and
+/// updates: what concerns these finds none.
 void buildStepPipeline(mlir::OpPassManager &Manager, const StepPipelineOptions &Options);
 
-/// What buildStepPipeline adds behind Stage::Fused: recompute.
-void buildRecomputePipeline(mlir::OpPassManager &Manager, int64_t Candidates);
+/// What buildStepPipeline adds between Stage::Fused and Stage::Scheduled: recompute, schedule, flat-updates.
+void buildPlanPipeline(mlir::OpPassManager &Manager, int64_t Candidates);
 
-/// Every pass of passes.td, and the pipeline `mpc-step-pipeline`.
+/// Every pass of passes/*.td, and the pipeline `mpc-step-pipeline`.
 void registerMpcPasses();
 
 } // namespace mpc

@@ -112,6 +112,8 @@ class Device {
   virtual std::string_view backend() const { return name(); }
   /// What code is made for: "sm_90"; empty on the CPU.
   virtual std::string_view arch() const { return ""; }
+  /// What Program::required_cpu_features lists where no code is generated.
+  virtual std::vector<std::string> required_cpu_features() const { return {}; }
   /// Scratch and choice of one instruction. `program` holds the choices so far: a choice that is in it is kept. Errors:
   /// the device has no such kernel.
   virtual absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,

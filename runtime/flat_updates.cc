@@ -171,13 +171,16 @@ bool IsElementwiseUpdate(std::string_view name) {
          std::end(kElementwiseUpdates);
 }
 
-std::vector<FlatUpdate> FindFlatUpdates(const Program& program, const PlaceOf& place_of) {
+std::vector<FlatUpdate> FindFlatUpdates(const Program& program, const PlaceOf& place_of, const GroupOf& group_of) {
   std::vector<FlatUpdate> updates;
   Tensors taken;
   for (std::size_t first = 0; first < program.instructions.size();) {
     Members members(program, place_of, taken, first);
+    const std::int64_t group = group_of(first);
     std::size_t end = first;
-    while (end < program.instructions.size() && members.Add(end).empty()) ++end;
+    if (group >= 0) {
+      while (end < program.instructions.size() && group_of(end) == group && members.Add(end).empty()) ++end;
+    }
     if (end - first > 1) {
       taken.insert(members.tensors().begin(), members.tensors().end());
       FlatUpdate& update = updates.emplace_back();

@@ -33,10 +33,15 @@ bool IsElementwiseUpdate(std::string_view name);
 /// Which temporaries will lie in one place: equal numbers for those that do.
 using PlaceOf = std::function<std::int32_t(ValueId)>;
 
+/// The group that the compiler has put an instruction into; below 0 for none.
+using GroupOf = std::function<std::int64_t(std::size_t instruction)>;
+
 /// The updates of `program` that may be flat: two instructions or more that follow each other, agree in kernel,
-/// attributes and types, update state in place and share their scalars, with no tensor in two of them. Their tensors
-/// are laid out in the order of the instructions. Offsets in the arena need not be planned yet.
-std::vector<FlatUpdate> FindFlatUpdates(const Program& program, const PlaceOf& place_of);
+/// attributes and types, update state in place and share their scalars, with no tensor in two of them, and are of
+/// one group. Their tensors are laid out in the order of the instructions. Offsets in the arena need not be planned
+/// yet.
+std::vector<FlatUpdate> FindFlatUpdates(
+    const Program& program, const PlaceOf& place_of, const GroupOf& group_of = [](std::size_t) { return 0; });
 
 /// Lays the tensors of `update` out in `order`, a permutation of its instructions.
 void LayOut(const Program& program, const std::vector<std::size_t>& order, FlatUpdate& update);

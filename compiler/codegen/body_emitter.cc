@@ -178,7 +178,7 @@ BodyEmitter::Element BodyEmitter::evaluate(Value V) {
     Result.Stored = Where->load(V, E);
   else if (llvm::Value *InMemory = Where->loadStored(V, E))
     Result.Stored = InMemory;
-  else if (isa<ReshapeOp>(Op))
+  else if (isa<ViewLikeOpInterface>(Op))
     Result = evaluate(Op->getOperand(0));
   else {
     Context View(*this, Op);

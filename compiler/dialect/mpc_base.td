@@ -38,9 +38,11 @@ def Mpc_Dialect : Dialect {
     | `mpc.recompute_candidates` | functions | how many values and Cells `mpc-recompute` could give up to fit a budget |
     | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of the whole logits |
     | `mpc.chain` | operations | the operation adds to what earlier chunks have left; no region joins others with it |
+    | `mpc.flat_group` | optimizers | the updates of a function with this number share flat buffers |
     | `mpc.fusion_choice` | regions | the bytes that `mpc.fusion` saves, and why its neighbours are left out |
     | `mpc.gradients` | functions | what the records of `mpc-loss-scale` count, by the name of the record |
     | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
+    | `mpc.target` | modules | `#mpc.target`: the device that the module is compiled for; without it, the CPU |
 
     A result of a step with a role of state is the new value of the argument of its name: it has the argument's role and
     type, and no other result has its name. State stands in steps alone.
@@ -55,9 +57,11 @@ def Mpc_Dialect : Dialect {
       "::mlir::DenseI64ArrayAttr":$recompute_candidates,
       "::mlir::DenseI64ArrayAttr":$head_chunks,
       "::mlir::UnitAttr":$chain,
+      "::mlir::IntegerAttr":$flat_group,
       "::mlir::DictionaryAttr":$fusion_choice,
       "::mlir::DictionaryAttr":$gradients,
-      "::mlir::DictionaryAttr":$assignment);
+      "::mlir::DictionaryAttr":$assignment,
+      "::mpc::TargetAttr":$target);
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
@@ -181,6 +185,26 @@ def Mpc_StateAttr : AttrDef<Mpc_Dialect, "State"> {
                         OptionalParameter<"::mlir::Type">:$form);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` $role `,` $name (`,` struct($of, $form)^)? `>`";
+}
+
+def Mpc_TargetAttr : AttrDef<Mpc_Dialect, "Target"> {
+  let mnemonic = "target";
+  let summary = "The device that a module is compiled for.";
+  let description = [{
+    `arch` is the architecture of a device that need not be here. `winograd` and `tf32` say that convolutions and
+    products may round more than they must. What passes ask of a target is in `compiler/dialect/target_model.h`.
+
+    ```mlir
+    module attributes {mpc.target = #mpc.target<"cpu">} {}
+    module attributes {mpc.target = #mpc.target<"cuda", arch = "sm_90", tf32 = true>} {}
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"name">:$name,
+                        StringRefParameter<"architecture", [{""}]>:$arch,
+                        DefaultValuedParameter<"bool", "false">:$tf32,
+                        DefaultValuedParameter<"bool", "false">:$winograd);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` $name (`,` struct($arch, $tf32, $winograd)^)? `>`";
 }
 
 // A tensor of static shape with at least one element.

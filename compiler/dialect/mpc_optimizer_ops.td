@@ -14,9 +14,10 @@ def Mpc_Shadow : DefaultValuedAttr<Mpc_OneOf<["none", "f16", "bf16"]>, "\"none\"
 // What comes between the backward pass and the rule, computed by the update itself: see OptimizerOpInterface.
 def Mpc_UpdateScalar : StaticShapeTensorOf<[F32, F64, I1]>;
 def Mpc_MaxNorm : Mpc_Float<"0.0f">;
-class Mpc_OptimizerOp<string mnemonic> : Mpc_UpdateOp<mnemonic, [Mpc_OptimizerInterface]>;
+class Mpc_OptimizerOp<string mnemonic, list<Trait> traits = []>
+    : Mpc_UpdateOp<mnemonic, [Mpc_OptimizerInterface] # traits>;
 
-def Mpc_SgdOp : Mpc_OptimizerOp<"sgd"> {
+def Mpc_SgdOp : Mpc_OptimizerOp<"sgd", [Mpc_IsElementwiseUpdate]> {
   let summary = "Stochastic gradient descent with optional momentum (PyTorch's definition).";
   let description = [{
     g = gradient / loss_scale + weight_decay * p. Without momentum p -= lr * g. With it v = g at step 0, then
@@ -31,7 +32,7 @@ def Mpc_SgdOp : Mpc_OptimizerOp<"sgd"> {
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum"> {
+def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum", [Mpc_IsElementwiseUpdate]> {
   let summary = "Gradient descent with momentum (MindSpore's definition).";
   let description = [{
     g = gradient / loss_scale + weight_decay * p; v = momentum * v + g; p -= lr * v, or for nesterov
@@ -46,7 +47,7 @@ def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum"> {
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_AdamOp : Mpc_OptimizerOp<"adam"> {
+def Mpc_AdamOp : Mpc_OptimizerOp<"adam", [Mpc_IsElementwiseUpdate]> {
   let summary = "Adam with coupled weight decay (Kingma and Ba 2015; MindSpore's placement of epsilon).";
   let description = [{
     g = gradient / loss_scale + weight_decay * p; t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
@@ -62,7 +63,7 @@ def Mpc_AdamOp : Mpc_OptimizerOp<"adam"> {
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_AdamWeightDecayOp : Mpc_OptimizerOp<"adam_weight_decay"> {
+def Mpc_AdamWeightDecayOp : Mpc_OptimizerOp<"adam_weight_decay", [Mpc_IsElementwiseUpdate]> {
   let summary = "Adam with decoupled weight decay and no bias correction (MindSpore's AdamWeightDecay).";
   let description = [{
     m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr * (m / (sqrt(v) + epsilon) + weight_decay * p).
@@ -76,7 +77,7 @@ def Mpc_AdamWeightDecayOp : Mpc_OptimizerOp<"adam_weight_decay"> {
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
 
-def Mpc_AdamWOp : Mpc_OptimizerOp<"adamw"> {
+def Mpc_AdamWOp : Mpc_OptimizerOp<"adamw", [Mpc_IsElementwiseUpdate]> {
   let summary = "Adam with decoupled weight decay (Loshchilov and Hutter 2019; PyTorch's placement of epsilon).";
   let description = [{
     t = step + 1; p -= lr * weight_decay * p; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;

@@ -86,6 +86,8 @@ def Mpc_DecidesStep : Mpc_Property<"DecidesStep", 28, "decides-step">;
 def Mpc_IsBesideNetwork : Mpc_Property<"BesideNetwork", 29, "beside-network">;
 // Stands in the body of mpc.guarded_update beside state updates: prepares their operands.
 def Mpc_PreparesUpdate : Mpc_Property<"PreparesUpdate", 30, "prepares-update">;
+// An update of each element by itself: tensors that lie behind each other are updated as one.
+def Mpc_IsElementwiseUpdate : Mpc_Property<"ElementwiseUpdate", 31, "elementwise-update">;
 
 def Mpc_PropertyEnum : I32Enum<"Property", "A property of an operation", [
     Mpc_IsMovement, Mpc_HandsOnValue, Mpc_MovesAlongAxes, Mpc_SelectsValues, Mpc_KeepsScale, Mpc_ReordersElements,
@@ -93,7 +95,7 @@ def Mpc_PropertyEnum : I32Enum<"Property", "A property of an operation", [
     Mpc_IsAlongAnAxis, Mpc_IsSum, Mpc_IsReduction, Mpc_TakesActivation, Mpc_IsBatchNorm, Mpc_IsProductOrQuotient,
     Mpc_IsGeneratedOnCpu, Mpc_IsGradientRequest, Mpc_IsGradientOp, Mpc_SumsGradients, Mpc_IsScaling, Mpc_FollowsUpdate,
     Mpc_ReadsParameterGradients, Mpc_EndsScale, Mpc_IsGradientPart, Mpc_JoinsFlags, Mpc_DecidesStep,
-    Mpc_IsBesideNetwork, Mpc_PreparesUpdate]> {
+    Mpc_IsBesideNetwork, Mpc_PreparesUpdate, Mpc_IsElementwiseUpdate]> {
   let cppNamespace = "::mpc";
 }
 

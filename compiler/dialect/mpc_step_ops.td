@@ -5,6 +5,7 @@
 include "compiler/dialect/mpc_base.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 def Mpc_ValueAndGradOp
     : Op<Mpc_Dialect, "value_and_grad", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, Mpc_IsGradientRequest]> {

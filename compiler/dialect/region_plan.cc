@@ -80,9 +80,9 @@ llvm::Expected<OperationSpace> elementwiseSpace(Operation *Op) {
   return Space;
 }
 
-// A reshape has the elements of its operand in their order.
+// A view has the elements of its operand in their order.
 static llvm::Expected<OperationSpace> spaceOf(Operation *Op) {
-  if (isa<ReshapeOp>(Op)) {
+  if (isa<ViewLikeOpInterface>(Op)) {
     OperationSpace Space;
     Space.elements = elementsOf(Op->getResult(0));
     Space.operands = {Extent::Full};

@@ -58,12 +58,14 @@ static ArrayRef<Declared> declaredAttributes() {
       {MpcDialect::RecomputeCandidatesAttrHelper::getNameStr(), OnFunction, "functions", isPair, "an array of two i64"},
       {MpcDialect::HeadChunksAttrHelper::getNameStr(), OnFunction, "functions", isPair, "an array of two i64"},
       {MpcDialect::ChainAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
+      {MpcDialect::FlatGroupAttrHelper::getNameStr(), isA<OptimizerOpInterface>, "optimizers", isI64, "an i64"},
       {MpcDialect::FusionChoiceAttrHelper::getNameStr(), isA<FusionOp>, "regions", isDictionaryOf<isNumberOrNames>,
        "a dictionary of i64 and arrays of strings"},
       {MpcDialect::GradientsAttrHelper::getNameStr(), OnFunction, "functions", isDictionaryOf<isNames>,
        "a dictionary of arrays of strings"},
       {MpcDialect::AssignmentAttrHelper::getNameStr(), isA<ModuleOp>, "modules", isDictionaryOf<is<StringAttr>>,
        "a dictionary of strings"},
+      {MpcDialect::TargetAttrHelper::getNameStr(), isA<ModuleOp>, "modules", is<TargetAttr>, "a #mpc.target"},
   };
   return All;
 }

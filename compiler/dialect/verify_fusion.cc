@@ -51,8 +51,8 @@ LogicalResult FusionOp::verify() {
   if (failed(verifyArguments(*this)) || failed(verifyYield(*this)) || failed(verifyElements(*this)))
     return failure();
   for (Operation &Op : getBody().front().without_terminator())
-    if (!isa<FusibleOpInterface, ReshapeOp>(Op))
-      return (emitOpError() << "may hold only operations of FusibleOpInterface and mpc.reshape").attachNote(Op.getLoc())
+    if (!isa<FusibleOpInterface, ViewLikeOpInterface>(Op))
+      return (emitOpError() << "may hold only operations of FusibleOpInterface and views").attachNote(Op.getLoc())
              << "'" << Op.getName() << "' is neither";
   return success();
 }

@@ -1,6 +1,5 @@
 #include "compiler/lowering/arena_plan.h"
 
-#include "runtime/flat_updates.h"
 #include "runtime/memory_planner.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -42,9 +41,9 @@ public:
     }
   }
 
-  void run(double FlatShare) {
+  void run(const runtime::GroupOf &FlatGroup, double FlatShare) {
     runtime::MemoryPlan Plan = runtime::PlanMemory(Intervals);
-    Updates Found = findUpdates();
+    Updates Found = findUpdates(FlatGroup);
     if (Found.empty())
       return place(Plan);
     size_t Most = mostBytes(Plan.arena_bytes, FlatShare);
@@ -81,9 +80,9 @@ private:
     Program.arena_bytes = Plan.arena_bytes;
   }
 
-  Updates findUpdates() const {
+  Updates findUpdates(const runtime::GroupOf &FlatGroup) const {
     auto Place = [&](runtime::ValueId Id) { return static_cast<std::int32_t>(PlaceOf.lookup(Id)); };
-    Updates Found = runtime::FindFlatUpdates(Program, Place);
+    Updates Found = runtime::FindFlatUpdates(Program, Place, FlatGroup);
     llvm::erase_if(Found, [&](const runtime::FlatUpdate &Update) { return !hasOwnPlaces(Update); });
     return Found;
   }
@@ -154,8 +153,9 @@ private:
 
 } // namespace
 
-void planArena(llvm::ArrayRef<ArenaPlace> Places, double FlatShare, runtime::Program &Program) {
-  ArenaPlanner(Places, Program).run(FlatShare);
+void planArena(llvm::ArrayRef<ArenaPlace> Places, const runtime::GroupOf &FlatGroup, double FlatShare,
+               runtime::Program &Program) {
+  ArenaPlanner(Places, Program).run(FlatGroup, FlatShare);
 }
 
 } // namespace mpc::compiler

@@ -1,6 +1,7 @@
 // Where temporaries and workspaces lie in a Program's arena.
 #pragma once
 
+#include "runtime/flat_updates.h"
 #include "runtime/program.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -16,9 +17,10 @@ struct ArenaPlace {
 };
 
 /// Gives \p Places, and the workspace of each instruction of \p Program while it runs, offsets in the arena, and the
-/// arena its size. Finds the Program's flat updates: their gradients lie in one buffer a type, each update's in the
-/// order in which their lives begin or the other way round, whichever is smaller. Where the arena would be larger for
-/// it than PlanOptions::flat_share, which is \p FlatShare, allows, there are none.
-void planArena(llvm::ArrayRef<ArenaPlace> Places, double FlatShare, runtime::Program &Program);
+/// arena its size. Makes flat updates of the groups that \p FlatGroup puts instructions into. Their gradients lie in
+/// one buffer a type, in the order in which their lives begin or the other way round, whichever is smaller. Where the
+/// arena would be larger for it than PlanOptions::flat_share, which is \p FlatShare, allows, there are none.
+void planArena(llvm::ArrayRef<ArenaPlace> Places, const runtime::GroupOf &FlatGroup, double FlatShare,
+               runtime::Program &Program);
 
 } // namespace mpc::compiler

@@ -24,17 +24,15 @@ public:
   Lowering(func::FuncOp Function, const runtime::Device &Target, const runtime::PlanOptions &Options,
            codegen::GeneratedCode Code)
       : Function(Function), Target(Target), Options(Options), Code(std::move(Code)), Signature(Function),
-        Storage(Function, Target) {}
+        Storage(Function, &Target) {}
 
   absl::StatusOr<runtime::Program> run() {
     Result.name = Function.getSymName().str();
     Result.device = std::string(Target.name());
     Result.allow_tf32 = Options.allow_tf32;
     Result.arch = std::string(Target.arch());
-    if (Result.device == "cpu")
-      Result.required_cpu_features = Code.required_cpu_features.empty()
-                                         ? std::vector<std::string>{"avx2", "fma", "f16c"}
-                                         : Code.required_cpu_features;
+    Result.required_cpu_features =
+        Code.required_cpu_features.empty() ? Target.required_cpu_features() : Code.required_cpu_features;
     addArguments();
     addConstants();
     Packer.emplace(Result, updatedState(), Options.keep_packed_weights);
@@ -173,6 +171,8 @@ private:
     if (Plan->packing)
       if (absl::Status Status = addPacking(*Plan->packing, Instruction); !Status.ok())
         return Status;
+    if (IntegerAttr Group = dialectOf(Op).getFlatGroupAttrHelper().getAttr(Op))
+      FlatGroups[Result.instructions.size()] = Group.getInt();
     Result.instructions.push_back(std::move(Instruction));
     return absl::OkStatus();
   }
@@ -290,7 +290,11 @@ private:
       Places.push_back({{Id}, Pack, Pack + 1});
     for (runtime::ValueId Id : PinnedValues)
       Places.push_back({{Id}, 0, Result.instructions.size()});
-    planArena(Places, Options.flat_share, Result);
+    auto FlatGroup = [&](size_t Instruction) {
+      auto Known = FlatGroups.find(Instruction);
+      return Known == FlatGroups.end() ? -1 : Known->second;
+    };
+    planArena(Places, FlatGroup, Options.flat_share, Result);
     // State is rebuilt before the step begins, one entry after the other.
     for (const runtime::StateRefresh &Refresh : Result.refreshes)
       if (size_t Bytes = Refresh.instruction.workspace_bytes)
@@ -300,6 +304,8 @@ private:
       Update.first += Prologue.size();
   }
 
+  /// Which instructions share flat buffers.
+  llvm::DenseMap<size_t, int64_t> FlatGroups;
   /// First and last, of each operation in the order of Storage.instructions().
   std::vector<std::pair<size_t, size_t>> InstructionsOf;
   /// Packed weights with the instructions that write them; the next one reads them.

@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Device &Target) : Target(Target) {
+StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Device *Target) : Target(Target) {
   for (Operation &Op : Function.getBody().front().without_terminator()) {
     if (isa<ConstantOp>(Op))
       continue;
@@ -65,7 +65,7 @@ std::vector<RegionAlias> StorageAssignment::aliases(FusionOp Fusion) const {
   return Pairs;
 }
 
-bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::Device &Target) {
+bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::Device *Target) {
   if (auto Fusion = dyn_cast<FusionOp>(Op)) {
     llvm::Expected<codegen::RegionPlan> Plan = codegen::RegionPlan::of(Fusion);
     if (!Plan) {
@@ -75,7 +75,7 @@ bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::D
     return codegen::mayAlias(Fusion, *Plan, Result, Operand);
   }
   StringRef Kernel = Op->getName().stripDialect();
-  return Target.MayAlias(std::string_view(Kernel.data(), Kernel.size()), Result, Operand);
+  return Target && Target->MayAlias(std::string_view(Kernel.data(), Kernel.size()), Result, Operand);
 }
 
 std::string StorageAssignment::obstacleInside(OpResult Update, Value Old) const {

@@ -11,8 +11,9 @@
 
 namespace mpc::compiler {
 
-/// Whether the kernel of \p Op on \p Target may write a result over an operand.
-bool mayAlias(mlir::Operation *Op, unsigned Result, unsigned Operand, const runtime::Device &Target);
+/// Whether the kernel of \p Op on \p Target may write a result over an operand. Without a target none but a region
+/// does.
+bool mayAlias(mlir::Operation *Op, unsigned Result, unsigned Operand, const runtime::Device *Target);
 
 /// Storage of the values of one straight-line function. Values are grouped by their *root*: a view has that of its
 /// source, state results live in their argument, and a kernel may write over an operand that dies with it.
@@ -24,7 +25,7 @@ public:
     std::string Reason;
   };
 
-  StorageAssignment(mlir::func::FuncOp Function, const runtime::Device &Target);
+  StorageAssignment(mlir::func::FuncOp Function, const runtime::Device *Target);
 
   mlir::Value root(mlir::Value V) const;
   /// Position of an operation among the function's instructions; views and constants have none.
@@ -43,7 +44,7 @@ private:
   /// The same of how \p Update's operation itself reads \p Old.
   std::string obstacleInside(mlir::OpResult Update, mlir::Value Old) const;
 
-  const runtime::Device &Target;
+  const runtime::Device *Target;
   std::vector<mlir::Operation *> Instructions;
   llvm::DenseMap<mlir::Operation *, size_t> Position;
   llvm::DenseMap<mlir::Value, mlir::Value> Parent;

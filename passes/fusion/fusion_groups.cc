@@ -16,15 +16,6 @@ namespace mpc {
 
 using codegen::RegionPlan;
 
-std::optional<FusionCosts> FusionCosts::of(StringRef Device) {
-  // About 2 us at 20 GB/s, about 3 us at 2.5 TB/s.
-  if (Device == "cpu")
-    return FusionCosts{40'000, 32, Alone::WithoutKernelOrWorthIt};
-  if (Device == "cuda")
-    return FusionCosts{7'500'000};
-  return std::nullopt;
-}
-
 static int64_t elementsOf(Value V) {
   auto Type = dyn_cast<RankedTensorType>(V.getType());
   return Type && Type.hasStaticShape() ? Type.getNumElements() : 0;
@@ -77,10 +68,10 @@ std::string FusionGroups::obstacle(Operation *Op) {
 }
 
 bool FusionGroups::isRegionAlone(Operation *Op) const {
-  if (Costs.AlsoAlone == FusionCosts::Alone::None || !Obstacles.lookup(Op).empty())
+  if (Costs.AlsoAlone == LoneRegions::None || !Obstacles.lookup(Op).empty())
     return false;
   return has<Property::GeneratedOnCpu>(Op) ||
-         (Costs.AlsoAlone == FusionCosts::Alone::WithoutKernelOrWorthIt && isWorthAlone(Op));
+         (Costs.AlsoAlone == LoneRegions::WithoutKernelOrWorthIt && isWorthAlone(Op));
 }
 
 FusionGroups::FusionGroups(Block &Body, const FusionCosts &Costs) : Costs(Costs), Groups(Body) {

@@ -2,25 +2,19 @@
 #pragma once
 
 #include "compiler/analysis/block_groups.h"
+#include "compiler/dialect/target_model.h"
 #include "passes/fusion/region_cost.h"
 #include "llvm/ADT/MapVector.h"
 
-#include <optional>
 #include <string>
 
 namespace mpc {
 
-/// What a device makes of a region.
+/// What a device makes of a region; the first and the last are those of its TargetModel.
 struct FusionCosts {
-  /// Operations that are regions though no other joins them.
-  enum class Alone { None, WithoutKernel, WithoutKernelOrWorthIt };
-
-  int64_t BytesPerLaunch = 0; ///< what could be moved in the time that one launch costs
+  int64_t BytesPerLaunch = 0;
   unsigned MaxOperations = 32;
-  Alone AlsoAlone = Alone::None;
-
-  /// Of "cpu" or "cuda"; nullopt for any other name.
-  static std::optional<FusionCosts> of(llvm::StringRef Device);
+  LoneRegions AlsoAlone = LoneRegions::None;
 };
 
 /// Operations that become one kernel.

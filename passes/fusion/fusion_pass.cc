@@ -108,7 +108,7 @@ private:
       Mapping.map(Input, Inside.addArgument(Input.getType(), Input.getLoc()));
     OpBuilder BodyBuilder = OpBuilder::atBlockEnd(&Inside);
     for (Operation *Op : Parts.Operations) {
-      if (isa<ReshapeOp>(Op)) {
+      if (isa<ViewLikeOpInterface>(Op)) {
         BodyBuilder.clone(*Op, Mapping);
         continue;
       }
@@ -130,27 +130,25 @@ public:
   using FusionPassBase::FusionPassBase;
 
   void runOnOperation() override {
-    std::optional<FusionCosts> Costs = FusionCosts::of(device);
-    if (!Costs) {
-      getOperation().emitError() << "unknown device '" << device << "' of mpc-fusion; choose cpu or cuda";
+    FailureOr<std::unique_ptr<TargetModel>> Target = targetModelOf(getOperation());
+    if (failed(Target))
       return signalPassFailure();
-    }
     if (maxOperations < 1) {
       getOperation().emitError() << "max-operations of mpc-fusion must be at least 1, got " << maxOperations.getValue();
       return signalPassFailure();
     }
-    Costs->MaxOperations = maxOperations;
-    if (maxOperations == 1 && Costs->AlsoAlone == FusionCosts::Alone::WithoutKernelOrWorthIt)
-      Costs->AlsoAlone = FusionCosts::Alone::WithoutKernel;
+    FusionCosts Costs{(*Target)->bytesPerLaunch(), maxOperations, (*Target)->loneRegions()};
+    if (maxOperations == 1 && Costs.AlsoAlone == LoneRegions::WithoutKernelOrWorthIt)
+      Costs.AlsoAlone = LoneRegions::WithoutKernel;
     if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
       return;
     Block &Body = getOperation().getBody().front();
-    if (Costs->AlsoAlone != FusionCosts::Alone::None) {
+    if (Costs.AlsoAlone != LoneRegions::None) {
       makeRowsContiguous(Body);
       separateOperands(Body);
     }
     GradientParts Parts(Body);
-    FusionGroups Choice(Body, *Costs);
+    FusionGroups Choice(Body, Costs);
     if (!Choice.regions().empty())
       BlockWriter(Body, Choice).run();
     Parts.joinLeftOver();

@@ -58,22 +58,21 @@ private:
   void read(Value V) {
     if (Operation *Producer = V.getDefiningOp(); Producer && Inside.contains(Producer))
       return;
-    // Of the views a region holds reshapes alone; it reads the others.
-    auto Reshape = V.getDefiningOp<ReshapeOp>();
-    if (!Reshape || !isShapedInside(behindViews(V))) {
+    auto View = V.getDefiningOp<ViewLikeOpInterface>();
+    if (!View || !isShapedInside(behindViews(V))) {
       Inputs.insert(V);
       return;
     }
-    read(Reshape.getX());
-    if (Reshapes.insert(Reshape).second)
-      Body.Operations.push_back(Reshape);
+    read(View.getViewSource());
+    if (Views.insert(View).second)
+      Body.Operations.push_back(View);
   }
 
   ArrayRef<Operation *> Given;
   Operations Inside;
   llvm::MapVector<Value, llvm::SmallSetVector<Value, 2>> Shapes;
   int64_t Largest = 0;
-  llvm::SmallPtrSet<Operation *, 4> Reshapes;
+  llvm::SmallPtrSet<Operation *, 4> Views;
   llvm::SmallSetVector<Value, 8> Inputs;
   RegionBody Body;
 };

@@ -7,16 +7,16 @@
 namespace mpc {
 
 struct RegionBody {
-  /// The operations and the reshapes between them, each behind what it reads. A reshape may be in several bodies and
+  /// The operations and the views between them, each behind what it reads. A view may be in several bodies and
   /// outside, too: it moves nothing.
   llvm::SmallVector<mlir::Operation *> Operations;
   /// What they read from outside, each value once.
   llvm::SmallVector<mlir::Value> Inputs;
-  /// Results that something outside reads, behind reshapes or not.
+  /// Results that something outside reads, behind views or not.
   llvm::SmallVector<mlir::Value> Outputs;
 };
 
-/// The body of \p Operations, which are in program order. A reshape is inside where its source is, or where the
+/// The body of \p Operations, which are in program order. A view is inside where its source is, or where the
 /// operations read a value of their own size under two shapes: one load serves both.
 RegionBody regionBody(llvm::ArrayRef<mlir::Operation *> Operations);
 

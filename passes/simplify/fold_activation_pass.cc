@@ -1,6 +1,7 @@
 // gelu as part of the product that it is applied to, where nothing else reads the product.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/target_model.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -17,13 +18,10 @@ public:
   using FoldActivationPassBase::FoldActivationPassBase;
 
   void runOnOperation() override {
-    if (device != "cpu" && device != "cuda") {
-      getOperation().emitError() << "unknown device '" << device << "' of mpc-fold-activation; choose cpu or cuda";
+    FailureOr<std::unique_ptr<TargetModel>> Target = targetModelOf(getOperation());
+    if (failed(Target))
       return signalPassFailure();
-    }
-    // cuBLASLt's gelu has neither a stated form nor a stated error, and mpc's own products, which have mpc's gelu, are
-    // for what libraries do not take.
-    if (device == "cuda")
+    if (!(*Target)->foldsGelu())
       return;
     getOperation().walk([](GeluOp Gelu) {
       if (Operation *Product = productOf(Gelu))

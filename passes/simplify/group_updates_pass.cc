@@ -1,7 +1,7 @@
 // Optimizers that agree stand side by side, so that a device runs them as one kernel.
-#include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "passes/passes.h"
+#include "passes/simplify/update_agreement.h"
 
 using namespace mlir;
 
@@ -56,25 +56,10 @@ private:
     });
   }
 
-  static bool sameTypes(ValueRange Some, ValueRange Others) {
-    return llvm::equal(Some, Others, [](Value A, Value B) {
-      return getElementTypeOrSelf(A.getType()) == getElementTypeOrSelf(B.getType());
-    });
-  }
-
-  // What the runtime asks of instructions that share a kernel.
-  static bool agree(Operation *A, Operation *B) {
-    return A->getName() == B->getName() && sameTypes(A->getOperands(), B->getOperands()) &&
-           sameTypes(A->getResults(), B->getResults()) &&
-           llvm::equal(A->getResults(), B->getResults(),
-                       [](Value Some, Value Other) { return Some.use_empty() == Other.use_empty(); }) &&
-           kernelAttributes(A) == kernelAttributes(B);
-  }
-
   static void group(const Run &Updates) {
     SmallVector<Run> Groups;
     for (OptimizerOpInterface Update : Updates) {
-      auto *Known = llvm::find_if(Groups, [&](const Run &Group) { return agree(Group.front(), Update); });
+      auto *Known = llvm::find_if(Groups, [&](const Run &Group) { return mayShareKernel(Group.front(), Update); });
       if (Known == Groups.end())
         Known = &Groups.emplace_back();
       Known->push_back(Update);

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime/executable.h"
@@ -14,6 +16,7 @@ namespace mpc::runtime {
 class CpuDevice : public Device {
  public:
   std::string_view name() const override { return "cpu"; }
+  std::vector<std::string> required_cpu_features() const override { return {"avx2", "fma", "f16c"}; }
 
   /// Creates the kernel to ask it: the answer holds for the thread count at the time of the call. Where rules choose
   /// and none of `options` changes them, the choice is not kept in the Program: rules give it again.

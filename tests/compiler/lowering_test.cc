@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "runtime/flat_updates.h"
 #include "runtime/program_check.h"
 #include "tests/compiler/op_case_module.h"
 
@@ -375,9 +376,9 @@ func.func @step(%a: tensor<6xf32> {mpc.state = #mpc.state<parameter, "a">},
         tensor<2x70xf32> {mpc.state = #mpc.state<slot, "vb">}) attributes {mpc.step} {
   %gb = mpc.exp %b : (tensor<2x70xf32>) -> tensor<2x70xf32>
   %ga = mpc.exp %a : (tensor<6xf32>) -> tensor<6xf32>
-  %a1, %va1 = mpc.momentum %a, %va, %ga, %rate
+  %a1, %va1 = mpc.momentum %a, %va, %ga, %rate {mpc.flat_group = 0 : i64}
       : (tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<f32>) -> (tensor<6xf32>, tensor<6xf32>)
-  %b1, %vb1 = mpc.momentum %b, %vb, %gb, %rate
+  %b1, %vb1 = mpc.momentum %b, %vb, %gb, %rate {mpc.flat_group = 0 : i64}
       : (tensor<2x70xf32>, tensor<2x70xf32>, tensor<2x70xf32>, tensor<f32>) -> (tensor<2x70xf32>, tensor<2x70xf32>)
   return %a1, %va1, %b1, %vb1 : tensor<6xf32>, tensor<6xf32>, tensor<2x70xf32>, tensor<2x70xf32>
 })";
@@ -390,6 +391,27 @@ TEST(Lowering, GradientsOfUpdatesThatAgreeLieInOneBuffer) {
   EXPECT_THAT(program->flat_updates[0].offsets, ElementsAre(160, 0)) << "in the order of their lives";
   const auto gradient = [&](std::size_t i) { return program->values[program->instructions.at(i).inputs.at(2)].offset; };
   EXPECT_EQ(gradient(2), gradient(3) + 4 * 160);
+}
+
+TEST(Lowering, UpdatesOfNoOneGroupAreNotFlat) {
+  for (const char* other : {"", "{mpc.flat_group = 1 : i64}"}) {
+    std::string text(kTwoUpdates);
+    text.replace(text.rfind("{mpc.flat_group = 0 : i64}"), std::string("{mpc.flat_group = 0 : i64}").size(), other);
+    const absl::StatusOr<runtime::Program> program = Lower(text);
+    ASSERT_TRUE(program.ok()) << program.status();
+    EXPECT_TRUE(program->flat_updates.empty()) << text;
+  }
+}
+
+TEST(Lowering, ElementwiseUpdatesAreThoseThatTheRuntimeTakesTogether) {
+  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  int found = 0;
+  for (const mlir::RegisteredOperationName& name : context->getRegisteredOperationsByDialect("mpc")) {
+    const bool elementwise = name.hasTrait<HasProperty<Property::ElementwiseUpdate>::Impl>();
+    EXPECT_EQ(elementwise, runtime::IsElementwiseUpdate(name.stripDialect().str())) << name.getStringRef().str();
+    found += elementwise;
+  }
+  EXPECT_EQ(found, 5);
 }
 
 // Each group of updates begins at a line of its own in the buffer that they share.
@@ -408,13 +430,13 @@ TEST(Lowering, GradientsOfSeveralGroupsLieInOneBuffer) {
   const auto with = [](const std::string& pattern, const char* text) {
     return absl::StrReplaceAll(pattern, {{"@", text}});
   };
-  const absl::StatusOr<runtime::Program> program = Lower(
-      absl::StrCat("func.func @step(", of_each(all, "%$: " + with(states, "%v$: "), ", "), ", %rate: tensor<f32>) -> (",
-                   of_each(all, with(states, ""), ", "), ") attributes {mpc.step} {\n",
-                   of_each(all, "%g$ = mpc.exp %$ : (tensor<6xf32>) -> tensor<6xf32>", "\n"), "\n",
-                   of_each(plain, with(momentum, ""), "\n"), "\n",
-                   of_each(decaying, with(momentum, "{weight_decay = 0.1 : f32} "), "\n"), "\nreturn ",
-                   of_each(all, "%$1, %v$1", ", "), " : ", of_each(all, "tensor<6xf32>, tensor<6xf32>", ", "), "\n}"));
+  const absl::StatusOr<runtime::Program> program = Lower(absl::StrCat(
+      "func.func @step(", of_each(all, "%$: " + with(states, "%v$: "), ", "), ", %rate: tensor<f32>) -> (",
+      of_each(all, with(states, ""), ", "), ") attributes {mpc.step} {\n",
+      of_each(all, "%g$ = mpc.exp %$ : (tensor<6xf32>) -> tensor<6xf32>", "\n"), "\n",
+      of_each(plain, with(momentum, "{mpc.flat_group = 0 : i64} "), "\n"), "\n",
+      of_each(decaying, with(momentum, "{mpc.flat_group = 1 : i64, weight_decay = 0.1 : f32} "), "\n"), "\nreturn ",
+      of_each(all, "%$1, %v$1", ", "), " : ", of_each(all, "tensor<6xf32>, tensor<6xf32>", ", "), "\n}"));
   ASSERT_TRUE(program.ok()) << program.status();
   ASSERT_EQ(program->flat_updates.size(), 2u);
   for (const runtime::FlatUpdate& update : program->flat_updates) EXPECT_EQ(update.offsets.size(), 2u);

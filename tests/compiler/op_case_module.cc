@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/targets.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
@@ -38,6 +39,7 @@ static Operation* addOperation(OpBuilder& Builder, const OpCase& Case, ValueRang
 std::unique_ptr<MLIRContext> makeContext() {
   auto Context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   Context->loadDialect<MpcDialect, func::FuncDialect>();
+  compiler::registerTargets(*Context);
   return Context;
 }
 

@@ -10,6 +10,7 @@
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/interpreter/interpreter.h"
 #include "compiler/module_impl.h"
+#include "compiler/targets.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/pipelines.h"
 #include "tests/compiler/random_graph.h"
@@ -25,6 +26,7 @@ Setting SettingOf(std::uint64_t seed) {
 }
 
 mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, bool layout, bool fusion) {
+  compiler::registerTargets(*module.getContext());
   mlir::PassManager manager(module.getContext());
   StepPipelineOptions options;
   options.level = setting.level;

@@ -257,7 +257,7 @@ constexpr char kAlone[] = R"(
 TEST_F(FusionGroupsTest, AnOperationWithoutAKernelIsARegionThoughNoOtherJoinsIt) {
   FusionCosts costs = Costs();
   EXPECT_EQ(Names(FusionGroups(Parse(kAlone), costs)), List{"neg relu"});
-  costs.AlsoAlone = FusionCosts::Alone::WithoutKernel;
+  costs.AlsoAlone = LoneRegions::WithoutKernel;
   const FusionGroups groups(Parse(kAlone), costs);
   ASSERT_EQ(Names(groups), (List{"softmax", "neg relu"}));
   EXPECT_EQ(groups.regions()[0].BytesSaved, 0);
@@ -306,14 +306,6 @@ TEST_F(FusionGroupsTest, UpdatesOfStateStayOutsideAndBehindTheReadersOfTheOldSta
     order.push_back(groups.groups().members(group).back()->getName().stripDialect().str());
   }
   EXPECT_EQ(order, (List{"constant", "reduce_sum", "relu", "momentum"}));
-}
-
-TEST(FusionCosts, KnowTheirDevices) {
-  ASSERT_TRUE(FusionCosts::of("cpu").has_value());
-  EXPECT_EQ(FusionCosts::of("cpu")->AlsoAlone, FusionCosts::Alone::WithoutKernelOrWorthIt);
-  ASSERT_TRUE(FusionCosts::of("cuda").has_value());
-  EXPECT_EQ(FusionCosts::of("cuda")->AlsoAlone, FusionCosts::Alone::None);
-  EXPECT_FALSE(FusionCosts::of("tpu").has_value());
 }
 
 }  // namespace

@@ -24,11 +24,12 @@ static cl::opt<std::string> model_name(
     cl::cat(category));
 static cl::opt<bool> train("train", cl::desc("The training step, not the forward function"), cl::cat(category));
 static cl::opt<int64_t> batch("batch", cl::desc("Samples a step (32)"), cl::init(32), cl::cat(category));
-static cl::opt<std::string> stage_name("stage",
-                                       cl::desc("traced, amp, grad, final or program; left out: traced without "
-                                                "--amp-level, else grad; with --report and no passes, program; with "
-                                                "--explain and --diff, final"),
-                                       cl::cat(category));
+static cl::opt<std::string> stage_name(
+    "stage",
+    cl::desc("traced, amp, grad, final, scheduled or program; left out: traced without "
+             "--amp-level, else grad; with --report and no passes, program; with "
+             "--explain and --diff, final"),
+    cl::cat(category));
 static cl::opt<std::string> device("device", cl::desc("What the model is compiled for: cpu (default) or cuda"),
                                    cl::init("cpu"), cl::cat(category));
 static cl::opt<std::string> arch("arch",
@@ -162,9 +163,9 @@ static absl::StatusOr<Output> ReadOutput() {
 }
 
 static absl::Status CheckStage(Output output) {
-  static constexpr StringLiteral kStages[] = {"traced", "amp", "grad", "final", "program"};
+  static constexpr StringLiteral kStages[] = {"traced", "amp", "grad", "final", "scheduled", "program"};
   if (Given(stage_name) && !is_contained(kStages, stage_name.getValue()))
-    return Error("unknown stage '", stage_name.getValue(), "'; choose traced, amp, grad, final or program");
+    return Error("unknown stage '", stage_name.getValue(), "'; choose traced, amp, grad, final, scheduled or program");
   if (stage_name != "program") return absl::OkStatus();
   if (output == Output::kDot) return Error("a program has no graph; choose another --stage for --emit=dot");
   if (output == Output::kExplanation || output == Output::kDifference)
@@ -238,9 +239,10 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
     if (!bytes.ok()) return Error("--memory-budget: ", bytes.status().message());
     options.model.memory_budget = *bytes;
   }
-  const bool ends_early = Given(stage_name) ? stage_name != "final" && stage_name != "program"
+  const bool ends_early = Given(stage_name) ? !is_contained({"final", "scheduled", "program"}, stage_name.getValue())
                                             : !Given(report) && !Given(explain) && !Given(diff);
-  constexpr char kStages[] = " needs --stage=final, --stage=program, --report, --explain or --diff: ";
+  constexpr char kStages[] =
+      " needs --stage=final, --stage=scheduled, --stage=program, --report, --explain or --diff: ";
   if (Given(allow_conv_statistics) && ends_early) {
     return Error("--allow-conv-statistics", kStages, "convolutions take statistics behind the backward graph");
   }

@@ -1,5 +1,6 @@
 // The MLIR optimizer driver with the mpc dialect, its passes and pipelines; docs/mpc-opt.md is a tour.
 #include "compiler/dialect/dialect.h"
+#include "compiler/targets.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
       [](llvm::raw_ostream& out) { out << "mpc-opt " MPC_VERSION ", LLVM " LLVM_VERSION_STRING "\n"; });
   mlir::DialectRegistry registry;
   registry.insert<mpc::MpcDialect, mlir::func::FuncDialect>();
+  mpc::compiler::registerTargets(registry);
   mlir::registerTransformsPasses();
   mpc::registerMpcPasses();
   mpc::opt::RegisterCheckProgramPass();

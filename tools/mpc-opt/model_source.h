@@ -37,7 +37,7 @@ struct ModelSource {
 /// and what is accepted.
 absl::StatusOr<ModelSource> TraceModel(const ModelRequest& request);
 
-/// The module after `stage`: traced, amp, grad or final.
+/// The module after `stage`: traced, amp, grad, final or scheduled.
 absl::StatusOr<compiler::Module> ModuleAt(ModelSource source, const std::string& stage);
 
 }  // namespace mpc::opt

@@ -52,7 +52,7 @@ class OperationCheck {
         continue;
       }
       SCOPED_TRACE(op.getName().getStringRef().str());
-      if (mlir::isa<ReshapeOp>(op)) {
+      if (mlir::isa<mlir::ViewLikeOpInterface>(op)) {
         ExpectReshaped(op);
       } else if (mlir::cast<FusibleOpInterface>(op).getReductions().empty()) {
         ExpectKernelBits(op);

@@ -17,7 +17,7 @@ func.func @precision(%x: tensor<f32>) {
 // -----
 
 func.func @unknown(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.fusion_choice, mpc.gradients, mpc.assignment}}
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.flat_group, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.target}}
   %y = mpc.relu %x {mpc.chian} : (tensor<f32>) -> tensor<f32>
   return
 }
@@ -144,4 +144,31 @@ func.func @fusion_choice(%x: tensor<4xf32>) -> tensor<4xf32> {
     mpc.yield %0 : tensor<4xf32>
   } {mpc.fusion_choice = {bytes_saved = 4 : i8}} : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{a target has no name}}
+module attributes {mpc.target = #mpc.target<"">} {
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op attribute 'mpc.target' stands on modules alone}}
+func.func @target() attributes {mpc.target = #mpc.target<"cpu">} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'builtin.module' op attribute 'mpc.target' must be a #mpc.target, got "cpu"}}
+module attributes {mpc.target = "cpu"} {
+}
+
+// -----
+
+func.func @flat_group(%x: tensor<f32>) {
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.flat_group' stands on optimizers alone}}
+  %y = mpc.relu %x {mpc.flat_group = 0 : i64} : (tensor<f32>) -> tensor<f32>
+  return
 }

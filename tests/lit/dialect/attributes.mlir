@@ -35,3 +35,11 @@ func.func @step(%x: tensor<4xf32>)
   %0 = mpc.relu %x {mpc.backward, mpc.chain, mpc.recompute = 2, mpc.recomputed} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// CHECK: module @target attributes {mpc.target = #mpc.target<"cpu", winograd = true>}
+module @target attributes {mpc.target = #mpc.target<"cpu", winograd = true>} {
+}
+
+// CHECK: module @other attributes {mpc.target = #mpc.target<"cuda", arch = "sm_90", tf32 = true>}
+module @other attributes {mpc.target = #mpc.target<"cuda", arch = "sm_90", tf32 = true>} {
+}

@@ -49,7 +49,7 @@ func.func @result_type(%x: tensor<4xf32>) -> tensor<4xf16> {
 // -----
 
 func.func @library(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  // expected-error @+1 {{'mpc.fusion' op may hold only operations of FusibleOpInterface and mpc.reshape}}
+  // expected-error @+1 {{'mpc.fusion' op may hold only operations of FusibleOpInterface and views}}
   %y = mpc.fusion(%x) {
   ^bb0(%a: tensor<4x4xf32>):
     // expected-note @+1 {{'mpc.matmul' is neither}}

@@ -1,6 +1,8 @@
-// RUN: not mpc-opt %s --mpc-fold-activation=device=tpu 2>&1 | FileCheck %s
+// RUN: mpc-opt %s --mpc-fold-activation --verify-diagnostics
 
-// CHECK: error: unknown device 'tpu' of mpc-fold-activation; choose cpu or cuda
-func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-  return %x : tensor<4xf32>
+module attributes {mpc.target = #mpc.target<"tpu">} {
+  // expected-error @+1 {{unknown target 'tpu'; choose cpu or cuda}}
+  func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
 }

@@ -1,6 +1,6 @@
 // RUN: mpc-opt %s --mpc-fold-activation | FileCheck %s
 // RUN: mpc-opt %s --mpc-fold-activation > %t.once && mpc-opt %t.once --mpc-fold-activation | diff %t.once -
-// RUN: mpc-opt %s > %t.before && mpc-opt %s --mpc-fold-activation=device=cuda | diff %t.before -
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda > %t.before && mpc-opt %s --mpc-attach-target=name=cuda --mpc-fold-activation | diff %t.before -
 // RUN: mpc-opt %s --mpc-step-pipeline | FileCheck %s --check-prefix=EVAL
 
 // The product keeps its scope, and its other attributes.

@@ -3,8 +3,8 @@
 // RUN: mpc-opt %s --mpc-fusion > %t.once && mpc-opt %t.once --mpc-fusion | diff %t.once -
 // RUN: mpc-opt %s --mpc-fusion=max-operations=1 | FileCheck %s --check-prefixes=CHECK,CPU,ONE
 // RUN: mpc-opt %s --mpc-fusion=max-operations=1 > %t.one && mpc-opt %t.one --mpc-fusion=max-operations=1 | diff %t.one -
-// RUN: mpc-opt %s --mpc-fusion=device=cuda | FileCheck %s --check-prefixes=CHECK,CUDA
-// RUN: mpc-opt %s --mpc-fusion="device=cuda max-operations=1" | FileCheck %s --check-prefixes=CHECK,CUDA
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-fusion | FileCheck %s --check-prefixes=CHECK,CUDA
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-fusion=max-operations=1 | FileCheck %s --check-prefixes=CHECK,CUDA
 
 // Generated code is all that the CPU has for it; the region says where it comes from, as others do.
 // CHECK-LABEL: func @without_kernel

@@ -1,6 +1,6 @@
 // RUN: mpc-opt %s --mpc-fusion | FileCheck %s
 // RUN: mpc-opt %s --mpc-fusion > %t.once && mpc-opt %t.once --mpc-fusion | diff %t.once -
-// RUN: mpc-opt %s --mpc-fusion=device=cuda | FileCheck %s --check-prefix=CUDA
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-fusion | FileCheck %s --check-prefix=CUDA
 // RUN: mpc-opt %s --mpc-fusion=max-operations=1 | FileCheck %s --check-prefix=NONE
 
 // The region that adds a gradient checks it and sums its squares; that of a library is read in the grouped pass. Flags

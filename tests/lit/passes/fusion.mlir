@@ -1,7 +1,7 @@
 // RUN: mpc-opt %s --mpc-fusion | FileCheck %s
 // RUN: mpc-opt %s --mpc-fusion > %t.once && mpc-opt %t.once --mpc-fusion | diff %t.once -
 // RUN: mpc-opt %s --mpc-fusion=max-operations=2 | FileCheck %s --check-prefix=TWO
-// RUN: mpc-opt %s --mpc-fusion=device=cuda | FileCheck %s
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-fusion | FileCheck %s
 
 // What is read outside is yielded; the rest stays inside. Operations keep types, attributes and so their rounding.
 // CHECK-LABEL: func @chain

@@ -15,7 +15,7 @@
 
 // STAGE: Cannot find option named 'last'
 // LEVEL: error: unknown level 'O4'; valid levels are O0, O1, O2, O3 and auto
-// DEVICE: error: unknown device 'tpu' of mpc-fold-activation; choose cpu or cuda
+// DEVICE: error: unknown target 'tpu'; choose cpu or cuda
 
 #network = #mpc.scope<path = "net/fc", network = true>
 #loss = #mpc.scope<path = "loss">

@@ -54,3 +54,11 @@ func.func @stays(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = mpc.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// No kernel is made for what nothing reads: @dead of lowering.mlir in tests/lit/robustness.
+// CHECK-LABEL: func @dead
+// CHECK: mpc.batch_matmul
+func.func @dead(%x: tensor<2x4x4xf32>) -> tensor<2x4x4xf32> {
+  %y = mpc.batch_matmul %x, %x : (tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+  return %x : tensor<2x4x4xf32>
+}

@@ -26,18 +26,19 @@ TIMEOUT_SECONDS = 300
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 # Where mpc's passes are registered, so that a new pass is among them, and what they do only when they are told to.
-PASSES = ROOT / "passes" / "passes.td"
+PASSES = sorted((ROOT / "passes").glob("*.td"))
 PASS_OPTIONS = ROOT / "tests" / "passes" / "pass_options.txt"
 LOWERING = "func.func(mpc-check-program)"
 
 
 def registered_passes():
     """Each pass of mpc with each of its options, as text of a pipeline on modules."""
-    found = re.findall(r'^def \w+ : MpcPass<"([\w-]+)", "::mlir::(ModuleOp|func::FuncOp)">', PASSES.read_text(), re.M)
+    text = "".join(path.read_text() for path in PASSES)
+    found = re.findall(r'^def \w+ : MpcPass<"([\w-]+)", "::mlir::(ModuleOp|func::FuncOp)">', text, re.M)
     lines = [line for line in PASS_OPTIONS.read_text().splitlines() if line and not line.startswith("#")]
     unknown = {line.partition("{")[0] for line in lines} - {name for name, _ in found}
-    if unknown or len(found) != PASSES.read_text().count("\ndef "):
-        sys.exit("mutate.py: %s registers other passes than this script can read: %s" % (PASSES, sorted(unknown)))
+    if unknown or len(found) != text.count("\ndef "):
+        sys.exit("mutate.py: passes/*.td register other passes than this script can read: %s" % sorted(unknown))
     for name, operation in found:
         for form in [line for line in lines if line.partition("{")[0] == name] or [name]:
             yield form if operation == "ModuleOp" else "func.func(%s)" % form
@@ -58,6 +59,7 @@ PIPELINES = [
     ["--mpc-step-pipeline=level=O2 loss-scale=dynamic"],
     ["--pass-pipeline=builtin.module(mpc-step-pipeline{level=O2 loss-scale=dynamic fusion=true}," + LOWERING + ")"],
     ["--mpc-step-pipeline=level=O3"],
+    ["--mpc-step-pipeline=level=O2 device=cuda stage=scheduled"],
     ["--report"],
     ["--emit=dot"],
 ] + pass_pipelines()

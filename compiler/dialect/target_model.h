@@ -1,0 +1,56 @@
+// What passes ask of the device that a module is compiled for.
+#pragma once
+
+#include "compiler/dialect/dialect.h"
+#include "mlir/IR/DialectInterface.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <memory>
+
+namespace mpc {
+
+/// Which operations become generated kernels though no other joins them.
+enum class LoneRegions {
+  None,                   ///< each has a kernel of its own
+  WithoutKernel,          ///< those that the device has no kernel for
+  WithoutKernelOrWorthIt, ///< and those that generated code is expected to compute faster
+};
+
+/// A device as passes weigh it. compiler/targets.h implements it over runtime::Device. Where this build has no such
+/// device, nothing is known of its kernels: none writes over an operand or takes a workspace.
+class TargetModel {
+public:
+  virtual ~TargetModel() = default;
+
+  /// The bytes that could be moved in the time that one launch costs.
+  virtual int64_t bytesPerLaunch() const = 0;
+  virtual LoneRegions loneRegions() const = 0;
+  /// Whether the libraries of the device apply gelu to a product in the form and with the error of mpc's own.
+  virtual bool foldsGelu() const = 0;
+  /// Whether the kernel of \p Op may write result \p Result over operand \p Operand.
+  virtual bool mayAlias(mlir::Operation *Op, unsigned Result, unsigned Operand) const = 0;
+  /// The bytes of scratch of an operation that is an instruction by itself, for the kernel that rules choose. 0 where
+  /// asking is too expensive, and for what is no instruction.
+  virtual int64_t workspaceBytes(mlir::Operation *Op) const = 0;
+  /// The bytes of the arena that lowering plans for the order that \p Function has now, flat buffers and workspaces of
+  /// regions aside. Where they are more than \p Most, any number above it.
+  virtual size_t arenaBytes(mlir::func::FuncOp Function, llvm::function_ref<int64_t(mlir::Operation *)> WorkspaceOf,
+                            size_t Most) const = 0;
+};
+
+/// The targets that a context knows: whoever compiles registers them with the dialect.
+class TargetModels : public mlir::DialectInterface::Base<TargetModels> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TargetModels)
+
+  explicit TargetModels(mlir::Dialect *Of) : Base(Of) {}
+  /// The model of \p Target. Errors: a name or an architecture that is unknown, with those that are known.
+  virtual llvm::Expected<std::unique_ptr<TargetModel>> resolve(TargetAttr Target) const = 0;
+};
+
+/// The target of the module around \p Op, the CPU where it says nothing.
+TargetAttr targetOf(mlir::Operation *Op);
+/// Its model. Errors, emitted on \p Op: those of TargetModels; a context without targets.
+llvm::FailureOr<std::unique_ptr<TargetModel>> targetModelOf(mlir::Operation *Op);
+
+} // namespace mpc

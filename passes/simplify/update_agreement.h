@@ -1,0 +1,12 @@
+// Which optimizer updates may share a kernel.
+#pragma once
+
+#include "mlir/IR/Operation.h"
+
+namespace mpc {
+
+/// Whether two updates are what the runtime asks of instructions that share a kernel. They agree in name, attributes,
+/// element types, and in which of their results something reads.
+bool mayShareKernel(mlir::Operation *A, mlir::Operation *B);
+
+} // namespace mpc

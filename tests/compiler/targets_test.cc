@@ -1,0 +1,112 @@
+// What the compiler says of targets, and what it refuses.
+#include "compiler/targets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/compiler/op_case_module.h"
+
+namespace mpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A module for a target with a function of `body` over %x: tensor<8x16xf32>.
+class Targets : public testing::Test {
+ protected:
+  mlir::func::FuncOp Parse(const std::string& target, const std::string& body) {
+    module_ =
+        parseModule(*context_, "module attributes {mpc.target = #mpc.target<" + target +
+                                   ">} { func.func @f(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {" + body + "} }");
+    EXPECT_TRUE(module_);
+    return *module_->getOps<mlir::func::FuncOp>().begin();
+  }
+
+  std::unique_ptr<TargetModel> ModelOf(const std::string& target,
+                                       const std::string& body = "return %x : tensor<8x16xf32>") {
+    llvm::FailureOr<std::unique_ptr<TargetModel>> model = targetModelOf(Parse(target, body));
+    return mlir::failed(model) ? nullptr : *std::move(model);
+  }
+
+  /// What is said of `target`, which has no model.
+  std::string ErrorOf(const std::string& target) {
+    std::string error;
+    mlir::ScopedDiagnosticHandler collect(context_.get(), [&](mlir::Diagnostic& diagnostic) {
+      error = diagnostic.str();
+      return mlir::success();
+    });
+    EXPECT_EQ(ModelOf(target), nullptr);
+    return error;
+  }
+
+  std::unique_ptr<mlir::MLIRContext> context_ = makeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+};
+
+TEST_F(Targets, DifferInWhatPassesWeigh) {
+  const auto cpu = ModelOf("\"cpu\""), cuda = ModelOf("\"cuda\"");
+  ASSERT_TRUE(cpu && cuda);
+  EXPECT_LT(cpu->bytesPerLaunch(), cuda->bytesPerLaunch());
+  EXPECT_EQ(cpu->loneRegions(), LoneRegions::WithoutKernelOrWorthIt);
+  EXPECT_EQ(cuda->loneRegions(), LoneRegions::None);
+  EXPECT_TRUE(cpu->foldsGelu());
+  EXPECT_FALSE(cuda->foldsGelu());
+}
+
+TEST_F(Targets, AreRefusedByNameAndArchitecture) {
+  EXPECT_EQ(ErrorOf("\"tpu\""), "unknown target 'tpu'; choose cpu or cuda");
+  EXPECT_THAT(ErrorOf("\"cpu\", arch = \"sm_90\""), HasSubstr("sm_90"));
+}
+
+TEST_F(Targets, AreMissingInAContextWithoutThem) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<MpcDialect, mlir::func::FuncDialect>();
+  std::string error;
+  mlir::ScopedDiagnosticHandler collect(&context, [&](mlir::Diagnostic& diagnostic) {
+    error = diagnostic.str();
+    return mlir::success();
+  });
+  const auto module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  mlir::OwningOpRef<mlir::ModuleOp> owner(module);
+  EXPECT_TRUE(mlir::failed(targetModelOf(module)));
+  EXPECT_EQ(error, "no targets are registered in this context");
+}
+
+TEST_F(Targets, KnowKernelsOfInstructionsAlone) {
+  const auto model = ModelOf("\"cpu\"", R"(
+    %0 = mpc.relu %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    %1 = mpc.reshape %0 {shape = array<i64: 8, 16>} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    %dead = mpc.reduce_sum %1 {axes = array<i64: 0>} : (tensor<8x16xf32>) -> tensor<16xf32>
+    %2 = func.call @f(%1) : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    return %2 : tensor<8x16xf32>)");
+  ASSERT_TRUE(model);
+  (*module_)->walk([&](mlir::Operation* op) {
+    EXPECT_GE(model->workspaceBytes(op), 0);
+    if (op->getNumResults() == 1 && op->getNumOperands() == 1) {
+      const bool aliases = mlir::isa<ReluOp, ReshapeOp>(op);
+      EXPECT_EQ(model->mayAlias(op, 0, 0), aliases) << op->getName().getStringRef().str();
+    }
+  });
+}
+
+// Of the order that a function has: %0 dies before %2 is made, or lives beside it.
+TEST_F(Targets, PlanTheArenaOfAnOrder) {
+  const auto model = ModelOf("\"cpu\"", R"(
+    %0 = mpc.reduce_sum %x {axes = array<i64: 0>} : (tensor<8x16xf32>) -> tensor<16xf32>
+    %1 = mpc.broadcast_to %0 {shape = array<i64: 8, 16>} : (tensor<16xf32>) -> tensor<8x16xf32>
+    return %1 : tensor<8x16xf32>)");
+  ASSERT_TRUE(model);
+  mlir::func::FuncOp function = *module_->getOps<mlir::func::FuncOp>().begin();
+  const auto none = [](mlir::Operation*) -> std::int64_t { return 0; };
+  const std::size_t bytes = model->arenaBytes(function, none, SIZE_MAX);
+  EXPECT_GE(bytes, 8 * 16 * 4 + 16 * 4u);
+  EXPECT_GT(model->arenaBytes(
+                function, [](mlir::Operation*) -> std::int64_t { return 1 << 20; }, SIZE_MAX),
+            bytes);
+  EXPECT_GT(model->arenaBytes(function, none, bytes - 1), bytes - 1);
+}
+
+}  // namespace
+}  // namespace mpc
