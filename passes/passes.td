@@ -104,6 +104,9 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     position that was not finite (`accumulator.first_bad`) and what statistics and counters were before the first
     micro-step (`accumulator.old.<name>`). Optimizers and scalers act in the last micro-step; a micro-step that is not
     finite makes the whole step one.
+
+    **Several processes.** With `all-reduce` each gradient is summed over the processes (`mpc.all_reduce`) before
+    anything reads it, while it is scaled. So the update is that of all processes; the loss stays that of one.
   }];
   let options = [
     Option<"mode", "mode", "std::string", "\"none\"", "none, static or dynamic">,
@@ -111,7 +114,8 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     Option<"unscale", "unscale", "bool", "true",
            "Divide gradients by the scale; false where the optimizer's own loss_scale does">,
     Option<"numLosses", "num-losses", "int64_t", "1", "Loss scalers; one is shared by every loss">,
-    Option<"accumulationSteps", "accumulation-steps", "int64_t", "1", "Micro-steps before an optimizer acts">];
+    Option<"accumulationSteps", "accumulation-steps", "int64_t", "1", "Micro-steps before an optimizer acts">,
+    Option<"allReduce", "all-reduce", "bool", "false", "Sum each gradient over processes">];
 }
 
 def VerifyLossScalePass : MpcPass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
@@ -368,6 +372,6 @@ def InstrumentPass : MpcPass<"mpc-instrument", "::mlir::func::FuncOp"> {
   }];
 }
 
-#endif
 include "passes/memory_passes.td"
 
+#endif

@@ -73,8 +73,8 @@ void buildStepPipeline(OpPassManager &Manager, const StepPipelineOptions &Option
   if (Options.stage == Stage::Amp)
     return;
   Manager.addNestedPass<func::FuncOp>(createSinkReluPass());
-  Manager.addPass(createLossScalePass(
-      {Options.lossScale, Options.skip, Options.unscale, Options.numLosses, Options.accumulationSteps}));
+  Manager.addPass(createLossScalePass({Options.lossScale, Options.skip, Options.unscale, Options.numLosses,
+                                       Options.accumulationSteps, Options.allReduce}));
   // Behind the wrap, which decides what an optimizer's loss_scale has to divide.
   Manager.addPass(createVerifyLossScalePass());
   Manager.addPass(createAutodiffPass());

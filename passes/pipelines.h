@@ -74,6 +74,8 @@ struct StepPipelineOptions : public mlir::PassPipelineOptions<StepPipelineOption
                             llvm::cl::init(1)};
   Option<int64_t> accumulationSteps{*this, "accumulation-steps", llvm::cl::desc("Micro-steps before an optimizer acts"),
                                     llvm::cl::init(1)};
+  Option<bool> allReduce{*this, "all-reduce", llvm::cl::desc("Sum each gradient over processes"),
+                         llvm::cl::init(false)};
 };
 
 /// Where a device is named, attach-target. Then amp, verify-precision | sink-relu, loss-scale, verify-loss-scale,

@@ -57,6 +57,26 @@ def Mpc_CustomVjpOp : Op<Mpc_Dialect, "custom_vjp", [
   let assemblyFormat = "$callee `(` $inputs `)` `vjp` $vjp attr-dict `:` functional-type(operands, results)";
 }
 
+def Mpc_AllReduceOp
+    : Mpc_DifferentiableOp<"all_reduce", "Exempt",
+                           [Mpc_KeepsScale, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "The sum of the operand over all processes.";
+  let description = [{
+    `processes` says how many there are. One alone, which is all that a Program runs in, holds the sum already: the result
+    is a view of the operand. The derivative is the sum of the cotangents of all processes.
+
+    ```mlir
+    %sum = mpc.all_reduce %gradient : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"1">:$processes);
+  let results = (outs Mpc_FloatTensor:$y);
+  let alike = ["x"];
+  let gradientOp = "AllReduceOp";
+  let gradientReads = "getProcesses()";
+  let hasVerifier = 1;
+}
+
 def Mpc_ScaleLossOp : Mpc_DifferentiableOp<"scale_loss", "Exempt", [Mpc_Elementwise, Mpc_IsScaling]> {
   let summary = "loss * scale, in f32: what a gradient scaler gives to the backward pass.";
   let description = "The scale is a scalar; it has no derivative.";

@@ -21,6 +21,7 @@ bool has(Operation *Op, Property P) {
 }
 
 Value ReshapeOp::getViewSource() { return getX(); }
+Value AllReduceOp::getViewSource() { return getX(); }
 
 Value behindViews(Value V) {
   while (auto View = V.getDefiningOp<ViewLikeOpInterface>())

@@ -143,6 +143,14 @@ LogicalResult ClampOp::verify() {
   return emitOpError() << "limits x to [" << Minimum << ", " << Maximum << "]; the minimum must not exceed the maximum";
 }
 
+LogicalResult AllReduceOp::verify() {
+  if (getProcesses() != 1)
+    return emitOpError() << "sums over " << getProcesses() << " processes; a Program runs in one";
+  if (getX().getType() != getY().getType())
+    return emitOpError() << "gives " << getY().getType() << " of " << getX().getType() << "; the sum keeps the type";
+  return success();
+}
+
 LogicalResult GuardedUpdateOp::verify() {
   if (cast<RankedTensorType>(getCondition().getType()).getRank() != 0)
     return emitOpError() << "condition must be a scalar, got " << getCondition().getType();

@@ -1,4 +1,4 @@
-// Reshape, transpose, broadcast, and the index arithmetic of broadcasting.
+// Reshape, transpose, broadcast, the sum over one process, and the index arithmetic of broadcasting.
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -22,7 +22,7 @@ std::vector<std::size_t> BroadcastIndices(const Shape& from, const Shape& to) {
 
 namespace {
 
-void Reshape(const Attributes&, Inputs inputs, Outputs outputs) { outputs[0].values = inputs[0].values; }
+void SameElements(const Attributes&, Inputs inputs, Outputs outputs) { outputs[0].values = inputs[0].values; }
 
 void Transpose(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const std::vector<std::int64_t> permutation = attributes.GetInts("permutation");
@@ -45,9 +45,10 @@ void BroadcastTo(const Attributes&, Inputs inputs, Outputs outputs) {
 }
 
 constexpr NamedFunction kTable[] = {
-    {"reshape", Reshape},
+    {"reshape", SameElements},
     {"transpose", Transpose},
     {"broadcast_to", BroadcastTo},
+    {"all_reduce", SameElements},
 };
 
 }  // namespace

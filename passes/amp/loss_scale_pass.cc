@@ -24,9 +24,15 @@ public:
   void runOnOperation() override {
     if (failed(checkOptions()))
       return signalPassFailure();
-    for (auto Function : getOperation().getOps<func::FuncOp>())
-      if (!Function.isExternal() && failed(wrap(Function)))
+    for (auto Function : getOperation().getOps<func::FuncOp>()) {
+      // Other blocks are unreachable: nothing branches.
+      if (Function.isExternal() || !isa<func::ReturnOp>(Function.getBody().front().getTerminator()))
+        continue;
+      if (failed(wrap(Function)))
         return signalPassFailure();
+      if (allReduce)
+        sumOverProcesses(Function);
+    }
   }
 
 private:
@@ -41,10 +47,6 @@ private:
   }
 
   LogicalResult wrap(func::FuncOp Function) {
-    // Other blocks are unreachable: nothing branches.
-    Block &Body = Function.getBody().front();
-    if (!isa<func::ReturnOp>(Body.getTerminator()))
-      return success();
     StepFlow Flow(Function);
     if (Flow.requests().empty() || accumulates(Function))
       return success();
@@ -65,6 +67,21 @@ private:
     if (!Options.Scaled && accumulationSteps == 1)
       return success();
     return StepWrap(Function, Flow, Options).run();
+  }
+
+  // What checks, scales, adds up or updates by a gradient reads the sum.
+  static void sumOverProcesses(func::FuncOp Function) {
+    StepFlow Flow(Function);
+    for (const GradientRequest &Request : Flow.requests()) {
+      OpBuilder Builder(Request.Op->getContext());
+      Builder.setInsertionPointAfter(Request.Op);
+      for (Value Gradient : Request.Gradients) {
+        if (Gradient.hasOneUse() && isa<AllReduceOp>(*Gradient.user_begin()))
+          continue;
+        auto Sum = AllReduceOp::create(Builder, Request.Op->getLoc(), Gradient.getType(), Gradient);
+        Gradient.replaceAllUsesExcept(Sum.getY(), Sum);
+      }
+    }
   }
 };
 

@@ -220,7 +220,8 @@ class Generator {
         return Keep(Chance(0.5) ? "max_pool2d" : "avg_pool2d", {x},
                     {{"kernel_size", std::vector<std::int64_t>{2, 2}}, {"strides", std::vector<std::int64_t>{2, 2}}});
       case 4:
-        return Keep("reshape", {x}, {{"shape", std::vector<std::int64_t>{shape[0], shape[1] * shape[2] * shape[3]}}});
+        return Keep("reshape", Emit("all_reduce", {x}),
+                    {{"shape", std::vector<std::int64_t>{shape[0], shape[1] * shape[2] * shape[3]}}});
       default:
         break;
     }

@@ -88,6 +88,9 @@ void SetOptions(std::uint64_t seed, StepPipelineOptions& options) {
   options.recompute = static_cast<std::int64_t>(seed % 7);
   options.lossScale = seed % 3 == 0 ? "none" : seed % 3 == 1 ? "static" : "dynamic";
   options.accumulationSteps = seed % 8 == 7 ? 2 : 1;
+  options.allReduce = seed % 9 == 4;
+  options.device = seed % 4 == 3 ? "cuda" : "";
+  options.stage = Stage::Scheduled;
 }
 
 compiler::Module StepNumber(std::uint64_t seed) {
@@ -170,10 +173,10 @@ TEST(RandomPasses, EachPassKeepsItsPromise) {
     StepPipelineOptions options;
     SetOptions(seed, options);
     compiler::Module module = StepNumber(seed);
+    compiler::registerTargets(*module.impl().context);
     std::mt19937_64 random(seed);
     for (const std::string& form : PassesOf(options)) {
       {
-    compiler::registerTargets(*module.impl().context);
         const std::string& other = registered[random() % registered.size()];
         SCOPED_TRACE("step " + std::to_string(seed) + ", " + other + " alone before " + form);
         compiler::Module copy = module.Clone();

@@ -19,11 +19,11 @@ namespace {
 
 const std::set<std::string>& ExactOps() {
   static const auto* const ops = new std::set<std::string>{
-      "relu",        "neg",          "stop_gradient", "relu_grad",  "maximum",         "maximum_grad",
-      "equal",       "merge_checks", "all_of",        "any_of",     "next_micro_step", "tensor_statistics",
-      "select",      "cast",         "reshape",       "argmax",     "transpose",       "random",
-      "increment",   "unscale",      "broadcast_to",  "max_pool2d", "all_finite",      "update_loss_scale",
-      "check_finite"};
+      "relu",         "neg",          "stop_gradient", "relu_grad",  "maximum",         "maximum_grad",
+      "equal",        "merge_checks", "all_of",        "any_of",     "next_micro_step", "tensor_statistics",
+      "select",       "cast",         "reshape",       "argmax",     "transpose",       "random",
+      "increment",    "unscale",      "broadcast_to",  "max_pool2d", "all_finite",      "update_loss_scale",
+      "check_finite", "all_reduce"};
   return *ops;
 }
 

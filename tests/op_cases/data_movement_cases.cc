@@ -15,6 +15,14 @@ void AddReshapes(std::vector<OpCase>& cases) {
   }
 }
 
+// Of one process.
+void AddAllReduces(std::vector<OpCase>& cases) {
+  for (const Shape& shape : {Shape{}, Shape{7}, Shape{3, 5, 2}}) {
+    cases.push_back(
+        {absl::StrCat("all_reduce/", ShapeToString(shape)), "all_reduce", {}, {Variable(shape)}, {F32(shape)}});
+  }
+}
+
 void AddTransposes(std::vector<OpCase>& cases) {
   const std::vector<std::pair<Shape, std::vector<std::int64_t>>> transposes = {
       {{5}, {0}},
@@ -64,6 +72,7 @@ std::vector<OpCase> DataMovementCases() {
   std::vector<OpCase> cases;
   AddReshapes(cases);
   AddTransposes(cases);
+  AddAllReduces(cases);
   AddBroadcasts(cases);
   return cases;
 }

@@ -65,7 +65,8 @@ TEST(StepPurpose, OfTheNetworkIsCompute) {
 
 // AMP leaves alone what belongs to the step. Each has a purpose, but for what the network has of the kind.
 TEST(StepPurpose, IsKnownOfEveryOtherOperation) {
-  std::set<std::string> of_the_network = {"constant", "random", "cast", "conv2d_statistics", "tensor_statistics"};
+  std::set<std::string> of_the_network = {"constant",          "random",    "cast", "conv2d_statistics",
+                                          "tensor_statistics", "all_reduce"};
   ForEachOperation([&](mlir::Operation* op, const std::string& name) {
     auto amp = mlir::dyn_cast<AmpOpInterface>(op);
     if (!amp || amp.getAmpClass() != AmpClass::Exempt || IsGradient(name) || op->hasTrait<StateUpdate>()) return;

@@ -24,6 +24,30 @@ func.func @unscale(%0: tensor<4xf16>, %1: tensor<f32>) {
 
 // -----
 
+func.func @all_reduce(%0: tensor<4xf16>) {
+  // expected-error @+1 {{'mpc.all_reduce' op sums over 2 processes; a Program runs in one}}
+  %r0 = mpc.all_reduce %0 {processes = 2 : i64} : (tensor<4xf16>) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @all_reduce(%0: tensor<4xf16>) {
+  // expected-error @+1 {{'mpc.all_reduce' op gives 'tensor<4xf32>' of 'tensor<4xf16>'; the sum keeps the type}}
+  %r0 = mpc.all_reduce %0 : (tensor<4xf16>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @all_reduce(%0: tensor<4xf16>) {
+  // expected-error @+1 {{'mpc.all_reduce' op result 0 is 'tensor<2xf16>', its shape must be 4}}
+  %r0 = mpc.all_reduce %0 : (tensor<4xf16>) -> tensor<2xf16>
+  return
+}
+
+// -----
+
 func.func @all_finite(%0: tensor<1xf32>, %1: tensor<f32>) {
   // expected-error @+1 {{'mpc.all_finite' op all_finite expects scalars (rank 0), got tensor<1xf32>}}
   %r0, %r1 = mpc.all_finite %0, %1 : (tensor<1xf32>, tensor<f32>) -> (tensor<i1>, tensor<i32>)

@@ -10,6 +10,13 @@ func.func @unscale(%0: tensor<4xf16>, %1: tensor<f32>) -> tensor<4xf32> {
   return %r0 : tensor<4xf32>
 }
 
+// CHECK-LABEL: func @all_reduce(
+// CHECK: mpc.all_reduce %{{.*}} : (tensor<4xf16>) -> tensor<4xf16>
+func.func @all_reduce(%0: tensor<4xf16>) -> tensor<4xf16> {
+  %r0 = mpc.all_reduce %0 : (tensor<4xf16>) -> tensor<4xf16>
+  return %r0 : tensor<4xf16>
+}
+
 // CHECK-LABEL: func @all_finite(
 // CHECK: mpc.all_finite %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<f32>, tensor<f32>, tensor<4xf16>, tensor<2x2xf32>) -> (tensor<i1>, tensor<i32>)
 func.func @all_finite(%0: tensor<f32>, %1: tensor<f32>, %2: tensor<4xf16>, %3: tensor<2x2xf32>) -> (tensor<i1>, tensor<i32>) {
