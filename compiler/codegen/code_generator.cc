@@ -55,6 +55,7 @@ struct CodeGenerator::Region {
   std::string Where;   ///< it was traced, for messages
   std::string Problem; ///< that generating met
   std::string CacheTrouble;
+  unsigned Instructions = 0; ///< that were emitted
   double EmitSeconds = 0;
   AssemblyTimes Times;
 
@@ -119,6 +120,7 @@ void CodeGenerator::Region::emit(FusionOp Fusion, const CodeTarget &Target) {
   Context = std::make_unique<llvm::LLVMContext>();
   Emitted = std::make_unique<llvm::Module>(name(), *Context);
   llvm::Expected<RegionCode> Code = emitRegion(Fusion, name(), Target, *Emitted);
+  Instructions = Emitted->getInstructionCount();
   EmitSeconds = secondsSince(Start);
   if (Code)
     Compiled.code = *std::move(Code);
@@ -227,6 +229,7 @@ GeneratedCode CodeGenerator::callsOf(const std::vector<Group> &Groups) const {
       Result.calls[Fusion] = {"generated." + Each.Code->name(), Code.stages, Code.workspace_bytes};
     Result.statistics.regions += Each.Calls.size();
     ++Result.statistics.distinct;
+    Result.statistics.instructions += Each.Code->Instructions;
   }
   return Result;
 }

@@ -26,6 +26,7 @@ struct CodeStatistics {
   unsigned regions = 0;
   unsigned distinct = 0;
   unsigned from_cache = 0;
+  unsigned instructions = 0; ///< of LLVM, as they were emitted; none for what came from the cache
   double emit_seconds = 0, optimise_seconds = 0, assemble_seconds = 0; ///< summed over threads
 };
 

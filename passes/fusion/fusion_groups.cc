@@ -157,8 +157,10 @@ void FusionGroups::propose(unsigned Group) {
     return;
   for (unsigned Other : neighbours(Group)) {
     Pair Key = std::minmax(Group, Other);
-    if (!Proposals.contains(Key))
-      Proposals[Key] = judge(Key.first, Key.second);
+    if (Proposals.contains(Key))
+      continue;
+    ++Trials;
+    Proposals[Key] = judge(Key.first, Key.second);
   }
 }
 

@@ -38,6 +38,8 @@ public:
 
   llvm::ArrayRef<FusionRegion> regions() const { return Regions; }
   const BlockGroups &groups() const { return Groups; }
+  /// How many pairs of groups were judged: what choosing takes.
+  unsigned numTrials() const { return Trials; }
 
 private:
   using Pair = std::pair<unsigned, unsigned>;
@@ -64,6 +66,7 @@ private:
   llvm::SmallVector<int64_t> BytesAlone;    ///< of a group's operations, by group
   llvm::MapVector<Pair, Merge> Proposals;
   llvm::SmallVector<FusionRegion> Regions;
+  unsigned Trials = 0;
 };
 
 } // namespace mpc

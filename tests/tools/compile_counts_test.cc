@@ -1,0 +1,100 @@
+// What compiling the shipped models takes, in counts that do not depend on the machine: how many merges fusion judges,
+// how many regions code is generated for, how many LLVM instructions are emitted, how many plans a budget takes. A
+// ceiling that is passed says that compiling has become slower. Raise it with the reason in the commit.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "compiler/codegen/code_generator.h"
+#include "compiler/compiler.h"
+#include "compiler/module_impl.h"
+#include "passes/fusion/fusion_groups.h"
+#include "tools/mpc-opt/model_source.h"
+
+namespace mpc {
+namespace {
+
+struct Ceilings {
+  const char* model;
+  unsigned trials;        ///< pairs of groups that fusion judges
+  unsigned regions;       ///< distinct ones
+  unsigned instructions;  ///< emitted for sm_90, before they are optimised
+};
+
+void PrintTo(const Ceilings& ceilings, std::ostream* out) { *out << ceilings.model; }
+
+/// The training step of a model at O2 on samples of 8.
+opt::ModelSource Trace(const char* model) {
+  opt::ModelRequest request;
+  request.model = model;
+  request.train = true;
+  request.batch = 8;
+  request.amp.level = "O2";
+  request.amp.verbosity = 0;
+  absl::StatusOr<opt::ModelSource> source = opt::TraceModel(request);
+  EXPECT_TRUE(source.ok()) << source.status();
+  return *std::move(source);
+}
+
+class CompileCounts : public ::testing::TestWithParam<Ceilings> {
+ protected:
+  /// The step behind all passes, for a GPU.
+  static mlir::func::FuncOp Final(opt::ModelSource& step, bool fusion) {
+    step.options.device = "cuda";
+    step.options.arch = "sm_90";
+    step.options.fusion = fusion;
+    const absl::Status status = compiler::RunPasses(step.traced, step.options, "final", nullptr, nullptr);
+    EXPECT_TRUE(status.ok()) << status;
+    return step.traced.impl().module->lookupSymbol<mlir::func::FuncOp>(step.options.function);
+  }
+};
+
+TEST_P(CompileCounts, FusionJudgesFewMerges) {
+  opt::ModelSource step = Trace(GetParam().model);
+  mlir::func::FuncOp function = Final(step, /*fusion=*/false);
+  ASSERT_TRUE(function);
+  const FusionGroups groups(function.getBody().front(), {.BytesPerLaunch = 7'500'000});
+  EXPECT_LE(groups.numTrials(), GetParam().trials);
+  EXPECT_GT(groups.numTrials(), 0u);
+}
+
+TEST_P(CompileCounts, FewRegionsAndInstructionsAreGenerated) {
+  opt::ModelSource step = Trace(GetParam().model);
+  mlir::func::FuncOp function = Final(step, /*fusion=*/true);
+  ASSERT_TRUE(function);
+  auto target = codegen::gpuTarget("sm_90");
+  ASSERT_TRUE(static_cast<bool>(target));
+  codegen::CodeGenerator generator(*target, {/*cache_dir=*/"", /*threads=*/1});
+  auto code = generator.plan(function);
+  ASSERT_TRUE(static_cast<bool>(code));
+  EXPECT_LE(code->statistics.distinct, GetParam().regions);
+  EXPECT_LE(code->statistics.instructions, GetParam().instructions);
+  EXPECT_GT(code->statistics.instructions, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CompileCounts,
+                         ::testing::Values(Ceilings{"bnnet", 24, 3, 1200}, Ceilings{"resnet18-cifar", 300, 24, 15000},
+                                           Ceilings{"gpt2-tiny", 120, 6, 2900}),
+                         [](const auto& info) {
+                           std::string name = info.param.model;
+                           for (char& letter : name) letter = letter == '-' ? '_' : letter;
+                           return name;
+                         });
+
+// Of the state and 90 % of the arena on the CPU, whose workspaces depend on the processor.
+TEST(Budget, TakesFewPlans) {
+  opt::ModelSource step = Trace("gpt2-tiny");
+  step.options.cache_dir = "off";
+  const absl::StatusOr<compiler::CompileResult> free = compiler::Compile(step.traced, step.options);
+  ASSERT_TRUE(free.ok()) << free.status();
+  EXPECT_EQ(free->plans, 1u);
+  step.options.memory_budget =
+      static_cast<std::int64_t>(free->program.planned_bytes() - free->program.arena_bytes / 10);
+  const absl::StatusOr<compiler::CompileResult> within = compiler::Compile(step.traced, step.options);
+  ASSERT_TRUE(within.ok()) << within.status();
+  EXPECT_GT(within->plans, 1u);
+  EXPECT_LE(within->plans, 8u);
+}
+
+}  // namespace
+}  // namespace mpc
