@@ -23,8 +23,10 @@ install(FILES "${PROJECT_BINARY_DIR}/cmake/mpcConfig.cmake" "${PROJECT_BINARY_DI
 # The public API and what it includes. Headers of kernels, passes and the dialect stay private: they change with them.
 set(mpc_include_folder ${CMAKE_INSTALL_INCLUDEDIR}/mpc)
 install(DIRECTORY frontend models DESTINATION ${mpc_include_folder} FILES_MATCHING PATTERN "*.h")
-install(FILES compiler/compile_options.h compiler/compiler.h compiler/fusion_default.h compiler/graph_builder.h
-  DESTINATION ${mpc_include_folder}/compiler)
+install(FILES compiler/driver/compile_options.h compiler/driver/compiler.h compiler/driver/fusion_default.h
+  DESTINATION ${mpc_include_folder}/compiler/driver)
+install(FILES compiler/module/compile_result.h compiler/module/graph_builder.h compiler/module/precision_map.h
+  DESTINATION ${mpc_include_folder}/compiler/module)
 file(GLOB mpc_runtime_headers CONFIGURE_DEPENDS runtime/*.h)
 install(FILES ${mpc_runtime_headers} "${PROJECT_BINARY_DIR}/runtime/version.h" DESTINATION ${mpc_include_folder}/runtime)
 file(GLOB mpc_kernel_headers CONFIGURE_DEPENDS kernels/*.h)

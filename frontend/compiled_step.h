@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "frontend/amp/loss_scale.h"
 #include "frontend/cell.h"
 #include "frontend/pass_state.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "frontend/amp/loss_scale.h"
 #include "frontend/amp/options.h"
 #include "frontend/callback.h"

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "frontend/checkpoint_environment.h"
 #include "frontend/element_conversion.h"
 #include "frontend/model_impl.h"

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "frontend/context.h"
 #include "frontend/element_conversion.h"
 #include "frontend/trace.h"

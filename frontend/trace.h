@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "compiler/graph_builder.h"
+#include "compiler/module/graph_builder.h"
 #include "frontend/parameter.h"
 #include "frontend/tensor.h"
 

@@ -88,7 +88,7 @@ void buildStepPipeline(mlir::OpPassManager &Manager, const StepPipelineOptions &
 /// What buildStepPipeline adds between Stage::Fused and Stage::Scheduled: recompute, schedule, flat-updates.
 void buildPlanPipeline(mlir::OpPassManager &Manager, int64_t Candidates);
 
-/// Every pass of passes/*.td, and the pipeline `mpc-step-pipeline`.
+/// Every pass of passes.td, and the pipeline `mpc-step-pipeline`.
 void registerMpcPasses();
 
 } // namespace mpc

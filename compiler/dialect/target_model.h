@@ -16,8 +16,8 @@ enum class LoneRegions {
   WithoutKernelOrWorthIt, ///< and those that generated code is expected to compute faster
 };
 
-/// A device as passes weigh it. compiler/targets.h implements it over runtime::Device. Where this build has no such
-/// device, nothing is known of its kernels: none writes over an operand or takes a workspace.
+/// A device as passes weigh it. compiler/target/targets.h implements it over runtime::Device. Where this build has no
+/// such device, nothing is known of its kernels: none writes over an operand or takes a workspace.
 class TargetModel {
 public:
   virtual ~TargetModel() = default;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "kernels/dtype.h"
 
 namespace mpc::amp {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "compiler/interpreter/interpreter.h"
 #include "compiler/lowering/lowering.h"
-#include "compiler/parse_module.h"
+#include "compiler/module/parse_module.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/program_check.h"
 #include "runtime/program_file.h"

@@ -2,7 +2,7 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
-#include "compiler/targets.h"
+#include "compiler/target/targets.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"

@@ -12,7 +12,7 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/interpreter/interpreter.h"
-#include "compiler/module_impl.h"
+#include "compiler/module/module_impl.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"

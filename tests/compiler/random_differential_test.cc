@@ -9,7 +9,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/module_impl.h"
+#include "compiler/module/module_impl.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/fusion/unfuse.h"
 #include "passes/passes.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "compiler/graph_builder.h"
+#include "compiler/module/graph_builder.h"
 
 namespace mpc::test {
 

@@ -1,6 +1,6 @@
 // What each pass makes of random training steps, by the interpreter before and after it: at its place in the training
-// pipeline, and alone in front of a place that is drawn. A new pass takes part by being registered in passes/*.td. It
-// promises the same bits unless PromiseExceptions says otherwise; pass_options.txt gives it options.
+// pipeline, and alone in front of a place that is drawn. A new pass takes part by being registered in a .td of passes/.
+// It promises the same bits unless PromiseExceptions says otherwise; pass_options.txt gives it options.
 //
 //   random_passes_test [count]   steps through the pipeline
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -20,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/module_impl.h"
-#include "compiler/targets.h"
+#include "compiler/module/module_impl.h"
+#include "compiler/target/targets.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/passes.h"
@@ -115,7 +116,10 @@ std::vector<std::string> RegisteredForms() {
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty() && line[0] != '#') options[NameOf(line)].push_back(line);
   }
-  const std::string passes = ReadFile(root + "/passes/passes.td") + ReadFile(root + "/passes/memory_passes.td");
+  std::string passes;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root + "/passes")) {
+    if (entry.path().extension() == ".td") passes += ReadFile(entry.path().string());
+  }
   const std::regex definition(": MpcPass<\"([a-z-]+)\", \"::mlir::(func::FuncOp|ModuleOp)\">"),
       any_definition("\ndef ");
   const std::sregex_iterator any(passes.begin(), passes.end(), any_definition);
@@ -124,14 +128,14 @@ std::vector<std::string> RegisteredForms() {
   for (std::sregex_iterator found(passes.begin(), passes.end(), definition), end; found != end; ++found) {
     --unread;
     const std::string name = (*found)[1];
-    EXPECT_NE(mlir::PassInfo::lookup(name), nullptr) << name << " is in passes/*.td and not registered";
+    EXPECT_NE(mlir::PassInfo::lookup(name), nullptr) << name << " is in a .td of passes/ and not registered";
     const bool of_function = (*found)[2] != "ModuleOp";
     std::vector<std::string>& given = options[name];
     if (given.empty()) given = {name};
     for (const std::string& form : given) forms.push_back(of_function ? "func.func(" + form + ")" : form);
     options.erase(name);
   }
-  EXPECT_EQ(unread, 0) << "passes/*.td define passes in a way that this test cannot read";
+  EXPECT_EQ(unread, 0) << "passes/ defines passes in a way that this test cannot read";
   for (const auto& [name, lines_of_it] : options) ADD_FAILURE() << name << " has options and is not registered";
   return forms;
 }

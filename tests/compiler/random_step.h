@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/dialect/dialect.h"
-#include "compiler/graph_builder.h"
+#include "compiler/module/graph_builder.h"
 #include "kernels/reference/reference.h"
 
 namespace mpc::test {

@@ -1,17 +1,18 @@
 // The precision report and the graph of small modules, without MLIR headers: what a tool sees.
-#include "compiler/report.h"
+#include "compiler/report/report.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "compiler/dot_graph.h"
-#include "compiler/explanation.h"
-#include "compiler/fusion_table.h"
-#include "compiler/level_difference.h"
-#include "compiler/memory_table.h"
-#include "compiler/parse_module.h"
-#include "compiler/precision_table.h"
+#include "compiler/driver/compiler.h"
+#include "compiler/module/parse_module.h"
+#include "compiler/report/dot_graph.h"
+#include "compiler/report/explanation.h"
+#include "compiler/report/fusion_table.h"
+#include "compiler/report/level_difference.h"
+#include "compiler/report/memory_table.h"
+#include "compiler/report/precision_table.h"
 
 namespace mpc::compiler {
 namespace {

@@ -1,5 +1,5 @@
 // What the compiler says of targets, and what it refuses.
-#include "compiler/targets.h"
+#include "compiler/target/targets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "kernels/cuda/kernel.h"
 #include "models/registry.h"
 #include "runtime/executable.h"

@@ -4,7 +4,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
-#include "compiler/module_impl.h"
+#include "compiler/module/module_impl.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tests/compiler/operation_case.h"
 #include "tests/kernels/kernel_run.h"

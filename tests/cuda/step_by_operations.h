@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/graph_builder.h"
+#include "compiler/module/graph_builder.h"
 #include "frontend/tensor.h"
 #include "tests/kernels/kernel_device.h"
 

@@ -1,5 +1,5 @@
 // What the precision assignment decides, read from the analysis alone.
-#include "passes/amp/precision_assignment.h"
+#include "passes/precision/precision_assignment.h"
 
 #include "compiler/dialect/matrix_work.h"
 #include "compiler/dialect/operation_attributes.h"

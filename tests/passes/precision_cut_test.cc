@@ -1,5 +1,5 @@
 // The minimum cut against brute force, and on graphs whose answer is known.
-#include "passes/amp/precision_cut.h"
+#include "passes/precision/precision_cut.h"
 
 #include <array>
 #include <chrono>

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "compiler/codegen/code_generator.h"
-#include "compiler/compiler.h"
-#include "compiler/module_impl.h"
+#include "compiler/driver/compiler.h"
+#include "compiler/module/module_impl.h"
 #include "passes/fusion/fusion_groups.h"
 #include "tools/mpc-opt/model_source.h"
 

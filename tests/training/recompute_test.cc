@@ -1,7 +1,7 @@
 // Recompute() and memory budgets change where values come from, never the values.
 #include <cstdlib>
 
-#include "compiler/memory_table.h"
+#include "compiler/report/memory_table.h"
 #include "tests/training/training_support.h"
 
 namespace mpc::testing {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "compiler/graph_builder.h"
+#include "compiler/module/graph_builder.h"
 
 namespace mpc::tools {
 

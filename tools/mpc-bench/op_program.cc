@@ -6,7 +6,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "frontend/element_conversion.h"
 
 namespace mpc::tools {

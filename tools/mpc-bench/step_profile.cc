@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "compiler/precision_table.h"
+#include "compiler/report/precision_table.h"
 #include "kernels/weight_packing.h"
 #include "runtime/executable.h"
 #include "runtime/generated_call.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/dialect/dialect.h"
-#include "compiler/generated_code.h"
+#include "compiler/driver/generated_code.h"
 #include "compiler/lowering/lowering.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

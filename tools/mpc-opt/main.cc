@@ -1,6 +1,6 @@
 // The MLIR optimizer driver with the mpc dialect, its passes and pipelines; docs/mpc-opt.md is a tour.
 #include "compiler/dialect/dialect.h"
-#include "compiler/targets.h"
+#include "compiler/target/targets.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"

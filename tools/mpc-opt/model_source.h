@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 #include "frontend/amp/options.h"
 
 namespace mpc::opt {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "compiler/report.h"
+#include "compiler/report/report.h"
 #include "tools/mpc-train/dcgan.h"
 #include "tools/mpc-train/emit.h"
 #include "tools/mpc-train/sample.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/compiler.h"
+#include "compiler/driver/compiler.h"
 
 namespace mpc::tools {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "compiler/fusion_default.h"
+#include "compiler/driver/fusion_default.h"
 #include "frontend/context.h"
 #include "tools/support/flag_set.h"
 

@@ -26,7 +26,7 @@ TIMEOUT_SECONDS = 300
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 # Where mpc's passes are registered, so that a new pass is among them, and what they do only when they are told to.
-PASSES = sorted((ROOT / "passes").glob("*.td"))
+PASSES = sorted((ROOT / "passes").rglob("*.td"))
 PASS_OPTIONS = ROOT / "tests" / "passes" / "pass_options.txt"
 LOWERING = "func.func(mpc-check-program)"
 
@@ -38,7 +38,7 @@ def registered_passes():
     lines = [line for line in PASS_OPTIONS.read_text().splitlines() if line and not line.startswith("#")]
     unknown = {line.partition("{")[0] for line in lines} - {name for name, _ in found}
     if unknown or len(found) != text.count("\ndef "):
-        sys.exit("mutate.py: passes/*.td register other passes than this script can read: %s" % sorted(unknown))
+        sys.exit("mutate.py: *.td of passes/ register other passes than this script can read: %s" % sorted(unknown))
     for name, operation in found:
         for form in [line for line in lines if line.partition("{")[0] == name] or [name]:
             yield form if operation == "ModuleOp" else "func.func(%s)" % form

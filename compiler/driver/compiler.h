@@ -1,0 +1,30 @@
+// From a traced module to a Program. Free of MLIR headers, as the front end is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/driver/compile_options.h"
+#include "compiler/module/compile_result.h"
+#include "compiler/module/graph_builder.h"
+#include "runtime/program.h"
+
+namespace mpc::compiler {
+
+/// Where a pipeline stops: "traced", "amp", "grad", "final", "scheduled".
+/// Runs the passes on `module` in place. Errors: INVALID_ARGUMENT with the passes' diagnostics and notes.
+absl::Status RunPasses(Module &module, const CompileOptions &options, const std::string &stage,
+                       std::vector<PhaseTime> *phases, std::vector<std::string> *remarks);
+
+/// Runs the passes on a copy of `module` and lowers `options.function` for the device. Errors: what the passes and the
+/// device say; RESOURCE_EXHAUSTED for a memory budget that cannot be met, with the smallest peak that can and where it
+/// lies.
+absl::StatusOr<CompileResult> Compile(const Module &module, const CompileOptions &options);
+
+/// Makes generated code that only this process can load part of what is saved: links it to one shared object. A Program
+/// without such code stays as it is. Errors (FAILED_PRECONDITION): no linker, with those that were looked for; what it
+/// says.
+absl::Status LinkGeneratedCode(runtime::Program &program);
+
+} // namespace mpc::compiler

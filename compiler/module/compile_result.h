@@ -1,0 +1,43 @@
+// What comes out of a compilation. Free of MLIR headers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/module/graph_builder.h"
+#include "compiler/module/precision_map.h"
+#include "runtime/program.h"
+
+namespace mpc::compiler {
+
+/// Wall time of one phase or pass; `depth` gives the tree. The parts of "code generation" are summed over its threads.
+struct PhaseTime {
+  std::string name;
+  double seconds = 0;
+  int depth = 0;
+};
+
+/// How many regions became generated kernels, how many kernels those are, how many of them were found in the cache, and
+/// how many were assembled, which plans that were given up never need.
+struct CodeCounts {
+  unsigned regions = 0;
+  unsigned distinct = 0;
+  unsigned from_cache = 0;
+  unsigned assembled = 0;
+};
+
+struct CompileResult {
+  runtime::Program program;
+  Module final_ir;
+  std::vector<PhaseTime> phases;
+  CodeCounts code;
+  unsigned plans = 1;               ///< that were made; more than one where a memory budget was to be met
+  std::vector<std::string> remarks; ///< what the passes want the user to know
+  /// For each record that names a gradient by its position ("first_bad"): the gradients' parameters, then
+  /// kNormOfGradients (compiler/dialect/gradient_names.h) for each norm that is checked, too.
+  std::map<std::string, std::vector<std::string>> gradients;
+  PrecisionMap assignment; ///< O1, auto: what was used, solved or given; empty at other levels
+};
+
+} // namespace mpc::compiler

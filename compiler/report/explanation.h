@@ -1,0 +1,22 @@
+// Why an operation has its precision, and why the casts beside it are there. Free of MLIR headers.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "compiler/module/graph_builder.h"
+
+namespace mpc::compiler {
+
+/// Explains the operations of `function` that `what` names: an operation ("conv2d", every one of that name), an ordinal
+/// of the precision report ("#3", "3"), or a Cell path ("lenet5/conv1", with all inside). For each: its types, the rule
+/// that decided and what it says; where the infer rule or the minimum cut decided, the way to the pin that it comes
+/// from; each cast that it reads or that reads it, with its bytes and the reason of its other side; the operations that
+/// one kernel computes with it.
+///
+/// The module has been through precision assignment: reasons are those of `mpc.precision`. Errors: NOT_FOUND for an
+/// unknown function, or a name that no operation has, with the nearest ones and all that exist.
+absl::StatusOr<std::string> ExplainPrecision(const Module &module, const std::string &function,
+                                             const std::string &what);
+
+} // namespace mpc::compiler

@@ -1,0 +1,70 @@
+// What the operations of a function are to a reader: places, directions, reasons, kinds of casts. For the tables and
+// texts of this folder.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
+#include "compiler/module/graph_builder.h"
+#include "compiler/report/cast_statistics.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <string>
+
+namespace mpc::compiler {
+
+/// "f16" of a tensor of f16.
+std::string elementName(mlir::Value V);
+
+/// "conv2d".
+std::string mnemonicOf(mlir::Operation *Op);
+
+/// "f16 f32": each floating type once, in the order of its first value.
+std::string floatingTypes(mlir::ValueRange Values);
+
+/// Errors: NOT_FOUND where the module has no such function with a body.
+absl::StatusOr<mlir::func::FuncOp> findFunction(const Module &Target, const std::string &Name);
+
+/// The operations of one function in program order.
+class FunctionFacts {
+public:
+  explicit FunctionFacts(mlir::func::FuncOp Function);
+
+  /// Operations that read or write a floating tensor, without casts, constants and data movement.
+  llvm::ArrayRef<mlir::Operation *> operations() const { return Operations; }
+  llvm::ArrayRef<CastOp> casts() const { return Casts; }
+
+  /// Position in operations(), from 1; 0 for others.
+  unsigned ordinal(mlir::Operation *Op) const { return Ordinals.lookup(Op); }
+
+  /// Whether the operation computes cotangents.
+  bool isBackward(mlir::Operation *Op) const { return Backward.contains(Op); }
+
+  /// Whether the operation is part of the update of state: nothing decides its precision.
+  bool isUpdate(mlir::Operation *Op) const;
+
+  /// Whether the operation has the precision of what it is a gradient of.
+  bool followsForward(mlir::Operation *Op) const;
+
+  /// The reasons of `mpc.precision`; "backward" or "update" where an operation follows others; empty where nothing
+  /// decided.
+  std::string reasonOf(mlir::Operation *Op) const;
+
+  CastKind kindOf(CastOp Cast) const;
+  CastRecord recordOf(CastOp Cast) const;
+
+  /// The argument's name, or "conv2d in lenet5/conv1".
+  std::string describe(mlir::Value V) const;
+
+private:
+  void visit(mlir::Operation *Op);
+
+  mlir::func::FuncOp Function;
+  llvm::SmallVector<mlir::Operation *> Operations;
+  llvm::SmallVector<CastOp> Casts;
+  llvm::DenseMap<mlir::Operation *, unsigned> Ordinals;
+  llvm::DenseSet<mlir::Operation *> Backward;
+};
+
+} // namespace mpc::compiler

@@ -1,0 +1,58 @@
+// What a function computes in which precision, as plain rows: the data behind the precision report.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/module/graph_builder.h"
+#include "compiler/report/cast_statistics.h"
+
+namespace mpc::compiler {
+
+/// One operation that reads or writes a floating tensor. Casts, constants and data movement are left out.
+struct PrecisionRow {
+  std::string op;         ///< "conv2d"
+  std::string path;       ///< Cell path, "lenet5/conv1"; empty outside Cells
+  std::string inputs;     ///< distinct floating storage types of the operands, in order: "f16 f32"
+  std::string outputs;    ///< the same of the results
+  std::string compute;    ///< "f32"; "f64" in reference graphs
+  std::string reason;     ///< the reasons of `mpc.precision`; "backward" or "update" where an operation follows others
+  bool backward = false;  ///< it computes cotangents
+  std::int64_t bytes = 0; ///< of its operands and results
+  double flops = 0;       ///< of its matrix work, two a multiply-add; 0 for other operations
+  bool low = false;       ///< its matrix work reads a 16-bit type
+};
+
+/// Arguments of one role: state, inputs.
+struct ArgumentGroup {
+  Role role = Role::kInput;
+  std::int64_t count = 0;
+  std::int64_t elements = 0;
+  std::int64_t bytes = 0;
+};
+
+struct PrecisionTable {
+  std::string function;
+  std::vector<PrecisionRow> rows; ///< in program order; an operation's ordinal is its position, from 1
+  CastStatistics casts;
+  std::vector<ArgumentGroup> arguments;
+
+  std::int64_t bytes() const;      ///< that operations read and write
+  double matrix_flops() const;     ///< of all matrix work
+  double low_matrix_flops() const; ///< of the matrix work that reads a 16-bit type
+};
+
+/// The table of function `function`, its regions (`mpc.fusion`) taken apart. Errors: NOT_FOUND where the module has no
+/// such function with a body.
+absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &module, const std::string &function);
+
+/// Functions that have a body, in module order.
+std::vector<std::string> FunctionNames(const Module &module);
+
+/// The function that a reader means without naming one: the step of a model, else the first with a body. Errors:
+/// NOT_FOUND where there is none.
+absl::StatusOr<std::string> MainFunction(const Module &module);
+
+} // namespace mpc::compiler

@@ -1,0 +1,31 @@
+// A function as it is without regions: what tables and texts about operations show.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "compiler/module/graph_builder.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <string>
+
+namespace mpc::compiler {
+
+/// A copy of a function whose regions (`mpc.fusion`) are taken apart. It remembers which operation was in which.
+class UnfusedFunction {
+public:
+  /// Errors: NOT_FOUND where the module has no such function with a body.
+  static absl::StatusOr<UnfusedFunction> of(const Module &Target, const std::string &Name);
+
+  mlir::func::FuncOp get() const { return Copy.get(); }
+  /// The number of the region that held \p Op, from 1 in program order; 0 where none did.
+  unsigned regionOf(mlir::Operation *Op) const { return Regions.lookup(Op); }
+
+private:
+  explicit UnfusedFunction(mlir::func::FuncOp Function);
+
+  mutable mlir::OwningOpRef<mlir::func::FuncOp> Copy;
+  llvm::DenseMap<mlir::Operation *, unsigned> Regions;
+};
+
+} // namespace mpc::compiler

@@ -1,0 +1,24 @@
+// The devices that the compiler knows, as passes and code generation ask them.
+#pragma once
+
+#include "compiler/codegen/code_generator.h"
+#include "compiler/dialect/target_model.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+#include "runtime/executable.h"
+
+#include <string_view>
+
+namespace mpc::compiler {
+
+/// Lets contexts with the dialect resolve `#mpc.target` (TargetModels).
+void registerTargets(mlir::DialectRegistry &Registry);
+/// The same for a context that is there. It may be called more than once.
+void registerTargets(mlir::MLIRContext &Context);
+
+/// What generated code for \p Device is made for. Errors: as hostTarget and gpuTarget; a backend without any.
+llvm::Expected<codegen::CodeTarget> codeTargetOf(const runtime::Device &Device);
+/// Whether generated code for the device called \p Device is PTX, whose resources reports list.
+bool generatesPtx(std::string_view Device);
+
+} // namespace mpc::compiler

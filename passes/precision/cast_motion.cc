@@ -1,0 +1,155 @@
+#include "passes/precision/cast_motion.h"
+
+#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/tensor_values.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+static bool isWiderThan(Value Wide, Value Narrow) {
+  return isFloating(Wide) && isFloating(Narrow) && elementOf(Wide) != elementOf(Narrow) &&
+         widensExactly(elementOf(Narrow), elementOf(Wide));
+}
+
+bool isWidening(CastOp Cast) { return isWiderThan(Cast.getY(), Cast.getX()); }
+
+bool isNarrowing(CastOp Cast) { return isWiderThan(Cast.getX(), Cast.getY()); }
+
+static bool isDataMovement(Operation *Op) { return has<Property::DataMovement>(Op); }
+
+// The result is one of the operands, element by element, or its negative: exact in any type that holds them.
+static bool keepsValues(Operation *Op) {
+  if (auto Pad = dyn_cast<PadOp>(Op))
+    return Pad.getValue().isZero();
+  return isDataMovement(Op) || has<Property::SelectsValues>(Op);
+}
+
+// The user's choice of a precision is visible in the IR: other casts do not move past it.
+static bool isPinnedByUser(Operation *Op) {
+  PrecisionAttr Precision = precisionOf(Op);
+  return Precision && Precision.getUser();
+}
+
+static void setElement(Value V, Type Element) { V.setType(cast<RankedTensorType>(V.getType()).clone(Element)); }
+
+static Value createCast(OpBuilder &Builder, CastOp Like, Value X, Type Element) {
+  Value Y =
+      CastOp::create(Builder, Like.getLoc(), cast<RankedTensorType>(X.getType()).clone(Element), X, Like.getUser());
+  Y.getDefiningOp()->setDiscardableAttrs(Like->getDiscardableAttrDictionary());
+  return Y;
+}
+
+static bool isOnlyUsedBy(Value V, Operation *Op) {
+  return llvm::all_of(V.getUsers(), [&](Operation *User) { return User == Op; });
+}
+
+bool sinkWidening(CastOp Cast) {
+  if (!isWidening(Cast) || Cast.getY().use_empty())
+    return false;
+  Operation *Move = *Cast.getY().user_begin();
+  if (!keepsValues(Move) || (!isDataMovement(Move) && (Cast.getUser() || isPinnedByUser(Move))))
+    return false;
+  Type Low = elementOf(Cast.getX()), Wide = elementOf(Cast.getY());
+  // Every floating operand is such a cast.
+  llvm::SmallSetVector<Operation *, 4> Casts;
+  int64_t Before = 0, After = 0;
+  for (Value Operand : Move->getOperands()) {
+    auto Other = Operand.getDefiningOp<CastOp>();
+    if (!isFloating(Operand))
+      continue;
+    if (!Other || elementOf(Other.getX()) != Low || elementOf(Other.getY()) != Wide ||
+        Other.getUser() != Cast.getUser() || !isOnlyUsedBy(Operand, Move))
+      return false;
+    if (Casts.insert(Other))
+      Before += elementCount(Operand);
+  }
+  // Results are wide, or low where a narrowing has been folded into the operation. One of another type is rounded.
+  for (Value Result : Move->getResults()) {
+    if (!isFloating(Result))
+      continue;
+    if (elementOf(Result) == Wide)
+      After += elementCount(Result);
+    else if (elementOf(Result) != Low)
+      return false;
+  }
+  // Casts move 6 bytes an element, the operation 8 where it is wide and 4 where it is low, reads and writes together.
+  if (After >= 2 * Before)
+    return false;
+  for (OpOperand &Use : Move->getOpOperands())
+    if (isFloating(Use.get()))
+      Use.set(Use.get().getDefiningOp<CastOp>().getX());
+  OpBuilder Builder(Move->getContext());
+  Builder.setInsertionPointAfter(Move);
+  for (Value Result : Move->getResults()) {
+    if (!isFloating(Result) || elementOf(Result) == Low)
+      continue;
+    setElement(Result, Low);
+    if (Result.use_empty())
+      continue;
+    Value Widened = createCast(Builder, Cast, Result, Wide);
+    Result.replaceAllUsesExcept(Widened, Widened.getDefiningOp());
+  }
+  // Other operands' casts are dead now and go with what else is dead.
+  Cast.erase();
+  return true;
+}
+
+bool hoistNarrowing(CastOp Cast) {
+  Operation *Move = Cast.getX().getDefiningOp();
+  if (!isNarrowing(Cast) || !Move || !isDataMovement(Move) || Move->getNumResults() != 1 || !Cast.getX().hasOneUse())
+    return false;
+  int64_t Operands = 0;
+  for (Value Operand : Move->getOperands())
+    Operands += isFloating(Operand) ? elementCount(Operand) : 0;
+  if (Operands >= 2 * elementCount(Cast.getX()))
+    return false;
+  OpBuilder Builder(Move);
+  for (OpOperand &Use : Move->getOpOperands())
+    if (isFloating(Use.get()))
+      Use.set(createCast(Builder, Cast, Use.get(), elementOf(Cast.getY())));
+  Move->getResult(0).setType(Cast.getY().getType());
+  Cast.getY().replaceAllUsesWith(Move->getResult(0));
+  Cast.erase();
+  return true;
+}
+
+// Operand positions where an operation of the step reads a gradient (or a loss) of any floating type, exactly.
+static bool readsGradient(OpOperand &Use) {
+  Operation *Op = Use.getOwner();
+  unsigned Index = Use.getOperandNumber();
+  if (isa<UnscaleOp, ClipByNormOp>(Op))
+    return Index == 0;
+  if (isa<AllFiniteOp>(Op))
+    return Index > 0;
+  if (auto Optimizer = dyn_cast<OptimizerOpInterface>(Op))
+    return &Optimizer.getGradientMutable() == &Use;
+  if (isa<AccumulateGradientOp>(Op))
+    return Index == 1;
+  auto Norm = dyn_cast<GlobalNormOp>(Op);
+  return Norm && Index >= (Norm.getUnscale() ? 1 : 0);
+}
+
+bool readsAnyFloat(OpOperand &Use) {
+  return readsGradient(Use) || (has<Property::Arithmetic>(Use.getOwner()) && !isPinnedByUser(Use.getOwner()));
+}
+
+bool foldNarrowing(CastOp Cast) {
+  Operation *Op = Cast.getX().getDefiningOp();
+  if (!isNarrowing(Cast) || Cast.getUser() || !Op || !has<Property::Arithmetic>(Op) || isPinnedByUser(Op) ||
+      !Cast.getX().hasOneUse())
+    return false;
+  markFolded(Op);
+  Op->getResult(0).setType(Cast.getY().getType());
+  Cast.getY().replaceAllUsesWith(Op->getResult(0));
+  Cast.erase();
+  return true;
+}
+
+void markFolded(Operation *Op) {
+  if (PrecisionAttr Precision = precisionOf(Op))
+    setPrecision(Op, Precision.withFolded());
+}
+
+} // namespace mpc

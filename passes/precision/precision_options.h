@@ -1,0 +1,44 @@
+// The options of mixed precision, as passes read them.
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "passes/precision/cost_model.h"
+#include "passes/precision/precision_lists.h"
+#include "llvm/Support/Error.h"
+
+namespace mpc {
+
+enum class AmpLevel {
+  O0,   ///< f32 except where the user asked otherwise
+  O1,   ///< matrix work low, and what lies between by the minimum cut
+  O2,   ///< everything low but norms and losses
+  O3,   ///< everything low but losses
+  Auto, ///< as O1, where it pays by the cost model
+};
+
+/// The level that a user wrote; the error lists what is accepted.
+llvm::Expected<AmpLevel> parseAmpLevel(llvm::StringRef Text);
+
+/// "O0", ..., "auto".
+llvm::StringRef ampLevelName(AmpLevel Level);
+
+/// O1 and auto: what classes do not pin is solved.
+inline bool isSolved(AmpLevel Level) { return Level == AmpLevel::O1 || Level == AmpLevel::Auto; }
+
+/// "f16" or "bf16" as a type.
+llvm::Expected<mlir::FloatType> parseLowType(mlir::MLIRContext *Context, llvm::StringRef Text);
+
+/// "true", "false", or empty for the level's default: norms stay f32 at O2 and not at O3. Numeric and capitalised
+/// booleans are accepted. Errors: another word; a value at O1 or auto, which run norms in f32 already.
+llvm::Expected<bool> parseKeepNormsF32(llvm::StringRef Text, AmpLevel Level);
+
+struct PrecisionOptions {
+  AmpLevel Level = AmpLevel::O0;
+  mlir::FloatType Low;
+  /// Norms compute in f32 and are folded: only their x and y may be stored low.
+  bool KeepNormsF32 = true;
+  PrecisionLists Lists;
+  CostModel Costs;
+};
+
+} // namespace mpc

@@ -1,0 +1,16 @@
+// The minimum cut over the slots of a module.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/precision/op_precision.h"
+
+namespace mpc {
+
+/// Decides every slot of \p Open that nothing has decided yet so that casts cost least: their elements at O1, their
+/// seconds by \p Costs where some slot is at level auto, against what low slots save. Decided operations, function
+/// inputs and outputs and operations outside every network are fixed. Returns the cost of the casts. Errors: costs that
+/// add up to more than a cut takes (PrecisionCut::CostLimit), with the rates they follow from.
+llvm::Expected<std::int64_t> solveByCut(mlir::ModuleOp Module, const DecidedOperations &Decided, OpenOperations &Open,
+                                        const CostModel &Costs);
+
+} // namespace mpc

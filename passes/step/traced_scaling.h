@@ -1,0 +1,15 @@
+// Training steps whose scalers were traced by hand: what they leave to the wrap.
+#pragma once
+
+#include "passes/step/step_flow.h"
+
+namespace mpc {
+
+/// Whether \p Function checks gradients itself: it has mpc.all_finite.
+bool hasTracedScaling(mlir::func::FuncOp Function);
+
+/// Gives running statistics and generator counters of such a step the predicate that they lack. A request whose flag
+/// decides no update (its scaler does not skip) holds nothing.
+void guardTracedScaling(mlir::func::FuncOp Function, const StepFlow &Flow);
+
+} // namespace mpc
