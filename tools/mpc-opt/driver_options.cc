@@ -118,10 +118,11 @@ static cl::Option* const kModelOptions[] = {
 struct ProgramOption {
   const cl::Option* option;
   const char* reason;
+  bool schedules = false;  ///< the order that is lowered depends on it
 };
 static const ProgramOption kProgramOptions[] = {{&memory_budget, "only a program has a memory plan"},
                                                 {&tune, "only a program has kernels"},
-                                                {&allow_winograd, "only a program has kernels"},
+                                                {&allow_winograd, "only they depend on kernels", /*schedules=*/true},
                                                 {&choice_cache, "only a program has kernels"}};
 static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &list_operations, &emit, &function_name};
 
@@ -181,8 +182,9 @@ static bool PrintsProgram() {
 
 static absl::Status CheckProgramOptions() {
   for (const ProgramOption& each : kProgramOptions) {
-    if (Given(*each.option) && !PrintsProgram())
-      return Error("--", each.option->ArgStr.str(), " needs --stage=program or --report: ", each.reason);
+    if (!Given(*each.option) || PrintsProgram() || (each.schedules && stage_name == "scheduled")) continue;
+    return Error("--", each.option->ArgStr.str(), " needs ", each.schedules ? "--stage=scheduled, " : "",
+                 "--stage=program or --report: ", each.reason);
   }
   return absl::OkStatus();
 }
