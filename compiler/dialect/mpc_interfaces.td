@@ -94,6 +94,18 @@ def Mpc_OptimizerInterface : OpInterface<"OptimizerOpInterface"> {
   ];
 }
 
+def Mpc_GradientReaderInterface : OpInterface<"GradientReaderOpInterface"> {
+  let description = [{
+    Reads gradients, or losses, of any floating type and computes with them as they are stored: it widens a low one
+    exactly. So no cast need stand in front of it. Without a method of its own the operand `gradient` is the one.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<"These operands, which stand together.", "::mlir::OperandRange", "getGradientOperands", (ins), "",
+                    "return ::mlir::OperandRange(&$_op.getGradientMutable(), 1);">
+  ];
+}
+
 def Mpc_FusibleInterface : OpInterface<"FusibleOpInterface"> {
   let description = [{
     How an operation is computed element by element, for the code generator. `ElementContext` (see

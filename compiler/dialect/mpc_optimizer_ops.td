@@ -15,7 +15,7 @@ def Mpc_Shadow : DefaultValuedAttr<Mpc_OneOf<["none", "f16", "bf16"]>, "\"none\"
 def Mpc_UpdateScalar : StaticShapeTensorOf<[F32, F64, I1]>;
 def Mpc_MaxNorm : Mpc_Float<"0.0f">;
 class Mpc_OptimizerOp<string mnemonic, list<Trait> traits = []>
-    : Mpc_UpdateOp<mnemonic, [Mpc_OptimizerInterface] # traits>;
+    : Mpc_UpdateOp<mnemonic, [Mpc_OptimizerInterface, Mpc_GradientReaderInterface] # traits>;
 
 def Mpc_SgdOp : Mpc_OptimizerOp<"sgd", [Mpc_IsElementwiseUpdate]> {
   let summary = "Stochastic gradient descent with optional momentum (PyTorch's definition).";

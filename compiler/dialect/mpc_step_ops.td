@@ -84,9 +84,13 @@ def Mpc_ScaleLossOp : Mpc_DifferentiableOp<"scale_loss", "Exempt", [Mpc_Elementw
   let results = (outs Mpc_F32Tensor:$output);
 }
 
+// An operation that says which of its operands are gradients.
+defvar Mpc_ReadsGradients = DeclareOpInterfaceMethods<Mpc_GradientReaderInterface, ["getGradientOperands"]>;
+
 def Mpc_UnscaleOp
     : Mpc_Op<"unscale", "Exempt",
-             [Pure, Mpc_Elementwise, Mpc_IsScaling, Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale,
+             [Pure, Mpc_GradientReaderInterface, Mpc_Elementwise, Mpc_IsScaling, Mpc_FollowsUpdate,
+              Mpc_ReadsParameterGradients, Mpc_EndsScale,
               Mpc_IsBesideNetwork, Mpc_PreparesUpdate]> {
   let summary = "gradient * (1 / scale), in f32.";
   let description = "Reads a low or f32 gradient, writes f32.";
@@ -96,7 +100,7 @@ def Mpc_UnscaleOp
 
 def Mpc_AllFiniteOp
     : Mpc_Op<"all_finite", "Exempt",
-             [Pure, Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale, Mpc_DecidesStep,
+             [Pure, Mpc_ReadsGradients, Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale, Mpc_DecidesStep,
               Mpc_IsBesideNetwork]> {
   let summary = "Whether a loss and all gradients are finite, unscaled in f32.";
   let description = [{
@@ -137,7 +141,8 @@ def Mpc_AllOfOp : Mpc_FlagReductionOp<"all_of", "all">;
 def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the">;
 
 def Mpc_GlobalNormOp
-    : Mpc_Op<"global_norm", "Exempt", [Pure, Mpc_ReadsParameterGradients, Mpc_DecidesStep, Mpc_IsBesideNetwork]> {
+    : Mpc_Op<"global_norm", "Exempt",
+             [Pure, Mpc_ReadsGradients, Mpc_ReadsParameterGradients, Mpc_DecidesStep, Mpc_IsBesideNetwork]> {
   let summary = "sqrt of the sum of squares of every element of every gradient.";
   let description = [{
     Accumulated in f64, in operand order: finite f32 gradients have a finite norm, though their squares overflow f32.
@@ -166,7 +171,8 @@ def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing,
 
 def Mpc_ClipByNormOp
     : Mpc_Op<"clip_by_norm", "Exempt",
-             [Pure, Mpc_Elementwise, Mpc_IsScaling, Mpc_ReadsParameterGradients, Mpc_IsBesideNetwork,
+             [Pure, Mpc_GradientReaderInterface, Mpc_Elementwise, Mpc_IsScaling, Mpc_ReadsParameterGradients,
+              Mpc_IsBesideNetwork,
               Mpc_PreparesUpdate]> {
   let summary = "gradient * min(1, max_norm / (norm + 1e-6)).";
   let description = "`norm` is that of mpc.global_norm. The factor is computed in f64 and rounded to f32; of a norm that is not "
@@ -257,7 +263,7 @@ def Mpc_IncrementOp : Mpc_UpdateOp<"increment"> {
   let results = (outs Mpc_I32Tensor:$updated);
 }
 
-def Mpc_AccumulateGradientOp : Mpc_UpdateOp<"accumulate_gradient"> {
+def Mpc_AccumulateGradientOp : Mpc_UpdateOp<"accumulate_gradient", [Mpc_GradientReaderInterface]> {
   let summary = "Adds one micro-step's gradient to the sum of the step.";
   let description = "a' = (micro_step == 0 ? 0 : a) + gradient / count.";
   let arguments = (ins Mpc_F32Tensor:$accumulator, Mpc_FloatTensor:$gradient, Mpc_I32Tensor:$micro_step,

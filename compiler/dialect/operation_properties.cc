@@ -20,6 +20,9 @@ bool has(Operation *Op, Property P) {
   return hasNumbered(Op, static_cast<std::size_t>(P), std::make_index_sequence<getMaxEnumValForProperty() + 1>());
 }
 
+OperandRange AllFiniteOp::getGradientOperands() { return getOperands().drop_front(); }
+OperandRange GlobalNormOp::getGradientOperands() { return getInputs().drop_front(getUnscale() ? 1 : 0); }
+
 Value ReshapeOp::getViewSource() { return getX(); }
 Value AllReduceOp::getViewSource() { return getX(); }
 

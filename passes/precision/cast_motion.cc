@@ -115,20 +115,13 @@ bool hoistNarrowing(CastOp Cast) {
   return true;
 }
 
-// Operand positions where an operation of the step reads a gradient (or a loss) of any floating type, exactly.
 static bool readsGradient(OpOperand &Use) {
-  Operation *Op = Use.getOwner();
-  unsigned Index = Use.getOperandNumber();
-  if (isa<UnscaleOp, ClipByNormOp>(Op))
-    return Index == 0;
-  if (isa<AllFiniteOp>(Op))
-    return Index > 0;
-  if (auto Optimizer = dyn_cast<OptimizerOpInterface>(Op))
-    return &Optimizer.getGradientMutable() == &Use;
-  if (isa<AccumulateGradientOp>(Op))
-    return Index == 1;
-  auto Norm = dyn_cast<GlobalNormOp>(Op);
-  return Norm && Index >= (Norm.getUnscale() ? 1 : 0);
+  auto Reader = dyn_cast<GradientReaderOpInterface>(Use.getOwner());
+  if (!Reader || Reader.getGradientOperands().empty())
+    return false;
+  OperandRange Gradients = Reader.getGradientOperands();
+  unsigned First = Gradients.getBeginOperandIndex(), Index = Use.getOperandNumber();
+  return Index >= First && Index < First + Gradients.size();
 }
 
 bool readsAnyFloat(OpOperand &Use) {

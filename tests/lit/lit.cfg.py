@@ -13,9 +13,11 @@ config.test_exec_root = config.mpc_lit_output
 
 config.environment["PATH"] = os.pathsep.join([config.mpc_tools, config.llvm_tools, config.environment["PATH"]])
 config.substitutions.append(("%mpc-opt", os.path.join(config.mpc_tools, "mpc-opt")))
-# Of its own environment lit hands on little: tools/planted_faults switches a fault on by this variable.
+# Of its own environment lit hands on little: tools/planted_faults switches a fault on by this variable. Two faults are
+# run at a time, and each has files of its own.
 if "MPC_PLANTED_FAULT" in os.environ:
     config.environment["MPC_PLANTED_FAULT"] = os.environ["MPC_PLANTED_FAULT"]
+    config.test_exec_root = os.path.join(config.mpc_lit_output, "fault" + os.environ["MPC_PLANTED_FAULT"])
 # A target of a GPU needs the CUDA backend, no GPU.
 if config.mpc_has_cuda in ("ON", "TRUE", "1"):
     config.available_features.add("cuda")
