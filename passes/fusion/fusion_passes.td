@@ -7,7 +7,7 @@ include "passes/pass_base.td"
 def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
   let summary = "Puts operations that one generated kernel computes together into mpc.fusion";
   let description = [{
-    The last pass: layout, casts and shadows have settled what is read and written. Regions grow from single operations:
+    Behind layout, casts and shadows, which have settled what is read and written. Regions grow from single operations:
     of all pairs of neighbours (one hands a value to the other, or both read a whole tensor) the one that saves most is
     merged, as long as any saves something. Two may be merged where
 

@@ -141,9 +141,9 @@ def RecomputePass : MpcPass<"mpc-recompute", "::mlir::func::FuncOp"> {
 def SchedulePass : MpcPass<"mpc-schedule", "::mlir::func::FuncOp"> {
   let summary = "Moves operations where that lowers the largest sum of live bytes";
   let description = [{
-    The last pass: fusion has settled which operations run as one. As long as it lowers the peak, the operation at the
-    peak moves behind later ones (where its results are not read yet and its workspace or its results are in the way), an
-    operation that frees more than it makes moves before the peak, and one that makes more than it frees moves behind it.
+    Behind fusion, which has settled what runs as one. As long as it lowers the peak, the operation at the peak moves
+    behind later ones (where its results are not read yet and its workspace or its results are in the way), an operation
+    that frees more than it makes moves before the peak, and one that makes more than it frees moves behind it.
     No operation passes one that it reads from or that reads from it, and none passes an update of state: old values are
     read before they are overwritten, as before. Values and random numbers do not depend on the order, so the bits are the
     same.
