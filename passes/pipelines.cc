@@ -60,7 +60,7 @@ static void addLayout(OpPassManager &Manager, const StepPipelineOptions &Chosen)
 // same.
 void buildPlanPipeline(OpPassManager &Manager, int64_t Candidates) {
   Manager.addNestedPass<func::FuncOp>(createRecomputePass({Candidates}));
-  Manager.addNestedPass<func::FuncOp>(createSchedulePass());
+  Manager.addPass(createSchedulePass());
   Manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
 }
 

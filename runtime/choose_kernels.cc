@@ -61,7 +61,7 @@ class Chooser {
     for (StateRefresh& refresh : packer_.TakeRefreshes()) program_.refreshes.push_back(std::move(refresh));
     for (StateRefresh& refresh : program_.refreshes) {
       if (absl::Status status = PlanAndPlace(arena_, refresh.instruction); !status.ok()) {
-        return At(absl::StrCat(program_.name, ", refresh of ", program_.state[refresh.derived].name), status);
+        return At(DescribeRefresh(program_, refresh), status);
       }
     }
     return absl::OkStatus();
@@ -119,12 +119,10 @@ class Chooser {
   std::size_t end_ = 0;  ///< 0: nothing lies behind the arena
 };
 
-/// Plans all of `program` again, whose choices so far are kept.
-absl::Status PlanAgain(const Device& device, const PlanOptions& options, Program& program) {
-  Program result = program;
-  UnpackKeptWeights(result);
-  std::vector<Instruction> instructions = std::exchange(result.instructions, {});
-  Chooser chooser(device, options, result);
+/// Plans the instructions of a sequence again. Returns where each went.
+absl::StatusOr<std::vector<std::size_t>> PlanSequence(const Program& before, std::size_t index, Chooser& chooser,
+                                                      Sequence& sequence) {
+  std::vector<Instruction> instructions = std::exchange(sequence.instructions, {});
   std::optional<Instruction> pack;
   std::vector<std::size_t> moved_to(instructions.size());
   for (std::size_t i = 0; i < instructions.size(); ++i) {
@@ -132,14 +130,30 @@ absl::Status PlanAgain(const Device& device, const PlanOptions& options, Program
       pack = std::move(instructions[i]);
       continue;
     }
-    if (absl::Status status = chooser.Choose(instructions[i], pack); !status.ok()) {
-      return At(DescribeInstruction(program, i), status);
+    if (instructions[i].sequence == 0) {
+      absl::Status status = chooser.Choose(instructions[i], pack);
+      if (!status.ok()) return At(DescribeInstruction(before, i, index), status);
     }
-    if (pack) result.instructions.push_back(*std::exchange(pack, std::nullopt));
-    moved_to[i] = result.instructions.size();
-    result.instructions.push_back(std::move(instructions[i]));
+    if (pack) sequence.instructions.push_back(*std::exchange(pack, std::nullopt));
+    moved_to[i] = sequence.instructions.size();
+    sequence.instructions.push_back(std::move(instructions[i]));
   }
-  for (FlatUpdate& update : result.flat_updates) update.first = moved_to[update.first];
+  return moved_to;
+}
+
+/// Plans all of `program` again, whose choices so far are kept.
+absl::Status PlanAgain(const Device& device, const PlanOptions& options, Program& program) {
+  Program result = program;
+  UnpackKeptWeights(result);
+  std::vector<Sequence> sequences = result.sequences;
+  Chooser chooser(device, options, result);
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    const absl::StatusOr<std::vector<std::size_t>> moved_to = PlanSequence(program, i, chooser, sequences[i]);
+    if (!moved_to.ok()) return moved_to.status();
+    if (i > 0) continue;
+    for (FlatUpdate& update : result.flat_updates) update.first = (*moved_to)[update.first];
+  }
+  result.sequences = std::move(sequences);
   if (absl::Status status = chooser.ChooseRefreshes(); !status.ok()) return status;
   if (absl::Status status = device.EndPlanning(options); !status.ok()) return At(program.name, status);
   result.arena_bytes = chooser.arena_bytes();
@@ -167,9 +181,12 @@ absl::Status EnlargeWorkspaces(const Device& device, Program& program) {
   Program result = program;
   const PlanOptions options;
   Chooser chooser(device, options, result);
-  for (std::size_t i = 0; i < result.instructions.size(); ++i) {
-    if (absl::Status status = chooser.Enlarge(result.instructions[i]); !status.ok()) {
-      return At(DescribeInstruction(program, i), status);
+  for (std::size_t index = 0; index < result.sequences.size(); ++index) {
+    std::vector<Instruction>& instructions = result.sequences[index].instructions;
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      if (instructions[i].sequence != 0) continue;
+      absl::Status status = chooser.Enlarge(instructions[i]);
+      if (!status.ok()) return At(DescribeInstruction(program, i, index), status);
     }
   }
   if (absl::Status status = chooser.ChooseRefreshes(); !status.ok()) return status;

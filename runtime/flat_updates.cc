@@ -40,13 +40,13 @@ class Members {
  public:
   /// `taken`: tensors of other updates.
   Members(const Program& program, const PlaceOf& place_of, const Tensors& taken, std::size_t first)
-      : program_(program), place_of_(place_of), taken_(taken), first_(program.instructions[first]) {}
+      : program_(program), place_of_(place_of), taken_(taken), first_(program.step().instructions[first]) {}
 
   const Tensors& tensors() const { return own_; }
 
   /// Adds instruction `i`, which follows those before it. Where it cannot join them: why.
   std::string Add(std::size_t i) {
-    const Instruction& update = program_.instructions[i];
+    const Instruction& update = program_.step().instructions[i];
     if (!IsElementwiseUpdate(update.kernel)) return absl::StrCat("\"", update.kernel, "\" is no element-wise update");
     if (!HasOperands(update)) return "operands are missing";
     if (!MayShareKernel(program_, first_, update)) return "kernel, attributes, types or results are others";
@@ -129,7 +129,7 @@ std::size_t PositionOfFirst(const FlatUpdate& update) {
 absl::Status CheckLayout(const Program& program, const FlatUpdate& update) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
   for (std::size_t i = 0; i < update.offsets.size(); ++i) {
-    ranges.emplace_back(update.offsets[i], Elements(program, program.instructions[update.first + i]));
+    ranges.emplace_back(update.offsets[i], Elements(program, program.step().instructions[update.first + i]));
   }
   std::sort(ranges.begin(), ranges.end());
   std::int64_t end = 0;
@@ -174,12 +174,12 @@ bool IsElementwiseUpdate(std::string_view name) {
 std::vector<FlatUpdate> FindFlatUpdates(const Program& program, const PlaceOf& place_of, const GroupOf& group_of) {
   std::vector<FlatUpdate> updates;
   Tensors taken;
-  for (std::size_t first = 0; first < program.instructions.size();) {
+  for (std::size_t first = 0; first < program.step().instructions.size();) {
     Members members(program, place_of, taken, first);
     const std::int64_t group = group_of(first);
     std::size_t end = first;
     if (group >= 0) {
-      while (end < program.instructions.size() && group_of(end) == group && members.Add(end).empty()) ++end;
+      while (end < program.step().instructions.size() && group_of(end) == group && members.Add(end).empty()) ++end;
     }
     if (end - first > 1) {
       taken.insert(members.tensors().begin(), members.tensors().end());
@@ -199,15 +199,16 @@ void LayOut(const Program& program, const std::vector<std::size_t>& order, FlatU
   update.elements = 0;
   for (std::size_t i : order) {
     update.offsets[i] = PaddedElements(update.elements);
-    update.elements = update.offsets[i] + Elements(program, program.instructions[update.first + i]);
+    update.elements = update.offsets[i] + Elements(program, program.step().instructions[update.first + i]);
   }
 }
 
 absl::Status CheckFlatUpdate(const Program& program, const FlatUpdate& update) {
   const std::size_t count = update.offsets.size();
-  if (count == 0 || update.first >= program.instructions.size() || count > program.instructions.size() - update.first) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has ", count, " instructions from ", update.first, " on, of ", program.instructions.size()));
+  if (count == 0 || update.first >= program.step().instructions.size() ||
+      count > program.step().instructions.size() - update.first) {
+    return absl::InvalidArgumentError(absl::StrCat("it has ", count, " instructions from ", update.first, " on, of ",
+                                                   program.step().instructions.size()));
   }
   // The layout says where temporaries lie: two of them cannot share a place in it.
   const PlaceOf place_of = [](ValueId id) { return id; };
@@ -223,13 +224,13 @@ absl::Status CheckFlatUpdate(const Program& program, const FlatUpdate& update) {
 }
 
 std::vector<FlatTensors> FlatTensorsOf(const Program& program, const FlatUpdate& update) {
-  const Instruction& first = program.instructions[update.first];
+  const Instruction& first = program.step().instructions[update.first];
   std::vector<FlatTensors> buffers;
   const auto add = [&](std::vector<ValueId> Instruction::*list, std::size_t position) {
     const Value& value = program.values[(first.*list)[position]];
     FlatTensors& tensors = buffers.emplace_back(FlatTensors{value.storage, value.spec.dtype, {}});
     for (std::size_t i = 0; i < update.offsets.size(); ++i) {
-      tensors.values.push_back((program.instructions[update.first + i].*list)[position]);
+      tensors.values.push_back((program.step().instructions[update.first + i].*list)[position]);
     }
   };
   for (std::size_t k = 0; k < first.inputs.size(); ++k) {
@@ -255,7 +256,7 @@ bool LiesFlat(const Program& program, const FlatUpdate& update, const AddressOf&
 }
 
 const Instruction& FirstOfFlat(const Program& program, const FlatUpdate& update) {
-  return program.instructions[update.first + PositionOfFirst(update)];
+  return program.step().instructions[update.first + PositionOfFirst(update)];
 }
 
 absl::StatusOr<KernelSpec> FlatSpec(const Program& program, const FlatUpdate& update) {

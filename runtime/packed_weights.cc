@@ -33,6 +33,7 @@ Instruction PackWeight(const WeightPacking& packing, Program& program, Instructi
   pack.kernel = kPackWeight;
   pack.attributes = PackingAttributes(packing);
   pack.scope = instruction.scope;
+  pack.phase = instruction.phase;
   pack.inputs = {weight};
   weight = static_cast<ValueId>(program.values.size());
   pack.outputs = {weight};
@@ -76,7 +77,10 @@ void WeightPacker::Keep(const WeightPacking& packing, Instruction pack, Instruct
 
 bool HasPackedWeights(const Program& program) {
   const auto refreshes = [](const StateRefresh& refresh) { return PacksWeight(refresh.instruction); };
-  return std::any_of(program.instructions.begin(), program.instructions.end(), PacksWeight) ||
+  const auto packs = [](const Sequence& sequence) {
+    return std::any_of(sequence.instructions.begin(), sequence.instructions.end(), PacksWeight);
+  };
+  return std::any_of(program.sequences.begin(), program.sequences.end(), packs) ||
          std::any_of(program.refreshes.begin(), program.refreshes.end(), refreshes);
 }
 
@@ -86,8 +90,10 @@ void UnpackKeptWeights(Program& program) {
   for (const StateRefresh& refresh : program.refreshes) {
     if (!is_packed(refresh)) continue;
     dropped[refresh.derived] = true;
-    for (Instruction& instruction : program.instructions) {
-      if (PacksWeightOf(refresh.instruction, instruction)) UnpackWeight(refresh.instruction, instruction);
+    for (Sequence& sequence : program.sequences) {
+      for (Instruction& instruction : sequence.instructions) {
+        if (PacksWeightOf(refresh.instruction, instruction)) UnpackWeight(refresh.instruction, instruction);
+      }
     }
   }
   std::erase_if(program.refreshes, is_packed);

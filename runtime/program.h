@@ -9,6 +9,7 @@
 
 #include "kernels/attributes.h"
 #include "kernels/tensor_spec.h"
+#include "runtime/phase.h"
 #include "runtime/role.h"
 
 namespace mpc::runtime {
@@ -31,7 +32,7 @@ struct Value {
   std::size_t offset = 0;
 };
 
-/// One kernel call. `kernel` is the IR mnemonic without "mpc.".
+/// One kernel call, or a run of another sequence. `kernel` is the IR mnemonic without "mpc.".
 struct Instruction {
   std::string kernel;
   std::vector<ValueId> inputs;
@@ -39,8 +40,19 @@ struct Instruction {
   Attributes attributes;
   std::size_t workspace_offset = 0;
   std::size_t workspace_bytes = 0;
-  std::string scope;  ///< Cell path, for messages and traces
+  std::string scope;          ///< Cell path, for messages and traces
+  std::int32_t sequence = 0;  ///< that it runs, see Sequence; 0: none
+  Phase phase = Phase::kUnknown;
 };
+
+/// The kernel of an instruction that runs a sequence, and its attribute: how many times, an integer of 1 at least.
+inline constexpr const char* kRepeat = "repeat";
+inline constexpr const char* kRepeatCount = "count";
+/// How many sequences a Program has at most, how deep they lie below the step, and how often they run in a step, all
+/// together: its memory, stack and time keep within bounds.
+inline constexpr std::size_t kMostSequences = 4096;
+inline constexpr int kDeepestSequence = 64;
+inline constexpr std::int64_t kMostRuns = std::int64_t{1} << 20;
 
 /// A state entry that the Program reads or writes.
 struct StateBinding {
@@ -55,11 +67,23 @@ struct NamedValue {
   ValueId value = kNoValue;
 };
 
-/// A state update that could not be made in place: the report names it with the reason.
-struct StateCopy {
+/// A new value that could not be made in the place of the old one: the report names it with the reason.
+struct ValueCopy {
   ValueId from = kNoValue;
   ValueId to = kNoValue;
   std::string reason;
+};
+
+/// Instructions that run one after another, then copies.
+///
+/// Program::sequences begins with the step. Each of the others is what a function that the step calls became. One
+/// instruction of a sequence in front of it runs it. First the input at the position of each output is copied to this
+/// output. Then the sequence runs kRepeatCount times. A run reads the instruction's operands and gives its outputs new
+/// values. All sequences share the arena; lowering puts temporaries of a sequence into the instruction's workspace.
+struct Sequence {
+  std::string name;  ///< of the function; empty for the step, which is called as its Program
+  std::vector<Instruction> instructions;
+  std::vector<ValueCopy> copies;  ///< done after the last instruction of each run
 };
 
 /// How a derived state entry is rebuilt from the one that it follows, before a step that finds it stale.
@@ -98,8 +122,7 @@ struct Program {
   std::string device;  ///< "cpu" or "cuda"
   std::string arch;    ///< what it was planned for: "sm_90"; empty on the CPU
   std::vector<Value> values;
-  std::vector<Instruction> instructions;
-  std::vector<StateCopy> state_copies;  ///< done after the last instruction
+  std::vector<Sequence> sequences = std::vector<Sequence>(1);  ///< the step, and what it calls
   std::vector<StateBinding> state;
   std::vector<StateRefresh> refreshes;  ///< one for each binding of Role::kDerived
   std::vector<NamedValue> inputs;
@@ -110,8 +133,11 @@ struct Program {
   bool allow_tf32 = false;                                   ///< CUDA: f32 products may be TF32
   std::vector<std::string> required_cpu_features;
   std::vector<CodeBlob> code;
-  std::vector<FlatUpdate> flat_updates;
-  std::vector<ConstantFill> fills;  ///< behind `constants`, each behind the one before it
+  std::vector<FlatUpdate> flat_updates;  ///< of the step
+  std::vector<ConstantFill> fills;       ///< behind `constants`, each behind the one before it
+
+  Sequence& step() { return sequences.front(); }
+  const Sequence& step() const { return sequences.front(); }
   /// Bytes of state entries.
   std::size_t state_bytes() const {
     std::size_t bytes = 0;

@@ -12,7 +12,14 @@
 namespace mpc::runtime {
 namespace {
 
-/// True if two values share bytes: of one state entry, or of the arena.
+bool TouchesWorkspace(const Value& value, const Instruction& instruction) {
+  if (value.storage != Storage::kTemporary && value.storage != Storage::kInput) return false;
+  return value.offset < instruction.workspace_offset + instruction.workspace_bytes &&
+         instruction.workspace_offset < value.offset + value.spec.bytes();
+}
+
+}  // namespace
+
 bool ShareStorage(const Value& a, const Value& b) {
   if (a.storage == Storage::kConstant || b.storage == Storage::kConstant) return false;
   if (a.storage == Storage::kState || b.storage == Storage::kState) {
@@ -21,19 +28,10 @@ bool ShareStorage(const Value& a, const Value& b) {
   return a.offset < b.offset + b.spec.bytes() && b.offset < a.offset + a.spec.bytes();
 }
 
-/// True if `output` lies exactly where `input` does, element for element.
-bool SamePlace(const Value& output, const Value& input) {
-  const bool begins_there = output.storage == Storage::kState || output.offset == input.offset;
-  return begins_there && output.spec.dtype == input.spec.dtype && output.spec.bytes() == input.spec.bytes();
+bool SamePlace(const Value& a, const Value& b) {
+  const bool begins_there = a.storage == Storage::kState || a.offset == b.offset;
+  return begins_there && a.spec.dtype == b.spec.dtype && a.spec.bytes() == b.spec.bytes();
 }
-
-bool TouchesWorkspace(const Value& value, const Instruction& instruction) {
-  if (value.storage != Storage::kTemporary && value.storage != Storage::kInput) return false;
-  return value.offset < instruction.workspace_offset + instruction.workspace_bytes &&
-         instruction.workspace_offset < value.offset + value.spec.bytes();
-}
-
-}  // namespace
 
 std::string ChoiceFor(const Program& program, const std::string& key) {
   const auto found = std::find_if(program.choices.begin(), program.choices.end(),
@@ -69,10 +67,16 @@ absl::StatusOr<KernelSpec> MakeKernelSpec(const Program& program, const Instruct
   return spec;
 }
 
-std::string DescribeInstruction(const Program& program, std::size_t position) {
-  const Instruction& instruction = program.instructions[position];
-  return absl::StrCat(program.name, ", instruction ", position, " (", instruction.kernel,
+std::string DescribeInstruction(const Program& program, std::size_t position, std::size_t sequence) {
+  const Instruction& instruction = program.sequences[sequence].instructions[position];
+  const std::string called =
+      sequence == 0 ? "" : absl::StrCat(", sequence ", sequence, " (@", program.sequences[sequence].name, ")");
+  return absl::StrCat(program.name, called, ", instruction ", position, " (", instruction.kernel,
                       instruction.scope.empty() ? "" : " in ", instruction.scope, ")");
+}
+
+std::string DescribeRefresh(const Program& program, const StateRefresh& refresh) {
+  return absl::StrCat(program.name, ", refresh of ", program.state[refresh.derived].name);
 }
 
 absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore& store) {
@@ -101,9 +105,9 @@ absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore&
   return missing ? absl::NotFoundError(message) : absl::InvalidArgumentError(message);
 }
 
-absl::Status CheckOverlaps(const Program& program, std::size_t position, const MayAliasFunction& may_alias) {
-  const Instruction& instruction = program.instructions[position];
+absl::Status CheckOverlaps(const Program& program, const Instruction& instruction, const MayAliasFunction& may_alias) {
   const auto allowed = [&](std::size_t output, std::size_t input) {
+    if (instruction.sequence != 0) return output == input;
     return IsGenerated(instruction.kernel) ? GeneratedMayAlias(instruction, output, input)
                                            : may_alias(instruction.kernel, output, input);
   };

@@ -21,11 +21,21 @@ namespace mpc::runtime {
 /// `program`; attributes of a packed weight that do not say which.
 absl::StatusOr<KernelSpec> MakeKernelSpec(const Program& program, const Instruction& instruction);
 
+/// Whether two values share bytes that a step may write: of one state entry, or of the arena.
+bool ShareStorage(const Value& a, const Value& b);
+
+/// Whether two values that share storage lie in the same place, element for element.
+bool SamePlace(const Value& a, const Value& b);
+
 /// The choice that `program` made for kernels of the key `key`; empty where it made none.
 std::string ChoiceFor(const Program& program, const std::string& key);
 
-/// "train_step, instruction 7 (conv2d in lenet5/conv1)", the start of messages about an instruction.
-std::string DescribeInstruction(const Program& program, std::size_t position);
+/// "train_step, instruction 7 (conv2d in lenet5/conv1)", the start of messages about an instruction of the step;
+/// "train_step, sequence 2 (@cell), instruction 7 (...)" about one of another sequence.
+std::string DescribeInstruction(const Program& program, std::size_t position, std::size_t sequence = 0);
+
+/// "train_step, refresh of conv1.weight.f16".
+std::string DescribeRefresh(const Program& program, const StateRefresh& refresh);
 
 /// `status` with the place it happened in front of its message.
 absl::Status At(const std::string& place, const absl::Status& status);
@@ -38,9 +48,10 @@ absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore&
 /// Whether a kernel may write an output over an input.
 using MayAliasFunction = std::function<bool(std::string_view kernel, std::size_t output, std::size_t input)>;
 
-/// Errors (INVALID_ARGUMENT): instruction `position` would overwrite what its kernel still reads. `may_alias` is asked
-/// for kernels of the device; instructions whose code the Program carries say it themselves.
-absl::Status CheckOverlaps(const Program& program, std::size_t position, const MayAliasFunction& may_alias);
+/// Errors (INVALID_ARGUMENT): `instruction` would overwrite what its kernel still reads. `may_alias` is asked for
+/// kernels of the device; instructions whose code the Program carries say it themselves. One that runs a sequence may
+/// write an output over the input that this output begins as.
+absl::Status CheckOverlaps(const Program& program, const Instruction& instruction, const MayAliasFunction& may_alias);
 
 /// Errors (INVALID_ARGUMENT): a number or size of inputs other than the Program's, with both.
 absl::Status CheckInputs(const Program& program, StepInputs inputs);

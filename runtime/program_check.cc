@@ -11,6 +11,7 @@
 #include "runtime/aligned_buffer.h"
 #include "runtime/flat_updates.h"
 #include "runtime/generated_call.h"
+#include "runtime/program_binding.h"
 
 namespace mpc::runtime {
 namespace {
@@ -39,7 +40,11 @@ std::optional<std::size_t> CheckedBytes(const TensorSpec& spec) {
 
 class ProgramChecker {
  public:
-  explicit ProgramChecker(const Program& program) : program_(program) {}
+  explicit ProgramChecker(const Program& program)
+      : program_(program),
+        callers_(program.sequences.size()),
+        depths_(program.sequences.size()),
+        runs_(program.sequences.size(), 1) {}
 
   absl::Status Check() {
     if (program_.arena_bytes > kMaxBytes) {
@@ -48,9 +53,15 @@ class ProgramChecker {
     CheckConstants();
     CheckState();
     CheckCode();
+    if (program_.sequences.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("program \"", program_.name, "\" is malformed: it has no sequence; the first is the step"));
+    }
+    if (program_.sequences.size() > kMostSequences) {
+      Report("it has ", program_.sequences.size(), " sequences; ", kMostSequences, " are the most");
+    }
     for (std::size_t i = 0; i < program_.values.size(); ++i) CheckValue(i);
-    for (std::size_t i = 0; i < program_.instructions.size(); ++i) CheckInstruction(i);
-    for (std::size_t i = 0; i < program_.state_copies.size(); ++i) CheckStateCopy(i);
+    for (std::size_t i = 0; i < program_.sequences.size(); ++i) CheckSequence(i);
     CheckRefreshes();
     CheckFlatUpdates();
     CheckInputsAndOutputs();
@@ -149,7 +160,17 @@ class ProgramChecker {
     if (!InRange(id)) Report(what, " is value ", id, " of ", program_.values.size());
   }
 
-  void CheckWritable(const std::string& what, ValueId id) {
+  /// Whether `value` is state that an output of `caller` is, or lies in the arena where one lies.
+  bool IsOutput(const Instruction& caller, const Value& value) const {
+    return std::any_of(caller.outputs.begin(), caller.outputs.end(), [&](ValueId id) {
+      if (!InRange(id) || program_.values[id].storage != value.storage) return false;
+      const Value& output = program_.values[id];
+      return value.storage == Storage::kState ? output.index == value.index : output.offset == value.offset;
+    });
+  }
+
+  /// `caller` is what runs the sequence that `what` belongs to; null in the step.
+  void CheckWritable(const std::string& what, ValueId id, const Instruction* caller) {
     if (!InRange(id)) return Report(what, " is value ", id, " of ", program_.values.size());
     const Value& value = program_.values[id];
     if (value.storage == Storage::kConstant) Report(what, " writes a constant, value ", id);
@@ -159,18 +180,77 @@ class ProgramChecker {
     if (index < program_.state.size() && !program_.state[index].written) {
       Report(what, " writes state \"", program_.state[index].name, "\", which is bound as read only");
     }
+    if (caller != nullptr && index < program_.state.size() && !IsOutput(*caller, value)) {
+      Report(what, " writes state \"", program_.state[index].name, "\", which what runs its sequence does not");
+    }
   }
 
-  void CheckInstruction(std::size_t position) {
-    const Instruction& instruction = program_.instructions[position];
-    const std::string what = absl::StrCat("instruction ", position, " (", instruction.kernel,
-                                          instruction.scope.empty() ? "" : " in ", instruction.scope, ")");
+  void CheckSequence(std::size_t index) {
+    const Sequence& sequence = program_.sequences[index];
+    std::string where;
+    const Instruction* caller = nullptr;
+    if (index > 0) {
+      where = absl::StrCat("sequence ", index, " (@", sequence.name, "), ");
+      caller = callers_[index];
+      if (caller == nullptr) Report("sequence ", index, " (@", sequence.name, ") is run by no sequence in front of it");
+    }
+    for (std::size_t i = 0; i < sequence.instructions.size(); ++i) {
+      const Instruction& instruction = sequence.instructions[i];
+      const std::string what = absl::StrCat(where, "instruction ", i, " (", instruction.kernel,
+                                            instruction.scope.empty() ? "" : " in ", instruction.scope, ")");
+      CheckInstruction(what, instruction, caller);
+      if ((instruction.sequence != 0) != (instruction.kernel == kRepeat)) {
+        Report(what, " runs sequence ", instruction.sequence, "; \"", kRepeat, "\" runs one, no other kernel does");
+      }
+      if (instruction.sequence != 0) CheckCall(what, instruction, index);
+    }
+    for (std::size_t i = 0; i < sequence.copies.size(); ++i) {
+      CheckCopy(absl::StrCat(where, index == 0 ? "state copy " : "copy ", i), sequence.copies[i], caller);
+    }
+  }
+
+  /// Of an instruction of sequence `index` that runs another one.
+  void CheckCall(const std::string& what, const Instruction& instruction, std::size_t index) {
+    const auto called = static_cast<std::size_t>(instruction.sequence);
+    if (instruction.sequence < 0 || called >= program_.sequences.size() || called <= index) {
+      return Report(what, " runs sequence ", instruction.sequence, " of ", program_.sequences.size(), " from sequence ",
+                    index, "; it may run those behind its own");
+    }
+    if (callers_[called] != nullptr) Report(what, " runs sequence ", called, ", which another instruction runs too");
+    callers_[called] = &instruction;
+    depths_[called] = depths_[index] + 1;
+    if (depths_[called] > kDeepestSequence) {
+      Report(what, " runs a sequence that lies more than ", kDeepestSequence, " deep");
+    }
+    const std::int64_t runs = instruction.attributes.GetInt(kRepeatCount);
+    if (runs < 1 || runs > (kMostRuns - all_runs_) / runs_[index]) {
+      Report(what, " runs sequence ", called, " ", runs, " times, ", runs_[index],
+             " times in a step; 1 is the least, and ", kMostRuns, " runs of all sequences are the most");
+    } else {
+      runs_[called] = runs_[index] * runs;
+      all_runs_ += runs_[called];
+    }
+    if (instruction.outputs.size() > instruction.inputs.size()) {
+      Report(what, " has ", instruction.outputs.size(), " outputs and ", instruction.inputs.size(),
+             " inputs; each output begins as the input at its position");
+    }
+    const std::size_t carried = std::min(instruction.outputs.size(), instruction.inputs.size());
+    for (std::size_t i = 0; i < carried; ++i) {
+      const ValueId from = instruction.inputs[i], to = instruction.outputs[i];
+      if (to == kNoValue) Report(what, ", output ", i, " has no value, and the sequence writes it");
+      if (!InRange(from) || !InRange(to) || program_.values[from].spec == program_.values[to].spec) continue;
+      Report(what, ", output ", i, " is ", program_.values[to].spec.ToString(), " and begins as ",
+             program_.values[from].spec.ToString());
+    }
+  }
+
+  void CheckInstruction(const std::string& what, const Instruction& instruction, const Instruction* caller) {
     for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
       CheckReadable(absl::StrCat(what, ", input ", i), instruction.inputs[i]);
     }
     for (std::size_t i = 0; i < instruction.outputs.size(); ++i) {
       if (instruction.outputs[i] == kNoValue) continue;
-      CheckWritable(absl::StrCat(what, ", output ", i), instruction.outputs[i]);
+      CheckWritable(absl::StrCat(what, ", output ", i), instruction.outputs[i], caller);
     }
     const auto is_left_out = [](ValueId output) { return output == kNoValue; };
     if (!instruction.outputs.empty() &&
@@ -209,15 +289,19 @@ class ProgramChecker {
     }
   }
 
-  void CheckStateCopy(std::size_t position) {
-    const StateCopy& copy = program_.state_copies[position];
-    const std::string what = absl::StrCat("state copy ", position);
+  void CheckCopy(const std::string& what, const ValueCopy& copy, const Instruction* caller) {
     CheckReadable(what + ", source", copy.from);
-    CheckWritable(what + ", target", copy.to);
+    CheckWritable(what + ", target", copy.to, caller);
     if (!InRange(copy.from) || !InRange(copy.to)) return;
     const Value& from = program_.values[copy.from];
     const Value& to = program_.values[copy.to];
-    if (to.storage != Storage::kState) Report(what, " does not write state, but value ", copy.to);
+    if (caller == nullptr && to.storage != Storage::kState) {
+      Report(what, " does not write state, but value ", copy.to);
+    }
+    if (ShareStorage(from, to) && !SamePlace(from, to)) Report(what, " copies bytes to a place that they overlap");
+    if (caller != nullptr && !IsOutput(*caller, to)) {
+      Report(what, " writes value ", copy.to, ", which is no output of what runs its sequence");
+    }
     if (from.spec != to.spec) Report(what, " copies ", from.spec.ToString(), " to ", to.spec.ToString());
   }
 
@@ -250,6 +334,7 @@ class ProgramChecker {
         Report(what, " (", refresh.instruction.kernel, ") must read \"", source.name, "\" alone and write \"",
                derived.name, "\" alone");
       }
+      if (refresh.instruction.sequence != 0) Report(what, " runs a sequence; a refresh is one kernel call");
       CheckRange(what + ", workspace", refresh.instruction.workspace_offset, refresh.instruction.workspace_bytes,
                  program_.arena_bytes, "arena");
     }
@@ -293,38 +378,58 @@ class ProgramChecker {
   const Program& program_;
   absl::flat_hash_set<std::string> functions_;  ///< of its code
   std::vector<std::size_t> constant_ends_;      ///< of the given constants, then of each fill
+  std::vector<const Instruction*> callers_;     ///< what runs each sequence
+  std::vector<int> depths_;                     ///< of each sequence below the step
+  std::vector<std::int64_t> runs_;              ///< of each sequence in a step
+  std::int64_t all_runs_ = 0;                   ///< their sum, the step's aside
   std::vector<std::string> problems_;
+};
+
+/// Follows the instructions of a Program in the order in which they run.
+class StateUses {
+ public:
+  explicit StateUses(const Program& program) : program_(program), uses_(program.state.size()) {}
+
+  std::vector<StateUse> Find() {
+    Run(program_.step());
+    for (const NamedValue& output : program_.outputs) Read(output.value);
+    for (const StateRefresh& refresh : program_.refreshes) uses_[refresh.source].read_before_written = true;
+    for (const StateRefresh& refresh : program_.refreshes) uses_[refresh.derived].read_before_written = false;
+    return std::move(uses_);
+  }
+
+ private:
+  StateUse* UseOf(ValueId id) {
+    if (id == kNoValue || program_.values[id].storage != Storage::kState) return nullptr;
+    return &uses_[program_.values[id].index];
+  }
+  void Read(ValueId id) {
+    StateUse* use = UseOf(id);
+    if (use != nullptr && !use->written) use->read_before_written = true;
+  }
+  void Write(ValueId id) {
+    if (StateUse* use = UseOf(id)) use->written = true;
+  }
+  void Run(const Sequence& sequence) {
+    for (const Instruction& instruction : sequence.instructions) {
+      for (ValueId id : instruction.inputs) Read(id);
+      for (ValueId id : instruction.outputs) Write(id);
+      if (instruction.sequence != 0) Run(program_.sequences[instruction.sequence]);
+    }
+    for (const ValueCopy& copy : sequence.copies) {
+      Read(copy.from);
+      Write(copy.to);
+    }
+  }
+
+  const Program& program_;
+  std::vector<StateUse> uses_;
 };
 
 }  // namespace
 
 absl::Status CheckProgram(const Program& program) { return ProgramChecker(program).Check(); }
 
-std::vector<StateUse> FindStateUses(const Program& program) {
-  std::vector<StateUse> uses(program.state.size());
-  const auto read = [&](ValueId id) {
-    if (id == kNoValue || program.values[id].storage != Storage::kState) return;
-    StateUse& use = uses[program.values[id].index];
-    if (!use.written) use.read_before_written = true;
-  };
-  const auto write = [&](ValueId id) {
-    if (id == kNoValue || program.values[id].storage != Storage::kState) return;
-    uses[program.values[id].index].written = true;
-  };
-  for (const Instruction& instruction : program.instructions) {
-    for (ValueId id : instruction.inputs) read(id);
-    for (ValueId id : instruction.outputs) write(id);
-  }
-  for (const StateCopy& copy : program.state_copies) {
-    read(copy.from);
-    write(copy.to);
-  }
-  for (const NamedValue& output : program.outputs) read(output.value);
-  for (const StateRefresh& refresh : program.refreshes) {
-    uses[refresh.source].read_before_written = true;
-  }
-  for (const StateRefresh& refresh : program.refreshes) uses[refresh.derived].read_before_written = false;
-  return uses;
-}
+std::vector<StateUse> FindStateUses(const Program& program) { return StateUses(program).Find(); }
 
 }  // namespace mpc::runtime

@@ -8,12 +8,21 @@
 
 namespace mpc::runtime {
 
-/// Checks that indices are in range, tensors and workspaces lie inside the arena or the constants on 64-byte
-/// boundaries, a constant lies among the given ones or in one fill, state values match their bindings, only what may be
-/// written is written, inputs and outputs are declared, state names are unique, each derived state has one refresh that
-/// reads its source alone, code is of a known format and has, once, each function that a generated instruction calls,
-/// and flat updates are what flat_updates.h asks of them. That temporaries which are live together do not overlap is
-/// the planner's contract and not checked. Errors (INVALID_ARGUMENT): everything that is wrong, listed.
+/// Checks what the parts of a Program promise each other:
+///
+/// * Indices are in range, and state names are unique.
+/// * Tensors and workspaces lie inside the arena or the constants on 64-byte boundaries. A constant lies among the
+/// given
+///   ones or in one fill.
+/// * State values match their bindings, and only what may be written is written. Inputs and outputs are declared.
+/// * Each derived state has one refresh, which reads its source alone.
+/// * Each sequence behind the step is run by one instruction of a sequence in front of it. It writes no state that this
+///   instruction does not. There are at most kMostSequences, kDeepestSequence deep, run kMostRuns times in a step.
+/// * Code is of a known format and has, once, each function that a generated instruction calls.
+/// * Flat updates are what flat_updates.h asks of them.
+///
+/// That temporaries which are live together do not overlap is the planner's contract and not checked. Errors
+/// (INVALID_ARGUMENT): everything that is wrong, listed.
 absl::Status CheckProgram(const Program& program);
 
 /// How a Program uses each of its state bindings.

@@ -12,7 +12,7 @@
 namespace mpc::runtime::file {
 namespace {
 
-/// Tables lie five deep. GPT-2's training step has some ten thousand of them.
+/// Tables lie six deep. GPT-2's training step has some ten thousand of them.
 constexpr flatbuffers::uoffset_t kMaxDepth = 16;
 constexpr flatbuffers::uoffset_t kMaxTables = 1u << 22;
 /// Several tables may share a text, so that what is read may be larger than the file; a scope is some tens of bytes
@@ -150,9 +150,11 @@ class Decoder {
     result.workspace_offset = instruction.workspace_offset();
     result.workspace_bytes = instruction.workspace_bytes();
     result.scope = Text(instruction.scope());
+    result.sequence = instruction.sequence();
+    result.phase = Enumerator(instruction.phase(), kLastPhase, "phase");
     return result;
   }
-  runtime::StateCopy Read(const StateCopy& copy) { return {copy.from(), copy.to(), Text(copy.reason())}; }
+  runtime::ValueCopy Read(const StateCopy& copy) { return {copy.from(), copy.to(), Text(copy.reason())}; }
   runtime::StateBinding Read(const StateBinding& binding) {
     return {Text(binding.name()), ReadRole(binding.name(), binding.role()), Read(*binding.spec()), binding.written()};
   }
@@ -167,14 +169,18 @@ class Decoder {
     return {update.first(), Numbers(update.offsets()), update.elements()};
   }
   runtime::ConstantFill Read(const ConstantFill& fill) { return {fill.bytes(), Numbers(fill.element())}; }
+  runtime::Sequence Read(const Sequence& sequence) {
+    return {Text(sequence.name()), Tables<runtime::Instruction>(sequence.instructions()),
+            Tables<runtime::ValueCopy>(sequence.copies())};
+  }
   runtime::Program Read(const Program& table) {
     runtime::Program program;
     program.name = Text(table.name());
     program.device = Text(table.device());
     program.arch = Text(table.arch());
     program.values = Tables<runtime::Value>(table.values());
-    program.instructions = Tables<runtime::Instruction>(table.instructions());
-    program.state_copies = Tables<runtime::StateCopy>(table.state_copies());
+    program.step().instructions = Tables<runtime::Instruction>(table.instructions());
+    program.step().copies = Tables<runtime::ValueCopy>(table.state_copies());
     program.state = Tables<runtime::StateBinding>(table.state());
     program.refreshes = Tables<runtime::StateRefresh>(table.refreshes());
     program.inputs = Tables<runtime::NamedValue>(table.inputs());
@@ -187,6 +193,9 @@ class Decoder {
     program.code = Tables<runtime::CodeBlob>(table.code());
     program.flat_updates = Tables<runtime::FlatUpdate>(table.flat_updates());
     program.fills = Tables<runtime::ConstantFill>(table.fills());
+    for (runtime::Sequence& called : Tables<runtime::Sequence>(table.called())) {
+      program.sequences.push_back(std::move(called));
+    }
     return program;
   }
   runtime::InitialDraw Read(const InitialDraw& draw) { return {Read(*draw.program()), draw.seed()}; }

@@ -28,6 +28,10 @@ class Encoder {
   }
   template <typename T>
   auto Tables(const std::vector<T>& items) {
+    return Tables(absl::MakeConstSpan(items));
+  }
+  template <typename T>
+  auto Tables(absl::Span<const T> items) {
     std::vector<decltype(Table(items.front()))> offsets;
     offsets.reserve(items.size());
     for (const T& item : items) offsets.push_back(Table(item));
@@ -67,9 +71,10 @@ class Encoder {
   Offset<Instruction> Table(const runtime::Instruction& instruction) {
     return CreateInstruction(builder_, Text(instruction.kernel), builder_.CreateVector(instruction.inputs),
                              builder_.CreateVector(instruction.outputs), Tables(instruction.attributes.entries()),
-                             instruction.workspace_offset, instruction.workspace_bytes, Text(instruction.scope));
+                             instruction.workspace_offset, instruction.workspace_bytes, Text(instruction.scope),
+                             instruction.sequence, static_cast<std::uint8_t>(instruction.phase));
   }
-  Offset<StateCopy> Table(const runtime::StateCopy& copy) {
+  Offset<StateCopy> Table(const runtime::ValueCopy& copy) {
     return CreateStateCopy(builder_, copy.from, copy.to, Text(copy.reason));
   }
   Offset<StateBinding> Table(const runtime::StateBinding& binding) {
@@ -92,11 +97,14 @@ class Encoder {
   Offset<ConstantFill> Table(const runtime::ConstantFill& fill) {
     return CreateConstantFill(builder_, fill.bytes, builder_.CreateVector(fill.element));
   }
+  Offset<Sequence> Table(const runtime::Sequence& sequence) {
+    return CreateSequence(builder_, Text(sequence.name), Tables(sequence.instructions), Tables(sequence.copies));
+  }
   Offset<Program> Table(const runtime::Program& program) {
     // Every part is finished before the table that points to it begins.
     const auto values = Tables(program.values);
-    const auto instructions = Tables(program.instructions);
-    const auto copies = Tables(program.state_copies);
+    const auto instructions = Tables(program.step().instructions);
+    const auto copies = Tables(program.step().copies);
     const auto state = Tables(program.state);
     const auto refreshes = Tables(program.refreshes);
     const auto inputs = Tables(program.inputs);
@@ -106,12 +114,15 @@ class Encoder {
     const auto features = Texts(program.required_cpu_features);
     const auto code = Tables(program.code);
     const auto flat_updates = Tables(program.flat_updates);
-    // Left out where there are none: such a file has the bytes that it had before there were fills.
+    // Left out where there are none.
     using Fills = flatbuffers::Vector<Offset<ConstantFill>>;
     const Offset<Fills> fills = program.fills.empty() ? Offset<Fills>() : Tables(program.fills);
+    using Called = flatbuffers::Vector<Offset<Sequence>>;
+    const auto behind = absl::MakeConstSpan(program.sequences).subspan(1);
+    const Offset<Called> called = behind.empty() ? Offset<Called>() : Tables(behind);
     return CreateProgram(builder_, Text(program.name), Text(program.device), Text(program.arch), values, instructions,
                          copies, state, refreshes, inputs, outputs, constants, program.arena_bytes, choices,
-                         program.allow_tf32, features, code, flat_updates, fills);
+                         program.allow_tf32, features, code, flat_updates, fills, called);
   }
   Offset<InitialDraw> Table(const runtime::InitialDraw& draw) {
     return CreateInitialDraw(builder_, Table(draw.program), draw.seed);

@@ -8,13 +8,6 @@
 namespace mpc::runtime {
 namespace {
 
-/// True if two values share bytes that a step writes.
-bool Overlap(const Value& a, const Value& b) {
-  if (a.storage == Storage::kConstant || b.storage == Storage::kConstant) return false;
-  if (a.storage == Storage::kState || b.storage == Storage::kState) return a.storage == b.storage && a.index == b.index;
-  return a.offset < b.offset + b.spec.bytes() && b.offset < a.offset + a.spec.bytes();
-}
-
 /// The storage that a unit of work reads and writes.
 struct Uses {
   std::vector<const Value*> reads, writes;
@@ -30,7 +23,7 @@ struct Uses {
  private:
   static bool AnyOverlap(const std::vector<const Value*>& some, const std::vector<const Value*>& others) {
     return std::any_of(some.begin(), some.end(), [&](const Value* a) {
-      return std::any_of(others.begin(), others.end(), [&](const Value* b) { return Overlap(*a, *b); });
+      return std::any_of(others.begin(), others.end(), [&](const Value* b) { return ShareStorage(*a, *b); });
     });
   }
 };
@@ -70,9 +63,10 @@ std::vector<InstructionRange> GroupNeighbours(std::size_t count, const UsesFunct
   return ranges;
 }
 
-/// For each instruction the flat update that it is part of, or null.
-std::vector<const FlatUpdate*> FlatUpdateOfEach(const Program& program) {
-  std::vector<const FlatUpdate*> of(program.instructions.size(), nullptr);
+/// For each instruction of a sequence the flat update that it is part of, or null.
+std::vector<const FlatUpdate*> FlatUpdateOfEach(const Program& program, std::size_t sequence) {
+  std::vector<const FlatUpdate*> of(program.sequences[sequence].instructions.size(), nullptr);
+  if (sequence != 0) return of;
   for (const FlatUpdate& update : program.flat_updates) {
     std::fill_n(of.begin() + static_cast<std::ptrdiff_t>(update.first), update.offsets.size(), &update);
   }
@@ -86,9 +80,10 @@ bool MayShareKernel(const Program& program, const Instruction& a, const Instruct
          SameTypes(program, a.outputs, b.outputs);
 }
 
-std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view)) {
-  const std::vector<Instruction>& instructions = program.instructions;
-  const std::vector<const FlatUpdate*> flat = FlatUpdateOfEach(program);
+std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view),
+                                                std::size_t sequence) {
+  const std::vector<Instruction>& instructions = program.sequences[sequence].instructions;
+  const std::vector<const FlatUpdate*> flat = FlatUpdateOfEach(program, sequence);
   std::vector<InstructionRange> ranges = GroupNeighbours(
       instructions.size(), [&](std::size_t i) { return UsesOf(program, instructions[i]); },
       [&](std::size_t first, std::size_t i) {
@@ -102,7 +97,9 @@ std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*m
   return ranges;
 }
 
-absl::StatusOr<GroupParts> PartsOf(const Program& program, const InstructionRange& range, const AddressOf& address) {
+absl::StatusOr<GroupParts> PartsOf(const Program& program, const InstructionRange& range, const AddressOf& address,
+                                   std::size_t sequence) {
+  const std::vector<Instruction>& instructions = program.sequences[sequence].instructions;
   GroupParts parts;
   if (range.flat != nullptr && LiesFlat(program, *range.flat, address)) {
     absl::StatusOr<KernelSpec> spec = FlatSpec(program, *range.flat);
@@ -112,20 +109,19 @@ absl::StatusOr<GroupParts> PartsOf(const Program& program, const InstructionRang
     return parts;
   }
   for (std::size_t i = range.first; i < range.first + range.count; ++i) {
-    absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, program.instructions[i]);
+    absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, instructions[i]);
     if (!spec.ok()) return spec.status();
-    parts.instructions.push_back(&program.instructions[i]);
+    parts.instructions.push_back(&instructions[i]);
     parts.specs.push_back(*std::move(spec));
   }
   return parts;
 }
 
-std::vector<InstructionRange> GroupStateCopies(const Program& program) {
+std::vector<InstructionRange> GroupCopies(const Program& program, const std::vector<ValueCopy>& copies) {
   const auto uses = [&](std::size_t i) {
-    const StateCopy& copy = program.state_copies[i];
-    return Uses{{&program.values[copy.from]}, {&program.values[copy.to]}};
+    return Uses{{&program.values[copies[i].from]}, {&program.values[copies[i].to]}};
   };
-  return GroupNeighbours(program.state_copies.size(), uses, [](std::size_t, std::size_t) { return true; });
+  return GroupNeighbours(copies.size(), uses, [](std::size_t, std::size_t) { return true; });
 }
 
 }  // namespace mpc::runtime

@@ -1,11 +1,92 @@
 #include "compiler/analysis/phases.h"
 
-#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 
 using namespace mlir;
 
 namespace mpc {
+
+static bool isInNetwork(Operation *Op) {
+  ScopeAttr Scope = scopeOf(Op);
+  return Scope && Scope.getNetwork();
+}
+
+// A choice between whole tensors: outside the network the new state or the old one.
+static bool choosesState(Operation *Op) {
+  auto Choice = dyn_cast<SelectOp>(Op);
+  return Choice && cast<ShapedType>(Choice.getCondition().getType()).getNumElements() == 1;
+}
+
+// Behind the backward pass. The check and the scale read losses as well.
+static bool isOfUpdates(Phase P) {
+  return P == Phase::kSkip || P == Phase::kUnscale || P == Phase::kClip || P == Phase::kUpdate;
+}
+
+// What the operations of \p Region are, movement and casts aside, where each has a phase of its own: updates before
+// all.
+static std::optional<Phase> ownPhaseOfRegion(FusionOp Region) {
+  std::optional<Phase> Found;
+  for (Operation &Op : Region.getBody().front().without_terminator()) {
+    if (isMovementOrCast(&Op) || isViewOrConstant(&Op))
+      continue;
+    std::optional<Phase> Own = ownPhase(&Op);
+    if (!Own)
+      return std::nullopt;
+    if (!Found || Own == Phase::kUpdate)
+      Found = Own;
+  }
+  return Found;
+}
+
+// What is settled without neighbours.
+static std::optional<Phase> settledPhase(Operation *Op) {
+  if (std::optional<Phase> Own = ownPhase(Op))
+    return Own;
+  if (isBackwardOp(Op) || has<Property::GradientOp>(Op))
+    return Phase::kBackward;
+  if (auto Region = dyn_cast<FusionOp>(Op)) {
+    if (std::optional<Phase> Own = ownPhaseOfRegion(Region))
+      return Own;
+    bool InNetwork = llvm::any_of(Region.getBody().front(), [](Operation &Nested) { return isInNetwork(&Nested); });
+    return InNetwork ? std::optional(Phase::kForward) : std::nullopt;
+  }
+  if (isInNetwork(Op))
+    return Phase::kForward;
+  return choosesState(Op) ? std::optional(Phase::kSkip) : std::nullopt;
+}
+
+StepPhases::StepPhases(func::FuncOp Function) : Body(Function.getBody().front()) {
+  for (unsigned Result : llvm::seq(Function.getNumResults()))
+    BecomesState.push_back(isState(resultRole(Function, Result)));
+  // Readers first, so that what updates alone read is for them, then what reads results of the step's end.
+  for (Operation &Op : llvm::reverse(Body.without_terminator()))
+    Phases[&Op] = settledPhase(&Op).value_or(isForUpdates(&Op) ? Phase::kUpdate : Phase::kForward);
+  for (Operation &Op : Body.without_terminator())
+    if (Phases.lookup(&Op) == Phase::kForward && !settledPhase(&Op) && readsUpdates(&Op))
+      Phases[&Op] = Phase::kUpdate;
+}
+
+bool StepPhases::isForUpdates(Operation *Op) const {
+  bool IsRead = false;
+  for (OpOperand &Use : Op->getUses()) {
+    Operation *User = Body.findAncestorOpInBlock(*Use.getOwner());
+    bool IsResult = User == Body.getTerminator();
+    // Records, and what a check reads beside others, decide nothing.
+    if ((IsResult && !BecomesState[Use.getOperandNumber()]) || (!IsResult && of(User) == Phase::kCheck))
+      continue;
+    if (!IsResult && !isOfUpdates(of(User)))
+      return false;
+    IsRead = true;
+  }
+  return IsRead;
+}
+
+bool StepPhases::readsUpdates(Operation *Op) const {
+  return llvm::any_of(Op->getOperands(), [&](Value Operand) {
+    Operation *Producer = Operand.getDefiningOp();
+    return Producer && (isOfUpdates(of(Producer)) || of(Producer) == Phase::kCheck);
+  });
+}
 
 // What an argument of a region stands for outside; any other value itself.
 static Value behindRegion(Value V) {

@@ -5,6 +5,7 @@
 #include "compiler/codegen/ptx.h"
 #include "compiler/codegen/region_key.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
@@ -174,7 +175,7 @@ CodeGenerator::~CodeGenerator() = default;
 std::vector<CodeGenerator::Group> CodeGenerator::groupRegions(func::FuncOp Function) {
   std::vector<Group> Groups;
   llvm::DenseMap<Region *, size_t> Positions;
-  Function.walk([&](FusionOp Fusion) {
+  auto Add = [&](FusionOp Fusion) {
     std::string Key = regionKey(Fusion, Target);
     std::unique_ptr<Region> &Code = Known[Key];
     if (!Code)
@@ -183,7 +184,9 @@ std::vector<CodeGenerator::Group> CodeGenerator::groupRegions(func::FuncOp Funct
     if (New)
       Groups.push_back({Code.get(), {}});
     Groups[Position->second].Calls.push_back(Fusion);
-  });
+  };
+  for (func::FuncOp Each : withCalled(Function))
+    Each.walk(Add);
   return Groups;
 }
 

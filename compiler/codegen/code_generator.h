@@ -61,8 +61,9 @@ public:
   CodeGenerator(CodeTarget Target, CodeOptions Options);
   ~CodeGenerator();
 
-  /// How the regions of \p Function are called, and the processor features that their code takes. Regions that are new
-  /// are emitted, from which their workspaces follow; nothing is assembled. Errors: a region that cannot be emitted.
+  /// How the regions of \p Function, and of what it calls, are called, and the processor features that their code
+  /// takes. Regions that are new are emitted, from which their workspaces follow; nothing is assembled. Errors: a
+  /// region that cannot be emitted.
   llvm::Expected<GeneratedCode> plan(mlir::func::FuncOp Function);
   /// The same with the code of every region and what it took. Errors: as plan; unresolved symbols.
   llvm::Expected<GeneratedCode> generate(mlir::func::FuncOp Function);

@@ -29,6 +29,7 @@ def Mpc_Dialect : Dialect {
     | attribute | on | meaning |
     |---|---|---|
     | `mpc.step` | functions | the function is a step: it becomes a Program, and its signature is verified as a whole |
+    | `mpc.sequence` | functions | the function, a private one, becomes a sequence of a Program: what `mpc.repeat` calls |
     | `mpc.state` | function arguments and results | `#mpc.state`: what state or data a value is |
     | `mpc.scope` | operations | `#mpc.scope`: Cell path, network, pinned type |
     | `mpc.precision` | operations | `#mpc.precision`: what the AMP pass has decided, and why |
@@ -49,6 +50,7 @@ def Mpc_Dialect : Dialect {
   }];
   let discardableAttrs = (ins
       "::mlir::UnitAttr":$step,
+      "::mlir::UnitAttr":$sequence,
       "::mpc::ScopeAttr":$scope,
       "::mpc::PrecisionAttr":$precision,
       "::mlir::UnitAttr":$backward,

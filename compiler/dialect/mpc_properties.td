@@ -13,6 +13,12 @@ class Mpc_Property<string symbol, int number, string text>
   let cppNamespace = "::mpc";
 }
 
+// What an operation is there for in a training step, where its neighbours do not matter. State updates are
+// Phase::kUpdate without it.
+class Mpc_InPhase<string phase> : ParamNativeOpTrait<"InPhase", "::mpc::Phase::k" # phase> {
+  let cppNamespace = "::mpc";
+}
+
 //===-- Values that only move ------------------------------------------------------------------------------------===//
 
 // The same elements in another shape or order, or several times.

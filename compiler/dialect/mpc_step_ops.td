@@ -57,6 +57,32 @@ def Mpc_CustomVjpOp : Op<Mpc_Dialect, "custom_vjp", [
   let assemblyFormat = "$callee `(` $inputs `)` `vjp` $vjp attr-dict `:` functional-type(operands, results)";
 }
 
+def Mpc_RepeatOp : Op<Mpc_Dialect, "repeat", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Calls a function several times, each time with what it returned.";
+  let description = [{
+    `callee` is a private function with `mpc.sequence`: its results are new values of its first arguments, of their types
+    and in their order. The other arguments are the same in every call. The results are those of the last of `count` calls.
+    Passes take it for an operation with effects: they neither merge, move nor remove it.
+
+    Lowering makes the function a sequence of the Program, which one instruction runs. The graph of a step on a GPU holds
+    the kernels of every call. The front end traces no such operation, and autodiff has no derivative of it.
+
+    ```mlir
+    func.func private @halve(%x: tensor<4xf32>, %half: tensor<f32>) -> tensor<4xf32> attributes {mpc.sequence}
+
+    %y = mpc.repeat @halve(%x, %half) {count = 3 : i64} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Mpc_Tensor>:$inputs, I64Attr:$count);
+  let results = (outs Variadic<Mpc_Tensor>:$outputs);
+  let assemblyFormat = "$callee `(` $inputs `)` attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The function that it calls.
+    ::mlir::func::FuncOp getFunction();
+  }];
+}
+
 def Mpc_AllReduceOp
     : Mpc_DifferentiableOp<"all_reduce", "Exempt",
                            [Mpc_KeepsScale, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
@@ -77,7 +103,8 @@ def Mpc_AllReduceOp
   let hasVerifier = 1;
 }
 
-def Mpc_ScaleLossOp : Mpc_DifferentiableOp<"scale_loss", "Exempt", [Mpc_Elementwise, Mpc_IsScaling]> {
+def Mpc_ScaleLossOp
+    : Mpc_DifferentiableOp<"scale_loss", "Exempt", [Mpc_InPhase<"Scale">, Mpc_Elementwise, Mpc_IsScaling]> {
   let summary = "loss * scale, in f32: what a gradient scaler gives to the backward pass.";
   let description = "The scale is a scalar; it has no derivative.";
   let arguments = (ins Mpc_F32Tensor:$loss, Mpc_F32Tensor:$scale);
@@ -89,8 +116,8 @@ defvar Mpc_ReadsGradients = DeclareOpInterfaceMethods<Mpc_GradientReaderInterfac
 
 def Mpc_UnscaleOp
     : Mpc_Op<"unscale", "Exempt",
-             [Pure, Mpc_GradientReaderInterface, Mpc_Elementwise, Mpc_IsScaling, Mpc_FollowsUpdate,
-              Mpc_ReadsParameterGradients, Mpc_EndsScale,
+             [Pure, Mpc_InPhase<"Unscale">, Mpc_GradientReaderInterface, Mpc_Elementwise, Mpc_IsScaling,
+              Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale,
               Mpc_IsBesideNetwork, Mpc_PreparesUpdate]> {
   let summary = "gradient * (1 / scale), in f32.";
   let description = "Reads a low or f32 gradient, writes f32.";
@@ -100,7 +127,8 @@ def Mpc_UnscaleOp
 
 def Mpc_AllFiniteOp
     : Mpc_Op<"all_finite", "Exempt",
-             [Pure, Mpc_ReadsGradients, Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale, Mpc_DecidesStep,
+             [Pure, Mpc_InPhase<"Check">, Mpc_ReadsGradients, Mpc_FollowsUpdate, Mpc_ReadsParameterGradients,
+              Mpc_EndsScale, Mpc_DecidesStep,
               Mpc_IsBesideNetwork]> {
   let summary = "Whether a loss and all gradients are finite, unscaled in f32.";
   let description = [{
@@ -113,7 +141,8 @@ def Mpc_AllFiniteOp
 }
 
 def Mpc_CheckFiniteOp
-    : Mpc_Op<"check_finite", "Exempt", [Pure, Mpc_Reducing, Mpc_FollowsUpdate, Mpc_IsGradientPart]> {
+    : Mpc_Op<"check_finite", "Exempt",
+             [Pure, Mpc_InPhase<"Check">, Mpc_Reducing, Mpc_FollowsUpdate, Mpc_IsGradientPart]> {
   let summary = "Whether every element of one gradient is finite, unscaled in f32.";
   let description = [{
     The part of mpc.all_finite that is one gradient's: of every g * (1 / scale). The fusion pass takes it out of
@@ -123,7 +152,7 @@ def Mpc_CheckFiniteOp
   let results = (outs Mpc_BoolTensor:$finite);
 }
 
-def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
+def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure, Mpc_InPhase<"Check">, Mpc_IsBesideNetwork]> {
   let summary = "The `first_bad` of several finite checks together.";
   let description = "The largest position if any is >= 0; else -2 if any is -2; else -1.";
   let arguments = (ins Variadic<Mpc_I32Tensor>:$checks);
@@ -131,7 +160,7 @@ def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure, Mpc_IsBesideNetw
 }
 
 class Mpc_FlagReductionOp<string mnemonic, string what>
-    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_JoinsFlags, Mpc_IsBesideNetwork]> {
+    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_InPhase<"Check">, Mpc_JoinsFlags, Mpc_IsBesideNetwork]> {
   let summary = "Whether " # what # " scalar flags hold.";
   let description = "At least one operand.";
   let arguments = (ins Variadic<Mpc_BoolTensor>:$flags);
@@ -142,7 +171,8 @@ def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the">;
 
 def Mpc_GlobalNormOp
     : Mpc_Op<"global_norm", "Exempt",
-             [Pure, Mpc_ReadsGradients, Mpc_ReadsParameterGradients, Mpc_DecidesStep, Mpc_IsBesideNetwork]> {
+             [Pure, Mpc_InPhase<"Clip">, Mpc_ReadsGradients, Mpc_ReadsParameterGradients, Mpc_DecidesStep,
+              Mpc_IsBesideNetwork]> {
   let summary = "sqrt of the sum of squares of every element of every gradient.";
   let description = [{
     Accumulated in f64, in operand order: finite f32 gradients have a finite norm, though their squares overflow f32.
@@ -159,7 +189,8 @@ def Mpc_GlobalNormOp
   }];
 }
 
-def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing, Mpc_IsGradientPart]> {
+def Mpc_SumOfSquaresOp
+    : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_InPhase<"Clip">, Mpc_Reducing, Mpc_IsGradientPart]> {
   let summary = "The sum of squares of every element of one gradient.";
   let description = [{
     The part of mpc.global_norm that is one gradient's, accumulated in f64. With `scale` of g * (1 / scale), rounded to
@@ -171,7 +202,8 @@ def Mpc_SumOfSquaresOp : Mpc_Op<"sum_of_squares", "Exempt", [Pure, Mpc_Reducing,
 
 def Mpc_ClipByNormOp
     : Mpc_Op<"clip_by_norm", "Exempt",
-             [Pure, Mpc_GradientReaderInterface, Mpc_Elementwise, Mpc_IsScaling, Mpc_ReadsParameterGradients,
+             [Pure, Mpc_InPhase<"Clip">, Mpc_GradientReaderInterface, Mpc_Elementwise, Mpc_IsScaling,
+              Mpc_ReadsParameterGradients,
               Mpc_IsBesideNetwork,
               Mpc_PreparesUpdate]> {
   let summary = "gradient * min(1, max_norm / (norm + 1e-6)).";
@@ -226,7 +258,8 @@ def Mpc_YieldOp : Op<Mpc_Dialect, "yield", [Pure, Terminator, ReturnLike, Parent
 }
 
 def Mpc_UpdateLossScaleOp
-    : Mpc_Op<"update_loss_scale", "Exempt", [Pure, Mpc_FollowsUpdate, Mpc_DecidesStep, Mpc_IsBesideNetwork]> {
+    : Mpc_Op<"update_loss_scale", "Exempt",
+             [Pure, Mpc_InPhase<"Scale">, Mpc_FollowsUpdate, Mpc_DecidesStep, Mpc_IsBesideNetwork]> {
   let summary = "One step of the loss-scale state machine.";
   let description = [{
     ```

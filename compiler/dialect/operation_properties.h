@@ -4,6 +4,10 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
+#include "runtime/phase.h"
+
+#include <optional>
+
 #include "compiler/dialect/mpc_enums.h.inc"
 
 namespace mpc {
@@ -15,6 +19,14 @@ template <Property P> struct HasProperty {
 
 /// Whether \p Op lists property \p P. An operation of another dialect has none.
 template <Property P> bool has(mlir::Operation *Op) { return Op->hasTrait<HasProperty<P>::template Impl>(); }
+
+/// The trait of an operation that is in phase \p P, whatever is around it.
+template <Phase P> struct InPhase {
+  template <typename ConcreteOp> class Impl : public mlir::OpTrait::TraitBase<ConcreteOp, Impl> {};
+};
+
+/// The phase that the kind of \p Op says; none where neighbours decide. See compiler/analysis/phases.h.
+std::optional<Phase> ownPhase(mlir::Operation *Op);
 
 /// Whether \p Op lists property \p P, for who goes through all of them.
 bool has(mlir::Operation *Op, Property P);

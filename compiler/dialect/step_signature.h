@@ -1,7 +1,8 @@
-// Which results of a step are the new values of which arguments.
+// Which results of a step, or of a sequence, are the new values of which arguments.
 #pragma once
 
 #include "compiler/dialect/state_attributes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace mpc {
@@ -10,8 +11,19 @@ namespace mpc {
 /// with a role of state are the new values of arguments of their role and type, one each.
 llvm::LogicalResult verifyStep(mlir::Operation *Op);
 
+/// The verifier of `mpc.sequence` on a `func.func`, which is private and no step: its results are of the types of its
+/// first arguments.
+llvm::LogicalResult verifySequence(mlir::Operation *Op);
+
+/// Whether \p Op is a function that becomes a sequence of a Program.
+bool isSequence(mlir::Operation *Op);
+
+/// \p Function, and the functions that `mpc.repeat` calls in it, and in those: each once, callers first.
+llvm::SmallVector<mlir::func::FuncOp> withCalled(mlir::func::FuncOp Function);
+
 /// What the arguments and results of a verified function are. A result with a role of state is the new value of the
-/// argument of its name. It holds what the function had when it was made, as indices.
+/// argument of its name; in a sequence each is the new value of the argument at its position. It holds what the
+/// function had when it was made, as indices.
 class StepSignature {
 public:
   explicit StepSignature(mlir::FunctionOpInterface Function);

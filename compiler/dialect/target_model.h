@@ -16,8 +16,9 @@ enum class LoneRegions {
   WithoutKernelOrWorthIt, ///< and those that generated code is expected to compute faster
 };
 
-/// A device as passes weigh it. compiler/target/targets.h implements it over runtime::Device. Where this build has no
-/// such device, nothing is known of its kernels: none writes over an operand or takes a workspace.
+/// A device as passes weigh it. While a model lives, functions that others call stay as they are.
+/// compiler/target/targets.h implements it over runtime::Device. Where this build has no such device, nothing is known
+/// of its kernels: none writes over an operand or takes a workspace.
 class TargetModel {
 public:
   virtual ~TargetModel() = default;
@@ -32,8 +33,8 @@ public:
   /// The bytes of scratch of an operation that is an instruction by itself, for the kernel that rules choose. 0 where
   /// asking is too expensive, and for what is no instruction.
   virtual int64_t workspaceBytes(mlir::Operation *Op) const = 0;
-  /// The bytes of the arena that lowering plans for the order that \p Function has now, flat buffers and workspaces of
-  /// regions aside. Where they are more than \p Most, any number above it.
+  /// The bytes of the arena that lowering plans for the order that \p Function has now. Flat buffers, copies of old
+  /// state and workspaces of regions are left out. Where they are more than \p Most, any number above it.
   virtual size_t arenaBytes(mlir::func::FuncOp Function, llvm::function_ref<int64_t(mlir::Operation *)> WorkspaceOf,
                             size_t Most) const = 0;
 };

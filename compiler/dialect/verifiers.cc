@@ -1,5 +1,7 @@
 // Verifiers beyond shapes and element types.
 #include "compiler/dialect/inference_support.h"
+#include "compiler/dialect/step_signature.h"
+#include "runtime/program.h"
 
 using namespace mlir;
 
@@ -111,6 +113,37 @@ LogicalResult BackwardOp::verify() {
     if (Operand.getType() != Gradient.getType())
       return emitOpError() << "gradient " << Index << " is " << Gradient.getType() << ", its operand is "
                            << Operand.getType();
+  return success();
+}
+
+func::FuncOp RepeatOp::getFunction() {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(getOperation(), getCalleeAttr());
+}
+
+LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &Symbols) {
+  auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+  if (!Callee)
+    return emitOpError() << "calls '" << getCallee() << "', which is not a function of this module";
+  if (!isSequence(Callee) || Callee.isExternal())
+    return emitOpError() << "calls '" << getCallee() << "', which has no "
+                         << (Callee.isExternal() ? "body" : MpcDialect::SequenceAttrHelper::getNameStr());
+  if (!llvm::equal(Callee.getArgumentTypes(), getInputs().getTypes()) ||
+      !llvm::equal(Callee.getResultTypes(), getResultTypes()))
+    return emitOpError() << "maps (" << getInputs().getTypes() << ") to (" << getResultTypes() << "), but '"
+                         << getCallee() << "' is " << Callee.getFunctionType();
+  auto Caller = (*this)->getParentOfType<func::FuncOp>();
+  if (Caller && llvm::is_contained(withCalled(Callee), Caller))
+    return emitOpError() << "calls '" << getCallee() << "', which calls '" << Caller.getSymName() << "' again";
+  return success();
+}
+
+LogicalResult RepeatOp::verify() {
+  auto Count = static_cast<int64_t>(getCount());
+  if (Count < 1 || Count > runtime::kMostRuns)
+    return emitOpError() << "calls its function " << Count << " times; 1 is the least, " << runtime::kMostRuns
+                         << " the most";
+  if (getNumResults() == 0)
+    return emitOpError() << "has no results, so that it computes nothing";
   return success();
 }
 

@@ -50,6 +50,7 @@ static ArrayRef<Declared> declaredAttributes() {
   constexpr auto *OnFunction = isA<FunctionOpInterface>;
   static const Declared All[] = {
       {MpcDialect::StepAttrHelper::getNameStr(), isA<func::FuncOp>, "functions", is<UnitAttr>, "a unit attribute"},
+      {MpcDialect::SequenceAttrHelper::getNameStr(), isA<func::FuncOp>, "functions", is<UnitAttr>, "a unit attribute"},
       {MpcDialect::ScopeAttrHelper::getNameStr(), isAnything, "", is<ScopeAttr>, "a #mpc.scope"},
       {MpcDialect::PrecisionAttrHelper::getNameStr(), isAnything, "", is<PrecisionAttr>, "a #mpc.precision"},
       {MpcDialect::BackwardAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
@@ -84,6 +85,8 @@ LogicalResult MpcDialect::verifyOperationAttribute(Operation *Op, NamedAttribute
   if (!Known->Accepts(Attribute.getValue()))
     return Op->emitOpError() << "attribute '" << Name << "' must be " << Known->Accepted << ", got "
                              << Attribute.getValue();
+  if (Name == SequenceAttrHelper::getNameStr())
+    return verifySequence(Op);
   return Name == StepAttrHelper::getNameStr() ? verifyStep(Op) : success();
 }
 

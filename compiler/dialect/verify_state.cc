@@ -182,6 +182,24 @@ LogicalResult verifyStep(Operation *Op) {
   return isWellFormed(Function) ? SignatureVerifier(Function).verify() : success();
 }
 
+LogicalResult verifySequence(Operation *Op) {
+  auto Function = cast<func::FuncOp>(Op);
+  if (!isWellFormed(Function))
+    return success();
+  if (Function.isPublic() || dialectOf(Op).getStepAttrHelper().isAttrPresent(Op))
+    return Op->emitOpError() << "has '" << MpcDialect::SequenceAttrHelper::getNameStr() << "' and is "
+                             << (Function.isPublic() ? "public" : "a step")
+                             << "; a sequence is a private function that a step calls";
+  FunctionType Type = Function.getFunctionType();
+  for (auto [Index, Result] : llvm::enumerate(Type.getResults()))
+    if (Index >= Type.getNumInputs() || Type.getInput(Index) != Result)
+      return Op->emitOpError() << "result " << Index << " of the sequence is " << Result << " and the new value of "
+                               << "argument " << Index << ", which "
+                               << (Index < Type.getNumInputs() ? "is " + typeText(Type.getInput(Index))
+                                                               : std::string("it does not have"));
+  return success();
+}
+
 LogicalResult MpcDialect::verifyRegionArgAttribute(Operation *Op, unsigned, unsigned Index, NamedAttribute Attribute) {
   return verifyStateOf(Op, "argument", Index, Attribute);
 }

@@ -1,6 +1,7 @@
 #include "compiler/driver/generated_code.h"
 
 #include "compiler/codegen/link_shared_object.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/driver/pass_runner.h"
 #include "compiler/target/targets.h"
 #include "llvm/Support/Error.h"
@@ -18,7 +19,9 @@ static double secondsSince(Clock::time_point Start) {
 }
 
 static bool hasRegions(func::FuncOp Function) {
-  return Function.walk([](FusionOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  return llvm::any_of(withCalled(Function), [](func::FuncOp Each) {
+    return Each.walk([](FusionOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  });
 }
 
 static std::string cacheDir(const CompileOptions &Options) {

@@ -16,8 +16,8 @@ class StepCode {
 public:
   StepCode(const runtime::Device &Device, const CompileOptions &Options) : Device(Device), Options(Options) {}
 
-  /// How the regions of \p Function are called; nothing is assembled. Errors: UNAVAILABLE where no code is made for the
-  /// device, INVALID_ARGUMENT for a region that cannot be generated.
+  /// How the regions of \p Function, and of what it calls, are called; nothing is assembled. Errors: UNAVAILABLE where
+  /// no code is made for the device, INVALID_ARGUMENT for a region that cannot be generated.
   absl::StatusOr<codegen::GeneratedCode> plan(mlir::func::FuncOp Function);
   /// Gives \p Result's Program, which was lowered from \p Function as it was planned, its code. Adds what that took,
   /// from where it came and what the user should know. Errors: as plan.

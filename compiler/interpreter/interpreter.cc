@@ -24,6 +24,7 @@ private:
   absl::Status runOperation(Operation &Op);
   absl::Status runConstant(ConstantOp Op);
   absl::Status runCall(func::CallOp Op);
+  absl::Status runRepeat(RepeatOp Op);
   absl::Status runFusion(FusionOp Op);
   absl::Status runGuardedUpdate(GuardedUpdateOp Op);
   absl::Status runReference(Operation &Op);
@@ -88,6 +89,7 @@ absl::Status FunctionInterpreter::runOperation(Operation &Op) {
   return llvm::TypeSwitch<Operation *, absl::Status>(&Op)
       .Case([&](ConstantOp Constant) { return runConstant(Constant); })
       .Case([&](func::CallOp Call) { return runCall(Call); })
+      .Case([&](RepeatOp Repeat) { return runRepeat(Repeat); })
       .Case([&](FusionOp Fusion) { return runFusion(Fusion); })
       .Case([&](GuardedUpdateOp Update) { return runGuardedUpdate(Update); })
       .Case<ValueAndGradOp, BackwardOp, CustomVjpOp>([&](Operation *) {
@@ -126,6 +128,19 @@ absl::Status FunctionInterpreter::runCall(func::CallOp Op) {
   if (!Results.ok())
     return Results.status();
   for (auto [Result, Computed] : llvm::zip_equal(Op.getResults(), *Results))
+    Environment[Result] = std::move(Computed);
+  return absl::OkStatus();
+}
+
+absl::Status FunctionInterpreter::runRepeat(RepeatOp Op) {
+  std::vector<Tensor> Values = valuesOf(Op.getInputs());
+  for (uint64_t Call = 0; Call < Op.getCount(); ++Call) {
+    absl::StatusOr<std::vector<Tensor>> Results = FunctionInterpreter(Op.getFunction(), Rounding).run(Values);
+    if (!Results.ok())
+      return Results.status();
+    llvm::move(*Results, Values.begin());
+  }
+  for (auto [Result, Computed] : llvm::zip(Op.getResults(), Values))
     Environment[Result] = std::move(Computed);
   return absl::OkStatus();
 }

@@ -24,7 +24,8 @@ size_t mostBytes(size_t Loose, double FlatShare) {
 
 class ArenaPlanner {
 public:
-  ArenaPlanner(llvm::ArrayRef<ArenaPlace> Places, runtime::Program &Program) : Places(Places), Program(Program) {
+  ArenaPlanner(llvm::ArrayRef<ArenaPlace> Places, std::size_t Sequence, runtime::Program &Program)
+      : Places(Places), IsStep(Sequence == 0), Program(Program) {
     for (auto [Index, Place] : llvm::enumerate(Places)) {
       size_t Bytes = 0;
       for (runtime::ValueId Id : Place.values) {
@@ -33,7 +34,7 @@ public:
       }
       Intervals.push_back({Bytes, Place.first, Place.last});
     }
-    for (auto [Index, Instruction] : llvm::enumerate(Program.instructions)) {
+    for (auto [Index, Instruction] : llvm::enumerate(Program.sequences[Sequence].instructions)) {
       if (Instruction.workspace_bytes == 0)
         continue;
       Intervals.push_back({Instruction.workspace_bytes, Index, Index});
@@ -41,9 +42,9 @@ public:
     }
   }
 
-  void run(const runtime::GroupOf &FlatGroup, double FlatShare) {
+  size_t run(const runtime::GroupOf &FlatGroup, double FlatShare) {
     runtime::MemoryPlan Plan = runtime::PlanMemory(Intervals);
-    Updates Found = findUpdates(FlatGroup);
+    Updates Found = IsStep ? findUpdates(FlatGroup) : Updates();
     if (Found.empty())
       return place(Plan);
     size_t Most = mostBytes(Plan.arena_bytes, FlatShare);
@@ -56,7 +57,7 @@ public:
       Plan = std::move(Best.plan);
       Program.flat_updates = std::move(Best.updates);
     }
-    place(Plan);
+    return place(Plan);
   }
 
 private:
@@ -66,18 +67,19 @@ private:
   };
 
   llvm::ArrayRef<ArenaPlace> Places;
+  bool IsStep;
   runtime::Program &Program;
   std::vector<runtime::LiveInterval> Intervals; ///< of places, then of workspaces
   std::vector<runtime::Instruction *> WithWorkspace;
   llvm::DenseMap<runtime::ValueId, size_t> PlaceOf;
 
-  void place(const runtime::MemoryPlan &Plan) {
+  size_t place(const runtime::MemoryPlan &Plan) {
     for (auto [Place, Offset] : llvm::zip_first(Places, Plan.offsets))
       for (runtime::ValueId Id : Place.values)
         Program.values[Id].offset = Offset;
     for (auto [Instruction, Offset] : llvm::zip_equal(WithWorkspace, llvm::drop_begin(Plan.offsets, Places.size())))
       Instruction->workspace_offset = Offset;
-    Program.arena_bytes = Plan.arena_bytes;
+    return Plan.arena_bytes;
   }
 
   Updates findUpdates(const runtime::GroupOf &FlatGroup) const {
@@ -153,9 +155,9 @@ private:
 
 } // namespace
 
-void planArena(llvm::ArrayRef<ArenaPlace> Places, const runtime::GroupOf &FlatGroup, double FlatShare,
-               runtime::Program &Program) {
-  ArenaPlanner(Places, Program).run(FlatGroup, FlatShare);
+size_t planArena(llvm::ArrayRef<ArenaPlace> Places, size_t Sequence, const runtime::GroupOf &FlatGroup,
+                 double FlatShare, runtime::Program &Program) {
+  return ArenaPlanner(Places, Sequence, Program).run(FlatGroup, FlatShare);
 }
 
 } // namespace mpc::compiler

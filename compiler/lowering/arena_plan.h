@@ -16,11 +16,12 @@ struct ArenaPlace {
   std::size_t first, last;
 };
 
-/// Gives \p Places, and the workspace of each instruction of \p Program while it runs, offsets in the arena, and the
-/// arena its size. Makes flat updates of the groups that \p FlatGroup puts instructions into. Their gradients lie in
-/// one buffer a type, in the order in which their lives begin or the other way round, whichever is smaller. Where the
-/// arena would be larger for it than PlanOptions::flat_share, which is \p FlatShare, allows, there are none.
-void planArena(llvm::ArrayRef<ArenaPlace> Places, const runtime::GroupOf &FlatGroup, double FlatShare,
-               runtime::Program &Program);
+/// Gives \p Places offsets in an arena, whose bytes it returns, and the workspace of each instruction of \p Sequence of
+/// \p Program one while it runs. For the step it makes flat updates of the groups that \p FlatGroup puts instructions
+/// into. Their gradients lie in one buffer a type, in the order in which their lives begin or the other way round,
+/// whichever is smaller. Where the arena would be larger for it than PlanOptions::flat_share, which is \p FlatShare,
+/// allows, there are none.
+std::size_t planArena(llvm::ArrayRef<ArenaPlace> Places, std::size_t Sequence, const runtime::GroupOf &FlatGroup,
+                      double FlatShare, runtime::Program &Program);
 
 } // namespace mpc::compiler

@@ -66,6 +66,9 @@ std::vector<RegionAlias> StorageAssignment::aliases(FusionOp Fusion) const {
 }
 
 bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::Device *Target) {
+  // A result begins as its operand.
+  if (isa<RepeatOp>(Op))
+    return Result == Operand;
   if (auto Fusion = dyn_cast<FusionOp>(Op)) {
     llvm::Expected<codegen::RegionPlan> Plan = codegen::RegionPlan::of(Fusion);
     if (!Plan) {
@@ -78,10 +81,23 @@ bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::D
   return Target && Target->MayAlias(std::string_view(Kernel.data(), Kernel.size()), Result, Operand);
 }
 
+std::string StorageAssignment::obstacleInSequence(OpResult Update, Value Old) const {
+  auto Reads = [&](Value Operand) { return root(Operand) == Old; };
+  if (llvm::count_if(Update.getOwner()->getOperands(), Reads) > 1)
+    return nameWithPath(Update.getOwner()) + " reads the old value twice";
+  for (Value Operand : llvm::make_filter_range(Update.getOwner()->getOperands(), Reads))
+    if (Operand.getType() != Update.getType())
+      return nameWithPath(Update.getOwner()) + " reads the old value in another shape";
+  return "";
+}
+
 std::string StorageAssignment::obstacleInside(OpResult Update, Value Old) const {
   Operation *Writer = Update.getOwner();
   unsigned Index = Update.getResultNumber();
-  if (isa<FusionOp>(Writer)) {
+  if (isSequence(Writer->getParentOp()))
+    if (std::string Obstacle = obstacleInSequence(Update, Old); !Obstacle.empty())
+      return Obstacle;
+  if (isa<FusionOp>(Writer) || isSequence(Writer->getParentOp())) {
     for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
       if (root(Operand) == Old && !mayAlias(Writer, Index, Other, Target))
         return nameWithPath(Writer) + " reads the old value when it has begun to write the new one";

@@ -16,10 +16,11 @@ namespace mpc::compiler {
 bool mayAlias(mlir::Operation *Op, unsigned Result, unsigned Operand, const runtime::Device *Target);
 
 /// Storage of the values of one straight-line function. Values are grouped by their *root*: a view has that of its
-/// source, state results live in their argument, and a kernel may write over an operand that dies with it.
+/// source. New values of state, or of the first arguments of a sequence, live in their argument. A kernel may write
+/// over an operand that dies with it.
 class StorageAssignment {
 public:
-  /// A state result that could not be updated in place.
+  /// A new value that could not be made in the place of the old one.
   struct Copy {
     unsigned Result;
     std::string Reason;
@@ -43,6 +44,8 @@ private:
   std::string inPlaceObstacle(mlir::OpResult Update, mlir::Value Old) const;
   /// The same of how \p Update's operation itself reads \p Old.
   std::string obstacleInside(mlir::OpResult Update, mlir::Value Old) const;
+  /// Where kernels write over operands, they do so over one of the result's shape.
+  std::string obstacleInSequence(mlir::OpResult Update, mlir::Value Old) const;
 
   const runtime::Device *Target;
   std::vector<mlir::Operation *> Instructions;

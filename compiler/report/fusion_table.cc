@@ -1,6 +1,7 @@
 #include "compiler/report/fusion_table.h"
 
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/report/function_facts.h"
 #include "passes/fusion/fusion_choice.h"
 
@@ -45,8 +46,9 @@ absl::StatusOr<FusionTable> TabulateFusion(const Module &Target, const std::stri
   if (!Function.ok())
     return Function.status();
   FusionTable Table;
-  for (auto Fusion : Function->getBody().front().getOps<FusionOp>())
-    Table.rows.push_back(rowOf(Fusion));
+  for (func::FuncOp Each : withCalled(*Function))
+    for (auto Fusion : Each.getBody().front().getOps<FusionOp>())
+      Table.rows.push_back(rowOf(Fusion));
   return Table;
 }
 

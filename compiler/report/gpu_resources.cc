@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/code_generator.h"
 #include "compiler/codegen/ptx_resources.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/report/function_facts.h"
 
 using namespace mlir;
@@ -66,12 +67,13 @@ static llvm::Error tabulate(func::FuncOp Function, llvm::StringRef Architecture,
   for (const runtime::CodeBlob &Blob : Code->blobs)
     ByKernel["generated." + Blob.name] = resourcesOf(Blob, Architecture.str(), Ptxas, Table);
   std::size_t Number = 0;
-  for (auto Fusion : Function.getBody().front().getOps<FusionOp>()) {
-    const codegen::GeneratedCall &Call = Code->calls[Fusion];
-    RegionResources &Row = Table.rows.emplace_back(rowOf(Call, ByKernel[Call.kernel]));
-    Row.region = ++Number;
-    Row.architecture = Architecture.str();
-  }
+  for (func::FuncOp Each : withCalled(Function))
+    for (auto Fusion : Each.getBody().front().getOps<FusionOp>()) {
+      const codegen::GeneratedCall &Call = Code->calls[Fusion];
+      RegionResources &Row = Table.rows.emplace_back(rowOf(Call, ByKernel[Call.kernel]));
+      Row.region = ++Number;
+      Row.architecture = Architecture.str();
+    }
   return llvm::Error::success();
 }
 

@@ -50,10 +50,10 @@ std::string filledConstants(const runtime::Program &Program) {
 }
 
 std::string stateCopies(const runtime::Program &Program) {
-  if (Program.state_copies.empty())
+  if (Program.step().copies.empty())
     return "  state copies: none, every update is in place\n";
-  std::string Text = absl::StrCat("  state copies: ", Program.state_copies.size(), "\n");
-  for (const runtime::StateCopy &Copy : Program.state_copies) {
+  std::string Text = absl::StrCat("  state copies: ", Program.step().copies.size(), "\n");
+  for (const runtime::ValueCopy &Copy : Program.step().copies) {
     const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
     absl::StrAppend(&Text, "    ", State.name, " (", FormatBytes(State.spec.bytes()), "): ", Copy.reason, "\n");
   }

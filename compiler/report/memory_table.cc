@@ -78,12 +78,12 @@ public:
       return Matched;
     for (const runtime::NamedValue &Input : Program.inputs)
       begin(Input.value, 0, {StorageUse::kInput, Input.name, "", typeOf(Input.value), 0, 0, 0});
-    for (std::size_t Index = 0; Index < Program.instructions.size(); ++Index)
+    for (std::size_t Index = 0; Index < Program.step().instructions.size(); ++Index)
       visit(Index);
     for (const runtime::NamedValue &Output : Program.outputs)
-      read(Output.value, Program.instructions.size() - 1);
-    for (const runtime::StateCopy &Copy : Program.state_copies)
-      read(Copy.from, Program.instructions.size() - 1);
+      read(Output.value, Program.step().instructions.size() - 1);
+    for (const runtime::ValueCopy &Copy : Program.step().copies)
+      read(Copy.from, Program.step().instructions.size() - 1);
     return tabulate();
   }
 
@@ -107,14 +107,15 @@ private:
   Operation *opOf(std::size_t Index) const { return OpOfInstruction[Index]; }
 
   absl::Status matchOps() {
-    std::size_t Packs = llvm::count_if(Program.instructions, runtime::PacksWeight);
-    if (Ops.size() + Packs > Program.instructions.size())
+    std::size_t Packs = llvm::count_if(Program.step().instructions, runtime::PacksWeight);
+    if (Ops.size() + Packs > Program.step().instructions.size())
       return absl::InvalidArgumentError(absl::StrCat("program \"", Program.name, "\" has ",
-                                                     Program.instructions.size() - Packs,
+                                                     Program.step().instructions.size() - Packs,
                                                      " instructions, its function ", Ops.size(), " operations"));
-    OpOfInstruction.assign(Program.instructions.size() - Packs - Ops.size(), nullptr);
+    OpOfInstruction.assign(Program.step().instructions.size() - Packs - Ops.size(), nullptr);
     const auto *Next = Ops.begin();
-    for (const runtime::Instruction &Instruction : llvm::drop_begin(Program.instructions, OpOfInstruction.size()))
+    for (const runtime::Instruction &Instruction :
+         llvm::drop_begin(Program.step().instructions, OpOfInstruction.size()))
       OpOfInstruction.push_back(runtime::PacksWeight(Instruction) ? nullptr : *Next++);
     return absl::OkStatus();
   }
@@ -149,7 +150,7 @@ private:
   }
 
   void visit(std::size_t Index) {
-    const runtime::Instruction &Instruction = Program.instructions[Index];
+    const runtime::Instruction &Instruction = Program.step().instructions[Index];
     for (runtime::ValueId Id : Instruction.inputs)
       read(Id, Index);
     Operation *Op = opOf(Index);
@@ -184,7 +185,7 @@ private:
 
   MemoryTable tabulate() const {
     MemoryTable Table;
-    Table.instructions = Program.instructions.size();
+    Table.instructions = Program.step().instructions.size();
     for (std::size_t Index = 0; Index < Table.instructions; ++Index) {
       std::int64_t Bytes = 0, Gradients = 0;
       for (std::size_t Life : liveAt(Index)) {
@@ -200,8 +201,8 @@ private:
     if (Table.instructions == 0)
       return Table;
     Operation *Peak = opOf(Table.peak);
-    Table.peak_op = Peak ? mnemonicOf(Peak) : Program.instructions[Table.peak].kernel;
-    Table.peak_path = Program.instructions[Table.peak].scope;
+    Table.peak_op = Peak ? mnemonicOf(Peak) : Program.step().instructions[Table.peak].kernel;
+    Table.peak_path = Program.step().instructions[Table.peak].scope;
     for (std::size_t Life : liveAt(Table.peak))
       Table.rows.push_back(Lives[Life]);
     llvm::stable_sort(Table.rows, [](const MemoryRow &L, const MemoryRow &R) { return L.bytes > R.bytes; });

@@ -106,7 +106,10 @@ absl::StatusOr<std::string> MainFunction(const Module &Target) {
       return Step.str();
   if (Names.empty())
     return absl::NotFoundError("the module has no function with a body");
-  return Names.front();
+  // What others call often stands in front of them.
+  ModuleOp Root = Target.impl().module.get();
+  auto Public = llvm::find_if(Names, [&](StringRef Name) { return Root.lookupSymbol<func::FuncOp>(Name).isPublic(); });
+  return Public == Names.end() ? Names.front() : *Public;
 }
 
 } // namespace mpc::compiler

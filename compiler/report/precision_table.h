@@ -51,8 +51,8 @@ absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &module, const std
 /// Functions that have a body, in module order.
 std::vector<std::string> FunctionNames(const Module &module);
 
-/// The function that a reader means without naming one: the step of a model, else the first with a body. Errors:
-/// NOT_FOUND where there is none.
+/// The function that a reader means without naming one: the step of a model, else the first with a body, a
+/// public one where there is any. Errors: NOT_FOUND where there is none.
 absl::StatusOr<std::string> MainFunction(const Module &module);
 
 } // namespace mpc::compiler

@@ -190,8 +190,8 @@ std::string PrecisionSummary(const CompileResult &Result) {
                       "; state: ", FormatBytes(Program.state_bytes()),
                       "; planned arena peak: ", FormatBytes(Program.arena_bytes),
                       "; constants: ", FormatBytes(Program.constant_bytes()), "; ",
-                      Program.state_copies.empty() ? "no state copies"
-                                                   : FormatCounted(Program.state_copies.size(), "tensor") + " copied",
+                      Program.step().copies.empty() ? "no state copies"
+                                                    : FormatCounted(Program.step().copies.size(), "tensor") + " copied",
                       "\n");
 }
 

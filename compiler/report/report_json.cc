@@ -105,7 +105,7 @@ static Object peak(const MemoryTable &Table) {
 static Object memory(const CompileResult &Result) {
   const runtime::Program &Program = Result.program;
   Array Copies;
-  for (const runtime::StateCopy &Copy : Program.state_copies) {
+  for (const runtime::ValueCopy &Copy : Program.step().copies) {
     const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
     Copies.push_back(Object{
         {"state", State.name}, {"bytes", static_cast<std::int64_t>(State.spec.bytes())}, {"reason", Copy.reason}});

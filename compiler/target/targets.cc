@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "runtime/memory_planner.h"
@@ -66,6 +67,8 @@ public:
   }
 
   std::int64_t workspaceBytes(Operation *Op) const override {
+    if (auto Repeat = dyn_cast<RepeatOp>(Op))
+      return bodyBytes(Repeat.getFunction());
     if (!Device || !Known.PlansCheaply || !isLoneInstruction(Op))
       return 0;
     runtime::Program Alone;
@@ -91,8 +94,12 @@ public:
                          std::size_t Most) const override {
     StorageAssignment Storage(Function, Device);
     std::vector<runtime::LiveInterval> Intervals;
+    // Arguments of a sequence lie where it is called.
+    auto IsElsewhere = [&](Value V) {
+      return V.getDefiningOp<ConstantOp>() || isState(roleOf(V)) || (isa<BlockArgument>(V) && isSequence(Function));
+    };
     auto Add = [&](Value V) {
-      if (Storage.root(V) != V || V.getDefiningOp<ConstantOp>() || isState(roleOf(V)))
+      if (Storage.root(V) != V || IsElsewhere(V))
         return;
       auto [First, Last] = Storage.life(V);
       Intervals.push_back({static_cast<std::size_t>(bytesOf(V)), First, Last});
@@ -101,7 +108,7 @@ public:
       Add(Argument);
     for (auto [Index, Op] : llvm::enumerate(Storage.instructions())) {
       for (Value Result : Op->getResults())
-        if (!Result.use_empty() || isa<FusionOp>(Op))
+        if (!Result.use_empty() || isa<FusionOp, RepeatOp>(Op))
           Add(Result);
       if (std::int64_t Bytes = WorkspaceOf(Op))
         Intervals.push_back({static_cast<std::size_t>(Bytes), Index, Index});
@@ -110,9 +117,22 @@ public:
   }
 
 private:
+  /// What a function needs beside its arguments, which is the workspace of what calls it.
+  std::int64_t bodyBytes(func::FuncOp Called) const {
+    if (!Called.getBody().hasOneBlock())
+      return 0;
+    if (auto Known = Bodies.find(Called); Known != Bodies.end())
+      return Known->second;
+    auto WorkspaceOf = [&](Operation *Op) { return workspaceBytes(Op); };
+    auto Bytes = static_cast<std::int64_t>(arenaBytes(Called, WorkspaceOf, SIZE_MAX));
+    Bodies[Called] = Bytes;
+    return Bytes;
+  }
+
   const Backend &Known;
   const runtime::Device *Device; ///< null where it is not here
   runtime::PlanOptions Options;
+  mutable llvm::DenseMap<Operation *, std::int64_t> Bodies; ///< bytes of called functions, which stay as they are
 };
 
 class DeviceTargets : public TargetModels {

@@ -6,16 +6,10 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "kernels/copy_range.h"
 #include "kernels/cuda/kernel.h"
 
 namespace mpc::cuda {
-
-/// Both addresses are the device's own memory or pinned host memory.
-struct CopyRange {
-  void* to = nullptr;
-  const void* from = nullptr;
-  std::size_t bytes = 0;
-};
 
 /// Beyond this many bytes a copy between device memories gains nothing from sharing a launch.
 inline constexpr std::size_t kLargeCopy = std::size_t{1} << 20;

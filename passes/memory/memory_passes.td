@@ -138,7 +138,7 @@ def RecomputePass : MpcPass<"mpc-recompute", "::mlir::func::FuncOp"> {
     Option<"candidates", "candidates", "int64_t", "0", "How many values and Cells to give up without being asked to">];
 }
 
-def SchedulePass : MpcPass<"mpc-schedule", "::mlir::func::FuncOp"> {
+def SchedulePass : MpcPass<"mpc-schedule", "::mlir::ModuleOp"> {
   let summary = "Moves operations where that lowers the largest sum of live bytes";
   let description = [{
     Behind fusion, which has settled what runs as one. As long as it lowers the peak, the operation at the peak moves
@@ -149,7 +149,8 @@ def SchedulePass : MpcPass<"mpc-schedule", "::mlir::func::FuncOp"> {
     same.
 
     Live bytes are those of temporaries and inputs, and the workspaces that the target names; a kernel of the target that
-    may write over a dying operand does so. Where the arena that lowering plans for the new order is not smaller, the old
+    may write over a dying operand does so. The workspace of `mpc.repeat` is what the function needs that it calls, which
+    is ordered before its caller. Where the arena that lowering plans for the new order is not smaller, the old
     one stays. It stops where no move lowers the peak, so that running the pass again changes nothing. It stops, too,
     after work that grows with the number of operations.
 

@@ -3,6 +3,7 @@
 #include "compiler/analysis/block_dependences.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -24,7 +25,8 @@ unsigned MemorySchedule::storageOf(Value V) {
   auto [Entry, New] = Numbers.try_emplace(Source, Bytes.size());
   if (!New)
     return Entry->second;
-  bool Input = isa<BlockArgument>(Source) && isInput(roleOf(Source));
+  // Arguments of a sequence are where it is called.
+  bool Input = isa<BlockArgument>(Source) && isInput(roleOf(Source)) && !isSequence(Body.getParentOp());
   bool Elsewhere = (isa<BlockArgument>(Source) && !Input) || Source.getDefiningOp<ConstantOp>();
   Bytes.push_back(Elsewhere ? 0 : llvm::alignTo(bytesOf(Source), Line));
   IsInput.push_back(Input);

@@ -1,7 +1,9 @@
 // Applies the order that MemorySchedule finds, where the plan of the target gets smaller by it.
+#include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/target_model.h"
 #include "passes/memory/memory_schedule.h"
 #include "passes/passes.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -17,22 +19,30 @@ public:
   using SchedulePassBase::SchedulePassBase;
 
   void runOnOperation() override {
-    if (getOperation().isExternal())
-      return;
-    if (!getOperation().getBody().hasOneBlock()) {
-      getOperation().emitError() << "mpc-schedule orders one block of operations, got "
-                                 << getOperation().getBody().getBlocks().size();
-      return signalPassFailure();
+    llvm::SetVector<func::FuncOp> CalleesFirst;
+    for (auto Function : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<func::FuncOp> CallersFirst = withCalled(Function);
+      CalleesFirst.insert(CallersFirst.rbegin(), CallersFirst.rend());
     }
-    FailureOr<std::unique_ptr<TargetModel>> Target = targetModelOf(getOperation());
-    if (failed(Target))
-      return signalPassFailure();
-    lowerPeak(**Target);
+    for (func::FuncOp Function : CalleesFirst)
+      if (!Function.isExternal() && failed(schedule(Function)))
+        signalPassFailure();
   }
 
 private:
-  void lowerPeak(const TargetModel &Target) {
-    Block &Body = getOperation().getBody().front();
+  static LogicalResult schedule(func::FuncOp Function) {
+    if (!Function.getBody().hasOneBlock())
+      return Function.emitError() << "mpc-schedule orders one block of operations, got "
+                                  << Function.getBody().getBlocks().size();
+    FailureOr<std::unique_ptr<TargetModel>> Target = targetModelOf(Function);
+    if (failed(Target))
+      return failure();
+    lowerPeak(Function, **Target);
+    return success();
+  }
+
+  static void lowerPeak(func::FuncOp Function, const TargetModel &Target) {
+    Block &Body = Function.getBody().front();
     SmallVector<Operation *> Old;
     llvm::DenseMap<Operation *, int64_t> Workspaces;
     for (Operation &Op : Body.without_terminator()) {
@@ -46,9 +56,9 @@ private:
     MemorySchedule Schedule(Body, {WorkspaceOf, MayAlias});
     if (!Schedule.improve())
       return;
-    size_t Before = Target.arenaBytes(getOperation(), WorkspaceOf, SIZE_MAX);
+    size_t Before = Target.arenaBytes(Function, WorkspaceOf, SIZE_MAX);
     Schedule.apply();
-    if (Target.arenaBytes(getOperation(), WorkspaceOf, Before - 1) < Before)
+    if (Target.arenaBytes(Function, WorkspaceOf, Before - 1) < Before)
       return;
     for (Operation *Op : Old)
       Op->moveBefore(Body.getTerminator());

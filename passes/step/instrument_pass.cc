@@ -2,6 +2,7 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/tensor_values.h"
 #include "passes/computations.h"
 #include "passes/passes.h"
@@ -26,7 +27,8 @@ public:
 
   void runOnOperation() override {
     func::FuncOp Function = getOperation();
-    if (Function.isExternal() || !Function.getBody().hasOneBlock())
+    // What a step calls is measured by its results.
+    if (Function.isExternal() || !Function.getBody().hasOneBlock() || isSequence(Function))
       return;
     auto Return = dyn_cast<func::ReturnOp>(Function.getBody().front().getTerminator());
     if (!Return || isInstrumented(Function))

@@ -21,6 +21,14 @@ std::size_t PhysicalMemory() {
   return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
+void RunKernel(const StepCall<std::unique_ptr<cpu::Kernel>>& call) {
+  call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace});
+}
+
+void Copy(const std::vector<CopyRange>& copies) {
+  for (const CopyRange& copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
+}
+
 }  // namespace
 
 CpuExecutable::CpuExecutable(std::shared_ptr<const Program> program, std::vector<std::shared_ptr<StateEntry>> entries)
@@ -51,12 +59,6 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
   if (!code.ok()) return code.status();
   executable->code_ = *std::move(code);
   if (absl::Status status = executable->AddCalls(); !status.ok()) return status;
-  if (absl::Status status = executable->AddRefreshes(); !status.ok()) return status;
-  for (const StateCopy& copy : plan.state_copies) {
-    if (executable->Address(copy.from) == executable->Address(copy.to)) continue;
-    executable->copies_.push_back(
-        {executable->Address(copy.from), executable->Address(copy.to), plan.values[copy.to].spec.bytes()});
-  }
   for (const NamedValue& input : plan.inputs) {
     executable->inputs_.push_back({executable->Address(input.value), plan.values[input.value].spec.bytes()});
   }
@@ -84,83 +86,55 @@ std::byte* CpuExecutable::Address(const Value& value) {
   return nullptr;
 }
 
-absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeCall(const Instruction& instruction) {
-  absl::StatusOr<KernelSpec> spec = MakeKernelSpec(*program_, instruction);
-  if (!spec.ok()) return spec.status();
-  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel;
-  if (IsGenerated(instruction.kernel)) {
-    kernel = code_.CreateKernel(instruction);
-  } else {
-    kernel = cpu::CreateKernel(*spec, {.choice = ChoiceFor(*program_, KernelKey(*spec))});
-  }
-  if (!kernel.ok()) return kernel.status();
-  if ((*kernel)->workspace_bytes() > instruction.workspace_bytes) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the kernel needs ", (*kernel)->workspace_bytes(), " bytes of workspace, the program plans ",
-        instruction.workspace_bytes, "; was it compiled for another number of threads or another processor?"));
-  }
-  Call call;
-  call.kernel = *std::move(kernel);
-  AddOperands(instruction, call);
-  call.workspace = arena_.data() + instruction.workspace_offset;
-  return call;
-}
-
-void CpuExecutable::AddOperands(const Instruction& instruction, Call& call) {
-  for (ValueId id : instruction.inputs) call.inputs.push_back(Address(id));
-  for (ValueId id : instruction.outputs) call.outputs.push_back(id == kNoValue ? nullptr : Address(id));
-}
-
-absl::StatusOr<CpuExecutable::Call> CpuExecutable::MakeGroup(const InstructionRange& range) {
-  const absl::StatusOr<GroupParts> parts =
-      PartsOf(*program_, range, [this](const Value& value) { return Address(value); });
-  if (!parts.ok()) return parts.status();
-  Call call;
-  for (const Instruction* instruction : parts->instructions) AddOperands(*instruction, call);
-  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateGroupKernel(parts->specs);
-  if (!kernel.ok()) return kernel.status();
-  call.kernel = *std::move(kernel);
-  call.instruction = range.first;
-  return call;
+absl::StatusOr<std::unique_ptr<cpu::Kernel>> CpuExecutable::MakeKernel(const Instruction& instruction,
+                                                                       const KernelSpec& spec) const {
+  absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel =
+      IsGenerated(instruction.kernel) ? code_.CreateKernel(instruction)
+                                      : cpu::CreateKernel(spec, {.choice = ChoiceFor(*program_, KernelKey(spec))});
+  if (!kernel.ok() || (*kernel)->workspace_bytes() <= instruction.workspace_bytes) return kernel;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the kernel needs ", (*kernel)->workspace_bytes(), " bytes of workspace, the program plans ",
+      instruction.workspace_bytes, "; was it compiled for another number of threads or another processor?"));
 }
 
 absl::Status CpuExecutable::AddCalls() {
-  for (const InstructionRange& range : GroupInstructions(*program_, cpu::MayGroup)) {
-    const std::size_t end = range.first + range.count;
-    for (std::size_t i = range.first; i < end; ++i) {
-      const absl::Status status = CheckOverlaps(*program_, i, cpu::MayAlias);
-      if (!status.ok()) return At(DescribeInstruction(*program_, i), status);
-    }
-    if (range.count > 1) {
-      absl::StatusOr<Call> group = MakeGroup(range);
-      if (!group.ok()) return At(DescribeInstruction(*program_, range.first), group.status());
-      calls_.push_back(*std::move(group));
-      continue;
-    }
-    absl::StatusOr<Call> call = MakeCall(program_->instructions[range.first]);
-    if (!call.ok()) return At(DescribeInstruction(*program_, range.first), call.status());
-    call->instruction = range.first;
-    calls_.push_back(*std::move(call));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CpuExecutable::AddRefreshes() {
-  for (const StateRefresh& refresh : program_->refreshes) {
-    absl::StatusOr<Call> call = MakeCall(refresh.instruction);
-    if (!call.ok()) {
-      return At(absl::StrCat(program_->name, ", refresh of ", program_->state[refresh.derived].name), call.status());
-    }
-    refreshes_.push_back({*std::move(call), entries_[refresh.derived].get(), entries_[refresh.source].get(),
+  using KernelPointer = std::unique_ptr<cpu::Kernel>;
+  StepBinding<KernelPointer> binding;
+  binding.address = [this](const Value& value) { return Address(value); };
+  binding.arena = arena_.data();
+  binding.may_group = cpu::MayGroup;
+  binding.may_alias = cpu::MayAlias;
+  binding.make_kernel = [this](const Instruction& instruction, const KernelSpec& spec) {
+    return MakeKernel(instruction, spec);
+  };
+  binding.make_group_kernel = [](const std::vector<KernelSpec>& specs) { return cpu::CreateGroupKernel(specs); };
+  absl::StatusOr<StepCalls<KernelPointer>> calls = StepBinder(*program_, binding).Bind();
+  if (!calls.ok()) return calls.status();
+  calls_ = *std::move(calls);
+  for (std::size_t i = 0; i < program_->refreshes.size(); ++i) {
+    const StateRefresh& refresh = program_->refreshes[i];
+    refreshes_.push_back({&calls_.refreshes[i], entries_[refresh.derived].get(), entries_[refresh.source].get(),
                           program_->state[refresh.derived].written});
   }
   return absl::OkStatus();
 }
 
+void CpuExecutable::RunCallOfStep(const Call& call) {
+  const auto run = [](const Call& each) {
+    RunKernel(each);
+    return absl::OkStatus();
+  };
+  const auto copy = [](const std::vector<CopyRange>& copies) {
+    Copy(copies);
+    return absl::OkStatus();
+  };
+  RunCall(calls_, call, run, copy).IgnoreError();  // neither fails
+}
+
 void CpuExecutable::RefreshStaleState() {
   for (const Refresh& refresh : refreshes_) {
     if (refresh.derived->Follows(*refresh.source)) continue;
-    refresh.call.kernel->Run({refresh.call.inputs.data(), refresh.call.outputs.data(), refresh.call.workspace});
+    RunKernel(*refresh.call);
     refresh.derived->MarkWritten();
     refresh.derived->MarkFollowing(*refresh.source);
   }
@@ -180,7 +154,7 @@ absl::Status CpuExecutable::Begin(StepInputs inputs) {
 
 void CpuExecutable::Finish() {
   // Sources may be state that another copy writes only if the compiler ordered them so: they run in order.
-  for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
+  for (const std::vector<CopyRange>& copies : calls_.sequences.front().copies) Copy(copies);
   for (StateEntry* entry : written_) entry->MarkWritten();
   for (const Refresh& refresh : refreshes_) {
     if (refresh.written) refresh.derived->MarkFollowing(*refresh.source);
@@ -190,9 +164,7 @@ void CpuExecutable::Finish() {
 
 absl::Status CpuExecutable::Run(StepInputs inputs) {
   if (absl::Status status = Begin(inputs); !status.ok()) return status;
-  for (const Call& call : calls_) {
-    call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace});
-  }
+  for (const Call& call : calls_.sequences.front().calls) RunCallOfStep(call);
   Finish();
   return absl::OkStatus();
 }
@@ -203,9 +175,9 @@ absl::StatusOr<std::vector<InstructionTime>> CpuExecutable::RunTimed(StepInputs 
   const auto since_start = [start] { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); };
   if (absl::Status status = Begin(inputs); !status.ok()) return status;
   std::vector<InstructionTime> times;
-  for (const Call& call : calls_) {
+  for (const Call& call : calls_.sequences.front().calls) {
     const double begin = since_start();
-    call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace});
+    RunCallOfStep(call);
     times.push_back({call.instruction, begin, since_start() - begin});
   }
   Finish();

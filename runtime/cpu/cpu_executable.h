@@ -13,7 +13,7 @@
 #include "runtime/aligned_buffer.h"
 #include "runtime/cpu/generated_kernel.h"
 #include "runtime/executable.h"
-#include "runtime/step_groups.h"
+#include "runtime/step_calls.h"
 
 namespace mpc::runtime {
 
@@ -34,21 +34,9 @@ class CpuExecutable : public Executable {
   const Program& program() const override { return *program_; }
 
  private:
-  /// One kernel: an instruction, or several that share a parallel region.
-  struct Call {
-    std::unique_ptr<cpu::Kernel> kernel;
-    std::vector<const void*> inputs;
-    std::vector<void*> outputs;
-    void* workspace = nullptr;
-    std::size_t instruction = 0;  ///< the first one
-  };
-  struct Copy {
-    const std::byte* from;
-    std::byte* to;
-    std::size_t bytes;
-  };
+  using Call = StepCall<std::unique_ptr<cpu::Kernel>>;
   struct Refresh {
-    Call call;
+    const Call* call;
     StateEntry* derived;
     const StateEntry* source;
     bool written;  ///< by the step as well
@@ -62,12 +50,11 @@ class CpuExecutable : public Executable {
 
   std::byte* Address(const Value& value);
   std::byte* Address(ValueId id) { return Address(program_->values[id]); }
-  absl::StatusOr<Call> MakeCall(const Instruction& instruction);
-  absl::StatusOr<Call> MakeGroup(const InstructionRange& range);
-  void AddOperands(const Instruction& instruction, Call& call);
+  absl::StatusOr<std::unique_ptr<cpu::Kernel>> MakeKernel(const Instruction& instruction, const KernelSpec& spec) const;
   absl::Status AddCalls();
-  absl::Status AddRefreshes();
   void RefreshStaleState();
+  /// A call of the step, with what it calls.
+  void RunCallOfStep(const Call& call);
   /// What comes before and after the instructions of a step.
   absl::Status Begin(StepInputs inputs);
   void Finish();
@@ -78,9 +65,8 @@ class CpuExecutable : public Executable {
   AlignedBuffer arena_;
   AlignedBuffer constants_;
   std::vector<InputSlot> inputs_;
+  StepCalls<std::unique_ptr<cpu::Kernel>> calls_;
   std::vector<Refresh> refreshes_;
-  std::vector<Call> calls_;
-  std::vector<Copy> copies_;
   std::vector<StateEntry*> written_;
   std::vector<absl::Span<const std::uint8_t>> outputs_;
   std::uint64_t steps_ = 0;

@@ -16,7 +16,7 @@
 #include "runtime/cuda/handles.h"
 #include "runtime/cuda/step_kernels.h"
 #include "runtime/program.h"
-#include "runtime/step_groups.h"
+#include "runtime/step_calls.h"
 
 namespace mpc::runtime {
 
@@ -31,16 +31,8 @@ struct DeviceAddresses {
 
 class DeviceStep {
  public:
-  /// One kernel: an instruction, or several that share a launch.
-  struct Call {
-    std::shared_ptr<cuda::Kernel> kernel;  ///< other calls, also of other Programs, may have the same
-    std::vector<const void*> inputs;
-    std::vector<void*> outputs;
-    void* workspace = nullptr;    ///< null in creation: beyond the arena, where the kernel wants any
-    std::size_t instruction = 0;  ///< the first one
-    std::size_t instructions = 1;
-    std::string range;  ///< its name in profiles: the Cell path and the mnemonic
-  };
+  /// Calls share kernels, also with those of other Programs.
+  using Call = StepCall<std::shared_ptr<cuda::Kernel>>;
 
   /// Takes the kernels of `program`, which outlives the step, and allocates the workspace that they need beyond what it
   /// plans: groups, a built plan or a replaced choice that wants more. Errors: those of kernels, with the instruction
@@ -48,14 +40,15 @@ class DeviceStep {
   static absl::StatusOr<std::unique_ptr<DeviceStep>> Create(CudaApi& api, const Program& program,
                                                             DeviceAddresses addresses, StepKernels& kernels);
 
-  const std::vector<Call>& calls() const { return calls_; }
+  /// Those of the step itself.
+  const std::vector<Call>& calls() const { return calls_.sequences.front().calls; }
   /// Rebuilds derived state: one a Program::refreshes.
-  const std::vector<Call>& refreshes() const { return refreshes_; }
+  const std::vector<Call>& refreshes() const { return calls_.refreshes; }
   const DeviceAddresses& addresses() const { return addresses_; }
   /// Device memory of workspaces beyond the Program's arena, which kernels use one after another.
   std::size_t extra_bytes() const { return extra_bytes_; }
 
-  /// Enqueues one call. Errors: the kernel's, with the program, the instruction and its Cell.
+  /// Enqueues one call, with what it calls. Errors: the kernel's, with the program, the instruction and its Cell.
   absl::Status Enqueue(const Call& call, cuda::LaunchQueue& queue) const;
   absl::Status EnqueueStateCopies(cuda::LaunchQueue& queue) const;
 
@@ -63,22 +56,17 @@ class DeviceStep {
   DeviceStep(CudaApi& api, const Program& program, DeviceAddresses addresses)
       : api_(api), program_(program), addresses_(std::move(addresses)) {}
 
-  absl::StatusOr<Call> MakeCall(const Instruction& instruction, StepKernels& kernels);
-  absl::StatusOr<Call> MakeGroup(const InstructionRange& range, const cuda::KernelContext& context);
-  void AddOperands(const Instruction& instruction, Call& call) const;
   absl::Status AddCalls(StepKernels& kernels);
-  absl::Status AddRefreshes(StepKernels& kernels);
   absl::Status PlaceExtraWorkspaces();
-  void AddStateCopies();
+  absl::Status EnqueueKernel(const Call& call, cuda::LaunchQueue& queue) const;
+  absl::Status EnqueueCopies(const std::vector<CopyRange>& copies, cuda::LaunchQueue& queue) const;
   std::string Describe(const Call& call) const;
 
   CudaApi& api_;
   const Program& program_;
   DeviceAddresses addresses_;
   GeneratedCode code_;
-  std::vector<Call> calls_;
-  std::vector<Call> refreshes_;
-  std::vector<std::vector<cuda::CopyRange>> state_copies_;  ///< one after another; those of one at once
+  StepCalls<std::shared_ptr<cuda::Kernel>> calls_;
   DeviceMemory extra_workspace_;
   std::size_t extra_bytes_ = 0;
 };

@@ -52,9 +52,9 @@ class InputStaging {
   };
 
   std::array<Slot, kLaunchSlots> slots_;
-  std::vector<std::vector<cuda::CopyRange>> to_arena_;  ///< [slot * steps + step]
-  std::vector<std::size_t> offsets_;                    ///< one an input
-  std::size_t stride_ = 0;                              ///< bytes of a step's inputs
+  std::vector<std::vector<CopyRange>> to_arena_;  ///< [slot * steps + step]
+  std::vector<std::size_t> offsets_;              ///< one an input
+  std::size_t stride_ = 0;                        ///< bytes of a step's inputs
   std::size_t steps_ = 0;
 };
 

@@ -28,7 +28,7 @@ absl::Status OutputRing::Create(CudaApi& api, const Program& program, const Devi
   for (std::size_t place = 0; place < copies_.size(); ++place) {
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
       std::byte* to = static_cast<std::byte*>(pinned_.get()) + place * stride_ + offsets_[i];
-      const cuda::CopyRange copy{to, addresses.Of(program.values[program.outputs[i].value]), bytes_[i]};
+      const CopyRange copy{to, addresses.Of(program.values[program.outputs[i].value]), bytes_[i]};
       (copy.bytes <= kSmallOutput ? copies_[place].small : copies_[place].large).push_back(copy);
     }
   }
@@ -37,7 +37,7 @@ absl::Status OutputRing::Create(CudaApi& api, const Program& program, const Devi
 
 absl::Status OutputRing::Enqueue(CudaApi& api, std::size_t slot, std::size_t step, CudaApi::Stream stream) const {
   const Copies& copies = copies_[slot * steps_ + step];
-  for (const cuda::CopyRange& copy : copies.large) {
+  for (const CopyRange& copy : copies.large) {
     absl::Status status = api.Copy(copy.to, copy.from, copy.bytes, CudaCopy::kDeviceToHost, stream);
     if (!status.ok()) return status;
   }

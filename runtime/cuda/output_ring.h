@@ -38,8 +38,8 @@ class OutputRing {
  private:
   /// The copies of one step's outputs.
   struct Copies {
-    std::vector<cuda::CopyRange> small;  ///< in one launch
-    std::vector<cuda::CopyRange> large;  ///< one by one
+    std::vector<CopyRange> small;  ///< in one launch
+    std::vector<CopyRange> large;  ///< one by one
   };
 
   const std::byte* Place(std::size_t slot, std::size_t step) const {

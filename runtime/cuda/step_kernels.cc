@@ -73,10 +73,12 @@ void StepKernels::Collect() {
   is_collected_ = true;
   const auto add = [this](const Instruction& instruction) {
     // Those of groups are made with their group.
-    if (IsGenerated(instruction.kernel) || cuda::MayGroup(instruction.kernel)) return;
+    if (instruction.sequence != 0 || IsGenerated(instruction.kernel) || cuda::MayGroup(instruction.kernel)) return;
     if (const absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program_, instruction); spec.ok()) EntryOf(*spec);
   };
-  for (const Instruction& instruction : program_.instructions) add(instruction);
+  for (const Sequence& sequence : program_.sequences) {
+    for (const Instruction& instruction : sequence.instructions) add(instruction);
+  }
   for (const StateRefresh& refresh : program_.refreshes) add(refresh.instruction);
 }
 

@@ -107,8 +107,10 @@ class GuardedProgram {
       if (is_new) place->second = is_input ? AddInput(bytes) : Add(bytes);
       program.values[i].offset = place->second;
     }
-    for (runtime::Instruction& instruction : program.instructions) {
-      instruction.workspace_offset = Add(instruction.workspace_bytes);
+    for (runtime::Sequence& sequence : program.sequences) {
+      for (runtime::Instruction& instruction : sequence.instructions) {
+        instruction.workspace_offset = Add(instruction.workspace_bytes);
+      }
     }
   }
 

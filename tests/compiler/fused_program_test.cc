@@ -96,8 +96,8 @@ std::vector<std::vector<float>> RunOnce(const runtime::Program& program,
 TEST(FusedProgram, ComputesWhatTheInterpreterDoes) {
   const absl::StatusOr<runtime::Program> program = Lower(kForward);
   ASSERT_TRUE(program.ok()) << program.status();
-  ASSERT_THAT(program->instructions, SizeIs(3));
-  EXPECT_THAT(program->instructions[1].kernel, HasSubstr("generated."));
+  ASSERT_THAT(program->step().instructions, SizeIs(3));
+  EXPECT_THAT(program->step().instructions[1].kernel, HasSubstr("generated."));
   const std::vector<float> x = Numbers(32 * 84, 0), b = Numbers(84, 2);
   const std::vector<reference::Tensor> expected = Interpret(kForward, {TensorOf(kMatrix, x), TensorOf(kBias, b)});
   const std::vector<std::vector<float>> results = RunOnce(*program, {x, b});
@@ -200,7 +200,7 @@ TEST(FusedProgram, NeedsTheProcessorThatItsCodeIsFor) {
 
 TEST(FusedProgram, WritesOverAnInputThatDies) {
   const runtime::Program program = Lower(kForward).value();
-  const runtime::Instruction& region = program.instructions[1];
+  const runtime::Instruction& region = program.step().instructions[1];
   const auto offset = [&](runtime::ValueId id) { return program.values[id].offset; };
   EXPECT_EQ(region.attributes.GetInts("aliases").size(), 2u);
   EXPECT_TRUE(offset(region.outputs[0]) == offset(region.inputs[0]) ||
@@ -225,7 +225,7 @@ func.func @step(%w: tensor<64xf32> {mpc.state = #mpc.state<parameter, "w">}, %g:
 TEST(FusedProgram, UpdatesStateInPlace) {
   const absl::StatusOr<runtime::Program> program = Lower(Update());
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_TRUE(program->state_copies.empty());
+  EXPECT_TRUE(program->step().copies.empty());
   runtime::StateStore store;
   const std::vector<float> w = Numbers(64, 1), g = Numbers(64, 0);
   auto entry = runtime::AddEntry(store, "w", w);
@@ -243,8 +243,8 @@ TEST(FusedProgram, CopiesStateThatIsReadAfterItsUpdate) {
   const absl::StatusOr<runtime::Program> program =
       Lower(Update("  %y = mpc.neg %w : (tensor<64xf32>) -> tensor<64xf32>\n"));
   ASSERT_TRUE(program.ok()) << program.status();
-  ASSERT_THAT(program->state_copies, SizeIs(1));
-  EXPECT_THAT(program->state_copies[0].reason, HasSubstr("mpc.neg reads the old value after the update"));
+  ASSERT_THAT(program->step().copies, SizeIs(1));
+  EXPECT_THAT(program->step().copies[0].reason, HasSubstr("mpc.neg reads the old value after the update"));
 }
 
 compiler::CompileResult CompileForward(const std::string& cache_dir) {

@@ -52,8 +52,8 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
 TEST(Lowering, AnOptimizerWritesTheShadowInPlace) {
   const absl::StatusOr<runtime::Program> program = Lower(Step());
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_TRUE(program->state_copies.empty());
-  const runtime::Instruction& momentum = program->instructions.at(1);
+  EXPECT_TRUE(program->step().copies.empty());
+  const runtime::Instruction& momentum = program->step().instructions.at(1);
   ASSERT_EQ(momentum.kernel, "momentum");
   const runtime::Value& shadow = program->values[momentum.outputs.at(2)];
   ASSERT_EQ(shadow.storage, runtime::Storage::kState);
@@ -74,8 +74,8 @@ TEST(Lowering, DerivedStateHasTheCastThatRebuildsIt) {
 TEST(Lowering, AReaderOfTheOldShadowBehindTheUpdateMakesACopy) {
   const absl::StatusOr<runtime::Program> program = Lower(Step("  %y = mpc.relu %s : (tensor<4xf16>) -> tensor<4xf16>"));
   ASSERT_TRUE(program.ok()) << program.status();
-  ASSERT_EQ(program->state_copies.size(), 1u);
-  EXPECT_THAT(program->state_copies[0].reason, HasSubstr("mpc.relu reads the old value after the update"));
+  ASSERT_EQ(program->step().copies.size(), 1u);
+  EXPECT_THAT(program->step().copies[0].reason, HasSubstr("mpc.relu reads the old value after the update"));
 }
 
 // State that the step's result cannot be written over has a copy, and the reason for it.
@@ -112,7 +112,7 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
 })");
     ASSERT_TRUE(program.ok()) << reason << ": " << program.status();
     std::string reasons;
-    for (const runtime::StateCopy& copy : program->state_copies) reasons += copy.reason + "; ";
+    for (const runtime::ValueCopy& copy : program->step().copies) reasons += copy.reason + "; ";
     EXPECT_THAT(reasons, HasSubstr(reason));
   }
 }
@@ -126,8 +126,8 @@ func.func @step(%a: tensor<i32> {mpc.state = #mpc.state<step, "a">}, %b: tensor<
   return %a1, %a1 : tensor<i32>, tensor<i32>
 })");
   ASSERT_TRUE(program.ok()) << program.status();
-  ASSERT_EQ(program->state_copies.size(), 1u);
-  EXPECT_THAT(program->state_copies[0].reason, HasSubstr("the new value becomes several states"));
+  ASSERT_EQ(program->step().copies.size(), 1u);
+  EXPECT_THAT(program->step().copies[0].reason, HasSubstr("the new value becomes several states"));
 }
 
 // A kernel may write over an operand that it reads once.
@@ -248,7 +248,7 @@ func.func @f(%s: tensor<24x24x3x3xf32> {mpc.state = #mpc.state<parameter, "s">},
 
 std::vector<std::string> KernelsOf(const runtime::Program& program) {
   std::vector<std::string> kernels;
-  for (const runtime::Instruction& instruction : program.instructions) kernels.push_back(instruction.kernel);
+  for (const runtime::Instruction& instruction : program.step().instructions) kernels.push_back(instruction.kernel);
   return kernels;
 }
 
@@ -261,7 +261,7 @@ TEST(Lowering, WeightsThatAStepUpdatesArePackedInEveryRun) {
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_THAT(KernelsOf(*program), ElementsAre("pack_weight", "conv2d", "relu", "neg"));
   EXPECT_TRUE(program->refreshes.empty());
-  const runtime::Instruction &pack = program->instructions[0], &convolution = program->instructions[1];
+  const runtime::Instruction &pack = program->step().instructions[0], &convolution = program->step().instructions[1];
   EXPECT_EQ(convolution.inputs[1], pack.outputs[0]);
   EXPECT_EQ(program->state[program->values[pack.inputs[0]].index].name, "s");
   EXPECT_EQ(program->values[pack.outputs[0]].storage, runtime::Storage::kTemporary);
@@ -281,7 +281,7 @@ TEST(Lowering, WeightsThatAStepOnlyReadsArePackedOnce) {
   EXPECT_EQ(program->state[refresh.source].name, "s");
   EXPECT_EQ(program->state[refresh.derived].role, Role::kDerived);
   EXPECT_THAT(program->state[refresh.derived].name, StartsWith("s.packed.f32."));
-  for (const runtime::Instruction& convolution : program->instructions) {
+  for (const runtime::Instruction& convolution : program->step().instructions) {
     EXPECT_EQ(convolution.inputs[1], refresh.instruction.outputs[0]);
   }
 }
@@ -389,7 +389,9 @@ TEST(Lowering, GradientsOfUpdatesThatAgreeLieInOneBuffer) {
   ASSERT_EQ(program->flat_updates.size(), 1u);
   EXPECT_EQ(program->flat_updates[0].first, 2u);
   EXPECT_THAT(program->flat_updates[0].offsets, ElementsAre(160, 0)) << "in the order of their lives";
-  const auto gradient = [&](std::size_t i) { return program->values[program->instructions.at(i).inputs.at(2)].offset; };
+  const auto gradient = [&](std::size_t i) {
+    return program->values[program->step().instructions.at(i).inputs.at(2)].offset;
+  };
   EXPECT_EQ(gradient(2), gradient(3) + 4 * 160);
 }
 

@@ -57,10 +57,10 @@ void ExpectOperands(const Program& program, const DeviceAddresses& addresses, co
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   for (std::size_t i = call.instruction; i < call.instruction + call.instructions; ++i) {
-    for (const runtime::ValueId id : program.instructions[i].inputs) {
+    for (const runtime::ValueId id : program.step().instructions[i].inputs) {
       inputs.push_back(addresses.Of(program.values[id]));
     }
-    for (const runtime::ValueId id : program.instructions[i].outputs) {
+    for (const runtime::ValueId id : program.step().instructions[i].outputs) {
       outputs.push_back(id == kNoValue ? nullptr : addresses.Of(program.values[id]));
     }
   }
@@ -87,10 +87,10 @@ TEST_P(CudaCapture, RecordsEachInstructionOnceInTheOrderOfTheProgram) {
     for (const DeviceStep::Call& call : (*step)->calls()) {
       EXPECT_EQ(call.instruction, next);
       next += call.instructions;
-      ranges.push_back(call.range);
+      ranges.push_back(call.name);
       ExpectOperands(program, memory.addresses, call);
     }
-    EXPECT_EQ(next, program.instructions.size());
+    EXPECT_EQ(next, program.step().instructions.size());
 
     runtime::OwnedStream stream;
     ASSERT_TRUE(Keep(api, api.CreateStream(), stream).ok());

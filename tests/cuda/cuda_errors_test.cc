@@ -63,7 +63,7 @@ TEST(CudaTarget, IsOneOfTheKnownArchitectures) {
 TEST(CudaTarget, PlansButDoesNotRun) {
   const auto target = *CudaDevice::ForTarget("sm_90", {.use_libraries = false});
   const auto program = BuildFor("cuda", StepProgram());
-  const auto plan = target->Plan(*program, program->instructions[0]);
+  const auto plan = target->Plan(*program, program->step().instructions[0]);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->workspace_bytes, 0u);
   StateStore store;
@@ -97,7 +97,7 @@ TEST(CudaLoad, RefusesOtherDevicesKernelsAndOptions) {
     EXPECT_THAT(MessageOf(status), HasSubstr("steps_per_launch is 1 to 64, got"));
   }
   ProgramBuilder unknown = StepProgram();
-  unknown.program.instructions[1].kernel = "no_such_kernel";
+  unknown.program.step().instructions[1].kernel = "no_such_kernel";
   const absl::Status kernel = gpu->Load(BuildFor("cuda", unknown), store).status();
   EXPECT_EQ(kernel.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(MessageOf(kernel), HasSubstr("train_step, instruction 1 (no_such_kernel in test)"));

@@ -235,7 +235,7 @@ TEST_P(CudaExecutable, CopiesThatDependOnEachOtherRunInOrder) {
   const ValueId b = builder.State("velocity", kStepVector, true);
   const ValueId fresh = builder.Temporary(kStepVector);
   builder.Call("neg", {b}, {fresh});
-  builder.program.state_copies = {{a, b, "test"}, {fresh, a, "test"}};
+  builder.program.step().copies = {{a, b, "test"}, {fresh, a, "test"}};
   StateStore store;
   AddEntry(store, "weight", {1, 1, 1, 1, 1});
   AddEntry(store, "velocity", {2, 2, 2, 2, 2});

@@ -42,8 +42,8 @@ ProgramBuilder GeneratedProgram() {
   const ValueId y = builder.Temporary(kStepVector);
   const ValueId scratch = builder.Temporary(kStepVector);
   builder.Call("generated.double", {x}, {y}, Shape(1, 1));
-  builder.program.instructions[0].workspace_offset = builder.program.values[scratch].offset;
-  builder.program.instructions[0].workspace_bytes = 64;
+  builder.program.step().instructions[0].workspace_offset = builder.program.values[scratch].offset;
+  builder.program.step().instructions[0].workspace_bytes = 64;
   builder.program.code.push_back({"fused", "cubin", {1, 2, 3}, {"double_0", "double_1"}});
   builder.Output("y", y);
   return builder;
@@ -86,7 +86,7 @@ TEST(GeneratedCode, ThatCannotBeLoadedSaysWhy) {
       load(builder),
       HasSubstr("instruction 0 (generated.double in test): no code of the program has a function \"double_0\""));
   builder = GeneratedProgram();
-  builder.program.instructions[0].attributes = Shape(1, 2000);
+  builder.program.step().instructions[0].attributes = Shape(1, 2000);
   EXPECT_THAT(load(builder), HasSubstr("threads = [2000, 2000]"));
 }
 

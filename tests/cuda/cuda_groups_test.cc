@@ -43,35 +43,37 @@ TEST(GroupInstructions, JoinsUpdatesOfDifferentParameters) {
 
 TEST(GroupInstructions, KeepsApartWhatDiffersOrDepends) {
   ProgramBuilder attributes = MomentumProgram(4);
-  attributes.program.instructions[2].attributes.Set("momentum", 0.9);
+  attributes.program.step().instructions[2].attributes.Set("momentum", 0.9);
   EXPECT_EQ(SizesOf(GroupInstructions(*attributes.Build(), cuda::MayGroup)), (std::vector<std::size_t>{2, 1, 1}));
 
   ProgramBuilder same_state = MomentumProgram(3);
-  same_state.program.instructions[1] = same_state.program.instructions[0];
+  same_state.program.step().instructions[1] = same_state.program.step().instructions[0];
   EXPECT_EQ(SizesOf(GroupInstructions(*same_state.Build(), cuda::MayGroup)), (std::vector<std::size_t>{1, 2}));
 
   ProgramBuilder reads_result = MomentumProgram(2);
-  reads_result.program.instructions[1].inputs[2] = reads_result.program.instructions[0].outputs[0];
+  reads_result.program.step().instructions[1].inputs[2] = reads_result.program.step().instructions[0].outputs[0];
   EXPECT_EQ(SizesOf(GroupInstructions(*reads_result.Build(), cuda::MayGroup)), (std::vector<std::size_t>{1, 1}));
 
   ProgramBuilder types = MomentumProgram(2);
-  types.program.values[types.program.instructions[1].inputs[2]].spec.dtype = DType::kF16;
+  types.program.values[types.program.step().instructions[1].inputs[2]].spec.dtype = DType::kF16;
   EXPECT_EQ(SizesOf(GroupInstructions(*types.Build(), cuda::MayGroup)), (std::vector<std::size_t>{1, 1}));
 
   EXPECT_EQ(SizesOf(GroupInstructions(*StepProgram().Build(), cuda::MayGroup)), std::vector<std::size_t>(7, 1))
       << "only kernels that say so are grouped";
 }
 
-TEST(GroupStateCopies, BreaksAtDependencies) {
+TEST(GroupCopies, BreaksAtDependencies) {
   ProgramBuilder builder("copies");
   const ValueId a = builder.State("a", kScalar, true), b = builder.State("b", kScalar, true);
   const ValueId x = builder.Temporary(kScalar), y = builder.Temporary(kScalar);
-  builder.program.state_copies = {{x, a, ""}, {y, b, ""}};
-  EXPECT_EQ(SizesOf(GroupStateCopies(builder.program)), (std::vector<std::size_t>{2}));
-  builder.program.state_copies = {{a, b, ""}, {x, a, ""}};
-  EXPECT_EQ(SizesOf(GroupStateCopies(builder.program)), (std::vector<std::size_t>{1, 1})) << "written after read";
-  builder.program.state_copies = {{x, a, ""}, {a, b, ""}};
-  EXPECT_EQ(SizesOf(GroupStateCopies(builder.program)), (std::vector<std::size_t>{1, 1})) << "read after written";
+  builder.program.step().copies = {{x, a, ""}, {y, b, ""}};
+  EXPECT_EQ(SizesOf(GroupCopies(builder.program, builder.program.step().copies)), (std::vector<std::size_t>{2}));
+  builder.program.step().copies = {{a, b, ""}, {x, a, ""}};
+  EXPECT_EQ(SizesOf(GroupCopies(builder.program, builder.program.step().copies)), (std::vector<std::size_t>{1, 1}))
+      << "written after read";
+  builder.program.step().copies = {{x, a, ""}, {a, b, ""}};
+  EXPECT_EQ(SizesOf(GroupCopies(builder.program, builder.program.step().copies)), (std::vector<std::size_t>{1, 1}))
+      << "read after written";
 }
 
 TEST(GroupLaunch, GivesTheBitsOfSingleUpdates) {

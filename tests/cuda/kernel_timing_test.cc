@@ -93,10 +93,10 @@ TEST(CudaPlan, KeepsTheChoiceThatTheProgramMade) {
   const ValueId a = builder.Input("a", matrix);
   const ValueId product = builder.Temporary(matrix);
   builder.Call("matmul", {a, a}, {product});
-  const auto plan = gpu->Plan(builder.program, builder.program.instructions[0]);
+  const auto plan = gpu->Plan(builder.program, builder.program.step().instructions[0]);
   ASSERT_TRUE(plan.ok()) << plan.status();
   // Without libraries there is one kernel and nothing to choose or to time.
-  const auto tuned = gpu->Plan(builder.program, builder.program.instructions[0], {.tune = true});
+  const auto tuned = gpu->Plan(builder.program, builder.program.step().instructions[0], {.tune = true});
   ASSERT_TRUE(tuned.ok()) << tuned.status();
   EXPECT_EQ(tuned->choice, plan->choice);
 }
@@ -104,7 +104,7 @@ TEST(CudaPlan, KeepsTheChoiceThatTheProgramMade) {
 TEST(CudaPlan, TimingNeedsTheDevice) {
   const auto target = *CudaDevice::ForTarget("sm_90", {.use_libraries = false});
   const auto program = BuildFor("cuda", StepProgram());
-  const absl::Status status = target->Plan(*program, program->instructions[0], {.tune = true}).status();
+  const absl::Status status = target->Plan(*program, program->step().instructions[0], {.tune = true}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("for a GPU that is here"));
 }

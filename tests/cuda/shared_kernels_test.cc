@@ -123,7 +123,7 @@ ProgramBuilder Powers() {
 
 std::string ProductKey() {
   const Program program = Powers().program;
-  return cuda::ChoiceKey(*MakeKernelSpec(program, program.instructions[0]));
+  return cuda::ChoiceKey(*MakeKernelSpec(program, program.step().instructions[0]));
 }
 
 /// Loads `program` and runs it on twice the identity.
@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<Executable>> LoadAndRun(const Gpu& gpu, std::shar
 TEST(SharedKernels, AreMadeOnceForAllInstructionsPlansAndPrograms) {
   Gpu gpu;
   Program program = Powers().program;
-  for (const Instruction& instruction : program.instructions) {
+  for (const Instruction& instruction : program.step().instructions) {
     const auto plan = gpu.device->Plan(program, instruction);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(plan->choice, std::pair(ProductKey(), std::string("fast")));
@@ -157,7 +157,7 @@ TEST(SharedKernels, AreMadeOnceForAllInstructionsPlansAndPrograms) {
 TEST(SharedKernels, ThatTuningTriedAreNotMadeAgain) {
   Gpu gpu;
   Program program = Powers().program;
-  for (const Instruction& instruction : program.instructions) {
+  for (const Instruction& instruction : program.step().instructions) {
     const auto plan = gpu.device->Plan(program, instruction, {.tune = true});
     ASSERT_TRUE(plan.ok()) << plan.status();
     program.choices = {plan->choice};
@@ -219,7 +219,7 @@ TEST(StepKernels, AreMadeSeveralAtATimeEachThreadWithHandlesOfItsOwn) {
   kernels.MakeAll(api, handles);
   EXPECT_EQ(users.size(), 2u);
   for (const auto& [handle, threads] : users) EXPECT_EQ(threads.size(), 1u);
-  for (const Instruction& instruction : builder.program.instructions) {
+  for (const Instruction& instruction : builder.program.step().instructions) {
     EXPECT_TRUE(kernels.Of(*MakeKernelSpec(builder.program, instruction)).ok());
   }
 }
@@ -273,11 +273,11 @@ TEST(StepKernels, CountThePlansThatAreWorthThreads) {
   SharedKernels shared(
       [](const KernelSpec&, const cuda::KernelContext&) { return std::make_unique<NamedKernel>(nullptr, "eng1", 0); });
   EXPECT_EQ(StepKernels(builder.program, context, shared).LongToMake(), 2u) << "two instructions have one plan";
-  const KernelSpec forward = *MakeKernelSpec(builder.program, builder.program.instructions[0]);
+  const KernelSpec forward = *MakeKernelSpec(builder.program, builder.program.step().instructions[0]);
   ASSERT_TRUE(shared.Get(forward, context).ok());
   EXPECT_EQ(StepKernels(builder.program, context, shared).LongToMake(), 1u);
   builder.program.choices = {
-      {cuda::ChoiceKey(*MakeKernelSpec(builder.program, builder.program.instructions[2])), "own"}};
+      {cuda::ChoiceKey(*MakeKernelSpec(builder.program, builder.program.step().instructions[2])), "own"}};
   EXPECT_EQ(StepKernels(builder.program, context, shared).LongToMake(), 0u);
 }
 
@@ -295,7 +295,7 @@ TEST(StepKernels, GetTheWorkspaceThatTheyWantBeyondWhatTheProgramPlans) {
     gpu.library.workspace = 5000;
     ProgramBuilder builder = Powers();
     builder.program.arena_bytes += 64;
-    for (Instruction& instruction : builder.program.instructions) {
+    for (Instruction& instruction : builder.program.step().instructions) {
       instruction.workspace_bytes = planned;
       instruction.workspace_offset = builder.program.arena_bytes - 64;
     }
@@ -323,7 +323,7 @@ TEST(StepKernels, WarnOfMuchWorkThatFallsToOwnKernels) {
     builder.Call("matmul", {a, b}, {builder.Temporary(spec.outputs[0])});
     if (!choice.empty()) builder.program.choices = {{cuda::ChoiceKey(spec), choice}};
     testing::internal::CaptureStderr();
-    EXPECT_TRUE(target->Plan(builder.program, builder.program.instructions[0]).ok());
+    EXPECT_TRUE(target->Plan(builder.program, builder.program.step().instructions[0]).ok());
     return testing::internal::GetCapturedStderr();
   };
   EXPECT_THAT(said(400, ""), IsEmpty()) << "0.8 GFLOP";

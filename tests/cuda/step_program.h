@@ -37,7 +37,7 @@ inline ProgramBuilder StepProgram() {
   builder.Call("add", {half_velocity, sum}, {new_velocity});
   builder.Call("neg", {low}, {z});
   builder.Call("add_scalar", {table}, {table}, {{"value", 1.5}});
-  builder.program.state_copies.push_back({new_velocity, velocity, "test"});
+  builder.program.step().copies.push_back({new_velocity, velocity, "test"});
   for (const auto& [name, value] : {std::pair{"sum", sum}, {"y", y}, {"weight", weight}, {"z", z}, {"table", table}}) {
     builder.Output(name, value);
   }

@@ -81,7 +81,7 @@ class EveryModel : public ::testing::TestWithParam<std::tuple<std::string, std::
     EXPECT_TRUE(runtime::SamePackage(*read, package));
     // Weights would be larger: the file grows with the instructions alone.
     std::size_t instructions = 0;
-    for (const runtime::Program& program : package.programs) instructions += program.instructions.size();
+    for (const runtime::Program& program : package.programs) instructions += program.step().instructions.size();
     EXPECT_LT(bytes->size(), 64'000 + 1'000 * instructions);
   }
 };

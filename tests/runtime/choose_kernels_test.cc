@@ -42,6 +42,17 @@ class ChoosyDevice : public Device {
   mutable int plannings = 0;
 };
 
+/// A sequence of which an instruction wants a workspace.
+Program Repeating() {
+  ProgramBuilder builder("step");
+  const TensorSpec row = {DType::kF32, {4}};
+  const ValueId x = builder.Input("x", row);
+  const ValueId y = builder.Temporary(row);
+  builder.Repeat(2, {x}, {y}, {{"mul", {y, x}, {y}, {}, 0, 0, "test"}});
+  builder.Output("y", y);
+  return builder.program;
+}
+
 Program Compiled() {
   ProgramBuilder builder("step");
   const TensorSpec row = {DType::kF32, {4}};
@@ -53,8 +64,8 @@ Program Compiled() {
   builder.Call("mul", {input, weight}, {product});
   builder.Call("add", {product, input}, {sum});
   builder.Output("y", sum);
-  builder.program.instructions[0].workspace_offset = 0;
-  builder.program.instructions[0].workspace_bytes = 64;
+  builder.program.step().instructions[0].workspace_offset = 0;
+  builder.program.step().instructions[0].workspace_bytes = 64;
   builder.program.choices = {{"mul", "plain"}, {"rate.bytes_per_second", "1e9"}};
   return builder.program;
 }
@@ -64,7 +75,7 @@ TEST(ChooseKernels, ReplacesChoicesAndKeepsWhatIsNoKernels) {
   ASSERT_TRUE(ChooseKernels(ChoosyDevice(), {.tune = true}, program).ok());
   EXPECT_THAT(program.choices, ElementsAre(Pair("mul", "fast"), Pair("rate.bytes_per_second", "1e9")));
   EXPECT_EQ(program.arena_bytes, Compiled().arena_bytes);
-  EXPECT_EQ(program.instructions[0].workspace_bytes, 0u);
+  EXPECT_EQ(program.step().instructions[0].workspace_bytes, 0u);
 }
 
 TEST(ChooseKernels, LargerWorkspacesLieBehindTheArena) {
@@ -72,22 +83,46 @@ TEST(ChooseKernels, LargerWorkspacesLieBehindTheArena) {
   device.workspace = 1000;
   Program program = Compiled();
   ASSERT_TRUE(ChooseKernels(device, {.tune = true}, program).ok());
-  EXPECT_EQ(program.instructions[0].workspace_offset, AlignedBuffer::Padded(Compiled().arena_bytes));
-  EXPECT_EQ(program.instructions[0].workspace_bytes, 1000u);
+  EXPECT_EQ(program.step().instructions[0].workspace_offset, AlignedBuffer::Padded(Compiled().arena_bytes));
+  EXPECT_EQ(program.step().instructions[0].workspace_bytes, 1000u);
   EXPECT_TRUE(CheckProgram(program).ok()) << CheckProgram(program);
   device.workspace = 32;
   program = Compiled();
   ASSERT_TRUE(ChooseKernels(device, {.tune = true}, program).ok());
-  EXPECT_EQ(program.instructions[0].workspace_offset, Compiled().instructions[0].workspace_offset);
+  EXPECT_EQ(program.step().instructions[0].workspace_offset, Compiled().step().instructions[0].workspace_offset);
   EXPECT_EQ(program.arena_bytes, Compiled().arena_bytes);
 }
 
 TEST(ChooseKernels, ErrorsNameTheInstructionAndChangeNothing) {
   Program program = Compiled();
-  program.instructions[1].kernel = "unheard_of";
+  program.step().instructions[1].kernel = "unheard_of";
   const absl::Status status = ChooseKernels(ChoosyDevice(), {.tune = true}, program);
   EXPECT_THAT(std::string(status.message()), HasSubstr("step, instruction 1 (unheard_of in test)"));
   EXPECT_EQ(program.choices[0].second, "plain");
+}
+
+TEST(ChooseKernels, ChoosesInSequencesToo) {
+  ChoosyDevice device;
+  device.workspace = 1000;
+  const auto expect_room = [&](const Program& program) {
+    const Instruction& product = program.sequences[1].instructions[0];
+    EXPECT_EQ(product.workspace_bytes, 1000u);
+    EXPECT_EQ(product.workspace_offset, AlignedBuffer::Padded(Repeating().arena_bytes));
+    EXPECT_TRUE(CheckProgram(program).ok()) << CheckProgram(program);
+  };
+  Program chosen = Repeating();
+  ASSERT_TRUE(ChooseKernels(device, {.tune = true}, chosen).ok());
+  EXPECT_THAT(chosen.choices, ElementsAre(Pair("mul", "fast")));
+  expect_room(chosen);
+  Program enlarged = Repeating();
+  ASSERT_TRUE(EnlargeWorkspaces(device, enlarged).ok());
+  expect_room(enlarged);
+  Program unknown = Repeating();
+  unknown.sequences[1].instructions[0].kernel = "unheard_of";
+  for (const absl::Status& status : {ChooseKernels(device, {}, unknown), EnlargeWorkspaces(device, unknown)}) {
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("step, sequence 1 (@body), instruction 0 (unheard_of in test)"));
+  }
 }
 
 TEST(ChooseKernels, EndsThePlanningOnce) {

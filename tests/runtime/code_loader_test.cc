@@ -117,9 +117,9 @@ ProgramBuilder ExampleProgram(bool in_place = false) {
                 {"threads", std::vector<std::int64_t>{1, 1}},
                 {"shared_bytes", std::vector<std::int64_t>{0, 0}},
                 {"work", 4 * kBlocks}});
-  if (in_place) builder.program.instructions[1].attributes.Set("aliases", std::vector<std::int64_t>{0, 0});
-  builder.program.instructions[1].workspace_offset = builder.program.values[scratch].offset;
-  builder.program.instructions[1].workspace_bytes = kVector.bytes();
+  if (in_place) builder.program.step().instructions[1].attributes.Set("aliases", std::vector<std::int64_t>{0, 0});
+  builder.program.step().instructions[1].workspace_offset = builder.program.values[scratch].offset;
+  builder.program.step().instructions[1].workspace_bytes = kVector.bytes();
   builder.program.code.push_back(Example());
   builder.Output("y", y);
   return builder;
@@ -150,14 +150,14 @@ TEST(GeneratedHostKernel, RunsItsStagesOneAfterTheOtherOnAnyNumberOfThreads) {
 
 TEST(GeneratedHostKernel, WritesOverAnInputOnlyWhereItsInstructionSaysSo) {
   ProgramBuilder builder = ExampleProgram(true);
-  builder.program.instructions[1].attributes.Set("aliases", std::vector<std::int64_t>{1, 0, 0, 1});
+  builder.program.step().instructions[1].attributes.Set("aliases", std::vector<std::int64_t>{1, 0, 0, 1});
   EXPECT_THAT(std::string(Cpu().Load(builder.Build(), StateStore()).status().message()),
               HasSubstr("output 0 overwrites input 0"));
 }
 
 TEST(GeneratedHostKernel, IsPlannedAsItsInstructionSays) {
   const ProgramBuilder builder = ExampleProgram();
-  const auto plan = Cpu().Plan(builder.program, builder.program.instructions[1]);
+  const auto plan = Cpu().Plan(builder.program, builder.program.step().instructions[1]);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->workspace_bytes, kVector.bytes());
 }
@@ -181,8 +181,9 @@ TEST(GeneratedHostKernel, ThatCannotBeCalledSaysWhy) {
               HasSubstr("program \"predict\": code \"example\": its table of segments"));
   EXPECT_THAT(load([](Program& p) { p.code[0].bytes.clear(); }), HasSubstr("has no bytes"));
   EXPECT_THAT(load([](Program& p) { p.code[0].format = "exe"; }), HasSubstr("is in format \"exe\"; known are"));
-  EXPECT_THAT(load([](Program& p) { p.instructions[1].attributes.Set("threads", std::vector<std::int64_t>{1}); }),
-              HasSubstr("for each of its stages"));
+  EXPECT_THAT(
+      load([](Program& p) { p.step().instructions[1].attributes.Set("threads", std::vector<std::int64_t>{1}); }),
+      HasSubstr("for each of its stages"));
 }
 
 }  // namespace

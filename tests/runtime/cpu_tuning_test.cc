@@ -97,14 +97,14 @@ TEST_F(CpuTuning, KeepsInTheProgramWhatWasFastest) {
 TEST_F(CpuTuning, SaysWhatWasMeasuredOnceForEachSpec) {
   const CpuDevice device;
   const Program program = Convolutions();
-  const auto plan = device.Plan(program, program.instructions[0], {.tune = true});
+  const auto plan = device.Plan(program, program.step().instructions[0], {.tune = true});
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const std::string& choice : cpu::CandidateChoices(ConvolutionSpec())) {
     EXPECT_THAT(plan->times, HasSubstr(choice + " "));
   }
   Program chosen = program;
   chosen.choices = {plan->choice};
-  const auto again = device.Plan(chosen, program.instructions[2], {.tune = true});
+  const auto again = device.Plan(chosen, program.step().instructions[2], {.tune = true});
   EXPECT_EQ(again->choice, plan->choice);
   EXPECT_EQ(again->times, "");
 }
@@ -112,7 +112,7 @@ TEST_F(CpuTuning, SaysWhatWasMeasuredOnceForEachSpec) {
 TEST_F(CpuTuning, WithoutItRulesChooseAndNothingIsKept) {
   const CpuDevice device;
   const Program program = Convolutions();
-  for (const Instruction& instruction : program.instructions) {
+  for (const Instruction& instruction : program.step().instructions) {
     const auto plan = device.Plan(program, instruction);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_THAT(plan->choice.first, IsEmpty());
@@ -137,7 +137,7 @@ TEST_F(CpuTuning, EqualChoicesGiveEqualBitsAlsoFromAFile) {
 
 TEST_F(CpuTuning, PackedWeightsAreUnpackedForAnotherChoice) {
   const Program packed = Convolutions(/*packed=*/true);
-  ASSERT_EQ(packed.instructions.size(), 5u);
+  ASSERT_EQ(packed.step().instructions.size(), 5u);
   EXPECT_EQ(*ResultOf(packed), *ResultOf(Convolutions()));
   // What the cache says is taken without measuring.
   const std::string key = KernelKey(ConvolutionSpec()) + " on " + MeasuredOn();
@@ -151,7 +151,7 @@ TEST_F(CpuTuning, PackedWeightsAreUnpackedForAnotherChoice) {
     ASSERT_TRUE(ChooseKernels(CpuDevice(), {.choice_cache = path_}, chosen).ok());
     ASSERT_TRUE(CheckProgram(chosen).ok()) << CheckProgram(chosen);
     EXPECT_THAT(chosen.choices, ElementsAre(Pair(KernelKey(ConvolutionSpec()), choice)));
-    EXPECT_THAT(chosen.instructions.back().attributes.GetString("packed_for", choice), Eq(choice));
+    EXPECT_THAT(chosen.step().instructions.back().attributes.GetString("packed_for", choice), Eq(choice));
     EXPECT_EQ(*ResultOf(chosen), *ResultOf(Convolutions(/*packed=*/false, choice)));
     const auto bytes = SerializePackage({{}, {chosen}, {}, {}});
     ASSERT_TRUE(bytes.ok()) << bytes.status();
@@ -209,7 +209,7 @@ TEST_F(KeptWeights, ArePackedOnceForAllThatReadThem) {
   Program kept = program_;
   ASSERT_TRUE(ChooseKernels(CpuDevice(), {}, kept).ok());
   ASSERT_TRUE(CheckProgram(kept).ok()) << CheckProgram(kept);
-  EXPECT_THAT(kept.instructions, SizeIs(2)) << "no instruction packs";
+  EXPECT_THAT(kept.step().instructions, SizeIs(2)) << "no instruction packs";
   EXPECT_THAT(kept.refreshes, SizeIs(2)) << "the low copy and the packed weight";
   EXPECT_EQ(Run(kept), Run(program_));
 }
@@ -235,10 +235,10 @@ TEST_F(KeptWeights, AreUnpackedForAnotherChoice) {
   ASSERT_TRUE(CheckProgram(unpacked).ok()) << CheckProgram(unpacked);
   EXPECT_THAT(unpacked.state, SizeIs(2));
   EXPECT_THAT(unpacked.refreshes, SizeIs(1));
-  EXPECT_EQ(unpacked.instructions[1].inputs, program_.instructions[1].inputs);
-  EXPECT_EQ(unpacked.instructions[1].attributes, program_.instructions[1].attributes);
+  EXPECT_EQ(unpacked.step().instructions[1].inputs, program_.step().instructions[1].inputs);
+  EXPECT_EQ(unpacked.step().instructions[1].attributes, program_.step().instructions[1].attributes);
   ASSERT_TRUE(ChooseKernels(CpuDevice(), {.keep_packed_weights = false}, kept).ok());
-  EXPECT_THAT(kept.instructions, SizeIs(4)) << "each run packs";
+  EXPECT_THAT(kept.step().instructions, SizeIs(4)) << "each run packs";
   EXPECT_THAT(kept.state, SizeIs(2));
   EXPECT_EQ(Run(kept), Run(program_));
 }
@@ -248,7 +248,7 @@ Program PackedElsewhere(Program program) {
   const auto repack = [](Attributes& attributes, const char* name) {
     if (attributes.Find(name) != nullptr) attributes.Set(name, std::string("abcd"));
   };
-  for (Instruction& instruction : program.instructions) {
+  for (Instruction& instruction : program.step().instructions) {
     repack(instruction.attributes, PacksWeight(instruction) ? "layout" : "packed_layout");
   }
   for (StateRefresh& refresh : program.refreshes) repack(refresh.instruction.attributes, "layout");
@@ -307,11 +307,11 @@ TEST_F(CpuTuning, TakesWinogradOnlyWhereItIsAllowed) {
   }
   const CpuDevice device;
   const Program program = Convolutions();
-  const auto tuned = device.Plan(program, program.instructions[0], {.tune = true});
+  const auto tuned = device.Plan(program, program.step().instructions[0], {.tune = true});
   EXPECT_THAT(tuned->times, Not(HasSubstr("winograd")));
-  const auto allowed = device.Plan(program, program.instructions[0], {.tune = true, .allow_winograd = true});
+  const auto allowed = device.Plan(program, program.step().instructions[0], {.tune = true, .allow_winograd = true});
   EXPECT_THAT(allowed->times, HasSubstr("winograd"));
-  const auto by_rule = device.Plan(program, program.instructions[0], {.allow_winograd = true});
+  const auto by_rule = device.Plan(program, program.step().instructions[0], {.allow_winograd = true});
   EXPECT_THAT(by_rule->choice.second, HasSubstr("winograd")) << "kept, since rules alone would not choose it";
 }
 

@@ -133,7 +133,7 @@ TEST(Executable, CopiesStateThatCouldNotBeUpdatedInPlace) {
   const ValueId state = builder.State("weight", kVector, true);
   const ValueId updated = builder.Temporary(kVector);
   builder.Call("neg", {state}, {updated});
-  builder.program.state_copies.push_back({updated, state, "test"});
+  builder.program.step().copies.push_back({updated, state, "test"});
   auto executable = Cpu().Load(builder.Build(), store);
   ASSERT_TRUE(executable.ok()) << executable.status();
   ASSERT_TRUE((*executable)->Run({}).ok());
@@ -314,7 +314,7 @@ TEST(Loading, RefusesOtherDevicesFeaturesAndKernels) {
   EXPECT_NE(feature.message().find("lacks: quantum"), absl::string_view::npos) << feature;
 
   other = builder;
-  other.program.instructions[0].kernel = "no_such_kernel";
+  other.program.step().instructions[0].kernel = "no_such_kernel";
   const absl::Status kernel = Cpu().Load(other.Build(), store).status();
   EXPECT_EQ(kernel.code(), absl::StatusCode::kUnimplemented);
   EXPECT_NE(kernel.message().find("step, instruction 0 (no_such_kernel in test)"), absl::string_view::npos) << kernel;
@@ -435,8 +435,8 @@ TEST(Loading, RefusesAnOutputOverAnInputThatIsStillRead) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("output 0 overwrites input 0"), absl::string_view::npos) << status;
 
-  builder.program.instructions[0].kernel = "neg";
-  builder.program.instructions[0].inputs = {x};
+  builder.program.step().instructions[0].kernel = "neg";
+  builder.program.step().instructions[0].inputs = {x};
   EXPECT_TRUE(Cpu().Load(builder.Build(), store).ok());
 }
 
@@ -445,7 +445,7 @@ TEST(Loading, RefusesOutputsThatOverlap) {
   AddEntry(store, "weight", {1, 2, 3, 4});
   AddEntry(store, "velocity", {2, 2, 2, 2});
   ProgramBuilder builder = MomentumStep();
-  std::vector<ValueId>& outputs = builder.program.instructions[1].outputs;
+  std::vector<ValueId>& outputs = builder.program.step().instructions[1].outputs;
   outputs[1] = outputs[0];
   const absl::Status status = Cpu().Load(builder.Build(), store).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

@@ -37,7 +37,7 @@ TEST(FlatUpdates, AreLaidOutInTheOrderThatIsAskedFor) {
   ASSERT_EQ(program.flat_updates.size(), 1u);
   EXPECT_THAT(program.flat_updates[0].offsets, ElementsAre(32, 64, 0));
   EXPECT_EQ(program.flat_updates[0].elements, 194);
-  EXPECT_EQ(&FirstOfFlat(program, program.flat_updates[0]), &program.instructions[kFirst + 2]);
+  EXPECT_EQ(&FirstOfFlat(program, program.flat_updates[0]), &program.step().instructions[kFirst + 2]);
 }
 
 TEST(FlatUpdates, HaveOneBufferForEachOperandAndForShadows) {
@@ -62,45 +62,51 @@ struct Change {
 
 TEST(FlatUpdates, LeaveOutWhatDiffersOrIsShared) {
   const std::vector<Change> changes = {
-      {"attributes of the last", [](Program& p) { p.instructions[kFirst + 2].attributes.Set("momentum", 0.9); }, {2}},
-      {"attributes of the second", [](Program& p) { p.instructions[kFirst + 1].attributes.Set("momentum", 0.9); }, {}},
-      {"a type", [](Program& p) { p.values[p.instructions[kFirst].inputs[2]].spec.dtype = DType::kF16; }, {2}},
+      {"attributes of the last",
+       [](Program& p) { p.step().instructions[kFirst + 2].attributes.Set("momentum", 0.9); },
+       {2}},
+      {"attributes of the second",
+       [](Program& p) { p.step().instructions[kFirst + 1].attributes.Set("momentum", 0.9); },
+       {}},
+      {"a type", [](Program& p) { p.values[p.step().instructions[kFirst].inputs[2]].spec.dtype = DType::kF16; }, {2}},
       {"a rate of its own",
        [](Program& p) {
          p.values.push_back(p.values[0]);
-         p.instructions[kFirst].inputs[3] = static_cast<ValueId>(p.values.size() - 1);
+         p.step().instructions[kFirst].inputs[3] = static_cast<ValueId>(p.values.size() - 1);
        },
        {2}},
       {"one gradient for two parameters",
        [](Program& p) {
-         for (ValueId id : {p.instructions[kFirst + 1].inputs[0], p.instructions[kFirst + 1].inputs[1],
-                            p.instructions[kFirst + 1].outputs[2]}) {
+         for (ValueId id : {p.step().instructions[kFirst + 1].inputs[0], p.step().instructions[kFirst + 1].inputs[1],
+                            p.step().instructions[kFirst + 1].outputs[2]}) {
            p.values[id].spec.shape = {6};
          }
-         p.instructions[kFirst + 1].inputs[2] = p.instructions[kFirst].inputs[2];
+         p.step().instructions[kFirst + 1].inputs[2] = p.step().instructions[kFirst].inputs[2];
        },
        {2}},
       {"a gradient that is an input",
-       [](Program& p) { p.values[p.instructions[kFirst].inputs[2]].storage = Storage::kInput; },
+       [](Program& p) { p.values[p.step().instructions[kFirst].inputs[2]].storage = Storage::kInput; },
        {2}},
       {"a parameter that is a scalar",
        [](Program& p) {
-         for (ValueId id : p.instructions[kFirst].inputs) p.values[id].spec.shape = {};
+         for (ValueId id : p.step().instructions[kFirst].inputs) p.values[id].spec.shape = {};
        },
        {2}},
       {"a result beside its parameter",
        [](Program& p) {
-         p.values.push_back({p.values[p.instructions[kFirst].outputs[0]].spec});
-         p.instructions[kFirst].outputs[0] = static_cast<ValueId>(p.values.size() - 1);
+         p.values.push_back({p.values[p.step().instructions[kFirst].outputs[0]].spec});
+         p.step().instructions[kFirst].outputs[0] = static_cast<ValueId>(p.values.size() - 1);
        },
        {2}},
-      {"a result that nothing reads", [](Program& p) { p.instructions[kFirst].outputs[2] = kNoValue; }, {2}},
+      {"a result that nothing reads", [](Program& p) { p.step().instructions[kFirst].outputs[2] = kNoValue; }, {2}},
       {"another instruction in between",
-       [](Program& p) { p.instructions.insert(p.instructions.begin() + kFirst + 2, p.instructions[0]); },
+       [](Program& p) {
+         p.step().instructions.insert(p.step().instructions.begin() + kFirst + 2, p.step().instructions[0]);
+       },
        {2}},
       {"norms of each parameter",
        [](Program& p) {
-         for (std::size_t i = 0; i < 3; ++i) p.instructions[kFirst + i].kernel = "lamb";
+         for (std::size_t i = 0; i < 3; ++i) p.step().instructions[kFirst + i].kernel = "lamb";
        },
        {}},
   };
@@ -115,7 +121,7 @@ TEST(FlatUpdates, LeaveOutWhatDiffersOrIsShared) {
 
 TEST(FlatUpdates, TakeNoGradientWhosePlaceAnotherOneHas) {
   const Program program = MomentumOfThree().program;
-  const auto gradient = [&](std::size_t i) { return program.instructions[kFirst + i].inputs[2]; };
+  const auto gradient = [&](std::size_t i) { return program.step().instructions[kFirst + i].inputs[2]; };
   const auto firsts = [&](ValueId view, ValueId of) {
     std::vector<std::size_t> firsts;
     for (const FlatUpdate& update : FindFlatUpdates(program, [&](ValueId id) { return id == view ? of : id; })) {
@@ -142,14 +148,14 @@ TEST(FlatUpdates, ThatDoNotLieAsTheySayAreErrors) {
       {"instruction 3 cannot be part of it: \"cast\" is no element-wise update",
        [](Program& p) { p.flat_updates[0].first = 3; }},
       {"instruction 5 cannot be part of it: kernel, attributes, types or results are others",
-       [](Program& p) { p.instructions[5].attributes.Set("momentum", 0.9); }},
+       [](Program& p) { p.step().instructions[5].attributes.Set("momentum", 0.9); }},
       {"a tensor begins at element 16, not at 0, behind the one before it",
        [](Program& p) { p.flat_updates[0].offsets[2] = 16; }},
       {"a tensor begins at element -32", [](Program& p) { p.flat_updates[0].offsets[0] = -32; }},
       {"a tensor begins at element 9223372036854775807",
        [](Program& p) { p.flat_updates[0].offsets[1] = std::numeric_limits<std::int64_t>::max(); }},
       {"its tensors end at element 194, it says 4096", [](Program& p) { p.flat_updates[0].elements = 4096; }},
-      {"of the arena, not at ", [](Program& p) { p.values[p.instructions[4].inputs[2]].offset += 64; }},
+      {"of the arena, not at ", [](Program& p) { p.values[p.step().instructions[4].inputs[2]].offset += 64; }},
       {"flat update 1 begins in the one before it", [](Program& p) { p.flat_updates.push_back(p.flat_updates[0]); }},
   };
   for (const Defect& defect : defects) {
@@ -162,7 +168,7 @@ TEST(FlatUpdates, ThatDoNotLieAsTheySayAreErrors) {
   // Each tensor lies inside the arena, the padding between them does not.
   Program outside = good;
   for (std::size_t i = 0; i < 3; ++i) {
-    outside.values[outside.instructions[kFirst + i].inputs[2]].offset =
+    outside.values[outside.step().instructions[kFirst + i].inputs[2]].offset =
         outside.arena_bytes - 64 + 2 * static_cast<std::size_t>(outside.flat_updates[0].offsets[i]);
   }
   EXPECT_THAT(std::string(CheckProgram(outside).message()), HasSubstr("outside the arena"));
@@ -237,8 +243,8 @@ TEST(FlatUpdates, AreOneCallOfOneTensor) {
   EXPECT_EQ(flat->specs[0].inputs[2].ToString(), "tensor<194xbf16>");
   EXPECT_EQ(flat->specs[0].outputs[2].ToString(), "tensor<194xbf16>");
   EXPECT_EQ(flat->specs[0].inputs[3].ToString(), "tensor<f32>");
-  EXPECT_EQ(flat->instructions[0], &program.instructions[kFirst + 2]);
-  places[&program.values[program.instructions[kFirst].inputs[0]]] += 64;
+  EXPECT_EQ(flat->instructions[0], &program.step().instructions[kFirst + 2]);
+  places[&program.values[program.step().instructions[kFirst].inputs[0]]] += 64;
   const auto apart = PartsOf(program, ranges.back(), [&](const Value& value) { return &memory[places[&value]]; });
   ASSERT_TRUE(apart.ok()) << apart.status();
   EXPECT_EQ(apart->specs.size(), 3u) << "a tensor lies elsewhere";

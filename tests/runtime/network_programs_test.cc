@@ -77,7 +77,7 @@ TEST_P(NetworkPrograms, UpdateFlatBuffers) {
   ASSERT_TRUE(programs.ok()) << programs.status();
   for (const Program& program : *programs) {
     std::size_t updates = 0, flat = 0;
-    for (const Instruction& instruction : program.instructions) {
+    for (const Instruction& instruction : program.step().instructions) {
       updates += runtime::IsElementwiseUpdate(instruction.kernel);
     }
     for (const runtime::FlatUpdate& update : program.flat_updates) flat += update.offsets.size();
@@ -106,14 +106,14 @@ class AuditOfDamage : public ::testing::Test {
   }
   /// The last instruction that reads `id`; -1: none.
   int LastReader(ValueId id) const {
-    for (int i = static_cast<int>(program_.instructions.size()) - 1; i >= 0; --i) {
-      if (Reads(program_.instructions[i], id)) return i;
+    for (int i = static_cast<int>(program_.step().instructions.size()) - 1; i >= 0; --i) {
+      if (Reads(program_.step().instructions[i], id)) return i;
     }
     return -1;
   }
   /// `instruction` runs right before `other`, which stood before it.
   static void MoveBefore(Program& program, int instruction, int other) {
-    const auto begin = program.instructions.begin();
+    const auto begin = program.step().instructions.begin();
     std::rotate(begin + other, begin + instruction, begin + instruction + 1);
   }
 
@@ -123,8 +123,8 @@ class AuditOfDamage : public ::testing::Test {
 
 TEST_F(AuditOfDamage, FindsEveryReaderBeforeItsWriter) {
   int damages = 0;
-  for (int writer = 0; writer < static_cast<int>(program_.instructions.size()); ++writer) {
-    for (const ValueId id : program_.instructions[writer].outputs) {
+  for (int writer = 0; writer < static_cast<int>(program_.step().instructions.size()); ++writer) {
+    for (const ValueId id : program_.step().instructions[writer].outputs) {
       const int reader = id == kNoValue ? -1 : LastReader(id);
       if (reader <= writer) continue;
       ++damages;
@@ -132,17 +132,17 @@ TEST_F(AuditOfDamage, FindsEveryReaderBeforeItsWriter) {
           << "instruction " << reader << " before " << writer;
     }
   }
-  EXPECT_GT(4 * damages, 3 * static_cast<int>(program_.instructions.size()));
+  EXPECT_GT(4 * damages, 3 * static_cast<int>(program_.step().instructions.size()));
 }
 
 TEST_F(AuditOfDamage, FindsStateThatIsWrittenBeforeItsLastReader) {
   int damages = 0;
-  for (int writer = 0; writer < static_cast<int>(program_.instructions.size()); ++writer) {
-    for (const ValueId id : program_.instructions[writer].outputs) {
+  for (int writer = 0; writer < static_cast<int>(program_.step().instructions.size()); ++writer) {
+    for (const ValueId id : program_.step().instructions[writer].outputs) {
       if (id == kNoValue || program_.values[id].storage != Storage::kState) continue;
       for (int reader = 0; reader < writer; ++reader) {
-        const bool reads_old = std::any_of(program_.instructions[reader].inputs.begin(),
-                                           program_.instructions[reader].inputs.end(), [&](ValueId in) {
+        const bool reads_old = std::any_of(program_.step().instructions[reader].inputs.begin(),
+                                           program_.step().instructions[reader].inputs.end(), [&](ValueId in) {
                                              return program_.values[in].storage == Storage::kState &&
                                                     program_.values[in].index == program_.values[id].index;
                                            });
@@ -158,11 +158,11 @@ TEST_F(AuditOfDamage, FindsStateThatIsWrittenBeforeItsLastReader) {
 
 TEST_F(AuditOfDamage, FindsEveryValueThatIsPutOverALiveOne) {
   int damages = 0;
-  for (int first = 0; first < static_cast<int>(program_.instructions.size()); ++first) {
-    for (const ValueId live : program_.instructions[first].outputs) {
+  for (int first = 0; first < static_cast<int>(program_.step().instructions.size()); ++first) {
+    for (const ValueId live : program_.step().instructions[first].outputs) {
       if (live == kNoValue || program_.values[live].storage != Storage::kTemporary) continue;
       for (int second = first + 1; second < LastReader(live); ++second) {
-        for (const ValueId other : program_.instructions[second].outputs) {
+        for (const ValueId other : program_.step().instructions[second].outputs) {
           if (other == kNoValue || program_.values[other].storage != Storage::kTemporary) continue;
           const std::size_t place = program_.values[live].offset;
           if (place + program_.values[other].spec.bytes() > program_.arena_bytes) continue;
@@ -178,19 +178,19 @@ TEST_F(AuditOfDamage, FindsEveryValueThatIsPutOverALiveOne) {
 
 TEST_F(AuditOfDamage, FindsWorkspacesOverOperandsAndTooSmallOnes) {
   int damages = 0;
-  for (std::size_t i = 0; i < program_.instructions.size(); ++i) {
-    const Instruction& instruction = program_.instructions[i];
+  for (std::size_t i = 0; i < program_.step().instructions.size(); ++i) {
+    const Instruction& instruction = program_.step().instructions[i];
     if (instruction.workspace_bytes == 0) continue;
     ++damages;
     // What generated code needs is known to its instruction alone.
     if (instruction.kernel.rfind("generated.", 0) != 0) {
-      EXPECT_THAT(After([i](Program& program) { program.instructions[i].workspace_bytes = 0; }), Not(IsEmpty()));
+      EXPECT_THAT(After([i](Program& program) { program.step().instructions[i].workspace_bytes = 0; }), Not(IsEmpty()));
     }
     for (const ValueId id : instruction.inputs) {
       const runtime::Value& value = program_.values[id];
       if (value.storage != Storage::kTemporary) continue;
       if (value.offset + instruction.workspace_bytes > program_.arena_bytes) continue;
-      EXPECT_THAT(After([&](Program& program) { program.instructions[i].workspace_offset = value.offset; }),
+      EXPECT_THAT(After([&](Program& program) { program.step().instructions[i].workspace_offset = value.offset; }),
                   Not(IsEmpty()));
     }
   }
@@ -200,10 +200,10 @@ TEST_F(AuditOfDamage, FindsWorkspacesOverOperandsAndTooSmallOnes) {
 TEST_F(AuditOfDamage, FindsOutputsThatDoNotLast) {
   const ValueId loss = program_.outputs[0].value;
   ASSERT_EQ(program_.values[loss].storage, Storage::kTemporary);
-  const Instruction& last = program_.instructions.back();
+  const Instruction& last = program_.step().instructions.back();
   EXPECT_THAT(After([&](Program& program) {
-                program.instructions.back().workspace_offset = program.values[loss].offset;
-                program.instructions.back().workspace_bytes = std::max<std::size_t>(last.workspace_bytes, 64);
+                program.step().instructions.back().workspace_offset = program.values[loss].offset;
+                program.step().instructions.back().workspace_bytes = std::max<std::size_t>(last.workspace_bytes, 64);
               }),
               Not(IsEmpty()));
 }

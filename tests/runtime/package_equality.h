@@ -31,7 +31,17 @@ inline bool SameAttribute(const Attributes::Entry& a, const Attributes::Entry& b
 inline bool SameInstruction(const Instruction& a, const Instruction& b) {
   return a.kernel == b.kernel && a.inputs == b.inputs && a.outputs == b.outputs &&
          SameList(a.attributes.entries(), b.attributes.entries(), SameAttribute) &&
-         a.workspace_offset == b.workspace_offset && a.workspace_bytes == b.workspace_bytes && a.scope == b.scope;
+         a.workspace_offset == b.workspace_offset && a.workspace_bytes == b.workspace_bytes && a.scope == b.scope &&
+         a.sequence == b.sequence && a.phase == b.phase;
+}
+
+inline bool SameCopy(const ValueCopy& a, const ValueCopy& b) {
+  return a.from == b.from && a.to == b.to && a.reason == b.reason;
+}
+
+inline bool SameSequence(const Sequence& a, const Sequence& b) {
+  return a.name == b.name && SameList(a.instructions, b.instructions, SameInstruction) &&
+         SameList(a.copies, b.copies, SameCopy);
 }
 
 inline bool SameNamed(const NamedValue& a, const NamedValue& b) { return a.name == b.name && a.value == b.value; }
@@ -42,11 +52,7 @@ inline bool SameProgram(const Program& a, const Program& b) {
                   [](const Value& x, const Value& y) {
                     return x.spec == y.spec && x.storage == y.storage && x.index == y.index && x.offset == y.offset;
                   }) &&
-         SameList(a.instructions, b.instructions, SameInstruction) &&
-         SameList(a.state_copies, b.state_copies,
-                  [](const StateCopy& x, const StateCopy& y) {
-                    return x.from == y.from && x.to == y.to && x.reason == y.reason;
-                  }) &&
+         SameList(a.sequences, b.sequences, SameSequence) &&
          SameList(a.state, b.state,
                   [](const StateBinding& x, const StateBinding& y) {
                     return x.name == y.name && x.role == y.role && x.spec == y.spec && x.written == y.written;

@@ -83,12 +83,7 @@ class Audit {
     if (absl::Status status = CheckProgram(program_); !status.ok()) return {std::string(status.message())};
     FindWriters();
     for (const NamedValue& input : program_.inputs) Write("the copy of inputs", input.value);
-    for (std::size_t i = 0; i < program_.instructions.size(); ++i) Visit(i);
-    for (const StateCopy& copy : program_.state_copies) {
-      const std::string where = absl::StrCat("the copy to ", program_.state[program_.values[copy.to].index].name);
-      Read(where, copy.from);
-      Write(where, copy.to);
-    }
+    RunSequence(0);
     for (const NamedValue& output : program_.outputs) Read("the copy of output " + output.name, output.value);
     return problems_;
   }
@@ -96,8 +91,10 @@ class Audit {
  private:
   void FindWriters() {
     for (const NamedValue& input : program_.inputs) has_writer_.insert(input.value);
-    for (const Instruction& instruction : program_.instructions) {
-      has_writer_.insert(instruction.outputs.begin(), instruction.outputs.end());
+    for (const Sequence& sequence : program_.sequences) {
+      for (const Instruction& instruction : sequence.instructions) {
+        has_writer_.insert(instruction.outputs.begin(), instruction.outputs.end());
+      }
     }
   }
 
@@ -105,14 +102,67 @@ class Audit {
     problems_.push_back(absl::StrCat(where, ", value ", id, ": ", what));
   }
 
-  void Visit(std::size_t position) {
-    const Instruction& instruction = program_.instructions[position];
-    const std::string where = DescribeInstruction(program_, position);
+  void RunSequence(std::size_t index) {
+    const Sequence& sequence = program_.sequences[index];
+    for (std::size_t i = 0; i < sequence.instructions.size(); ++i) {
+      const Instruction& instruction = sequence.instructions[i];
+      const std::string where = DescribeInstruction(program_, i, index);
+      if (instruction.sequence == 0) {
+        Visit(where, instruction);
+      } else {
+        VisitCall(where, instruction);
+      }
+    }
+    for (const ValueCopy& copy : sequence.copies) {
+      const std::string where = absl::StrCat("the copy to value ", copy.to);
+      Read(where, copy.from);
+      Write(where, copy.to);
+    }
+  }
+
+  /// Runs twice, since each run reads what the one before it has left in the places of the outputs.
+  void VisitCall(const std::string& where, const Instruction& call) {
+    const auto never = [](std::string_view, std::size_t, std::size_t) { return false; };
+    if (absl::Status status = CheckOverlaps(program_, call, never); !status.ok()) {
+      problems_.push_back(absl::StrCat(where, ": ", std::string(status.message())));
+    }
+    for (ValueId id : call.inputs) Read(where, id);
+    const Range workspace{call.workspace_offset, call.workspace_offset + call.workspace_bytes};
+    if (call.workspace_bytes > 0) arena_.Write(workspace, {kNoValue, ++writes_});
+    for (ValueId id : call.outputs) Write(where, id);
+    const Sequence& body = program_.sequences[call.sequence];
+    for (std::int64_t run = 0; run < std::min<std::int64_t>(2, call.attributes.GetInt(kRepeatCount)); ++run) {
+      Forget(body);
+      RunSequence(static_cast<std::size_t>(call.sequence));
+      for (ValueId id : call.outputs) Carry(where, id);
+    }
+  }
+
+  /// What a run of `body` reads and writes is of this run.
+  void Forget(const Sequence& body) {
+    for (const Instruction& instruction : body.instructions) {
+      for (ValueId id : instruction.inputs) seen_.erase(id);
+    }
+    for (const ValueCopy& copy : body.copies) seen_.erase(copy.from);
+  }
+
+  /// The new value of an output lies where the output does, whatever value wrote it.
+  void Carry(const std::string& where, ValueId output) {
+    const Value& value = program_.values[output];
+    if (!InArena(value) || value.spec.bytes() == 0) return Write(where, output);
+    const std::optional<Mark> mark = arena_.Read(RangeOf(value));
+    if (!mark.has_value() || mark->value == kNoValue || program_.values[mark->value].offset != value.offset) {
+      Report(where, output, "is not what its sequence has left in its place");
+    }
+    Write(where, output);
+  }
+
+  void Visit(const std::string& where, const Instruction& instruction) {
     for (ValueId id : instruction.inputs) Read(where, id);
     const auto may_alias = [this](std::string_view kernel, std::size_t output, std::size_t input) {
       return device_.MayAlias(kernel, output, input);
     };
-    if (absl::Status status = CheckOverlaps(program_, position, may_alias); !status.ok()) {
+    if (absl::Status status = CheckOverlaps(program_, instruction, may_alias); !status.ok()) {
       problems_.push_back(absl::StrCat(where, ": ", std::string(status.message())));
     }
     VisitWorkspace(where, instruction);

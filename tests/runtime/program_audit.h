@@ -13,7 +13,8 @@ namespace mpc::runtime {
 /// with its writer, a read expects the mark of the value that it names. So it finds a reader before its writer, state
 /// that is written before its last reader, values that are live together in the same bytes, workspaces over live values
 /// or smaller than what `device` asks for, and kernels that would write over what they still read. Empty: all is well.
-/// A value that no instruction writes is another shape of one that lies in the same bytes, or of an input.
+/// A value that no instruction writes is another shape of one that lies in the same bytes, or of an input. A sequence
+/// that an instruction runs several times is walked through twice.
 std::vector<std::string> AuditProgram(const Program& program, const Device& device);
 
 }  // namespace mpc::runtime

@@ -71,7 +71,7 @@ class ProgramBuilder {
             Attributes attributes = {}, const Device* device = nullptr) {
     Instruction instruction{kernel, std::move(inputs), std::move(outputs), std::move(attributes), 0, 0, "test"};
     if (device != nullptr) PlanWorkspace(*device, instruction);
-    program.instructions.push_back(std::move(instruction));
+    program.step().instructions.push_back(std::move(instruction));
   }
   /// The same with an instruction in front that packs the weight as `device` wants it.
   void CallPacked(const std::string& kernel, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
@@ -82,8 +82,17 @@ class ProgramBuilder {
     packed.offset = Reserve(packed.spec.bytes());
     for (Instruction* each : {&pack, &instruction}) {
       PlanWorkspace(device, *each);
-      program.instructions.push_back(*each);
+      program.step().instructions.push_back(*each);
     }
+  }
+
+  /// Adds an instruction that runs a new sequence of `body`, and puts `copies` behind it.
+  void Repeat(std::int64_t count, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+              std::vector<Instruction> body, std::vector<ValueCopy> copies = {}) {
+    Instruction call{"repeat", std::move(inputs), std::move(outputs), {{kRepeatCount, count}}, 0, 0, "test"};
+    call.sequence = static_cast<std::int32_t>(program.sequences.size());
+    program.step().instructions.push_back(std::move(call));
+    program.sequences.push_back({"body", std::move(body), std::move(copies)});
   }
 
   std::shared_ptr<const Program> Build() const { return std::make_shared<const Program>(program); }

@@ -19,12 +19,25 @@ Program GoodProgram() {
   const ValueId x = builder.Input("x", kVector);
   const ValueId sum = builder.Temporary(kVector);
   builder.Call("add", {weight, x}, {sum});
-  builder.program.state_copies.push_back({sum, weight, "test"});
+  builder.program.step().copies.push_back({sum, weight, "test"});
   builder.Output("sum", sum);
   return builder.program;
 }
 
 TEST(ProgramCheck, AcceptsAWellFormedProgram) { EXPECT_TRUE(CheckProgram(GoodProgram()).ok()); }
+
+/// y = x + weight four times over, through a temporary that the sequence copies to what it carries.
+Program RepeatingProgram() {
+  ProgramBuilder builder("repeating");
+  const ValueId weight = builder.State("weight", kVector, true);
+  const ValueId x = builder.Input("x", kVector);
+  const ValueId y = builder.Temporary(kVector);
+  const ValueId sum = builder.Temporary(kVector);
+  builder.Repeat(4, {x, weight}, {y}, {{"add", {y, weight}, {sum}, {}, 0, 0, "test"}}, {{sum, y, "test"}});
+  builder.program.step().copies.push_back({y, weight, "test"});
+  builder.Output("y", y);
+  return builder.program;
+}
 
 struct Defect {
   const char* message;
@@ -42,6 +55,70 @@ void ExpectErrors(Program (*make)(), const std::vector<Defect>& defects) {
         << "expected \"" << defect.message << "\" in\n"
         << status.message();
   }
+}
+
+TEST(ProgramCheck, EveryDefectOfASequenceIsAnErrorThatNamesIt) {
+  EXPECT_TRUE(CheckProgram(RepeatingProgram()).ok()) << CheckProgram(RepeatingProgram());
+  const auto call = [](Program& p) -> Instruction& { return p.step().instructions[0]; };
+  ExpectErrors(
+      RepeatingProgram,
+      {{"it has no sequence; the first is the step", [](Program& p) { p.sequences.clear(); }},
+       {"instruction 0 (repeat in test) runs sequence 2 of 2 from sequence 0; it may run those behind its own",
+        [&](Program& p) { call(p).sequence = 2; }},
+       {"runs sequence -1 of 2 from sequence 0", [&](Program& p) { call(p).sequence = -1; }},
+       {"sequence 1 (@body), instruction 0 (add in test) runs sequence 1 of 2 from sequence 1",
+        [](Program& p) { p.sequences[1].instructions[0].sequence = 1; }},
+       {"sequence 1 (@body) is run by no sequence in front of it", [&](Program& p) { call(p).sequence = 0; }},
+       {"instruction 1 (repeat in test) runs sequence 1, which another instruction runs too",
+        [&](Program& p) { p.step().instructions.push_back(call(p)); }},
+       {"runs sequence 1 0 times, 1 times in a step; 1 is the least, and 1048576 runs of all ",
+        [&](Program& p) { call(p).attributes.Set(kRepeatCount, std::int64_t{0}); }},
+       {"runs sequence 1 1048577 times, 1 times in a step",
+        [&](Program& p) { call(p).attributes.Set(kRepeatCount, std::int64_t{1048577}); }},
+       {"instruction 0 (relu in test) runs sequence 1; \"repeat\" runs one, no other kernel does",
+        [&](Program& p) { call(p).kernel = "relu"; }},
+       {"it has 4097 sequences; 4096 are the most", [](Program& p) { p.sequences.resize(4097); }},
+       {"sequence 1 (@body), copy 0 copies bytes to a place that they overlap",
+        [](Program& p) {
+          for (ValueId id : {1, 2, 3}) p.values[id].spec.shape = {40};
+          p.values[0].spec.shape = p.state[0].spec.shape = {40};
+          p.values[3].offset = p.values[2].offset + 64;
+          p.arena_bytes = 4096;
+        }},
+       {"has 1 outputs and 0 inputs; each output begins as the input at its position",
+        [&](Program& p) { call(p).inputs.clear(); }},
+       {"output 0 is tensor<4xf32> and begins as tensor<4xi32>",
+        [&](Program& p) { p.values[call(p).inputs[0]].spec.dtype = DType::kI32; }},
+       {"output 1 has no value, and the sequence writes it", [&](Program& p) { call(p).outputs.push_back(kNoValue); }},
+       {"sequence 1 (@body), instruction 0 (add in test), input 0 is value 17 of 4",
+        [](Program& p) { p.sequences[1].instructions[0].inputs[0] = 17; }},
+       {"sequence 1 (@body), instruction 0 (add in test), output 0 writes state \"weight\", which what runs its "
+        "sequence does not",
+        [](Program& p) { p.sequences[1].instructions[0].outputs[0] = 0; }},
+       {"sequence 1 (@body), copy 0 writes value 3, which is no output of what runs its sequence",
+        [](Program& p) { p.sequences[1].copies[0].to = 3; }},
+       {"refresh 0 runs a sequence; a refresh is one kernel call", [](Program& p) {
+          p.state.push_back({"low", Role::kDerived, {DType::kF16, {4}}, false});
+          p.values.push_back({p.state[1].spec, Storage::kState, 1, 0});
+          p.refreshes.push_back({1, 0, {"cast", {0}, {4}, {}, 0, 0, "test", 1}});
+        }}});
+}
+
+// One sequence in the other, so that running them needs little of a stack.
+TEST(ProgramCheck, LimitsHowDeepSequencesLie) {
+  const auto nested = [](std::size_t depth) {
+    Program program = RepeatingProgram();
+    Instruction call = program.step().instructions[0];
+    for (std::size_t i = 1; i < depth; ++i) {
+      call.sequence = static_cast<std::int32_t>(i + 1);
+      call.attributes.Set(kRepeatCount, std::int64_t{1});
+      program.sequences[i].instructions.push_back(call);
+      program.sequences.push_back({"deeper", {}, {}});
+    }
+    return CheckProgram(program);
+  };
+  EXPECT_TRUE(nested(64).ok()) << nested(64);
+  EXPECT_NE(nested(65).message().find("runs a sequence that lies more than 64 deep"), absl::string_view::npos);
 }
 
 TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
@@ -66,22 +143,23 @@ TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
        }},
       {"value 2 has no valid type", [](Program& p) { p.values[2].spec.dtype = static_cast<DType>(99); }},
       {"value 2 has no valid storage", [](Program& p) { p.values[2].storage = static_cast<Storage>(9); }},
-      {"instruction 0 (add in test), input 1 is value 17 of 3", [](Program& p) { p.instructions[0].inputs[1] = 17; }},
-      {"input 0 is value -1 of 3", [](Program& p) { p.instructions[0].inputs[0] = kNoValue; }},
-      {"output 0 is value -2 of 3", [](Program& p) { p.instructions[0].outputs[0] = -2; }},
+      {"instruction 0 (add in test), input 1 is value 17 of 3",
+       [](Program& p) { p.step().instructions[0].inputs[1] = 17; }},
+      {"input 0 is value -1 of 3", [](Program& p) { p.step().instructions[0].inputs[0] = kNoValue; }},
+      {"output 0 is value -2 of 3", [](Program& p) { p.step().instructions[0].outputs[0] = -2; }},
       {"instruction 0 (add in test): no output has a value",
-       [](Program& p) { p.instructions[0].outputs[0] = kNoValue; }},
-      {"writes an input", [](Program& p) { p.instructions[0].outputs[0] = 1; }},
+       [](Program& p) { p.step().instructions[0].outputs[0] = kNoValue; }},
+      {"writes an input", [](Program& p) { p.step().instructions[0].outputs[0] = 1; }},
       {"writes state \"weight\", which is bound as read only", [](Program& p) { p.state[0].written = false; }},
-      {"workspace: 1024 bytes", [](Program& p) { p.instructions[0].workspace_bytes = 1024; }},
-      {"state copy 0 does not write state", [](Program& p) { p.state_copies[0].to = 2; }},
+      {"workspace: 1024 bytes", [](Program& p) { p.step().instructions[0].workspace_bytes = 1024; }},
+      {"state copy 0 does not write state", [](Program& p) { p.step().copies[0].to = 2; }},
       {"state copy 0 copies tensor<2x2xf32> to tensor<4xf32>",
        [](Program& p) {
          p.values[2].spec.shape = {2, 2};
        }},
       {"input 0 \"x\" is value 1, which is not stored as that input",
        [](Program& p) { p.values[1].storage = Storage::kTemporary; }},
-      {"state copy 0, source is value 3 of 3", [](Program& p) { p.state_copies[0].from = 3; }},
+      {"state copy 0, source is value 3 of 3", [](Program& p) { p.step().copies[0].from = 3; }},
       {"state \"weight\" is bound twice", [](Program& p) { p.state.push_back(p.state[0]); }},
       {"a state binding has no name", [](Program& p) { p.state[0].name.clear(); }},
       {"input 0 \"x\" is value 2, which is not stored as that input", [](Program& p) { p.inputs[0].value = 2; }},
@@ -142,18 +220,18 @@ TEST(ProgramCheck, CodeHasTheFunctionsThatInstructionsCall) {
   const absl::Status good = CheckProgram(ProgramWithCode());
   EXPECT_TRUE(good.ok()) << good;
   const auto set = [](const char* name, std::vector<std::int64_t> values) {
-    return [name, values](Program& p) { p.instructions[0].attributes.Set(name, values); };
+    return [name, values](Program& p) { p.step().instructions[0].attributes.Set(name, values); };
   };
   const std::vector<Defect> defects = {
       {"no code of the program has a function \"region_1\"", [](Program& p) { p.code[0].kernels.pop_back(); }},
       {"no code of the program has a function \"other_0\"",
-       [](Program& p) { p.instructions[0].kernel = "generated.other"; }},
+       [](Program& p) { p.step().instructions[0].kernel = "generated.other"; }},
       {"code \"code\": another blob has a kernel \"region_0\" too", [](Program& p) { p.code.push_back(p.code[0]); }},
       {"code \"code\" is in format \"a.out\"; known are cubin, elf, object, ptx",
        [](Program& p) { p.code[0].format = "a.out"; }},
       {"code \"code\" has no bytes", [](Program& p) { p.code[0].bytes.clear(); }},
       {"generated code stores every output, and one has no value",
-       [](Program& p) { p.instructions[0].outputs[0] = kNoValue; }},
+       [](Program& p) { p.step().instructions[0].outputs[0] = kNoValue; }},
       {"blocks = [2, 0]", set("blocks", {2, 0})},
       {"blocks = []", set("blocks", {})},
       {"threads = [1]", set("threads", {1})},

@@ -48,11 +48,15 @@ Program FullProgram() {
                 {"numbers", std::vector<double>{-0.0, 1e300}}});
   builder.Call("cast", {sum}, {low});
   builder.Call("maybe", {sum}, {kNoValue, weight});
+  const ValueId carried = builder.Temporary(kRow);
+  builder.Repeat(3, {sum}, {carried}, {{"relu", {carried}, {carried}, {}, 0, 0, "net/body"}},
+                 {{constant, carried, "it is a constant"}});
   builder.Output("loss", sum);
   Program& program = builder.program;
-  program.state_copies.push_back({sum, weight, "read after it is written"});
-  program.instructions[0].scope = "net/add";
-  program.instructions[1].workspace_bytes = 64;
+  program.step().copies.push_back({sum, weight, "read after it is written"});
+  program.step().instructions[0].scope = "net/add";
+  program.step().instructions[1].workspace_bytes = 64;
+  program.step().instructions[1].phase = kLastPhase;
   program.choices = {{"conv2d", "algorithm 3"}};
   program.allow_tf32 = true;
   program.arch = "sm_90";
@@ -105,7 +109,10 @@ TEST(ProgramFile, KeepsEveryField) {
   EXPECT_TRUE(SamePackage(*read, FullPackage()));
   // The comparison sees differences.
   Package other = FullPackage();
-  other.programs[0].instructions[0].attributes.Set("minus_zero", 0.0);
+  other.programs[0].step().instructions[0].attributes.Set("minus_zero", 0.0);
+  EXPECT_FALSE(SamePackage(*read, other));
+  other = FullPackage();
+  other.programs[0].sequences[1].copies.clear();
   EXPECT_FALSE(SamePackage(*read, other));
 }
 

@@ -18,18 +18,18 @@ TEST(MpcBenchProfile, TimesTheStepByKernelAndByWhatItIsFor) {
   ASSERT_EQ(result.exit_code, 0) << result.error;
   EXPECT_THAT(result.output, HasSubstr("bnnet, batch 4, O2 bf16, loss scale dynamic, 1 thread, 5 steps"));
   EXPECT_THAT(result.output, ContainsRegex("\ncheck +1 +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+%"));
-  EXPECT_THAT(result.output, ContainsRegex("\ncompute: [a-z_0-9, ]+ +[0-9]+ +[0-9.]+"));
+  EXPECT_THAT(result.output, ContainsRegex("\nbackward: [a-z_0-9, ]+ +[0-9]+ +[0-9.]+"));
   EXPECT_THAT(result.output, ContainsRegex("loss scale, overflow check and skip: [0-9.]+ % of the step's kernels"));
   const nlohmann::json profiles = ReadJson(folder.File("profile.json"))["profiles"];
   ASSERT_EQ(profiles.size(), 2u);
   EXPECT_EQ(profiles[1]["model"], "mlp");
   const nlohmann::json& profile = profiles[0];
   EXPECT_EQ(profile["steps"], 5);
-  for (const char* purpose : {"compute", "scale", "check", "update"}) {
-    EXPECT_GT(profile["purposes"][purpose]["median"], 0) << purpose;
-    EXPECT_GT(profile["purposes"][purpose]["share"], 0) << purpose;
+  for (const char* phase : {"forward", "backward", "scale", "check", "update"}) {
+    EXPECT_GT(profile["phases"][phase]["median"], 0) << phase;
+    EXPECT_GT(profile["phases"][phase]["share"], 0) << phase;
   }
-  std::size_t kernels = 0, by_purpose = 0;
+  std::size_t kernels = 0, by_phase = 0;
   bool region = false;
   for (const nlohmann::json& kernel : profile["kernels"]) {
     kernels += kernel["kernels"].get<std::size_t>();
@@ -37,8 +37,8 @@ TEST(MpcBenchProfile, TimesTheStepByKernelAndByWhatItIsFor) {
     EXPECT_EQ(kernel["name"] == "all_finite", kernel["for"] == "check");
   }
   EXPECT_TRUE(region) << "a fused region has the names of its operations";
-  for (const auto& purpose : profile["purposes"].items()) by_purpose += purpose.value()["kernels"].get<std::size_t>();
-  EXPECT_EQ(kernels, by_purpose);
+  for (const auto& phase : profile["phases"].items()) by_phase += phase.value()["kernels"].get<std::size_t>();
+  EXPECT_EQ(kernels, by_phase);
   EXPECT_LE(profile["loss_scaling"]["median"], profile["step"]["median"]);
 }
 
@@ -47,7 +47,7 @@ TEST(MpcBenchProfile, CountsMatrixWorkBesideTheProcessorsRate) {
   const ToolResult result = RunTool(MPC_BENCH, {"lenet5:4", "--profile", "--threads=1", "--steps=3", "--warmup=0",
                                                 "--json=" + folder.File("profile.json")});
   ASSERT_EQ(result.exit_code, 0) << result.error;
-  EXPECT_THAT(result.output, ContainsRegex("\ncompute: conv2d_grad_weight +2 .*% +[0-9.]+\n"));
+  EXPECT_THAT(result.output, ContainsRegex("\nbackward: conv2d_grad_weight +2 .*% +[0-9.]+\n"));
   EXPECT_THAT(result.output, ContainsRegex("matrix work: 0.01 GFLOP in [0-9.]+ ms, [0-9.]+ GFLOP/s; multiply-adds"));
   const nlohmann::json profile = ReadJson(folder.File("profile.json"))["profiles"][0];
   // Forward, gradients of weights, and of inputs but the images.
@@ -73,7 +73,7 @@ TEST(MpcBenchProfile, OfAStepWithoutALossScaleHasNothingForIt) {
   const nlohmann::json profile = ReadJson(folder.File("profile.json"))["profiles"][0];
   EXPECT_EQ(profile["loss_scaling"]["kernels"], 0);
   EXPECT_EQ(profile["loss_scaling"]["share"], 0);
-  EXPECT_FALSE(profile["purposes"].contains("check"));
+  EXPECT_FALSE(profile["phases"].contains("check"));
 }
 
 }  // namespace

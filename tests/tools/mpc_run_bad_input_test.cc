@@ -234,7 +234,7 @@ TEST_F(BadPackage, MissingPrograms) {
 }
 
 TEST_F(BadPackage, UnknownKernels) {
-  Rewrite([](runtime::Package& package) { package.programs[0].instructions[0].kernel = "unheard_of"; });
+  Rewrite([](runtime::Package& package) { package.programs[0].step().instructions[0].kernel = "unheard_of"; });
   ExpectFailure({}, {Path(), "unheard_of"});
 }
 

@@ -45,7 +45,7 @@ const std::vector<std::string> kNone;
 int WeightCasts(const Model& model) {
   int casts = 0;
   for (const compiler::CompileResult* result : model.compiled()) {
-    for (const runtime::Instruction& instruction : result->program.instructions) {
+    for (const runtime::Instruction& instruction : result->program.step().instructions) {
       if (instruction.kernel != "cast") continue;
       const runtime::Value& operand = result->program.values[instruction.inputs[0]];
       casts += operand.storage == runtime::Storage::kState;

@@ -30,7 +30,7 @@ class OpProgram {
 
   /// What a run must at least read and write: each argument once, each result once.
   std::size_t bytes() const { return bytes_; }
-  std::size_t instructions() const { return program_->instructions.size(); }
+  std::size_t instructions() const { return program_->step().instructions.size(); }
   std::size_t sets() const { return steps_.size(); }
   /// Bytes of all sets: arguments, results, temporaries.
   std::size_t footprint() const;

@@ -36,17 +36,17 @@ class Collector {
   void AddStep(const std::vector<runtime::InstructionTime>& times) {
     ++steps_;
     for (const runtime::InstructionTime& time : times) {
-      const runtime::Instruction& instruction = program_.instructions[time.instruction];
-      const StepPurpose purpose = PurposeOf(program_, instruction);
-      Kind& kind = kinds_[{purpose, NameOf(instruction)}];
+      const runtime::Instruction& instruction = program_.step().instructions[time.instruction];
+      const Phase phase = instruction.phase;
+      Kind& kind = kinds_[{phase, NameOf(instruction)}];
       const double seconds = 1e-6 * time.duration_us;
       Last(kind.seconds) += seconds;
       if (steps_ == 1) ++kind.kernels;
-      Kind& whole = purposes_[purpose];
+      Kind& whole = phases_[phase];
       Last(whole.seconds) += seconds;
       if (steps_ == 1) ++whole.kernels;
       Last(step_) += seconds;
-      if (!IsOfLossScaling(purpose)) continue;
+      if (!IsOfLossScaling(phase)) continue;
       Last(loss_scaling_.seconds) += seconds;
       if (steps_ == 1) ++loss_scaling_.kernels;
     }
@@ -56,17 +56,17 @@ class Collector {
     StepProfile profile;
     profile.steps = static_cast<std::int64_t>(steps_);
     profile.seconds = PercentilesOf(step_);
-    const auto row = [&](StepPurpose purpose, const std::string& name, Kind& kind) {
+    const auto row = [&](Phase phase, const std::string& name, Kind& kind) {
       Last(kind.seconds);
       const Percentiles seconds = PercentilesOf(kind.seconds);
       const double share = profile.seconds.median > 0 ? seconds.median / profile.seconds.median : 0;
-      return ProfileRow{purpose, name, kind.kernels, seconds, share};
+      return ProfileRow{phase, name, kind.kernels, seconds, share};
     };
     for (auto& [key, kind] : kinds_) profile.rows.push_back(row(key.first, key.second, kind));
     std::stable_sort(profile.rows.begin(), profile.rows.end(),
                      [](const ProfileRow& a, const ProfileRow& b) { return a.seconds.median > b.seconds.median; });
-    for (auto& [purpose, kind] : purposes_) profile.purposes.push_back(row(purpose, "", kind));
-    profile.loss_scaling = row(StepPurpose::kScale, "", loss_scaling_);
+    for (auto& [phase, kind] : phases_) profile.phases.push_back(row(phase, "", kind));
+    profile.loss_scaling = row(Phase::kScale, "", loss_scaling_);
     return profile;
   }
 
@@ -85,14 +85,14 @@ class Collector {
   const runtime::Program& program_;
   std::size_t steps_ = 0;
   Samples step_;
-  std::map<std::pair<StepPurpose, std::string>, Kind> kinds_;
-  std::map<StepPurpose, Kind> purposes_;
+  std::map<std::pair<Phase, std::string>, Kind> kinds_;
+  std::map<Phase, Kind> phases_;
   Kind loss_scaling_;
 };
 
-/// Matrix work of a step by the names of its operations. A region has none, and a kernel's name is its operation's.
+/// Matrix work of a step by pass and operation. A region has none, and a kernel's name is its operation's.
 struct StepWork {
-  std::map<std::string, double> flops;
+  std::map<std::pair<Phase, std::string>, double> flops;
   bool low = false;  ///< most of it reads a 16-bit type
 };
 
@@ -103,7 +103,7 @@ absl::StatusOr<StepWork> WorkOf(const compiler::Module& final_ir) {
   if (!table.ok()) return table.status();
   StepWork work;
   for (const compiler::PrecisionRow& row : table->rows) {
-    if (row.flops > 0) work.flops[row.op] += row.flops;
+    if (row.flops > 0) work.flops[{row.backward ? Phase::kBackward : Phase::kForward, row.op}] += row.flops;
   }
   work.low = 2 * table->low_matrix_flops() > table->matrix_flops();
   return work;
@@ -114,7 +114,7 @@ void AddWork(const StepWork& work, StepProfile& profile) {
   MatrixWork& matrix = profile.matrix_work;
   for (ProfileRow& row : profile.rows) {
     if (row.name == kPackWeight) matrix.seconds += row.seconds.median;
-    const auto found = work.flops.find(row.name);
+    const auto found = work.flops.find({row.phase, row.name});
     if (found == work.flops.end()) continue;
     row.flops = found->second;
     matrix.flops += row.flops;
@@ -156,10 +156,10 @@ std::string Header(const char* what) {
                          "GFLOP/s");
 }
 
-/// "compute: relu_grad, batch_norm_train_grad", cut short.
+/// "backward: relu_grad, batch_norm_train_grad", cut short.
 std::string TitleOf(const ProfileRow& row) {
   constexpr std::size_t kLongest = 52;
-  std::string title = absl::StrCat(PurposeName(row.purpose), ": ", row.name);
+  std::string title = absl::StrCat(std::string(PhaseName(row.phase)), ": ", row.name);
   if (title.size() > kLongest) title = absl::StrCat(title.substr(0, kLongest - 3), "...");
   return title;
 }
@@ -216,11 +216,11 @@ std::string FormatProfile(const BenchOptions& row, const StepProfile& profile) {
                    row.threads == 1 ? " thread, " : " threads, ", profile.steps, " steps; ", ProcessorName(), "\n");
   absl::StrAppend(&text, Header("for"));
   std::size_t kernels = 0;
-  for (const ProfileRow& purpose : profile.purposes) {
-    absl::StrAppend(&text, Line(PurposeName(purpose.purpose), purpose));
-    kernels += purpose.kernels;
+  for (const ProfileRow& phase : profile.phases) {
+    absl::StrAppend(&text, Line(std::string(PhaseName(phase.phase)), phase));
+    kernels += phase.kernels;
   }
-  absl::StrAppend(&text, Line("all", {StepPurpose::kCompute, "", kernels, profile.seconds, 1}), Header("kernel"));
+  absl::StrAppend(&text, Line("all", {Phase::kForward, "", kernels, profile.seconds, 1}), Header("kernel"));
   for (const ProfileRow& kernel : profile.rows) absl::StrAppend(&text, Line(TitleOf(kernel), kernel));
   absl::StrAppendFormat(&text, "loss scale, overflow check and skip: %.3f %% of the step's kernels, %.4f ms\n",
                         100 * profile.loss_scaling.share, 1e3 * profile.loss_scaling.seconds.median);
@@ -252,17 +252,17 @@ Json ProfileToJson(const BenchOptions& row, const StepProfile& profile) {
       json["matrix_work"]["limit_instructions"] = work.instructions;
     }
   }
-  Json purposes = Json::object();
-  for (const ProfileRow& purpose : profile.purposes) {
-    purposes[PurposeName(purpose.purpose)] = RowToJson(purpose);
+  Json phases = Json::object();
+  for (const ProfileRow& phase : profile.phases) {
+    phases[std::string(PhaseName(phase.phase))] = RowToJson(phase);
   }
   Json kernels = Json::array();
   for (const ProfileRow& kernel : profile.rows) {
-    Json entry = {{"name", kernel.name}, {"for", PurposeName(kernel.purpose)}};
+    Json entry = {{"name", kernel.name}, {"for", PhaseName(kernel.phase)}};
     entry.update(RowToJson(kernel));
     kernels.push_back(std::move(entry));
   }
-  json["purposes"] = std::move(purposes);
+  json["phases"] = std::move(phases);
   json["kernels"] = std::move(kernels);
   return json;
 }

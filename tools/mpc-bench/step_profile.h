@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/phase.h"
 #include "tools/mpc-bench/options.h"
 #include "tools/support/json_file.h"
 #include "tools/support/percentiles.h"
-#include "tools/support/step_purpose.h"
 
 namespace mpc::tools {
 
-/// Instructions that are there for one purpose under one name. Times are sums over them, in seconds a step.
+/// Instructions of one phase under one name. Times are sums over them, in seconds a step.
 struct ProfileRow {
-  StepPurpose purpose = StepPurpose::kCompute;
+  Phase phase = Phase::kForward;
   std::string name;         ///< the kernel, or the operations of a fused region: "relu_grad, batch_norm_train_grad"
   std::size_t kernels = 0;  ///< that run for it in a step: instructions that run as one count once
   Percentiles seconds;
@@ -32,10 +32,10 @@ struct MatrixWork {
 
 struct StepProfile {
   std::int64_t steps = 0;
-  Percentiles seconds;               ///< of all instructions of a step
-  std::vector<ProfileRow> rows;      ///< by kernel and purpose, the longest first
-  std::vector<ProfileRow> purposes;  ///< in order; without a name; those that the step has
-  ProfileRow loss_scaling;           ///< scale, check, skip and unscale together
+  Percentiles seconds;             ///< of all instructions of a step
+  std::vector<ProfileRow> rows;    ///< by kernel and phase, the longest first
+  std::vector<ProfileRow> phases;  ///< in order; without a name; those that the step has
+  ProfileRow loss_scaling;         ///< scale, check, skip and unscale together
   MatrixWork matrix_work;
 };
 
@@ -43,9 +43,9 @@ struct StepProfile {
 /// limited as in a benchmark's run.
 absl::StatusOr<StepProfile> ProfileSteps(const BenchOptions& row);
 
-/// Two tables, of purposes and of kernels, the share of loss scaling, and matrix work beside the processor's rate.
+/// Two tables, of phases and of kernels, the share of loss scaling, and matrix work beside the processor's rate.
 std::string FormatProfile(const BenchOptions& row, const StepProfile& profile);
-/// `model`, `batch`, `mode`, `steps`, `step`, `loss_scaling`, `matrix_work`, `purposes`, `kernels`; times in seconds.
+/// `model`, `batch`, `mode`, `steps`, `step`, `loss_scaling`, `matrix_work`, `phases`, `kernels`; times in seconds.
 Json ProfileToJson(const BenchOptions& row, const StepProfile& profile);
 
 }  // namespace mpc::tools

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/driver/generated_code.h"
 #include "compiler/lowering/lowering.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -32,22 +33,27 @@ absl::StatusOr<runtime::Program> Lower(mlir::func::FuncOp function, const runtim
   return std::move(result.program);
 }
 
-class CheckProgramPass : public mlir::PassWrapper<CheckProgramPass, mlir::OperationPass<mlir::func::FuncOp>> {
+class CheckProgramPass : public mlir::PassWrapper<CheckProgramPass, mlir::OperationPass<mlir::ModuleOp>> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckProgramPass)
 
   StringRef getArgument() const override { return "mpc-check-program"; }
   StringRef getName() const override { return "CheckProgramPass"; }
   StringRef getDescription() const override {
-    return "Lowers each function for the CPU and checks the Program; the IR stays as it is";
+    return "Lowers each function that is no sequence for the CPU and checks the Program; the IR stays as it is";
   }
 
   void getDependentDialects(mlir::DialectRegistry& registry) const override { registry.insert<MpcDialect>(); }
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    mlir::func::FuncOp function = getOperation();
-    if (function.isExternal()) return;
+    for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
+      if (!function.isExternal() && !isSequence(function)) Check(function);
+    }
+  }
+
+ private:
+  void Check(mlir::func::FuncOp function) {
     const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice("cpu");
     const absl::StatusOr<runtime::Program> program =
         device.ok() ? Lower(function, **device) : absl::StatusOr<runtime::Program>(device.status());

@@ -38,6 +38,7 @@ static std::string Line(Operation* op) {
   add(isa<FusibleOpInterface>(op), "fusible");
   add(isa<OptimizerOpInterface>(op), "optimizer");
   add(isa<MatrixWorkOpInterface>(op), "matrix work");
+  if (const std::optional<Phase> phase = ownPhase(op)) facts.push_back("phase " + std::string(PhaseName(*phase)));
   if (auto images = dyn_cast<ImageOpInterface>(op)) facts.push_back(ImagesText(images));
   SmallVector<std::string> properties;
   for (unsigned number = 0; number <= getMaxEnumValForProperty(); ++number)

@@ -91,13 +91,17 @@ std::string ValueList(const runtime::Program& program) {
   return text;
 }
 
-std::string InstructionList(const runtime::Program& program) {
-  std::string text = absl::StrCat("instructions (", program.instructions.size(), ")\n");
-  for (const runtime::Instruction& instruction : program.instructions) {
+std::string InstructionList(const runtime::Program& program, const runtime::Sequence& sequence) {
+  std::string text = absl::StrCat("instructions (", sequence.instructions.size(), ")\n");
+  for (const runtime::Instruction& instruction : sequence.instructions) {
     absl::StrAppend(&text, "  ", Names(instruction.outputs), " = ", instruction.kernel, " ", Names(instruction.inputs),
                     AttributeList(instruction.attributes));
     if (instruction.workspace_bytes > 0) {
       absl::StrAppend(&text, " workspace ", instruction.workspace_bytes, " at ", instruction.workspace_offset);
+    }
+    if (instruction.sequence != 0) {
+      absl::StrAppend(&text, " runs sequence ", instruction.sequence, ", @",
+                      program.sequences[instruction.sequence].name);
     }
     if (!instruction.scope.empty()) absl::StrAppend(&text, "  // ", instruction.scope);
     absl::StrAppend(&text, "\n");
@@ -137,10 +141,21 @@ std::string FlatUpdateList(const runtime::Program& program) {
   return text;
 }
 
-std::string CopyList(const runtime::Program& program) {
-  std::string text = absl::StrCat("state copies (", program.state_copies.size(), ")\n");
-  for (const runtime::StateCopy& copy : program.state_copies) {
+std::string CopyList(const char* title, const std::vector<runtime::ValueCopy>& copies) {
+  std::string text = absl::StrCat(title, " (", copies.size(), ")\n");
+  for (const runtime::ValueCopy& copy : copies) {
     absl::StrAppend(&text, "  ", Name(copy.from), " to ", Name(copy.to), ": ", copy.reason, "\n");
+  }
+  return text;
+}
+
+// Nothing where the step calls no function.
+std::string SequenceList(const runtime::Program& program) {
+  std::string text;
+  for (std::size_t i = 1; i < program.sequences.size(); ++i) {
+    const runtime::Sequence& sequence = program.sequences[i];
+    absl::StrAppend(&text, "sequence ", i, ", @", sequence.name, ": ", InstructionList(program, sequence));
+    if (!sequence.copies.empty()) absl::StrAppend(&text, CopyList("copies of carried values", sequence.copies));
   }
   return text;
 }
@@ -163,12 +178,12 @@ std::string TargetText(const runtime::Program& program) {
 
 std::string ListProgram(const runtime::Program& program) {
   const std::size_t filled = program.constant_bytes() - program.constants.size();
-  return absl::StrCat("program @", program.name, " for ", program.device, ", arena ", program.arena_bytes,
-                      " bytes, constants ", program.constant_bytes(), " bytes",
-                      filled == 0 ? "" : absl::StrCat(" (", filled, " filled)"), "\n", TargetText(program),
-                      StateList(program), RefreshList(program), NamedList("inputs", program.inputs), ValueList(program),
-                      InstructionList(program), FlatUpdateList(program), CopyList(program),
-                      NamedList("outputs", program.outputs), ChoiceList(program));
+  return absl::StrCat(
+      "program @", program.name, " for ", program.device, ", arena ", program.arena_bytes, " bytes, constants ",
+      program.constant_bytes(), " bytes", filled == 0 ? "" : absl::StrCat(" (", filled, " filled)"), "\n",
+      TargetText(program), StateList(program), RefreshList(program), NamedList("inputs", program.inputs),
+      ValueList(program), InstructionList(program, program.step()), SequenceList(program), FlatUpdateList(program),
+      CopyList("state copies", program.step().copies), NamedList("outputs", program.outputs), ChoiceList(program));
 }
 
 }  // namespace mpc::opt

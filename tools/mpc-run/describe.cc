@@ -21,9 +21,9 @@ std::string NamedSpecs(const runtime::Program& program, const std::vector<runtim
 }
 
 /// "41 conv2d, 2 cast": the most frequent first.
-std::string KernelCounts(const runtime::Program& program) {
+std::string KernelCounts(const runtime::Sequence& sequence) {
   std::map<std::string, int> counts;
-  for (const runtime::Instruction& instruction : program.instructions) ++counts[instruction.kernel];
+  for (const runtime::Instruction& instruction : sequence.instructions) ++counts[instruction.kernel];
   std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return absl::StrJoin(sorted, ", ", [](std::string* out, const auto& kernel) {
@@ -36,13 +36,17 @@ std::string DescribeProgram(const runtime::Program& program) {
                                   program.arch.empty() ? "" : " " + program.arch, "\n");
   absl::StrAppend(&text, "  inputs: ", NamedSpecs(program, program.inputs), "\n");
   absl::StrAppend(&text, "  outputs: ", NamedSpecs(program, program.outputs), "\n");
-  absl::StrAppend(&text, "  ", program.instructions.size(), " instructions: ", KernelCounts(program), "\n");
+  for (std::size_t i = 0; i < program.sequences.size(); ++i) {
+    const runtime::Sequence& sequence = program.sequences[i];
+    absl::StrAppend(&text, "  ", i == 0 ? "" : absl::StrCat("sequence ", i, ", @", sequence.name, ": "),
+                    sequence.instructions.size(), " instructions: ", KernelCounts(sequence), "\n");
+  }
   absl::StrAppendFormat(&text, "  peak %.2f MiB: %.2f state, %.2f temporaries and inputs, %.2f constants\n",
                         MiB(program.planned_bytes()), MiB(program.state_bytes()), MiB(program.arena_bytes),
                         MiB(program.constant_bytes()));
   for (const runtime::FlatUpdate& update : program.flat_updates) {
-    absl::StrAppend(&text, "  flat update: ", program.instructions[update.first].kernel, " of ", update.offsets.size(),
-                    " parameters, ", update.elements, " elements\n");
+    absl::StrAppend(&text, "  flat update: ", program.step().instructions[update.first].kernel, " of ",
+                    update.offsets.size(), " parameters, ", update.elements, " elements\n");
   }
   if (!program.required_cpu_features.empty()) {
     absl::StrAppend(&text, "  processor features: ", absl::StrJoin(program.required_cpu_features, ", "), "\n");

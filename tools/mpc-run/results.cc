@@ -27,7 +27,7 @@ std::string FormatResults(const Session& session, const RunResults& results) {
   if (results.load_only) {
     const runtime::Program& program = *session.train_program();
     absl::StrAppend(&text, program.name, " for ", program.device, program.arch.empty() ? "" : " " + program.arch, ": ",
-                    program.instructions.size(), " instructions\n", DescribeChoices(program, ""));
+                    program.step().instructions.size(), " instructions\n", DescribeChoices(program, ""));
   }
   if (results.train.has_value()) {
     const TrainResult& train = *results.train;
@@ -114,10 +114,11 @@ Json TimesToJson(const runtime::Program& program, const TrainResult& train) {
   for (std::size_t i = 0; i < train.instruction_us.size(); ++i) {
     if (train.instruction_us[i].empty()) continue;
     const Percentiles times = PercentilesOf(train.instruction_us[i]);
-    const runtime::Instruction& instruction = program.instructions[i];
+    const runtime::Instruction& instruction = program.step().instructions[i];
     json["instructions"].push_back({{"index", i},
                                     {"kernel", instruction.kernel},
                                     {"scope", instruction.scope},
+                                    {"phase", PhaseName(instruction.phase)},
                                     {"median_us", times.median},
                                     {"p95_us", times.p95}});
     sum += times.median;

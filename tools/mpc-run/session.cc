@@ -186,7 +186,7 @@ absl::Status Session::Start(const std::vector<data::Row>& rows, bool timed, Trai
   for (const auto& inputs : bytes) {
     const absl::StatusOr<std::vector<runtime::InstructionTime>> times = train_->RunTimed(inputs);
     if (!times.ok()) return times.status();
-    result->instruction_us.resize(train_->program().instructions.size());
+    result->instruction_us.resize(train_->program().step().instructions.size());
     for (const runtime::InstructionTime& time : *times) {
       if (time.instruction >= result->instruction_us.size()) continue;
       result->instruction_us[time.instruction].push_back(time.duration_us);

@@ -4,9 +4,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tools/support/step_purpose.h"
 
 namespace mpc::tools {
 namespace {
@@ -28,11 +26,6 @@ double Microseconds(Time::duration duration) {
       .count();
 }
 
-// The loss is scaled before the backward pass.
-bool Updates(const runtime::Program& program, const runtime::Instruction& instruction) {
-  return PurposeOf(program, instruction) != StepPurpose::kCompute && instruction.kernel != "scale_loss";
-}
-
 Json TypesOf(const runtime::Program& program, const std::vector<runtime::ValueId>& values) {
   Json types = Json::array();
   for (const runtime::ValueId value : values) {
@@ -51,9 +44,10 @@ std::size_t BytesOf(const runtime::Program& program, const std::vector<runtime::
 }
 
 Json Describe(const runtime::Program& program, std::size_t position) {
-  const runtime::Instruction& instruction = program.instructions[position];
+  const runtime::Instruction& instruction = program.step().instructions[position];
   return {{"kernel", instruction.kernel},
           {"cell", instruction.scope},
+          {"phase", PhaseName(instruction.phase)},
           {"instruction", position},
           {"inputs", TypesOf(program, instruction.inputs)},
           {"outputs", TypesOf(program, instruction.outputs)},
@@ -74,14 +68,24 @@ absl::Status SaveTrace(const StepTrace& trace, const std::string& path, bool sto
 std::vector<std::string> PartsOfStep(const runtime::Program& program) {
   std::vector<std::string> parts;
   std::string part = kForward;
-  for (const runtime::Instruction& instruction : program.instructions) {
-    if (Updates(program, instruction)) {
-      part = kUpdate;
-    } else if (absl::EndsWith(instruction.kernel, "_grad") || absl::StrContains(instruction.kernel, "_grad_")) {
-      part = kBackward;
-    } else if (part == kUpdate && !instruction.scope.empty()) {
-      // A network that runs after an optimizer: a step of several.
-      part = kForward;
+  for (const runtime::Instruction& instruction : program.step().instructions) {
+    switch (instruction.phase) {
+      case Phase::kForward:
+        part = kForward;
+        break;
+      case Phase::kBackward:
+        part = kBackward;
+        break;
+      case Phase::kUnknown:
+      case Phase::kScale:  // before the backward pass or behind it
+        break;
+      case Phase::kCheck:
+      case Phase::kSkip:
+      case Phase::kUnscale:
+      case Phase::kClip:
+      case Phase::kUpdate:
+        part = kUpdate;
+        break;
     }
     parts.push_back(part);
   }
@@ -120,7 +124,7 @@ void StepTrace::OnStepTimed(const StepTiming& timing) {
     while (end < times.size() && parts[times[end].instruction] == part) ++end;
     AddEvent(part, "part", kInstructionRow, begin_of(first), end_of(end - 1), Json::object());
     for (; first < end; ++first) {
-      const runtime::Instruction& instruction = timing.program->instructions[times[first].instruction];
+      const runtime::Instruction& instruction = timing.program->step().instructions[times[first].instruction];
       const std::string name =
           instruction.scope.empty() ? instruction.kernel : absl::StrCat(instruction.scope, " ", instruction.kernel);
       Json arguments = Describe(*timing.program, times[first].instruction);

@@ -17,7 +17,7 @@ func.func @precision(%x: tensor<f32>) {
 // -----
 
 func.func @unknown(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.flat_group, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.target}}
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.sequence, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.flat_group, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.target}}
   %y = mpc.relu %x {mpc.chian} : (tensor<f32>) -> tensor<f32>
   return
 }

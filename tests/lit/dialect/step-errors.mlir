@@ -24,6 +24,118 @@ func.func @unscale(%0: tensor<4xf16>, %1: tensor<f32>) {
 
 // -----
 
+func.func @repeat(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.repeat' op calls 'f', which is not a function of this module}}
+  %r0 = mpc.repeat @f(%0) {count = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+func.func @repeat(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.repeat' op calls 'f', which has no mpc.sequence}}
+  %r0 = mpc.repeat @f(%0) {count = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @f(tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence}
+func.func @repeat(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.repeat' op calls 'f', which has no body}}
+  %r0 = mpc.repeat @f(%0) {count = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence} {
+  return %x : tensor<4xf32>
+}
+func.func @repeat(%0: tensor<4xf16>) {
+  // expected-error @+1 {{'mpc.repeat' op maps ('tensor<4xf16>') to ('tensor<4xf16>'), but 'f' is '(tensor<4xf32>) -> tensor<4xf32>'}}
+  %r0 = mpc.repeat @f(%0) {count = 1 : i64} : (tensor<4xf16>) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence} {
+  return %x : tensor<4xf32>
+}
+func.func @repeat(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.repeat' op calls its function 0 times; 1 is the least, 1048576 the most}}
+  %r0 = mpc.repeat @f(%0) {count = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence} {
+  return %x : tensor<4xf32>
+}
+func.func @repeat(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.repeat' op calls its function -1 times; 1 is the least, 1048576 the most}}
+  %r0 = mpc.repeat @f(%0) {count = -1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func private @f() attributes {mpc.sequence} {
+  return
+}
+func.func @repeat(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.repeat' op has no results, so that it computes nothing}}
+  mpc.repeat @f() {count = 1 : i64} : () -> ()
+  return
+}
+
+// -----
+
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence} {
+  %r0 = mpc.repeat @g(%x) {count = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return %r0 : tensor<4xf32>
+}
+func.func private @g(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence} {
+  // expected-error @+1 {{'mpc.repeat' op calls 'f', which calls 'g' again}}
+  %r0 = mpc.repeat @f(%x) {count = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return %r0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op has 'mpc.sequence' and is public; a sequence is a private function that a step calls}}
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op has 'mpc.sequence' and is a step; a sequence is a private function that a step calls}}
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence, mpc.step} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op result 0 of the sequence is 'tensor<4xf32>' and the new value of argument 0, which is tensor<4xf16>}}
+func.func private @f(%x: tensor<4xf16>, %y: tensor<4xf32>) -> tensor<4xf32> attributes {mpc.sequence} {
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op result 1 of the sequence is 'tensor<4xf32>' and the new value of argument 1, which it does not have}}
+func.func private @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.sequence} {
+  return %x, %x : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 func.func @all_reduce(%0: tensor<4xf16>) {
   // expected-error @+1 {{'mpc.all_reduce' op sums over 2 processes; a Program runs in one}}
   %r0 = mpc.all_reduce %0 {processes = 2 : i64} : (tensor<4xf16>) -> tensor<4xf16>

@@ -17,6 +17,20 @@ func.func @all_reduce(%0: tensor<4xf16>) -> tensor<4xf16> {
   return %r0 : tensor<4xf16>
 }
 
+// CHECK-LABEL: func private @halve(
+// CHECK-SAME: attributes {mpc.sequence}
+func.func private @halve(%x: tensor<4xf16>, %half: tensor<f16>) -> tensor<4xf16> attributes {mpc.sequence} {
+  %0 = mpc.mul %x, %half : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  return %0 : tensor<4xf16>
+}
+
+// CHECK-LABEL: func @repeat(
+// CHECK: mpc.repeat @halve(%{{.*}}, %{{.*}}) {count = 3 : i64} : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+func.func @repeat(%0: tensor<4xf16>, %1: tensor<f16>) -> tensor<4xf16> {
+  %r0 = mpc.repeat @halve(%0, %1) {count = 3 : i64} : (tensor<4xf16>, tensor<f16>) -> tensor<4xf16>
+  return %r0 : tensor<4xf16>
+}
+
 // CHECK-LABEL: func @all_finite(
 // CHECK: mpc.all_finite %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<f32>, tensor<f32>, tensor<4xf16>, tensor<2x2xf32>) -> (tensor<i1>, tensor<i32>)
 func.func @all_finite(%0: tensor<f32>, %1: tensor<f32>, %2: tensor<4xf16>, %3: tensor<2x2xf32>) -> (tensor<i1>, tensor<i32>) {

@@ -1,5 +1,5 @@
 // What verifies but no Program can hold is an error of lowering.
-// RUN: mpc-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(mpc-check-program))'
+// RUN: mpc-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(mpc-check-program)'
 
 // expected-error @+1 {{@index: argument 0 is index; a Program holds tensors of a static shape, of at most 2^47 elements, of f32, f16, bf16, f64, i32, i64, i1, i8, f8E4M3FN or f8E5M2}}
 func.func @index(%x: index) {

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[4]
 # Where mpc's passes are registered, so that a new pass is among them, and what they do only when they are told to.
 PASSES = sorted((ROOT / "passes").rglob("*.td"))
 PASS_OPTIONS = ROOT / "tests" / "passes" / "pass_options.txt"
-LOWERING = "func.func(mpc-check-program)"
+LOWERING = "mpc-check-program"
 
 
 def registered_passes():
