@@ -1,6 +1,6 @@
-# `cmake --install`: headers under include/mpc (the include path, as the repository root is here), static libraries, tools,
-# data, and the package that `find_package(mpc)` reads. Nothing installed refers to the build or source folder but the
-# last place where data files are looked for, so that the tree can be moved.
+# `cmake --install`: headers under include/mpc, static libraries, tools, data, and the package that `find_package(mpc)`
+# reads. Nothing installed refers to the build or source folder but the last place where data files are looked for, so
+# that the tree can be moved.
 
 include(CMakePackageConfigHelpers)
 
@@ -20,16 +20,11 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/mpcConfigVersion.c
 install(FILES "${PROJECT_BINARY_DIR}/cmake/mpcConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/mpcConfigVersion.cmake"
   DESTINATION ${mpc_package_folder})
 
-# The public API and what it includes. Headers of kernels, passes and the dialect stay private: they change with them.
-set(mpc_include_folder ${CMAKE_INSTALL_INCLUDEDIR}/mpc)
-install(DIRECTORY frontend models DESTINATION ${mpc_include_folder} FILES_MATCHING PATTERN "*.h")
-install(FILES compiler/driver/compile_options.h compiler/driver/compiler.h compiler/driver/fusion_default.h
-  DESTINATION ${mpc_include_folder}/compiler/driver)
-install(FILES compiler/module/compile_result.h compiler/module/graph_builder.h compiler/module/precision_map.h
-  DESTINATION ${mpc_include_folder}/compiler/module)
-file(GLOB mpc_runtime_headers CONFIGURE_DEPENDS runtime/*.h)
-install(FILES ${mpc_runtime_headers} "${PROJECT_BINARY_DIR}/runtime/version.h" DESTINATION ${mpc_include_folder}/runtime)
-file(GLOB mpc_kernel_headers CONFIGURE_DEPENDS kernels/*.h)
-install(FILES ${mpc_kernel_headers} DESTINATION ${mpc_include_folder}/kernels)
+# Headers are rewritten on their way: there includes begin at the include folder alone.
+install(CODE "
+  set(MPC_SOURCE_FOLDER [[${PROJECT_SOURCE_DIR}]])
+  set(MPC_BINARY_FOLDER [[${PROJECT_BINARY_DIR}]])
+  set(MPC_INCLUDE_FOLDER [[${CMAKE_INSTALL_INCLUDEDIR}]])")
+install(SCRIPT cmake/install_headers.cmake)
 
 install(FILES data/digits.csv.gz data/sonnets.txt data/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/mpc/data)

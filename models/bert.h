@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "frontend/mpc.h"
 #include "models/transformer.h"
+#include "mpc/mpc.h"
 
 namespace mpc::models {
 

@@ -1,7 +1,7 @@
 // A small convolutional network with batch normalisation.
 #pragma once
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace mpc::models {
 

@@ -1,8 +1,8 @@
 // A network whose float16 gradients vanish without loss scaling.
 #pragma once
 
-#include "frontend/mpc.h"
 #include "models/mlp.h"
+#include "mpc/mpc.h"
 
 namespace mpc::models {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "frontend/mpc.h"
 #include "models/transformer.h"
+#include "mpc/mpc.h"
 
 namespace mpc::models {
 

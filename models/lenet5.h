@@ -1,7 +1,7 @@
 // LeNet-5 (LeCun et al. 1998) as MindSpore's documentation defines it.
 #pragma once
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace mpc::models {
 

@@ -1,7 +1,7 @@
 // A multi-layer perceptron on flattened images.
 #pragma once
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace mpc::models {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace mpc::models {
 

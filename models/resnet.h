@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace mpc::models {
 

@@ -1,8 +1,8 @@
 #include "frontend/amp/auto_cast.h"
 
 #include "compiler/dialect/operation_names.h"
-#include "frontend/amp/options.h"
-#include "frontend/trace.h"
+#include "frontend/graph/amp_options.h"
+#include "frontend/graph/trace.h"
 
 namespace mpc::amp {
 namespace {

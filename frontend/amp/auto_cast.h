@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/amp/option_value.h"
+#include "frontend/graph/amp_option_value.h"
 
 namespace mpc::amp {
 

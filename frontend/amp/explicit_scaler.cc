@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/amp/step_scaler.h"
-#include "frontend/eager.h"
-#include "frontend/gradient_ops.h"
+#include "frontend/graph/eager.h"
+#include "frontend/graph/gradient_ops.h"
+#include "frontend/graph/step_scaler.h"
 
 namespace mpc::amp {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "frontend/amp/loss_scale.h"
+#include "frontend/graph/loss_scale.h"
+#include "frontend/graph/tensor.h"
 #include "frontend/nn/optimizer.h"
-#include "frontend/tensor.h"
 
 namespace mpc::internal {
 class Trace;

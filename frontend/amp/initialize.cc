@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/amp/scaled_backward.h"
-#include "frontend/amp/session.h"
-#include "frontend/checkpoint.h"
-#include "frontend/context.h"
-#include "frontend/eager.h"
+#include "frontend/graph/amp_session.h"
+#include "frontend/graph/context.h"
+#include "frontend/graph/eager.h"
+#include "frontend/state/checkpoint.h"
 
 namespace mpc::amp {
 namespace {

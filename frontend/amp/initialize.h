@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/amp/explicit_scaler.h"
-#include "frontend/amp/options.h"
-#include "frontend/cell.h"
+#include "frontend/graph/amp_options.h"
+#include "frontend/graph/cell.h"
 #include "frontend/nn/optimizer.h"
 
 namespace mpc::amp {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/amp/session.h"
+#include "frontend/graph/amp_session.h"
 #include "frontend/nn/optimizer.h"
 
 namespace mpc::amp::internal {

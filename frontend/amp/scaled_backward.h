@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "frontend/amp/step_scaler.h"
+#include "frontend/graph/step_scaler.h"
 
 namespace mpc::nn {
 class Optimizer;

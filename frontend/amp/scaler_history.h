@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/amp/loss_scale.h"
+#include "frontend/graph/loss_scale.h"
 #include "kernels/cpu/kernel.h"
 
 namespace mpc::amp::internal {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/data/stages.h"
-#include "frontend/tensor_node.h"
+#include "frontend/graph/tensor_node.h"
 #include "runtime/aligned_buffer.h"
 
 namespace mpc::data::internal {

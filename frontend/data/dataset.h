@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/data/dataset_node.h"
 #include "frontend/data/named_rows.h"
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 
 namespace mpc::data {
 

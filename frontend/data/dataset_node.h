@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 
 namespace mpc::data {
 

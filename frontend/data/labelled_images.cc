@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "frontend/tensor_node.h"
+#include "frontend/graph/tensor_node.h"
 #include "runtime/aligned_buffer.h"
 
 namespace mpc::data::internal {

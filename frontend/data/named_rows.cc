@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "frontend/tensor_node.h"
+#include "frontend/graph/tensor_node.h"
 
 namespace mpc::data {
 

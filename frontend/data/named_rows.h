@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "frontend/data/dataset_node.h"
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 
 namespace mpc::data {
 

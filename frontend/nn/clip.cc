@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/eager.h"
-#include "frontend/ops.h"
-#include "frontend/trace.h"
+#include "frontend/graph/eager.h"
+#include "frontend/graph/ops.h"
+#include "frontend/graph/trace.h"
 
 namespace mpc {
 namespace {

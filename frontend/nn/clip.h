@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 
 namespace mpc {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/context.h"
+#include "frontend/graph/context.h"
 
 namespace mpc::nn {
 namespace {

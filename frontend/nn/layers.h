@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/cell.h"
-#include "frontend/initializer.h"
-#include "frontend/ops.h"
+#include "frontend/graph/cell.h"
+#include "frontend/graph/initializer.h"
+#include "frontend/graph/ops.h"
 
 namespace mpc::nn {
 

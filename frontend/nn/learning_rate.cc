@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/ops.h"
-#include "frontend/trace.h"
+#include "frontend/graph/ops.h"
+#include "frontend/graph/trace.h"
 
 namespace mpc::nn {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 
 namespace mpc::nn {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "frontend/cell.h"
-#include "frontend/ops.h"
+#include "frontend/graph/cell.h"
+#include "frontend/graph/ops.h"
 
 namespace mpc::nn {
 

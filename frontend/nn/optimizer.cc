@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/amp/session.h"
-#include "frontend/trace.h"
+#include "frontend/graph/amp_session.h"
+#include "frontend/graph/trace.h"
 
 namespace mpc::nn {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/amp/loss_scale.h"
+#include "frontend/graph/loss_scale.h"
+#include "frontend/graph/parameter.h"
+#include "frontend/graph/tensor.h"
 #include "frontend/nn/learning_rate.h"
-#include "frontend/parameter.h"
-#include "frontend/tensor.h"
 #include "kernels/attributes.h"
 
 namespace mpc::amp::internal {

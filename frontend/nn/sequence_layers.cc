@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/emit.h"
+#include "frontend/graph/emit.h"
 
 namespace mpc::nn {
 namespace {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/cell.h"
-#include "frontend/initializer.h"
+#include "frontend/graph/cell.h"
+#include "frontend/graph/initializer.h"
+#include "frontend/graph/sequence_ops.h"
 #include "frontend/nn/layers.h"
-#include "frontend/sequence_ops.h"
 
 namespace mpc::nn {
 

@@ -1,6 +1,6 @@
 #include "frontend/nn/train_step.h"
 
-#include "frontend/compiled_step.h"
+#include "frontend/graph/compiled_step.h"
 #include "frontend/nn/loss.h"
 
 namespace mpc::nn {

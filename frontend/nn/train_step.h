@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "frontend/amp/loss_scale.h"
-#include "frontend/cell.h"
+#include "frontend/graph/cell.h"
+#include "frontend/graph/loss_scale.h"
+#include "frontend/graph/ops.h"
 #include "frontend/nn/clip.h"
 #include "frontend/nn/optimizer.h"
-#include "frontend/ops.h"
 
 namespace mpc::nn {
 

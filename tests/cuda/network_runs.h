@@ -11,9 +11,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "frontend/amp/device_rates.h"
-#include "frontend/checkpoint_file.h"
-#include "frontend/checkpoint_metadata.h"
+#include "frontend/graph/device_rates.h"
+#include "frontend/state/checkpoint_file.h"
+#include "frontend/state/checkpoint_metadata.h"
 #include "tests/cuda/network_device.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/training_support.h"

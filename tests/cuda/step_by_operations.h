@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/module/graph_builder.h"
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 #include "tests/kernels/kernel_device.h"
 
 namespace mpc::test {

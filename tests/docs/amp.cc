@@ -1,7 +1,7 @@
 // The programs of docs/amp.md: options of a level, a scope with a level of its own, two losses of one step.
 #include <iostream>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <iostream>
 
-#include "frontend/mpc.h"
 #include "models/lenet5.h"
+#include "mpc/mpc.h"
 
 using namespace mpc;
 

@@ -1,7 +1,7 @@
 // The training step of docs/getting_started.md, run by hand and by a Model, and the pipeline of docs/data.md.
 #include <iostream>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 using namespace mpc;
 

@@ -1,7 +1,7 @@
 // The programs of docs/gpu.md.
 #include <iostream>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace {
 

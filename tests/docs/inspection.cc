@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace {
 

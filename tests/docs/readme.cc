@@ -1,7 +1,7 @@
 // The program of README.md.
 #include <iostream>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 using namespace mpc;
 

@@ -1,7 +1,7 @@
 // The programs of docs/training_steps.md: scalers in a training step, several losses, clipping, groups, schedules.
 #include <iostream>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "frontend/graph/ops.h"
 #include "frontend/nn/activations.h"
 #include "frontend/nn/embedding.h"
-#include "frontend/ops.h"
 #include "tests/frontend/error_of.h"
 #include "tests/training/training_support.h"
 

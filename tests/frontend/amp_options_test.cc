@@ -1,10 +1,11 @@
 // amp::Options: what is accepted, what it means where it is left out, and what every contradiction answers.
+#include "frontend/graph/amp_options.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "frontend/amp/options.h"
 #include "tests/frontend/error_of.h"
 
 namespace mpc::amp {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace mpc {
 namespace {

@@ -1,4 +1,4 @@
-#include "frontend/callback.h"
+#include "frontend/train/callback.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "frontend/request_exit.h"
+#include "frontend/train/request_exit.h"
 
 namespace mpc {
 namespace {

@@ -1,4 +1,4 @@
-#include "frontend/cell.h"
+#include "frontend/graph/cell.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

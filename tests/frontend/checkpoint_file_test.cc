@@ -1,11 +1,11 @@
 // What a checkpoint looks like in a file, and what happens to damaged ones.
-#include "frontend/checkpoint_file.h"
+#include "frontend/state/checkpoint_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/checkpoint_metadata.h"
+#include "frontend/state/checkpoint_metadata.h"
 #include "tests/frontend/temporary_folder.h"
 
 namespace mpc::internal {

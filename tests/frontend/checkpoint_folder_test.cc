@@ -1,5 +1,5 @@
 // Folders of checkpoints and the callback that fills them.
-#include "frontend/checkpoint_folder.h"
+#include "frontend/state/checkpoint_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "frontend/checkpoint_callback.h"
-#include "frontend/checkpoint_file.h"
+#include "frontend/state/checkpoint_file.h"
+#include "frontend/train/checkpoint_callback.h"
 #include "tests/frontend/temporary_folder.h"
 
 namespace mpc {

@@ -1,9 +1,9 @@
-#include "frontend/checkpoint.h"
+#include "frontend/state/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontend/safetensors.h"
+#include "frontend/state/safetensors.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/training_support.h"
 

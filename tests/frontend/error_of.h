@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 
 namespace mpc::testing {
 

@@ -1,5 +1,5 @@
 // ops::Backward and ops::CustomVjp inside training steps.
-#include "frontend/gradient_ops.h"
+#include "frontend/graph/gradient_ops.h"
 
 #include <gmock/gmock.h>
 

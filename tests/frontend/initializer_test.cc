@@ -1,4 +1,4 @@
-#include "frontend/initializer.h"
+#include "frontend/graph/initializer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/context.h"
-#include "frontend/parameter.h"
+#include "frontend/graph/context.h"
+#include "frontend/graph/parameter.h"
 
 namespace mpc {
 namespace {

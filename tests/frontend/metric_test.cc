@@ -1,4 +1,4 @@
-#include "frontend/metric.h"
+#include "frontend/train/metric.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

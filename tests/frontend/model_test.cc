@@ -1,11 +1,11 @@
-#include "frontend/model.h"
+#include "frontend/train/model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/eager.h"
-#include "frontend/trace.h"
+#include "frontend/graph/eager.h"
+#include "frontend/graph/trace.h"
 #include "tests/training/probe.h"
 
 namespace mpc {

@@ -1,4 +1,4 @@
-#include "frontend/name_map.h"
+#include "frontend/state/name_map.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "frontend/npy.h"
+#include "frontend/graph/npy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "frontend/ops.h"
+#include "frontend/graph/ops.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "absl/strings/match.h"
-#include "frontend/package_state.h"
-#include "frontend/safetensors.h"
+#include "frontend/state/package_state.h"
+#include "frontend/state/safetensors.h"
 #include "models/registry.h"
 #include "runtime/program_file.h"
 #include "tests/frontend/temporary_folder.h"

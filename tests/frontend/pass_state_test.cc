@@ -1,4 +1,4 @@
-#include "frontend/pass_state.h"
+#include "frontend/graph/pass_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "frontend/precision_profile.h"
+#include "frontend/inspect/precision_profile.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "frontend/overflow_diagnosis.h"
+#include "frontend/inspect/overflow_diagnosis.h"
 
 namespace mpc {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/checkpoint.h"
-#include "frontend/safetensors.h"
+#include "frontend/state/checkpoint.h"
+#include "frontend/state/safetensors.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/training_support.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 #include "tests/frontend/error_of.h"
 
 namespace mpc {

@@ -1,4 +1,4 @@
-#include "frontend/safetensors.h"
+#include "frontend/state/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/compiled_step.h"
+#include "frontend/graph/compiled_step.h"
 
 namespace mpc::internal {
 namespace {

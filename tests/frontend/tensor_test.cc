@@ -1,4 +1,4 @@
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <limits>
 #include <sstream>
 
-#include "frontend/element_conversion.h"
-#include "frontend/tensor_node.h"
+#include "frontend/graph/element_conversion.h"
+#include "frontend/graph/tensor_node.h"
 
 namespace mpc {
 namespace {

@@ -1,4 +1,4 @@
-#include "frontend/npy.h"
+#include "frontend/graph/npy.h"
 #include "tests/fuzz/readers.h"
 #include "tests/fuzz/verdict.h"
 

@@ -1,4 +1,4 @@
-#include "frontend/safetensors.h"
+#include "frontend/state/safetensors.h"
 #include "tests/fuzz/readers.h"
 #include "tests/fuzz/verdict.h"
 

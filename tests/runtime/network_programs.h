@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/mpc.h"
 #include "models/bert.h"
 #include "models/bnnet.h"
 #include "models/gpt2.h"
 #include "models/lenet5.h"
 #include "models/resnet.h"
+#include "mpc/mpc.h"
 #include "runtime/program_file.h"
 
 namespace mpc::testing {

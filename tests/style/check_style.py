@@ -21,15 +21,8 @@ OPERATIONS_NAMED = {
     "passes/memory/chunk_head_pass.cc": "matches and writes the operations of a language model's head",
 }
 
-# Includes from a folder to one that includes it back. A new one is not added here: what both need goes to a third folder.
-ARROWS_BACK = {
-    ("frontend", "frontend/amp"),
-    ("frontend", "frontend/data"),
-    ("frontend", "frontend/nn"),
-    ("frontend/amp", "frontend/nn"),
-    ("runtime", "runtime/cpu"),
-    ("runtime", "runtime/cuda"),
-}
+# What sources include as "mpc/nn.h" lies below this folder.
+PUBLIC_HEADERS = "frontend/include/"
 ARROWS_PAGE = "docs/architecture.md"
 ARROWS_TABLE = re.compile(r"(<!-- folders -->\n)((?:\|.*\n)*)")
 
@@ -75,32 +68,28 @@ def included_folders(root):
     for path in files(root, SOURCES | {".cu", ".cuh"}, [name for name in FOLDERS if name != "tests"]):
         folder = path.parent.relative_to(root).as_posix()
         for header in include.findall(path.read_text()):
-            target = pathlib.PurePosixPath(header).parent.as_posix()
+            target = (PUBLIC_HEADERS + header if header.startswith("mpc/") else header).rpartition("/")[0]
             if target != folder and (root / target).is_dir() and target.split("/")[0] in FOLDERS:
                 folders.setdefault(folder, {}).setdefault(target, f"{path.relative_to(root)} includes {header}")
     return folders
 
 
 def arrows(root):
-    """Includes run one way between folders: no folder reaches itself by way of others, but for ARROWS_BACK."""
+    """Includes run one way between folders: no folder reaches itself by way of others."""
     folders = included_folders(root)
-    for source, target in sorted(ARROWS_BACK):
-        if target not in folders.get(source, {}):
-            yield source, f"nothing includes {target} any more: take the pair out of ARROWS_BACK"
-
     def reaches(start, goal):
         seen, stack = {start}, [start]
         while stack:
             folder = stack.pop()
             for target in folders.get(folder, {}):
-                if (folder, target) not in ARROWS_BACK and target not in seen:
+                if target not in seen:
                     seen.add(target)
                     stack.append(target)
         return goal in seen
 
     for source in sorted(folders):
         for target, example in sorted(folders[source].items()):
-            if (source, target) not in ARROWS_BACK and reaches(target, source):
+            if reaches(target, source):
                 yield source, f"{target} is built on it, by way of others or not: {example}"
     table = ARROWS_TABLE.search((root / ARROWS_PAGE).read_text())
     if table is None:
@@ -110,11 +99,10 @@ def arrows(root):
 
 
 def arrows_table(folders):
-    """A row a folder: what it includes. Includes back are in italics."""
+    """A row a folder: what it includes."""
     rows = ["| folder | includes |", "|---|---|"]
     for source in sorted(folders):
-        targets = (f"*{target}*" if (source, target) in ARROWS_BACK else target for target in sorted(folders[source]))
-        rows.append(f"| `{source}` | {', '.join(targets)} |")
+        rows.append(f"| `{source}` | {', '.join(sorted(folders[source]))} |")
     return "\n".join(rows) + "\n"
 
 

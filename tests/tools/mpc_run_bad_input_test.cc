@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 #include "runtime/program_file.h"
 #include "tests/tools/refusal.h"
 #include "tests/tools/tool_runner.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/safetensors.h"
+#include "frontend/state/safetensors.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/program_file.h"
 #include "runtime/step_groups.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/safetensors.h"
+#include "frontend/state/safetensors.h"
 #include "tests/tools/mpc_run_fixture.h"
 
 namespace mpc::tools {

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/checkpoint_file.h"
-#include "frontend/checkpoint_folder.h"
+#include "frontend/state/checkpoint_file.h"
+#include "frontend/state/checkpoint_folder.h"
 #include "tests/tools/tool_runner.h"
 
 extern char** environ;

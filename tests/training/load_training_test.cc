@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontend/checkpoint_file.h"
+#include "frontend/state/checkpoint_file.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/resume_support.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "frontend/safetensors.h"
+#include "frontend/state/safetensors.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/resume_support.h"
 #include "tests/training/two_optimizer_step.h"

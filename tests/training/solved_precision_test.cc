@@ -1,5 +1,5 @@
 // O1 and auto through a Model: what is solved is solved once, on the training graph.
-#include "frontend/amp/device_rates.h"
+#include "frontend/graph/device_rates.h"
 #include "tests/training/training_support.h"
 
 namespace mpc::testing {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 
 namespace mpc::testing {
 

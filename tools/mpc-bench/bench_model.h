@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/mpc.h"
+#include "mpc/mpc.h"
 #include "tools/mpc-bench/options.h"
 
 namespace mpc::tools {

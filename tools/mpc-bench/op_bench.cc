@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/context.h"
+#include "mpc/nn.h"
 #include "runtime/cpu/cpu_features.h"
 #include "tools/mpc-bench/machine_limits.h"
 #include "tools/mpc-bench/op_program.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/driver/compiler.h"
-#include "frontend/element_conversion.h"
+#include "frontend/graph/element_conversion.h"
 
 namespace mpc::tools {
 namespace {

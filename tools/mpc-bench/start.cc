@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/safetensors.h"
+#include "frontend/state/safetensors.h"
 #include "tools/mpc-bench/bench_model.h"
 
 namespace mpc::tools {

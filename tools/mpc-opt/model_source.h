@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/driver/compiler.h"
-#include "frontend/amp/options.h"
+#include "frontend/graph/amp_options.h"
 
 namespace mpc::opt {
 

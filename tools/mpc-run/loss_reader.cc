@@ -1,7 +1,7 @@
 #include "tools/mpc-run/loss_reader.h"
 
 #include "absl/strings/str_format.h"
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 
 namespace mpc::tools {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/safetensors.h"
+#include "frontend/state/safetensors.h"
 #include "tools/mpc-run/describe.h"
 #include "tools/mpc-run/results.h"
 #include "tools/support/exit_code.h"

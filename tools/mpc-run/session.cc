@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/package_state.h"
+#include "frontend/state/package_state.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/choose_kernels.h"
 #include "runtime/scaler_field.h"

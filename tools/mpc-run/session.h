@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/data/dataset.h"
-#include "frontend/tensor.h"
+#include "frontend/graph/tensor.h"
 #include "runtime/executable.h"
 #include "runtime/program_file.h"
 #include "tools/mpc-run/options.h"

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/checkpoint_callback.h"
+#include "mpc/train.h"
 #include "tools/support/json_file.h"
 
 namespace mpc::tools {

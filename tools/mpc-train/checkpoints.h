@@ -6,8 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/callback.h"
-#include "frontend/model.h"
+#include "mpc/train.h"
 #include "tools/mpc-train/options.h"
 
 namespace mpc::tools {

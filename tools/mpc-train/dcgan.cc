@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "frontend/data/find_data.h"
-#include "frontend/request_exit.h"
 #include "models/dcgan.h"
+#include "mpc/data.h"
+#include "mpc/train.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/step_trace.h"
 

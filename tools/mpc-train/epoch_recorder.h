@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/callback.h"
+#include "mpc/train.h"
 #include "tools/mpc-train/training.h"
 
 namespace mpc::tools {

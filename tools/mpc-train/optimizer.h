@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "frontend/nn/optimizers.h"
+#include "mpc/nn.h"
 #include "tools/mpc-train/options.h"
 
 namespace mpc::tools {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/amp/options.h"
+#include "mpc/amp.h"
 #include "tools/support/device_flags.h"
 
 namespace mpc::models {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "frontend/model.h"
+#include "mpc/train.h"
 
 namespace mpc::tools {
 

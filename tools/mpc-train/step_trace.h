@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "frontend/callback.h"
+#include "mpc/train.h"
 #include "tools/support/json_file.h"
 
 namespace mpc::tools {

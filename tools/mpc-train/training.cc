@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "frontend/request_exit.h"
+#include "mpc/train.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/epoch_recorder.h"
 #include "tools/mpc-train/optimizer.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "frontend/amp/options.h"
+#include "frontend/graph/amp_options.h"
 
 namespace mpc::tools {
 

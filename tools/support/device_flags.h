@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compiler/driver/fusion_default.h"
-#include "frontend/context.h"
+#include "frontend/graph/context.h"
 #include "tools/support/flag_set.h"
 
 namespace mpc::tools {

@@ -1,8 +1,8 @@
 // A project outside mpc: defines a Cell of its own, trains it two steps at O2 and says where the data were found.
 #include <iostream>
 
-#include "frontend/data/find_data.h"
-#include "frontend/mpc.h"
+#include "mpc/models/lenet5.h"
+#include "mpc/mpc.h"
 
 namespace {
 
@@ -29,6 +29,7 @@ class LossPrinter : public mpc::Callback {
 
 absl::Status Run() {
   mpc::SetSeed(1);
+  std::cout << "LeNet-5 has " << mpc::models::LeNet5().TrainableParams().size() << " parameters\n";
   Net net;
   mpc::nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
   mpc::nn::Momentum optimizer(net.TrainableParams(), {.learning_rate = 0.05, .momentum = 0.9});

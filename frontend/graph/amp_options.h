@@ -1,0 +1,87 @@
+// The options of mixed precision, and what they mean where they are left out. Every front resolves them here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/graph/amp_option_value.h"
+#include "frontend/graph/loss_scale.h"
+#include "kernels/dtype.h"
+
+namespace mpc::amp {
+
+/// What a user may say. `OptionValue` takes a boolean or a number as such or as text ("True", "128.0").
+struct Options {
+  std::string level;                  ///< O0, O1, O2, O3, auto; empty: O0 of a Model, O1 of Initialize
+  OptionValue dtype;                  ///< the low type, f16 or bf16 (apex: cast_model_type); f16, at auto NativeLowType
+  OptionValue keep_batchnorm_fp32;    ///< norms in f32; true at O2, false at O3, not an option of O1 and auto
+  OptionValue master_weights;         ///< parameters stored in f32; false: in the low type only. See LevelDefaults
+  OptionValue loss_scale;             ///< "dynamic", "none" or a number >= 1; see LevelDefaults
+  OptionValue cast_model_outputs;     ///< what the network returns in training, Eval and Predict; f32
+  OptionValue min_loss_scale;         ///< of a dynamic scale: 1 of a Model, none of Initialize
+  OptionValue max_loss_scale;         ///< of a dynamic scale: none of a Model, 2^24 of Initialize
+  OptionValue patch_torch_functions;  ///< apex's name for what O1 is: true there, false at O0, O2 and O3, or an error
+  std::int64_t num_losses = 1;        ///< scalers, one a loss
+  bool enabled = true;                ///< false: exactly the O0 program without a scaler
+  int verbosity = 1;                  ///< 1: prints the level's defaults and what is in effect, once; 0: nothing
+  // Changes of the operation classes: names of operations ("softmax") and Cell paths ("bnnet/conv1").
+  std::vector<std::string> allow_add;  ///< may run low at O1 and auto
+  std::vector<std::string> deny_add;   ///< compute in f32
+  std::vector<std::string> infer_add;  ///< follow their inputs
+  std::vector<std::string> clear_add;  ///< move or compare values
+};
+
+/// Entries of the four lists of `Options`, checked.
+struct OperationLists {
+  std::vector<std::string> allow;
+  std::vector<std::string> deny;
+  std::vector<std::string> infer;
+  std::vector<std::string> clear;
+};
+
+/// Options in effect: checked, with every default filled in.
+struct Precision {
+  std::string level = "O0";
+  DType dtype = DType::kF16;  ///< the low type; nothing is low at O0
+  /// Empty at O1 and auto, where it is no option, and at O0 unless given.
+  std::optional<bool> keep_batchnorm_fp32;
+  bool master_weights = true;
+  std::optional<DType> cast_model_outputs;  ///< empty: f32, but for what the network itself casts
+  LossScaleConfig loss_scale;
+  std::int64_t num_losses = 1;
+  OperationLists lists;
+};
+
+/// Whose defaults apply: MindSpore's or apex's.
+enum class Front { kModel, kInitialize };
+
+/// What a level means where nothing else is given.
+///
+/// | | Model | Initialize |
+/// |---|---|---|
+/// | level | O0 | O1 |
+/// | scaler at O1, O2, auto with f16 | dynamic from 2^24, minimum 1 | dynamic from min(max, 2^16), maximum 2^24 |
+/// | with bf16 | scale 1, check and skip | the same |
+/// | scaler at O0, O3 | none | none |
+/// | master_weights at O3 | true | false |
+Precision LevelDefaults(std::string_view level, DType dtype, Front front);
+
+/// Checks the options against each other and fills in the front's defaults. `enabled = false` is checked too, then
+/// gives O0. A number as loss scale skips at an overflow for a Model (MindSpore's Fixed) and does not for Initialize
+/// (apex). Errors (INVALID_ARGUMENT): the option, what was given, what is accepted and why.
+absl::StatusOr<Precision> ResolveOptions(const Options& options, Front front);
+
+/// `text` as ResolveOptions takes `loss_scale` of a Model.
+absl::StatusOr<LossScaleConfig> ParseLossScale(std::string_view text);
+
+/// "level O2: dtype f16, keep_batchnorm_fp32 true, master_weights true, loss_scale dynamic from 16777216, ...".
+std::string Describe(const Precision& precision);
+
+/// Prints to std::cerr, at verbosity 1 and above, the level's defaults and what is in effect. Call it once a front.
+void Announce(const Options& options, const Precision& precision, Front front);
+
+}  // namespace mpc::amp

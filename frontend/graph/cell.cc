@@ -1,0 +1,201 @@
+#include "frontend/graph/cell.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "frontend/graph/compiled_step.h"
+#include "frontend/graph/context.h"
+#include "frontend/graph/eager.h"
+
+namespace mpc::nn {
+namespace {
+
+/// Calls a function for each direct sub-cell and Parameter.
+template <typename OnCell, typename OnParameter>
+class FunctionVisitor : public internal::MemberVisitor {
+ public:
+  FunctionVisitor(OnCell on_cell, OnParameter on_parameter)
+      : on_cell_(std::move(on_cell)), on_parameter_(std::move(on_parameter)) {}
+  void Visit(const std::string& name, Cell& cell) override { on_cell_(name, cell); }
+  void Visit(const std::string& name, Parameter& parameter) override { on_parameter_(name, parameter); }
+
+ private:
+  OnCell on_cell_;
+  OnParameter on_parameter_;
+};
+
+template <typename OnCell, typename OnParameter>
+void VisitDirect(Cell& cell, OnCell on_cell, OnParameter on_parameter) {
+  FunctionVisitor visitor(std::move(on_cell), std::move(on_parameter));
+  cell.VisitMembers(visitor);
+}
+
+using NamedParameters = std::vector<std::pair<std::string, Parameter>>;
+
+void Collect(Cell& cell, const std::string& prefix, NamedParameters& out) {
+  VisitDirect(
+      cell,
+      [&](const std::string& name, Cell& child) {
+        Collect(child, cell.transparent() ? prefix : absl::StrCat(prefix, name, "."), out);
+      },
+      [&](const std::string& name, Parameter& parameter) {
+        const bool seen =
+            std::any_of(out.begin(), out.end(), [&](const auto& known) { return known.second == parameter; });
+        if (parameter.defined() && !seen) out.emplace_back(absl::StrCat(prefix, name), parameter);
+      });
+}
+
+void ForEachCell(Cell& cell, const std::function<void(Cell&)>& function) {
+  function(cell);
+  VisitDirect(
+      cell, [&](const std::string&, Cell& child) { ForEachCell(child, function); },
+      [](const std::string&, Parameter&) {});
+}
+
+bool BeginsWith(const std::string& text, std::string_view prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0 &&
+         (text.size() == prefix.size() || prefix.empty() || prefix.back() == '.' || text[prefix.size()] == '.');
+}
+
+std::string ListNames(const NamedParameters& parameters) {
+  return absl::StrJoin(parameters, ", ",
+                       [](std::string* out, const auto& named) { absl::StrAppend(out, named.first); });
+}
+
+void AppendSummary(Cell& cell, const std::string& name, int depth, std::string& out) {
+  std::int64_t count = 0;
+  std::vector<std::string> shapes;
+  VisitDirect(
+      cell, [](const std::string&, Cell&) {},
+      [&](const std::string& parameter_name, Parameter& parameter) {
+        if (!parameter.defined()) return;
+        count += NumElements(parameter.shape());
+        shapes.push_back(absl::StrCat(parameter_name, " [", absl::StrJoin(parameter.shape(), ", "), "]"));
+      });
+  const std::string label = absl::StrCat(std::string(2 * depth, ' '), name);
+  absl::StrAppendFormat(&out, "%-28s %-20s %10d  %s\n", label, cell.TypeName(), count, absl::StrJoin(shapes, ", "));
+  VisitDirect(
+      cell, [&](const std::string& child, Cell& sub) { AppendSummary(sub, child, depth + 1, out); },
+      [](const std::string&, Parameter&) {});
+}
+
+}  // namespace
+
+internal::MemberRegistrar::MemberRegistrar(Cell* cell, MemberLister lister) { cell->listers_.push_back(lister); }
+
+Tensor internal::WrongArity(const Cell& cell, int arity, std::size_t given) {
+  const std::string message =
+      absl::StrCat(cell.TypeName(), "::Construct takes ", arity, arity == 1 ? " tensor" : " tensors", ", got ", given);
+  if (mpc::internal::Trace* trace = mpc::internal::Trace::Current()) {
+    trace->Fail(message);
+    return trace->Poison({});
+  }
+  return mpc::internal::ErrorTensor(absl::InvalidArgumentError(message));
+}
+
+Cell::Cell() = default;
+
+Cell::Cell(const Cell& other)
+    : listers_(other.listers_),
+      training_(other.training_),
+      to_float_(other.to_float_),
+      recompute_(other.recompute_),
+      amp_session_(other.amp_session_) {}
+
+Cell& Cell::operator=(const Cell& other) {
+  listers_ = other.listers_;
+  training_ = other.training_;
+  to_float_ = other.to_float_;
+  recompute_ = other.recompute_;
+  amp_session_ = other.amp_session_;
+  eager_programs_ = nullptr;
+  return *this;
+}
+
+std::string Cell::TypeName() const { return "Cell"; }
+
+bool Cell::training() const {
+  if (mpc::internal::Trace* trace = mpc::internal::Trace::Current()) trace->NoteModeRead(*this);
+  return training_;
+}
+
+void Cell::VisitMembers(internal::MemberVisitor& visitor) {
+  for (internal::MemberLister lister : listers_) lister(*this, visitor);
+}
+
+std::vector<std::pair<std::string, Parameter>> Cell::ParametersAndNames() {
+  NamedParameters parameters;
+  Collect(*this, "", parameters);
+  for (auto& [name, parameter] : parameters) parameter.set_name(name);
+  return parameters;
+}
+
+std::vector<Parameter> Cell::TrainableParams() {
+  std::vector<Parameter> trainable;
+  for (auto& [name, parameter] : ParametersAndNames()) {
+    if (parameter.requires_grad()) trainable.push_back(parameter);
+  }
+  return trainable;
+}
+
+absl::StatusOr<Parameter> Cell::GetParameter(std::string_view path) {
+  const NamedParameters parameters = ParametersAndNames();
+  for (const auto& [name, parameter] : parameters) {
+    if (name == path) return parameter;
+  }
+  return absl::NotFoundError(
+      absl::StrCat(TypeName(), " has no parameter '", std::string(path), "'; it has ", ListNames(parameters)));
+}
+
+absl::Status Cell::SetParameter(std::string_view path, const Tensor& value) {
+  absl::StatusOr<Parameter> parameter = GetParameter(path);
+  return parameter.ok() ? parameter->SetData(value) : parameter.status();
+}
+
+Cell& Cell::SetTrain(bool train) {
+  ForEachCell(*this, [train](Cell& cell) { cell.training_ = train; });
+  mpc::internal::StructureChanged();
+  return *this;
+}
+
+absl::Status Cell::SetRequiresGrad(std::string_view prefix, bool requires_grad) {
+  NamedParameters parameters = ParametersAndNames();
+  bool found = false;
+  for (auto& [name, parameter] : parameters) {
+    if (!BeginsWith(name, prefix) || parameter.entry()->role() != Role::kParameter) continue;
+    parameter.set_requires_grad(requires_grad);
+    found = true;
+  }
+  if (found) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat(TypeName(), " has no parameter below '", std::string(prefix), "'; it has ", ListNames(parameters)));
+}
+
+Cell& Cell::ToFloat(DType dtype) {
+  ForEachCell(*this, [dtype](Cell& cell) { cell.to_float_ = dtype; });
+  mpc::internal::StructureChanged();
+  return *this;
+}
+
+Cell& Cell::Recompute(bool recompute) {
+  recompute_ = recompute;
+  mpc::internal::StructureChanged();
+  return *this;
+}
+
+std::string Cell::Summary() {
+  std::string out = absl::StrFormat("%-28s %-20s %10s  %s\n", "cell", "type", "elements", "parameters");
+  AppendSummary(*this, TypeName(), 0, out);
+  std::int64_t total = 0;
+  std::int64_t trainable = 0;
+  for (const auto& [name, parameter] : ParametersAndNames()) {
+    total += NumElements(parameter.shape());
+    if (parameter.requires_grad()) trainable += NumElements(parameter.shape());
+  }
+  absl::StrAppend(&out, "total ", total, " elements, ", trainable, " trainable\n");
+  return out;
+}
+
+}  // namespace mpc::nn

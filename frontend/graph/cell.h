@@ -1,0 +1,245 @@
+// The building block of networks.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/graph/parameter.h"
+#include "frontend/graph/tensor.h"
+#include "frontend/graph/tensor_tree.h"
+#include "frontend/graph/trace.h"
+
+namespace mpc::internal {
+struct StepOptions;
+}  // namespace mpc::internal
+
+namespace mpc::amp::internal {
+struct Session;
+}  // namespace mpc::amp::internal
+
+namespace mpc::nn {
+
+class Cell;
+
+namespace internal {
+
+/// Traces, compiles and runs a Cell on concrete tensors. On an error every output carries it.
+std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& function,
+                               const std::vector<Tensor>& inputs);
+
+/// Receives the members of a Cell.
+class MemberVisitor {
+ public:
+  virtual ~MemberVisitor() = default;
+  virtual void Visit(const std::string& name, Cell& cell) = 0;
+  virtual void Visit(const std::string& name, Parameter& parameter) = 0;
+};
+
+using MemberLister = void (*)(Cell&, MemberVisitor&);
+
+/// Adds a class's member list to its object. Each class of a hierarchy adds its own.
+struct MemberRegistrar {
+  MemberRegistrar(Cell* cell, MemberLister lister);
+  MemberRegistrar(const MemberRegistrar&) {}
+  MemberRegistrar& operator=(const MemberRegistrar&) { return *this; }
+};
+
+}  // namespace internal
+
+/// Base of networks, layers, losses and training steps.
+///
+/// A Cell class has a method `Construct` that takes a fixed list of Tensors (or one `std::vector<Tensor>`) and returns
+/// a Tensor, a tuple, a pair, a vector or a struct of them, and one line that names its sub-cells and Parameters and
+/// makes it callable:
+///
+///     class Block : public mpc::nn::Cell {
+///      public:
+///       MPC_CELL(Block, conv, norm)
+///       mpc::Tensor Construct(mpc::Tensor x) { return relu(norm(conv(x))); }
+///      private:
+///       mpc::nn::Conv2d conv{16, 16, 3};
+///       mpc::nn::BatchNorm2d norm{16};
+///     };
+///
+/// A sub-cell that is called but not named there is an error when the network is compiled, if it has Parameters or
+/// sub-cells, asks whether it trains, or was given a precision of its own or Recompute(): SetTrain and checkpoints do
+/// not reach it. Others, such as activations and most losses, need no name. Copies of a Cell share its Parameters.
+class Cell {
+ public:
+  Cell();
+  /// Shares the Parameters; Programs of direct calls stay with their Cell.
+  Cell(const Cell& other);
+  Cell& operator=(const Cell& other);
+  virtual ~Cell() = default;
+
+  /// The class's name: "LeNet5".
+  virtual std::string TypeName() const;
+  /// True for losses: they compute in f32 at every level.
+  virtual bool is_loss() const { return false; }
+
+  /// Every Parameter below this Cell with its dotted path ("conv1.weight"), depth first in the order of declaration.
+  /// Names the Parameters by these paths.
+  std::vector<std::pair<std::string, Parameter>> ParametersAndNames();
+  /// The Parameters that require gradients, in the same order.
+  std::vector<Parameter> TrainableParams();
+  /// Errors (NOT_FOUND): the path and the nearest existing ones.
+  absl::StatusOr<Parameter> GetParameter(std::string_view path);
+  absl::Status SetParameter(std::string_view path, const Tensor& value);
+
+  /// Switches between training behaviour (batch statistics, dropout) and inference, for this Cell and its sub-cells.
+  Cell& SetTrain(bool train = true);
+  /// Errors of a running trace: this Cell is called and not named in MPC_CELL.
+  bool training() const;
+  /// Freezes or unfreezes the Parameters whose path begins with `prefix` ("" for all). Errors: no such path.
+  absl::Status SetRequiresGrad(std::string_view prefix, bool requires_grad);
+  /// Computes this Cell and its sub-cells in `dtype` whatever the AMP level says; a later call on a sub-cell wins
+  /// there.
+  Cell& ToFloat(DType dtype);
+  std::optional<DType> to_float() const { return to_float_; }
+  /// Keeps only the inputs and the outputs of each call of this Cell for the backward pass, which computes what it
+  /// needs of the values between them again: less memory for more work. Losses, gradients and state are the same bits:
+  /// dropout draws the same mask again, running statistics move once. Inside another Cell with Recompute() it has no
+  /// effect of its own. The report of a compiled step says what is computed again and how many bytes that saves; see
+  /// docs/memory.md. `recompute = false` takes it back.
+  Cell& Recompute(bool recompute = true);
+  bool recompute() const { return recompute_; }
+  /// What amp::Initialize has given this Cell; null without it.
+  const std::shared_ptr<amp::internal::Session>& amp_session() const { return amp_session_; }
+  void set_amp_session(std::shared_ptr<amp::internal::Session> session) { amp_session_ = std::move(session); }
+
+  /// A table of sub-cells, Parameter shapes and counts.
+  std::string Summary();
+
+  /// Calls `visitor` with each direct member.
+  virtual void VisitMembers(internal::MemberVisitor& visitor);
+
+  /// True for Cells whose `Construct` is a training step.
+  virtual bool is_training_step() const { return false; }
+  /// What a direct call of this Cell compiles with (loss-scale wrap, networks).
+  virtual void ConfigureStep(mpc::internal::StepOptions& options) {}
+
+  /// True if sub-cells take their paths without this Cell's name for them (wrappers such as WithLossCell).
+  virtual bool transparent() const { return false; }
+
+ private:
+  friend struct internal::MemberRegistrar;
+  friend std::vector<Tensor> internal::RunEagerly(Cell&, const mpc::internal::TensorFunction&,
+                                                  const std::vector<Tensor>&);
+  std::vector<internal::MemberLister> listers_;
+  bool training_ = false;
+  std::optional<DType> to_float_;
+  bool recompute_ = false;
+  std::shared_ptr<amp::internal::Session> amp_session_;
+  std::shared_ptr<void> eager_programs_;  ///< of direct calls
+};
+
+namespace internal {
+
+template <typename C, typename... Args>
+ConstructResult<C> Call(C& cell, const Args&... args) {
+  using Result = ConstructResult<C>;
+  std::vector<Tensor> inputs;
+  (AppendInput(args, inputs), ...);
+  if (mpc::internal::Trace* trace = mpc::internal::Trace::Current()) {
+    trace->EnterCell(cell, inputs);
+    Result result = [&]() -> Result {
+      if constexpr (ConstructArity<C>() < 0) {
+        return cell.Construct(inputs);
+      } else {
+        return cell.Construct(args...);
+      }
+    }();
+    std::vector<Tensor> outputs;
+    TensorTree<Result>::Flatten(result, outputs);
+    return TensorTree<Result>::Unflatten(trace->LeaveCell(std::move(outputs)));
+  }
+  const std::vector<Tensor> outputs = RunEagerly(
+      cell,
+      [&cell](const std::vector<Tensor>& symbolic) {
+        std::vector<Tensor> flat;
+        TensorTree<Result>::Flatten(CallFlat(cell, symbolic), flat);
+        return flat;
+      },
+      inputs);
+  return TensorTree<Result>::Unflatten(outputs);
+}
+
+}  // namespace internal
+
+/// A class derived from Cell, or a reference to one.
+template <typename T>
+concept CellType = std::is_base_of_v<Cell, std::decay_t<T>>;
+
+/// A Cell as a function of flat tensors, for those that hold Cells of any type. Does not own it.
+class CellFunction {
+ public:
+  CellFunction() = default;
+  template <CellType C>
+  CellFunction(C& cell)  // NOLINT: a Cell stands where a function of tensors does
+      : cell_(&cell),
+        function_([&cell](const std::vector<Tensor>& inputs) {
+          using Result = std::decay_t<decltype(internal::CallFlat(cell, inputs))>;
+          std::vector<Tensor> outputs;
+          internal::TensorTree<Result>::Flatten(internal::CallFlat(cell, inputs), outputs);
+          return outputs;
+        }),
+        arity_(internal::ConstructArity<C>()) {}
+
+  bool defined() const { return cell_ != nullptr; }
+  Cell* cell() const { return cell_; }
+  /// Number of tensors `Construct` takes; negative if any number.
+  int arity() const { return arity_; }
+  std::vector<Tensor> Flat(const std::vector<Tensor>& inputs) const { return function_(inputs); }
+  /// The first output.
+  template <typename... Args>
+  Tensor operator()(const Args&... args) const {
+    std::vector<Tensor> inputs;
+    (internal::AppendInput(args, inputs), ...);
+    return function_(inputs).at(0);
+  }
+
+ private:
+  Cell* cell_ = nullptr;
+  mpc::internal::TensorFunction function_;
+  int arity_ = 0;
+};
+
+}  // namespace mpc::nn
+
+// Applies `macro` to each argument (up to 40).
+#define MPC_PARENS ()
+#define MPC_EXPAND(...) MPC_EXPAND3(MPC_EXPAND3(MPC_EXPAND3(__VA_ARGS__)))
+#define MPC_EXPAND3(...) MPC_EXPAND2(MPC_EXPAND2(MPC_EXPAND2(__VA_ARGS__)))
+#define MPC_EXPAND2(...) MPC_EXPAND1(MPC_EXPAND1(MPC_EXPAND1(__VA_ARGS__)))
+#define MPC_EXPAND1(...) __VA_ARGS__
+#define MPC_FOR_EACH(macro, ...) __VA_OPT__(MPC_EXPAND(MPC_FOR_EACH_STEP(macro, __VA_ARGS__)))
+#define MPC_FOR_EACH_STEP(macro, first, ...) macro(first) __VA_OPT__(MPC_FOR_EACH_AGAIN MPC_PARENS(macro, __VA_ARGS__))
+#define MPC_FOR_EACH_AGAIN() MPC_FOR_EACH_STEP
+#define MPC_VISIT_MEMBER(member) mpc_visitor.Visit(#member, mpc_self.member);
+
+/// Names the sub-cells and Parameters of a Cell class (paths are the members' names) and makes its objects callable.
+/// Stands in the public section; the members may be private.
+#define MPC_CELL(Type, ...)                                                                         \
+  template <typename... MpcArgs>                                                                    \
+  auto operator()(const MpcArgs&... args) {                                                         \
+    return ::mpc::nn::internal::Call(*this, args...);                                               \
+  }                                                                                                 \
+  std::string TypeName() const override { return #Type; }                                           \
+                                                                                                    \
+ private:                                                                                           \
+  static void MpcListMembers(::mpc::nn::Cell& mpc_cell,                                             \
+                             [[maybe_unused]] ::mpc::nn::internal::MemberVisitor& mpc_visitor) {    \
+    [[maybe_unused]] Type& mpc_self = static_cast<Type&>(mpc_cell);                                 \
+    MPC_FOR_EACH(MPC_VISIT_MEMBER, __VA_ARGS__)                                                     \
+  }                                                                                                 \
+  [[no_unique_address]] ::mpc::nn::internal::MemberRegistrar mpc_registrar_{this, &MpcListMembers}; \
+                                                                                                    \
+ public:

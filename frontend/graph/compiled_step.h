@@ -1,0 +1,170 @@
+// A traced function compiled for some input types and bound to its state. Not part of the public API.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/driver/compiler.h"
+#include "frontend/graph/cell.h"
+#include "frontend/graph/loss_scale.h"
+#include "frontend/graph/pass_state.h"
+#include "frontend/graph/trace.h"
+#include "runtime/executable.h"
+
+namespace mpc::internal {
+
+/// Records that hold what the user taps and prints: the prefix, then the user's words.
+inline constexpr char kTapPrefix[] = "tap|";
+inline constexpr char kPrintPrefix[] = "print|";
+
+/// How to trace and compile a step.
+struct StepOptions {
+  std::string name = "call";  ///< of the traced function: "train_step", "eval_step", "predict"
+  bool training = false;      ///< counts random uses
+  std::vector<const nn::Cell*> networks;
+  std::optional<DType> network_outputs;  ///< what floating outputs of `networks` are rounded to
+  RngState rng;
+  std::vector<Parameter> scaler;          ///< loss-scale state, bound by name
+  std::shared_ptr<PassState> pass_state;  ///< of the Model; null: this step has its own
+  std::vector<std::string> input_names;   ///< "input0", ... where absent
+  std::vector<std::string> output_names;  ///< "output0", ... where absent
+  std::vector<Parameter> optimizers;      ///< step counters, in the order of their prefixes; others follow by first use
+  std::optional<double> divided_scale;    ///< what the wrap scales by and leaves to optimizers to divide out
+  std::vector<std::string> records;       ///< that are made on request: "gradient_norm", "learning_rate"
+  compiler::CompileOptions compile;       ///< `function` is set to `name`
+  runtime::LoadOptions load;
+};
+
+/// Compiles for `device`, and runs there, as the context says.
+void UseDevice(const std::string& device, StepOptions& options);
+
+/// What a trace says about a step beside its graph.
+struct StepFacts {
+  std::size_t num_outputs = 0;  ///< that `function` returned
+  /// A scaler that the step calls itself (AmpScaler, GradScaler, amp::ScaleLoss), with the parameters of its finite
+  /// checks: record "first_bad" counts in the list of a single check, records "check.0", "check.1", ... in those of
+  /// several. The records of several scalers have suffixes: "first_bad0", "check0.1", ...
+  struct Scaler {
+    std::shared_ptr<const LossScaler> scaler;
+    std::vector<std::vector<std::string>> checked;
+    int updates = 0;  ///< how often its state moves in the step
+  };
+  std::vector<Scaler> scalers;        ///< in order of first use
+  std::vector<Trace::Labels> labels;  ///< inputs that are class indices
+  bool wrapped = false;               ///< in StepOptions::scaler; known once the step is compiled
+};
+
+/// Traces `function` on inputs of the given types. `root` names the Parameters. `used` receives the state of the step.
+/// The module also holds `@init_state` for the Parameters of `root`.
+absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction& function,
+                                           const std::vector<TensorSpec>& inputs, const StepOptions& options,
+                                           std::vector<Parameter>* used, StepFacts* facts = nullptr);
+
+class CompiledStep;
+
+/// What one step that a CompiledStep has started leaves behind, for as long as its Executable keeps it. Reading waits
+/// for that step alone.
+class StepResults {
+ public:
+  /// Of step number `number` of `step`, from 0.
+  StepResults(const CompiledStep& step, std::uint64_t number) : step_(&step), number_(number) {}
+
+  const CompiledStep& step() const { return *step_; }
+  /// Errors: what the step failed with, or that it is no longer kept.
+  absl::Status status() const;
+  /// A copy of an output; it carries the error where there is one.
+  Tensor Output(std::size_t index) const;
+  /// An output by name, or null: records of loss scaling ("finite", "first_bad", "loss_scale") and on request.
+  std::optional<double> Record(std::string_view name) const;
+  /// What mpc::Tap named `name`; undefined if there is none.
+  Tensor Tap(std::string_view name) const;
+  /// Writes what the step prints to std::cout.
+  void Print() const;
+
+ private:
+  const CompiledStep* step_;
+  std::uint64_t number_;
+};
+
+/// A step that is compiled and bound to nothing: what a package holds.
+struct UnboundStep {
+  StepFacts facts;
+  compiler::CompileResult compiled;
+  std::vector<Parameter> state;  ///< that was traced, and the scalers' where the wrap binds them; not what passes added
+};
+
+/// Traces and compiles. `options.compile` may ask for a device that is not here.
+absl::StatusOr<UnboundStep> CompileUnbound(nn::Cell* root, const TensorFunction& function,
+                                           const std::vector<TensorSpec>& inputs, const StepOptions& options);
+
+/// Stores the parameters low that `program` binds low. Only those without masters differ from the trace.
+absl::Status StoreLowParameters(const runtime::Program& program, std::vector<Parameter>& state);
+
+class CompiledStep {
+ public:
+  /// One step from start to end, with what it prints. Inputs are concrete and of the compiled types.
+  absl::Status Run(const std::vector<Tensor>& inputs);
+
+  /// Errors (INVALID_ARGUMENT): a label among `inputs` that its loss cannot take, with its row. Run checks it.
+  absl::Status CheckLabels(const std::vector<Tensor>& inputs) const;
+
+  // In parts, for a device that runs while the host goes on. Nothing is printed: see StepResults::Print.
+  /// Starts a step for each of `inputs`, at most Executable::steps_per_launch(), with one launch.
+  absl::Status Start(absl::Span<const std::vector<Tensor>* const> inputs);
+  /// Executable::RunTimed.
+  absl::StatusOr<std::vector<runtime::InstructionTime>> RunTimed(const std::vector<Tensor>& inputs);
+  /// The results of the last step that was started; there is one.
+  StepResults last() const { return {*this, executable_->steps_started() - 1}; }
+  bool prints() const { return !printed_.empty(); }
+  /// True if the results of a launch can still be read when the next one has been started.
+  bool can_run_ahead() const;
+
+  /// Number of outputs that `function` returned.
+  std::size_t num_outputs() const { return num_outputs_; }
+  const StepFacts& facts() const { return facts_; }
+  // Of the last step.
+  Tensor Output(std::size_t index) const { return last().Output(index); }
+  std::optional<double> Record(std::string_view name) const { return last().Record(name); }
+  Tensor Tap(std::string_view name) const { return last().Tap(name); }
+
+  /// The state that the step reads or writes, accumulators included; derived state is no part of it.
+  const std::vector<Parameter>& state() const { return state_; }
+  const compiler::CompileResult& compiled() const { return compiled_; }
+  const runtime::Program& program() const { return executable_->program(); }
+  runtime::Executable& executable() { return *executable_; }
+  const runtime::Executable& executable() const { return *executable_; }
+
+ private:
+  friend absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell*, const TensorFunction&,
+                                                                   const std::vector<TensorSpec>&, const StepOptions&);
+  friend class StepResults;
+  /// The bytes of one step's inputs, kept in `bytes`.
+  absl::Status BytesOf(const std::vector<Tensor>& inputs, std::vector<absl::Span<const std::uint8_t>>& bytes) const;
+
+  compiler::CompileResult compiled_;
+  std::vector<Parameter> state_;
+  std::vector<std::size_t> printed_;  ///< outputs of ops::Print
+  std::unique_ptr<runtime::Executable> executable_;
+  std::vector<std::vector<absl::Span<const std::uint8_t>>> input_bytes_;  ///< of the steps of a launch
+  std::size_t num_outputs_ = 0;
+  StepFacts facts_;
+};
+
+/// Traces, compiles, draws missing initial values and binds.
+absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const TensorFunction& function,
+                                                          const std::vector<TensorSpec>& inputs,
+                                                          const StepOptions& options);
+
+/// The types of `tensors`.
+std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors);
+
+/// A text that two steps share only if they compile to the same Program: types, options, the tree of Cells with their
+/// modes, pins and Parameters.
+std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options);
+
+}  // namespace mpc::internal

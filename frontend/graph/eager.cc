@@ -1,0 +1,105 @@
+#include "frontend/graph/eager.h"
+
+#include <map>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/graph/amp_session.h"
+#include "frontend/graph/cell.h"
+#include "frontend/graph/compiled_step.h"
+#include "frontend/graph/context.h"
+#include "frontend/graph/tensor_node.h"
+
+namespace mpc {
+namespace internal {
+
+Tensor ErrorTensor(absl::Status status) {
+  auto node = std::make_shared<TensorNode>();
+  node->status = std::move(status);
+  return Tensor(std::move(node));
+}
+
+namespace {
+
+absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
+  if (absl::Status status = CheckNoUntracedScope(); !status.ok()) return status;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) return absl::InvalidArgumentError(absl::StrCat("input ", i, " is an undefined tensor"));
+    if (!inputs[i].status().ok()) return inputs[i].status();
+    if (!inputs[i].concrete()) {
+      return absl::FailedPreconditionError(absl::StrCat("input ", i, " is a symbolic tensor, and its trace has ended"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Tensor> OutputsOf(const CompiledStep& step) {
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < step.num_outputs(); ++i) outputs.push_back(step.Output(i));
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes,
+                                 std::optional<DType> result_dtype) {
+  absl::Status status = CheckConcrete(operands);
+  if (status.ok()) {
+    StepOptions options;
+    auto function = [&](const std::vector<Tensor>& inputs) {
+      return Trace::Current()->Emit(op, inputs, attributes, result_dtype);
+    };
+    absl::StatusOr<std::unique_ptr<CompiledStep>> step = CompileStep(nullptr, function, SpecsOf(operands), options);
+    status = step.ok() ? (*step)->Run(operands) : step.status();
+    if (status.ok()) return OutputsOf(**step);
+  }
+  return std::vector<Tensor>(4, ErrorTensor(status));
+}
+
+}  // namespace internal
+
+namespace nn::internal {
+namespace {
+
+using mpc::internal::CompiledStep;
+
+/// Programs of directly called Cells, by object and key. An entry lives as long as its Cell.
+struct EagerPrograms {
+  mpc::internal::RngState rng = mpc::internal::MakeRngState(GetSeed());
+  std::shared_ptr<mpc::internal::PassState> pass_state = std::make_shared<mpc::internal::PassState>();
+  std::map<std::string, std::unique_ptr<CompiledStep>> steps;
+};
+
+}  // namespace
+
+std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& function,
+                               const std::vector<Tensor>& inputs) {
+  absl::Status status = mpc::internal::CheckConcrete(inputs);
+  if (status.ok()) {
+    std::shared_ptr<void>& slot = cell.eager_programs_;
+    if (slot == nullptr) slot = std::make_shared<EagerPrograms>();
+    auto& programs = *static_cast<EagerPrograms*>(slot.get());
+    mpc::internal::StepOptions options;
+    options.training = cell.training() || cell.is_training_step();
+    options.rng = programs.rng;
+    options.pass_state = programs.pass_state;
+    mpc::internal::UseDevice(GetContext().device, options);
+    cell.ConfigureStep(options);
+    status = amp::internal::ApplySession(cell, options);
+    auto step = programs.steps.find(mpc::internal::StepKey(&cell, inputs, options));
+    if (status.ok() && step == programs.steps.end()) {
+      auto compiled = mpc::internal::CompileStep(&cell, function, mpc::internal::SpecsOf(inputs), options);
+      status = compiled.status();
+      // Parameters that are stored low from now on are part of the key.
+      const std::string key = mpc::internal::StepKey(&cell, inputs, options);
+      if (compiled.ok()) step = programs.steps.insert_or_assign(key, *std::move(compiled)).first;
+    }
+    if (status.ok()) status = step->second->Run(inputs);
+    if (status.ok()) return mpc::internal::OutputsOf(*step->second);
+    if (step != programs.steps.end()) programs.steps.erase(step);
+  }
+  return {mpc::internal::ErrorTensor(status)};
+}
+
+}  // namespace nn::internal
+}  // namespace mpc

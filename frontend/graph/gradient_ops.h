@@ -1,0 +1,43 @@
+// Derivatives inside a training step: of a network, of a value, by a rule of the user's own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "frontend/graph/cell.h"
+#include "frontend/graph/parameter.h"
+#include "frontend/graph/tensor.h"
+
+namespace mpc::ops {
+
+struct ValueAndGradResult {
+  Tensor value;                   ///< the loss
+  std::vector<Tensor> aux;        ///< the network's other outputs
+  std::vector<Tensor> gradients;  ///< one a parameter
+};
+/// The loss of `network` on `inputs` and its gradients by `parameters`, inside a training step. `seed` is the cotangent
+/// of the loss, f32, of the loss's shape or scalar; undefined means 1. Frozen parameters get zeros. A plain call of the
+/// same network on the same inputs earlier in the step is the same forward pass. `loss_id` chooses among several loss
+/// scalers; -1: the place of this request among those of the step.
+ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vector<Parameter>& parameters,
+                                const std::vector<Tensor>& inputs, const Tensor& seed = {}, std::int64_t loss_id = -1);
+
+/// The gradients of `loss`, a floating value that this step computed, by `parameters`. Several losses may share what
+/// they are computed from: it runs once. A parameter that was updated since is differentiated as the loss read it.
+/// Frozen parameters, and those that the loss does not use (with a remark), get zeros. `seed` and `loss_id` are those
+/// of ValueAndGrad. Errors: no trace is running; a loss that is not floating.
+std::vector<Tensor> Backward(const Tensor& loss, const std::vector<Parameter>& parameters, const Tensor& seed = {},
+                             std::int64_t loss_id = -1);
+
+/// From inputs, outputs and one cotangent an output to one cotangent a floating input, of that input's type.
+using VjpRule = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
+                                                  const std::vector<Tensor>& cotangents)>;
+
+/// `forward(inputs)`, whose derivative is `vjp`: nothing of `forward` is differentiated. Both functions see their
+/// arguments only: a Parameter or an outer tensor must be one of `inputs`, and neither may update state. On concrete
+/// tensors this is `forward(inputs)`. Errors: what the functions capture; cotangents that do not fit the inputs.
+std::vector<Tensor> CustomVjp(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward,
+                              const VjpRule& vjp, const std::vector<Tensor>& inputs);
+
+}  // namespace mpc::ops

@@ -1,0 +1,273 @@
+#include "frontend/graph/ops.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/graph/emit.h"
+#include "frontend/graph/trace.h"
+#include "kernels/dtype.h"
+
+namespace mpc {
+namespace {
+
+using internal::Emit;
+using internal::EmitAll;
+using internal::FailWith;
+using internal::Trace;
+
+// Operands with an optional last one.
+std::vector<Tensor> WithOptional(const Tensor& a, const Tensor& b, const Tensor& optional) {
+  if (optional.defined()) return {a, b, optional};
+  return {a, b};
+}
+
+// What a product's activation is to the graph. gelu is an operation of its own: its derivative reads the product, which
+// is kept so; mpc-fold-activation gives gelu to the product where nothing else reads it.
+struct ActivationParts {
+  explicit ActivationParts(const std::string& name)
+      : is_gelu(name == "gelu" || name == "gelu_tanh"),
+        own(is_gelu ? "none" : name),
+        form(name == "gelu" ? "none" : "tanh") {}
+
+  Tensor Behind(const Tensor& product) const { return is_gelu ? gelu(product, form) : product; }
+
+  bool is_gelu;
+  std::string own;   ///< the product's attribute
+  std::string form;  ///< of gelu
+};
+
+std::int64_t NormalAxis(std::int64_t axis, std::int64_t rank) { return axis < 0 ? axis + rank : axis; }
+
+Tensor Reduce(std::string_view op, const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  for (std::int64_t& axis : axes) axis = NormalAxis(axis, x.rank());
+  return Emit(op, {x}, {{"axes", axes}, {"keep_dims", keep_dims}});
+}
+
+Attributes PoolAttributes(const Pool2dOpOptions& options) {
+  return {{"kernel_size", options.kernel_size},
+          {"strides", options.stride.empty() ? options.kernel_size : options.stride},
+          {"pad_mode", options.pad_mode},
+          {"padding", options.padding}};
+}
+
+// Floating tensors of several types in the one that arithmetic on them has: movement keeps its element type. What is no
+// floating tensor stays, for the operation to refuse.
+std::vector<Tensor> Promoted(std::vector<Tensor> tensors) {
+  const auto floating = [](const Tensor& x) { return x.defined() && x.status().ok() && IsFloating(x.dtype()); };
+  if (!std::all_of(tensors.begin(), tensors.end(), floating)) return tensors;
+  DType type = tensors[0].dtype();
+  for (const Tensor& x : tensors) {
+    if (x.dtype() != type) type = x.dtype() == DType::kF64 || type == DType::kF64 ? DType::kF64 : DType::kF32;
+  }
+  for (Tensor& x : tensors) {
+    if (x.dtype() != type) x = EmitAll("cast", {x}, {}, type)[0];
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Tensor relu(const Tensor& x) { return Emit("relu", {x}); }
+Tensor sigmoid(const Tensor& x) { return Emit("sigmoid", {x}); }
+Tensor tanh(const Tensor& x) { return Emit("tanh", {x}); }
+Tensor exp(const Tensor& x) { return Emit("exp", {x}); }
+Tensor log(const Tensor& x) { return Emit("log", {x}); }
+Tensor sqrt(const Tensor& x) { return Emit("sqrt", {x}); }
+Tensor neg(const Tensor& x) { return Emit("neg", {x}); }
+Tensor square(const Tensor& x) { return Emit("square", {x}); }
+Tensor abs(const Tensor& x) { return Emit("abs", {x}); }
+Tensor floor(const Tensor& x) { return Emit("floor", {x}); }
+Tensor log1p(const Tensor& x) { return Emit("log1p", {x}); }
+Tensor sin(const Tensor& x) { return Emit("sin", {x}); }
+Tensor cos(const Tensor& x) { return Emit("cos", {x}); }
+Tensor silu(const Tensor& x) { return Emit("silu", {x}); }
+Tensor hard_swish(const Tensor& x) { return Emit("hard_swish", {x}); }
+Tensor gelu(const Tensor& x, const std::string& approximate) {
+  return Emit("gelu", {x}, {{"approximate", approximate}});
+}
+Tensor leaky_relu(const Tensor& x, double alpha) { return Emit("leaky_relu", {x}, {{"alpha", alpha}}); }
+Tensor prelu(const Tensor& x, const Tensor& alpha) { return Emit("prelu", {x, alpha}); }
+Tensor pow(const Tensor& x, double exponent) { return Emit("pow", {x}, {{"exponent", exponent}}); }
+Tensor clamp(const Tensor& x, double minimum, double maximum) {
+  return Emit("clamp", {x}, {{"minimum", minimum}, {"maximum", maximum}});
+}
+Tensor add(const Tensor& a, const Tensor& b) { return Emit("add", {a, b}); }
+Tensor sub(const Tensor& a, const Tensor& b) { return Emit("sub", {a, b}); }
+Tensor mul(const Tensor& a, const Tensor& b) { return Emit("mul", {a, b}); }
+Tensor div(const Tensor& a, const Tensor& b) { return Emit("div", {a, b}); }
+Tensor maximum(const Tensor& a, const Tensor& b) { return Emit("maximum", {a, b}); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return Emit("minimum", {a, b}); }
+Tensor equal(const Tensor& a, const Tensor& b) { return Emit("equal", {a, b}); }
+Tensor greater(const Tensor& a, const Tensor& b) { return Emit("greater", {a, b}); }
+Tensor less(const Tensor& a, const Tensor& b) { return Emit("less", {a, b}); }
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) { return Emit("where", {condition, a, b}); }
+
+Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+Tensor operator-(const Tensor& x) { return neg(x); }
+Tensor operator+(const Tensor& x, double value) { return Emit("add_scalar", {x}, {{"value", value}}); }
+Tensor operator+(double value, const Tensor& x) { return x + value; }
+Tensor operator-(const Tensor& x, double value) { return x + -value; }
+Tensor operator-(double value, const Tensor& x) { return neg(x) + value; }
+Tensor operator*(const Tensor& x, double value) { return Emit("mul_scalar", {x}, {{"value", value}}); }
+Tensor operator*(double value, const Tensor& x) { return x * value; }
+Tensor operator/(const Tensor& x, double value) { return x * (1.0 / value); }
+
+Tensor matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const MatmulOptions& options) {
+  const ActivationParts activation(options.activation);
+  return activation.Behind(Emit(
+      "matmul", WithOptional(a, b, bias),
+      {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"activation", activation.own}}));
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOpOptions& options) {
+  const ActivationParts activation(options.activation);
+  return activation.Behind(Emit("conv2d", WithOptional(x, weight, bias),
+                                {{"strides", options.stride},
+                                 {"dilations", options.dilation},
+                                 {"pad_mode", options.pad_mode},
+                                 {"padding", options.padding},
+                                 {"groups", options.group},
+                                 {"activation", activation.own}}));
+}
+
+Tensor max_pool2d(const Tensor& x, const Pool2dOpOptions& options) {
+  return Emit("max_pool2d", {x}, PoolAttributes(options));
+}
+
+Tensor avg_pool2d(const Tensor& x, const Pool2dOpOptions& options) {
+  Attributes attributes = PoolAttributes(options);
+  attributes.Set("count_include_pad", options.count_include_pad);
+  return Emit("avg_pool2d", {x}, attributes);
+}
+
+Tensor global_avg_pool2d(const Tensor& x) {
+  if (x.rank() != 4) {
+    return FailWith(absl::StrCat("global_avg_pool2d takes an image [N, C, H, W], got ", x.spec().ToString()), {1, 1});
+  }
+  return flatten(avg_pool2d(x, {.kernel_size = {x.dim(2), x.dim(3)}}));
+}
+
+Tensor softmax(const Tensor& x, std::int64_t axis) { return Emit("softmax", {x}, {{"axis", axis}}); }
+Tensor log_softmax(const Tensor& x, std::int64_t axis) { return Emit("log_softmax", {x}, {{"axis", axis}}); }
+
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, const std::string& reduction) {
+  // Without a reduction a row with another label may be left out, as by a mask.
+  if (Trace* trace = Trace::Current(); trace != nullptr && reduction != "none" && logits.rank() == 2) {
+    trace->ExpectLabels(labels, logits.dim(1));
+  }
+  return Emit("softmax_cross_entropy", {logits, labels}, {{"reduction", reduction}});
+}
+
+Tensor mse(const Tensor& prediction, const Tensor& target, const std::string& reduction) {
+  return Emit("mse", {prediction, target}, {{"reduction", reduction}});
+}
+
+Tensor dropout(const Tensor& x, double p) {
+  Trace* trace = Trace::Current();
+  if (trace == nullptr || !trace->training()) return x;
+  const Trace::RandomUse random = trace->UseRandom();
+  return Emit("dropout", {x, random.seed, random.step}, {{"p", p}, {"call_site", random.call_site}});
+}
+
+Tensor reshape(const Tensor& x, std::vector<std::int64_t> shape) {
+  std::int64_t known = 1;
+  std::int64_t* inferred = nullptr;
+  for (std::int64_t& extent : shape) {
+    if (extent != -1) {
+      known *= extent;
+    } else if (inferred == nullptr) {
+      inferred = &extent;
+    } else {
+      return FailWith("reshape takes at most one extent of -1", shape);
+    }
+  }
+  if (inferred != nullptr) {
+    if (known <= 0 || x.size() % known != 0) {
+      return FailWith(absl::StrCat("reshape cannot infer -1: ", x.spec().ToString(), " has ", x.size(),
+                                   " elements, the other extents multiply to ", known),
+                      shape);
+    }
+    *inferred = x.size() / known;
+  }
+  return Emit("reshape", {x}, {{"shape", shape}});
+}
+
+Tensor flatten(const Tensor& x) {
+  if (x.rank() < 1) return FailWith("flatten takes a tensor of rank 1 or more", {});
+  return reshape(x, {x.dim(0), x.size() / std::max<std::int64_t>(1, x.dim(0))});
+}
+
+Tensor transpose(const Tensor& x, std::vector<std::int64_t> permutation) {
+  return Emit("transpose", {x}, {{"permutation", std::move(permutation)}});
+}
+
+Tensor broadcast_to(const Tensor& x, std::vector<std::int64_t> shape) {
+  return Emit("broadcast_to", {x}, {{"shape", std::move(shape)}});
+}
+
+Tensor reduce_sum(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return Reduce("reduce_sum", x, std::move(axes), keep_dims);
+}
+
+Tensor reduce_mean(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return Reduce("reduce_mean", x, std::move(axes), keep_dims);
+}
+
+Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return Reduce("reduce_max", x, std::move(axes), keep_dims);
+}
+
+Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
+  if (tensors.empty()) return FailWith("concat takes at least one tensor", {});
+  return Emit("concat", Promoted(tensors), {{"axis", axis}});
+}
+
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis) {
+  std::vector<Tensor> pieces = EmitAll("split", {x}, {{"sizes", sizes}, {"axis", axis}});
+  // After an error each piece carries it.
+  pieces.resize(std::max<std::size_t>(1, sizes.size()), pieces.front());
+  return pieces;
+}
+
+Tensor slice(const Tensor& x, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes) {
+  return Emit("slice", {x}, {{"starts", starts}, {"sizes", sizes}});
+}
+
+Tensor pad(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high, double value) {
+  return Emit("pad", {x}, {{"low", low}, {"high", high}, {"value", value}});
+}
+
+Tensor gather(const Tensor& table, const Tensor& indices) { return Emit("gather", {table, indices}); }
+
+Tensor one_hot(const Tensor& indices, std::int64_t depth, double on, double off) {
+  return Emit("one_hot", {indices}, {{"depth", depth}, {"on", on}, {"off", off}});
+}
+
+Tensor sum_n(const std::vector<Tensor>& tensors) {
+  if (tensors.empty()) return FailWith("sum_n takes at least one tensor", {});
+  return Emit("sum_n", tensors);
+}
+
+Tensor argmax(const Tensor& x, std::int64_t axis) { return Emit("argmax", {x}, {{"axis", axis}}); }
+Tensor stop_gradient(const Tensor& x) { return Emit("stop_gradient", {x}); }
+
+Tensor cast(const Tensor& x, DType dtype) { return EmitAll("cast", {x}, {{"user", true}}, dtype)[0]; }
+
+namespace ops {
+
+Tensor Cast(const Tensor& x, DType dtype) { return cast(x, dtype); }
+
+Tensor Fill(DType dtype, const Shape& shape, double value) {
+  if (Trace* trace = Trace::Current()) return trace->Splat({dtype, shape}, value);
+  return Tensor::Full(shape, value, dtype);
+}
+
+Tensor FullLike(const Tensor& like, double value) { return Fill(like.dtype(), like.shape(), value); }
+
+Tensor Depend(const Tensor& value, bool) { return value; }
+
+}  // namespace ops
+}  // namespace mpc

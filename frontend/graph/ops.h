@@ -1,0 +1,177 @@
+// Operations on tensors: functions found by argument-dependent lookup, operators, and namespace `ops`.
+//
+// Inside `Construct` they record into the graph; on concrete tensors they compile and run at once. Errors are kept in
+// the trace (with the Cell path) or in the returned tensor (`status()`). Formulas, shapes and types: docs/dialect.md.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/graph/cell.h"
+#include "frontend/graph/gradient_ops.h"
+#include "frontend/graph/tensor.h"
+
+namespace mpc {
+
+// Element-wise.
+Tensor relu(const Tensor& x);
+Tensor sigmoid(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor exp(const Tensor& x);
+Tensor log(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+Tensor neg(const Tensor& x);
+/// x * x.
+Tensor square(const Tensor& x);
+Tensor abs(const Tensor& x);
+/// The largest integer <= x; its derivative is zero.
+Tensor floor(const Tensor& x);
+/// log(1 + x), exact for small x.
+Tensor log1p(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+/// x * sigmoid(x).
+Tensor silu(const Tensor& x);
+/// x * min(max(x + 3, 0), 6) / 6.
+Tensor hard_swish(const Tensor& x);
+/// x times the normal distribution at x; `approximate`: "none", or "tanh" for its approximation.
+Tensor gelu(const Tensor& x, const std::string& approximate = "none");
+/// x where x > 0, else alpha * x.
+Tensor leaky_relu(const Tensor& x, double alpha = 0.2);
+/// As leaky_relu with trained slopes: alpha is [C], one a channel (axis 1), or [1].
+Tensor prelu(const Tensor& x, const Tensor& alpha);
+/// x^exponent; NaN for a negative x where the exponent is fractional.
+Tensor pow(const Tensor& x, double exponent);
+/// x limited to [minimum, maximum].
+Tensor clamp(const Tensor& x, double minimum, double maximum);
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);
+// i1 tensors, with broadcasting.
+Tensor equal(const Tensor& a, const Tensor& b);
+Tensor greater(const Tensor& a, const Tensor& b);
+Tensor less(const Tensor& a, const Tensor& b);
+/// a where `condition` (i1) holds, else b; the three broadcast.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& x);
+// Scalars stay f32 constants and never become low.
+Tensor operator+(const Tensor& x, double value);
+Tensor operator+(double value, const Tensor& x);
+Tensor operator-(const Tensor& x, double value);
+Tensor operator-(double value, const Tensor& x);
+Tensor operator*(const Tensor& x, double value);
+Tensor operator*(double value, const Tensor& x);
+Tensor operator/(const Tensor& x, double value);
+
+// Matrix work, pooling, normalisation.
+struct MatmulOptions {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  std::string activation = "none";  ///< none, relu, sigmoid, tanh, gelu (the erf form), gelu_tanh
+};
+/// [M, K] x [K, N]; `bias` is [N], [M, N] or undefined.
+Tensor matmul(const Tensor& a, const Tensor& b, const Tensor& bias = {}, const MatmulOptions& options = {});
+
+struct Conv2dOpOptions {
+  std::vector<std::int64_t> stride = {1, 1};
+  std::string pad_mode = "valid";                    ///< same, valid, pad
+  std::vector<std::int64_t> padding = {0, 0, 0, 0};  ///< top, bottom, left, right
+  std::vector<std::int64_t> dilation = {1, 1};
+  std::int64_t group = 1;
+  std::string activation = "none";  ///< that of matmul
+};
+/// x [N, C, H, W], weight [O, C / group, kh, kw]; `bias` is [O] or undefined.
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOpOptions& options = {});
+
+struct Pool2dOpOptions {
+  std::vector<std::int64_t> kernel_size = {2, 2};
+  std::vector<std::int64_t> stride = {};  ///< empty: kernel_size
+  std::string pad_mode = "valid";
+  std::vector<std::int64_t> padding = {0, 0, 0, 0};
+  bool count_include_pad = true;  ///< avg_pool2d only
+};
+Tensor max_pool2d(const Tensor& x, const Pool2dOpOptions& options = {});
+Tensor avg_pool2d(const Tensor& x, const Pool2dOpOptions& options = {});
+/// The mean of each channel of an image: [N, C, H, W] -> [N, C].
+Tensor global_avg_pool2d(const Tensor& x);
+
+Tensor softmax(const Tensor& x, std::int64_t axis = -1);
+Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
+/// Floating labels [N, C] are dense, integer labels [N] sparse; reduction none, mean or sum. The loss is f32.
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, const std::string& reduction = "mean");
+Tensor mse(const Tensor& prediction, const Tensor& target, const std::string& reduction = "mean");
+/// Identity outside training.
+Tensor dropout(const Tensor& x, double p);
+
+// Data movement and reductions. Negative axes count from the end.
+/// One extent may be -1.
+Tensor reshape(const Tensor& x, std::vector<std::int64_t> shape);
+/// All axes after the first become one.
+Tensor flatten(const Tensor& x);
+Tensor transpose(const Tensor& x, std::vector<std::int64_t> permutation);
+Tensor broadcast_to(const Tensor& x, std::vector<std::int64_t> shape);
+Tensor reduce_sum(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Tensor reduce_mean(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// A NaN wins; equal maxima share the derivative evenly.
+Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Tensor sum_n(const std::vector<Tensor>& tensors);
+/// Joins tensors along `axis`; their shapes agree but for it.
+Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis = 0);
+/// Pieces of the given sizes along `axis`; the sizes add up to its extent.
+std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
+/// The block of `sizes` that begins at `starts`, one of each an axis.
+Tensor slice(const Tensor& x, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes);
+/// `low` elements of `value` before and `high` after each axis.
+Tensor pad(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
+           double value = 0);
+/// Rows of `table` [V, ...] by integer `indices` of any shape; NaN for an index outside [0, V).
+Tensor gather(const Tensor& table, const Tensor& indices);
+/// f32: `on` at the index, `off` elsewhere along a new last axis of `depth`.
+Tensor one_hot(const Tensor& indices, std::int64_t depth, double on = 1, double off = 0);
+/// i32 indices.
+Tensor argmax(const Tensor& x, std::int64_t axis = -1);
+Tensor stop_gradient(const Tensor& x);
+/// A user's cast: its rounding is never removed.
+Tensor cast(const Tensor& x, DType dtype);
+
+namespace ops {
+
+using mpc::abs, mpc::add, mpc::argmax, mpc::avg_pool2d, mpc::broadcast_to, mpc::clamp, mpc::concat, mpc::conv2d,
+    mpc::cos, mpc::div, mpc::dropout, mpc::equal, mpc::exp, mpc::flatten, mpc::floor, mpc::gather, mpc::gelu,
+    mpc::global_avg_pool2d, mpc::greater, mpc::hard_swish, mpc::leaky_relu, mpc::less, mpc::log, mpc::log1p,
+    mpc::log_softmax, mpc::matmul, mpc::max_pool2d, mpc::maximum, mpc::minimum, mpc::mse, mpc::mul, mpc::neg,
+    mpc::one_hot, mpc::pad, mpc::pow, mpc::prelu, mpc::reduce_max, mpc::reduce_mean, mpc::reduce_sum, mpc::relu,
+    mpc::reshape, mpc::sigmoid, mpc::silu, mpc::sin, mpc::slice, mpc::softmax, mpc::softmax_cross_entropy, mpc::split,
+    mpc::sqrt, mpc::square, mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh, mpc::transpose, mpc::where;
+
+/// As `cast`, with MindSpore's name.
+Tensor Cast(const Tensor& x, DType dtype);
+/// A tensor of one value. While tracing a constant of the graph.
+Tensor Fill(DType dtype, const Shape& shape, double value);
+Tensor FullLike(const Tensor& like, double value);
+/// `value`, once `effects` (the results of an optimizer) have happened: state updates belong to the step anyway, so
+/// this returns `value`. It lets steps read as MindSpore's do.
+Tensor Depend(const Tensor& value, bool effects);
+/// Applies `function` to every tensor.
+template <typename Function>
+std::vector<Tensor> Map(Function&& function, const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> results;
+  results.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) results.push_back(function(tensor));
+  return results;
+}
+
+}  // namespace ops
+}  // namespace mpc
+
+#include "frontend/graph/sequence_ops.h"

@@ -1,0 +1,90 @@
+// A named tensor of state that training changes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/graph/initializer.h"
+#include "frontend/graph/tensor.h"
+#include "runtime/program.h"
+#include "runtime/state_store.h"
+
+namespace mpc {
+
+struct ParameterOptions {
+  bool requires_grad = true;     ///< trained by optimizers
+  Role role = Role::kParameter;  ///< kStatistic for running statistics; one of state
+};
+
+/// A handle: copies share one value. Inside `Construct` it converts to the Tensor of its current value in the traced
+/// graph, and assigning to it makes a new one; outside it is read and written with `Value` and `SetData`.
+class Parameter {
+ public:
+  /// An undefined parameter.
+  Parameter() = default;
+  Parameter(Shape shape, Initializer initializer, ParameterOptions options = {});
+  /// Starts from `data`.
+  explicit Parameter(const Tensor& data, ParameterOptions options = {});
+
+  bool defined() const { return data_ != nullptr; }
+  /// Dotted path from the outermost Cell: "conv1.weight"; empty before a Cell with it was asked for its parameters.
+  const std::string& name() const;
+  const Shape& shape() const;
+  /// The type it is stored in; see `low_storage`.
+  DType dtype() const;
+  bool requires_grad() const;
+  void set_requires_grad(bool requires_grad);
+  const Initializer& initializer() const;
+
+  /// The current value as a concrete tensor; draws the initial value if there is none yet. Waits for steps that a
+  /// device still runs. Errors: what they failed with.
+  absl::StatusOr<Tensor> Value() const;
+  /// Replaces the value; the next step sees it. A parameter that is stored low takes f32 data too and rounds it.
+  /// Errors: another shape or element type.
+  absl::Status SetData(const Tensor& data);
+
+  /// While tracing: the current value in the graph.
+  Tensor Read() const;
+  operator Tensor() const { return Read(); }  // NOLINT: parameters stand where tensors do
+  /// While tracing: the value that the step leaves behind.
+  void Assign(const Tensor& value);
+
+  // For the front end.
+  /// The parameter that this slot is kept for; an undefined one where there is none.
+  const Parameter& owner() const;
+  void set_owner(const Parameter& owner);
+  const std::shared_ptr<runtime::StateEntry>& entry() const;
+  void set_name(const std::string& name);
+  /// What a trace reads it as: f32 where `low_storage` holds.
+  TensorSpec traced_spec() const;
+  /// The low type of a parameter that was made f32 and is stored low, without a master.
+  std::optional<DType> low_storage() const;
+  /// From now on stores an f32 parameter in `low`, its present value rounded once. Programs bound to it before keep the
+  /// entry that they have. Errors (FAILED_PRECONDITION): it is not stored in f32.
+  absl::Status StoreLow(DType low);
+  std::uint64_t seed() const;
+  std::int64_t stream() const;
+  /// Whether it begins with what its initializer says; false: with the data it was made from.
+  bool is_drawn() const;
+  friend bool operator==(const Parameter& a, const Parameter& b) { return a.data_ == b.data_; }
+
+ private:
+  struct Data;
+  std::shared_ptr<Data> data_;
+};
+
+/// Draws the initial value of every parameter that has none: traces, compiles and runs `@init_state`.
+absl::Status InitialiseParameters(absl::Span<const Parameter> parameters);
+
+namespace internal {
+
+/// `@init_state` of `parameters` for the CPU: the seed (i64) in, each initial value out under its parameter's name,
+/// f32. The seed is no input where every value is a constant.
+absl::StatusOr<runtime::Program> CompileInitState(absl::Span<const Parameter> parameters);
+
+}  // namespace internal
+}  // namespace mpc

@@ -1,0 +1,47 @@
+// State that passes add to a step and the trace knows nothing of. Not part of the public API.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/graph/parameter.h"
+#include "runtime/program.h"
+#include "runtime/state_store.h"
+
+namespace mpc::internal {
+
+/// Entries by the role that a pass gave them:
+///   "derived"      follows other state (a parameter's low copy): rebuilt from it at any time, so in no checkpoint
+///   "accumulator"  gathers over several runs of a step; starts from zero bytes; saved like any other state
+/// One a Model, shared by its Programs, so that what one of them leaves behind the next one finds.
+class PassState {
+ public:
+  struct Bound {
+    std::vector<Parameter> accumulators;                        ///< part of the Model's state
+    std::vector<std::shared_ptr<runtime::StateEntry>> derived;  ///< no part of it
+  };
+
+  /// The entries of those `bindings` whose role is above and whose name is not among `known`; found by name, or
+  /// created. Errors (INVALID_ARGUMENT): an earlier Program gave the name to another type or role.
+  absl::StatusOr<Bound> Bind(absl::Span<const runtime::StateBinding> bindings, absl::Span<const Parameter> known);
+
+  /// Every accumulator, in the order of creation.
+  const std::vector<Parameter>& accumulators() const { return accumulators_; }
+  /// Every derived entry, in the order of creation.
+  const std::vector<std::shared_ptr<runtime::StateEntry>>& derived() const { return derived_; }
+  /// The derived entry called `name`, or null.
+  std::shared_ptr<runtime::StateEntry> FindDerived(std::string_view name) const;
+  /// The accumulator for a saved entry: found, or created before any Program asks for it. Errors: those of Bind.
+  absl::StatusOr<Parameter> Accumulator(std::string_view name, const TensorSpec& spec);
+
+ private:
+  absl::StatusOr<std::shared_ptr<runtime::StateEntry>> Derived(std::string_view name, const TensorSpec& spec);
+
+  std::vector<Parameter> accumulators_;
+  std::vector<std::shared_ptr<runtime::StateEntry>> derived_;
+};
+
+}  // namespace mpc::internal

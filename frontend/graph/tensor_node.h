@@ -1,0 +1,31 @@
+// What a Tensor handle points to. Not part of the public API.
+#pragma once
+
+#include "absl/status/status.h"
+#include "frontend/graph/tensor.h"
+#include "runtime/aligned_buffer.h"
+
+namespace mpc::internal {
+
+/// Concrete: `graph` is null and `data` holds the elements. Symbolic: `graph` identifies the trace and `value` is the
+/// opaque pointer of its mlir::Value, null if poisoned.
+struct TensorNode {
+  TensorSpec spec;
+  absl::Status status;
+  runtime::AlignedBuffer data;
+  const void* graph = nullptr;
+  void* value = nullptr;
+  std::size_t depth = 0;  ///< of the traced function the value belongs to, 1 being the outermost
+};
+
+/// OK if `spec` describes a tensor that can exist. Errors (INVALID_ARGUMENT): a negative extent, more bytes than an
+/// address can count.
+absl::Status CheckSpec(const TensorSpec& spec);
+
+/// A concrete tensor that takes over `data`, which holds exactly spec.bytes() bytes, row-major, bool as 0 or 1.
+Tensor MakeConcrete(TensorSpec spec, runtime::AlignedBuffer data);
+
+/// A concrete tensor without elements that carries an error in `status()`.
+Tensor MakeInvalid(absl::Status status);
+
+}  // namespace mpc::internal

@@ -1,0 +1,7 @@
+// The public API in one header.
+#pragma once
+
+#include "mpc/amp.h"
+#include "mpc/data.h"
+#include "mpc/nn.h"
+#include "mpc/train.h"

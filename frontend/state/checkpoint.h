@@ -1,0 +1,48 @@
+// Saving the weights of a network and loading them: MindSpore's functions. A Model saves all of its state with
+// Model::SaveCheckpoint.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/graph/cell.h"
+#include "frontend/state/name_map.h"
+
+namespace mpc {
+
+struct SaveOptions {
+  NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
+};
+
+/// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors: beside `path`,
+/// synced, renamed. Errors: the path and the reason.
+absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options = {});
+
+/// The parameters and statistics in a file, by the file's names, be it a checkpoint of weights, one of a Model's
+/// training (whose optimizer and counters stay behind) or another program's safetensors. Errors: a file that is
+/// missing, truncated or damaged.
+absl::StatusOr<std::map<std::string, Tensor>> LoadCheckpoint(const std::string& path);
+
+struct LoadOptions {
+  /// Strict: every Parameter must be in the file and every entry must fit one; otherwise nothing is loaded. Partial:
+  /// what fits is loaded and the report names the rest; a misshapen entry is an error in both.
+  bool strict = true;
+  NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
+};
+
+struct LoadReport {
+  std::vector<std::string> loaded;      ///< Parameters
+  std::vector<std::string> missing;     ///< Parameters that the file does not have
+  std::vector<std::string> unexpected;  ///< entries that the network does not have
+};
+
+/// Loads the weights of LoadCheckpoint into `net`. Everything is checked first: on an error, which lists every problem,
+/// the network is as it was. Floating entries of another type are converted to the Parameter's.
+absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, const LoadOptions& options = {});
+absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::map<std::string, Tensor>& parameters,
+                                            const LoadOptions& options = {});
+
+}  // namespace mpc

@@ -1,0 +1,142 @@
+#include "frontend/state/checkpoint_fit.h"
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/scaler_field.h"
+
+namespace mpc::internal {
+namespace {
+
+bool IsOptimizerState(std::optional<Role> role) {
+  return role == Role::kSlot || role == Role::kStep || role == Role::kLearningRate;
+}
+
+/// Whether a difference is worth a word: a setting of the user's. Scalers that move and those that do not are another
+/// scaler (CheckpointSetting::same_scaler).
+bool IsComparedSetting(const std::string& entry) {
+  const std::optional<ScalerField> field = ScalerFieldOf(entry);
+  return field.has_value() && IsScalerSetting(*field) && *field != ScalerField::kDynamic;
+}
+
+class Fitter {
+ public:
+  Fitter(const Safetensors& content, const RoleMap& roles, const CheckpointSetting& setting)
+      : roles_(roles), setting_(setting) {
+    for (const auto& [name, tensor] : content.tensors) file_[name] = &tensor;
+  }
+
+  CheckpointFit Fit(absl::Span<const Parameter> state) {
+    bool here = false;
+    bool there = false;
+    for (const Parameter& entry : state) {
+      FitEntry(entry);
+      if (!IsOptimizerState(entry.entry()->role())) continue;
+      here = true;
+      there = there || file_.contains(entry.name());
+    }
+    fit_.weights_only = here && !there;
+    for (const auto& [name, tensor] : file_) {
+      if (!seen_.contains(name)) FitRest(name, *tensor);
+    }
+    if (own_scaler_) fit_.differences.emplace_back("the loss scaler keeps its own state, not the file's");
+    if (dropped_) fit_.differences.emplace_back("gradients that have been accumulated are dropped");
+    if (idle_scaler_) fit_.differences.emplace_back("the file's loss scaler has no use here");
+    return std::move(fit_);
+  }
+
+ private:
+  void FitEntry(const Parameter& entry) {
+    const std::string& name = entry.name();
+    const Role role = entry.entry()->role();
+    seen_.insert(name);
+    if (role == Role::kScaler && !setting_.same_scaler) {
+      own_scaler_ = true;
+      return;
+    }
+    if (role == Role::kAccumulator && !setting_.same_accumulation) return;
+    const auto found = file_.find(name);
+    if (found == file_.end()) {
+      fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));
+      return;
+    }
+    const Tensor& value = *found->second;
+    const TensorSpec& spec = entry.entry()->spec();
+    const bool converts = (!setting_.same_level || setting_.stores_low) && role == Role::kParameter &&
+                          value.shape() == spec.shape && IsFloating(value.dtype()) && IsFloating(spec.dtype);
+    if (value.spec() != spec && !converts) {
+      fit_.problems.push_back(absl::StrCat("'", name, "' is ", value.spec().ToString(), " in the file, ",
+                                           spec.ToString(), " in the Model"));
+      return;
+    }
+    if (value.spec() != spec && !setting_.same_level) {
+      fit_.differences.push_back(absl::StrCat("'", name, "' is converted from ", std::string(DTypeName(value.dtype())),
+                                              " to ", std::string(DTypeName(spec.dtype))));
+    }
+    if (role == Role::kScaler && IsComparedSetting(name)) CompareSetting(entry, value);
+    fit_.assignments.emplace_back(entry, value.spec() == spec ? value : value.To(spec.dtype));
+    fit_.loaded.push_back(name);
+  }
+
+  /// The file's setting of a scaler wins over what the program says now: that is worth a word.
+  void CompareSetting(const Parameter& entry, const Tensor& value) {
+    if (!entry.entry()->initialised()) return;
+    const absl::StatusOr<Tensor> own = entry.Value();
+    if (!own.ok() || own->bytes() == value.bytes()) return;
+    fit_.differences.push_back(
+        absl::StrCat(entry.name(), ": ", own->Item<double>(), " here, the file's ", value.Item<double>(), " is used"));
+  }
+
+  /// An entry of the file that the Model does not have.
+  void FitRest(const std::string& name, const Tensor& tensor) {
+    const auto found = roles_.find(name);
+    const std::optional<Role> role = found == roles_.end() ? std::nullopt : std::optional(found->second);
+    if (role == Role::kAccumulator && !setting_.same_accumulation) {
+      dropped_ = true;
+    } else if (role == Role::kAccumulator) {
+      fit_.accumulators.emplace_back(name, &tensor);
+      fit_.loaded.push_back(name);
+    } else if (role == Role::kScaler && (!setting_.same_scaler || !setting_.trains)) {
+      idle_scaler_ = setting_.trains;
+    } else if (setting_.trains || !IsOptimizerState(role)) {
+      fit_.problems.push_back(absl::StrCat("'", name, "' is unknown to this Model"));
+    }
+  }
+
+  const RoleMap& roles_;
+  const CheckpointSetting& setting_;
+  std::map<std::string, const Tensor*> file_;
+  std::set<std::string> seen_;
+  bool own_scaler_ = false;
+  bool dropped_ = false;
+  bool idle_scaler_ = false;
+  CheckpointFit fit_;
+};
+
+}  // namespace
+
+CheckpointFit FitCheckpoint(absl::Span<const Parameter> state, const Safetensors& content, const RoleMap& roles,
+                            const CheckpointSetting& setting) {
+  return Fitter(content, roles, setting).Fit(state);
+}
+
+std::vector<std::string> Differences(const TextMap& file, const TextMap& here) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : file) keys.insert(key);
+  for (const auto& [key, value] : here) keys.insert(key);
+  const auto value = [](const TextMap& map, const std::string& key) {
+    const auto found = map.find(key);
+    return found == map.end() || found->second.empty() ? std::string("nothing") : found->second;
+  };
+  std::vector<std::string> lines;
+  for (const std::string& key : keys) {
+    const std::string there = value(file, key);
+    const std::string own = value(here, key);
+    if (there != own) lines.push_back(absl::StrCat(key, ": ", there, " in the file, ", own, " here"));
+  }
+  return lines;
+}
+
+}  // namespace mpc::internal

@@ -1,0 +1,42 @@
+// Whether the entries of a checkpoint fit the state of a Model. Not part of the public API.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "frontend/graph/parameter.h"
+#include "frontend/state/checkpoint_metadata.h"
+#include "frontend/state/safetensors.h"
+
+namespace mpc::internal {
+
+/// What the file and the Model have in common.
+struct CheckpointSetting {
+  bool same_level = true;         ///< else parameters may be stored in another floating type
+  bool same_scaler = true;        ///< else each keeps its own loss-scale state
+  bool same_accumulation = true;  ///< else what has been accumulated is dropped
+  /// Parameters without masters: they become low when a step is compiled, in the file or here first.
+  bool stores_low = false;
+  bool trains = true;  ///< else the Model has no use for what only training reads
+};
+
+/// The comparison, without any effect. Nothing may be written unless `problems` is empty.
+struct CheckpointFit {
+  std::vector<std::pair<Parameter, Tensor>> assignments;            ///< of the Model's entries
+  std::vector<std::pair<std::string, const Tensor*>> accumulators;  ///< that the Model will have once it compiles
+  std::vector<std::string> loaded;
+  std::vector<std::string> differences;  ///< what is not as it was, in words
+  std::vector<std::string> problems;     ///< unknown, missing, misshapen, of another type
+  bool weights_only = false;             ///< the Model has an optimizer's state, the file none of it
+};
+
+/// Every entry of `state` is looked for in `content` and every entry of `content` in `state`.
+CheckpointFit FitCheckpoint(absl::Span<const Parameter> state, const Safetensors& content, const RoleMap& roles,
+                            const CheckpointSetting& setting);
+
+/// One line for each key whose values differ: "threads: 1 in the file, 2 here".
+std::vector<std::string> Differences(const TextMap& file, const TextMap& here);
+
+}  // namespace mpc::internal

@@ -1,0 +1,100 @@
+#include "frontend/state/checkpoint_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/state/checkpoint_file.h"
+
+namespace mpc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kExtension = ".safetensors";
+/// What runtime::WriteFileAtomically adds to a name until the file is complete.
+constexpr std::string_view kUnfinished = ".tmp-";
+
+/// The files of a folder by name; none where it cannot be read.
+std::vector<fs::path> FilesIn(const std::string& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    files.push_back(at->path());
+  }
+  return files;
+}
+
+std::optional<std::int64_t> StepOf(const std::string& name, const std::string& prefix) {
+  const std::string begin = prefix + "-";
+  if (name.size() <= begin.size() + kExtension.size() || name.compare(0, begin.size(), begin) != 0 ||
+      name.compare(name.size() - kExtension.size(), kExtension.size(), kExtension) != 0) {
+    return std::nullopt;
+  }
+  const std::string digits = name.substr(begin.size(), name.size() - begin.size() - kExtension.size());
+  std::int64_t step = 0;
+  const bool number = std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return number && absl::SimpleAtoi(digits, &step) ? std::optional<std::int64_t>(step) : std::nullopt;
+}
+
+}  // namespace
+
+std::string CheckpointPath(const std::string& directory, const std::string& prefix, std::int64_t step) {
+  return (fs::path(directory) / absl::StrCat(prefix, "-", step, std::string(kExtension))).string();
+}
+
+std::vector<CheckpointFile> ListCheckpoints(const std::string& directory, const std::string& prefix) {
+  std::vector<CheckpointFile> checkpoints;
+  for (const fs::path& path : FilesIn(directory)) {
+    if (const std::optional<std::int64_t> step = StepOf(path.filename().string(), prefix); step.has_value()) {
+      checkpoints.push_back({path.string(), *step});
+    }
+  }
+  std::sort(checkpoints.begin(), checkpoints.end(),
+            [](const CheckpointFile& a, const CheckpointFile& b) { return a.step < b.step; });
+  return checkpoints;
+}
+
+absl::StatusOr<std::string> LatestCheckpoint(const std::string& directory, const std::string& prefix,
+                                             std::ostream* warnings) {
+  std::ostream& out = warnings != nullptr ? *warnings : std::cerr;
+  const std::vector<CheckpointFile> checkpoints = ListCheckpoints(directory, prefix);
+  for (auto at = checkpoints.rbegin(); at != checkpoints.rend(); ++at) {
+    const absl::Status status = internal::ReadCheckpointFile(at->path).status();
+    if (status.ok()) return at->path;
+    out << "warning: passing over a checkpoint: " << status.message() << "\n";
+  }
+  if (checkpoints.empty()) {
+    return absl::NotFoundError(absl::StrCat("no checkpoint ", CheckpointPath(directory, prefix, 0), " or later"));
+  }
+  return absl::DataLossError(
+      absl::StrCat("none of the ", checkpoints.size(), " checkpoints '", prefix, "' in ", directory, " is readable"));
+}
+
+absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count) {
+  const std::vector<CheckpointFile> checkpoints = ListCheckpoints(directory, prefix);
+  const auto size = static_cast<std::int64_t>(checkpoints.size());
+  for (std::int64_t i = 0; i < size - count; ++i) {
+    std::error_code error;
+    const std::string& path = checkpoints[static_cast<std::size_t>(i)].path;
+    fs::remove(path, error);
+    if (error) return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
+void RemoveUnfinishedFiles(const std::string& directory, const std::string& name) {
+  for (const fs::path& path : FilesIn(directory)) {
+    const std::string file = path.filename().string();
+    if (file.compare(0, name.size(), name) != 0 || file.find(kUnfinished, name.size()) == std::string::npos) continue;
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+}
+
+}  // namespace mpc

@@ -1,0 +1,181 @@
+#include "frontend/train/callback.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace mpc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+std::ostream* OrStandardOutput(std::ostream* stream) { return stream != nullptr ? stream : &std::cout; }
+
+bool IsTerminal(const std::ostream* stream) {
+  if (stream == &std::cout) return isatty(STDOUT_FILENO) == 1;
+  if (stream == &std::cerr) return isatty(STDERR_FILENO) == 1;
+  return false;
+}
+
+std::string FormatRate(const RunContext& context, Clock::time_point epoch_begin) {
+  const double seconds = Milliseconds(Clock::now() - epoch_begin) / 1e3;
+  return absl::StrFormat("%.0f steps/s", static_cast<double>(context.step_in_epoch) / std::max(seconds, 1e-9));
+}
+
+}  // namespace
+
+std::string FormatLoss(double loss) {
+  const bool small = loss != 0 && std::fabs(loss) < 1e-3;
+  return small ? absl::StrFormat("%.4g", loss) : absl::StrFormat("%.4f", loss);
+}
+
+float RunContext::loss() const {
+  if (!loss_ && read_loss_) loss_ = read_loss_();
+  return loss_.value_or(std::numeric_limits<float>::quiet_NaN());
+}
+
+void RunContext::set_loss(float loss) {
+  loss_ = loss;
+  read_loss_ = nullptr;
+}
+
+void RunContext::set_loss(std::function<float()> read) {
+  loss_.reset();
+  read_loss_ = std::move(read);
+}
+
+absl::Status RunContext::SaveCheckpoint(const std::string& path) const {
+  if (save_ == nullptr) return absl::FailedPreconditionError("there is no Model whose state could be saved");
+  return save_(path);
+}
+
+CallbackList::CallbackList(std::initializer_list<CallbackRef> callbacks) {
+  for (const CallbackRef& callback : callbacks) {
+    if (callback.get() != nullptr) callbacks_.push_back(callback.get());
+  }
+}
+
+CallbackList::CallbackList(std::vector<std::shared_ptr<Callback>> callbacks) : callbacks_(std::move(callbacks)) {
+  std::erase(callbacks_, nullptr);
+}
+
+void CallbackList::OnTrainBegin(RunContext& context) const {
+  for (const auto& callback : callbacks_) callback->OnTrainBegin(context);
+}
+void CallbackList::OnEpochBegin(RunContext& context) const {
+  for (const auto& callback : callbacks_) callback->OnEpochBegin(context);
+}
+void CallbackList::OnStepBegin(RunContext& context) const {
+  for (const auto& callback : callbacks_) callback->OnStepBegin(context);
+}
+void CallbackList::OnStepEnd(RunContext& context) const {
+  for (const auto& callback : callbacks_) callback->OnStepEnd(context);
+}
+void CallbackList::OnEpochEnd(RunContext& context) const {
+  for (const auto& callback : callbacks_) callback->OnEpochEnd(context);
+}
+void CallbackList::OnTrainEnd(RunContext& context) const {
+  for (const auto& callback : callbacks_) callback->OnTrainEnd(context);
+}
+
+bool CallbackList::NeedsState(const RunContext& context) const {
+  return std::any_of(callbacks_.begin(), callbacks_.end(),
+                     [&](const auto& callback) { return callback->NeedsState(context); });
+}
+
+std::vector<Callback*> CallbackList::WantingTiming(const RunContext& context) const {
+  std::vector<Callback*> wanting;
+  for (const auto& callback : callbacks_) {
+    if (callback->WantsTiming(context)) wanting.push_back(callback.get());
+  }
+  return wanting;
+}
+
+LossMonitor::LossMonitor(LossMonitorOptions options) : options_(options) {
+  options_.stream = OrStandardOutput(options_.stream);
+}
+
+LossMonitor::LossMonitor(std::int64_t per_print_times)
+    : LossMonitor(LossMonitorOptions{.per_print_times = per_print_times}) {}
+
+void LossMonitor::OnStepEnd(RunContext& context) {
+  if (options_.per_print_times > 0 && context.global_step % options_.per_print_times == 0) Print(context);
+}
+
+void LossMonitor::OnEpochEnd(RunContext& context) {
+  if (options_.per_print_times <= 0) Print(context);
+}
+
+void LossMonitor::Print(const RunContext& context) const {
+  *options_.stream << "epoch: " << context.epoch << " step: " << context.step_in_epoch << ", loss is "
+                   << FormatLoss(context.loss()) << std::endl;
+}
+
+TimeMonitor::TimeMonitor(std::ostream* stream) : stream_(OrStandardOutput(stream)) {}
+
+void TimeMonitor::OnEpochBegin(RunContext& context) { begin_ = Clock::now(); }
+
+void TimeMonitor::OnEpochEnd(RunContext& context) {
+  const double milliseconds = Milliseconds(Clock::now() - begin_);
+  const double steps = static_cast<double>(std::max<std::int64_t>(context.step_in_epoch, 1));
+  *stream_ << absl::StrFormat("Train epoch time: %.3f ms, per step time: %.3f ms", milliseconds, milliseconds / steps)
+           << std::endl;
+}
+
+ProgressBar::ProgressBar(ProgressBarOptions options)
+    : stream_(OrStandardOutput(options.stream)),
+      terminal_(options.terminal.value_or(IsTerminal(stream_))),
+      refresh_(options.refresh) {}
+
+void ProgressBar::OnEpochBegin(RunContext& context) {
+  epoch_begin_ = Clock::now();
+  last_drawn_ = Clock::time_point();
+}
+
+void ProgressBar::OnStepEnd(RunContext& context) {
+  if (!terminal_ || Clock::now() - last_drawn_ < refresh_) return;
+  Draw(context);
+  last_drawn_ = Clock::now();
+}
+
+void ProgressBar::OnEpochEnd(RunContext& context) {
+  if (terminal_) {
+    Draw(context);
+    *stream_ << std::endl;
+    drawn_width_ = 0;
+    return;
+  }
+  *stream_ << "epoch " << context.epoch << "/" << context.epochs << ": " << context.step_in_epoch << " steps, loss "
+           << FormatLoss(context.loss()) << ", " << FormatRate(context, epoch_begin_) << std::endl;
+}
+
+void ProgressBar::Draw(const RunContext& context) {
+  std::string line = absl::StrCat("epoch ", context.epoch, "/", context.epochs, " ");
+  if (context.steps_per_epoch > 0) {
+    constexpr std::int64_t kWidth = 30;
+    const std::int64_t filled = std::min(kWidth, kWidth * context.step_in_epoch / context.steps_per_epoch);
+    std::string bar(static_cast<std::size_t>(filled), '=');
+    if (filled < kWidth) bar.push_back('>');
+    bar.resize(kWidth, ' ');
+    absl::StrAppend(&line, "[", bar, "] ", context.step_in_epoch, "/", context.steps_per_epoch);
+  } else {
+    absl::StrAppend(&line, "step ", context.step_in_epoch);
+  }
+  absl::StrAppend(&line, " loss ", FormatLoss(context.loss()), ", ", FormatRate(context, epoch_begin_));
+  // Spaces erase the rest of a longer line before it.
+  const std::size_t width = line.size();
+  if (width < drawn_width_) line.append(drawn_width_ - width, ' ');
+  drawn_width_ = width;
+  *stream_ << '\r' << line << std::flush;
+}
+
+}  // namespace mpc

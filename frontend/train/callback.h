@@ -1,0 +1,209 @@
+// What a user hooks into training: the base class, its view of the run, and the ready-made callbacks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "frontend/graph/tensor.h"
+#include "frontend/train/shared_or_borrowed.h"
+#include "frontend/train/step_timing.h"
+
+namespace mpc {
+
+/// Where a run of `Model::Train` stands. Fields describe the step that has just begun or ended.
+class RunContext {
+ public:
+  std::int64_t epochs = 0;         ///< epochs asked for in this call of Train
+  std::int64_t epoch = 0;          ///< current epoch, from 1; restarts at 1 with every call of Train that is no resume
+  std::int64_t step_in_epoch = 0;  ///< current step of the epoch, from 1; at OnEpochBegin those done before a resume
+  std::int64_t steps_per_epoch = 0;     ///< 0 where the data set cannot tell
+  std::int64_t global_step = 0;         ///< steps since the Model was made, from 1, skipped ones included
+  bool overflow = false;                ///< this step's gradients were not finite
+  float loss_scale = 1.0f;              ///< after this step
+  std::int64_t skipped_steps = 0;       ///< steps skipped for overflow since the Model was made
+  std::optional<double> gradient_norm;  ///< with ModelOptions::record_gradient_norm
+  std::optional<double> learning_rate;  ///< with ModelOptions::record_learning_rate
+
+  /// Unscaled loss of the last finished step. Reading it may wait for the device. NaN before the first step.
+  float loss() const;
+  void set_loss(float loss);
+  /// `read` is called at most once, when someone asks.
+  void set_loss(std::function<float()> read);
+
+  /// What mpc::Tap named `name` in the last finished step; undefined if it named nothing so.
+  Tensor Tap(const std::string& name) const { return tap_ == nullptr ? Tensor() : tap_(name); }
+  void set_tap(std::function<Tensor(const std::string&)> tap) { tap_ = std::move(tap); }
+  /// The columns of the step that begins or has ended; null outside steps.
+  const std::vector<Tensor>* batch() const { return batch_; }
+  void set_batch(const std::vector<Tensor>* batch) { batch_ = batch; }
+
+  /// Ends the run after this step: the hooks OnEpochEnd and OnTrainEnd still run. Where the device runs ahead the steps
+  /// that it has begun end first, with their hooks; see Callback::NeedsState.
+  void RequestStop() { stop_requested_ = true; }
+  bool stop_requested() const { return stop_requested_; }
+
+  /// Writes the state of training to a file, as Model::SaveCheckpoint does. Errors (FAILED_PRECONDITION): nothing
+  /// trains.
+  absl::Status SaveCheckpoint(const std::string& path) const;
+  void set_save(std::function<absl::Status(const std::string&)> save) { save_ = std::move(save); }
+  /// Ends the run with an error, which Train returns; the first one is kept. No later hook runs.
+  void Fail(const absl::Status& status) { failure_.Update(status); }
+  const absl::Status& failure() const { return failure_; }
+  /// Destroys `object` when the run is over, however it ends: what a callback must give back even after an error.
+  void KeepUntilEnd(std::shared_ptr<void> object) { kept_.push_back(std::move(object)); }
+
+ private:
+  mutable std::function<float()> read_loss_;
+  mutable std::optional<float> loss_;
+  bool stop_requested_ = false;
+  std::function<Tensor(const std::string&)> tap_;
+  const std::vector<Tensor>* batch_ = nullptr;
+  std::function<absl::Status(const std::string&)> save_;
+  absl::Status failure_;
+  std::vector<std::shared_ptr<void>> kept_;
+};
+
+/// Hooks of a run. Each does nothing unless overridden.
+///
+/// The CPU runs a step from OnStepBegin to OnStepEnd. A GPU runs ahead: OnStepEnd of a step comes when the next launch
+/// has been started, in order, with that step's own records (loss, overflow, loss scale, taps, batch, step numbers).
+/// What a hook writes to the state acts from the next launch on. Before OnEpochEnd and OnTrainEnd every step has ended.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+
+  /// Whether this callback reads or writes the state of training at the end of the step that begins: it saves, measures
+  /// or evaluates the network, changes a parameter, stops the run at this very step. Asked after OnStepBegin; then no
+  /// further step is started before OnStepEnd of this one. Matters only where a device runs ahead.
+  virtual bool NeedsState(const RunContext& context) const { return false; }
+  /// Whether the step that begins is to be run instruction by instruction. It leaves the same bits, and takes longer.
+  virtual bool WantsTiming(const RunContext& context) const { return false; }
+  /// After OnStepEnd of such a step, for each callback that asked.
+  virtual void OnStepTimed(const StepTiming& timing) {}
+
+  virtual void OnTrainBegin(RunContext& context) {}
+  virtual void OnEpochBegin(RunContext& context) {}
+  virtual void OnStepBegin(RunContext& context) {}
+  virtual void OnStepEnd(RunContext& context) {}
+  virtual void OnEpochEnd(RunContext& context) {}
+  virtual void OnTrainEnd(RunContext& context) {}
+};
+
+/// One element of a CallbackList: `LossMonitor()` (moved in), a named callback (borrowed: it must outlive the run), or
+/// a shared pointer.
+class CallbackRef {
+ public:
+  template <internal::DerivesFrom<Callback> Object>
+  CallbackRef(Object&& callback)  // NOLINT(google-explicit-constructor): an argument list of callbacks
+      : callback_(internal::ShareOrBorrow<Callback>(std::forward<Object>(callback))) {}
+  template <std::derived_from<Callback> Object>
+  CallbackRef(std::shared_ptr<Object> callback) : callback_(std::move(callback)) {}  // NOLINT
+
+  const std::shared_ptr<Callback>& get() const { return callback_; }
+
+ private:
+  std::shared_ptr<Callback> callback_;
+};
+
+/// The callbacks of a run, in order: `model.Train(10, data, {LossMonitor(), my_callback})`. Null pointers are left out.
+class CallbackList {
+ public:
+  CallbackList() = default;
+  CallbackList(std::initializer_list<CallbackRef> callbacks);      // NOLINT(google-explicit-constructor)
+  CallbackList(std::vector<std::shared_ptr<Callback>> callbacks);  // NOLINT(google-explicit-constructor)
+
+  bool empty() const { return callbacks_.empty(); }
+  std::size_t size() const { return callbacks_.size(); }
+
+  void OnTrainBegin(RunContext& context) const;
+  void OnEpochBegin(RunContext& context) const;
+  void OnStepBegin(RunContext& context) const;
+  void OnStepEnd(RunContext& context) const;
+  void OnEpochEnd(RunContext& context) const;
+  void OnTrainEnd(RunContext& context) const;
+  bool NeedsState(const RunContext& context) const;
+  /// Those that want the step's timing; few steps have any.
+  std::vector<Callback*> WantingTiming(const RunContext& context) const;
+
+ private:
+  std::vector<std::shared_ptr<Callback>> callbacks_;
+};
+
+/// A loss as monitors print it: with four decimals, and with four significant digits below 0.001.
+std::string FormatLoss(double loss);
+
+struct LossMonitorOptions {
+  /// Print after every step whose global number is a multiple of this. 0: once an epoch, after its last step.
+  std::int64_t per_print_times = 0;
+  std::ostream* stream = nullptr;  ///< std::cout if null
+};
+
+/// Prints "epoch: 1 step: 32, loss is 2.3012": epoch and step number from 1, the loss as FormatLoss writes it.
+class LossMonitor : public Callback {
+ public:
+  /// Once an epoch, what MindSpore prints when a whole epoch runs on the device.
+  explicit LossMonitor(LossMonitorOptions options = {});
+  /// Every `per_print_times` steps.
+  explicit LossMonitor(std::int64_t per_print_times);
+
+  void OnStepEnd(RunContext& context) override;
+  void OnEpochEnd(RunContext& context) override;
+
+ private:
+  void Print(const RunContext& context) const;
+
+  LossMonitorOptions options_;
+};
+
+/// Prints "Train epoch time: 123.456 ms, per step time: 3.858 ms" after every epoch.
+class TimeMonitor : public Callback {
+ public:
+  /// Writes to std::cout if `stream` is null.
+  explicit TimeMonitor(std::ostream* stream = nullptr);
+
+  void OnEpochBegin(RunContext& context) override;
+  void OnEpochEnd(RunContext& context) override;
+
+ private:
+  std::ostream* stream_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+struct ProgressBarOptions {
+  std::ostream* stream = nullptr;  ///< std::cout if null
+  /// Whether the stream is a terminal. Not given: std::cout and std::cerr are asked, other streams are not.
+  std::optional<bool> terminal;
+  std::chrono::milliseconds refresh = std::chrono::milliseconds(100);  ///< shortest time between two drawings
+};
+
+/// On a terminal one line that is drawn again: "epoch 1/10 [=====>    ] 23/45 loss 0.4321, 812 steps/s". Elsewhere one
+/// line after every epoch: "epoch 1/10: 45 steps, loss 0.4321, 812 steps/s".
+class ProgressBar : public Callback {
+ public:
+  explicit ProgressBar(ProgressBarOptions options = {});
+
+  void OnEpochBegin(RunContext& context) override;
+  void OnStepEnd(RunContext& context) override;
+  void OnEpochEnd(RunContext& context) override;
+
+ private:
+  void Draw(const RunContext& context);
+
+  std::ostream* stream_;
+  bool terminal_;
+  std::chrono::milliseconds refresh_;
+  std::chrono::steady_clock::time_point epoch_begin_;
+  std::chrono::steady_clock::time_point last_drawn_;
+  std::size_t drawn_width_ = 0;
+};
+
+}  // namespace mpc

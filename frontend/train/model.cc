@@ -1,0 +1,257 @@
+#include "frontend/train/model.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/graph/amp_session.h"
+#include "frontend/train/model_impl.h"
+
+namespace mpc {
+namespace {
+
+using internal::CompiledStep;
+using internal::InferenceMode;
+using internal::StepOptions;
+
+}  // namespace
+
+Model::Model(Model&&) noexcept = default;
+Model::~Model() = default;
+
+Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* optimizer, ModelOptions options)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->network = std::move(network);
+  impl_->loss = std::move(loss);
+  impl_->optimizer = optimizer;
+  impl_->options = std::move(options);
+  impl_->networks = {impl_->network.cell()};
+  impl_->rng = internal::MakeRngState(GetSeed());
+  const ModelOptions& given = impl_->options;
+  absl::StatusOr<amp::Precision> precision = internal::ResolveModelOptions(given);
+  if (!precision.ok()) {
+    impl_->status = precision.status();
+    return;
+  }
+  impl_->precision = *precision;
+  impl_->scale_config = precision->loss_scale;
+  impl_->status = impl_->UseSession();
+  if (impl_->status.ok()) impl_->status = impl_->scale_config.Validate();
+  if (impl_->status.ok()) impl_->status = given.metrics.status();
+  if (impl_->status.ok()) impl_->status = impl_->CheckDevice();
+  if (impl_->scaler == nullptr && impl_->scale_config.mode != LossScaleConfig::Mode::kNone) {
+    impl_->scaler = std::make_shared<LossScaler>(impl_->scale_config);
+    for (std::int64_t loss = 1; loss < precision->num_losses; ++loss) {
+      impl_->more_scalers.push_back(std::make_shared<LossScaler>(impl_->scale_config));
+      impl_->more_scalers.back()->SetPrefix(absl::StrCat("scaler", loss));
+    }
+    if (precision->num_losses > 1) impl_->scaler->SetPrefix("scaler0");
+  }
+  if (given.accumulation_steps < 1) {
+    impl_->status.Update(absl::InvalidArgumentError(
+        absl::StrCat("accumulation_steps must be at least 1, got ", given.accumulation_steps)));
+  }
+  if (given.max_consecutive_skips < 0) {
+    impl_->status.Update(absl::InvalidArgumentError(
+        absl::StrCat("max_consecutive_skips must be at least 0 (0: never stop), got ", given.max_consecutive_skips)));
+  }
+}
+
+absl::Status Model::Impl::CheckDevice() const {
+  const bool here = device() != GetContext().device || GetContext().arch.empty();
+  return runtime::GetTarget(device(), here ? "" : GetContext().arch).status();
+}
+
+void Model::BuildStep() {
+  if (impl_->status.ok()) impl_->status = impl_->CheckTrainable();
+  if (impl_->precision.num_losses > 1) {
+    impl_->status.Update(absl::InvalidArgumentError(absl::StrCat("num_losses = ", impl_->precision.num_losses,
+                                                                 " given to a Model that trains one loss; a training ",
+                                                                 "step of your own takes several")));
+  }
+  const nn::GradientClip clip{impl_->options.clip_global_norm, impl_->options.clip_value};
+  if (impl_->status.ok()) impl_->status = clip.Validate();
+  impl_->with_loss = std::make_unique<nn::WithLossCell>(impl_->network, impl_->loss);
+  impl_->own_step = std::make_unique<nn::TrainOneStepCell>(*impl_->with_loss, *impl_->optimizer);
+  impl_->own_step->set_gradient_clip(clip);
+  impl_->step = nn::CellFunction(*impl_->own_step);
+}
+
+void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
+  impl_->step = std::move(step);
+  impl_->user_step = &cell;
+  // Prediction runs what the step trains.
+  if (nn::CellFunction predicted = cell.predicted_network(); predicted.defined()) {
+    impl_->network = predicted;
+  } else if (impl_->loss.defined()) {
+    impl_->status.Update(absl::InvalidArgumentError(
+        absl::StrCat("Model: a loss is given to evaluate ", cell.TypeName(),
+                     " with, which does not say what it predicts with; override predicted_network()")));
+  }
+  StepOptions options;
+  cell.ConfigureStep(options);
+  impl_->status.Update(amp::internal::ApplySession(cell, options));
+  impl_->networks = options.networks;
+  for (const nn::Optimizer* optimizer : cell.optimizers()) impl_->status.Update(optimizer->status());
+  if (const auto* scales = dynamic_cast<const nn::TrainOneStepWithLossScaleCell*>(&cell);
+      scales != nullptr && scales->scaler().config().mode != LossScaleConfig::Mode::kNone) {
+    if (const std::string scaling = impl_->GivenScaling(); !scaling.empty()) {
+      impl_->status.Update(absl::InvalidArgumentError(absl::StrCat(
+          "Model: ", scaling, ", but ", cell.TypeName(), " has a manager of its own; leave one of them out")));
+    }
+  }
+  if (impl_->options.clip_global_norm.has_value() || impl_->options.clip_value.has_value()) {
+    impl_->status.Update(absl::InvalidArgumentError(
+        "clip_global_norm and clip_value act in the Model's own step; clip in this step with ops::ClipByGlobalNorm or "
+        "ops::ClipByValue"));
+  }
+}
+
+const absl::Status& Model::status() const { return impl_->status; }
+
+absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& dataset) {
+  Impl& self = *impl_;
+  if (!self.status.ok()) return self.status;
+  if (!self.loss.defined()) {
+    return absl::FailedPreconditionError(self.user_step == nullptr ? "Eval needs a Model with a loss"
+                                                                   : "Eval needs a loss: Model(step, loss, options)");
+  }
+  const int arity = self.network.arity() >= 0 ? self.network.arity() + 1 : -1;
+  if (absl::Status status = self.CheckColumns(dataset, arity, "evaluation (the network's inputs and a label)");
+      !status.ok()) {
+    return status;
+  }
+  const InferenceMode inference(*self.network.cell());
+  StepOptions options = self.CommonOptions("eval_step");
+  options.input_names = dataset.column_names();
+  options.output_names = {"loss", "predictions"};
+  self.options.metrics.Clear();
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(0);
+  if (!rows.ok()) return rows.status();
+  data::Row row;
+  for (;;) {
+    absl::StatusOr<bool> more = (*rows)->Next(&row);
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    absl::StatusOr<CompiledStep*> program = self.Program(self.network.cell(), self.EvalFunction(), row, options);
+    if (!program.ok()) return program.status();
+    if (absl::Status status = (*program)->Run(row); !status.ok()) return status;
+    absl::Status status = self.options.metrics.Update((*program)->Output(0), (*program)->Output(1), row.back());
+    if (!status.ok()) return status;
+  }
+  absl::StatusOr<std::vector<std::pair<std::string, double>>> values = self.options.metrics.Eval();
+  if (!values.ok()) return values.status();
+  return std::map<std::string, double>(values->begin(), values->end());
+}
+
+absl::StatusOr<std::vector<Tensor>> Model::PredictAll(const std::vector<Tensor>& inputs) {
+  Impl& self = *impl_;
+  if (!self.status.ok()) return self.status;
+  const InferenceMode inference(*self.network.cell());
+  absl::StatusOr<CompiledStep*> program = self.Program(
+      self.network.cell(), [&](const std::vector<Tensor>& symbolic) { return self.network.Flat(symbolic); }, inputs,
+      self.CommonOptions("predict"));
+  if (!program.ok()) return program.status();
+  if (absl::Status status = (*program)->Run(inputs); !status.ok()) return status;
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < (*program)->num_outputs(); ++i) outputs.push_back((*program)->Output(i));
+  return outputs;
+}
+
+std::int64_t Model::global_step() const { return impl_->global_step; }
+
+std::int64_t Model::skipped_steps() const { return impl_->SkippedSteps(); }
+
+double Model::loss_scale(std::int64_t loss_id) const {
+  if (!impl_->step_is_scaled) return 1.0;
+  const std::vector<const LossScaler*> scalers = impl_->ActiveScalers();
+  return loss_id < 0 || loss_id >= static_cast<std::int64_t>(scalers.size())
+             ? 1.0
+             : scalers[static_cast<std::size_t>(loss_id)]->scale();
+}
+
+double Model::loss_scale() const {
+  if (!impl_->step_is_scaled) return 1.0;
+  const LossScaler* scaler = impl_->ActiveScaler();
+  return scaler == nullptr ? 1.0 : scaler->scale();
+}
+
+const LossScaleConfig& Model::loss_scale_config() const { return impl_->scale_config; }
+const amp::Precision& Model::precision() const { return impl_->precision; }
+std::vector<const compiler::CompileResult*> Model::compiled() const { return impl_->compiled; }
+
+std::size_t Model::peak_bytes() const {
+  std::size_t peak = 0;
+  for (const compiler::CompileResult* result : impl_->compiled) {
+    peak = std::max(peak, result->program.planned_bytes());
+  }
+  return peak;
+}
+
+std::vector<Parameter> Model::AllState() const {
+  std::vector<Parameter> state;
+  for (auto& [name, parameter] : impl_->root()->ParametersAndNames()) state.push_back(parameter);
+  const auto append = [&](const std::vector<Parameter>& more) {
+    for (const Parameter& entry : more) {
+      if (std::find(state.begin(), state.end(), entry) == state.end()) state.push_back(entry);
+    }
+  };
+  for (nn::Optimizer* optimizer : impl_->optimizers()) append(optimizer->State());
+  for (const LossScaler* scaler : impl_->ActiveScalers()) append(scaler->state());
+  append({impl_->rng.seed, impl_->rng.step});
+  append(impl_->pass_state->accumulators());
+  append(impl_->traced_state);
+  // What else a step of the user's own holds: further optimizers.
+  for (const auto& [key, program] : impl_->programs) {
+    if (program != nullptr) append(program->state());
+  }
+  return state;
+}
+
+std::vector<std::shared_ptr<const runtime::StateEntry>> Model::DerivedState() const {
+  return {impl_->pass_state->derived().begin(), impl_->pass_state->derived().end()};
+}
+
+Parameter Model::State(std::string_view name) const {
+  for (const Parameter& parameter : AllState()) {
+    if (parameter.name() == name) return parameter;
+  }
+  return {};
+}
+
+absl::StatusOr<compiler::Module> Model::TraceTrainStep(const std::vector<TensorSpec>& columns) const {
+  if (!impl_->status.ok()) return impl_->status;
+  if (!impl_->step.defined()) return absl::FailedPreconditionError("this Model has no training step");
+  impl_->step.cell()->SetTrain(true);
+  return internal::TraceStep(
+      impl_->step.cell(), [this](const std::vector<Tensor>& inputs) { return impl_->step.Flat(inputs); }, columns,
+      impl_->TrainOptions({}), nullptr);
+}
+
+absl::StatusOr<compiler::Module> Model::TracePredict(const std::vector<TensorSpec>& inputs) const {
+  if (!impl_->status.ok()) return impl_->status;
+  const InferenceMode inference(*impl_->network.cell());
+  return internal::TraceStep(
+      impl_->network.cell(), [this](const std::vector<Tensor>& symbolic) { return impl_->network.Flat(symbolic); },
+      inputs, impl_->CommonOptions("predict"), nullptr);
+}
+
+compiler::CompileOptions Model::compile_options(bool training) const {
+  StepOptions options = training ? impl_->TrainOptions({}) : impl_->CommonOptions("predict");
+  options.compile.function = options.name;
+  return options.compile;
+}
+
+absl::StatusOr<runtime::Executable*> Model::LoadTrainStep(const std::vector<Tensor>& columns) {
+  Impl& self = *impl_;
+  if (!self.status.ok()) return self.status;
+  if (!self.step.defined()) return absl::FailedPreconditionError("this Model has no training step");
+  self.step.cell()->SetTrain(true);
+  absl::StatusOr<CompiledStep*> program = self.Program(
+      self.step.cell(), [&](const std::vector<Tensor>& inputs) { return self.step.Flat(inputs); }, columns,
+      self.TrainOptions({}));
+  if (!program.ok()) return program.status();
+  return &(*program)->executable();
+}
+
+}  // namespace mpc

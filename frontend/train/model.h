@@ -1,0 +1,185 @@
+// Training, evaluation and prediction of a network.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/driver/compiler.h"
+#include "frontend/data/dataset.h"
+#include "frontend/graph/amp_options.h"
+#include "frontend/graph/cell.h"
+#include "frontend/graph/loss_scale.h"
+#include "frontend/inspect/value_statistics.h"
+#include "frontend/nn/loss.h"
+#include "frontend/nn/optimizers.h"
+#include "frontend/nn/train_step.h"
+#include "frontend/state/checkpoint_metadata.h"
+#include "frontend/train/callback.h"
+#include "frontend/train/metric.h"
+#include "runtime/executable.h"
+#include "runtime/program_file.h"
+
+namespace mpc {
+
+/// `amp_level`, `keep_batchnorm_fp32`, `loss_scale_manager` and `amp_dtype` are the short form of `amp`: given in both
+/// places they must say the same.
+struct ModelOptions {
+  MetricList metrics;                       ///< what Eval measures
+  std::string amp_level;                    ///< O0, O1, O2, O3, auto; left out: that of `amp`, O0 if it has none
+  std::optional<bool> keep_batchnorm_fp32;  ///< left out: the level's default
+  LossScaleChoice loss_scale_manager;       ///< left out: the level's default; nullptr: none; or a manager
+  std::optional<DType> amp_dtype;           ///< the low type, f16 or bf16; f16, at auto NativeLowType
+  amp::Options amp;                         ///< every option of mixed precision; printed where a level is given here
+  std::string device;                       ///< empty: the context's
+  /// Batches (micro-steps) whose gradients' mean makes one step, >= 1. Optimizer and loss scale act in the last one; an
+  /// overflow in any of them skips the step. `global_step` counts steps.
+  std::int64_t accumulation_steps = 1;
+  /// Errors out after so many skipped steps in a row where the scale cannot shrink any more; 0: never.
+  std::int64_t max_consecutive_skips = 20;
+  /// Replays the first step of each run of overflows, measured, and names the first value that is not finite on
+  /// std::cerr. A run of overflows that ends training is always diagnosed.
+  bool diagnose_overflow = false;
+  // What the Model's own step does to unscaled gradients before the optimizer; a step of your own clips its own.
+  std::optional<double> clip_global_norm;  ///< > 0; see ops::ClipByGlobalNorm
+  std::optional<double> clip_value;        ///< > 0; see ops::ClipByValue. Both given: values first
+  // Asked for, the RunContext of a step tells it.
+  bool record_gradient_norm = false;  ///< of unscaled gradients, before clipping; a step of your own has none: an error
+  bool record_learning_rate = false;  ///< of the first optimizer's first parameter group
+};
+
+struct MeasureOptions {
+  bool full_precision = false;  ///< computes at O0 whatever the level: shows what low types would have to hold
+};
+
+struct ResumeOptions {
+  /// The next call of Train continues the run that the file was saved in. False: it begins a run of its own.
+  bool continue_run = true;
+};
+
+/// What a Model took from a checkpoint.
+struct ResumeReport {
+  std::int64_t global_step = 0;
+  TrainPosition position;
+  std::vector<std::string> loaded;       ///< names of state entries
+  std::vector<std::string> differences;  ///< empty: training goes on bit for bit as if it had never stopped
+};
+
+/// Owns the state of training and the Programs compiled for it. Network, loss and optimizer are not owned and must
+/// outlive the Model. Errors of construction are returned by `status()` and by every method.
+///
+/// Programs are compiled on first use for each batch shape; all share one state, so that the last partial batch, Eval
+/// and Predict see what training left.
+class Model {
+ public:
+  /// Training and evaluation. The data set's last column is the label, the others are the network's inputs.
+  template <nn::CellType Network, nn::CellType Loss>
+  Model(Network& network, Loss& loss, nn::Optimizer& optimizer, ModelOptions options = {})
+      : Model(nn::CellFunction(network), nn::CellFunction(loss), &optimizer, std::move(options)) {
+    BuildStep();
+  }
+  /// Evaluation and prediction. Of a training step of its own: it trains too, and Eval measures the network that it
+  /// predicts with by `loss`.
+  template <nn::CellType Network, nn::CellType Loss>
+  Model(Network& network, Loss& loss, ModelOptions options = {})
+      : Model(nn::CellFunction(network), nn::CellFunction(loss), nullptr, std::move(options)) {
+    if constexpr (std::is_base_of_v<nn::TrainingStep, Network>) UseStep(nn::CellFunction(network), network);
+  }
+  /// A training step of its own (see nn::TrainingStep), which every column of the data set is an input of; or a
+  /// network without a loss, to predict. Predict runs the network that the step trains.
+  template <typename Network>
+  explicit Model(Network& network, ModelOptions options = {})
+      : Model(nn::CellFunction(network), nn::CellFunction(), nullptr, std::move(options)) {
+    if constexpr (std::is_base_of_v<nn::TrainingStep, Network>) UseStep(nn::CellFunction(network), network);
+  }
+
+  Model(Model&&) noexcept;
+  ~Model();
+
+  const absl::Status& status() const;
+
+  /// Trains `epochs` >= 1 epochs. Called again it trains as many more; epoch numbers restart at 1. After LoadCheckpoint
+  /// it continues the run that was saved: `epochs` counts from that run's beginning, what it had done is left out.
+  /// On a device that runs ahead callbacks learn of a step when the next launch is under way (see Callback).
+  /// Errors: no optimizer; a data set whose columns do not fit; what compiling reports; too many skipped steps in a
+  /// row; a data set of another size than that of an epoch to be continued; what a callback reports; what the device
+  /// failed with, naming the step. State is that of the last complete step.
+  absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
+
+  /// The metrics over one pass of `dataset`, by name.
+  absl::StatusOr<std::map<std::string, double>> Eval(const data::Dataset& dataset);
+
+  /// The network's output(s) in inference mode, f32.
+  template <typename... Inputs>
+  absl::StatusOr<Tensor> Predict(const Inputs&... inputs) {
+    std::vector<Tensor> flat;
+    (nn::internal::AppendInput(inputs, flat), ...);
+    absl::StatusOr<std::vector<Tensor>> outputs = PredictAll(flat);
+    if (!outputs.ok()) return outputs.status();
+    return outputs->front();
+  }
+  absl::StatusOr<std::vector<Tensor>> PredictAll(const std::vector<Tensor>& inputs);
+
+  /// Writes everything that training depends on: f32 parameters, statistics, optimizer and loss-scale state, random
+  /// state, counters, the position in the data. See docs/checkpoints.md. Errors: the path and the reason.
+  absl::Status SaveCheckpoint(const std::string& path) const;
+  /// Continues from such a file. Everything is checked first: on an error, which lists every problem, the Model is as
+  /// it was. A file of weights alone is an error; LoadParamIntoNet loads those.
+  absl::StatusOr<ResumeReport> LoadCheckpoint(const std::string& path, const ResumeOptions& options = {});
+
+  /// Replays the training step on `columns` from the present state and measures every value: nothing of the training
+  /// changes. Gradients carry the loss scale. Compiles once for each batch shape. Errors: those of Train's compilation.
+  absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
+                                                       const MeasureOptions& options = {});
+
+  // What happened.
+  std::int64_t global_step() const;    ///< steps run, skipped ones included
+  std::int64_t skipped_steps() const;  ///< steps skipped because they were not finite
+  /// 1 without a scaler: of a step of your own that turned out to have a seed of its own, too.
+  double loss_scale() const;
+  /// Of scaler `loss_id` where `amp.num_losses` > 1; 1 if there is none.
+  double loss_scale(std::int64_t loss_id) const;
+  const LossScaleConfig& loss_scale_config() const;
+  const amp::Precision& precision() const;
+  /// Every Program compiled so far, in order, with its phases and final IR.
+  std::vector<const compiler::CompileResult*> compiled() const;
+  /// State, arena and constants of the largest Program: known before the first step runs.
+  std::size_t peak_bytes() const;
+  /// The state entry called `name` ("conv1.weight", "optimizer.step", "scaler.scale"); undefined if there is none.
+  Parameter State(std::string_view name) const;
+  /// Every state entry that the Programs share, in canonical order.
+  std::vector<Parameter> AllState() const;
+  /// State that follows other state, as the last step left it: the low copies of parameters ("conv1.weight.f16"). The
+  /// next step rebuilds what a write to its source made stale, so it is in no checkpoint. StateEntry::FetchToHost
+  /// brings it from the device.
+  std::vector<std::shared_ptr<const runtime::StateEntry>> DerivedState() const;
+
+  // For tools: the traced module of a step on inputs of these types, before any pass, and what it compiles with.
+  absl::StatusOr<compiler::Module> TraceTrainStep(const std::vector<TensorSpec>& columns) const;
+  absl::StatusOr<compiler::Module> TracePredict(const std::vector<TensorSpec>& inputs) const;
+  compiler::CompileOptions compile_options(bool training) const;
+  /// The compiled training step on batches like `columns`, as Train runs it, bound to this Model's state: running it
+  /// trains. It lives as long as the Model.
+  absl::StatusOr<runtime::Executable*> LoadTrainStep(const std::vector<Tensor>& columns);
+  /// The Programs for batches like `columns` (names and types), compiled for the context's device and architecture,
+  /// with what a run without this Model begins from; see docs/programs.md. "train_step"; also "eval_step" and "predict"
+  /// where the step is the Model's own, whose last column is the label. No parameter's value goes along: a run draws
+  /// initial values or loads others. Learning rates, counters and scaler fields begin as they are now. Errors: a Model
+  /// that does not train; those of compiling; state beyond 64 KiB that was made from data.
+  absl::StatusOr<runtime::Package> MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns);
+
+ private:
+  struct Impl;
+  Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* optimizer, ModelOptions options);
+  void BuildStep();
+  void UseStep(nn::CellFunction step, nn::TrainingStep& cell);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mpc

@@ -1,0 +1,265 @@
+// Saving and resuming the training of a Model.
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/state/checkpoint_environment.h"
+#include "frontend/state/checkpoint_file.h"
+#include "frontend/state/checkpoint_fit.h"
+#include "frontend/train/model_impl.h"
+
+namespace mpc {
+
+using internal::CheckpointFit;
+using internal::CheckpointMetadata;
+using internal::CompiledStep;
+using internal::TextMap;
+
+namespace {
+
+constexpr char kTrainStep[] = "train_step";
+
+/// "train_step(tensor<8x6xf32>, tensor<8x3xf32>)": what a Program is known by from one process to the next.
+std::string Signature(const runtime::Program& program) {
+  std::vector<std::string> inputs;
+  for (const runtime::NamedValue& input : program.inputs) inputs.push_back(program.values[input.value].spec.ToString());
+  return absl::StrCat(program.name, "(", absl::StrJoin(inputs, ", "), ")");
+}
+
+TextMap DescribePrecision(const amp::Precision& precision) {
+  const auto flag = [](const std::optional<bool>& value) {
+    return !value.has_value() ? std::string() : std::string(*value ? "true" : "false");
+  };
+  const std::optional<DType>& outputs = precision.cast_model_outputs;
+  return {{"level", precision.level},
+          {"dtype", precision.level == "O0" ? "f32" : std::string(DTypeName(precision.dtype))},
+          {"keep_batchnorm_fp32", flag(precision.keep_batchnorm_fp32)},
+          {"master_weights", flag(precision.master_weights)},
+          {"cast_model_outputs", outputs.has_value() ? std::string(DTypeName(*outputs)) : ""},
+          {"num_losses", absl::StrCat(precision.num_losses)},
+          {"allow", absl::StrJoin(precision.lists.allow, ",")},
+          {"deny", absl::StrJoin(precision.lists.deny, ",")},
+          {"infer", absl::StrJoin(precision.lists.infer, ",")},
+          {"clear", absl::StrJoin(precision.lists.clear, ",")}};
+}
+
+/// What the compiled step does with each scaler; the rest of a configuration is state.
+TextMap DescribeScaling(const std::vector<const LossScaler*>& scalers) {
+  TextMap map;
+  for (std::size_t i = 0; i < scalers.size(); ++i) {
+    const LossScaleConfig& config = scalers[i]->config();
+    const std::string loss = scalers.size() == 1 ? "" : absl::StrCat("loss ", i, " ");
+    map[loss + "mode"] = std::string(config.mode_name());
+    map[loss + "skip"] = config.skip ? "true" : "false";
+    map[loss + "unscale"] = config.unscale ? "true" : "false";
+  }
+  return map;
+}
+
+TextMap DescribeStep(const ModelOptions& options) {
+  const auto number = [](const std::optional<double>& value) {
+    return value.has_value() ? absl::StrCat(*value) : std::string();
+  };
+  return {{"accumulation_steps", absl::StrCat(options.accumulation_steps)},
+          {"clip_global_norm", number(options.clip_global_norm)},
+          {"clip_value", number(options.clip_value)}};
+}
+
+void Append(std::vector<std::string>& to, const std::string& prefix, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) to.push_back(absl::StrCat(prefix, line));
+}
+
+}  // namespace
+
+CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) const {
+  CheckpointMetadata metadata;
+  metadata.model = network.cell()->TypeName();
+  for (const nn::Optimizer* trainer : optimizers()) {
+    absl::StrAppend(&metadata.optimizer, metadata.optimizer.empty() ? "" : ",", trainer->TypeName());
+  }
+  metadata.global_step = global_step;
+  metadata.position = position;
+  metadata.amp = DescribePrecision(precision);
+  metadata.loss_scale = DescribeScaling(ActiveScalers());
+  metadata.step = DescribeStep(options);
+  metadata.environment = internal::DescribeEnvironment(device());
+  for (const Parameter& entry : state) metadata.roles[entry.name()] = entry.entry()->role();
+  // What has not been compiled again is as the last checkpoint says.
+  metadata.inputs = resumed.inputs;
+  metadata.choices = resumed.choices;
+  metadata.precision = assignment_is_trained ? assignment : resumed.precision;
+  for (const compiler::CompileResult* result : compiled) {
+    const runtime::Program& program = result->program;
+    if (program.name != kTrainStep) continue;
+    // The first Program's: of full batches, wherever this process began.
+    if (metadata.inputs.empty()) {
+      for (const runtime::NamedValue& input : program.inputs) {
+        metadata.inputs.emplace_back(input.name, program.values[input.value].spec);
+      }
+    }
+    metadata.choices[Signature(program)] = TextMap(program.choices.begin(), program.choices.end());
+  }
+  return metadata;
+}
+
+void Model::Impl::TraceState(const CheckpointMetadata& metadata) {
+  if (user_step == nullptr || metadata.inputs.empty()) return;
+  std::vector<TensorSpec> specs;
+  std::vector<std::string> names;
+  for (const auto& [name, spec] : metadata.inputs) {
+    names.push_back(name);
+    specs.push_back(spec);
+  }
+  if (step.arity() >= 0 && step.arity() != static_cast<int>(specs.size())) return;
+  step.cell()->SetTrain(true);
+  std::vector<Parameter> used;
+  internal::StepFacts facts;
+  const absl::StatusOr<compiler::Module> module = internal::TraceStep(
+      step.cell(), [this](const std::vector<Tensor>& columns) { return step.Flat(columns); }, specs,
+      TrainOptions(names), &used, &facts);
+  // A step that does not take the file's inputs is another one: comparing the entries says in which way.
+  if (!module.ok()) return;
+  traced_state = std::move(used);
+  if (!facts.scalers.empty()) step_scalers = facts.scalers;
+}
+
+void Model::Impl::CompareChoices(const CompiledStep& program) const {
+  const auto stored = resumed.choices.find(Signature(program.program()));
+  if (stored == resumed.choices.end()) return;
+  const auto& own = program.program().choices;
+  const std::vector<std::string> lines = internal::Differences(stored->second, TextMap(own.begin(), own.end()));
+  if (lines.empty()) return;
+  std::cerr << "warning: " << program.program().name << " is not compiled as for the checkpoint, so results may differ "
+            << "in their last bits:\n  " << absl::StrJoin(lines, "\n  ") << "\n";
+}
+
+absl::Status Model::Impl::BeginRun(std::int64_t epochs, std::int64_t steps_per_epoch) {
+  if (!continues) {
+    // A run that was stopped inside an epoch has begun it.
+    if (position.step_in_epoch > 0) position.CompleteEpoch();
+    position.run_epoch = 0;
+  } else if (position.step_in_epoch > 0 && position.steps_per_epoch != steps_per_epoch) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the checkpoint is at step ", position.step_in_epoch, " of an epoch of ", position.steps_per_epoch,
+        " steps, this data set has ", steps_per_epoch, ": use the same data and batch size, or begin a new run with ",
+        "LoadCheckpoint(path, {.continue_run = false})"));
+  }
+  position.steps_per_epoch = steps_per_epoch;
+  if (continues && position.run_epoch >= epochs) {
+    std::cerr << "remark: nothing is left to train: the run of the checkpoint has " << position.run_epoch
+              << " complete epochs, asked for are " << epochs << "\n";
+  }
+  continues = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenEpoch(const data::Dataset& dataset) const {
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(position.data_epoch);
+  if (!rows.ok()) return rows.status();
+  data::Row row;
+  for (std::int64_t skipped = 0; skipped < position.step_in_epoch; ++skipped) {
+    absl::StatusOr<bool> more = (*rows)->Next(&row);
+    if (!more.ok()) return more.status();
+    if (!*more) {
+      return absl::FailedPreconditionError(absl::StrCat("the data set ends after ", skipped, " steps, the checkpoint ",
+                                                        "is at step ", position.step_in_epoch, " of this epoch"));
+    }
+  }
+  return rows;
+}
+
+absl::Status Model::SaveCheckpoint(const std::string& path) const {
+  if (!impl_->status.ok()) return impl_->status;
+  const std::vector<Parameter> state = AllState();
+  if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
+  Safetensors content;
+  for (const Parameter& entry : state) {
+    absl::StatusOr<Tensor> value = entry.Value();
+    if (!value.ok()) return value.status();
+    content.tensors.emplace_back(entry.name(), *std::move(value));
+  }
+  content.metadata = internal::FormatMetadata(impl_->Describe(state));
+  return internal::WriteCheckpointFile(path, std::move(content));
+}
+
+absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, const ResumeOptions& options) {
+  Impl& self = *impl_;
+  if (!self.status.ok()) return self.status;
+  absl::StatusOr<Safetensors> content = internal::ReadCheckpointFile(path);
+  if (!content.ok()) return content.status();
+  if (!internal::IsTrainingCheckpoint(content->metadata)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is no checkpoint of training: it holds no optimizer state, counters or position in the data. ",
+        "LoadParamIntoNet(network, path) loads its weights"));
+  }
+  absl::StatusOr<CheckpointMetadata> metadata = internal::ParseMetadata(content->metadata, path);
+  if (!metadata.ok()) return metadata.status();
+  self.TraceState(*metadata);
+  const std::vector<Parameter> state = AllState();
+  const CheckpointMetadata own = self.Describe(state);
+  const bool same_level = metadata->amp == own.amp;
+  const bool same_scaler = metadata->loss_scale == own.loss_scale;
+  const bool same_accumulation = metadata->step["accumulation_steps"] == own.step.at("accumulation_steps");
+  CheckpointFit fit = internal::FitCheckpoint(state, *content, metadata->roles,
+                                              {.same_level = same_level,
+                                               .same_scaler = same_scaler,
+                                               .same_accumulation = same_accumulation,
+                                               .stores_low = !self.precision.master_weights,
+                                               .trains = self.step.defined()});
+  if (self.step.defined() && metadata->optimizer != own.optimizer && !fit.weights_only) {
+    fit.problems.insert(fit.problems.begin(),
+                        absl::StrCat("the optimizer was ", metadata->optimizer, ", here it is ", own.optimizer));
+  }
+  for (const auto& [name, value] : fit.accumulators) {
+    if (self.pass_state->FindDerived(name) != nullptr) {
+      fit.problems.push_back(absl::StrCat("'", name, "' is gathered over steps in the file, derived in this Model"));
+    }
+  }
+  if (!fit.problems.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " does not fit this Model of ", own.model, ":\n  ", absl::StrJoin(fit.problems, "\n  "),
+        "\nnothing was loaded",
+        fit.weights_only ? "; the file has no optimizer state: LoadParamIntoNet(network, path) loads its weights"
+                         : ""));
+  }
+  for (const auto& [name, value] : fit.accumulators) {
+    absl::StatusOr<Parameter> accumulator = self.pass_state->Accumulator(name, value->spec());
+    if (!accumulator.ok()) return accumulator.status();
+    fit.assignments.emplace_back(*accumulator, *value);
+  }
+
+  ResumeReport report;
+  report.global_step = metadata->global_step;
+  report.position = metadata->position;
+  report.loaded = fit.loaded;
+  Append(report.differences, "model: ", internal::Differences({{"class", metadata->model}}, {{"class", own.model}}));
+  Append(report.differences, "amp ", internal::Differences(metadata->amp, own.amp));
+  if (!same_level) report.differences.emplace_back("training resumes from the f32 masters at the new precision");
+  Append(report.differences, "loss scale ", internal::Differences(metadata->loss_scale, own.loss_scale));
+  Append(report.differences, "", internal::Differences(metadata->step, own.step));
+  Append(report.differences, "", internal::Differences(metadata->environment, own.environment));
+  Append(report.differences, "", fit.differences);
+
+  for (auto& [entry, value] : fit.assignments) {
+    if (absl::Status status = entry.SetData(value); !status.ok()) return status;
+  }
+  self.global_step = metadata->global_step;
+  self.position = metadata->position;
+  self.continues = options.continue_run;
+  self.resumed = *std::move(metadata);
+  // Another precision solves its own assignment and makes its own choices.
+  if (!same_level) {
+    self.resumed.precision.clear();
+    self.resumed.choices.clear();
+  } else if (!self.resumed.precision.empty()) {
+    self.KeepAssignment(self.resumed.precision, /*training=*/true);
+  }
+  self.in_overflow_run = false;
+  self.warned_about_nan = false;
+  for (const auto& [key, program] : self.programs) {
+    if (program != nullptr) self.CompareChoices(*program);
+  }
+  return report;
+}
+
+}  // namespace mpc

@@ -1,0 +1,119 @@
+// What a Model checks before it trains and reports after every step.
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "compiler/dialect/gradient_names.h"
+#include "frontend/train/model_impl.h"
+
+namespace mpc {
+namespace {
+
+/// Mean of a loss of any shape: what monitors and records show.
+float MeanOf(const Tensor& loss) {
+  double sum = 0;
+  const std::vector<float> values = loss.ToFloats();
+  for (float value : values) sum += value;
+  return static_cast<float>(sum / static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+using internal::StepResults;
+
+absl::Status Model::Impl::CheckTrainable() const {
+  if (!optimizer->status().ok()) return optimizer->status();
+  std::vector<std::string> unowned;
+  const std::vector<Parameter>& owned = optimizer->parameters();
+  const auto registered = network.cell()->ParametersAndNames();
+  for (const Parameter& parameter : owned) {
+    const bool known =
+        std::any_of(registered.begin(), registered.end(), [&](const auto& named) { return named.second == parameter; });
+    if (!known) {
+      return absl::InvalidArgumentError(absl::StrCat("the optimizer holds a parameter ",
+                                                     parameter.entry()->spec().ToString(), " that ",
+                                                     network.cell()->TypeName(), " does not have"));
+    }
+  }
+  for (const auto& [name, parameter] : registered) {
+    if (parameter.requires_grad() && std::find(owned.begin(), owned.end(), parameter) == owned.end()) {
+      unowned.push_back(name);
+    }
+  }
+  if (!unowned.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no optimizer updates ", absl::StrJoin(unowned, ", "),
+                     "; give them to the optimizer, or freeze them with SetRequiresGrad(path, false)"));
+  }
+  return optimizer->CheckLossScale(scale_config);
+}
+
+absl::Status Model::Impl::CheckColumns(const data::Dataset& dataset, int arity, const char* what) const {
+  if (!dataset.status().ok()) return dataset.status();
+  const auto columns = static_cast<int>(dataset.column_names().size());
+  if (arity < 0 || columns == arity) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " takes ", arity, " columns, the data set has ", columns, " (",
+                                                 absl::StrJoin(dataset.column_names(), ", "), ")"));
+}
+
+absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, RunContext& context) {
+  context.set_loss([results] { return MeanOf(results.Output(0)); });
+  context.set_tap([results](const std::string& name) { return results.Tap(name); });
+  context.gradient_norm = results.Record("gradient_norm");
+  context.learning_rate = results.Record("learning_rate");
+  context.overflow = false;
+  if (!completes) return absl::OkStatus();
+  const std::string where = absl::StrCat("epoch ", context.epoch, " step ", context.step_in_epoch);
+  const std::vector<Scaling> scalings = ScalingOf(results);
+  if (scalings.empty()) {
+    if (!warned_about_nan && !std::isfinite(context.loss())) {
+      std::cerr << "warning: " << where << ": the loss is " << context.loss()
+                << " and no scaler skips the step; parameters may be lost\n";
+      warned_about_nan = true;
+    }
+    return absl::OkStatus();
+  }
+  context.loss_scale = static_cast<float>(StateAfterStep(*scalings.front().scaler).scale);
+  context.skipped_steps = 0;
+  for (const LossScaler* active : ActiveScalers()) context.skipped_steps += StateAfterStep(*active).skipped;
+  absl::Status status;
+  for (const Scaling& scaling : scalings) {
+    if (results.Record("finite" + scaling.suffix) != 0) continue;
+    if (!context.overflow) context.loss_scale = static_cast<float>(StateAfterStep(*scaling.scaler).scale);
+    context.overflow = true;
+    status.Update(ReportOverflow(results, scaling, where, !in_overflow_run));
+  }
+  in_overflow_run = context.overflow;
+  return status;
+}
+
+absl::Status Model::Impl::ReportOverflow(const StepResults& results, const Scaling& scaling, const std::string& where,
+                                         bool first) const {
+  const LossScaler& scaler = *scaling.scaler;
+  const ScalerState after = StateAfterStep(scaler);
+  const bool skips = scaler.config().skip;
+  const auto first_bad = static_cast<std::int64_t>(results.Record("first_bad" + scaling.suffix).value_or(-2));
+  const std::string bad = first_bad < 0 ? "the loss" : GradientName(results, scaling.suffix, first_bad);
+  const bool is_gradient = first_bad >= 0 && bad != kNormOfGradients;
+  const std::string culprit = absl::StrCat(is_gradient ? "the gradient of " : "", bad, " is not finite");
+  if (first) {
+    const std::string of_loss = scaling.suffix.empty() ? "" : absl::StrCat(" of loss ", scaling.suffix);
+    // Ten digits: every power of two up to 2^33 in full.
+    std::cerr << absl::StrFormat("overflow at %s: %s; loss scale%s %.10g -> %.10g%s\n", where, culprit, of_loss,
+                                 results.Record("loss_scale" + scaling.suffix).value_or(1), after.scale,
+                                 skips ? "; step skipped" : "");
+  }
+  const bool stuck =
+      scaler.config().mode != LossScaleConfig::Mode::kDynamic || after.scale <= std::max(1.0, scaler.config().minimum);
+  if (skips && stuck && options.max_consecutive_skips > 0 && after.consecutive >= options.max_consecutive_skips) {
+    return absl::FailedPreconditionError(absl::StrCat(where, ": ", after.consecutive,
+                                                      " steps in a row were not finite at loss scale ", after.scale,
+                                                      ", which cannot shrink any more: ", culprit));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mpc

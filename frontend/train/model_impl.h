@@ -1,0 +1,168 @@
+// What a Model owns. Not part of the public API.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/amp/scaler_history.h"
+#include "frontend/graph/compiled_step.h"
+#include "frontend/graph/context.h"
+#include "frontend/state/checkpoint_metadata.h"
+#include "frontend/train/model.h"
+
+namespace mpc {
+namespace internal {
+
+/// The precision that `options` ask for: the short form and `amp` merged, checked, printed as `amp` says. Errors: both
+/// say something else; what amp::ResolveOptions refuses; a manager out of range.
+absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options);
+
+/// Puts the Cell into inference for a while.
+class InferenceMode {
+ public:
+  explicit InferenceMode(nn::Cell& cell) : cell_(cell), was_training_(cell.training()) { cell_.SetTrain(false); }
+  ~InferenceMode() { cell_.SetTrain(was_training_); }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  nn::Cell& cell_;
+  bool was_training_;
+};
+
+}  // namespace internal
+
+struct Model::Impl {
+  class TrainingRun;
+
+  absl::Status status;
+  nn::CellFunction network;
+  nn::CellFunction loss;
+  nn::CellFunction step;                  ///< the training step; undefined: this Model cannot train
+  nn::TrainingStep* user_step = nullptr;  ///< `step`, where the user gave it
+  nn::Optimizer* optimizer = nullptr;
+  ModelOptions options;
+  amp::Precision precision;
+  LossScaleConfig scale_config;
+  std::shared_ptr<LossScaler> scaler;
+  std::vector<std::shared_ptr<LossScaler>> more_scalers;  ///< of losses 1, 2, ... where there are several
+  internal::RngState rng;
+  /// What passes add to this Model's Programs: low copies of parameters, accumulators.
+  std::shared_ptr<internal::PassState> pass_state = std::make_shared<internal::PassState>();
+  std::vector<const nn::Cell*> networks;
+
+  std::unique_ptr<nn::WithLossCell> with_loss;  ///< of a Model of network, loss and optimizer
+  std::unique_ptr<nn::TrainOneStepCell> own_step;
+
+  std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
+  std::vector<const compiler::CompileResult*> compiled;
+  std::set<std::string> said;                                                ///< remarks, each printed once
+  std::map<std::string, std::unique_ptr<internal::CompiledStep>> measuring;  ///< Programs of Measure
+  /// Scalers that a step of the user's own calls, once it has been traced.
+  std::vector<internal::StepFacts::Scaler> step_scalers;
+  bool step_is_scaled = true;  ///< false: a step of the user's own was compiled, and no scaler acts in it
+  /// What O1 and auto decided: on the training graph, here or in the run that a checkpoint continues; before there is
+  /// one, on the graphs compiled so far. Every other Program is compiled with it.
+  compiler::PrecisionMap assignment;
+  bool assignment_is_trained = false;
+  int assignment_version = 0;  ///< counts changes of `assignment`: part of the key of a Program
+  std::int64_t global_step = 0;
+  TrainPosition position;
+  bool continues = false;  ///< the next Train goes on at `position`
+  /// What the last checkpoint says; compiling compares its choices.
+  internal::CheckpointMetadata resumed;
+  std::vector<Parameter> traced_state;  ///< of a step of the user's own, where it was traced but not compiled
+  bool in_overflow_run = false;         ///< the last step had a gradient that is not finite
+  bool warned_about_nan = false;
+  /// Of the active scalers, while Train runs a device that is ahead of the host.
+  std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
+
+  /// Errors: there is no such device, here or to compile for.
+  absl::Status CheckDevice() const;
+  std::string device() const { return options.device.empty() ? GetContext().device : options.device; }
+
+  /// What every Program of this Model compiles with.
+  internal::StepOptions CommonOptions(const char* name) const;
+  internal::StepOptions TrainOptions(const std::vector<std::string>& columns) const;
+  /// The Program of `function` for these inputs.
+  absl::StatusOr<internal::CompiledStep*> Program(nn::Cell* root, const internal::TensorFunction& function,
+                                                  const std::vector<Tensor>& inputs,
+                                                  const internal::StepOptions& step_options);
+  /// Errors: options of this Model that a step of the user's own does not follow.
+  absl::Status CheckOwnStep(const internal::StepFacts& facts, const runtime::Program& program) const;
+  /// Remarks on parameters that are stored low although this Model asks for masters.
+  void SayWhatIsStoredLow();
+  /// `step_options` with the decided assignment and, at level auto, the device's rates. Errors: measuring them.
+  absl::StatusOr<internal::StepOptions> WithPrecision(internal::StepOptions step_options) const;
+  /// Keeps the assignment that a graph was compiled with; the first training graph overrules those before.
+  void KeepAssignment(const compiler::PrecisionMap& decided, bool training);
+  /// Model::MakePackage.
+  absl::StatusOr<runtime::Package> MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns);
+  /// Columns to loss and predictions.
+  internal::TensorFunction EvalFunction() const;
+
+  /// The Cell whose paths name the Parameters.
+  nn::Cell* root() const { return user_step != nullptr ? user_step : network.cell(); }
+
+  /// The option that asks for loss scaling, with its value: "loss_scale_manager = static"; empty: none is given.
+  std::string GivenScaling() const;
+  /// The scalers that act: the Model's, or those of a step of the user's own. Empty: none.
+  std::vector<const LossScaler*> ActiveScalers() const;
+  /// Of several the one with most skips in a row.
+  const LossScaler* ActiveScaler() const;
+  /// Over all scalers.
+  std::int64_t SkippedSteps() const;
+  /// A scaler's state after the step whose results are read: that of the host's history, else that of the device.
+  struct ScalerState {
+    double scale = 1;
+    std::int64_t skipped = 0;
+    std::int64_t consecutive = 0;
+  };
+  ScalerState StateAfterStep(const LossScaler& scaler) const;
+  /// The optimizers that are known before a step is traced.
+  std::vector<nn::Optimizer*> optimizers() const;
+  /// What amp::Initialize gave the Cells and the optimizer. Errors: a level that ModelOptions gives as well.
+  absl::Status UseSession();
+
+  /// Errors: a parameter without an optimizer, an optimizer that does not fit the loss scale.
+  absl::Status CheckTrainable() const;
+  absl::Status CheckColumns(const data::Dataset& dataset, int arity, const char* what) const;
+  /// Moves the position to where a call of Train begins. Errors: it would continue an epoch of another size.
+  absl::Status BeginRun(std::int64_t epochs, std::int64_t steps_per_epoch);
+  /// The rows of the present epoch from the present step on.
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenEpoch(const data::Dataset& dataset) const;
+  /// What a checkpoint says of this Model.
+  internal::CheckpointMetadata Describe(absl::Span<const Parameter> state) const;
+  /// Learns the state and the scalers of a step of the user's own by tracing it on the inputs that a checkpoint names.
+  void TraceState(const internal::CheckpointMetadata& metadata);
+  /// Says on std::cerr where a Program's choices are not those of the checkpoint.
+  void CompareChoices(const internal::CompiledStep& program) const;
+  /// Tells callbacks of a step and reports overflow; `completes`: it is no micro-step before the last. Errors: too many
+  /// skips in a row.
+  absl::Status AfterStep(const internal::StepResults& results, bool completes, RunContext& context);
+  /// Model::Measure.
+  absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
+                                                       const MeasureOptions& options);
+  /// Replays a step on its batch and says which value was the first that is not finite: on std::cerr, or in addition to
+  /// `failure` where there is one. Returns `failure`.
+  absl::Status DiagnoseOverflow(const internal::StepResults& results, const std::vector<Tensor>& columns,
+                                absl::Status failure);
+  /// A scaler with what its records are called: "finite" + suffix, ...
+  struct Scaling {
+    const LossScaler* scaler;
+    std::string suffix;
+  };
+  std::vector<Scaling> ScalingOf(const internal::StepResults& results) const;
+  /// The record "first_bad" of `scaler`; empty where the step has none.
+  std::optional<double> FirstBad(const internal::StepResults& results, const LossScaler& scaler) const;
+  /// Reports an overflow under one scaler, `first` of a run of them. Errors: too many skips in a row.
+  absl::Status ReportOverflow(const internal::StepResults& results, const Scaling& scaling, const std::string& where,
+                              bool first) const;
+  /// The parameter whose gradient is the first that is not finite in a step's check: number `index`.
+  std::string GradientName(const internal::StepResults& results, const std::string& suffix, std::int64_t index) const;
+};
+
+}  // namespace mpc

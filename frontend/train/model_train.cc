@@ -1,0 +1,374 @@
+// Model::Train: begins steps, starts them in launches, and reads what they leave behind.
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/train/model_impl.h"
+
+namespace mpc {
+
+using amp::internal::ScalerHistory;
+using internal::CompiledStep;
+using internal::StepOptions;
+using internal::StepResults;
+
+namespace {
+
+constexpr char kMicroStep[] = "accumulator.micro_step";
+
+bool Match(const std::vector<Tensor>& tensors, const std::vector<TensorSpec>& specs) {
+  return std::equal(tensors.begin(), tensors.end(), specs.begin(), specs.end(),
+                    [](const Tensor& tensor, const TensorSpec& spec) { return tensor.spec() == spec; });
+}
+
+}  // namespace
+
+/// One call of Train. Steps are begun one by one, gathered until a launch is full, started, and finished: their records
+/// are read and their last hooks called. A device that keeps the results of two launches is given the next launch
+/// before those of the last one are read, so that it never waits for the host; elsewhere, and where a callback needs
+/// the state, a step is finished before the next one begins.
+class Model::Impl::TrainingRun {
+ public:
+  TrainingRun(Impl& model, const data::Dataset& dataset, const CallbackList& callbacks, RunContext& context)
+      : model_(model),
+        dataset_(dataset),
+        callbacks_(callbacks),
+        context_(context),
+        options_(model.TrainOptions(dataset.column_names())) {}
+  ~TrainingRun() { model_.scaler_histories.clear(); }
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+
+  /// What is left of the present epoch.
+  absl::Status Epoch();
+  /// Micro-steps since the last step whose optimizer acted.
+  std::int64_t micro_steps_left() const { return micro_step_; }
+
+ private:
+  struct Step {
+    CompiledStep* program = nullptr;
+    std::uint64_t number = 0;  ///< of the program's steps
+    data::Row columns;
+    std::int64_t step_in_epoch = 0;
+    std::int64_t global_step = 0;  ///< after it
+    bool completes = true;         ///< false: a micro-step before the last, after which no optimizer acts
+    std::map<const LossScaler*, ScalerHistory::Writes> writes;  ///< by the host, since the launch before it
+    std::vector<Callback*> timed_for;
+    StepTiming timing;
+  };
+
+  /// Calls OnStepBegin; starts and finishes what can be.
+  absl::Status Begin(Step step);
+  absl::StatusOr<CompiledStep*> FindProgram(const data::Row& row);
+  /// Whether a launch of `program` may be started before the last one is finished.
+  bool MayRunAhead(const CompiledStep& program) const;
+  /// ... at present: a run of overflows may end training, or be diagnosed, at any of its steps.
+  bool RunsAhead(const CompiledStep& program) const { return MayRunAhead(program) && !model_.in_overflow_run; }
+  /// Whether the next step is the last micro-step of its kind.
+  absl::StatusOr<bool> CountMicroStep();
+  absl::Status FollowScalers(const CompiledStep& program);
+
+  /// Starts what is gathered, then finishes the launches before it.
+  absl::Status Launch();
+  absl::Status RunTimed(Step step);
+  absl::Status TakeWrites(Step& first);
+  void NoteLaunch(const Step& last);
+  /// Starts and finishes everything.
+  absl::Status Flush();
+  absl::Status FinishOldest();
+  absl::Status Finish(Step& step);
+  /// The failure of an earlier step that `status` repeats, else `status`.
+  absl::Status OfTheStepThatFailed(const absl::Status& status) const;
+  absl::Status StepFailed(const Step& step, const absl::Status& status) const;
+
+  Impl& model_;
+  const data::Dataset& dataset_;
+  const CallbackList& callbacks_;
+  RunContext& context_;
+  StepOptions options_;
+
+  // The Program of the last step serves the next one while input types and structure stand still.
+  CompiledStep* program_ = nullptr;
+  std::vector<TensorSpec> program_inputs_;
+  std::uint64_t program_structure_ = 0;
+
+  std::deque<Step> gathered_;  ///< begun, of one Program, not started
+  std::deque<Step> started_;   ///< not finished
+  std::int64_t begun_in_epoch_ = 0;
+  std::int64_t begun_steps_ = 0;  ///< Model::global_step after the last step that was begun
+  std::int64_t micro_step_ = 0;
+  std::uint64_t micro_step_version_ = 0;  ///< of its state entry after the last launch
+};
+
+absl::Status Model::Impl::TrainingRun::Epoch() {
+  context_.epoch = model_.position.run_epoch + 1;
+  begun_in_epoch_ = context_.step_in_epoch = model_.position.step_in_epoch;
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = model_.OpenEpoch(dataset_);
+  if (!rows.ok()) return rows.status();
+  callbacks_.OnEpochBegin(context_);
+  absl::Status status = context_.failure();
+  while (status.ok() && !context_.stop_requested()) {
+    Step step;
+    step.timing.data_begin = std::chrono::steady_clock::now();
+    const absl::StatusOr<bool> more = (*rows)->Next(&step.columns);
+    step.timing.data_end = std::chrono::steady_clock::now();
+    if (more.ok() && *more) {
+      status = Begin(std::move(step));
+      continue;
+    }
+    status = Flush();
+    status.Update(more.status());
+    if (status.ok()) model_.position.CompleteEpoch();
+    break;
+  }
+  // A stop asked for in OnStepBegin finds a step that was begun.
+  if (status.ok()) status = Flush();
+  if (status.ok()) callbacks_.OnEpochEnd(context_);
+  status.Update(context_.failure());
+  return status;
+}
+
+absl::Status Model::Impl::TrainingRun::Begin(Step step) {
+  if (gathered_.empty() && started_.empty()) begun_steps_ = model_.global_step;
+  context_.step_in_epoch = step.step_in_epoch = ++begun_in_epoch_;
+  context_.global_step = begun_steps_;
+  context_.set_batch(&step.columns);
+  callbacks_.OnStepBegin(context_);
+  absl::StatusOr<CompiledStep*> program = FindProgram(step.columns);
+  if (!program.ok()) return program.status();
+  step.program = *program;
+  const bool ahead = RunsAhead(*step.program);
+  const bool alone = !ahead || callbacks_.NeedsState(context_);
+  step.timed_for = callbacks_.WantingTiming(context_);
+  context_.set_batch(nullptr);
+  if (!gathered_.empty() && gathered_.front().program != step.program) {
+    if (absl::Status status = Launch(); !status.ok()) return status;
+  }
+  const absl::StatusOr<bool> completes = CountMicroStep();
+  if (!completes.ok()) return completes.status();
+  step.completes = *completes;
+  step.global_step = begun_steps_ += *completes ? 1 : 0;
+  if (absl::Status labels = step.program->CheckLabels(step.columns); !labels.ok()) {
+    const absl::Status earlier = Flush();
+    return earlier.ok() ? StepFailed(step, labels) : earlier;
+  }
+  if (!step.timed_for.empty()) return RunTimed(std::move(step));
+  const int most = ahead ? step.program->executable().steps_per_launch() : 1;
+  gathered_.push_back(std::move(step));
+  if (alone) return Flush();
+  return gathered_.size() < static_cast<std::size_t>(most) ? absl::OkStatus() : Launch();
+}
+
+absl::StatusOr<CompiledStep*> Model::Impl::TrainingRun::FindProgram(const data::Row& row) {
+  if (program_ != nullptr && program_structure_ == internal::StructureVersion() && Match(row, program_inputs_)) {
+    return program_;
+  }
+  absl::StatusOr<CompiledStep*> found = model_.Program(
+      model_.step.cell(), [this](const std::vector<Tensor>& columns) { return model_.step.Flat(columns); }, row,
+      options_);
+  if (!found.ok()) return found.status();
+  if (absl::Status status = FollowScalers(**found); !status.ok()) return status;
+  program_ = *found;
+  program_inputs_ = internal::SpecsOf(row);
+  program_structure_ = internal::StructureVersion();
+  return program_;
+}
+
+bool Model::Impl::TrainingRun::MayRunAhead(const CompiledStep& program) const {
+  // What a step prints stands beside what the host prints. An overflow is diagnosed from the state that it met.
+  if (!program.can_run_ahead() || program.prints() || model_.options.diagnose_overflow) return false;
+  // A scaler that moves several times in a step cannot be followed by its records.
+  const std::vector<internal::StepFacts::Scaler>& scalers = program.facts().scalers;
+  return std::all_of(scalers.begin(), scalers.end(), [](const auto& scaler) { return scaler.updates <= 1; });
+}
+
+absl::Status Model::Impl::TrainingRun::FollowScalers(const CompiledStep& program) {
+  if (!MayRunAhead(program)) return absl::OkStatus();
+  for (const LossScaler* scaler : model_.ActiveScalers()) {
+    std::unique_ptr<ScalerHistory>& history = model_.scaler_histories[scaler];
+    if (history != nullptr) continue;
+    absl::StatusOr<std::unique_ptr<ScalerHistory>> created = ScalerHistory::Create(*scaler);
+    if (!created.ok()) return created.status();
+    history = *std::move(created);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Model::Impl::TrainingRun::CountMicroStep() {
+  if (model_.options.accumulation_steps == 1) return true;
+  for (const Parameter& entry : model_.pass_state->accumulators()) {
+    if (entry.name() != kMicroStep) continue;
+    if (entry.entry()->version() != micro_step_version_ && gathered_.empty()) {
+      absl::StatusOr<Tensor> value = entry.Value();
+      if (!value.ok()) return value.status();
+      micro_step_ = value->Item<std::int64_t>();
+    }
+    micro_step_ = (micro_step_ + 1) % model_.options.accumulation_steps;
+    return micro_step_ == 0;
+  }
+  return true;
+}
+
+absl::Status Model::Impl::TrainingRun::TakeWrites(Step& first) {
+  for (const auto& [scaler, history] : model_.scaler_histories) {
+    absl::StatusOr<ScalerHistory::Writes> writes = history->TakeWrites();
+    if (!writes.ok()) return writes.status();
+    first.writes[scaler] = *std::move(writes);
+  }
+  return absl::OkStatus();
+}
+
+void Model::Impl::TrainingRun::NoteLaunch(const Step& last) {
+  for (const auto& [scaler, history] : model_.scaler_histories) history->NoteLaunch();
+  if (model_.options.accumulation_steps > 1) {
+    for (const Parameter& entry : model_.pass_state->accumulators()) {
+      if (entry.name() == kMicroStep) micro_step_version_ = entry.entry()->version();
+    }
+  }
+  // The state is that of the last step: so is what a checkpoint says.
+  model_.position.step_in_epoch = last.step_in_epoch;
+  model_.global_step = last.global_step;
+}
+
+absl::Status Model::Impl::TrainingRun::Launch() {
+  if (gathered_.empty()) return absl::OkStatus();
+  const std::size_t count = gathered_.size();
+  CompiledStep& program = *gathered_.front().program;
+  if (absl::Status status = TakeWrites(gathered_.front()); !status.ok()) return OfTheStepThatFailed(status);
+  std::vector<const data::Row*> rows;
+  for (const Step& step : gathered_) rows.push_back(&step.columns);
+  if (absl::Status status = program.Start(rows); !status.ok()) return OfTheStepThatFailed(status);
+  NoteLaunch(gathered_.back());
+  std::uint64_t number = program.executable().steps_started() - count;
+  for (Step& step : gathered_) {
+    step.number = number++;
+    started_.push_back(std::move(step));
+  }
+  gathered_.clear();
+  absl::Status status;
+  while (status.ok() && started_.size() > count) status = FinishOldest();
+  return status;
+}
+
+absl::Status Model::Impl::TrainingRun::RunTimed(Step step) {
+  if (absl::Status status = Flush(); !status.ok()) return status;
+  if (absl::Status status = TakeWrites(step); !status.ok()) return status;
+  step.timing.global_step = step.global_step;
+  step.timing.program = &step.program->program();
+  step.timing.run_begin = std::chrono::steady_clock::now();
+  absl::StatusOr<std::vector<runtime::InstructionTime>> times = step.program->RunTimed(step.columns);
+  step.timing.run_end = std::chrono::steady_clock::now();
+  if (!times.ok()) return StepFailed(step, times.status());
+  step.timing.instructions = *std::move(times);
+  NoteLaunch(step);
+  step.number = step.program->executable().steps_started() - 1;
+  started_.push_back(std::move(step));
+  return FinishOldest();
+}
+
+absl::Status Model::Impl::TrainingRun::Flush() {
+  absl::Status status = Launch();
+  while (status.ok() && !started_.empty()) status = FinishOldest();
+  return status;
+}
+
+absl::Status Model::Impl::TrainingRun::FinishOldest() {
+  Step step = std::move(started_.front());
+  started_.pop_front();
+  absl::Status status = Finish(step);
+  context_.set_batch(nullptr);
+  return status;
+}
+
+absl::Status Model::Impl::TrainingRun::Finish(Step& step) {
+  const StepResults results(*step.program, step.number);
+  if (absl::Status status = results.status(); !status.ok()) return StepFailed(step, status);
+  step.timing.records_begin = std::chrono::steady_clock::now();
+  results.Print();
+  context_.step_in_epoch = step.step_in_epoch;
+  context_.global_step = step.global_step;
+  context_.set_batch(&step.columns);
+  for (const auto& [scaler, history] : model_.scaler_histories) {
+    std::int32_t first_bad = -1;
+    if (const std::optional<double> record = model_.FirstBad(results, *scaler); record.has_value()) {
+      first_bad = static_cast<std::int32_t>(*record);
+    }
+    history->Step(step.writes[scaler], step.completes ? &first_bad : nullptr);
+  }
+  const bool first_of_run = !model_.in_overflow_run;
+  absl::Status status = model_.AfterStep(results, step.completes, context_);
+  const bool diagnose = !status.ok() || (first_of_run && model_.options.diagnose_overflow);
+  if (context_.overflow && diagnose) status = model_.DiagnoseOverflow(results, step.columns, status);
+  if (status.ok()) callbacks_.OnStepEnd(context_);
+  status.Update(context_.failure());
+  step.timing.records_end = std::chrono::steady_clock::now();
+  if (status.ok()) {
+    for (Callback* callback : step.timed_for) callback->OnStepTimed(step.timing);
+  }
+  return status;
+}
+
+absl::Status Model::Impl::TrainingRun::OfTheStepThatFailed(const absl::Status& status) const {
+  for (const Step& step : started_) {
+    const absl::Status earlier = StepResults(*step.program, step.number).status();
+    if (!earlier.ok()) return StepFailed(step, earlier);
+  }
+  return status;
+}
+
+absl::Status Model::Impl::TrainingRun::StepFailed(const Step& step, const absl::Status& status) const {
+  return absl::Status(status.code(), absl::StrCat("training step ", step.global_step, " (epoch ", context_.epoch,
+                                                  " step ", step.step_in_epoch, "): ", status.message()));
+}
+
+absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks) {
+  Impl& self = *impl_;
+  if (!self.status.ok()) return self.status;
+  if (!self.step.defined()) {
+    return absl::FailedPreconditionError(
+        "Train needs an optimizer (and a loss), or a training step derived from nn::TrainingStep");
+  }
+  if (epochs < 1) return absl::InvalidArgumentError(absl::StrCat("epochs must be at least 1, got ", epochs));
+  const bool own = self.own_step != nullptr;
+  if (own) {
+    // Freezing and unfreezing may have changed what is trainable.
+    if (absl::Status status = self.CheckTrainable(); !status.ok()) return status;
+    const std::vector<Parameter>& trained = self.optimizer->parameters();
+    if (std::none_of(trained.begin(), trained.end(), [](const Parameter& each) { return each.requires_grad(); }) &&
+        self.said.insert("frozen").second) {
+      std::cerr << "remark: every parameter of the optimizer is frozen: training changes none\n";
+    }
+  }
+  const int arity = own && self.network.arity() >= 0 ? self.network.arity() + 1 : self.step.arity();
+  if (absl::Status status =
+          self.CheckColumns(dataset, arity, own ? "training (the network's inputs and a label)" : "the training step");
+      !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<std::int64_t> steps = dataset.size();
+  if (!steps.ok()) return steps.status();
+  if (absl::Status status = self.BeginRun(epochs, *steps); !status.ok()) return status;
+  self.step.cell()->SetTrain(true);
+
+  RunContext context;
+  context.epochs = epochs;
+  context.steps_per_epoch = *steps;
+  context.global_step = self.global_step;
+  context.epoch = self.position.run_epoch;
+  context.set_save([this](const std::string& path) { return SaveCheckpoint(path); });
+  callbacks.OnTrainBegin(context);
+  absl::Status failure = context.failure();
+  Impl::TrainingRun run(self, dataset, callbacks, context);
+  while (self.position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
+  if (failure.ok() && run.micro_steps_left() > 0) {
+    std::cerr << "remark: the last " << run.micro_steps_left() << " of " << self.options.accumulation_steps
+              << " batches of a step have no step yet: their gradients are kept for the next call of Train\n";
+  }
+  if (failure.ok()) callbacks.OnTrainEnd(context);
+  failure.Update(context.failure());
+  return failure;
+}
+
+}  // namespace mpc

@@ -1,0 +1,91 @@
+#include "frontend/train/request_exit.h"
+
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace mpc {
+namespace {
+
+constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
+
+/// The first signal since the handlers were set; 0: none. A handler may touch nothing but lock-free atomics.
+std::atomic<int> requested{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void HandleRequest(int signal) {
+  int none = 0;
+  if (requested.compare_exchange_strong(none, signal)) return;
+  // The second one: it is blocked while this handler runs, so the default action follows on return.
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+/// Sets the handlers for as long as an object of it lives. Runs that overlap share them.
+class RequestHandlers {
+ public:
+  RequestHandlers() {
+    const std::lock_guard<std::mutex> lock(Shared().mutex);
+    if (Shared().users++ > 0) return;
+    requested = 0;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) Set(kSignals[i], Shared().before[i]);
+  }
+  ~RequestHandlers() {
+    const std::lock_guard<std::mutex> lock(Shared().mutex);
+    if (--Shared().users > 0) return;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &Shared().before[i], nullptr);
+  }
+  RequestHandlers(const RequestHandlers&) = delete;
+  RequestHandlers& operator=(const RequestHandlers&) = delete;
+
+ private:
+  struct State {
+    std::mutex mutex;
+    int users = 0;
+    std::array<struct sigaction, kSignals.size()> before{};
+  };
+  static State& Shared() {
+    static State* state = new State;
+    return *state;
+  }
+  static void Set(int signal, struct sigaction& before) {
+    ::sigaction(signal, nullptr, &before);
+    // As under nohup, or in a shell's background.
+    if ((before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler == SIG_IGN) return;
+    struct sigaction action {};
+    action.sa_handler = HandleRequest;
+    ::sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;  // reading data goes on
+    ::sigaction(signal, &action, nullptr);
+  }
+};
+
+}  // namespace
+
+OnRequestExit::OnRequestExit(OnRequestExitOptions options) : options_(std::move(options)) {}
+
+bool OnRequestExit::NeedsState(const RunContext& context) const { return requested != 0; }
+
+void OnRequestExit::OnTrainBegin(RunContext& context) {
+  signal_ = 0;
+  context.KeepUntilEnd(std::make_shared<RequestHandlers>());
+}
+
+void OnRequestExit::OnStepEnd(RunContext& context) { Check(context); }
+
+void OnRequestExit::OnEpochEnd(RunContext& context) { Check(context); }
+
+void OnRequestExit::Check(RunContext& context) {
+  if (signal_ != 0 || requested == 0) return;
+  signal_ = requested;
+  context.RequestStop();
+}
+
+void OnRequestExit::OnTrainEnd(RunContext& context) {
+  if (signal_ != 0 && !options_.save_path.empty()) context.Fail(context.SaveCheckpoint(options_.save_path));
+}
+
+}  // namespace mpc

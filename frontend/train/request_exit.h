@@ -1,0 +1,49 @@
+// Stopping a run that a signal asks to end.
+#pragma once
+
+#include <string>
+
+#include "frontend/train/callback.h"
+
+namespace mpc {
+
+struct OnRequestExitOptions {
+  /// Where the state of training goes when a signal has stopped the run, as Model::SaveCheckpoint writes it. Empty: it
+  /// goes nowhere.
+  std::string save_path;
+};
+
+/// Stops a run at the end of the step in flight once the process gets SIGINT (Ctrl-C) or SIGTERM:
+///
+///     OnRequestExit on_exit({.save_path = "run.safetensors"});
+///     absl::Status trained = model.Train(10, train_set, {LossMonitor(), on_exit});
+///     if (trained.ok() && on_exit.signal() != 0) return 128 + on_exit.signal();
+///
+/// Train then ends as after RunContext::RequestStop: the hooks OnEpochEnd and OnTrainEnd run and it returns OK, or what
+/// saving failed with. A second signal, of either kind, ends the process at once, as it does without this callback.
+///
+/// The handlers are the process's. They are set when Train begins; when it returns, with an error too, those from
+/// before are back. A signal that is ignored stays ignored. Where several such runs overlap one signal stops them all.
+/// Stands last in the list of callbacks, so that it saves what the others have changed.
+class OnRequestExit : public Callback {
+ public:
+  explicit OnRequestExit(OnRequestExitOptions options = {});
+
+  /// The signal that stopped the last run, SIGINT or SIGTERM; 0: none did.
+  int signal() const { return signal_; }
+
+  bool NeedsState(const RunContext& context) const override;
+  void OnTrainBegin(RunContext& context) override;
+  void OnStepEnd(RunContext& context) override;
+  void OnEpochEnd(RunContext& context) override;
+  void OnTrainEnd(RunContext& context) override;
+
+ private:
+  /// Asks for the stop where a signal has come.
+  void Check(RunContext& context);
+
+  OnRequestExitOptions options_;
+  int signal_ = 0;
+};
+
+}  // namespace mpc
