@@ -29,6 +29,16 @@ static void addPrecision(OpPassManager &Manager, const StepPipelineOptions &Chos
   Manager.addPass(createVerifyPrecisionPass(withLists<VerifyPrecisionPassOptions>(Chosen)));
 }
 
+// Recomputation comes behind fusion: a copy of a region sums in the order of its original, so that its bits are the
+// same.
+static void addPlan(OpPassManager &Manager, int64_t Candidates, bool Orders) {
+  Manager.addNestedPass<func::FuncOp>(createRecomputePass({Candidates}));
+  if (!Orders)
+    return;
+  Manager.addPass(createSchedulePass());
+  Manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
+}
+
 // What is left is what reads parameters low: their shadows come behind. Updates take over what casts have left between
 // them and the backward pass. Fusion comes last: it sees what will run.
 static void addLayout(OpPassManager &Manager, const StepPipelineOptions &Chosen) {
@@ -50,19 +60,11 @@ static void addLayout(OpPassManager &Manager, const StepPipelineOptions &Chosen)
   if (!Chosen.fusion)
     Fusion.maxOperations = 1;
   Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
-  if (Chosen.stage == Stage::Scheduled)
-    buildPlanPipeline(Manager, Chosen.recompute);
-  else if (Chosen.stage == Stage::Final)
-    Manager.addNestedPass<func::FuncOp>(createRecomputePass({Chosen.recompute}));
+  if (Chosen.stage != Stage::Fused)
+    addPlan(Manager, Chosen.recompute, /*Orders=*/Chosen.stage == Stage::Scheduled);
 }
 
-// Recomputation comes behind fusion: a copy of a region sums in the order of its original, so that its bits are the
-// same.
-void buildPlanPipeline(OpPassManager &Manager, int64_t Candidates) {
-  Manager.addNestedPass<func::FuncOp>(createRecomputePass({Candidates}));
-  Manager.addPass(createSchedulePass());
-  Manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
-}
+void buildPlanPipeline(OpPassManager &Manager, int64_t Candidates) { addPlan(Manager, Candidates, /*Orders=*/true); }
 
 void buildStepPipeline(OpPassManager &Manager, const StepPipelineOptions &Options) {
   if (!Options.device.empty())
