@@ -22,8 +22,7 @@ static bool isOfUpdates(Phase P) {
   return P == Phase::kSkip || P == Phase::kUnscale || P == Phase::kClip || P == Phase::kUpdate;
 }
 
-// What the operations of \p Region are, movement and casts aside, where each has a phase of its own: updates before
-// all.
+// The phase of the first operation of \p Region, movement and casts aside, where each has one of its own.
 static std::optional<Phase> ownPhaseOfRegion(FusionOp Region) {
   std::optional<Phase> Found;
   for (Operation &Op : Region.getBody().front().without_terminator()) {
@@ -32,7 +31,7 @@ static std::optional<Phase> ownPhaseOfRegion(FusionOp Region) {
     std::optional<Phase> Own = ownPhase(&Op);
     if (!Own)
       return std::nullopt;
-    if (!Found || Own == Phase::kUpdate)
+    if (!Found)
       Found = Own;
   }
   return Found;

@@ -117,11 +117,13 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, %x: 
     attributes {mpc.step} {
   %loss = mpc.reduce_sum %x {axes = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.sin %x {mpc.backward} : (tensor<4xf32>) -> tensor<4xf32>
-  %finite, %bad = mpc.all_finite %scale, %loss, %g
-      : (tensor<f32>, tensor<f32>, tensor<4xf32>) -> (tensor<i1>, tensor<i32>)
-  %code = mpc.cast %bad {user = true} : (tensor<i32>) -> tensor<f32>
   %clamped = mpc.clamp %g {minimum = -1.0 : f32, maximum = 1.0 : f32} : (tensor<4xf32>) -> tensor<4xf32>
-  %norm = mpc.global_norm %clamped : (tensor<4xf32>) -> tensor<f32>
+  %finite, %bad = mpc.all_finite %scale, %loss, %clamped
+      : (tensor<f32>, tensor<f32>, tensor<4xf32>) -> (tensor<i1>, tensor<i32>)
+  %wave = mpc.cos %g : (tensor<4xf32>) -> tensor<4xf32>
+  %plain = mpc.unscale %wave, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %code = mpc.cast %bad {user = true} : (tensor<i32>) -> tensor<f32>
+  %norm = mpc.global_norm %clamped, %plain : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
   %shown = mpc.exp %norm : (tensor<f32>) -> tensor<f32>
   %slower = mpc.neg %rate : (tensor<f32>) -> tensor<f32>
   %d = mpc.mul %clamped, %slower : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
@@ -132,6 +134,8 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, %x: 
   EXPECT_EQ(phases, (std::map<std::string, Phase>{{"reduce_sum", Phase::kForward},
                                                   {"sin", Phase::kBackward},
                                                   {"all_finite", Phase::kCheck},
+                                                  {"cos", Phase::kUpdate},
+                                                  {"unscale", Phase::kUnscale},
                                                   {"cast", Phase::kUpdate},
                                                   {"clamp", Phase::kUpdate},
                                                   {"global_norm", Phase::kClip},
@@ -140,6 +144,16 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, %x: 
                                                   {"mul", Phase::kUpdate},
                                                   {"add", Phase::kUpdate},
                                                   {"select", Phase::kSkip}}));
+}
+
+// IR that was written by hand has no marks.
+TEST(StepPhases, OfAGradientOperationIsBackward) {
+  const std::map<std::string, Phase> phases = PhasesOf(R"(
+func.func @step(%x: tensor<4xf32>, %dy: tensor<4xf32>) -> tensor<4xf32> {
+  %dx = mpc.relu_grad %x, %dy : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %dx : tensor<4xf32>
+})");
+  EXPECT_EQ(phases.at("relu_grad"), Phase::kBackward);
 }
 
 // A guarded update reads what is around it from inside.
@@ -175,6 +189,11 @@ TEST(StepPhases, OfARegionIsThatOfWhatItHolds) {
   EXPECT_EQ(PhaseOfRegion("%0 = mpc.neg %a {mpc.backward} : (tensor<4xf32>) -> tensor<4xf32>\n" + unscale),
             Phase::kBackward);
   EXPECT_EQ(PhaseOfRegion("%0 = mpc.unscale %a, %b : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>\n" + unscale),
+            Phase::kUnscale);
+  const std::string clip =
+      "%1 = mpc.clip_by_norm %0, %b {max_norm = 1.0 : f32} "
+      ": (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>\n";
+  EXPECT_EQ(PhaseOfRegion("%0 = mpc.unscale %a, %b : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>\n" + clip),
             Phase::kUnscale);
 }
 

@@ -115,6 +115,28 @@ func.func @forward(%x: tensor<3xf32>, %by: tensor<3xf32>) -> (tensor<3xf32>, ten
   return %y, %r#1 : tensor<3xf32>, tensor<3xf32>
 })";
 
+// Calls in calls beside a larger value, in front of which they do not lie.
+constexpr char kBesides[] = R"(
+func.func private @inner(%x: tensor<12xf32>, %s: tensor<f32>) -> tensor<12xf32> attributes {mpc.sequence} {
+  %a = mpc.mul %x, %s : (tensor<12xf32>, tensor<f32>) -> tensor<12xf32>
+  %b = mpc.neg %x : (tensor<12xf32>) -> tensor<12xf32>
+  %c = mpc.add %b, %a : (tensor<12xf32>, tensor<12xf32>) -> tensor<12xf32>
+  %d = mpc.mul %c, %b : (tensor<12xf32>, tensor<12xf32>) -> tensor<12xf32>
+  return %d : tensor<12xf32>
+}
+func.func private @outer(%x: tensor<12xf32>, %s: tensor<f32>) -> tensor<12xf32> attributes {mpc.sequence} {
+  %n = mpc.neg %x : (tensor<12xf32>) -> tensor<12xf32>
+  %y = mpc.repeat @inner(%n, %s) {count = 2 : i64} : (tensor<12xf32>, tensor<f32>) -> tensor<12xf32>
+  %z = mpc.add %y, %n : (tensor<12xf32>, tensor<12xf32>) -> tensor<12xf32>
+  return %z : tensor<12xf32>
+}
+func.func @forward(%x: tensor<12xf32>, %large: tensor<16x16xf32>) -> (tensor<12xf32>, tensor<16x16xf32>) {
+  %n = mpc.neg %large : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %s = mpc.reduce_max %n {axes = array<i64: 0, 1>} : (tensor<16x16xf32>) -> tensor<f32>
+  %y = mpc.repeat @outer(%x, %s) {count = 2 : i64} : (tensor<12xf32>, tensor<f32>) -> tensor<12xf32>
+  return %y, %n : tensor<12xf32>, tensor<16x16xf32>
+})";
+
 class Sequences : public ::testing::TestWithParam<Case> {};
 
 std::vector<float> Numbers(std::int64_t count, float first) {
@@ -212,7 +234,8 @@ TEST_P(Sequences, RunFromAFile) {
 INSTANTIATE_TEST_SUITE_P(Calls, Sequences,
                          ::testing::Values(Case{"Geometric", kGeometric, {{5, 7}, {7}}},
                                            Case{"Fibonacci", kFibonacci, {{9}, {9}}},
-                                           Case{"Nested", kNested, {{12}, {12}}}, Case{"Unread", kUnread, {{3}, {3}}}),
+                                           Case{"Nested", kNested, {{12}, {12}}}, Case{"Unread", kUnread, {{3}, {3}}},
+                                           Case{"Besides", kBesides, {{12}, {16, 16}}}),
                          [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 TEST(Sequence, LiesInTheWorkspaceOfItsCall) {
@@ -239,6 +262,43 @@ TEST(Sequence, CopiesWhatItCannotUpdateInPlace) {
   const std::vector<runtime::ValueCopy>& copies = program.sequences[1].copies;
   ASSERT_THAT(copies, SizeIs(2)) << "the value that stays and the sum, which is written over %b, need none";
   for (const runtime::ValueCopy& copy : copies) EXPECT_THAT(copy.reason, HasSubstr("another state or an input"));
+}
+
+TEST(Sequence, CopiesWhatIsReadTwice) {
+  const runtime::Program program = Compile(R"(
+func.func private @double(%x: tensor<3xf32>) -> tensor<3xf32> attributes {mpc.sequence} {
+  %y = mpc.add %x, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %y : tensor<3xf32>
+}
+func.func @forward(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = mpc.repeat @double(%x) {count = 2 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+  return %y : tensor<3xf32>
+})",
+                                           "cpu", false);
+  ASSERT_THAT(program.sequences[1].copies, SizeIs(1));
+  EXPECT_THAT(program.sequences[1].copies[0].reason, HasSubstr("mpc.add reads the old value twice"));
+}
+
+// A sequence's workspace, and that of what it calls, move with the call.
+TEST(Sequence, MovesBehindLargerValues) {
+  const runtime::Program program = Compile(kBesides, "cpu", false);
+  ASSERT_THAT(program.sequences, SizeIs(3));
+  const auto call_of = [](const runtime::Sequence& sequence) {
+    for (const runtime::Instruction& each : sequence.instructions) {
+      if (each.sequence != 0) return each;
+    }
+    return runtime::Instruction();
+  };
+  const runtime::Instruction outer = call_of(program.step()), inner = call_of(program.sequences[1]);
+  EXPECT_GT(outer.workspace_offset, 0u);
+  EXPECT_GE(inner.workspace_offset, outer.workspace_offset);
+  EXPECT_LE(inner.workspace_offset + inner.workspace_bytes, outer.workspace_offset + outer.workspace_bytes);
+  for (const runtime::Instruction& each : program.sequences[2].instructions) {
+    const runtime::Value& result = program.values[each.outputs[0]];
+    const bool is_carried = result.offset == program.values[inner.outputs[0]].offset;
+    EXPECT_TRUE(is_carried || (result.offset >= inner.workspace_offset &&
+                               result.offset < inner.workspace_offset + inner.workspace_bytes));
+  }
 }
 
 // What the schedule counts on is what lowering needs, copies of old values aside.

@@ -104,6 +104,14 @@ TEST(ProgramCheck, EveryDefectOfASequenceIsAnErrorThatNamesIt) {
         }}});
 }
 
+TEST(ProgramCheck, FindsStateThatASequenceReads) {
+  Program program = RepeatingProgram();
+  EXPECT_TRUE(FindStateUses(program)[0].read_before_written);
+  program.step().instructions[0].inputs.pop_back();  // which names the state
+  ASSERT_TRUE(CheckProgram(program).ok()) << CheckProgram(program);
+  EXPECT_TRUE(FindStateUses(program)[0].read_before_written);
+}
+
 // One sequence in the other, so that running them needs little of a stack.
 TEST(ProgramCheck, LimitsHowDeepSequencesLie) {
   const auto nested = [](std::size_t depth) {
