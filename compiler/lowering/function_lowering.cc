@@ -217,7 +217,7 @@ runtime::ValueId FunctionLowering::keptId(Value Operand) {
   Copy.spec = Program.values[Id].spec;
   runtime::Instruction Instruction;
   Instruction.kernel = "reshape";
-  Instruction.phase = Phase::kForward;
+  Instruction.phase = PhaseOfCall.value_or(Phase::kForward);
   Instruction.attributes.Set("shape", std::vector<std::int64_t>(Copy.spec.shape));
   Instruction.inputs = {Id};
   Instruction.outputs = {addValue(std::move(Copy))};
