@@ -132,4 +132,22 @@ InferredTypes inferReduction(TypeRange Operands, DictionaryAttr Dictionary, Stri
   return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[0].getElementType())};
 }
 
+llvm::Error expectScalars(StringRef Op, ArrayRef<RankedTensorType> Types) {
+  for (RankedTensorType Type : Types)
+    if (Type.getRank() != 0)
+      return inferenceError("{0} expects scalars (rank 0), got {1}", Op, typeText(Type));
+  return llvm::Error::success();
+}
+
+llvm::Error expectElement(StringRef Op, StringRef Name, RankedTensorType Type, bool Flag) {
+  if (Flag ? Type.getElementType().isInteger(1) : isa<Float32Type, Float64Type>(Type.getElementType()))
+    return llvm::Error::success();
+  return inferenceError("{0} expects {1} to be {2}, got {3}; a scale comes with unscale = true, a norm with max_norm",
+                        Op, Name,
+                        Flag             ? "tensor<i1>"
+                        : Name == "norm" ? "tensor<f64>"
+                                         : "tensor<f32>",
+                        typeText(Type));
+}
+
 } // namespace mpc

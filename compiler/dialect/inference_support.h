@@ -39,6 +39,12 @@ llvm::Error expectShape(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTe
 
 llvm::Error expectRank(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTensorType Type, int64_t Rank);
 
+/// Requires every one of \p Types to have rank 0.
+llvm::Error expectScalars(llvm::StringRef Op, llvm::ArrayRef<mlir::RankedTensorType> Types);
+
+/// Requires a flag (i1), or else a scale or norm (f32, f64), which attributes of an update ask for.
+llvm::Error expectElement(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTensorType Type, bool Flag);
+
 /// The type of \p Like with another shape.
 mlir::RankedTensorType withShape(mlir::RankedTensorType Like, llvm::ArrayRef<int64_t> Extents);
 mlir::RankedTensorType f32Tensor(mlir::MLIRContext *Context, llvm::ArrayRef<int64_t> Extents);

@@ -2,13 +2,13 @@
 #ifndef MPC_OPS_TD
 #define MPC_OPS_TD
 
-include "compiler/dialect/mpc_elementwise_ops.td"
-include "compiler/dialect/mpc_activation_ops.td"
-include "compiler/dialect/mpc_movement_ops.td"
-include "compiler/dialect/mpc_nn_ops.td"
-include "compiler/dialect/mpc_sequence_ops.td"
-include "compiler/dialect/mpc_fusion_ops.td"
-include "compiler/dialect/mpc_step_ops.td"
-include "compiler/dialect/mpc_optimizer_ops.td"
+include "compiler/dialect/elementwise/elementwise_ops.td"
+include "compiler/dialect/activation/activation_ops.td"
+include "compiler/dialect/movement/movement_ops.td"
+include "compiler/dialect/nn/nn_ops.td"
+include "compiler/dialect/sequence/sequence_ops.td"
+include "compiler/dialect/fusion/fusion_ops.td"
+include "compiler/dialect/step/step_ops.td"
+include "compiler/dialect/optimizer/optimizer_ops.td"
 
 #endif

@@ -113,7 +113,7 @@ def update_arrows(root):
 
 def operations(root):
     """Outside the dialect no file of the compiler and the passes names more than 8 operations: the others ask properties."""
-    definitions = "\n".join(path.read_text() for path in sorted((root / "compiler" / "dialect").glob("*.td")))
+    definitions = "\n".join(path.read_text() for path in sorted((root / "compiler" / "dialect").rglob("*.td")))
     classes = set(re.findall(r"^def Mpc_(\w+Op)\b", definitions, re.MULTILINE))
     mnemonics = {name: symbol for symbol, name in re.findall(r'^def Mpc_(\w+Op)\b[^"{]*"(\w+)"', definitions, re.MULTILINE)}
     for path in files(root, SOURCES, ["compiler", "passes"]):

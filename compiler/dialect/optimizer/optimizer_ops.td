@@ -5,7 +5,7 @@
 #ifndef MPC_OPTIMIZER_OPS_TD
 #define MPC_OPTIMIZER_OPS_TD
 
-include "compiler/dialect/mpc_step_ops.td"
+include "compiler/dialect/step/step_ops.td"
 
 // A parameter that the network reads in a low type has a shadow: its low copy, written with it. `shadow` names the type
 // and `new_shadow` is the last result: the new parameter rounded to that type (the old one where the predicate is false).

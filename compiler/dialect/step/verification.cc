@@ -1,4 +1,4 @@
-// Verifiers beyond shapes and element types.
+// What requests for gradients, calls and guarded updates promise beside their types.
 #include "compiler/dialect/inference_support.h"
 #include "compiler/dialect/step_signature.h"
 #include "runtime/program.h"
@@ -6,54 +6,6 @@
 using namespace mlir;
 
 namespace mpc {
-
-LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTensorType>> Inferred) {
-  if (!Inferred)
-    return Op->emitOpError() << llvm::toString(Inferred.takeError());
-  if (Inferred->size() != Op->getNumResults())
-    return Op->emitOpError() << "has " << Op->getNumResults() << " results, expected " << Inferred->size();
-  for (auto [Result, Expected] : llvm::zip_equal(Op->getResults(), *Inferred)) {
-    auto Actual = dyn_cast<RankedTensorType>(Result.getType());
-    if (isShadow(Result) && Result.getType() != Expected)
-      return Op->emitOpError() << "shadow is " << Result.getType() << ", expected " << Expected;
-    if (!Actual || Actual.getShape() != Expected.getShape())
-      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
-                               << ", its shape must be " << shapeText(Expected.getShape());
-    if (has<Property::DataMovement>(Op) && Actual.getElementType() != Expected.getElementType())
-      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
-                               << ", but it moves elements of " << Expected.getElementType()
-                               << ", which keep their type; mpc.cast changes it";
-    if (isTooLarge(Actual.getShape()))
-      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
-                               << ", which is too large: a tensor has at most 2^47 elements";
-  }
-  return success();
-}
-
-bool isShadow(OpResult Result) {
-  Operation *Op = Result.getOwner();
-  auto Shadow = Op->getAttrOfType<StringAttr>("shadow");
-  return Shadow && Shadow != "none" && Result.getResultNumber() + 1 == Op->getNumResults();
-}
-
-LogicalResult ScopeAttr::verify(llvm::function_ref<InFlightDiagnostic()> EmitError, StringRef Path, bool Network,
-                                Type Pin, StringRef Level, Type Low) {
-  if (Pin && !Pin.isF32() && !isLow(Pin))
-    return EmitError() << "scope '" << Path << "' pins " << Pin << "; choose f32, f16 or bf16";
-  if (!llvm::is_contained({"", "O0", "O1", "O2", "O3", "auto"}, Level))
-    return EmitError() << "scope '" << Path << "' has level '" << Level << "'; choose O0, O1, O2, O3 or auto";
-  if (Low && !isLow(Low))
-    return EmitError() << "scope '" << Path << "' has low type " << Low << "; choose f16 or bf16";
-  return success();
-}
-
-LogicalResult ConstantOp::verify() {
-  if (!isa<DenseElementsAttr>(getValue()))
-    return emitOpError() << "takes a dense value, got " << getValue();
-  if (getValue().getShapedType() != getType())
-    return emitOpError() << "result is " << getType() << ", its value is " << getValue().getShapedType();
-  return success();
-}
 
 LogicalResult ValueAndGradOp::verifySymbolUses(SymbolTableCollection &Symbols) {
   auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
@@ -167,13 +119,6 @@ LogicalResult CustomVjpOp::verifySymbolUses(SymbolTableCollection &Symbols) {
     return emitOpError() << "needs a rule '" << getVjp() << "' from inputs, outputs and cotangents (" << Taken
                          << ") to one cotangent a floating input (" << Returned << "), got " << Rule.getFunctionType();
   return success();
-}
-
-LogicalResult ClampOp::verify() {
-  double Minimum = getMinimum().convertToDouble(), Maximum = getMaximum().convertToDouble();
-  if (Minimum <= Maximum)
-    return success();
-  return emitOpError() << "limits x to [" << Minimum << ", " << Maximum << "]; the minimum must not exceed the maximum";
 }
 
 LogicalResult AllReduceOp::verify() {

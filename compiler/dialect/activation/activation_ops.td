@@ -2,7 +2,7 @@
 #ifndef MPC_ACTIVATION_OPS_TD
 #define MPC_ACTIVATION_OPS_TD
 
-include "compiler/dialect/mpc_elementwise_ops.td"
+include "compiler/dialect/elementwise/elementwise_ops.td"
 
 // The derivative of a unary operation from its operand.
 class Mpc_UnaryInputGradOp<string mnemonic, string formula, list<Trait> properties = [],

@@ -1,6 +1,7 @@
-// The verifier of the dialect's discardable attributes on operations.
+// The verifiers of the dialect's attributes on operations.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/step_signature.h"
+#include "compiler/dialect/tensor_values.h"
 
 using namespace mlir;
 
@@ -88,6 +89,17 @@ LogicalResult MpcDialect::verifyOperationAttribute(Operation *Op, NamedAttribute
   if (Name == SequenceAttrHelper::getNameStr())
     return verifySequence(Op);
   return Name == StepAttrHelper::getNameStr() ? verifyStep(Op) : success();
+}
+
+LogicalResult ScopeAttr::verify(llvm::function_ref<InFlightDiagnostic()> EmitError, StringRef Path, bool Network,
+                                Type Pin, StringRef Level, Type Low) {
+  if (Pin && !Pin.isF32() && !isLow(Pin))
+    return EmitError() << "scope '" << Path << "' pins " << Pin << "; choose f32, f16 or bf16";
+  if (!llvm::is_contained({"", "O0", "O1", "O2", "O3", "auto"}, Level))
+    return EmitError() << "scope '" << Path << "' has level '" << Level << "'; choose O0, O1, O2, O3 or auto";
+  if (Low && !isLow(Low))
+    return EmitError() << "scope '" << Path << "' has low type " << Low << "; choose f16 or bf16";
+  return success();
 }
 
 } // namespace mpc

@@ -1,7 +1,6 @@
 // Element-wise arithmetic with the functors of kernels/scalar.
 #include "compiler/dialect/fusible_space.h"
 #include "kernels/scalar/binary.h"
-#include "kernels/scalar/clip.h"
 #include "kernels/scalar/unary.h"
 
 using namespace mlir;
@@ -71,18 +70,5 @@ void SumNOp::emitElement(ElementContext &Context) {
 void StopGradientOp::emitElement(ElementContext &Context) { Context.setResult(0, Context.operand(0)); }
 
 void BroadcastToOp::emitElement(ElementContext &Context) { Context.setResult(0, Context.operand(0)); }
-
-void ScaleLossOp::emitElement(ElementContext &Context) {
-  Context.setResult(0, scalar::MulOp::Apply(Context.operand(0), Context.operand(1)));
-}
-
-void UnscaleOp::emitElement(ElementContext &Context) {
-  Context.setResult(0, Context.operand(0) * (1.0f / Context.operand(1)));
-}
-
-void ClipByNormOp::emitElement(ElementContext &Context) {
-  codegen::Double Norm = ToDouble(Context.operand(1));
-  Context.setResult(0, Context.operand(0) * scalar::ClipFactor(Norm, getMaxNorm().convertToFloat()));
-}
 
 } // namespace mpc
