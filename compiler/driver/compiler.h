@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "compiler/driver/compile_options.h"
 #include "compiler/module/compile_result.h"
 #include "compiler/module/graph_builder.h"
+#include "compiler/options/compile_options.h"
 #include "runtime/program.h"
 
 namespace mpc::compiler {

@@ -1,7 +1,6 @@
 #include "compiler/driver/pass_runner.h"
 
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/driver/fusion_default.h"
 #include "compiler/module/diagnostics.h"
 #include "compiler/module/module_impl.h"
 #include "compiler/target/targets.h"
@@ -54,31 +53,6 @@ private:
 
 } // namespace
 
-static void describe(const CompileOptions &Options, StepPipelineOptions &Pipeline) {
-  Pipeline.level = Options.level;
-  Pipeline.dtype = Options.dtype;
-  Pipeline.keepBatchNormFp32 = Options.keep_batchnorm_fp32;
-  Pipeline.lossScale = Options.loss_scale;
-  Pipeline.skip = Options.skip;
-  Pipeline.unscale = Options.unscale;
-  Pipeline.numLosses = Options.num_losses;
-  Pipeline.accumulationSteps = Options.accumulation_steps;
-  Pipeline.masterWeights = Options.master_weights;
-  Pipeline.allow = Options.allow;
-  Pipeline.deny = Options.deny;
-  Pipeline.infer = Options.infer;
-  Pipeline.clear = Options.clear;
-  Pipeline.bytesPerSecond = Options.rates.bytes_per_second;
-  Pipeline.lowFlops = Options.rates.low_flops;
-  Pipeline.f32Flops = Options.rates.f32_flops;
-  Pipeline.secondsPerOperation = Options.rates.seconds_per_operation;
-  Pipeline.instrument = Options.instrument;
-  Pipeline.fusion = Options.fusion.value_or(FusesByDefault(Options.device));
-  Pipeline.convStatistics = Options.conv_statistics;
-  Pipeline.headChunks = Options.head_chunks;
-  Pipeline.recompute = Options.recompute;
-}
-
 /// Runs the passes of \p Manager, which is for \p Target's context.
 static absl::Status run(PassManager &Manager, Module &Target, std::vector<PhaseTime> *Phases,
                         std::vector<std::string> *Remarks) {
@@ -110,11 +84,8 @@ absl::Status runPasses(Module &Target, const CompileOptions &Options, Stage Unti
   dialectOf(Root).getTargetAttrHelper().setAttr(Root, targetOf(Context, Options));
   if (!Options.assignment.empty())
     writeAssignment(Root, Options.assignment);
-  StepPipelineOptions Pipeline;
-  describe(Options, Pipeline);
-  Pipeline.stage = Until;
   PassManager Manager(&Context);
-  buildStepPipeline(Manager, Pipeline);
+  buildStepPipeline(Manager, Options, Until);
   return run(Manager, Target, Phases, Remarks);
 }
 

@@ -70,6 +70,7 @@ absl::StatusOr<CompileResult> StepCompiler::plan(const CompileOptions &Options) 
   if (absl::Status Status = fuse(Options); !Status.ok())
     return Status;
   CompileResult Result;
+  Result.options = Options;
   Result.final_ir = Fused->module.Clone();
   Result.phases = Fused->phases;
   Result.remarks = Fused->remarks;

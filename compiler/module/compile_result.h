@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/module/graph_builder.h"
-#include "compiler/module/precision_map.h"
+#include "compiler/options/compile_options.h"
 #include "runtime/program.h"
 
 namespace mpc::compiler {
@@ -28,6 +28,7 @@ struct CodeCounts {
 };
 
 struct CompileResult {
+  CompileOptions options; ///< as they were asked for, but for what a memory budget chooses
   runtime::Program program;
   Module final_ir;
   std::vector<PhaseTime> phases;

@@ -1,8 +1,9 @@
-#include "compiler/driver/compile_options.h"
+#include "compiler/options/compile_options.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <cassert>
 #include <type_traits>
 
 namespace mpc::compiler {
@@ -41,12 +42,23 @@ void append(const PrecisionMap &Slots, std::string &Key) {
 
 } // namespace
 
+const char *optionHelp(std::string_view Name) {
+  const char *Help = nullptr;
+  const CompileOptions Defaults;
+  visitOptions(Defaults, [&](const OptionInfo &Info, const auto &) {
+    if (Info.name == Name)
+      Help = Info.help;
+  });
+  assert(Help && "no such option");
+  return Help;
+}
+
 std::string programKey(const CompileOptions &Options) {
   std::string Key;
-  visitOptions(Options, [&](const char *Name, const auto &Value, OptionKind Kind) {
-    if (Kind != OptionKind::kOfProgram)
+  visitOptions(Options, [&](const OptionInfo &Info, const auto &Value) {
+    if (Info.kind == OptionKind::kOfCompilation)
       return;
-    absl::StrAppend(&Key, "|", Name, "=");
+    absl::StrAppend(&Key, "|", Info.name, "=");
     append(Value, Key);
   });
   return Key;

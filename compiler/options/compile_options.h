@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "compiler/module/precision_map.h"
+#include "compiler/options/precision_map.h"
 #include "runtime/plan_options.h"
 
 namespace mpc::compiler {
@@ -19,88 +20,146 @@ struct DeviceRates {
   double seconds_per_operation = 0; ///< what an operation costs beyond its work: launch, dispatch
 };
 
-/// What the pipelines need to know; see passes/pipelines.h.
+/// What a compilation needs to know. visitOptions below says what each member means.
 struct CompileOptions {
-  std::string function;                ///< the public function to compile; the others are left out
-  std::string level = "O0";            ///< O0, O1, O2, O3, auto
-  std::string dtype = "f16";           ///< f16, bf16
-  std::string keep_batchnorm_fp32;     ///< "true", "false"; empty: the level's default
-  std::string loss_scale = "none";     ///< none, static, dynamic
-  bool skip = true;                    ///< skip the update of a step that is not finite
-  bool unscale = true;                 ///< divide gradients by the scale; false where the optimizer does
-  std::int64_t num_losses = 1;         ///< loss scalers; one is shared by every loss
-  std::int64_t accumulation_steps = 1; ///< micro-steps (runs of the step) before an optimizer acts
-  bool master_weights = true;          ///< false: parameters that are only used low are stored low
-  /// Compute neighbouring operations in one generated kernel (mpc-fusion); left out: the device's default.
-  std::optional<bool> fusion;
-  /// Parts that the rows of a language model's head are cut into (mpc-chunk-head): with `memory_budget` at least.
-  std::int64_t head_chunks = 1;
-  /// Bytes of arena, state and constants together. Where a step plans more, its head is computed in chunks and the
-  /// backward pass computes values again until it fits: see compiler/driver/memory_budget.h. 0: no limit.
-  std::int64_t memory_budget = 0;
-  /// CUDA: batch normalisation takes its statistics from f16 convolutions (mpc-conv-statistics).
-  bool conv_statistics = false;
-  bool instrument = false; ///< measure values instead of updating state (mpc-instrument)
-  std::string device = "cpu";
-  runtime::PlanOptions plan; ///< how the device chooses kernels
-  /// Where generated code is kept between processes; empty: MPC_CACHE_DIR, or else mpc's folder in the user's cache
-  /// folder; "off": nowhere.
-  std::string cache_dir;
-  unsigned threads = 0; ///< that generate code; 0: the processor's cores
-  std::string arch; ///< to compile for where the device itself need not be here: "sm_80", "sm_90"; empty: this machine
-  /// Operation names ("softmax", "conv2d") or Cell paths ("lenet5/fc1", which covers what is inside) that get another
-  /// class than their own. Errors: an entry in two lists.
+  std::string function;
+  std::string level = "O0";
+  std::string dtype = "f16";
+  std::string keep_batchnorm_fp32;
+  std::string loss_scale = "none";
+  bool skip = true;
+  bool unscale = true;
+  std::int64_t num_losses = 1;
+  std::int64_t accumulation_steps = 1;
+  bool all_reduce = false;
+  bool master_weights = true;
   std::vector<std::string> allow, deny, infer, clear;
-  PrecisionMap assignment; ///< O1, auto: used instead of solving where it names a slot; empty: solved
-  DeviceRates rates;       ///< auto
-  /// How many values and Cells the backward pass computes again unasked (mpc-recompute); what a budget chooses.
+  DeviceRates rates;
+  bool instrument = false;
+  bool layout = true;
+  std::optional<bool> fusion;
+  std::int64_t head_chunks = 1;
+  bool conv_statistics = false;
   std::int64_t recompute = 0;
+  std::string device = "cpu";
+  std::string arch;
+  std::int64_t memory_budget = 0;
+  runtime::PlanOptions plan;
+  PrecisionMap assignment;
+  std::string cache_dir;
+  unsigned threads = 0;
+
+  /// `fusion`, or the default of `device`: on the CPU. Generated kernels for a GPU are tested in emulation and by the
+  /// assembler, and have not run on one yet: there fusion has to be asked for.
+  bool fuses() const { return fusion.value_or(device == "cpu"); }
 };
 
-/// Whether an option changes the Program that comes out, or only how long it takes to come out.
-enum class OptionKind { kOfProgram, kOfCompilation };
+/// What an option changes.
+enum class OptionKind {
+  kOfPasses,      ///< the IR, and so the Program: an option of the pipeline `mpc-step-pipeline`
+  kOfProgram,     ///< the Program, but not by an option of the passes
+  kOfCompilation, ///< how long it takes for the Program to come out
+};
 
-/// Calls \p Visit(name, member, kind) for each option of \p Given, a CompileOptions, those of its structures among
-/// them. Keys of compiled steps are made of this list. A test breaks where a member is missing in it.
+/// An option, as keys, flags, pipelines and reports have it.
+struct OptionInfo {
+  const char *name; ///< the member: "loss_scale", "plan.tune"
+  OptionKind kind;
+  const char *help; ///< one or two sentences, and the default
+};
+
+/// Calls \p Visit(OptionInfo, member) for each option of \p Given, a CompileOptions, those of its structures among
+/// them. A test breaks where a member is missing in this list.
 template <typename Options, typename Visitor> void visitOptions(Options &Given, Visitor &&Visit) {
-  Visit("function", Given.function, OptionKind::kOfProgram);
-  Visit("level", Given.level, OptionKind::kOfProgram);
-  Visit("dtype", Given.dtype, OptionKind::kOfProgram);
-  Visit("keep_batchnorm_fp32", Given.keep_batchnorm_fp32, OptionKind::kOfProgram);
-  Visit("loss_scale", Given.loss_scale, OptionKind::kOfProgram);
-  Visit("skip", Given.skip, OptionKind::kOfProgram);
-  Visit("unscale", Given.unscale, OptionKind::kOfProgram);
-  Visit("num_losses", Given.num_losses, OptionKind::kOfProgram);
-  Visit("accumulation_steps", Given.accumulation_steps, OptionKind::kOfProgram);
-  Visit("master_weights", Given.master_weights, OptionKind::kOfProgram);
-  Visit("fusion", Given.fusion, OptionKind::kOfProgram);
-  Visit("head_chunks", Given.head_chunks, OptionKind::kOfProgram);
-  Visit("memory_budget", Given.memory_budget, OptionKind::kOfProgram);
-  Visit("conv_statistics", Given.conv_statistics, OptionKind::kOfProgram);
-  Visit("instrument", Given.instrument, OptionKind::kOfProgram);
-  Visit("device", Given.device, OptionKind::kOfProgram);
-  Visit("plan.tune", Given.plan.tune, OptionKind::kOfProgram);
-  Visit("plan.choice_cache", Given.plan.choice_cache, OptionKind::kOfProgram);
-  Visit("plan.allow_tf32", Given.plan.allow_tf32, OptionKind::kOfProgram);
-  Visit("plan.allow_winograd", Given.plan.allow_winograd, OptionKind::kOfProgram);
-  Visit("plan.keep_packed_weights", Given.plan.keep_packed_weights, OptionKind::kOfProgram);
-  Visit("plan.flat_share", Given.plan.flat_share, OptionKind::kOfProgram);
-  Visit("cache_dir", Given.cache_dir, OptionKind::kOfCompilation);
-  Visit("threads", Given.threads, OptionKind::kOfCompilation);
-  Visit("arch", Given.arch, OptionKind::kOfProgram);
-  Visit("allow", Given.allow, OptionKind::kOfProgram);
-  Visit("deny", Given.deny, OptionKind::kOfProgram);
-  Visit("infer", Given.infer, OptionKind::kOfProgram);
-  Visit("clear", Given.clear, OptionKind::kOfProgram);
-  Visit("assignment", Given.assignment, OptionKind::kOfProgram);
-  Visit("rates.bytes_per_second", Given.rates.bytes_per_second, OptionKind::kOfProgram);
-  Visit("rates.low_flops", Given.rates.low_flops, OptionKind::kOfProgram);
-  Visit("rates.f32_flops", Given.rates.f32_flops, OptionKind::kOfProgram);
-  Visit("rates.seconds_per_operation", Given.rates.seconds_per_operation, OptionKind::kOfProgram);
-  Visit("recompute", Given.recompute, OptionKind::kOfProgram);
+  using enum OptionKind;
+  Visit(OptionInfo{"function", kOfProgram, "The public function to compile; the others are left out."}, Given.function);
+  Visit(OptionInfo{"level", kOfPasses, "O0, O1, O2, O3 or auto. Default O0."}, Given.level);
+  Visit(OptionInfo{"dtype", kOfPasses, "The low type: f16 or bf16. Default f16."}, Given.dtype);
+  Visit(OptionInfo{"keep_batchnorm_fp32", kOfPasses, "Norms in f32: true or false. Default: the level's."},
+        Given.keep_batchnorm_fp32);
+  Visit(OptionInfo{"loss_scale", kOfPasses, "none, static or dynamic. Default none."}, Given.loss_scale);
+  Visit(OptionInfo{"skip", kOfPasses, "Skips the update of a step that is not finite. Default true."}, Given.skip);
+  Visit(OptionInfo{"unscale", kOfPasses, "Divides gradients by the scale. false: the optimizer does. Default true."},
+        Given.unscale);
+  Visit(OptionInfo{"num_losses", kOfPasses, "Loss scalers. One is shared by every loss. Default 1."}, Given.num_losses);
+  Visit(OptionInfo{"accumulation_steps", kOfPasses,
+                   "Micro-steps, which are runs of the step, before an optimizer acts. Default 1."},
+        Given.accumulation_steps);
+  Visit(OptionInfo{"all_reduce", kOfPasses, "Sums each gradient over processes. Default false."}, Given.all_reduce);
+  Visit(OptionInfo{"master_weights", kOfPasses,
+                   "Keeps parameters in f32. false: those that are only used low are stored low. Default true."},
+        Given.master_weights);
+  Visit(OptionInfo{"allow", kOfPasses, "Operations or Cell paths that may run low at O1 and auto."}, Given.allow);
+  Visit(OptionInfo{"deny", kOfPasses, "Operations or Cell paths that compute in f32."}, Given.deny);
+  Visit(OptionInfo{"infer", kOfPasses, "Operations or Cell paths that follow their inputs."}, Given.infer);
+  Visit(OptionInfo{"clear", kOfPasses, "Operations or Cell paths that move or compare values."}, Given.clear);
+  Visit(OptionInfo{"rates.bytes_per_second", kOfPasses, "auto: memory read and written by element-wise work."},
+        Given.rates.bytes_per_second);
+  Visit(OptionInfo{"rates.low_flops", kOfPasses, "auto: floating-point operations a second of matrix work, low."},
+        Given.rates.low_flops);
+  Visit(OptionInfo{"rates.f32_flops", kOfPasses, "auto: floating-point operations a second of matrix work in f32."},
+        Given.rates.f32_flops);
+  Visit(OptionInfo{"rates.seconds_per_operation", kOfPasses,
+                   "auto: what an operation costs beyond its work, such as its launch."},
+        Given.rates.seconds_per_operation);
+  Visit(OptionInfo{"instrument", kOfPasses, "Measures values instead of updating state. Default false."},
+        Given.instrument);
+  Visit(OptionInfo{"layout", kOfPasses, "Makes images channels-last. Default true."}, Given.layout);
+  Visit(
+      OptionInfo{"fusion", kOfPasses, "Computes neighbouring operations in one generated kernel. Default: on the CPU."},
+      Given.fusion);
+  Visit(OptionInfo{"head_chunks", kOfPasses,
+                   "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time. "
+                   "With a memory budget at least. Default 1."},
+        Given.head_chunks);
+  Visit(OptionInfo{"conv_statistics", kOfPasses,
+                   "cuda: f16 convolutions compute the statistics of the batch normalisation behind them, with f32 "
+                   "sums."},
+        Given.conv_statistics);
+  Visit(OptionInfo{"recompute", kOfPasses,
+                   "Values and Cells that the backward pass computes again unasked; what a memory budget chooses. "
+                   "Default 0."},
+        Given.recompute);
+  Visit(OptionInfo{"device", kOfProgram, "What steps are compiled for: cpu or cuda. Default cpu."}, Given.device);
+  Visit(OptionInfo{"arch", kOfProgram,
+                   "cuda: compiles for this architecture, where no such device need be: sm_80 or sm_90. Default: this "
+                   "machine's."},
+        Given.arch);
+  Visit(OptionInfo{"memory_budget", kOfProgram,
+                   "What a step may plan for arena, state and constants (1GiB, 512MiB): a language model's head is "
+                   "computed in chunks and values are computed again in the backward pass until it fits. Default: no "
+                   "limit."},
+        Given.memory_budget);
+  Visit(OptionInfo{"plan.tune", kOfProgram,
+                   "Chooses kernels by timing them, not by rules and the libraries' heuristics."},
+        Given.plan.tune);
+  Visit(OptionInfo{"plan.choice_cache", kOfProgram, "Kernel choices of earlier runs, read and written; empty: none."},
+        Given.plan.choice_cache);
+  Visit(OptionInfo{"plan.allow_tf32", kOfProgram, "cuda: f32 products on tensor cores, with 10 bits of mantissa."},
+        Given.plan.allow_tf32);
+  Visit(OptionInfo{"plan.allow_winograd", kOfProgram,
+                   "cpu: f32 convolutions with 3x3 windows by Winograd's algorithm, which is faster and rounds more."},
+        Given.plan.allow_winograd);
+  Visit(OptionInfo{"plan.keep_packed_weights", kOfProgram,
+                   "cpu: packs a weight that a Program only reads once, not in every run. Default true."},
+        Given.plan.keep_packed_weights);
+  Visit(OptionInfo{"plan.flat_share", kOfProgram,
+                   "How much larger the arena may be so that gradients lie in flat buffers, as a share of it."},
+        Given.plan.flat_share);
+  Visit(OptionInfo{"assignment", kOfProgram,
+                   "O1, auto: the type of each slot, used instead of solving where it names one; empty: solved."},
+        Given.assignment);
+  Visit(OptionInfo{"cache_dir", kOfCompilation,
+                   "Where generated code is kept between processes; off: nowhere. Default: MPC_CACHE_DIR, else mpc's "
+                   "folder in the user's cache folder."},
+        Given.cache_dir);
+  Visit(OptionInfo{"threads", kOfCompilation, "Threads that generate code. Default 0: one a core."}, Given.threads);
 }
 
-/// Every option of the kind kOfProgram as text: equal texts, equal Programs of one module.
+/// The help of the option \p Name, which exists.
+const char *optionHelp(std::string_view Name);
+
+/// Every option that changes the Program as text: equal texts, equal Programs of one module.
 std::string programKey(const CompileOptions &Options);
 
 } // namespace mpc::compiler

@@ -145,6 +145,32 @@ static Object resources(const GpuResources &Table) {
   return Object{{"regions", std::move(Rows)}, {"no_ptxas", Table.no_ptxas}, {"not_assembled", std::move(Failures)}};
 }
 
+template <typename Value> static llvm::json::Value json(const Value &Given) {
+  if constexpr (std::is_same_v<Value, std::vector<std::string>>)
+    return Array(Given);
+  else
+    return Given;
+}
+template <typename Value> static llvm::json::Value json(const std::optional<Value> &Given) {
+  return Given ? llvm::json::Value(*Given) : nullptr;
+}
+static llvm::json::Value json(const PrecisionMap &Given) {
+  Object Slots;
+  for (const auto &[Slot, Type] : Given)
+    Slots[Slot] = Type;
+  return Slots;
+}
+
+/// What the Program was made with: members by name, structures by the path of their members.
+static Object options(const CompileOptions &Given) {
+  Object Result;
+  visitOptions(Given, [&](const OptionInfo &Info, const auto &Member) {
+    if (Info.kind != OptionKind::kOfCompilation)
+      Result[Info.name] = json(Member);
+  });
+  return Result;
+}
+
 std::string PrecisionReportJson(const CompileResult &Result) {
   absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Result.program.name);
   if (!Table.ok())
@@ -154,6 +180,7 @@ std::string PrecisionReportJson(const CompileResult &Result) {
     return print(Object{{"error", std::string(Regions.status().message())}});
   Object Report = functionReport(*Table, *Regions);
   Report["device"] = Result.program.device;
+  Report["options"] = options(Result.options);
   if (generatesPtx(Result.program.device)) {
     absl::StatusOr<GpuResources> Gpu = TabulateGpuResources(Result.final_ir, Result.program.name, Result.program.arch);
     if (!Gpu.ok())

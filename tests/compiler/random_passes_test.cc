@@ -59,10 +59,11 @@ bool RunPasses(compiler::Module& module, const std::string& text, std::string& e
 }
 
 /// The passes of a training pipeline, each as text.
-std::vector<std::string> PassesOf(const StepPipelineOptions& options) {
+std::vector<std::string> PassesOf(const compiler::CompileOptions& options, const std::string& attached) {
   mlir::MLIRContext context;
   mlir::PassManager manager(&context, mlir::ModuleOp::getOperationName());
-  buildStepPipeline(manager, options);
+  if (!attached.empty()) manager.addPass(createAttachTargetPass({attached, ""}));
+  buildStepPipeline(manager, options, Stage::Scheduled);
   std::vector<std::string> texts;
   for (mlir::Pass& pass : manager.getPasses()) {
     std::string text;
@@ -77,22 +78,25 @@ std::vector<std::string> PassesOf(const StepPipelineOptions& options) {
 /// Networks whose convolutions compute statistics are wide ones.
 bool IsWide(std::uint64_t seed) { return seed % 12 == 2; }
 
-void SetOptions(std::uint64_t seed, StepPipelineOptions& options) {
+compiler::CompileOptions OptionsOf(std::uint64_t seed) {
+  compiler::CompileOptions options;
   const Setting setting = SettingOf(seed);
   options.level = setting.level;
   options.dtype = setting.dtype;
   options.layout = seed % 2 == 0;
   options.fusion = seed % 3 != 0;
-  options.masterWeights = seed % 4 != 1;
-  options.convStatistics = IsWide(seed);
-  options.headChunks = seed % 5 == 2 ? 2 : 1;
+  options.master_weights = seed % 4 != 1;
+  options.conv_statistics = IsWide(seed);
+  options.head_chunks = seed % 5 == 2 ? 2 : 1;
   options.recompute = static_cast<std::int64_t>(seed % 7);
-  options.lossScale = seed % 3 == 0 ? "none" : seed % 3 == 1 ? "static" : "dynamic";
-  options.accumulationSteps = seed % 8 == 7 ? 2 : 1;
-  options.allReduce = seed % 9 == 4;
-  options.device = seed % 4 == 3 ? "cuda" : "";
-  options.stage = Stage::Scheduled;
+  options.loss_scale = seed % 3 == 0 ? "none" : seed % 3 == 1 ? "static" : "dynamic";
+  options.accumulation_steps = seed % 8 == 7 ? 2 : 1;
+  options.all_reduce = seed % 9 == 4;
+  return options;
 }
+
+/// The device whose target the module of a step gets; empty: it has that of the CPU.
+std::string AttachedTo(std::uint64_t seed) { return seed % 4 == 3 ? "cuda" : ""; }
 
 compiler::Module StepNumber(std::uint64_t seed) {
   return MakeRandomTrainingStep(seed, IsWide(seed)    ? StepKind::kWide
@@ -174,12 +178,10 @@ TEST(RandomPasses, EachPassKeepsItsPromise) {
   const std::vector<std::string> registered = RegisteredForms();
   Deeds in_pipeline, alone;
   for (std::uint64_t seed = 0; seed < g_steps; ++seed) {
-    StepPipelineOptions options;
-    SetOptions(seed, options);
     compiler::Module module = StepNumber(seed);
     compiler::registerTargets(*module.impl().context);
     std::mt19937_64 random(seed);
-    for (const std::string& form : PassesOf(options)) {
+    for (const std::string& form : PassesOf(OptionsOf(seed), AttachedTo(seed))) {
       {
         const std::string& other = registered[random() % registered.size()];
         SCOPED_TRACE("step " + std::to_string(seed) + ", " + other + " alone before " + form);

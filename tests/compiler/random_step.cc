@@ -28,12 +28,12 @@ Setting SettingOf(std::uint64_t seed) {
 mlir::LogicalResult RunPipeline(mlir::ModuleOp module, const Setting& setting, bool layout, bool fusion) {
   compiler::registerTargets(*module.getContext());
   mlir::PassManager manager(module.getContext());
-  StepPipelineOptions options;
+  compiler::CompileOptions options;
   options.level = setting.level;
   options.dtype = setting.dtype;
   options.layout = layout;
   options.fusion = fusion;
-  buildStepPipeline(manager, options);
+  buildStepPipeline(manager, options, Stage::Final);
   return manager.run(module);
 }
 

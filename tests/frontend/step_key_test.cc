@@ -13,6 +13,7 @@ namespace mpc::internal {
 namespace {
 
 using compiler::CompileOptions;
+using compiler::OptionInfo;
 using compiler::OptionKind;
 
 // Gives an option another value.
@@ -34,20 +35,20 @@ std::string KeyOf(const CompileOptions& compile) {
 TEST(StepKey, DiffersWithEachOptionThatTheProgramFollowsFrom) {
   const CompileOptions defaults;
   int count = 0;
-  compiler::visitOptions(defaults, [&](const char*, const auto&, OptionKind) { ++count; });
+  compiler::visitOptions(defaults, [&](const OptionInfo&, const auto&) { ++count; });
   std::map<std::string, std::string> seen = {{KeyOf(defaults), "the defaults"}};
   for (int changed = 0; changed < count; ++changed) {
     CompileOptions options;
     std::string name;
     OptionKind kind = OptionKind::kOfProgram;
     int index = 0;
-    compiler::visitOptions(options, [&](const char* each, auto& option, OptionKind of_each) {
+    compiler::visitOptions(options, [&](const OptionInfo& each, auto& option) {
       if (index++ != changed) return;
       Change(option);
-      name = each;
-      kind = of_each;
+      name = each.name;
+      kind = each.kind;
     });
-    if (kind == OptionKind::kOfProgram) {
+    if (kind != OptionKind::kOfCompilation) {
       const auto [other, is_new] = seen.emplace(KeyOf(options), name);
       EXPECT_TRUE(is_new) << name << " has the key of " << other->second;
     } else {
@@ -76,7 +77,7 @@ TEST(CompileOptions, AreAllListed) {
   CompileOptions options;
   std::set<const void*> listed;
   compiler::visitOptions(
-      options, [&](const char* name, auto& option, OptionKind) { EXPECT_TRUE(listed.insert(&option).second) << name; });
+      options, [&](const OptionInfo& info, auto& option) { EXPECT_TRUE(listed.insert(&option).second) << info.name; });
   int position = 0;
   const auto expect_one = [&](const void* member) {
     EXPECT_TRUE(listed.contains(member)) << position;
@@ -84,11 +85,11 @@ TEST(CompileOptions, AreAllListed) {
   };
   const auto expect_listed = [&](const auto&... members) { (expect_one(&members), ...); };
   auto& [function, level, dtype, keep_batchnorm_fp32, loss_scale, skip, unscale, num_losses, accumulation_steps,
-         master_weights, fusion, head_chunks, memory_budget, conv_statistics, instrument, device, plan, cache_dir,
-         threads, arch, allow, deny, infer, clear, assignment, rates, recompute] = options;
+         all_reduce, master_weights, allow, deny, infer, clear, rates, instrument, layout, fusion, head_chunks,
+         conv_statistics, recompute, device, arch, memory_budget, plan, assignment, cache_dir, threads] = options;
   expect_listed(function, level, dtype, keep_batchnorm_fp32, loss_scale, skip, unscale, num_losses, accumulation_steps,
-                master_weights, fusion, head_chunks, memory_budget, conv_statistics, instrument, device, cache_dir,
-                threads, arch, allow, deny, infer, clear, assignment, recompute);
+                all_reduce, master_weights, allow, deny, infer, clear, instrument, layout, fusion, head_chunks,
+                conv_statistics, recompute, device, arch, memory_budget, assignment, cache_dir, threads);
   auto& [tune, choice_cache, allow_tf32, allow_winograd, keep_packed_weights, flat_share] = plan;
   expect_listed(tune, choice_cache, allow_tf32, allow_winograd, keep_packed_weights, flat_share);
   auto& [bytes_per_second, low_flops, f32_flops, seconds_per_operation] = rates;

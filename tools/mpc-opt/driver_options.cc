@@ -6,7 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "tools/support/amp_flags.h"
-#include "tools/support/byte_size.h"
+#include "tools/support/device_flags.h"
 
 using namespace llvm;
 
@@ -30,34 +30,6 @@ static cl::opt<std::string> stage_name(
              "--amp-level, else grad; with --report and no passes, program; with "
              "--explain and --diff, final"),
     cl::cat(category));
-static cl::opt<std::string> device("device", cl::desc("What the model is compiled for: cpu (default) or cuda"),
-                                   cl::init("cpu"), cl::cat(category));
-static cl::opt<std::string> arch("arch",
-                                 cl::desc("With --device=cuda: sm_80 or sm_90, whatever device is here, if any"),
-                                 cl::cat(category));
-static cl::opt<bool> fusion("fusion", cl::desc("Compute neighbouring operations of the model in one generated kernel"),
-                            cl::cat(category));
-static cl::opt<std::string> memory_budget(
-    "memory-budget",
-    cl::desc("What the program may plan for arena, state and constants, such as 512MiB: a language model's head is "
-             "computed in chunks and values are computed again in the backward pass until it fits"),
-    cl::cat(category));
-static cl::opt<int64_t> head_chunks("head-chunks",
-                                    cl::desc("Chunks of rows that a language model's head is computed in (1)"),
-                                    cl::init(1), cl::cat(category));
-static cl::opt<bool> allow_conv_statistics(
-    "allow-conv-statistics",
-    cl::desc("With --device=cuda: let f16 convolutions compute the statistics of the batch normalisation behind them"),
-    cl::cat(category));
-static cl::opt<bool> tune("tune", cl::desc("Choose the Program's kernels by timing them here, not by rules"),
-                          cl::cat(category));
-static cl::opt<bool> allow_winograd("allow-winograd",
-                                    cl::desc("Let f32 convolutions with 3x3 windows use Winograd's algorithm, which is "
-                                             "faster and rounds more"),
-                                    cl::cat(category));
-static cl::opt<std::string> choice_cache("choice-cache",
-                                         cl::desc("File of kernel choices of earlier runs, read and written (none)"),
-                                         cl::cat(category));
 static cl::opt<std::string> report("report", cl::ValueOptional,
                                    cl::desc("Print the precision report as text (default) or json"), cl::cat(category));
 static cl::opt<std::string> explain("explain",
@@ -76,11 +48,14 @@ static cl::opt<std::string> function_name("function",
                                           cl::desc("The function that --emit=dot, --explain and --diff show"),
                                           cl::cat(category));
 
-// The flags of amp::Options, those of mpc-train. Lists: their last value is not the only one.
-class AmpOptions {
+// Flags that other tools have, too. Lists: their last value is not the only one.
+template <typename Options>
+class SharedFlags {
  public:
-  AmpOptions() {
-    for (const tools::AmpFlag& flag : tools::AmpFlags()) {
+  template <typename Keep>
+  SharedFlags(const std::vector<tools::OptionFlag<Options>>& flags, const Keep& keep) : known_(flags) {
+    for (const tools::OptionFlag<Options>& flag : flags) {
+      if (!keep(flag)) continue;
       flags_.push_back(std::make_unique<cl::list<std::string>>(StringRef(flag.name), cl::desc(flag.help),
                                                                cl::value_desc(flag.placeholder), cl::cat(category),
                                                                flag.is_switch ? cl::ValueOptional : cl::ValueRequired));
@@ -95,10 +70,11 @@ class AmpOptions {
       if (flag->getNumOccurrences() > 0) return flag->ArgStr.str();
     return "";
   }
-  absl::Status Read(amp::Options& options) const {
+  absl::Status Read(Options& options) const {
     for (const auto& flag : flags_) {
       for (const std::string& value : *flag) {
-        absl::Status status = tools::SetAmpFlag(flag->ArgStr.str(), value.empty() ? "true" : value, options);
+        absl::Status status =
+            tools::SetOption(known_, flag->ArgStr.str(), value.empty() && IsSwitch(*flag) ? "true" : value, options);
         if (!status.ok()) return status;
       }
     }
@@ -106,24 +82,32 @@ class AmpOptions {
   }
 
  private:
+  static bool IsSwitch(const cl::Option& flag) { return flag.getValueExpectedFlag() == cl::ValueOptional; }
+
+  const std::vector<tools::OptionFlag<Options>>& known_;
   std::vector<std::unique_ptr<cl::list<std::string>>> flags_;
 };
-static AmpOptions amp_options;
+static SharedFlags<amp::Options> amp_flags(tools::AmpFlags(), [](const auto&) { return true; });
+static SharedFlags<tools::DeviceOptions> device_flags(tools::DeviceFlags(),
+                                                      [](const auto& flag) { return !tools::IsOfRunning(flag.name); });
 
 // Options that say something about a model.
-static cl::Option* const kModelOptions[] = {
-    &train,       &batch,         &device, &arch,           &fusion,       &stage_name,           &diff,
-    &head_chunks, &memory_budget, &tune,   &allow_winograd, &choice_cache, &allow_conv_statistics};
-// Those of them that a Program alone can follow, with the reason.
-struct ProgramOption {
-  const cl::Option* option;
+static cl::Option* const kModelOptions[] = {&train, &batch, &stage_name, &diff};
+// Flags of the device that only a later stage shows, with the reason.
+struct StagedFlag {
+  const char* name;
   const char* reason;
-  bool schedules = false;  ///< the order that is lowered depends on it
 };
-static const ProgramOption kProgramOptions[] = {{&memory_budget, "only a program has a memory plan"},
-                                                {&tune, "only a program has kernels"},
-                                                {&allow_winograd, "only they depend on kernels", /*schedules=*/true},
-                                                {&choice_cache, "only a program has kernels"}};
+// Those that a Program alone can follow, or the order that is lowered.
+static const StagedFlag kProgramFlags[] = {{"memory-budget", "only a program has a memory plan"},
+                                           {"tune", "only a program has kernels"},
+                                           {"choice-cache", "only a program has kernels"}};
+static const StagedFlag kScheduleFlags[] = {{"allow-winograd", "only they depend on kernels"},
+                                            {"allow-tf32", "only they depend on kernels"}};
+static const StagedFlag kFinalFlags[] = {
+    {"allow-conv-statistics", "convolutions take statistics behind the backward graph"},
+    {"fusion", "regions are made of the finished graph"},
+    {"head-chunks", "the head is cut behind the backward graph"}};
 static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &list_operations, &emit, &function_name};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
@@ -138,7 +122,8 @@ void HideForeignOptions() {
 
 bool HasOwnOptions() {
   auto given = [](cl::Option* option) { return Given(*option); };
-  return any_of(kModelOptions, given) || any_of(kOtherOptions, given) || !amp_options.first().empty();
+  return any_of(kModelOptions, given) || any_of(kOtherOptions, given) || !amp_flags.first().empty() ||
+         !device_flags.first().empty();
 }
 
 template <typename... Parts>
@@ -180,26 +165,35 @@ static bool PrintsProgram() {
   return Given(stage_name) ? stage_name == "program" : Given(report);
 }
 
-static absl::Status CheckProgramOptions() {
-  for (const ProgramOption& each : kProgramOptions) {
-    if (!Given(*each.option) || PrintsProgram() || (each.schedules && stage_name == "scheduled")) continue;
-    return Error("--", each.option->ArgStr.str(), " needs ", each.schedules ? "--stage=scheduled, " : "",
-                 "--stage=program or --report: ", each.reason);
-  }
-  return absl::OkStatus();
+static absl::Status CheckFlagsOfStage() {
+  const auto refuse = [](ArrayRef<StagedFlag> flags, const char* stages) -> absl::Status {
+    for (const StagedFlag& flag : flags)
+      if (device_flags.given(flag.name)) return Error("--", flag.name, " needs ", stages, ": ", flag.reason);
+    return absl::OkStatus();
+  };
+  const bool compares = Given(report) || Given(explain) || Given(diff);
+  const bool ends_early =
+      Given(stage_name) ? !is_contained({"final", "scheduled", "program"}, stage_name.getValue()) : !compares;
+  absl::Status status;
+  if (!PrintsProgram()) status = refuse(kProgramFlags, "--stage=program or --report");
+  if (status.ok() && !PrintsProgram() && stage_name != "scheduled")
+    status = refuse(kScheduleFlags, "--stage=scheduled, --stage=program or --report");
+  if (status.ok() && ends_early)
+    status = refuse(kFinalFlags, "--stage=final, --stage=scheduled, --stage=program, --report, --explain or --diff");
+  return status;
 }
 
 static absl::StatusOr<std::vector<std::string>> ReadLevels() {
   SmallVector<StringRef> words;
   StringRef(diff).split(words, ',');
   if (words.size() != 2) return Error("--diff takes two levels, as in --diff=O0,O2, got '", diff.getValue(), "'");
-  if (amp_options.given("amp-level")) return Error("--diff names its levels; leave out --amp-level");
+  if (amp_flags.given("amp-level")) return Error("--diff names its levels; leave out --amp-level");
   return std::vector<std::string>{words[0].str(), words[1].str()};
 }
 
 // A file has no use for what describes a model.
 static absl::Status CheckFile() {
-  std::string unused = amp_options.first();
+  std::string unused = amp_flags.first().empty() ? device_flags.first() : amp_flags.first();
   for (cl::Option* option : kModelOptions)
     if (Given(*option)) unused = option->ArgStr.str();
   if (unused.empty()) return absl::OkStatus();
@@ -223,38 +217,15 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   }
   if (input != "-") return Error("--model and the file '", input.str(), "' exclude each other");
   if (absl::Status status = CheckStage(*output); !status.ok()) return status;
-  if (absl::Status status = CheckProgramOptions(); !status.ok()) return status;
+  if (absl::Status status = CheckFlagsOfStage(); !status.ok()) return status;
   options.stage = stage_name;
-  options.has_level = amp_options.given("amp-level");
+  options.has_level = amp_flags.given("amp-level");
   options.model.model = model_name;
   options.model.train = train;
   options.model.batch = batch;
-  options.model.device = device;
-  options.model.arch = arch;
-  if (fusion.getNumOccurrences() > 0) options.model.fusion = fusion;
-  options.model.allow_conv_statistics = allow_conv_statistics;
-  options.model.tune = tune;
-  options.model.allow_winograd = allow_winograd;
-  options.model.choice_cache = choice_cache;
-  if (Given(memory_budget)) {
-    absl::StatusOr<std::int64_t> bytes = tools::ParseByteSize(memory_budget.getValue());
-    if (!bytes.ok()) return Error("--memory-budget: ", bytes.status().message());
-    options.model.memory_budget = *bytes;
-  }
-  const bool ends_early = Given(stage_name) ? !is_contained({"final", "scheduled", "program"}, stage_name.getValue())
-                                            : !Given(report) && !Given(explain) && !Given(diff);
-  constexpr char kStages[] =
-      " needs --stage=final, --stage=scheduled, --stage=program, --report, --explain or --diff: ";
-  if (Given(allow_conv_statistics) && ends_early) {
-    return Error("--allow-conv-statistics", kStages, "convolutions take statistics behind the backward graph");
-  }
-  if (Given(fusion) && ends_early) return Error("--fusion", kStages, "regions are made of the finished graph");
-  if (Given(head_chunks)) {
-    if (ends_early) return Error("--head-chunks", kStages, "the head is cut behind the backward graph");
-    options.model.head_chunks = head_chunks;
-  }
+  if (absl::Status status = device_flags.Read(options.model.device); !status.ok()) return status;
   options.model.amp.verbosity = 0;
-  if (absl::Status status = amp_options.Read(options.model.amp); !status.ok()) return status;
+  if (absl::Status status = amp_flags.Read(options.model.amp); !status.ok()) return status;
   if (Given(diff)) {
     absl::StatusOr<std::vector<std::string>> levels = ReadLevels();
     if (!levels.ok()) return levels.status();

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/registry.h"
-#include "tools/support/device_flags.h"
 
 namespace mpc::opt {
 namespace {
@@ -22,16 +21,8 @@ absl::Status Check(const ModelRequest& request) {
 /// Makes the device of `request` the one that Models compile for. Nothing is measured or remembered that
 /// it does not ask for: equal command lines print equal texts.
 absl::Status UseDevice(const ModelRequest& request) {
-  tools::DeviceOptions options;
-  options.device = request.device;
-  options.arch = request.arch;
-  options.fusion = request.fusion;
-  options.memory_budget = request.memory_budget;
-  options.head_chunks = request.head_chunks;
-  options.allow_conv_statistics = request.allow_conv_statistics;
-  options.tune = request.tune;
-  options.allow_winograd = request.allow_winograd;
-  options.choice_cache = request.choice_cache;
+  tools::DeviceOptions options = request.device;
+  if (!options.choice_cache.has_value()) options.choice_cache = "";
   if (absl::Status status = tools::CheckDeviceFlags(options); !status.ok()) return status;
   return SetContext(tools::ContextOf(options, 0));
 }

@@ -2,29 +2,21 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "compiler/driver/compiler.h"
 #include "frontend/graph/amp_options.h"
+#include "tools/support/device_flags.h"
 
 namespace mpc::opt {
 
 /// What the command line asks of a model.
 struct ModelRequest {
-  std::string model;        ///< one of models::WorkloadNames()
-  bool train = false;       ///< the training step instead of the forward function
-  std::int64_t batch = 32;  ///< samples a step, at least 1
-  std::string device = "cpu";
-  std::string arch;                    ///< to compile for where no such device is: "sm_90"
-  std::optional<bool> fusion;          ///< left out: the device's default
-  std::int64_t memory_budget = 0;      ///< bytes of arena, state and constants; 0: none
-  std::int64_t head_chunks = 1;        ///< of rows, of a language model's head
-  bool allow_conv_statistics = false;  ///< of f16 convolutions on CUDA
-  bool tune = false;                   ///< choose kernels by timing them here
-  bool allow_winograd = false;         ///< of f32 convolutions on the CPU
-  std::string choice_cache;            ///< file of kernel choices, read and written; empty: none
+  std::string model;            ///< one of models::WorkloadNames()
+  bool train = false;           ///< the training step instead of the forward function
+  std::int64_t batch = 32;      ///< samples a step, at least 1
+  tools::DeviceOptions device;  ///< no `choice_cache`: none
   amp::Options amp;
 };
 

@@ -79,10 +79,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
       "mpc-train", absl::StrJoin(ModelNames(), "|") + " [flags]",
       "Trains a network on handwritten digits, with a test after each epoch, or on synthetic data. The compiled\n"
       "step holds forward, backward, loss scaling and optimizer; --amp-level chooses its precision.");
-  for (const AmpFlag& flag : AmpFlags()) {
-    flags.Custom(flag.name, flag.placeholder, flag.help, flag.is_switch,
-                 [&flag, &options](const std::string& value) { return flag.set(value, options.amp); });
-  }
+  for (const AmpFlag& flag : AmpFlags()) flags.Add(flag, options.amp);
   flags.Choice("data", {"digits", "mnist", "synthetic", "text"},
                "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir, and of t10k files alone\n"
                "it trains on four fifths and tests on the last one; synthetic: random batches of the\n"

@@ -89,14 +89,4 @@ const std::vector<AmpFlag>& AmpFlags() {
   return *flags;
 }
 
-absl::Status SetAmpFlag(std::string_view name, const std::string& value, amp::Options& options) {
-  for (const AmpFlag& flag : AmpFlags()) {
-    if (flag.name != name) continue;
-    absl::Status status = flag.set(value, options);
-    if (status.ok()) return status;
-    return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": ", status.message()));
-  }
-  return absl::NotFoundError(absl::StrCat("no amp flag ", std::string(name)));
-}
-
 }  // namespace mpc::tools

@@ -3,58 +3,111 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_replace.h"
 #include "compiler/dialect/head_chunks.h"
+#include "compiler/options/compile_options.h"
 #include "runtime/executable.h"
 #include "tools/support/byte_size.h"
 
 namespace mpc::tools {
 
-void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
-  flags.Text("device", "cpu|cuda", "Where to run.", &options.device);
-  flags.Switch("fusion", "Computes neighbouring operations in one generated kernel. Default: on the CPU.",
-               &options.fusion);
-  flags.Custom(
-      "memory-budget", "BYTES",
-      "What a step may plan for arena, state and constants (1GiB, 512MiB): a language model's head is computed "
-      "in chunks and values are computed again in the backward pass until it fits. Default: no limit.",
-      /*is_switch=*/false, [&options](const std::string& value) {
-        absl::StatusOr<std::int64_t> bytes = ParseByteSize(value);
-        if (bytes.ok()) options.memory_budget = *bytes;
-        return bytes.status();
-      });
-  flags.Integer("head-chunks", 1, kMostHeadChunks,
-                "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time.",
-                &options.head_chunks);
-  flags.Custom("graph", "on|off",
-               "cuda: replays a step as one graph, or starts its kernels one by one; the same bits. Default on.",
-               /*is_switch=*/false, [&options](const std::string& value) {
-                 if (value != "on" && value != "off") {
-                   return absl::InvalidArgumentError("'" + value + "' is not on or off");
-                 }
-                 options.graph = value;
-                 return absl::OkStatus();
-               });
-  flags.Integer("steps-per-launch", 1, 64,
-                "cuda: steps that one graph holds; for networks whose steps are shorter than a launch. The same bits.",
-                &options.steps_per_launch);
-  flags.Switch("allow-tf32", "cuda: f32 products on tensor cores, with 10 bits of mantissa.", &options.allow_tf32);
-  flags.Switch("allow-conv-statistics",
-               "cuda: f16 convolutions compute the statistics of the batch normalisation behind them, with f32 sums.",
-               &options.allow_conv_statistics);
-  flags.Switch("allow-winograd",
-               "cpu: f32 convolutions with 3x3 windows by Winograd's algorithm, which is faster and rounds more.",
-               &options.allow_winograd);
-  flags.Switch("tune", "Chooses kernels by timing them, not by rules and the libraries' heuristics.", &options.tune);
-  flags.Custom(
-      "choice-cache", "FILE",
-      "Kernel choices of earlier runs, read and written; empty: none. Default: in the user's cache folder, on the CPU "
-      "with --tune alone.",
-      /*is_switch=*/false, [&options](const std::string& value) {
+namespace {
+
+using DeviceFlag = OptionFlag<DeviceOptions>;
+
+/// A flag that says what is compiled: `option` is its name among the compiler's options.
+DeviceFlag Compiles(std::string name, std::string placeholder, const char* option,
+                    std::function<absl::Status(const std::string&, DeviceOptions&)> set) {
+  return {std::move(name), std::move(placeholder), compiler::optionHelp(option), false, std::move(set)};
+}
+
+DeviceFlag Text(std::string name, std::string placeholder, const char* option, std::string DeviceOptions::*member) {
+  return Compiles(std::move(name), std::move(placeholder), option,
+                  [member](const std::string& value, DeviceOptions& options) {
+                    if (value.empty()) return absl::InvalidArgumentError("the value is empty");
+                    options.*member = value;
+                    return absl::OkStatus();
+                  });
+}
+
+template <typename Flag>
+DeviceFlag Switch(std::string name, const char* option, Flag DeviceOptions::*member) {
+  DeviceFlag flag = Compiles(std::move(name), "", option, [member](const std::string& value, DeviceOptions& options) {
+    const absl::StatusOr<bool> on = ParseSwitch(value);
+    if (on.ok()) options.*member = *on;
+    return on.status();
+  });
+  flag.is_switch = true;
+  if (!std::is_same_v<Flag, bool>) flag.placeholder = "true|false";
+  return flag;
+}
+
+std::function<absl::Status(const std::string&, DeviceOptions&)> SetInteger(std::int64_t minimum, std::int64_t maximum,
+                                                                           std::int64_t DeviceOptions::*member) {
+  return [=](const std::string& value, DeviceOptions& options) {
+    const absl::StatusOr<std::int64_t> number = ParseInteger(value, minimum, maximum);
+    if (number.ok()) options.*member = *number;
+    return number.status();
+  };
+}
+
+absl::Status SetMemoryBudget(const std::string& value, DeviceOptions& options) {
+  const absl::StatusOr<std::int64_t> bytes = ParseByteSize(value);
+  if (bytes.ok()) options.memory_budget = *bytes;
+  return bytes.status();
+}
+
+absl::Status SetGraph(const std::string& value, DeviceOptions& options) {
+  if (value != "on" && value != "off") return absl::InvalidArgumentError("'" + value + "' is not on or off");
+  options.graph = value;
+  return absl::OkStatus();
+}
+
+std::vector<DeviceFlag> MakeFlags() {
+  std::vector<DeviceFlag> flags;
+  flags.push_back(Text("device", "cpu|cuda", "device", &DeviceOptions::device));
+  flags.push_back(Text("arch", "sm_80|sm_90", "arch", &DeviceOptions::arch));
+  flags.push_back(Switch("fusion", "fusion", &DeviceOptions::fusion));
+  flags.push_back(Compiles("memory-budget", "BYTES", "memory_budget", SetMemoryBudget));
+  flags.push_back(
+      Compiles("head-chunks", "N", "head_chunks", SetInteger(1, kMostHeadChunks, &DeviceOptions::head_chunks)));
+  flags.push_back({"graph", "on|off",
+                   "cuda: replays a step as one graph, or starts its kernels one by one; the same bits. Default on.",
+                   false, SetGraph});
+  flags.push_back({"steps-per-launch", "N",
+                   "cuda: steps that one graph holds; for networks whose steps are shorter than a launch. The same "
+                   "bits. Default 1.",
+                   false, SetInteger(1, 64, &DeviceOptions::steps_per_launch)});
+  flags.push_back(Switch("allow-tf32", "plan.allow_tf32", &DeviceOptions::allow_tf32));
+  flags.push_back(Switch("allow-conv-statistics", "conv_statistics", &DeviceOptions::allow_conv_statistics));
+  flags.push_back(Switch("allow-winograd", "plan.allow_winograd", &DeviceOptions::allow_winograd));
+  flags.push_back(Switch("tune", "plan.tune", &DeviceOptions::tune));
+  flags.push_back(
+      Compiles("choice-cache", "FILE", "plan.choice_cache", [](const std::string& value, DeviceOptions& options) {
         options.choice_cache = value;
         return absl::OkStatus();
-      });
+      }));
+  return flags;
+}
+
+}  // namespace
+
+bool DeviceOptions::fuses() const { return compiler::CompileOptions{.fusion = fusion, .device = device}.fuses(); }
+
+const std::vector<DeviceFlag>& DeviceFlags() {
+  static const std::vector<DeviceFlag>* const flags = new std::vector<DeviceFlag>(MakeFlags());
+  return *flags;
+}
+
+bool IsOfRunning(std::string_view flag) { return flag == "graph" || flag == "steps-per-launch"; }
+
+void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
+  for (const DeviceFlag& flag : DeviceFlags()) {
+    if (flag.name != "arch") flags.Add(flag, options);
+  }
 }
 
 std::string UserChoiceCache() {

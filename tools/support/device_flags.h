@@ -4,17 +4,20 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "compiler/driver/fusion_default.h"
 #include "frontend/graph/context.h"
 #include "tools/support/flag_set.h"
+#include "tools/support/option_flag.h"
 
 namespace mpc::tools {
 
 struct DeviceOptions {
   std::string device = "cpu";
   std::optional<bool> fusion;  ///< left out: the device's default
-  bool fuses() const { return fusion.value_or(FusesByDefault(device)); }
+  /// `fusion`, or the device's default.
+  bool fuses() const;
   std::int64_t memory_budget = 0;  ///< bytes of arena, state and constants; 0: none
   std::int64_t head_chunks = 1;    ///< of rows, of a language model's head
   std::string arch;                ///< to compile for without the device: "sm_90"
@@ -28,8 +31,13 @@ struct DeviceOptions {
   std::optional<std::string> choice_cache;
 };
 
-/// --device, --fusion, --memory-budget, --head-chunks, --graph, --steps-per-launch, --allow-tf32,
-/// --allow-conv-statistics, --allow-winograd, --tune, --choice-cache.
+/// A flag for each member. The help of what is compiled is that of the compiler's options.
+const std::vector<OptionFlag<DeviceOptions>>& DeviceFlags();
+
+/// Whether the flag of this name says how steps run: a tool that only compiles has no use for it.
+bool IsOfRunning(std::string_view flag);
+
+/// All of DeviceFlags but --arch, which tools have that can compile without running.
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options);
 
 /// What they ask of SetContext.

@@ -24,20 +24,6 @@ std::string RangeText(std::int64_t minimum, std::int64_t maximum) {
   return absl::StrCat("a whole number from ", minimum, " to ", maximum);
 }
 
-absl::StatusOr<std::int64_t> ParseInteger(const std::string& value, std::int64_t minimum, std::int64_t maximum) {
-  std::int64_t number = 0;
-  if (!absl::SimpleAtoi(value, &number) || number < minimum || number > maximum) {
-    return NotAccepted(value, RangeText(minimum, maximum));
-  }
-  return number;
-}
-
-absl::StatusOr<bool> ParseSwitch(const std::string& value) {
-  if (value == "true") return true;
-  if (value == "false") return false;
-  return NotAccepted(value, "true or false");
-}
-
 /// How many characters have to be added, left out, replaced or exchanged with their neighbours.
 std::size_t EditDistance(std::string_view from, std::string_view to) {
   std::vector<std::vector<std::size_t>> distance(from.size() + 1, std::vector<std::size_t>(to.size() + 1));
@@ -65,6 +51,20 @@ std::string Canonical(std::string_view name) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::int64_t> ParseInteger(const std::string& value, std::int64_t minimum, std::int64_t maximum) {
+  std::int64_t number = 0;
+  if (!absl::SimpleAtoi(value, &number) || number < minimum || number > maximum) {
+    return NotAccepted(value, RangeText(minimum, maximum));
+  }
+  return number;
+}
+
+absl::StatusOr<bool> ParseSwitch(const std::string& value) {
+  if (value == "true") return true;
+  if (value == "false") return false;
+  return NotAccepted(value, "true or false");
+}
 
 FlagSet::FlagSet(std::string program, std::string usage, std::string description)
     : program_(std::move(program)), usage_(std::move(usage)), description_(std::move(description)) {}

@@ -11,8 +11,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/support/option_flag.h"
 
 namespace mpc::tools {
+
+/// A whole number in [minimum, maximum]; "true" or "false". Errors (INVALID_ARGUMENT): the text and what is accepted.
+absl::StatusOr<std::int64_t> ParseInteger(const std::string& value, std::int64_t minimum, std::int64_t maximum);
+absl::StatusOr<bool> ParseSwitch(const std::string& value);
 
 /// Declares flags, parses a command line, prints the help. The last of several values of a flag wins; `_` in a name is
 /// read as `-`. After `--` everything is positional. Targets must outlive the set; their values when a flag is declared
@@ -38,6 +43,15 @@ class FlagSet {
   /// A flag whose value `set` understands; `is_switch`: it may stand without a value, which is then "true".
   void Custom(std::string name, std::string placeholder, std::string help, bool is_switch,
               std::function<absl::Status(const std::string& value)> set);
+
+  /// The flag of one of `options`, which outlive the set.
+  template <typename Options>
+  void Add(const OptionFlag<Options>& flag, Options& options) {
+    Custom(flag.name, flag.placeholder, flag.help, flag.is_switch,
+           [set = flag.set, &options](const std::string& value) { return set(value, options); });
+    // A switch whose default depends on other options is given when it is false, too.
+    flags_.back().false_is_absent = flag.placeholder.empty();
+  }
 
   /// Of the `readers`, bits that a tool gives to its modes, only these read the flags `names`, which are declared. In
   /// `dimension` are the bits of all modes that exclude each other; those of other dimensions stay as they are. A flag
