@@ -65,6 +65,22 @@ Float Position::atColumn(Unsigned Column, Float There, Float Elsewhere) {
   return select(column() == Column, There, Elsewhere);
 }
 
+Float Conversion::widen(llvm::Value *Stored, Type StorageType) {
+  llvm::IRBuilder<> &B = EmissionScope::builder();
+  llvm::Type *Wide = typeLike(B.getFloatTy(), Stored);
+  if (StorageType.isF16())
+    return Float(B.CreateFPExt(B.CreateBitCast(Stored, typeLike(B.getHalfTy(), Stored)), Wide));
+  // bf16 is the upper half of an f32: a shift costs a GPU less than a conversion.
+  llvm::Value *Bits = B.CreateZExt(Stored, typeLike(B.getInt32Ty(), Stored));
+  return Float(B.CreateBitCast(B.CreateShl(Bits, 16), Wide));
+}
+
+llvm::Value *Conversion::roundByTarget(Float Value, llvm::Type *Low) {
+  llvm::IRBuilder<> &B = EmissionScope::builder();
+  llvm::Value *V = Value.value();
+  return B.CreateBitCast(B.CreateFPTrunc(V, typeLike(Low, V)), typeLike(B.getInt16Ty(), V));
+}
+
 /// What one operation sees: element by element, or while it finishes a reduction.
 class BodyEmitter::Context final : public ElementContext {
 public:

@@ -33,11 +33,15 @@ class Conversion {
 public:
   virtual ~Conversion() = default;
   /// The bits (i16) of an f16 or bf16 to f32, exactly.
-  virtual Float widen(llvm::Value *Stored, mlir::Type StorageType) = 0;
+  virtual Float widen(llvm::Value *Stored, mlir::Type StorageType);
   /// f32 to the bits (i16) of an f16 or bf16, to nearest even; NaN stays NaN.
   virtual llvm::Value *round(Float Value, mlir::Type StorageType) = 0;
   /// A scalar that many elements compute with, in the form that suits them; the same number.
   virtual Float shared(Float Value) { return Value; }
+
+protected:
+  /// Returns the bits of \p Value, which the target's own conversion rounds to the 16-bit type \p Low.
+  static llvm::Value *roundByTarget(Float Value, llvm::Type *Low);
 };
 
 /// The type in memory of one element of \p V: i1 is i8; f16 and bf16 are i16, their bits.

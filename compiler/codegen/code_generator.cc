@@ -6,12 +6,12 @@
 #include "compiler/codegen/region_key.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/step_signature.h"
+#include "runtime/stopwatch.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -19,12 +19,6 @@
 using namespace mlir;
 
 namespace mpc::codegen {
-
-using Clock = std::chrono::steady_clock;
-
-static double secondsSince(Clock::time_point Start) {
-  return std::chrono::duration<double>(Clock::now() - Start).count();
-}
 
 std::string defaultCacheDir() {
   auto Get = [](const char *Name) {
@@ -115,14 +109,14 @@ static std::string describe(FusionOp Fusion) {
 }
 
 void CodeGenerator::Region::emit(FusionOp Fusion, const CodeTarget &Target) {
-  Clock::time_point Start = Clock::now();
+  runtime::Stopwatch Emitting;
   IsPlanned = true;
   Where = describe(Fusion);
   Context = std::make_unique<llvm::LLVMContext>();
   Emitted = std::make_unique<llvm::Module>(name(), *Context);
   llvm::Expected<RegionCode> Code = emitRegion(Fusion, name(), Target, *Emitted);
   Instructions = Emitted->getInstructionCount();
-  EmitSeconds = secondsSince(Start);
+  EmitSeconds = Emitting.seconds();
   if (Code)
     Compiled.code = *std::move(Code);
   else
@@ -190,9 +184,10 @@ std::vector<CodeGenerator::Group> CodeGenerator::groupRegions(func::FuncOp Funct
   return Groups;
 }
 
-llvm::Error CodeGenerator::obtain(std::vector<Group> &Groups, bool WithCode) {
+llvm::Expected<std::vector<CodeGenerator::Group>> CodeGenerator::obtain(func::FuncOp Function, bool WithCode) {
+  std::vector<Group> Groups = groupRegions(Function);
   if (Groups.empty())
-    return llvm::Error::success();
+    return Groups;
   std::vector<Group *> Missing;
   for (Group &Each : Groups)
     if (!Each.Code->IsPlanned || (WithCode && !Each.Code->IsComplete))
@@ -219,7 +214,7 @@ llvm::Error CodeGenerator::obtain(std::vector<Group> &Groups, bool WithCode) {
   for (const Group &Each : Groups)
     if (!Each.Code->Problem.empty())
       return llvm::createStringError(Each.Code->Problem);
-  return llvm::Error::success();
+  return Groups;
 }
 
 GeneratedCode CodeGenerator::callsOf(const std::vector<Group> &Groups) const {
@@ -238,18 +233,18 @@ GeneratedCode CodeGenerator::callsOf(const std::vector<Group> &Groups) const {
 }
 
 llvm::Expected<GeneratedCode> CodeGenerator::plan(func::FuncOp Function) {
-  std::vector<Group> Groups = groupRegions(Function);
-  if (llvm::Error Failure = obtain(Groups, /*WithCode=*/false))
-    return Failure;
-  return callsOf(Groups);
+  llvm::Expected<std::vector<Group>> Groups = obtain(Function, /*WithCode=*/false);
+  if (!Groups)
+    return Groups.takeError();
+  return callsOf(*Groups);
 }
 
 llvm::Expected<GeneratedCode> CodeGenerator::generate(func::FuncOp Function) {
-  std::vector<Group> Groups = groupRegions(Function);
-  if (llvm::Error Failure = obtain(Groups, /*WithCode=*/true))
-    return Failure;
-  GeneratedCode Result = callsOf(Groups);
-  for (const Group &Each : Groups) {
+  llvm::Expected<std::vector<Group>> Groups = obtain(Function, /*WithCode=*/true);
+  if (!Groups)
+    return Groups.takeError();
+  GeneratedCode Result = callsOf(*Groups);
+  for (const Group &Each : *Groups) {
     const Region &Code = *Each.Code;
     if (!Code.CacheTrouble.empty() && isFirstTrouble(Options.cache_dir))
       Result.remarks.push_back("generated code is not kept for the next run: " + Code.CacheTrouble +

@@ -76,9 +76,9 @@ private:
   struct Group;
 
   std::vector<Group> groupRegions(mlir::func::FuncOp Function);
-  /// Brings what \p Groups need up to date, with or without machine code. Errors: those of the first region that has
-  /// one.
-  llvm::Error obtain(std::vector<Group> &Groups, bool WithCode);
+  /// The groups of \p Function with all that they need, with or without machine code. Errors: those of the first region
+  /// that has one.
+  llvm::Expected<std::vector<Group>> obtain(mlir::func::FuncOp Function, bool WithCode);
   GeneratedCode callsOf(const std::vector<Group> &Groups) const;
 
   CodeTarget Target;

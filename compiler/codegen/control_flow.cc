@@ -1,8 +1,24 @@
 #include "compiler/codegen/control_flow.h"
 
+#include "llvm/IR/Module.h"
+
 #include <array>
 
 namespace mpc::codegen {
+
+llvm::Function *beginFunction(llvm::IRBuilder<> &B, llvm::Module &Module, const llvm::Twine &Name,
+                              llvm::ArrayRef<llvm::Type *> Parameters) {
+  auto *Type = llvm::FunctionType::get(B.getVoidTy(), Parameters, /*isVarArg=*/false);
+  auto *F = llvm::Function::Create(Type, llvm::Function::ExternalLinkage, Name, Module);
+  B.SetInsertPoint(llvm::BasicBlock::Create(Module.getContext(), "entry", F));
+  return F;
+}
+
+llvm::AllocaInst *emitAlloca(llvm::IRBuilder<> &B, llvm::Function &F, llvm::Type *T) {
+  llvm::IRBuilderBase::InsertPointGuard Guard(B);
+  B.SetInsertPoint(&F.getEntryBlock(), F.getEntryBlock().begin());
+  return B.CreateAlloca(T);
+}
 
 llvm::Instruction *emitAnchor(llvm::IRBuilder<> &B) {
   auto *Next = llvm::BasicBlock::Create(B.getContext(), "", B.GetInsertBlock()->getParent());

@@ -1,10 +1,17 @@
-// Branches that the functions of every target have in common.
+// Beginnings, variables and branches that the functions of every target have in common.
 #pragma once
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace mpc::codegen {
+
+/// Begins an external function in \p Module that returns nothing. \p B is left in its entry block.
+llvm::Function *beginFunction(llvm::IRBuilder<> &B, llvm::Module &Module, const llvm::Twine &Name,
+                              llvm::ArrayRef<llvm::Type *> Parameters);
+
+/// Takes memory for a \p T from the stack where \p F begins. \p B stays where it is.
+llvm::AllocaInst *emitAlloca(llvm::IRBuilder<> &B, llvm::Function &F, llvm::Type *T);
 
 /// Begins a block, and returns the branch to it: instructions that go before that dominate everything from here on.
 llvm::Instruction *emitAnchor(llvm::IRBuilder<> &B);

@@ -1,5 +1,6 @@
 #include "compiler/codegen/gpu_builtins.h"
 
+#include "compiler/codegen/control_flow.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 namespace mpc::codegen {
@@ -12,15 +13,12 @@ constexpr unsigned SharedSpace = 3;
 /// PTX: special registers, intrinsics and instructions of the machine.
 class NvptxBuiltins final : public GpuBuiltins {
 public:
-  NvptxBuiltins(llvm::Module &Module, llvm::IRBuilder<> &Builder, const Signature &Of)
-      : GpuBuiltins(Builder), Module(Module) {
+  NvptxBuiltins(llvm::Module &Module, llvm::IRBuilder<> &Builder, const Signature &Of) : GpuBuiltins(Module, Builder) {
     llvm::SmallVector<llvm::Type *> Types(Of.Operands + (Of.Workspace ? 1 : 0), B.getPtrTy(GlobalSpace));
-    auto *Type = llvm::FunctionType::get(B.getVoidTy(), Types, /*isVarArg=*/false);
-    Function = llvm::Function::Create(Type, llvm::Function::ExternalLinkage, Of.Name, Module);
+    Function = beginFunction(B, Module, Of.Name, Types);
     Function->setCallingConv(llvm::CallingConv::PTX_Kernel);
     Function->addFnAttr("nvvm.reqntid", std::to_string(Of.Threads));
     Function->addFnAttr(llvm::Attribute::NoUnwind);
-    B.SetInsertPoint(llvm::BasicBlock::Create(Module.getContext(), "entry", Function));
     for (unsigned I = 0; I < Of.Operands; ++I)
       Operands.push_back(Function->getArg(I));
     if (Of.Workspace)
@@ -44,9 +42,7 @@ public:
   }
 
   llvm::Value *round(Float Value, mlir::Type StorageType) override {
-    llvm::Value *V = Value.value();
-    llvm::Type *Low = StorageType.isBF16() ? B.getBFloatTy() : B.getHalfTy();
-    return B.CreateBitCast(B.CreateFPTrunc(V, typeLike(Low, V)), typeLike(B.getInt16Ty(), V));
+    return roundByTarget(Value, StorageType.isBF16() ? B.getBFloatTy() : B.getHalfTy());
   }
 
 protected:
@@ -66,7 +62,6 @@ private:
     return Array;
   }
 
-  llvm::Module &Module;
   llvm::GlobalVariable *Storage; ///< one byte until the function ends
 };
 
@@ -74,11 +69,9 @@ private:
 class EmulatedBuiltins final : public GpuBuiltins {
 public:
   EmulatedBuiltins(llvm::Module &Module, llvm::IRBuilder<> &Builder, const Signature &Of)
-      : GpuBuiltins(Builder), Module(Module) {
+      : GpuBuiltins(Module, Builder) {
     llvm::Type *Pointer = B.getPtrTy();
-    auto *Type = llvm::FunctionType::get(B.getVoidTy(), {Pointer, Pointer, B.getInt64Ty()}, /*isVarArg=*/false);
-    Function = llvm::Function::Create(Type, llvm::Function::ExternalLinkage, Of.Name, Module);
-    B.SetInsertPoint(llvm::BasicBlock::Create(Module.getContext(), "entry", Function));
+    Function = beginFunction(B, Module, Of.Name, {Pointer, Pointer, B.getInt64Ty()});
     for (unsigned I = 0; I < Of.Operands; ++I)
       Operands.push_back(B.CreateLoad(Pointer, B.CreateConstGEP1_64(Pointer, Function->getArg(0), I)));
     Workspace = Function->getArg(1);
@@ -91,9 +84,9 @@ public:
   void end(unsigned) override {}
 
   llvm::Value *round(Float Value, mlir::Type StorageType) override {
-    llvm::Value *V = Value.value();
     if (StorageType.isF16())
-      return B.CreateBitCast(B.CreateFPTrunc(V, typeLike(B.getHalfTy(), V)), typeLike(B.getInt16Ty(), V));
+      return roundByTarget(Value, B.getHalfTy());
+    llvm::Value *V = Value.value();
     // To nearest even on the bits: not every host rounds bf16, and some that do lose subnormals.
     llvm::Type *Wide = typeLike(B.getInt32Ty(), V), *Narrow = typeLike(B.getInt16Ty(), V);
     llvm::Value *Bits = B.CreateBitCast(V, Wide);
@@ -116,8 +109,6 @@ private:
       Types.push_back(Argument->getType());
     return B.CreateCall(Module.getOrInsertFunction(Name, llvm::FunctionType::get(Result, Types, false)), Arguments);
   }
-
-  llvm::Module &Module;
 };
 
 } // namespace
@@ -138,15 +129,6 @@ llvm::Value *GpuBuiltins::shuffleXor(llvm::Value *V, unsigned Mask) {
   for (unsigned I = 0; I < Words; ++I)
     Bits = B.CreateInsertElement(Bits, shuffleBits(B.CreateExtractElement(Bits, I), Mask), I);
   return B.CreateBitCast(Bits, V->getType());
-}
-
-Float GpuBuiltins::widen(llvm::Value *Stored, mlir::Type StorageType) {
-  llvm::Type *Wide = typeLike(B.getFloatTy(), Stored);
-  if (StorageType.isF16())
-    return Float(B.CreateFPExt(B.CreateBitCast(Stored, typeLike(B.getHalfTy(), Stored)), Wide));
-  // bf16 is the upper half of an f32: a shift costs a GPU less than a conversion.
-  llvm::Value *Bits = B.CreateZExt(Stored, typeLike(B.getInt32Ty(), Stored));
-  return Float(B.CreateBitCast(B.CreateShl(Bits, 16), Wide));
 }
 
 } // namespace mpc::codegen

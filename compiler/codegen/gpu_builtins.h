@@ -56,12 +56,11 @@ public:
   /// The function has all its instructions and uses \p SharedBytes bytes of shared memory.
   virtual void end(unsigned SharedBytes) = 0;
 
-  Float widen(llvm::Value *Stored, mlir::Type StorageType) override;
-
 protected:
-  explicit GpuBuiltins(llvm::IRBuilder<> &Builder) : B(Builder) {}
+  GpuBuiltins(llvm::Module &Module, llvm::IRBuilder<> &Builder) : Module(Module), B(Builder) {}
   virtual llvm::Value *shuffleBits(llvm::Value *Bits, unsigned Mask) = 0;
 
+  llvm::Module &Module;
   llvm::IRBuilder<> &B;
   llvm::Function *Function = nullptr;
   llvm::SmallVector<llvm::Value *> Operands;

@@ -31,7 +31,7 @@ void leaveAll(GpuFunction &F, int64_t Blocks, ArrayRef<llvm::Value *> Values, Pa
 }
 
 void combineTeams(GpuFunction &F, llvm::ArrayRef<Accumulator> Accumulators, llvm::ArrayRef<llvm::Value *> Values,
-                  unsigned Lanes, unsigned Teams, UseOfColumn Use) {
+                  unsigned Lanes, unsigned Teams, llvm::Value *Begin, UseOfColumn Use) {
   llvm::IRBuilder<> &B = F.builder();
   unsigned Width = Values.empty() ? 1 : std::max(1u, lanesOf(Values[0]));
   unsigned Threads = Lanes * Teams, Columns = Lanes * Width;
@@ -66,7 +66,24 @@ void combineTeams(GpuFunction &F, llvm::ArrayRef<Accumulator> Accumulators, llvm
   }
   for (unsigned Round = 0; Round < Rounds; ++Round) {
     llvm::Value *Inside = Even ? B.getTrue() : F.isBelow(Offsets[Round], F.index(Columns));
-    Use(Offsets[Round], Inside, Combined[Round]);
+    llvm::Value *Column = B.CreateNUWAdd(Begin, Offsets[Round]);
+    Inside = B.CreateAnd(Inside, F.isBelow(Column, F.index(F.region().plan.columns())));
+    Use(Column, Inside, Combined[Round]);
+  }
+}
+
+void eachTerm(BodyEmitter &Body, ArrayRef<const Sweep::Step *> Steps, llvm::function_ref<void(unsigned, Float)> Use) {
+  unsigned Number = 0;
+  for (const Sweep::Step *Step : Steps)
+    for (Float Term : Body.terms(*Step))
+      Use(Number++, Term);
+}
+
+void finishSteps(BodyEmitter &Body, ArrayRef<const Sweep::Step *> Steps, ArrayRef<llvm::Value *> Values) {
+  for (const Sweep::Step *Step : Steps) {
+    unsigned Taken = Step->reduction.accumulators.size();
+    Body.finish(*Step, Values.take_front(Taken));
+    Values = Values.drop_front(Taken);
   }
 }
 
@@ -101,11 +118,7 @@ static void finishAt(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, 
     Body.setFirstKept(Step->op, FirstKept[Step->op]);
   }
   Body.moveTo(At);
-  for (const Sweep::Step *Step : Steps) {
-    unsigned Taken = Step->reduction.accumulators.size();
-    Body.finish(*Step, Values.take_front(Taken));
-    Values = Values.drop_front(Taken);
-  }
+  finishSteps(Body, Steps, Values);
 
   SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
   for (auto [Op, First] : FirstKept) {
@@ -201,10 +214,9 @@ void emitColumnCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *
   SmallVector<llvm::Value *> Values;
   for (auto [A, Offset] : llvm::zip_equal(Accumulators, Left.columns))
     Values.push_back(combineParts(F, A, F.workspace(Offset), Column, Columns, Team, Threads / Lanes, Left.columnParts));
-  combineTeams(F, Accumulators, Values, Lanes, Threads / Lanes,
-               [&](llvm::Value *Offset, llvm::Value *Inside, ArrayRef<llvm::Value *> Combined) {
-                 llvm::Value *At = B.CreateNUWAdd(Begin, Offset);
-                 finishColumn(F, Steps, Next, At, B.CreateAnd(Inside, F.isBelow(At, F.index(Columns))), Combined);
+  combineTeams(F, Accumulators, Values, Lanes, Threads / Lanes, Begin,
+               [&](llvm::Value *At, llvm::Value *Inside, ArrayRef<llvm::Value *> Combined) {
+                 finishColumn(F, Steps, Next, At, Inside, Combined);
                });
   F.finish();
 }

@@ -65,13 +65,10 @@ private:
   void element(FlatPosition &At, llvm::Value *Inside, ArrayRef<llvm::AllocaInst *> Into) {
     BodyEmitter &Body = F.body();
     Body.moveTo(At);
-    unsigned Next = 0;
-    for (const Sweep::Step *Step : S.allSteps)
-      for (Float Term : Body.terms(*Step)) {
-        const Accumulator &A = Accumulators[Next];
-        llvm::AllocaInst *Sum = Into[Next++];
-        F.set(Sum, combine(A.how, F.get(Sum), maskedTerm(A, Term, Inside, At.lanes())));
-      }
+    eachTerm(Body, S.allSteps, [&](unsigned Number, Float Term) {
+      const Accumulator &A = Accumulators[Number];
+      F.set(Into[Number], combine(A.how, F.get(Into[Number]), maskedTerm(A, Term, Inside, At.lanes())));
+    });
     SmallVector<llvm::Value *> Results;
     for (unsigned Output : S.stores)
       Results.push_back(Body.stored(Region.yielded(Output)));

@@ -70,13 +70,7 @@ void GpuFunction::store(llvm::Value *V, llvm::Value *Address) {
 }
 
 llvm::AllocaInst *GpuFunction::variable(llvm::Type *T, llvm::Value *Initial) {
-  llvm::AllocaInst *Variable;
-  {
-    llvm::IRBuilderBase::InsertPointGuard Guard(B);
-    llvm::BasicBlock &First = Builtins->function()->getEntryBlock();
-    B.SetInsertPoint(&First, First.begin());
-    Variable = Variables.emplace_back(B.CreateAlloca(T));
-  }
+  llvm::AllocaInst *Variable = Variables.emplace_back(emitAlloca(B, *Builtins->function(), T));
   set(Variable, Initial);
   return Variable;
 }
@@ -97,8 +91,11 @@ llvm::Value *GpuFunction::shared(unsigned Bytes) {
 }
 
 llvm::Value *GpuFunction::acrossTeam(Combine How, llvm::Value *V, unsigned Lanes) {
-  for (unsigned Mask = std::min(Lanes, WarpSize) / 2; Mask > 0; Mask /= 2)
-    V = combine(How, V, Builtins->shuffleXor(V, Mask));
+  auto AcrossNeighbours = [&](unsigned Count) {
+    for (unsigned Mask = Count / 2; Mask > 0; Mask /= 2)
+      V = combine(How, V, Builtins->shuffleXor(V, Mask));
+  };
+  AcrossNeighbours(std::min(Lanes, WarpSize));
   if (Lanes <= WarpSize)
     return V;
   unsigned Warps = Lanes / WarpSize;
@@ -111,8 +108,7 @@ llvm::Value *GpuFunction::acrossTeam(Combine How, llvm::Value *V, unsigned Lanes
   if (Lanes < Launch.threads)
     Mine = B.CreateNUWAdd(B.CreateNUWMul(B.CreateUDiv(Thread, index(Lanes)), index(Warps)), Mine);
   V = load(T, element(OfWarp, T, Mine));
-  for (unsigned Mask = Warps / 2; Mask > 0; Mask /= 2)
-    V = combine(How, V, Builtins->shuffleXor(V, Mask));
+  AcrossNeighbours(Warps);
   return V;
 }
 

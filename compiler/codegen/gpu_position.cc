@@ -92,10 +92,14 @@ llvm::Value *RowPosition::indexOf(Extent E) {
 FlatPosition::FlatPosition(GpuFunction &F, llvm::Value *First, unsigned Lanes)
     : GpuPosition(F, Lanes), First(First), InOneRow(Lanes == 0 || F.region().plan.columns() % Lanes == 0) {}
 
+// The elements of a row, in as many lanes as `Indices` has.
+static llvm::Value *rowLength(GpuFunction &F, llvm::Value *Indices) {
+  return spread(F.index(F.region().plan.columns()), lanesOf(Indices));
+}
+
 Unsigned FlatPosition::column() {
   llvm::Value *Each = eachLane(First);
-  llvm::Value *Columns = spread(F.index(F.region().plan.columns()), lanesOf(Each));
-  return narrow(F.builder().CreateURem(Each, Columns));
+  return narrow(F.builder().CreateURem(Each, rowLength(F, Each)));
 }
 
 llvm::Value *FlatPosition::indexOf(Extent E) {
@@ -105,7 +109,7 @@ llvm::Value *FlatPosition::indexOf(Extent E) {
   if (E == Extent::Single)
     return F.index(0);
   llvm::Value *At = InOneRow ? First : eachLane(First);
-  llvm::Value *Columns = spread(F.index(F.region().plan.columns()), lanesOf(At));
+  llvm::Value *Columns = rowLength(F, At);
   return E == Extent::PerRow ? B.CreateUDiv(At, Columns) : B.CreateURem(At, Columns);
 }
 

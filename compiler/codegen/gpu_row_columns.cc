@@ -8,18 +8,14 @@ namespace mpc::codegen {
 // Columns beyond the last have sums too, which nobody reads; the workspace has no room for theirs.
 void RowSweep::addToColumns(const Row &R, const Slot &At) {
   SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
-  unsigned Number = 0;
-  for (const Sweep::Step *Step : S.columnSteps)
-    for (Float Term : F.body().terms(*Step)) {
-      const Accumulator &A = ColumnAccumulators[Number];
-      if (T.resident) {
-        add(A, ColumnSums[At.number][Number++], Term, R.inside);
-        continue;
-      }
-      llvm::Value *Address = partial(Number++, At.column);
-      llvm::Value *More = maskedTerm(A, Term, R.inside, Lanes);
-      Stores.push_back({combine(A.how, F.load(More->getType(), Address), More), Address});
-    }
+  eachTerm(F.body(), S.columnSteps, [&](unsigned Number, Float Term) {
+    const Accumulator &A = ColumnAccumulators[Number];
+    if (T.resident)
+      return add(A, ColumnSums[At.number][Number], Term, R.inside);
+    llvm::Value *Address = partial(Number, At.column);
+    llvm::Value *More = maskedTerm(A, Term, R.inside, Lanes);
+    Stores.push_back({combine(A.how, F.load(More->getType(), Address), More), Address});
+  });
   F.when(At.inside, [&] {
     for (auto [V, Address] : Stores)
       F.store(V, Address);
@@ -48,10 +44,8 @@ void RowSweep::reduceColumns() {
     for (llvm::AllocaInst *Sum : ColumnSums[I])
       Values.push_back(F.get(Sum));
     llvm::Value *Begin = B.CreateNUWAdd(TileBegin, F.index(int64_t{I} * T.lanes * T.vector));
-    combineTeams(F, ColumnAccumulators, Values, T.lanes, T.teams(),
-                 [&](llvm::Value *Offset, llvm::Value *Inside, ArrayRef<llvm::Value *> Combined) {
-                   llvm::Value *Column = B.CreateNUWAdd(Begin, Offset);
-                   Inside = B.CreateAnd(Inside, F.isBelow(Column, F.index(Columns)));
+    combineTeams(F, ColumnAccumulators, Values, T.lanes, T.teams(), Begin,
+                 [&](llvm::Value *Column, llvm::Value *Inside, ArrayRef<llvm::Value *> Combined) {
                    if (!leavesColumns())
                      return finishColumn(F, S.columnSteps, Next, Column, Inside, Combined);
                    F.when(Inside, [&] {

@@ -61,6 +61,13 @@ void RowSweep::add(const Accumulator &A, llvm::AllocaInst *Sum, Float Term, llvm
   F.set(Sum, combine(A.how, F.get(Sum), maskedTerm(A, Term, Mask, Lanes)));
 }
 
+SmallVector<llvm::Value *> RowSweep::acrossTeam(ArrayRef<Accumulator> Of, const Variables &Sums, unsigned Lanes) {
+  SmallVector<llvm::Value *> Values;
+  for (auto [A, Sum] : llvm::zip_equal(Of, Sums))
+    Values.push_back(F.acrossTeam(A.how, GpuFunction::acrossVector(A.how, F.get(Sum)), Lanes));
+  return Values;
+}
+
 // A team beyond the last row visits that once more, and what it computes is not used: barriers and shuffles take all.
 RowSweep::Row RowSweep::rowAt(llvm::Value *First, unsigned Number) {
   bool Even = Rows % T.rowsPerBlock == 0 && T.rowsPerBlock % (T.ahead * T.teams()) == 0;
@@ -127,22 +134,12 @@ void RowSweep::reduceRow(const Row &R, ArrayRef<const Sweep::Step *> Steps) {
   Variables RowSums = variables(OfRow);
   eachSlot(R, [&](const Slot &At) {
     Body.moveTo(*At.at);
-    unsigned Number = 0;
-    for (const Sweep::Step *Step : Steps)
-      for (Float Term : Body.terms(*Step)) {
-        add(OfRow[Number], RowSums[Number], Term, At.inside);
-        ++Number;
-      }
+    eachTerm(Body, Steps, [&](unsigned Number, Float Term) { add(OfRow[Number], RowSums[Number], Term, At.inside); });
   });
-  SmallVector<llvm::Value *> Values;
-  for (auto [A, Sum] : llvm::zip_equal(OfRow, RowSums))
-    Values.push_back(F.acrossTeam(A.how, GpuFunction::acrossVector(A.how, F.get(Sum)), T.lanes));
+  SmallVector<llvm::Value *> Values = acrossTeam(OfRow, RowSums, T.lanes);
   Body.moveTo(*R.at);
-  ArrayRef<llvm::Value *> Rest = Values;
+  finishSteps(Body, Steps, Values);
   for (const Sweep::Step *Step : Steps) {
-    unsigned Taken = Step->reduction.accumulators.size();
-    Body.finish(*Step, Rest.take_front(Taken));
-    Rest = Rest.drop_front(Taken);
     auto &Kept = Region.kept[Step->op];
     while (Body.firstKept(Step->op) == 0 && Kept.size() < Body.kept(Step->op).size())
       Kept.push_back({Extent::PerRow});
@@ -154,28 +151,26 @@ void RowSweep::lastPass(const Row &R, const Slot &At) {
   Body.moveTo(*At.at);
   addToColumns(R, At);
   llvm::Value *Inside = B.CreateAnd(R.inside, At.inside);
-  unsigned Number = 0;
-  for (const Sweep::Step *Step : S.allSteps)
-    for (Float Term : Body.terms(*Step)) {
-      add(Accumulators[Number], Sums[Number], Term, Inside);
-      ++Number;
-    }
-  SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
-  for (unsigned Output : S.stores)
-    if (Value V = Region.yielded(Output); Region.plan.extent(V) == Extent::Full)
-      Stores.push_back({F.operand(Region.numInputs() + Output), Body.stored(V)});
+  eachTerm(Body, S.allSteps,
+           [&](unsigned Number, Float Term) { add(Accumulators[Number], Sums[Number], Term, Inside); });
+  auto Stores = storesOf(Extent::Full);
   F.when(Inside, [&] {
     for (auto [Base, V] : Stores)
       At.at->storeTo(Base, V, Extent::Full);
   });
 }
 
-void RowSweep::storeOfRow(const Row &R) {
+SmallVector<std::pair<llvm::Value *, llvm::Value *>> RowSweep::storesOf(Extent E) {
   SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
-  F.body().moveTo(*R.at);
   for (unsigned Output : S.stores)
-    if (Value V = Region.yielded(Output); Region.plan.extent(V) == Extent::PerRow)
+    if (Value V = Region.yielded(Output); Region.plan.extent(V) == E)
       Stores.push_back({F.operand(Region.numInputs() + Output), F.body().stored(V)});
+  return Stores;
+}
+
+void RowSweep::storeOfRow(const Row &R) {
+  F.body().moveTo(*R.at);
+  auto Stores = storesOf(Extent::PerRow);
   if (Stores.empty())
     return;
   // The place may be that of an input, which other threads of the team read.
@@ -187,9 +182,7 @@ void RowSweep::storeOfRow(const Row &R) {
 }
 
 void RowSweep::reduceAll() {
-  SmallVector<llvm::Value *> Values;
-  for (auto [A, Sum] : llvm::zip_equal(Accumulators, Sums))
-    Values.push_back(F.acrossTeam(A.how, GpuFunction::acrossVector(A.how, F.get(Sum)), T.threads));
+  SmallVector<llvm::Value *> Values = acrossTeam(Accumulators, Sums, T.threads);
   if (T.blocks() == 1 && ColumnAccumulators.empty())
     return finishAll(F, S.allSteps, Next, Values);
   leaveAll(F, T.blocks(), Values, Left);

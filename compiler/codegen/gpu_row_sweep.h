@@ -34,6 +34,8 @@ private:
   using Variables = llvm::SmallVector<llvm::AllocaInst *>;
 
   Variables variables(llvm::ArrayRef<Accumulator> Of);
+  /// Combines each of \p Sums over \p Lanes threads, which all get the result.
+  llvm::SmallVector<llvm::Value *> acrossTeam(llvm::ArrayRef<Accumulator> Of, const Variables &Sums, unsigned Lanes);
   void add(const Accumulator &A, llvm::AllocaInst *Sum, Float Term, llvm::Value *Mask);
 
   Row rowAt(llvm::Value *First, unsigned Number);
@@ -44,6 +46,8 @@ private:
   void reduceRow(const Row &R, llvm::ArrayRef<const Sweep::Step *> Steps);
   void lastPass(const Row &R, const Slot &At);
   void addToColumns(const Row &R, const Slot &At);
+  /// Returns where the results of extent \p E are stored, and their values at the position.
+  llvm::SmallVector<std::pair<llvm::Value *, llvm::Value *>> storesOf(Extent E);
   void storeOfRow(const Row &R);
 
   bool leavesColumns() const { return !Left.columns.empty(); }

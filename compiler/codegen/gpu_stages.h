@@ -33,12 +33,19 @@ void finishAll(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const 
 /// Stores the \p Values of each of \p Blocks blocks for a combination, and says in \p Left where.
 void leaveAll(GpuFunction &F, int64_t Blocks, llvm::ArrayRef<llvm::Value *> Values, Partials &Left);
 
-/// A block of \p Teams teams of \p Lanes threads, each with neighbouring columns for each accumulator: combines the
-/// teams' values of each column, the first team's first. `Use(offset, inside, values)` gets the scalars of a column of
-/// the team's, where `inside` is true.
+/// Calls Use(number, term) for the terms of \p Steps at the position of \p Body, one an accumulator, in order.
+void eachTerm(BodyEmitter &Body, llvm::ArrayRef<const Sweep::Step *> Steps,
+              llvm::function_ref<void(unsigned, Float)> Use);
+
+/// Finishes \p Steps at the position of \p Body from the values of their accumulators.
+void finishSteps(BodyEmitter &Body, llvm::ArrayRef<const Sweep::Step *> Steps, llvm::ArrayRef<llvm::Value *> Values);
+
+/// A block of \p Teams teams of \p Lanes threads, each with neighbouring columns for each accumulator, from column
+/// \p Begin on: combines the teams' values of each column, the first team's first. `Use(column, inside, values)` gets
+/// the scalars of a column, where `inside` is true.
 using UseOfColumn = llvm::function_ref<void(llvm::Value *, llvm::Value *, llvm::ArrayRef<llvm::Value *>)>;
 void combineTeams(GpuFunction &F, llvm::ArrayRef<Accumulator> Accumulators, llvm::ArrayRef<llvm::Value *> Values,
-                  unsigned Lanes, unsigned Teams, UseOfColumn Use);
+                  unsigned Lanes, unsigned Teams, llvm::Value *Begin, UseOfColumn Use);
 
 /// \p Term as accumulator \p A takes it, with \p Lanes lanes: nothing where \p Mask is false.
 llvm::Value *maskedTerm(const Accumulator &A, Float Term, llvm::Value *Mask, unsigned Lanes);

@@ -56,14 +56,8 @@ static Unsigned roundedUpperHalf(Unsigned Bits) {
 }
 
 Float HostConversion::widen(llvm::Value *Stored, mlir::Type StorageType) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::Type *F32 = typeLike(B.getFloatTy(), Stored);
-  if (StorageType.isF16())
-    return Float(B.CreateFPExt(B.CreateBitCast(Stored, typeLike(B.getHalfTy(), Stored)), F32));
-  if (llvm::Value *Known = Rounded.lookup(Stored))
-    return Float(Known);
-  llvm::Value *Bits = B.CreateShl(B.CreateZExt(Stored, typeLike(B.getInt32Ty(), Stored)), 16);
-  return Float(B.CreateBitCast(Bits, F32));
+  llvm::Value *Known = StorageType.isF16() ? nullptr : Rounded.lookup(Stored);
+  return Known ? Float(Known) : Conversion::widen(Stored, StorageType);
 }
 
 Float HostConversion::shared(Float Value) {
@@ -72,9 +66,9 @@ Float HostConversion::shared(Float Value) {
 
 llvm::Value *HostConversion::round(Float Value, mlir::Type StorageType) {
   llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::Value *V = Value.value();
   if (StorageType.isF16())
-    return B.CreateBitCast(B.CreateFPTrunc(V, typeLike(B.getHalfTy(), V)), typeLike(B.getInt16Ty(), V));
+    return roundByTarget(Value, B.getHalfTy());
+  llvm::Value *V = Value.value();
   Unsigned Bits(B.CreateBitCast(V, typeLike(B.getInt32Ty(), V)));
   llvm::Value *InF32 = V;
   if (!isWidenedBf16(V)) {

@@ -10,16 +10,13 @@ namespace mpc::codegen {
 
 HostFunction::HostFunction(llvm::Module &Module, llvm::StringRef Name, const CodeTarget &Target)
     : B(Module.getContext()), Scope(B) {
-  llvm::Type *Pointer = B.getPtrTy();
-  auto *Type = llvm::FunctionType::get(B.getVoidTy(), {Pointer, Pointer, B.getInt64Ty()}, /*isVarArg=*/false);
-  F = llvm::Function::Create(Type, llvm::Function::ExternalLinkage, Name, Module);
+  F = beginFunction(B, Module, Name, {B.getPtrTy(), B.getPtrTy(), B.getInt64Ty()});
   F->addFnAttr(llvm::Attribute::NoUnwind);
   F->addFnAttr("target-cpu", Target.cpu);
   if (!Target.features.empty())
     F->addFnAttr("target-features", Target.features);
   F->addFnAttr("prefer-vector-width", std::to_string(Target.vector_bits));
   F->addFnAttr("min-legal-vector-width", std::to_string(Target.vector_bits));
-  B.SetInsertPoint(llvm::BasicBlock::Create(B.getContext(), "entry", F));
   Entry = placeAnchor();
 }
 
@@ -46,16 +43,10 @@ llvm::Value *HostFunction::workspace(size_t Offset) {
   return B.CreateConstGEP1_64(B.getInt8Ty(), F->getArg(1), static_cast<int64_t>(Offset));
 }
 
-llvm::AllocaInst *HostFunction::variable(llvm::Type *T) {
-  llvm::IRBuilderBase::InsertPointGuard Guard(B);
-  B.SetInsertPoint(&F->getEntryBlock(), F->getEntryBlock().begin());
-  return Variables.emplace_back(B.CreateAlloca(T));
-}
+llvm::AllocaInst *HostFunction::variable(llvm::Type *T) { return Variables.emplace_back(emitAlloca(B, *F, T)); }
 
 llvm::AllocaInst *HostFunction::buffer(llvm::Type *T, uint64_t Count) {
-  llvm::IRBuilderBase::InsertPointGuard Guard(B);
-  B.SetInsertPoint(&F->getEntryBlock(), F->getEntryBlock().begin());
-  llvm::AllocaInst *Memory = B.CreateAlloca(llvm::ArrayType::get(T, Count));
+  llvm::AllocaInst *Memory = emitAlloca(B, *F, llvm::ArrayType::get(T, Count));
   Memory->setAlignment(llvm::Align(64));
   return Memory;
 }

@@ -1,25 +1,19 @@
 #include "compiler/codegen/machine_code.h"
 
+#include "runtime/stopwatch.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-
-#include <chrono>
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
 
 namespace mpc::codegen {
 
-using Clock = std::chrono::steady_clock;
-
-static double secondsSince(Clock::time_point Start) {
-  return std::chrono::duration<double>(Clock::now() - Start).count();
-}
-
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createStrictMachine(llvm::StringRef Name, llvm::StringRef Processor, llvm::StringRef Features,
-                    std::optional<llvm::Reloc::Model> Relocation, std::optional<llvm::CodeModel::Model> Model) {
-  llvm::Triple Triple(Name);
+ExpectedMachine createStrictMachine(const CodeTarget &Target, std::optional<llvm::Reloc::Model> Relocation,
+                                    std::optional<llvm::CodeModel::Model> Model) {
+  llvm::Triple Triple(Target.triple);
   std::string Message;
   const llvm::Target *Found = llvm::TargetRegistry::lookupTarget(Triple, Message);
   if (!Found)
@@ -27,7 +21,11 @@ createStrictMachine(llvm::StringRef Name, llvm::StringRef Processor, llvm::Strin
   llvm::TargetOptions Options;
   Options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(Found->createTargetMachine(
-      Triple, Processor, Features, Options, Relocation, Model, llvm::CodeGenOptLevel::Default));
+      Triple, Target.cpu, Target.features, Options, Relocation, Model, llvm::CodeGenOptLevel::Default));
+}
+
+void addInvariantMotion(llvm::FunctionPassManager &Passes) {
+  Passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
 }
 
 static void optimise(llvm::Module &Module, llvm::TargetMachine &Machine, llvm::FunctionPassManager &Passes) {
@@ -49,27 +47,29 @@ static void optimise(llvm::Module &Module, llvm::TargetMachine &Machine, llvm::F
       Passes.run(Function, Functions);
 }
 
-llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &Module, llvm::TargetMachine &Machine,
+llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &Module, ExpectedMachine Machine,
                                                llvm::FunctionPassManager Passes, llvm::CodeGenFileType Type,
                                                const std::string &Unwritten, AssemblyTimes &Times) {
-  Module.setTargetTriple(Machine.getTargetTriple());
-  Module.setDataLayout(Machine.createDataLayout());
+  if (!Machine)
+    return Machine.takeError();
+  Module.setTargetTriple((*Machine)->getTargetTriple());
+  Module.setDataLayout((*Machine)->createDataLayout());
   std::string Message;
   llvm::raw_string_ostream Out(Message);
   if (llvm::verifyModule(Module, &Out))
     return llvm::createStringError("the emitted module is malformed: " + Message);
 
-  Clock::time_point Start = Clock::now();
-  optimise(Module, Machine, Passes);
-  Times.optimise += secondsSince(Start);
-  Start = Clock::now();
+  runtime::Stopwatch Optimising;
+  optimise(Module, **Machine, Passes);
+  Times.optimise += Optimising.seconds();
+  runtime::Stopwatch Assembling;
   llvm::SmallString<0> Code;
   llvm::raw_svector_ostream Stream(Code);
   llvm::legacy::PassManager Writer;
-  if (Machine.addPassesToEmitFile(Writer, Stream, nullptr, Type))
+  if ((*Machine)->addPassesToEmitFile(Writer, Stream, nullptr, Type))
     return llvm::createStringError(Unwritten);
   Writer.run(Module);
-  Times.assemble += secondsSince(Start);
+  Times.assemble += Assembling.seconds();
   return Code;
 }
 

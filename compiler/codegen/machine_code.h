@@ -1,6 +1,7 @@
 // The way from an LLVM module to code that all targets share: check, optimise, write.
 #pragma once
 
+#include "compiler/codegen/region_emitter.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"
@@ -16,17 +17,21 @@ struct AssemblyTimes {
   double assemble = 0;
 };
 
-/// A machine that contracts no two operations. \p Triple has been initialised. Errors: no such target; null where it
-/// has no such processor.
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createStrictMachine(llvm::StringRef Triple, llvm::StringRef Processor, llvm::StringRef Features,
-                    std::optional<llvm::Reloc::Model> Relocation = {},
-                    std::optional<llvm::CodeModel::Model> Model = {});
+/// It holds a machine, or says why there is none.
+using ExpectedMachine = llvm::Expected<std::unique_ptr<llvm::TargetMachine>>;
+
+/// A machine that contracts no two operations. The triple of \p Target has been initialised. Errors: no such target;
+/// null where it has no such processor.
+ExpectedMachine createStrictMachine(const CodeTarget &Target, std::optional<llvm::Reloc::Model> Relocation = {},
+                                    std::optional<llvm::CodeModel::Model> Model = {});
+
+/// Appends a pass that takes out of loops what does not change in them.
+void addInvariantMotion(llvm::FunctionPassManager &Passes);
 
 /// Gives \p Module, which it changes, the target of \p Machine, runs \p Passes on every function with a body and writes
-/// it. No pass may introduce a call of the C library, or know what one does. Errors: a malformed module; \p Unwritten
-/// where the machine does not write \p Type.
-llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &Module, llvm::TargetMachine &Machine,
+/// it. No pass may introduce a call of the C library, or know what one does. Errors: that of \p Machine; a malformed
+/// module; \p Unwritten where the machine does not write \p Type.
+llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &Module, ExpectedMachine Machine,
                                                llvm::FunctionPassManager Passes, llvm::CodeGenFileType Type,
                                                const std::string &Unwritten, AssemblyTimes &Times);
 

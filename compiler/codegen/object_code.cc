@@ -5,8 +5,6 @@
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/LICM.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 #include <mutex>
@@ -22,14 +20,13 @@ llvm::ArrayRef<llvm::StringRef> providedSymbols(Backend Target) {
                                      : llvm::ArrayRef<llvm::StringRef>(MemoryFunctions);
 }
 
-static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const CodeTarget &Target) {
+static ExpectedMachine createHostMachine(const CodeTarget &Target) {
   static std::once_flag Initialised;
   std::call_once(Initialised, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
   });
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> Machine =
-      createStrictMachine(Target.triple, Target.cpu, Target.features, llvm::Reloc::PIC_, llvm::CodeModel::Small);
+  ExpectedMachine Machine = createStrictMachine(Target, llvm::Reloc::PIC_, llvm::CodeModel::Small);
   if (Machine && !*Machine)
     return llvm::createStringError("LLVM makes no code for '" + Target.triple + "'");
   return Machine;
@@ -41,7 +38,7 @@ static llvm::FunctionPassManager hostPasses() {
   llvm::FunctionPassManager Passes;
   Passes.addPass(llvm::SimplifyCFGPass());
   Passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  Passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  addInvariantMotion(Passes);
   Passes.addPass(llvm::SimplifyCFGPass());
   return Passes;
 }
@@ -72,14 +69,11 @@ static llvm::Error checkUndefinedSymbols(llvm::StringRef Object, Backend Target)
 
 llvm::Expected<std::vector<std::uint8_t>> toObject(llvm::Module &Module, const CodeTarget &Target,
                                                    AssemblyTimes &Times) {
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> Machine = createTargetMachine(Target);
-  if (!Machine)
-    return Machine.takeError();
   for (llvm::Function &Function : Module)
     if (!Function.isDeclaration())
       Function.addFnAttr("prefer-vector-width", std::to_string(Target.vector_bits));
   llvm::Expected<llvm::SmallString<0>> Object =
-      writeCode(Module, **Machine, hostPasses(), llvm::CodeGenFileType::ObjectFile,
+      writeCode(Module, createHostMachine(Target), hostPasses(), llvm::CodeGenFileType::ObjectFile,
                 "LLVM writes no object for '" + Target.triple + "'", Times);
   if (!Object)
     return Object.takeError();

@@ -6,15 +6,13 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/LICM.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 #include <mutex>
 
 namespace mpc::codegen {
 
-static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const CodeTarget &Target) {
+static ExpectedMachine createGpuMachine(const CodeTarget &Target) {
   static std::once_flag Initialised;
   std::call_once(Initialised, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -24,8 +22,7 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(
   });
   // Strict: `mul.rn` and `add.rn`, which neither LLVM nor ptxas makes one instruction of. Division and square root are
   // the correctly rounded ones and subnormal numbers are kept unless a function's attributes say otherwise.
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> Machine =
-      createStrictMachine(Target.triple, Target.cpu, Target.features);
+  ExpectedMachine Machine = createStrictMachine(Target);
   if (Machine && (!*Machine || !(*Machine)->getMCSubtargetInfo()->isCPUStringValid(Target.cpu)))
     return llvm::createStringError("LLVM makes no PTX for '" + Target.cpu + "'");
   return Machine;
@@ -36,7 +33,7 @@ static llvm::FunctionPassManager gpuPasses() {
   llvm::FunctionPassManager Passes;
   Passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   Passes.addPass(llvm::InstCombinePass());
-  Passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  addInvariantMotion(Passes);
   Passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   Passes.addPass(llvm::SimplifyCFGPass());
   return Passes;
@@ -64,11 +61,8 @@ llvm::SmallVector<std::string> externNames(llvm::StringRef Ptx) {
 }
 
 llvm::Expected<std::string> toPtx(llvm::Module &Module, const CodeTarget &Target, AssemblyTimes &Times) {
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> Machine = createTargetMachine(Target);
-  if (!Machine)
-    return Machine.takeError();
   llvm::Expected<llvm::SmallString<0>> Ptx =
-      writeCode(Module, **Machine, gpuPasses(), llvm::CodeGenFileType::AssemblyFile,
+      writeCode(Module, createGpuMachine(Target), gpuPasses(), llvm::CodeGenFileType::AssemblyFile,
                 "LLVM writes no PTX for '" + Target.cpu + "'", Times);
   if (!Ptx)
     return Ptx.takeError();

@@ -71,31 +71,36 @@ void RegionOutputs::collect(Value V, Availability At, llvm::SetVector<Value> &In
     collect(Operand, At, Inputs, Seen);
 }
 
-llvm::SetVector<Value> RegionOutputs::inputsRead(Availability At) const {
+llvm::SetVector<Value> RegionOutputs::inputsBehind(ArrayRef<Value> Values, Availability At) const {
   llvm::SetVector<Value> Inputs;
   DenseSet<Value> Seen;
-  for (const RegionPlan::Step &S : Plan.steps())
-    if (S.when == At)
-      for (Value Operand : S.op->getOperands())
-        collect(Operand, At, Inputs, Seen);
-  for (const Output &O : Outputs)
-    if (O.when == At && (!isShared(O.extent) || (At.sweep == 0 && !Plan.endsInCombination(0))))
-      collect(O.value, At, Inputs, Seen);
+  for (Value V : Values)
+    collect(V, At, Inputs, Seen);
   return Inputs;
 }
 
+llvm::SetVector<Value> RegionOutputs::inputsRead(Availability At) const {
+  SmallVector<Value> Wanted;
+  for (const RegionPlan::Step &S : Plan.steps())
+    if (S.when == At)
+      llvm::append_range(Wanted, S.op->getOperands());
+  for (const Output &O : Outputs)
+    if (O.when == At && (!isShared(O.extent) || (At.sweep == 0 && !Plan.endsInCombination(0))))
+      Wanted.push_back(O.value);
+  return inputsBehind(Wanted, At);
+}
+
 llvm::SetVector<Value> RegionOutputs::inputsCombined(unsigned Sweep) const {
-  llvm::SetVector<Value> Inputs;
-  DenseSet<Value> Seen;
+  SmallVector<Value> Wanted;
   for (const RegionPlan::Step &S : Plan.steps())
     if (S.when.sweep == Sweep && S.reduction.axis != Axis::Row)
       for (Value Operand : S.op->getOperands())
         if (isShared(Plan.extent(Operand)))
-          collect(Operand, {Sweep, 0}, Inputs, Seen);
+          Wanted.push_back(Operand);
   for (const Output &O : Outputs)
     if (isCombined(O, Sweep))
-      collect(O.value, {Sweep, 0}, Inputs, Seen);
-  return Inputs;
+      Wanted.push_back(O.value);
+  return inputsBehind(Wanted, {Sweep, 0});
 }
 
 // An output of columns may lie over an input that no sweep after its combination reads: each column is read and written

@@ -37,6 +37,8 @@ public:
   llvm::SetVector<mlir::Value> inputsCombined(unsigned Sweep) const;
 
 private:
+  /// Returns the inputs that \p Values are computed from at \p At.
+  llvm::SetVector<mlir::Value> inputsBehind(llvm::ArrayRef<mlir::Value> Values, Availability At) const;
   void collect(mlir::Value V, Availability At, llvm::SetVector<mlir::Value> &Inputs,
                llvm::DenseSet<mlir::Value> &Seen) const;
   bool isReduced(mlir::Value V) const;

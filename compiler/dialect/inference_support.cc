@@ -49,6 +49,19 @@ Type promotedType(ArrayRef<RankedTensorType> Types) {
   return Result;
 }
 
+llvm::Expected<std::pair<int64_t, int64_t>> productExtents(StringRef Op, RankedTensorType A, RankedTensorType B,
+                                                           const Attributes &Values) {
+  bool TransposeA = Values.GetBool("transpose_a"), TransposeB = Values.GetBool("transpose_b");
+  int64_t Rank = A.getRank();
+  int64_t M = A.getDimSize(Rank - 2 + TransposeA), InnerA = A.getDimSize(Rank - 1 - TransposeA);
+  int64_t InnerB = B.getDimSize(Rank - 2 + TransposeB), N = B.getDimSize(Rank - 1 - TransposeB);
+  if (InnerA != InnerB)
+    return inferenceError("{0} of {1}{2} and {3}{4}: the inner extents {5} and {6} differ", Op, typeText(A),
+                          TransposeA ? " (transposed)" : "", typeText(B), TransposeB ? " (transposed)" : "", InnerA,
+                          InnerB);
+  return std::pair(M, N);
+}
+
 llvm::Expected<SmallVector<int64_t>> broadcastShapes(StringRef Op, RankedTensorType A, RankedTensorType B) {
   ArrayRef<int64_t> Long = A.getShape(), Short = B.getShape();
   if (Long.size() < Short.size())
@@ -87,6 +100,15 @@ RankedTensorType f32Tensor(MLIRContext *Context, ArrayRef<int64_t> Extents) {
   return RankedTensorType::get(Extents, Float32Type::get(Context));
 }
 
+SmallVector<int64_t> imageShape(ImageAxes Axes, int64_t Batch, int64_t Channels, int64_t Height, int64_t Width) {
+  SmallVector<int64_t> Result(4);
+  Result[Axes.batch] = Batch;
+  Result[Axes.channel] = Channels;
+  Result[Axes.height] = Height;
+  Result[Axes.width] = Width;
+  return Result;
+}
+
 SmallVector<int64_t> lossShape(DictionaryAttr Dictionary, ArrayRef<int64_t> Elements) {
   bool Keep = toAttributes(Dictionary).GetString("reduction", "mean") == "none";
   return Keep ? SmallVector<int64_t>(Elements) : SmallVector<int64_t>();
@@ -109,6 +131,40 @@ InferredTypes inferBroadcast(TypeRange Operands, StringRef Op) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"a", "b"}));
   MPC_ASSIGN_OR_RETURN(Result, broadcastShapes(Op, Types[0], Types[1]));
   return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType(Types))};
+}
+
+InferredTypes inferComparison(TypeRange Operands, StringRef Op) {
+  MPC_ASSIGN_OR_RETURN(Types, inferBroadcast(Operands, Op));
+  return SmallVector<RankedTensorType>{Types[0].clone(IntegerType::get(Types[0].getContext(), 1))};
+}
+
+InferredTypes inferExtremumGrad(TypeRange Operands, StringRef Op) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"dy", "a", "b"}));
+  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes(Op, Types[1], Types[2]));
+  MPC_RETURN_IF_ERROR(expectShape(Op, "dy", Types[0], Result));
+  return SmallVector<RankedTensorType>{withShape(Types[1], Result), withShape(Types[2], Result)};
+}
+
+InferredTypes inferConvolution(StringRef Op, ArrayRef<RankedTensorType> Types, ArrayRef<int64_t> Result,
+                               int64_t Channels) {
+  if (Types.size() == 3)
+    MPC_RETURN_IF_ERROR(expectShape(Op, "a bias", Types[2], {Channels}));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType(Types.take_front(2)))};
+}
+
+InferredTypes inferElementLoss(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op, ArrayRef<StringRef> Names,
+                               StringRef Target) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
+  MPC_RETURN_IF_ERROR(expectShape(Op, Target, Types[1], Types[0].getShape()));
+  return SmallVector<RankedTensorType>{f32Tensor(Types[0].getContext(), lossShape(Dictionary, Types[0].getShape()))};
+}
+
+InferredTypes inferElementLossGrad(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op,
+                                   ArrayRef<StringRef> Names, StringRef Target) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
+  MPC_RETURN_IF_ERROR(expectShape(Op, Target, Types[2], Types[1].getShape()));
+  MPC_RETURN_IF_ERROR(expectShape(Op, "dloss", Types[0], lossShape(Dictionary, Types[1].getShape())));
+  return SmallVector<RankedTensorType>{Types[1]};
 }
 
 InferredTypes inferReduction(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op) {
@@ -148,6 +204,10 @@ llvm::Error expectElement(StringRef Op, StringRef Name, RankedTensorType Type, b
                         : Name == "norm" ? "tensor<f64>"
                                          : "tensor<f32>",
                         typeText(Type));
+}
+
+InFlightDiagnostic resultError(OpResult Result) {
+  return Result.getOwner()->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType();
 }
 
 } // namespace mpc

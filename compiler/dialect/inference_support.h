@@ -29,6 +29,11 @@ llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::Typ
 /// What tracing gives for mixed floating operands: equal types stay, else f32 (f64 if any is).
 mlir::Type promotedType(llvm::ArrayRef<mlir::RankedTensorType> Types);
 
+/// The rows and columns of a product of matrices, which the last two axes of \p A and \p B span. `transpose_a` and
+/// `transpose_b` exchange these.
+llvm::Expected<std::pair<int64_t, int64_t>> productExtents(llvm::StringRef Op, mlir::RankedTensorType A,
+                                                           mlir::RankedTensorType B, const Attributes &Values);
+
 /// NumPy broadcasting of two shapes.
 llvm::Expected<llvm::SmallVector<int64_t>> broadcastShapes(llvm::StringRef Op, mlir::RankedTensorType A,
                                                            mlir::RankedTensorType B);
@@ -49,6 +54,9 @@ llvm::Error expectElement(llvm::StringRef Op, llvm::StringRef Name, mlir::Ranked
 mlir::RankedTensorType withShape(mlir::RankedTensorType Like, llvm::ArrayRef<int64_t> Extents);
 mlir::RankedTensorType f32Tensor(mlir::MLIRContext *Context, llvm::ArrayRef<int64_t> Extents);
 
+/// The shape of an image whose axes lie as \p Axes says.
+llvm::SmallVector<int64_t> imageShape(ImageAxes Axes, int64_t Batch, int64_t Channels, int64_t Height, int64_t Width);
+
 /// The shape of a loss over \p Elements under the operation's `reduction`.
 llvm::SmallVector<int64_t> lossShape(mlir::DictionaryAttr Dictionary, llvm::ArrayRef<int64_t> Elements);
 
@@ -68,8 +76,24 @@ llvm::Expected<int64_t> normalAxis(llvm::StringRef Op, int64_t Axis, int64_t Ran
 InferredTypes inferAllSameShape(mlir::TypeRange Operands, llvm::StringRef Op, llvm::ArrayRef<llvm::StringRef> Names);
 /// Two operands under broadcasting.
 InferredTypes inferBroadcast(mlir::TypeRange Operands, llvm::StringRef Op);
+/// Two operands under broadcasting, which are compared: the result is i1.
+InferredTypes inferComparison(mlir::TypeRange Operands, llvm::StringRef Op);
+/// The derivative of `minimum` or `maximum` from dy, a and b, which has dy's shape before broadcasting is undone.
+InferredTypes inferExtremumGrad(mlir::TypeRange Operands, llvm::StringRef Op);
+/// A convolution of image, weight and perhaps a bias, whose result has shape \p Result with \p Channels channels.
+InferredTypes inferConvolution(llvm::StringRef Op, llvm::ArrayRef<mlir::RankedTensorType> Types,
+                               llvm::ArrayRef<int64_t> Result, int64_t Channels);
+/// A loss of two operands of one shape; messages call the second one \p Target.
+InferredTypes inferElementLoss(mlir::TypeRange Operands, mlir::DictionaryAttr Dictionary, llvm::StringRef Op,
+                               llvm::ArrayRef<llvm::StringRef> Names, llvm::StringRef Target);
+/// The derivative of such a loss by its first operand; dloss stands in front of the loss's operands.
+InferredTypes inferElementLossGrad(mlir::TypeRange Operands, mlir::DictionaryAttr Dictionary, llvm::StringRef Op,
+                                   llvm::ArrayRef<llvm::StringRef> Names, llvm::StringRef Target);
 /// Operand x reduced over the attribute `axes`, which stay with extent 1 where `keep_dims` holds.
 InferredTypes inferReduction(mlir::TypeRange Operands, mlir::DictionaryAttr Dictionary, llvm::StringRef Op);
+
+/// The error "result <number> is <type>", which its user goes on with.
+mlir::InFlightDiagnostic resultError(mlir::OpResult Result);
 
 } // namespace mpc
 

@@ -39,15 +39,15 @@ double Conv2dGradWeightOp::countFlops() { return convolution(getDy(), getDweight
 
 double ConvTranspose2dOp::countFlops() { return convolution(getX(), getWeight()); }
 
-double AttentionOp::countFlops() {
-  double Scores = elements(getLogSumExp()) * extent(getKey(), -2);
-  return 2 * Scores * (extent(getQuery(), -1) + extent(getValue(), -1));
+template <typename Op> static double scores(Op Attention) {
+  return elements(Attention.getLogSumExp()) * extent(Attention.getKey(), -2);
 }
+
+double AttentionOp::countFlops() { return 2 * scores(*this) * (extent(getQuery(), -1) + extent(getValue(), -1)); }
 
 // Scores again, then the gradients of probabilities, query, key and value: five products where attention has two.
 double AttentionGradOp::countFlops() {
-  double Scores = elements(getLogSumExp()) * extent(getKey(), -2);
-  return 2 * Scores * (3 * extent(getQuery(), -1) + 2 * extent(getValue(), -1));
+  return 2 * scores(*this) * (3 * extent(getQuery(), -1) + 2 * extent(getValue(), -1));
 }
 
 } // namespace mpc

@@ -271,7 +271,8 @@ class Mpc_UnaryVjp<string op, string reads> {
     $cppClass::buildVjp(::mlir::OpBuilder &builder, ::mlir::ValueRange cotangents, ::llvm::ArrayRef<bool> needed) {
       ::mlir::Value gradient;
       if (needed[0])
-        gradient = }] # op # "::create(builder, getLoc(), getX().getType(), cotangents[0], " # reads # [{);
+        gradient = }] # op # "::create(builder, getLoc(), getX().getType(), cotangents[0]" #
+                 !if(!empty(reads), "", ", " # reads) # [{);
       return ::llvm::SmallVector<::mlir::Value>{gradient};
     }
   }];

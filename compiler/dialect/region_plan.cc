@@ -1,5 +1,6 @@
 #include "compiler/dialect/region_plan.h"
 
+#include "compiler/dialect/fusible_space.h"
 #include "compiler/dialect/tensor_values.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -8,10 +9,6 @@ using namespace mlir;
 namespace mpc::codegen {
 
 static int64_t elementsOf(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
-
-static llvm::Error misfit(Operation *Op, const llvm::Twine &Why) {
-  return llvm::createStringError(Op->getName().getStringRef() + ": " + Why);
-}
 
 static StringRef describe(Extent E) {
   switch (E) {
@@ -66,7 +63,7 @@ llvm::Expected<OperationSpace> elementwiseSpace(Operation *Op) {
       std::string Text;
       llvm::raw_string_ostream(Text) << "operand " << Type << " is broadcast to " << Result
                                      << " neither by rows nor by columns";
-      return misfit(Op, Text);
+      return unfit(Op, Text);
     }
     if (Columns != 0)
       Space.columns = Columns;
@@ -74,7 +71,7 @@ llvm::Expected<OperationSpace> elementwiseSpace(Operation *Op) {
   }
   for (Value V : Op->getResults()) {
     if (elementsOf(V) != Space.elements)
-      return misfit(Op, "its results differ in size");
+      return unfit(Op, "its results differ in size");
     Space.results.push_back(Extent::Full);
   }
   return Space;
@@ -91,15 +88,15 @@ static llvm::Expected<OperationSpace> spaceOf(Operation *Op) {
   }
   auto Fusible = dyn_cast<FusibleOpInterface>(Op);
   if (!Fusible)
-    return misfit(Op, "it is not computed element by element");
+    return unfit(Op, "it is not computed element by element");
   auto IsF64 = [](Type T) { return cast<RankedTensorType>(T).getElementType().isF64(); };
   // Sums of squares are f64 wherever they are computed.
   bool GivesF64 = llvm::any_of(Op->getResultTypes(), IsF64) && !isa<SumOfSquaresOp>(Op);
   if (llvm::any_of(Op->getOperandTypes(), IsF64) || GivesF64)
-    return misfit(Op, "it computes in f32, and f64 is for the reference alone");
+    return unfit(Op, "it computes in f32, and f64 is for the reference alone");
   auto IsCastOnly = [](Value V) { return isCastOnly(elementOf(V)); };
   if (llvm::any_of(Op->getOperands(), IsCastOnly) || llvm::any_of(Op->getResults(), IsCastOnly))
-    return misfit(Op, "it casts a type that generated code does not know");
+    return unfit(Op, "it casts a type that generated code does not know");
   return Fusible.getSpace();
 }
 
@@ -108,7 +105,7 @@ llvm::Error RegionPlan::unify(Operation *Op, Value V, Extent E) {
   auto [It, New] = Extents.try_emplace(V, E);
   if (New || It->second == E)
     return llvm::Error::success();
-  return misfit(Op, llvm::formatv("a value is {0} here and {1} elsewhere", describe(E), describe(It->second)));
+  return unfit(Op, llvm::formatv("a value is {0} here and {1} elsewhere", describe(E), describe(It->second)));
 }
 
 // What values are to the operations that use them: where there are as many rows as columns, sizes do not tell.
@@ -151,11 +148,11 @@ llvm::Error RegionPlan::place(Operation *Op) {
   Extent Outer = Extent::Full;
   if (Small) {
     if (isa<DropoutOp>(Op))
-      return misfit(Op, "its mask follows from places in its own operand, which is smaller than the region");
+      return unfit(Op, "its mask follows from places in its own operand, which is smaller than the region");
     Outer = outerExtent(Op, *Space);
     int64_t Size = Outer == Extent::PerRow ? rows() : Outer == Extent::PerColumn ? columns() : 1;
     if (Space->elements != Size || !Reductions.empty())
-      return misfit(
+      return unfit(
           Op, llvm::formatv("it has {0} elements, the region {1} rows of {2}", Space->elements, rows(), columns()));
   }
   // What is whole to a small operation is what the operation is to the region; a single value stays one.
@@ -170,7 +167,7 @@ llvm::Error RegionPlan::place(Operation *Op) {
   for (auto [Operand, E] : llvm::zip_equal(Op->getOperands(), Space->operands)) {
     std::optional<Extent> Mapped = InRegion(E);
     if (!Mapped)
-      return misfit(Op, "it is smaller than the region and broadcasts within itself");
+      return unfit(Op, "it is smaller than the region and broadcasts within itself");
     if (llvm::Error Failure = unify(Op, Operand, *Mapped))
       return Failure;
     At = std::max(At, available(Operand));
@@ -181,7 +178,7 @@ llvm::Error RegionPlan::place(Operation *Op) {
   for (auto [Index, Step] : llvm::enumerate(Reductions)) {
     // A row's values belong to the sweep that reduced the row.
     if (Step.axis == Axis::Row && Terms.sweep > 0)
-      return misfit(Op, "it reduces rows of what a reduction of columns gives");
+      return unfit(Op, "it reduces rows of what a reduction of columns gives");
     Steps.push_back({Op, static_cast<unsigned>(Index), Step, Terms});
     if (Step.axis == Axis::Row)
       ++Terms.phase;
@@ -193,7 +190,7 @@ llvm::Error RegionPlan::place(Operation *Op) {
   for (auto [Index, Result] : llvm::enumerate(Op->getResults())) {
     std::optional<Extent> Mapped = InRegion(Space->results[Index]);
     if (!Mapped)
-      return misfit(Op, "it is smaller than the region and broadcasts within itself");
+      return unfit(Op, "it is smaller than the region and broadcasts within itself");
     Extents[Result] = *Mapped;
     When[Result] = Space->reductionsBefore.empty() ? Terms : After[Space->reductionsBefore[Index]];
   }
@@ -228,7 +225,7 @@ llvm::Error RegionPlan::checkLaterSweeps(ValueRange Stored) const {
                  });
     if (Later &&
         (reducesRows(Op) || llvm::any_of(Op->getOperands(), [&](Value V) { return needsRowAgain(V, Settled); })))
-      return misfit(Op, "it needs the reduced value of a row after a reduction of columns");
+      return unfit(Op, "it needs the reduced value of a row after a reduction of columns");
   }
   return llvm::Error::success();
 }
@@ -247,7 +244,7 @@ llvm::Expected<RegionPlan> RegionPlan::of(ArrayRef<Operation *> Operations, Valu
       Columns = 0;
     Plan.Elements = Space->elements;
     if (Space->columns != 0 && Columns != 0 && Space->columns != Columns)
-      return misfit(Op, llvm::formatv("its rows have {0} elements, the region's {1}", Space->columns, Columns));
+      return unfit(Op, llvm::formatv("its rows have {0} elements, the region's {1}", Space->columns, Columns));
     if (Space->columns != 0)
       Columns = Space->columns;
   }
@@ -262,7 +259,7 @@ llvm::Expected<RegionPlan> RegionPlan::of(ArrayRef<Operation *> Operations, Valu
       bool Reduced = Plan.extent(Operand) == Extent::PerRow && Plan.available(Operand).phase > 0;
       if (Reduced && Plan.available(Op->getResult(0)).sweep > Plan.available(Operand).sweep &&
           !llvm::any_of(Plan.Steps, [&](const Step &S) { return S.op == Op && S.when.sweep == 0; }))
-        return misfit(Op, "it needs the reduced value of a row after a reduction of columns");
+        return unfit(Op, "it needs the reduced value of a row after a reduction of columns");
     }
   if (llvm::Error Failure = Plan.checkLaterSweeps(Stored))
     return Failure;

@@ -50,36 +50,34 @@ LogicalResult StateAttr::verify(function_ref<InFlightDiagnostic()> EmitError, Ro
 
 // \p Kind is "argument" or "result".
 static LogicalResult verifyStateOf(Operation *Op, StringRef Kind, unsigned Index, NamedAttribute Attribute) {
+  auto Error = [&] { return InFlightDiagnostic(Op->emitOpError() << Kind << " " << Index); };
   if (Attribute.getName() != StateAttrName)
-    return Op->emitOpError() << Kind << " " << Index << " has the attribute '" << Attribute.getName().getValue()
-                             << "'; what it is stands in '" << StateAttrName << "'";
+    return Error() << " has the attribute '" << Attribute.getName().getValue() << "'; what it is stands in '"
+                   << StateAttrName << "'";
   auto State = dyn_cast<StateAttr>(Attribute.getValue());
   if (!State)
-    return Op->emitOpError() << Kind << " " << Index << " has " << StateAttrName << " = " << Attribute.getValue()
-                             << "; it must be a #mpc.state";
+    return Error() << " has " << StateAttrName << " = " << Attribute.getValue() << "; it must be a #mpc.state";
   if (Kind == "result" && (!State.getOf().empty() || State.getForm()))
-    return Op->emitOpError() << Kind << " " << Index << " is " << State
-                             << "; what state is of, and its form, stand on the argument";
+    return Error() << " is " << State << "; what state is of, and its form, stand on the argument";
   auto Function = dyn_cast<FunctionOpInterface>(Op);
   if (!Function)
     return success();
+  auto StateError = [&] {
+    return InFlightDiagnostic(Error() << " is the " << roleName(State.getRole()) << " '" << State.getName() << "'");
+  };
   if (IsState(State.getRole()) && !dialectOf(Op).getStepAttrHelper().isAttrPresent(Op))
-    return Op->emitOpError() << Kind << " " << Index << " is the " << roleName(State.getRole()) << " '"
-                             << State.getName() << "' of a function without '"
-                             << MpcDialect::StepAttrHelper::getNameStr() << "'; state stands in steps";
+    return StateError() << " of a function without '" << MpcDialect::StepAttrHelper::getNameStr()
+                        << "'; state stands in steps";
   Type Given = Kind == "argument" ? Function.getArgumentTypes()[Index] : Function.getResultTypes()[Index];
   auto Tensor = dyn_cast<RankedTensorType>(Given);
   if (!Tensor || !Tensor.hasStaticShape())
-    return Op->emitOpError() << Kind << " " << Index << " has the role '" << roleName(State.getRole())
-                             << "' and the type " << Given << "; data and state are tensors of a static shape";
+    return Error() << " has the role '" << roleName(State.getRole()) << "' and the type " << Given
+                   << "; data and state are tensors of a static shape";
   if (IsState(State.getRole()) && isCastOnly(Tensor.getElementType()))
-    return Op->emitOpError() << Kind << " " << Index << " is the " << roleName(State.getRole()) << " '"
-                             << State.getName() << "' of type " << Given
-                             << "; nothing but a cast takes such values, and no update makes them";
+    return StateError() << " of type " << Given << "; nothing but a cast takes such values, and no update makes them";
   if (State.getForm() && !Tensor.getElementType().isF32())
-    return Op->emitOpError() << Kind << " " << Index << " is the parameter '" << State.getName() << "' of type "
-                             << Given << " with form = " << State.getForm()
-                             << "; an f32 parameter may be stored in f16 or bf16";
+    return Error() << " is the parameter '" << State.getName() << "' of type " << Given
+                   << " with form = " << State.getForm() << "; an f32 parameter may be stored in f16 or bf16";
   return success();
 }
 
@@ -116,15 +114,15 @@ private:
     StateAttr State = argumentState(Function, Index);
     if (State.getOf().empty() && State.getRole() != Role::kDerived)
       return success();
+    auto OwnerError = [&] {
+      return InFlightDiagnostic(Function->emitOpError() << "argument " << Index << ", the " << roleName(State.getRole())
+                                                        << " '" << State.getName() << "', is of '" << State.getOf());
+    };
     auto Owner = StateNamed.find(State.getOf());
     if (Owner == StateNamed.end())
-      return Function->emitOpError() << "argument " << Index << ", the " << roleName(State.getRole()) << " '"
-                                     << State.getName() << "', is of '" << State.getOf()
-                                     << "', which no state argument is";
+      return OwnerError() << "', which no state argument is";
     if (argumentRole(Function, Owner->second) == Role::kDerived)
-      return Function->emitOpError() << "argument " << Index << ", the " << roleName(State.getRole()) << " '"
-                                     << State.getName() << "', is of '" << State.getOf()
-                                     << "', which is derived itself";
+      return OwnerError() << "', which is derived itself";
     if (State.getRole() == Role::kDerived)
       return verifyIsCast(Index, Owner->second);
     return success();

@@ -15,15 +15,12 @@ LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTenso
     if (isShadow(Result) && Result.getType() != Expected)
       return Op->emitOpError() << "shadow is " << Result.getType() << ", expected " << Expected;
     if (!Actual || Actual.getShape() != Expected.getShape())
-      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
-                               << ", its shape must be " << shapeText(Expected.getShape());
+      return resultError(Result) << ", its shape must be " << shapeText(Expected.getShape());
     if (has<Property::DataMovement>(Op) && Actual.getElementType() != Expected.getElementType())
-      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
-                               << ", but it moves elements of " << Expected.getElementType()
-                               << ", which keep their type; mpc.cast changes it";
+      return resultError(Result) << ", but it moves elements of " << Expected.getElementType()
+                                 << ", which keep their type; mpc.cast changes it";
     if (isTooLarge(Actual.getShape()))
-      return Op->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType()
-                               << ", which is too large: a tensor has at most 2^47 elements";
+      return resultError(Result) << ", which is too large: a tensor has at most 2^47 elements";
   }
   return success();
 }

@@ -54,6 +54,31 @@ RankedTensorType termType(RankedTensorType Operand, ArrayRef<int64_t> Full) {
   return RankedTensorType::get(Full, accumulatorType(Operand.getElementType()));
 }
 
+Cotangents firstCotangent(ArrayRef<bool> Needed, llvm::function_ref<Value()> Create) {
+  SmallVector<Value> Result(Needed.size());
+  if (Needed[0])
+    Result[0] = Create();
+  return Result;
+}
+
+Cotangents resultCotangents(ArrayRef<bool> Needed, llvm::function_ref<Operation *()> Create) {
+  SmallVector<Value> Result(Needed.size());
+  if (!llvm::is_contained(Needed, true))
+    return Result;
+  for (auto [Cotangent, IsNeeded, Computed] : llvm::zip(Result, Needed, Create()->getResults()))
+    if (IsNeeded)
+      Cotangent = Computed;
+  return Result;
+}
+
+Value biasCotangent(OpBuilder &Builder, Location Loc, Value Dz, int64_t ChannelAxis, Value Bias) {
+  SmallVector<int64_t> Axes;
+  for (int64_t Axis = 0; Axis < tensorTypeOf(Dz).getRank(); ++Axis)
+    if (Axis != ChannelAxis)
+      Axes.push_back(Axis);
+  return ReduceSumOp::create(Builder, Loc, Bias.getType(), Dz, Axes, /*keep_dims=*/false);
+}
+
 std::string describeWithCell(Operation *Op) {
   std::string Text = "'" + Op->getName().getStringRef().str() + "'";
   if (StringRef Path = pathOf(Op); !Path.empty())

@@ -28,7 +28,16 @@ absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std:
   if (!Until)
     return absl::InvalidArgumentError(
         absl::StrCat("unknown stage '", StageName, "'; choose traced, amp, grad, final or scheduled"));
-  return runPasses(Target, Options, *Until, Phases, Remarks);
+  if (Options.memory_budget == 0 || (*Until != Stage::Final && *Until != Stage::Scheduled))
+    return runPasses(Target, Options, *Until, Phases, Remarks);
+  absl::StatusOr<const runtime::Device *> Device = runtime::GetTarget(Options.device, Options.arch);
+  if (!Device.ok())
+    return Device.status();
+  StepCompiler Step(Target, **Device, Options);
+  absl::StatusOr<CompileResult> Planned = planWithin(Step, Options);
+  if (!Planned.ok())
+    return Planned.status();
+  return runPasses(Target, Planned->options, *Until, Phases, Remarks);
 }
 
 absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions &Options) {

@@ -13,7 +13,8 @@
 namespace mpc::compiler {
 
 /// Where a pipeline stops: "traced", "amp", "grad", "final", "scheduled".
-/// Runs the passes on `module` in place. Errors: INVALID_ARGUMENT with the passes' diagnostics and notes.
+/// Runs the passes on `module` in place. From "final" on they recompute and cut the head as a memory budget asks for.
+/// Errors: INVALID_ARGUMENT with the passes' diagnostics and notes; those of Compile for a memory budget.
 absl::Status RunPasses(Module &module, const CompileOptions &options, const std::string &stage,
                        std::vector<PhaseTime> *phases, std::vector<std::string> *remarks);
 

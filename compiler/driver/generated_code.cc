@@ -4,19 +4,12 @@
 #include "compiler/dialect/step_signature.h"
 #include "compiler/driver/pass_runner.h"
 #include "compiler/target/targets.h"
+#include "runtime/stopwatch.h"
 #include "llvm/Support/Error.h"
-
-#include <chrono>
 
 using namespace mlir;
 
 namespace mpc::compiler {
-
-using Clock = std::chrono::steady_clock;
-
-static double secondsSince(Clock::time_point Start) {
-  return std::chrono::duration<double>(Clock::now() - Start).count();
-}
 
 static bool hasRegions(func::FuncOp Function) {
   return llvm::any_of(withCalled(Function), [](func::FuncOp Each) {
@@ -45,29 +38,29 @@ absl::Status StepCode::findTarget() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<codegen::GeneratedCode> StepCode::plan(func::FuncOp Function) {
-  if (!hasRegions(Function))
-    return codegen::GeneratedCode();
+absl::StatusOr<codegen::GeneratedCode> StepCode::make(func::FuncOp Function, Maker Make) {
   if (absl::Status Found = findTarget(); !Found.ok())
     return Found;
-  llvm::Expected<codegen::GeneratedCode> Code = Generator->plan(Function);
+  llvm::Expected<codegen::GeneratedCode> Code = ((*Generator).*Make)(Function);
   if (!Code)
     return invalid(Function, Code.takeError());
   return std::move(*Code);
 }
 
+absl::StatusOr<codegen::GeneratedCode> StepCode::plan(func::FuncOp Function) {
+  return hasRegions(Function) ? make(Function, &codegen::CodeGenerator::plan) : codegen::GeneratedCode();
+}
+
 absl::Status StepCode::generate(func::FuncOp Function, CompileResult &Result) {
   if (!hasRegions(Function))
     return absl::OkStatus();
-  Clock::time_point Start = Clock::now();
-  if (absl::Status Found = findTarget(); !Found.ok())
-    return Found;
-  llvm::Expected<codegen::GeneratedCode> Code = Generator->generate(Function);
-  if (!Code)
-    return invalid(Function, Code.takeError());
+  runtime::Stopwatch Generating;
+  absl::StatusOr<codegen::GeneratedCode> Code = make(Function, &codegen::CodeGenerator::generate);
+  if (!Code.ok())
+    return Code.status();
   Result.program.code = std::move(Code->blobs);
   const codegen::CodeStatistics &Statistics = Code->statistics;
-  addPhase(Result.phases, "code generation", 0, secondsSince(Start));
+  addPhase(Result.phases, "code generation", 0, Generating.seconds());
   Result.phases.push_back({"emit", Statistics.emit_seconds, 1});
   Result.phases.push_back({"optimise", Statistics.optimise_seconds, 1});
   Result.phases.push_back({"assemble", Statistics.assemble_seconds, 1});

@@ -24,7 +24,11 @@ public:
   absl::Status generate(mlir::func::FuncOp Function, CompileResult &Result);
 
 private:
+  using Maker = llvm::Expected<codegen::GeneratedCode> (codegen::CodeGenerator::*)(mlir::func::FuncOp);
+
   absl::Status findTarget();
+  /// Returns what \p Make gives for \p Function. Errors: those of plan.
+  absl::StatusOr<codegen::GeneratedCode> make(mlir::func::FuncOp Function, Maker Make);
 
   const runtime::Device &Device;
   const CompileOptions &Options;

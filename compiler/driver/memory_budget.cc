@@ -213,9 +213,16 @@ private:
 
 } // namespace
 
+absl::StatusOr<CompileResult> planWithin(StepCompiler &Step, const CompileOptions &Options) {
+  absl::StatusOr<CompileResult> Result = BudgetSearch(Step, Options).run();
+  if (Result.ok())
+    Result->options.memory_budget = Options.memory_budget;
+  return Result;
+}
+
 absl::StatusOr<CompileResult> compileWithin(StepCompiler &Step, const CompileOptions &Options) {
   auto Start = std::chrono::steady_clock::now();
-  absl::StatusOr<CompileResult> Result = BudgetSearch(Step, Options).run();
+  absl::StatusOr<CompileResult> Result = planWithin(Step, Options);
   if (!Result.ok())
     return Result;
   double Others = std::chrono::duration<double>(std::chrono::steady_clock::now() - Start).count();

@@ -7,12 +7,16 @@
 
 namespace mpc::compiler {
 
-/// Compiles with as few chunks of the head, from `Options.head_chunks` to 16, as bring arena, state and constants to
+/// Plans with as few chunks of the head, from `Options.head_chunks` to 16, as bring arena, state and constants to
 /// at most `Options.memory_budget` bytes; where more chunks do not, with as few recomputed values beside them. The
 /// candidates of mpc-recompute are taken in their order, the least work for each byte first: operations without matrix
 /// work, and Cells with convolutions and products only where those are not enough. Each trial is planned to its last
-/// offset, so that the figure compared is the planned one; code is made for the plan that fits alone. Errors:
-/// RESOURCE_EXHAUSTED with the budget, the smallest plan found and where its peak lies; what compiling says.
+/// offset, so that the figure compared is the planned one. The options of the result have the chunks and the
+/// number of candidates. Errors: RESOURCE_EXHAUSTED with the budget, the smallest plan found and where its peak lies;
+/// what compiling says.
+absl::StatusOr<CompileResult> planWithin(StepCompiler &Step, const CompileOptions &Options);
+
+/// The same with code, which is made for the plan that fits alone.
 absl::StatusOr<CompileResult> compileWithin(StepCompiler &Step, const CompileOptions &Options);
 
 } // namespace mpc::compiler

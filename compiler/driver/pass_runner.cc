@@ -7,8 +7,7 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/precision/stored_assignment.h"
-
-#include <chrono>
+#include "runtime/stopwatch.h"
 
 using namespace mlir;
 
@@ -25,22 +24,17 @@ void addPhase(std::vector<PhaseTime> &Phases, const std::string &Name, int Depth
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point Start) { return std::chrono::duration<double>(Clock::now() - Start).count(); }
-
 /// Measures each pass; passes on several functions add up.
 class PassTimer : public PassInstrumentation {
 public:
   explicit PassTimer(std::vector<PhaseTime> &Phases) : Phases(Phases) {}
-  void runBeforePass(Pass *, Operation *) override { Starts.push_back(Clock::now()); }
+  void runBeforePass(Pass *, Operation *) override { Running.emplace_back(); }
   void runAfterPass(Pass *P, Operation *) override { record(P); }
   void runAfterPassFailed(Pass *P, Operation *) override { record(P); }
 
 private:
   void record(Pass *P) {
-    double Seconds = secondsSince(Starts.back());
-    Starts.pop_back();
+    double Seconds = Running.pop_back_val().seconds();
     // Adaptors hold the passes of nested functions and only add their own bookkeeping.
     if (P->getArgument().empty())
       return;
@@ -48,7 +42,7 @@ private:
   }
 
   std::vector<PhaseTime> &Phases;
-  llvm::SmallVector<Clock::time_point> Starts;
+  llvm::SmallVector<runtime::Stopwatch> Running; ///< of passes that have begun, the last one innermost
 };
 
 } // namespace
@@ -60,10 +54,10 @@ static absl::Status run(PassManager &Manager, Module &Target, std::vector<PhaseT
   std::vector<PhaseTime> PassTimes;
   Manager.enableVerifier(true);
   Manager.addInstrumentation(std::make_unique<PassTimer>(PassTimes));
-  Clock::time_point Start = Clock::now();
+  runtime::Stopwatch OfPasses;
   LogicalResult Result = Manager.run(Target.impl().module.get());
   if (Phases) {
-    addPhase(*Phases, "passes", 0, secondsSince(Start));
+    addPhase(*Phases, "passes", 0, OfPasses.seconds());
     for (const PhaseTime &Pass : PassTimes)
       addPhase(*Phases, Pass.name, Pass.depth, Pass.seconds);
   }

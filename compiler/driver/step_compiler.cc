@@ -7,8 +7,8 @@
 #include "compiler/module/module_impl.h"
 #include "passes/precision/stored_assignment.h"
 #include "passes/step/step_wrap.h"
+#include "runtime/stopwatch.h"
 
-#include <chrono>
 #include <map>
 #include <utility>
 
@@ -17,10 +17,6 @@ using namespace mlir;
 namespace mpc::compiler {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point Start) { return std::chrono::duration<double>(Clock::now() - Start).count(); }
 
 /// Removes public functions other than \p Keep.
 absl::Status keepOnly(ModuleOp Root, llvm::StringRef Keep) {
@@ -78,20 +74,20 @@ absl::StatusOr<CompileResult> StepCompiler::plan(const CompileOptions &Options) 
     return Status;
   func::FuncOp Function = functionOf(Result.final_ir, Options.function);
 
-  Clock::time_point Start = Clock::now();
+  runtime::Stopwatch OfCalls;
   absl::StatusOr<codegen::GeneratedCode> Calls = Code.plan(Function);
   if (!Calls.ok())
     return Calls.status();
-  double SecondsOfCalls = secondsSince(Start);
+  double SecondsOfCalls = OfCalls.seconds();
 
-  Start = Clock::now();
+  runtime::Stopwatch OfLowering;
   bool HasCode = !Calls->calls.empty();
   absl::StatusOr<runtime::Program> Program =
       lowerToProgram(Function, Device, Options.plan, *std::move(Calls), &Result.remarks);
   if (!Program.ok())
     return Program.status();
   Result.program = *std::move(Program);
-  addPhase(Result.phases, "lowering", 0, secondsSince(Start));
+  addPhase(Result.phases, "lowering", 0, OfLowering.seconds());
   if (HasCode)
     addPhase(Result.phases, "code generation", 0, SecondsOfCalls);
 

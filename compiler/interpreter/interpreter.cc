@@ -29,7 +29,11 @@ private:
   absl::Status runGuardedUpdate(GuardedUpdateOp Op);
   absl::Status runReference(Operation &Op);
 
+  /// Runs what stands before the terminator, which reads the results.
+  absl::Status runBody(Block &Body);
+
   std::vector<Tensor> valuesOf(ValueRange Operands) const;
+  void bind(ValueRange Names, std::vector<Tensor> Values);
 
   func::FuncOp Function;
   reference::Rounding Rounding;
@@ -57,6 +61,18 @@ std::vector<Tensor> FunctionInterpreter::valuesOf(ValueRange Operands) const {
   return Result;
 }
 
+void FunctionInterpreter::bind(ValueRange Names, std::vector<Tensor> Values) {
+  for (auto [Name, Computed] : llvm::zip_equal(Names, Values))
+    Environment[Name] = std::move(Computed);
+}
+
+absl::Status FunctionInterpreter::runBody(Block &Body) {
+  for (Operation &Op : Body.without_terminator())
+    if (absl::Status Status = runOperation(Op); !Status.ok())
+      return Status;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Tensor>> FunctionInterpreter::run(absl::Span<const Tensor> Inputs) {
   std::string Name = "@" + Function.getName().str();
   if (Function.isExternal() || !Function.getBody().hasOneBlock())
@@ -79,9 +95,8 @@ absl::StatusOr<std::vector<Tensor>> FunctionInterpreter::run(absl::Span<const Te
   }
 
   Block &Body = Function.getBody().front();
-  for (Operation &Op : Body.without_terminator())
-    if (absl::Status Status = runOperation(Op); !Status.ok())
-      return Status;
+  if (absl::Status Status = runBody(Body); !Status.ok())
+    return Status;
   return valuesOf(Body.getTerminator()->getOperands());
 }
 
@@ -127,8 +142,7 @@ absl::Status FunctionInterpreter::runCall(func::CallOp Op) {
   absl::StatusOr<std::vector<Tensor>> Results = FunctionInterpreter(Callee, Rounding).run(valuesOf(Op.getOperands()));
   if (!Results.ok())
     return Results.status();
-  for (auto [Result, Computed] : llvm::zip_equal(Op.getResults(), *Results))
-    Environment[Result] = std::move(Computed);
+  bind(Op.getResults(), *std::move(Results));
   return absl::OkStatus();
 }
 
@@ -140,22 +154,17 @@ absl::Status FunctionInterpreter::runRepeat(RepeatOp Op) {
       return Results.status();
     llvm::move(*Results, Values.begin());
   }
-  for (auto [Result, Computed] : llvm::zip(Op.getResults(), Values))
-    Environment[Result] = std::move(Computed);
+  Values.resize(Op->getNumResults());
+  bind(Op.getResults(), std::move(Values));
   return absl::OkStatus();
 }
 
 absl::Status FunctionInterpreter::runFusion(FusionOp Op) {
   Block &Body = Op.getBody().front();
-  std::vector<Tensor> Inputs = valuesOf(Op.getInputs());
-  for (auto [Argument, Input] : llvm::zip_equal(Body.getArguments(), Inputs))
-    Environment[Argument] = std::move(Input);
-  for (Operation &Nested : Body.without_terminator())
-    if (absl::Status Status = runOperation(Nested); !Status.ok())
-      return Status;
-  std::vector<Tensor> Outputs = valuesOf(Body.getTerminator()->getOperands());
-  for (auto [Result, Computed] : llvm::zip_equal(Op.getResults(), Outputs))
-    Environment[Result] = std::move(Computed);
+  bind(Body.getArguments(), valuesOf(Op.getInputs()));
+  if (absl::Status Status = runBody(Body); !Status.ok())
+    return Status;
+  bind(Op.getResults(), valuesOf(Body.getTerminator()->getOperands()));
   return absl::OkStatus();
 }
 
@@ -163,14 +172,11 @@ absl::Status FunctionInterpreter::runGuardedUpdate(GuardedUpdateOp Op) {
   ValueRange Chosen = Op.getOld();
   if (Environment.at(Op.getCondition()).values.front() != 0) {
     Block &Body = Op.getBody().front();
-    for (Operation &Nested : Body.without_terminator())
-      if (absl::Status Status = runOperation(Nested); !Status.ok())
-        return Status;
+    if (absl::Status Status = runBody(Body); !Status.ok())
+      return Status;
     Chosen = Body.getTerminator()->getOperands();
   }
-  std::vector<Tensor> Values = valuesOf(Chosen);
-  for (auto [Result, Computed] : llvm::zip_equal(Op.getResults(), Values))
-    Environment[Result] = std::move(Computed);
+  bind(Op.getResults(), valuesOf(Chosen));
   return absl::OkStatus();
 }
 
@@ -187,8 +193,7 @@ absl::Status FunctionInterpreter::runReference(Operation &Op) {
                                        absl::MakeSpan(Outputs), Rounding);
   if (!Status.ok())
     return absl::Status(Status.code(), absl::StrCat(describe(Op, Function), ": ", Status.message()));
-  for (auto [Result, Computed] : llvm::zip_equal(Op.getResults(), Outputs))
-    Environment[Result] = std::move(Computed);
+  bind(Op.getResults(), std::move(Outputs));
   return absl::OkStatus();
 }
 

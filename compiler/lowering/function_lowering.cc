@@ -100,15 +100,8 @@ absl::Status FunctionLowering::addInstruction(Operation *Op) {
     return absl::InvalidArgumentError(absl::StrCat(Op->getName().getStringRef().str(),
                                                    ": none of its results is read; dead operations are removed "
                                                    "before lowering"));
-  runtime::Instruction Instruction;
-  Instruction.kernel = Op->getName().stripDialect().str();
-  Instruction.attributes = kernelAttributes(Op);
+  runtime::Instruction Instruction = loneInstruction(Op, [&](Value V) { return valueId(V); });
   Instruction.scope = pathOf(Op).str();
-  for (Value Operand : Op->getOperands())
-    Instruction.inputs.push_back(valueId(Operand));
-  // A kernel leaves out what nobody reads.
-  for (Value Output : Op->getResults())
-    Instruction.outputs.push_back(Output.use_empty() ? runtime::kNoValue : valueId(Output));
   absl::StatusOr<runtime::InstructionPlan> Plan = Parts.planned(Instruction);
   if (!Plan.ok())
     return absl::Status(Plan.status().code(), absl::StrCat(Plan.status().message(), whyNoRegion(Op)));
@@ -117,7 +110,7 @@ absl::Status FunctionLowering::addInstruction(Operation *Op) {
       return Status;
   if (IntegerAttr Group = dialectOf(Op).getFlatGroupAttrHelper().getAttr(Op))
     FlatGroups[instructionCount()] = Group.getInt();
-  sequence().instructions.push_back(std::move(Instruction));
+  append(std::move(Instruction));
   return absl::OkStatus();
 }
 
@@ -132,7 +125,7 @@ absl::Status FunctionLowering::addRegion(FusionOp Fusion) {
   // The code stores what the region yields, whether or not something reads it.
   for (Value Output : Fusion.getOutputs())
     Instruction.outputs.push_back(valueId(Output));
-  sequence().instructions.push_back(std::move(Instruction));
+  append(std::move(Instruction));
   return absl::OkStatus();
 }
 
@@ -181,7 +174,7 @@ absl::Status FunctionLowering::addRepeat(RepeatOp Repeat) {
     if (auto Views = Body->ArenaValues.find(Argument); Views != Body->ArenaValues.end())
       llvm::append_range(ArenaValues[Storage.root(Given)], Views->second);
   Called.push_back({instructionCount(), std::move(Body)});
-  sequence().instructions.push_back(std::move(Instruction));
+  append(std::move(Instruction));
   return absl::OkStatus();
 }
 
@@ -193,7 +186,7 @@ absl::Status FunctionLowering::addPacking(const WeightPacking &Packing, runtime:
   if (absl::StatusOr<runtime::InstructionPlan> Plan = Parts.planned(*Pack); !Plan.ok())
     return Plan.status();
   PackedWeights.push_back({Pack->outputs[0], instructionCount()});
-  sequence().instructions.push_back(*std::move(Pack));
+  append(*std::move(Pack));
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mpc::compiler {
@@ -82,6 +83,8 @@ private:
   runtime::Sequence &sequence() { return Program.sequences[SequenceIndex]; }
   std::size_t instructionCount() const { return Program.sequences[SequenceIndex].instructions.size(); }
 
+  /// Makes \p Next the last instruction of the sequence.
+  void append(runtime::Instruction Next) { sequence().instructions.push_back(std::move(Next)); }
   absl::Status addInstruction(mlir::Operation *Op);
   absl::Status addRegion(FusionOp Fusion);
   absl::Status addRepeat(RepeatOp Repeat);

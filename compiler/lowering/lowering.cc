@@ -7,6 +7,7 @@
 #include "compiler/dialect/step_signature.h"
 #include "compiler/lowering/function_lowering.h"
 #include "compiler/lowering/program_data.h"
+#include "compiler/lowering/region_instruction.h"
 #include "runtime/aligned_buffer.h"
 
 using namespace mlir;
@@ -147,10 +148,7 @@ std::string elementTypeNames() {
 
 /// Errors: an argument or a value of the body that no Program can hold.
 absl::Status checkTypes(func::FuncOp Function) {
-  auto IsStorable = [](Type T) {
-    auto Tensor = dyn_cast<RankedTensorType>(T);
-    return Tensor && Tensor.hasStaticShape() && toDType(Tensor.getElementType()) && !isTooLarge(Tensor.getShape());
-  };
+  auto IsStorable = [](Type T) { return isKnownTensor(T) && !isTooLarge(cast<RankedTensorType>(T).getShape()); };
   auto Refuse = [&](StringRef What, Type T) {
     return absl::InvalidArgumentError(absl::StrCat("@", Function.getSymName().str(), ": ", What.str(), " is ",
                                                    typeText(T),

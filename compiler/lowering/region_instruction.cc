@@ -1,5 +1,6 @@
 #include "compiler/lowering/region_instruction.h"
 
+#include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "runtime/generated_call.h"
 #include "llvm/ADT/StringExtras.h"
@@ -7,6 +8,23 @@
 using namespace mlir;
 
 namespace mpc::compiler {
+
+bool isKnownTensor(Type T) {
+  auto Tensor = dyn_cast<RankedTensorType>(T);
+  return Tensor && Tensor.hasStaticShape() && toDType(Tensor.getElementType());
+}
+
+runtime::Instruction loneInstruction(Operation *Op, llvm::function_ref<runtime::ValueId(Value)> IdOf) {
+  runtime::Instruction Result;
+  Result.kernel = Op->getName().stripDialect().str();
+  Result.attributes = kernelAttributes(Op);
+  for (Value Operand : Op->getOperands())
+    Result.inputs.push_back(IdOf(Operand));
+  // A kernel leaves out what nobody reads.
+  for (Value Output : Op->getResults())
+    Result.outputs.push_back(Output.use_empty() ? runtime::kNoValue : IdOf(Output));
+  return Result;
+}
 
 // Elements times operations: what the operations would be worth apart.
 static std::int64_t workOf(FusionOp Fusion) {

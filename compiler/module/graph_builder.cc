@@ -47,6 +47,17 @@ std::shared_ptr<MLIRContext> makeContext() {
 
 //===-- GraphBuilder ---------------------------------------------------------------------------------------------===//
 
+static TypedValue toTyped(Value V) {
+  return {V.getAsOpaquePointer(), toTensorSpec(cast<RankedTensorType>(V.getType()))};
+}
+
+static std::vector<TypedValue> toTyped(Operation *Op) {
+  std::vector<TypedValue> Results;
+  for (Value Result : Op->getResults())
+    Results.push_back(toTyped(Result));
+  return Results;
+}
+
 struct GraphBuilder::State {
   Module Result;
   MLIRContext *Context = nullptr;
@@ -65,20 +76,19 @@ struct GraphBuilder::State {
     auto TypeOf = [&](std::optional<DType> Named) { return Named ? toType(Context, *Named) : Type(); };
     return ScopeAttr::get(Context, Where.path, Where.network, TypeOf(Where.pin), Where.level, TypeOf(Where.low));
   }
+
+  // Gives an operation its scope. Errors: what its verifier says, else `Otherwise`; then the operation is gone.
+  absl::StatusOr<std::vector<TypedValue>> finish(Operation *Op, const Scope &Where,
+                                                 const DiagnosticCollector &Diagnostics, const char *Otherwise) {
+    setScope(Op, scope(Where));
+    if (succeeded(verify(Op, /*verifyRecursively=*/false)))
+      return toTyped(Op);
+    Op->erase();
+    return Diagnostics.status(Otherwise);
+  }
 };
 
 static Value toMlir(ValueHandle Handle) { return Value::getFromOpaquePointer(Handle); }
-
-static TypedValue toTyped(Value V) {
-  return {V.getAsOpaquePointer(), toTensorSpec(cast<RankedTensorType>(V.getType()))};
-}
-
-static std::vector<TypedValue> toTyped(Operation *Op) {
-  std::vector<TypedValue> Results;
-  for (Value Result : Op->getResults())
-    Results.push_back(toTyped(Result));
-  return Results;
-}
 
 GraphBuilder::GraphBuilder() : state_(std::make_unique<State>()) {
   Module::Impl &Impl = state_->Result.impl();
@@ -158,14 +168,13 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view Name
   State.addAttributes(List);
   OpBuilder B = state_->builder();
   Operation *Op = B.create(State);
-  setScope(Op, state_->scope(Where));
   if (Where.recompute != 0)
     setRecomputeCall(Op, B.getI64IntegerAttr(Where.recompute));
-  if (failed(verify(Op, /*verifyRecursively=*/false))) {
-    Op->erase();
-    return withGivenText(Diagnostics.status("the operation is malformed"), List);
-  }
-  return toTyped(Op);
+  absl::StatusOr<std::vector<TypedValue>> Results =
+      state_->finish(Op, Where, Diagnostics, "the operation is malformed");
+  if (!Results.ok())
+    return withGivenText(Results.status(), List);
+  return Results;
 }
 
 TypedValue GraphBuilder::Splat(const TensorSpec &Spec, double Value, const Scope &Where) {
@@ -224,12 +233,7 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_v
   auto Op = ValueAndGradOp::create(B, state_->location(Where), Types, FlatSymbolRefAttr::get(Function), Inputs,
                                    toMlir(Seed), B.getDenseI64ArrayAttr(ArrayRef<int64_t>(Wrt.data(), Wrt.size())),
                                    B.getI64IntegerAttr(LossId));
-  setScope(Op, state_->scope(Where));
-  if (failed(verify(Op, /*verifyRecursively=*/false))) {
-    Op->erase();
-    return Diagnostics.status("the gradient call is malformed");
-  }
-  return toTyped(Op);
+  return state_->finish(Op, Where, Diagnostics, "the gradient call is malformed");
 }
 
 absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Backward(ValueHandle Loss, absl::Span<const ValueHandle> Wrt,
@@ -240,12 +244,7 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Backward(ValueHandle Loss,
   DiagnosticCollector Diagnostics(state_->Context);
   auto Op = BackwardOp::create(B, state_->location(Where), ValueRange(Operands).getTypes(), toMlir(Loss), Operands,
                                toMlir(Seed), B.getI64IntegerAttr(LossId));
-  setScope(Op, state_->scope(Where));
-  if (failed(verify(Op, /*verifyRecursively=*/false))) {
-    Op->erase();
-    return Diagnostics.status("the gradient request is malformed");
-  }
-  return toTyped(Op);
+  return state_->finish(Op, Where, Diagnostics, "the gradient request is malformed");
 }
 
 std::vector<TypedValue> GraphBuilder::CustomVjp(std::string_view Callee, std::string_view Vjp,

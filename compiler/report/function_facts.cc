@@ -1,6 +1,7 @@
 #include "compiler/report/function_facts.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
@@ -39,10 +40,6 @@ FunctionFacts::FunctionFacts(func::FuncOp Function) : Function(Function) {
 }
 
 void FunctionFacts::visit(Operation *Op) {
-  bool ReadsCotangent = llvm::any_of(
-      Op->getOperands(), [&](Value V) { return V.getDefiningOp() && Backward.contains(V.getDefiningOp()); });
-  if ((ReadsCotangent || has<Property::GradientOp>(Op) || isMarkedBackward(Op)) && !Op->hasTrait<StateUpdate>())
-    Backward.insert(Op);
   if (auto Cast = dyn_cast<CastOp>(Op))
     return Casts.push_back(Cast);
   bool Computes = isa<AmpOpInterface>(Op) && !isa<ConstantOp>(Op) && !has<Property::Movement>(Op);
@@ -61,6 +58,8 @@ static std::string updateReason(OptimizerOpInterface Update) {
     Folded.push_back("clip_by_norm");
   return Folded.empty() ? "update" : "update, with " + llvm::join(Folded, " and ");
 }
+
+bool FunctionFacts::isBackward(Operation *Op) { return isBackwardOp(Op) || has<Property::GradientOp>(Op); }
 
 bool FunctionFacts::isUpdate(Operation *Op) const {
   return !precisionOf(Op) && (Op->hasTrait<StateUpdate>() || has<Property::FollowsUpdate>(Op));

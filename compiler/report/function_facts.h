@@ -8,7 +8,6 @@
 #include "compiler/module/graph_builder.h"
 #include "compiler/report/cast_statistics.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 
 #include <string>
 
@@ -39,7 +38,7 @@ public:
   unsigned ordinal(mlir::Operation *Op) const { return Ordinals.lookup(Op); }
 
   /// Whether the operation computes cotangents.
-  bool isBackward(mlir::Operation *Op) const { return Backward.contains(Op); }
+  static bool isBackward(mlir::Operation *Op);
 
   /// Whether the operation is part of the update of state: nothing decides its precision.
   bool isUpdate(mlir::Operation *Op) const;
@@ -64,7 +63,6 @@ private:
   llvm::SmallVector<mlir::Operation *> Operations;
   llvm::SmallVector<CastOp> Casts;
   llvm::DenseMap<mlir::Operation *, unsigned> Ordinals;
-  llvm::DenseSet<mlir::Operation *> Backward;
 };
 
 } // namespace mpc::compiler

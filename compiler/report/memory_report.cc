@@ -53,10 +53,8 @@ std::string stateCopies(const runtime::Program &Program) {
   if (Program.step().copies.empty())
     return "  state copies: none, every update is in place\n";
   std::string Text = absl::StrCat("  state copies: ", Program.step().copies.size(), "\n");
-  for (const runtime::ValueCopy &Copy : Program.step().copies) {
-    const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
-    absl::StrAppend(&Text, "    ", State.name, " (", FormatBytes(State.spec.bytes()), "): ", Copy.reason, "\n");
-  }
+  for (const StateCopy &Copy : StateCopies(Program))
+    absl::StrAppend(&Text, "    ", Copy.state, " (", FormatBytes(Copy.bytes), "): ", Copy.reason, "\n");
   return Text;
 }
 

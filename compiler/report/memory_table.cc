@@ -219,4 +219,13 @@ absl::StatusOr<MemoryTable> TabulateMemory(const runtime::Program &Program, cons
   return StorageLives(Program, *Function).run();
 }
 
+std::vector<StateCopy> StateCopies(const runtime::Program &Program) {
+  std::vector<StateCopy> Copies;
+  for (const runtime::ValueCopy &Copy : Program.step().copies) {
+    const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
+    Copies.push_back({State.name, static_cast<std::int64_t>(State.spec.bytes()), Copy.reason});
+  }
+  return Copies;
+}
+
 } // namespace mpc::compiler

@@ -52,4 +52,14 @@ struct MemoryTable {
 /// has no such function, INVALID_ARGUMENT where the two do not belong together.
 absl::StatusOr<MemoryTable> TabulateMemory(const runtime::Program &program, const Module &module);
 
+/// A step cannot update this state in place.
+struct StateCopy {
+  std::string state;
+  std::int64_t bytes = 0;
+  std::string reason;
+};
+
+/// Returns the copies of a step in its order.
+std::vector<StateCopy> StateCopies(const runtime::Program &program);
+
 } // namespace mpc::compiler

@@ -40,6 +40,7 @@ PrecisionRow rowOf(Operation *Op, const FunctionFacts &Facts) {
                    computeType(Op),
                    Facts.reasonOf(Op),
                    Facts.isBackward(Op),
+                   Facts.isUpdate(Op),
                    0,
                    matrixFlops(Op),
                    false};

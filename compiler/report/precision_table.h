@@ -20,6 +20,7 @@ struct PrecisionRow {
   std::string compute;    ///< "f32"; "f64" in reference graphs
   std::string reason;     ///< the reasons of `mpc.precision`; "backward" or "update" where an operation follows others
   bool backward = false;  ///< it computes cotangents
+  bool update = false;    ///< it is part of the update of state
   std::int64_t bytes = 0; ///< of its operands and results
   double flops = 0;       ///< of its matrix work, two a multiply-add; 0 for other operations
   bool low = false;       ///< its matrix work reads a 16-bit type

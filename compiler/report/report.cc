@@ -152,41 +152,42 @@ std::string parameterText(const PrecisionTable &Table) {
                       FormatCounted(Parameters->count, "tensor"), ", ", FormatBytes(Parameters->bytes));
 }
 
-} // namespace
+std::string noReport(const absl::Status &Why) { return absl::StrCat("no report: ", Why.message(), "\n"); }
 
-std::string PrecisionReport(const CompileResult &Result) {
+/// What \p Write says of a result and its operations, or why nothing can be said.
+std::string reportOf(const CompileResult &Result,
+                     std::string (*Write)(const CompileResult &Result, const PrecisionTable &Table)) {
+  const absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Result.program.name);
+  return Table.ok() ? Write(Result, *Table) : noReport(Table.status());
+}
+
+std::string wholeReport(const CompileResult &Result, const PrecisionTable &Table) {
   const runtime::Program &Program = Result.program;
-  const absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Program.name);
-  if (!Table.ok())
-    return absl::StrCat("no report: ", Table.status().message(), "\n");
   const absl::StatusOr<FusionTable> Regions = TabulateFusion(Result.final_ir, Program.name);
   if (!Regions.ok())
-    return absl::StrCat("no report: ", Regions.status().message(), "\n");
+    return noReport(Regions.status());
   absl::StatusOr<GpuResources> Gpu = GpuResources();
   if (generatesPtx(Program.device))
     Gpu = TabulateGpuResources(Result.final_ir, Program.name, Program.arch);
   if (!Gpu.ok())
-    return absl::StrCat("no report: ", Gpu.status().message(), "\n");
+    return noReport(Gpu.status());
   std::string Text =
       absl::StrCat("precision report of @", Program.name, " on ", Program.device, "\n\n",
-                   functionReport(*Table, *Regions, *Gpu), "\n", parameterText(*Table), "\n\n", MemoryReport(Result));
+                   functionReport(Table, *Regions, *Gpu), "\n", parameterText(Table), "\n\n", MemoryReport(Result));
   if (!Result.remarks.empty())
     absl::StrAppend(&Text, "\nremarks\n  ", absl::StrJoin(Result.remarks, "\n  "), "\n");
   return Text;
 }
 
-std::string PrecisionSummary(const CompileResult &Result) {
+std::string summary(const CompileResult &Result, const PrecisionTable &Table) {
   const runtime::Program &Program = Result.program;
-  const absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Program.name);
-  if (!Table.ok())
-    return absl::StrCat("no report: ", Table.status().message(), "\n");
   std::int64_t Low = 0;
-  for (const PrecisionRow &Row : Table->rows) {
+  for (const PrecisionRow &Row : Table.rows) {
     Low += Row.inputs.find("f16") != std::string::npos || Row.outputs.find("f16") != std::string::npos;
   }
-  return absl::StrCat("@", Program.name, " on ", Program.device, ": ", Low, " of ", Table->rows.size(),
-                      " operations read or write a 16-bit type; ", FormatCounted(Table->casts.count(), "cast"), ", ",
-                      FormatBytes(Table->casts.bytes()), " a step\n", parameterText(*Table),
+  return absl::StrCat("@", Program.name, " on ", Program.device, ": ", Low, " of ", Table.rows.size(),
+                      " operations read or write a 16-bit type; ", FormatCounted(Table.casts.count(), "cast"), ", ",
+                      FormatBytes(Table.casts.bytes()), " a step\n", parameterText(Table),
                       "; state: ", FormatBytes(Program.state_bytes()),
                       "; planned arena peak: ", FormatBytes(Program.arena_bytes),
                       "; constants: ", FormatBytes(Program.constant_bytes()), "; ",
@@ -194,6 +195,12 @@ std::string PrecisionSummary(const CompileResult &Result) {
                                                     : FormatCounted(Program.step().copies.size(), "tensor") + " copied",
                       "\n");
 }
+
+} // namespace
+
+std::string PrecisionReport(const CompileResult &Result) { return reportOf(Result, wholeReport); }
+
+std::string PrecisionSummary(const CompileResult &Result) { return reportOf(Result, summary); }
 
 std::string ModuleReport(const Module &Target) {
   std::string Text;

@@ -30,7 +30,9 @@ static Array operations(const PrecisionTable &Table) {
                           {"writes", Row.outputs},
                           {"compute", Row.compute},
                           {"why", Row.reason},
-                          {"direction", Row.backward ? "backward" : "forward"},
+                          {"direction", Row.update     ? "update"
+                                        : Row.backward ? "backward"
+                                                       : "forward"},
                           {"bytes", Row.bytes},
                           {"flops", Row.flops}});
   return List;
@@ -105,11 +107,8 @@ static Object peak(const MemoryTable &Table) {
 static Object memory(const CompileResult &Result) {
   const runtime::Program &Program = Result.program;
   Array Copies;
-  for (const runtime::ValueCopy &Copy : Program.step().copies) {
-    const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
-    Copies.push_back(Object{
-        {"state", State.name}, {"bytes", static_cast<std::int64_t>(State.spec.bytes())}, {"reason", Copy.reason}});
-  }
+  for (const StateCopy &Copy : StateCopies(Program))
+    Copies.push_back(Object{{"state", Copy.state}, {"bytes", Copy.bytes}, {"reason", Copy.reason}});
   Object Memory{
       {"arena_bytes", static_cast<std::int64_t>(Program.arena_bytes)},
       {"state_bytes", static_cast<std::int64_t>(Program.state_bytes())},

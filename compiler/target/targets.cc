@@ -4,6 +4,7 @@
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/tensor_values.h"
+#include "compiler/lowering/region_instruction.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "runtime/memory_planner.h"
 
@@ -41,13 +42,9 @@ const Backend *backendOf(std::string_view Name) {
 
 /// Whether \p Op becomes one instruction for which a kernel can be made: lowering refuses what nothing reads.
 bool isLoneInstruction(Operation *Op) {
-  auto IsTensor = [](Type T) {
-    auto Tensor = dyn_cast<RankedTensorType>(T);
-    return Tensor && Tensor.hasStaticShape() && toDType(Tensor.getElementType());
-  };
   return isa_and_present<MpcDialect>(Op->getDialect()) && !isa<FusionOp>(Op) && !isViewOrConstant(Op) &&
-         !Op->use_empty() && llvm::all_of(Op->getOperandTypes(), IsTensor) &&
-         llvm::all_of(Op->getResultTypes(), IsTensor);
+         !Op->use_empty() && llvm::all_of(Op->getOperandTypes(), isKnownTensor) &&
+         llvm::all_of(Op->getResultTypes(), isKnownTensor);
 }
 
 /// A device, where it is here or is compiled for, with what is known of its backend.
@@ -72,19 +69,12 @@ public:
     if (!Device || !Known.PlansCheaply || !isLoneInstruction(Op))
       return 0;
     runtime::Program Alone;
-    runtime::Instruction Instruction;
-    Instruction.kernel = Op->getName().stripDialect().str();
-    Instruction.attributes = kernelAttributes(Op);
-    auto Add = [&](Value V) {
+    runtime::Instruction Instruction = loneInstruction(Op, [&](Value V) {
       runtime::Value Record;
       Record.spec = toTensorSpec(cast<RankedTensorType>(V.getType()));
       Alone.values.push_back(Record);
       return static_cast<runtime::ValueId>(Alone.values.size() - 1);
-    };
-    for (Value Operand : Op->getOperands())
-      Instruction.inputs.push_back(Add(Operand));
-    for (Value Output : Op->getResults())
-      Instruction.outputs.push_back(Output.use_empty() ? runtime::kNoValue : Add(Output));
+    });
     // Lowering reports what the device cannot do.
     absl::StatusOr<runtime::InstructionPlan> Plan = Device->Plan(Alone, Instruction, Options);
     return Plan.ok() ? static_cast<std::int64_t>(Plan->workspace_bytes) : 0;

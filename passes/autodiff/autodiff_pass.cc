@@ -27,6 +27,9 @@ private:
   LogicalResult expandIn(func::FuncOp Function);
   LogicalResult expand(ValueAndGradOp Op);
   LogicalResult expand(BackwardOp Op);
+  /// Ends the expansion of \p Op: inlines the rules that are called from \p First on, and erases \p Op and what is dead
+  /// of \p Made.
+  LogicalResult finish(Operation *Op, Block::iterator First, ArrayRef<Operation *> Made);
   /// Inlines every call between \p Begin and \p End that \p Wanted accepts.
   LogicalResult inlineCalls(Block::iterator Begin, Block::iterator End, llvm::function_ref<bool(func::CallOp)> Wanted);
   /// Puts the bodies of the functions that custom_vjp names in its place.
@@ -93,6 +96,12 @@ static Value zeros(OpBuilder &Builder, Location Loc, RankedTensorType Type) {
   return ConstantOp::create(Builder, Loc, Type, Elements);
 }
 
+/// The gradient by an input that the loss does not depend on, which \p Message is made to say.
+static Value zeroGradient(OpBuilder &Builder, Location Loc, const ReverseSweep::Input &In, InFlightDiagnostic Message) {
+  Message << " does not depend on " << In.Name << "; its gradient is zero";
+  return zeros(Builder, Loc, cast<RankedTensorType>(In.Value.getType()));
+}
+
 static bool isRuleCall(func::CallOp Call) { return isMarkedBackward(Call); }
 
 LogicalResult Expander::inlineCalls(Block::iterator Begin, Block::iterator End,
@@ -112,6 +121,14 @@ LogicalResult Expander::inlineCalls(Block::iterator Begin, Block::iterator End,
     Call.erase();
     Inlined.insert_range(Flat->Inlined);
   }
+  return success();
+}
+
+LogicalResult Expander::finish(Operation *Op, Block::iterator First, ArrayRef<Operation *> Made) {
+  if (failed(inlineCalls(First, Op->getIterator(), isRuleCall)))
+    return failure();
+  Op->erase();
+  eraseDeadOperations(Made);
   return success();
 }
 
@@ -138,11 +155,8 @@ LogicalResult Expander::expand(ValueAndGradOp Op) {
 
   Builder.setInsertionPointToEnd(&Body);
   for (auto [Gradient, In] : llvm::zip_equal(*Gradients, Inputs)) {
-    if (!Gradient) {
-      Op.emitWarning() << "the loss of '" << Op.getCallee() << "' does not depend on " << In.Name
-                       << "; its gradient is zero";
-      Gradient = zeros(Builder, Op.getLoc(), cast<RankedTensorType>(In.Value.getType()));
-    }
+    if (!Gradient)
+      Gradient = zeroGradient(Builder, Op.getLoc(), In, Op.emitWarning() << "the loss of '" << Op.getCallee() << "'");
     Flat->Results.push_back(Gradient);
   }
 
@@ -153,10 +167,8 @@ LogicalResult Expander::expand(ValueAndGradOp Op) {
       Moved.push_back(&Moving);
   auto First = Body.empty() ? Op->getIterator() : Body.begin();
   Op.replaceAllUsesWith(splice(*Flat, Op, Op.getOperands()));
-  if (failed(inlineCalls(First, Op->getIterator(), isRuleCall)))
+  if (failed(finish(Op, First, Moved)))
     return failure();
-  Op.erase();
-  eraseDeadOperations(Moved);
   Inlined.insert_range(Flat->Inlined);
   return success();
 }
@@ -176,21 +188,15 @@ LogicalResult Expander::expand(BackwardOp Op) {
   if (failed(Gradients))
     return failure();
   for (auto [Gradient, In] : llvm::zip_equal(*Gradients, Inputs))
-    if (!Gradient) {
-      Op.emitRemark() << "the loss does not depend on " << In.Name << "; its gradient is zero";
-      Gradient = zeros(Builder, Op.getLoc(), cast<RankedTensorType>(In.Value.getType()));
-    }
+    if (!Gradient)
+      Gradient = zeroGradient(Builder, Op.getLoc(), In, Op.emitRemark() << "the loss");
   Op.replaceAllUsesWith(*Gradients);
   auto First = Before ? std::next(Before->getIterator()) : Body.begin();
   SmallVector<Operation *> Created;
   for (Operation &New : llvm::make_range(First, Op->getIterator()))
     if (!isa<func::CallOp>(New))
       Created.push_back(&New);
-  if (failed(inlineCalls(First, Op->getIterator(), isRuleCall)))
-    return failure();
-  Op.erase();
-  eraseDeadOperations(Created);
-  return success();
+  return finish(Op, First, Created);
 }
 
 LogicalResult Expander::expandIn(func::FuncOp Function) {

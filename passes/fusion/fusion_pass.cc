@@ -2,6 +2,7 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/function_body.h"
 #include "passes/fusion/fusion_choice.h"
 #include "passes/fusion/fusion_groups.h"
 #include "passes/fusion/gradient_parts.h"
@@ -140,17 +141,17 @@ public:
     FusionCosts Costs{(*Target)->bytesPerLaunch(), maxOperations, (*Target)->loneRegions()};
     if (maxOperations == 1 && Costs.AlsoAlone == LoneRegions::WithoutKernelOrWorthIt)
       Costs.AlsoAlone = LoneRegions::WithoutKernel;
-    if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
+    Block *Body = onlyBlock(getOperation());
+    if (!Body)
       return;
-    Block &Body = getOperation().getBody().front();
     if (Costs.AlsoAlone != LoneRegions::None) {
-      makeRowsContiguous(Body);
-      separateOperands(Body);
+      makeRowsContiguous(*Body);
+      separateOperands(*Body);
     }
-    GradientParts Parts(Body);
-    FusionGroups Choice(Body, Costs);
+    GradientParts Parts(*Body);
+    FusionGroups Choice(*Body, Costs);
     if (!Choice.regions().empty())
-      BlockWriter(Body, Choice).run();
+      BlockWriter(*Body, Choice).run();
     Parts.joinLeftOver();
   }
 };

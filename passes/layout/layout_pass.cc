@@ -1,5 +1,6 @@
 // Channels-last images: wrap image operations in transposes, sink those through element-wise work, cancel them.
 #include "passes/computations.h"
+#include "passes/function_body.h"
 #include "passes/layout/image_ops.h"
 #include "passes/passes.h"
 
@@ -26,19 +27,18 @@ public:
 
   void runOnOperation() override {
     ChannelsLast.clear();
-    if (getOperation().isExternal())
+    Block *Body = firstBlock(getOperation());
+    if (!Body)
       return;
-    // Other blocks are unreachable: nothing branches.
-    Block &Body = getOperation().getBody().front();
     // Program order: the transposes behind every operand have sunk as far as they go before their users are seen.
-    for (Operation &Op : llvm::make_early_inc_range(Body))
+    for (Operation &Op : llvm::make_early_inc_range(*Body))
       rewrite(&Op);
-    eraseDeadOperations(Body);
-    for (auto Transpose : llvm::make_early_inc_range(Body.getOps<TransposeOp>()))
+    eraseDeadOperations(*Body);
+    for (auto Transpose : llvm::make_early_inc_range(Body->getOps<TransposeOp>()))
       reshapeIfFree(Transpose);
-    for (auto Reshape : llvm::make_early_inc_range(Body.getOps<ReshapeOp>()))
+    for (auto Reshape : llvm::make_early_inc_range(Body->getOps<ReshapeOp>()))
       replaceByFold(Reshape);
-    eraseDeadOperations(Body);
+    eraseDeadOperations(*Body);
   }
 
 private:

@@ -4,6 +4,7 @@
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/function_body.h"
 #include "passes/memory/language_model_head.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
@@ -239,9 +240,8 @@ public:
                                  << kMostHeadChunks << ", got " << chunks.getValue();
       return signalPassFailure();
     }
-    if (chunks == 1 || getOperation().isExternal() ||
-        dialectOf(getOperation()).getHeadChunksAttrHelper().isAttrPresent(getOperation()) ||
-        !getOperation().getBody().hasOneBlock())
+    if (chunks == 1 || !onlyBlock(getOperation()) ||
+        dialectOf(getOperation()).getHeadChunksAttrHelper().isAttrPresent(getOperation()))
       return;
     LogitBytes = 0;
     for (auto Loss : llvm::to_vector(getOperation().getOps<SoftmaxCrossEntropyOp>()))

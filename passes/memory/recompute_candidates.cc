@@ -19,18 +19,20 @@ static constexpr int64_t SmallestSaving = 4096;
 static constexpr int64_t NegligibleShare = 16;
 static constexpr unsigned LongestChain = 16;
 
+static bool holdsInside(FusionOp Fusion, bool (*Holds)(Operation *)) {
+  return llvm::all_of(Fusion.getBody().front().without_terminator(), [&](Operation &Nested) { return Holds(&Nested); });
+}
+
 static bool isRecomputable(Operation *Op) {
   if (auto Fusion = dyn_cast<FusionOp>(Op))
-    return llvm::all_of(Fusion.getBody().front().without_terminator(),
-                        [](Operation &Nested) { return isRecomputable(&Nested); });
+    return holdsInside(Fusion, isRecomputable);
   return isMemoryEffectFree(Op) && Op->getNumRegions() == 0 && !Op->hasTrait<StateUpdate>() && !isBackwardOp(Op) &&
          !has<Property::DecidesStep>(Op);
 }
 
 static bool isSimple(Operation *Op) {
   if (auto Fusion = dyn_cast<FusionOp>(Op))
-    return llvm::all_of(Fusion.getBody().front().without_terminator(),
-                        [](Operation &Nested) { return isSimple(&Nested); });
+    return holdsInside(Fusion, isSimple);
   return isMovementOrCast(Op) || has<Property::SimpleArithmetic>(Op);
 }
 

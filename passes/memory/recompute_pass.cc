@@ -1,6 +1,7 @@
 // Puts copies of forward operations into the backward pass: what Cells ask for, then what a memory budget needs.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "passes/function_body.h"
 #include "passes/memory/recompute_candidates.h"
 #include "passes/memory/recompute_marks.h"
 #include "passes/passes.h"
@@ -33,16 +34,16 @@ public:
       getOperation().emitError() << "candidates of mpc-recompute must not be negative, got " << candidates.getValue();
       return signalPassFailure();
     }
-    if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
+    Block *Body = onlyBlock(getOperation());
+    if (!Body)
       return;
-    Block &Body = getOperation().getBody().front();
-    Recomputation Marked(Body);
-    addCalls(Body, markedCall, Marked);
+    Recomputation Marked(*Body);
+    addCalls(*Body, markedCall, Marked);
     Marked.apply();
     for (const auto &[Cell, Summary] : Marked.summaries())
       getOperation().emitRemark() << "recompute: " << (Cell.empty() ? "(no Cell)" : Cell) << ": " << describe(Summary);
     if (candidates > 0 && !isFitted())
-      giveUp(Body, candidates);
+      giveUp(*Body, candidates);
   }
 
 private:

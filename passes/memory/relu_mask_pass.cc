@@ -2,6 +2,7 @@
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "passes/function_body.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -22,16 +23,16 @@ public:
   using ReluMaskPassBase::ReluMaskPassBase;
 
   void runOnOperation() override {
-    if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
+    Block *Body = onlyBlock(getOperation());
+    if (!Body)
       return;
-    Block &Body = getOperation().getBody().front();
-    auto First = llvm::find_if(Body, [](Operation &Op) { return isBackwardOp(&Op); });
-    if (First == Body.end())
+    auto First = llvm::find_if(*Body, [](Operation &Op) { return isBackwardOp(&Op); });
+    if (First == Body->end())
       return;
     FirstBackward = &*First;
     Zero = nullptr;
     Readers Derivatives;
-    for (auto Grad : Body.getOps<ReluGradOp>())
+    for (auto Grad : Body->getOps<ReluGradOp>())
       Derivatives[behindViews(Grad.getY())].push_back(Grad);
     for (auto &[Result, Grads] : Derivatives) {
       if (!isMadeForward(Result) || !onlyDerivativesRead(Result))

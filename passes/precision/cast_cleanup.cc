@@ -1,6 +1,7 @@
 // Casts where no value changes: folded, merged, bypassed, moved towards fewer bytes.
 #include "compiler/dialect/tensor_values.h"
 #include "passes/computations.h"
+#include "passes/function_body.h"
 #include "passes/passes.h"
 #include "passes/precision/cast_motion.h"
 
@@ -18,15 +19,14 @@ public:
   using CastCleanupPassBase::CastCleanupPassBase;
 
   void runOnOperation() override {
-    if (getOperation().isExternal())
+    Block *Body = firstBlock(getOperation());
+    if (!Body)
       return;
-    // Other blocks are unreachable: nothing branches. There, definitions may form cycles that never stop folding.
-    Block &Body = getOperation().getBody().front();
     bool Changed = true;
     while (Changed) {
-      Changed = rewriteCasts(Body);
-      Changed |= mergeEqualComputations(Body);
-      Changed |= eraseDeadOperations(Body);
+      Changed = rewriteCasts(*Body);
+      Changed |= mergeEqualComputations(*Body);
+      Changed |= eraseDeadOperations(*Body);
     }
   }
 

@@ -1,6 +1,8 @@
 // The words of AMP options, with the errors that a user reads.
 #include "passes/precision/precision_options.h"
 
+#include "compiler/dialect/attribute_conversion.h"
+
 using namespace mlir;
 
 namespace mpc {
@@ -26,10 +28,9 @@ StringRef ampLevelName(AmpLevel Level) {
 }
 
 llvm::Expected<FloatType> parseLowType(MLIRContext *Context, StringRef Text) {
-  if (Text == "f16")
-    return FloatType(Float16Type::get(Context));
-  if (Text == "bf16")
-    return FloatType(BFloat16Type::get(Context));
+  std::optional<DType> Named = ParseDType(std::string_view(Text.data(), Text.size()));
+  if (Named && IsLowPrecision(*Named))
+    return cast<FloatType>(toType(Context, *Named));
   return optionError("unknown low type '" + Text + "'; choose f16 or bf16");
 }
 

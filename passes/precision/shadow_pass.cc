@@ -2,6 +2,7 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/tensor_values.h"
+#include "passes/function_body.h"
 #include "passes/passes.h"
 #include "passes/precision/parameter_versions.h"
 
@@ -44,8 +45,8 @@ public:
   void runOnOperation() override {
     func::FuncOp Function = getOperation();
     // Without control flow every step is one block.
-    if (Function.isExternal() || !Function.getBody().hasOneBlock() ||
-        !isa<func::ReturnOp>(Function.getBody().front().getTerminator()))
+    Block *Body = onlyBlock(Function);
+    if (!Body || !isa<func::ReturnOp>(Body->getTerminator()))
       return;
     LowCopies Copies(&getContext());
     SmallVector<ParameterVersions> Parameters = findParameters(Function);

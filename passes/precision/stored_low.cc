@@ -7,6 +7,12 @@ using namespace mlir;
 
 namespace mpc {
 
+// Whether `Use` is the state operand of the update that computes the version after number `Index`.
+static bool isUpdated(const ParameterVersions &Parameter, size_t Index, OpOperand &Use) {
+  Operation *Next = Index + 1 < Parameter.Values.size() ? Parameter.Values[Index + 1].getDefiningOp() : nullptr;
+  return Use.getOwner() == Next && Use.getOperandNumber() == 0;
+}
+
 Type onlyLowType(const ParameterVersions &Parameter) {
   Type Low;
   for (auto [Index, Version] : llvm::enumerate(Parameter.Values)) {
@@ -23,11 +29,9 @@ Type onlyLowType(const ParameterVersions &Parameter) {
       if (!isa<CastOp>(Movement) &&
           llvm::any_of(Movement->getUsers(), [&](Operation *User) { return !Known.contains(User); }))
         return {};
-    Operation *Next = Index + 1 < Parameter.Values.size() ? Parameter.Values[Index + 1].getDefiningOp() : nullptr;
     for (OpOperand &Use : Version.getUses()) {
-      bool Updates = Use.getOwner() == Next && Use.getOperandNumber() == 0;
       bool Returned = isa<func::ReturnOp>(Use.getOwner()) && Parameter.Result == Use.getOperandNumber();
-      if (!Known.contains(Use.getOwner()) && !Updates && !Returned)
+      if (!Known.contains(Use.getOwner()) && !isUpdated(Parameter, Index, Use) && !Returned)
         return {};
     }
   }
@@ -52,10 +56,8 @@ void storeLow(func::FuncOp Function, ParameterVersions &Parameter, Type Low, Low
     auto Wide = cast<RankedTensorType>(Version.getType());
     SmallVector<LowUse> Uses = findLowUses(Version, /*Parts=*/true);
     Version.setType(Wide.clone(Low));
-    Operation *Next = Index + 1 < Parameter.Values.size() ? Parameter.Values[Index + 1].getDefiningOp() : nullptr;
-    Value Widened = widen(Version, Wide, [&](OpOperand &Use) {
-      bool Updates = Use.getOwner() == Next && Use.getOperandNumber() == 0;
-      return Updates || (Use.getOwner() == Return && Result == Use.getOperandNumber());
+    Value Widened = widen(Version, Wide, [&, Index = Index](OpOperand &Use) {
+      return isUpdated(Parameter, Index, Use) || (Use.getOwner() == Return && Result == Use.getOperandNumber());
     });
     for (const LowUse &Use : Uses)
       if (lowTypeOf(Use) == Low)

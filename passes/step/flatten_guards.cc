@@ -1,5 +1,6 @@
 // Guarded updates become predicate operands.
 #include "compiler/dialect/dialect.h"
+#include "passes/function_body.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -16,11 +17,10 @@ public:
   using FlattenGuardsPassBase::FlattenGuardsPassBase;
 
   void runOnOperation() override {
-    if (getOperation().isExternal())
+    Block *Body = firstBlock(getOperation());
+    if (!Body)
       return;
-    // Other blocks are unreachable: nothing branches. There, updates may form cycles.
-    Block &Body = getOperation().getBody().front();
-    for (auto Guard : llvm::make_early_inc_range(Body.getOps<GuardedUpdateOp>()))
+    for (auto Guard : llvm::make_early_inc_range(Body->getOps<GuardedUpdateOp>()))
       flatten(Guard);
   }
 

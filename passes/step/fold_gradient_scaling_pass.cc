@@ -1,5 +1,6 @@
 // Gradients are unscaled and clipped by what reads them: no f32 copy lies between the backward pass and the update.
 #include "compiler/dialect/dialect.h"
+#include "passes/function_body.h"
 #include "passes/passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -20,15 +21,14 @@ public:
   using FoldGradientScalingPassBase::FoldGradientScalingPassBase;
 
   void runOnOperation() override {
-    if (getOperation().isExternal())
+    Block *Body = firstBlock(getOperation());
+    if (!Body)
       return;
-    // Other blocks are unreachable: nothing branches.
-    Block &Body = getOperation().getBody().front();
     // An update unscales before it clips: what is clipped goes first.
-    for (auto Clip : llvm::make_early_inc_range(Body.getOps<ClipByNormOp>()))
+    for (auto Clip : llvm::make_early_inc_range(Body->getOps<ClipByNormOp>()))
       foldClip(Clip);
-    Unscales Folded = findUnscales(Body);
-    for (GlobalNormOp Norm : llvm::to_vector(Body.getOps<GlobalNormOp>()))
+    Unscales Folded = findUnscales(*Body);
+    for (GlobalNormOp Norm : llvm::to_vector(Body->getOps<GlobalNormOp>()))
       foldIntoNorm(Norm, Folded);
     for (Operation *Unscale : Folded)
       foldIntoUpdates(cast<UnscaleOp>(Unscale));

@@ -5,6 +5,7 @@
 #include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/tensor_values.h"
 #include "passes/computations.h"
+#include "passes/function_body.h"
 #include "passes/passes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -28,13 +29,14 @@ public:
   void runOnOperation() override {
     func::FuncOp Function = getOperation();
     // What a step calls is measured by its results.
-    if (Function.isExternal() || !Function.getBody().hasOneBlock() || isSequence(Function))
+    Block *Body = onlyBlock(Function);
+    if (!Body || isSequence(Function))
       return;
-    auto Return = dyn_cast<func::ReturnOp>(Function.getBody().front().getTerminator());
+    auto Return = dyn_cast<func::ReturnOp>(Body->getTerminator());
     if (!Return || isInstrumented(Function))
       return;
     measureArguments(Function);
-    for (Operation &Op : llvm::make_early_inc_range(Function.getBody().front().without_terminator()))
+    for (Operation &Op : llvm::make_early_inc_range(Body->without_terminator()))
       if (isMeasured(Op))
         measureResults(Op);
     replaceResults(Function, Return);

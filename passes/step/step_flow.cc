@@ -64,9 +64,7 @@ void StepFlow::followGradients() {
   for (Operation &Op : Body) {
     if (isUpdate(&Op) || has<Property::GradientRequest>(&Op))
       continue;
-    RequestSet Set = none();
-    for (Value Operand : Op.getOperands())
-      Set |= gradientsInto(Operand);
+    RequestSet Set = gradientsReadBy(&Op);
     if (Set.any())
       for (Value Result : Op.getResults())
         Gradients.try_emplace(Result, Set);
@@ -76,6 +74,13 @@ void StepFlow::followGradients() {
 RequestSet StepFlow::gradientsInto(Value V) const {
   auto It = Gradients.find(V);
   return It == Gradients.end() ? none() : It->second;
+}
+
+RequestSet StepFlow::gradientsReadBy(Operation *Op) const {
+  RequestSet Set = none();
+  for (Value Operand : Op->getOperands())
+    Set |= gradientsInto(Operand);
+  return Set;
 }
 
 static llvm::DenseSet<Operation *> sliceOf(Operation *From, bool ThroughUpdates) {
@@ -108,9 +113,7 @@ void StepFlow::collectOptimizers() {
   for (Operation &Op : Body) {
     if (!Op.hasTrait<StateUpdate>() || isa<BatchNormRunningUpdateOp>(Op))
       continue;
-    RequestSet Set = none();
-    for (Value Operand : Op.getOperands())
-      Set |= gradientsInto(Operand);
+    RequestSet Set = gradientsReadBy(&Op);
     if (!pathOf(&Op).empty()) {
       ByPath.try_emplace(pathOf(&Op), none()).first->second |= Set;
       continue;
@@ -121,23 +124,30 @@ void StepFlow::collectOptimizers() {
   }
 }
 
+// Calls `Visit` once for each operation but constants that `Values` follow from. It says whether to go on with what the
+// operation reads.
+static void followBack(SmallVector<Value> Values, llvm::function_ref<bool(Operation *)> Visit) {
+  llvm::DenseSet<Operation *> Seen;
+  while (!Values.empty()) {
+    Operation *Op = Values.pop_back_val().getDefiningOp();
+    if (Op && !isa<ConstantOp>(Op) && Seen.insert(Op).second && Visit(Op))
+      llvm::append_range(Values, Op->getOperands());
+  }
+}
+
 RequestSet StepFlow::feeding(Operation *Update) const {
   RequestSet Set = none();
-  llvm::DenseSet<Operation *> Seen;
-  SmallVector<Value> Worklist(Update->getOperands().drop_front(Update->getNumResults()));
-  while (!Worklist.empty()) {
-    Operation *Op = Worklist.pop_back_val().getDefiningOp();
-    if (!Op || isa<ConstantOp>(Op) || isUpdate(Op) || !Seen.insert(Op).second)
-      continue;
+  followBack(SmallVector<Value>(Update->getOperands().drop_front(Update->getNumResults())), [&](Operation *Op) {
+    if (isUpdate(Op))
+      return false;
     bool Found = false;
     for (auto [Index, Request] : llvm::enumerate(Requests))
       if (Op == Request.Op || Slices[Index].contains(Op)) {
         Set.set(Index);
         Found = true;
       }
-    if (!Found)
-      llvm::append_range(Worklist, Op->getOperands());
-  }
+    return !Found;
+  });
   return Set;
 }
 
@@ -150,10 +160,7 @@ RequestSet StepFlow::deciding(Operation *Op) const {
     RequestSet Set = ByCounter.lookup(Op->getOperand(0));
     return Set.none() && roleOf(Op->getOperand(0)) == Role::kStep ? WithoutPath : Set;
   }
-  RequestSet Set = none();
-  for (Value Operand : Op->getOperands())
-    Set |= gradientsInto(Operand);
-  return Set;
+  return gradientsReadBy(Op);
 }
 
 bool StepFlow::isOptimizer(Operation *Op) const { return !isa<BatchNormRunningUpdateOp>(Op) && deciding(Op).any(); }
@@ -161,16 +168,11 @@ bool StepFlow::isOptimizer(Operation *Op) const { return !isa<BatchNormRunningUp
 RequestSet StepFlow::behind(Value V, bool &FollowsUpdate) const {
   FollowsUpdate = gradientsInto(V).any();
   RequestSet Set = none();
-  llvm::DenseSet<Operation *> Seen;
-  SmallVector<Value> Worklist{V};
-  while (!Worklist.empty()) {
-    Operation *Op = Worklist.pop_back_val().getDefiningOp();
-    if (!Op || isa<ConstantOp>(Op) || !Seen.insert(Op).second)
-      continue;
+  followBack({V}, [&](Operation *Op) {
     if (Op->hasTrait<StateUpdate>()) {
       FollowsUpdate |= isOptimizer(Op);
       Set |= deciding(Op);
-      continue;
+      return false;
     }
     bool IsRequest = false;
     for (auto [Index, Request] : llvm::enumerate(Requests)) {
@@ -178,9 +180,8 @@ RequestSet StepFlow::behind(Value V, bool &FollowsUpdate) const {
       if (Request.Op == Op || Slices[Index].contains(Op))
         Set.set(Index);
     }
-    if (!IsRequest)
-      llvm::append_range(Worklist, Op->getOperands());
-  }
+    return !IsRequest;
+  });
   return Set;
 }
 

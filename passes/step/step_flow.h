@@ -69,6 +69,8 @@ private:
   void followForward();
   void collectOptimizers();
   RequestSet none() const { return RequestSet(Requests.size()); }
+  /// Returns the requests whose gradients reach an operand of \p Op.
+  RequestSet gradientsReadBy(mlir::Operation *Op) const;
   RequestSet feeding(mlir::Operation *Update) const;
 
   mlir::Block &Body;

@@ -43,7 +43,7 @@ UpdateKey StepWrap::keyOf(RequestSet Set, bool FollowsUpdate) const {
   return Key;
 }
 
-Value StepWrap::reduceFlags(ArrayRef<Value> Given, bool Any) {
+Value reduceFlags(OpBuilder &Builder, ArrayRef<Value> Given, bool Any, std::optional<Location> Loc) {
   if (Given.size() == 1)
     return Given.front();
   Operation *Latest = nullptr;
@@ -52,9 +52,10 @@ Value StepWrap::reduceFlags(ArrayRef<Value> Given, bool Any) {
   OpBuilder::InsertionGuard Restore(Builder);
   Builder.setInsertionPointAfter(Latest);
   Type Flag = RankedTensorType::get({}, Builder.getI1Type());
+  Location Place = Loc.value_or(Latest->getLoc());
   if (Any)
-    return AnyOfOp::create(Builder, Loc, Flag, Given);
-  return AllOfOp::create(Builder, Loc, Flag, Given);
+    return AnyOfOp::create(Builder, Place, Flag, Given);
+  return AllOfOp::create(Builder, Place, Flag, Given);
 }
 
 Value StepWrap::predicate(const UpdateKey &Key) {
@@ -66,10 +67,10 @@ Value StepWrap::predicate(const UpdateKey &Key) {
     if (holds() && (Key.Any || Key.Requests.test(Request)))
       Chosen.push_back(Flag);
   if (Key.Any && !Chosen.empty())
-    Chosen = {reduceFlags(Chosen, /*Any=*/true)};
+    Chosen = {reduceFlags(Builder, Chosen, /*Any=*/true, Loc)};
   if (Key.Last)
     Chosen.insert(Chosen.begin(), IsLast);
-  Value Predicate = Chosen.empty() ? Value() : reduceFlags(Chosen, /*Any=*/false);
+  Value Predicate = Chosen.empty() ? Value() : reduceFlags(Builder, Chosen, /*Any=*/false, Loc);
   Predicates.push_back({Key, Predicate});
   return Predicate;
 }

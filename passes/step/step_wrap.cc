@@ -186,7 +186,7 @@ void StepWrap::appendRecords(const Scaler &Chosen) {
   SmallVector<Value> Finite;
   for (unsigned Request : Chosen.Requests)
     Finite.push_back(Flags[Request]);
-  Value All = reduceFlags(Finite, /*Any=*/false);
+  Value All = reduceFlags(Builder, Finite, /*Any=*/false, Loc);
   // One check alone names its gradient; of several losses under one scaler each has a record of its own.
   bool One = Chosen.Requests.size() == 1;
   appendResult(All, Role::kRecord, "finite" + Chosen.Suffix);

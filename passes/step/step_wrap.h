@@ -4,6 +4,8 @@
 #include "compiler/dialect/state_attributes.h"
 #include "passes/step/update_regions.h"
 
+#include <optional>
+
 namespace mpc {
 
 struct WrapOptions {
@@ -56,7 +58,6 @@ private:
   UpdateKey keyOf(RequestSet Set, bool FollowsUpdate) const;
   /// Null: always.
   mlir::Value predicate(const UpdateKey &Key);
-  mlir::Value reduceFlags(llvm::ArrayRef<mlir::Value> Flags, bool Any);
   /// What state falls back to where it is not updated.
   mlir::Value fallback(mlir::Value Old, const UpdateKey &Key);
   void guard(const UpdateRegion &Region);
@@ -98,5 +99,10 @@ private:
   llvm::SmallVector<Accumulator> Accumulators;
   llvm::DenseMap<mlir::Value, mlir::Value> Backups;
 };
+
+/// Makes one flag of any or all of \p Given behind the last of them, which operations compute. A single flag stays as
+/// it is; without \p Loc the new one has the location of the last.
+mlir::Value reduceFlags(mlir::OpBuilder &Builder, llvm::ArrayRef<mlir::Value> Given, bool Any,
+                        std::optional<mlir::Location> Loc = {});
 
 } // namespace mpc

@@ -1,6 +1,7 @@
 #include "passes/step/traced_scaling.h"
 
 #include "compiler/dialect/dialect.h"
+#include "passes/step/step_wrap.h"
 using namespace mlir;
 
 namespace mpc {
@@ -57,20 +58,6 @@ private:
     }
   }
 
-  Value reduce(SmallVectorImpl<Value> &Given, bool Any) {
-    if (Given.size() == 1)
-      return Given.front();
-    Operation *Latest = Given.front().getDefiningOp();
-    for (Value Flag : Given)
-      if (Latest->isBeforeInBlock(Flag.getDefiningOp()))
-        Latest = Flag.getDefiningOp();
-    Builder.setInsertionPointAfter(Latest);
-    Type Flag = RankedTensorType::get({}, Builder.getI1Type());
-    if (Any)
-      return AnyOfOp::create(Builder, Latest->getLoc(), Flag, Given);
-    return AllOfOp::create(Builder, Latest->getLoc(), Flag, Given);
-  }
-
   // Null: always.
   Value predicate(Operation &Op) {
     RequestSet Set = Flow.deciding(&Op);
@@ -78,14 +65,14 @@ private:
     if (Set.any()) {
       for (unsigned Request : Set.set_bits())
         llvm::append_range(Chosen, Flags[Request]);
-      return Chosen.empty() ? Value() : reduce(Chosen, /*Any=*/false);
+      return Chosen.empty() ? Value() : reduceFlags(Builder, Chosen, /*Any=*/false);
     }
     for (SmallVectorImpl<Value> &OfRequest : Flags) {
       if (OfRequest.empty())
         return {};
-      Chosen.push_back(reduce(OfRequest, /*Any=*/false));
+      Chosen.push_back(reduceFlags(Builder, OfRequest, /*Any=*/false));
     }
-    return Chosen.empty() ? Value() : reduce(Chosen, /*Any=*/true);
+    return Chosen.empty() ? Value() : reduceFlags(Builder, Chosen, /*Any=*/true);
   }
 
   void guard(Operation &Op) {

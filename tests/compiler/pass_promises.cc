@@ -88,8 +88,10 @@ static Tensor InputOf(FuncOp step, unsigned index, Rounding rounding, const Inpu
     return inputs.state->at(name).value;
   Tensor tensor = ArgumentValue(step, index, rounding);
   if (role == Role::kScaler && ScalerFieldOf(name) == ScalerField::kScale) tensor.values = {inputs.scale};
-  if (name == "accumulator.micro_step") tensor.values = {inputs.micro_step};
-  if (name.starts_with("accumulator.first_bad")) tensor.values = {-1};
+  // Beside the count of micro-steps, whole numbers are positions of gradients: none was bad so far.
+  if (role == Role::kAccumulator && !IsFloating(tensor.spec.dtype)) {
+    tensor.values = {name == "accumulator.micro_step" ? inputs.micro_step : -1};
+  }
   if (!inputs.finite && role == Role::kInput && IsFloating(tensor.spec.dtype)) {
     std::fill(tensor.values.begin(), tensor.values.end(), HUGE_VAL);
   }

@@ -99,15 +99,15 @@ struct StagedFlag {
   const char* reason;
 };
 // Those that a Program alone can follow, or the order that is lowered.
-static const StagedFlag kProgramFlags[] = {{"memory-budget", "only a program has a memory plan"},
-                                           {"tune", "only a program has kernels"},
+static const StagedFlag kProgramFlags[] = {{"tune", "only a program has kernels"},
                                            {"choice-cache", "only a program has kernels"}};
 static const StagedFlag kScheduleFlags[] = {{"allow-winograd", "only they depend on kernels"},
                                             {"allow-tf32", "only they depend on kernels"}};
 static const StagedFlag kFinalFlags[] = {
     {"allow-conv-statistics", "convolutions take statistics behind the backward graph"},
     {"fusion", "regions are made of the finished graph"},
-    {"head-chunks", "the head is cut behind the backward graph"}};
+    {"head-chunks", "the head is cut behind the backward graph"},
+    {"memory-budget", "what it recomputes is chosen for the finished graph"}};
 static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &list_operations, &emit, &function_name};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }

@@ -56,17 +56,7 @@ InferredTypes PreluGradOp::inferTypes(TypeRange Operands, DictionaryAttr Diction
 InferredTypes MinimumOp::inferTypes(TypeRange Operands, DictionaryAttr) { return inferBroadcast(Operands, "minimum"); }
 
 InferredTypes MinimumGradOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "minimum_grad", {"dy", "a", "b"}));
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes("minimum_grad", Types[1], Types[2]));
-  MPC_RETURN_IF_ERROR(expectShape("minimum_grad", "dy", Types[0], Result));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[1].getElementType()),
-                                       RankedTensorType::get(Result, Types[2].getElementType())};
-}
-
-static InferredTypes inferComparison(TypeRange Operands, StringRef Op) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"a", "b"}));
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes(Op, Types[0], Types[1]));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 1))};
+  return inferExtremumGrad(Operands, "minimum_grad");
 }
 
 InferredTypes GreaterOp::inferTypes(TypeRange Operands, DictionaryAttr) { return inferComparison(Operands, "greater"); }

@@ -11,16 +11,10 @@ static SmallVector<Value> single(Value Cotangent) { return {Cotangent}; }
 Cotangents FloorOp::buildVjp(OpBuilder &, ValueRange, ArrayRef<bool>) { return single(nullptr); }
 
 Cotangents PreluOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(2);
-  if (!Needed[0] && !Needed[1])
-    return Result;
-  auto Gradient = PreluGradOp::create(Builder, getLoc(), getX().getType(), getAlpha().getType(), Dy[0], getX(),
-                                      getAlpha(), getDataFormatAttr());
-  if (Needed[0])
-    Result[0] = Gradient.getDx();
-  if (Needed[1])
-    Result[1] = Gradient.getDalpha();
-  return Result;
+  return resultCotangents(Needed, [&] {
+    return PreluGradOp::create(Builder, getLoc(), getX().getType(), getAlpha().getType(), Dy[0], getX(), getAlpha(),
+                               getDataFormatAttr());
+  });
 }
 
 Cotangents MinimumOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
@@ -29,15 +23,12 @@ Cotangents MinimumOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool>
 
 Cotangents WhereOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   SmallVector<Value> Result(3);
-  ArrayRef<int64_t> Full = tensorTypeOf(getY()).getShape();
   for (unsigned Index : {1u, 2u}) {
     if (!Needed[Index])
       continue;
-    RankedTensorType Type = tensorTypeOf(getOperand(Index));
     Value Zero = scalarConstant(Builder, getLoc(), tensorTypeOf(Dy[0]).getElementType(), 0);
     Value Chosen = Index == 1 ? Dy[0] : Zero, Other = Index == 1 ? Zero : Dy[0];
-    Value Term = WhereOp::create(Builder, getLoc(), termType(Type, Full), getCondition(), Chosen, Other);
-    Result[Index] = sumTo(Builder, getLoc(), Term, Type);
+    Result[Index] = summedTerm<WhereOp>(Builder, getLoc(), getOperand(Index), getY(), {getCondition(), Chosen, Other});
   }
   return Result;
 }

@@ -70,7 +70,9 @@ def Mpc_ExpOp : Mpc_UnaryOpFromY<"exp", "Deny", "exp(x)", "MulOp", [Mpc_IsArithm
 // dx = dy / x.
 def Mpc_LogOp : Mpc_UnaryOpFromX<"log", "Deny", "log(x)", "DivOp", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
 def Mpc_SqrtOp : Mpc_UnaryOpFromY<"sqrt", "Infer", "sqrt(x)", "SqrtGradOp">;
-def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x", [Mpc_HandsOnValue, Mpc_SelectsValues]>;
+def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x", [Mpc_HandsOnValue, Mpc_SelectsValues]> {
+  let gradientOp = "NegOp";
+}
 
 class Mpc_UnaryGradOp<string mnemonic, string formula>
     : Mpc_GradientOp<mnemonic, [Mpc_Elementwise, Mpc_IsElementwise]> {
@@ -126,7 +128,10 @@ class Mpc_ScalarOp<string mnemonic, string formula>
 }
 
 def Mpc_AddScalarOp : Mpc_ScalarOp<"add_scalar", "x + value">;
-def Mpc_MulScalarOp : Mpc_ScalarOp<"mul_scalar", "x * value">;
+def Mpc_MulScalarOp : Mpc_ScalarOp<"mul_scalar", "x * value"> {
+  let gradientOp = "MulScalarOp";
+  let gradientReads = "getValueAttr()";
+}
 
 def Mpc_SumNOp
     : Mpc_DifferentiableOp<"sum_n", "Infer",

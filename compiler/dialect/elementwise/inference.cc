@@ -32,11 +32,7 @@ InferredTypes DivGradOp::inferTypes(TypeRange Operands, DictionaryAttr) {
 }
 
 InferredTypes MaximumGradOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "maximum_grad", {"dy", "a", "b"}));
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes("maximum_grad", Types[1], Types[2]));
-  MPC_RETURN_IF_ERROR(expectShape("maximum_grad", "dy", Types[0], Result));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[1].getElementType()),
-                                       RankedTensorType::get(Result, Types[2].getElementType())};
+  return inferExtremumGrad(Operands, "maximum_grad");
 }
 
 InferredTypes SumNOp::inferTypes(TypeRange Operands, DictionaryAttr) {
@@ -46,11 +42,7 @@ InferredTypes SumNOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   return SmallVector<RankedTensorType>{RankedTensorType::get(Types.front().getShape(), promotedType(Types))};
 }
 
-InferredTypes EqualOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "equal", {"a", "b"}));
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes("equal", Types[0], Types[1]));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 1))};
-}
+InferredTypes EqualOp::inferTypes(TypeRange Operands, DictionaryAttr) { return inferComparison(Operands, "equal"); }
 
 InferredTypes SelectOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "select", {"condition", "a", "b"}));
@@ -80,11 +72,15 @@ InferredTypes ConstantOp::inferTypes(TypeRange, DictionaryAttr Dictionary) {
   return SmallVector<RankedTensorType>{Type};
 }
 
+static bool hasEmptyAxis(ArrayRef<int64_t> Extents) {
+  return llvm::any_of(Extents, [](int64_t Extent) { return Extent < 1; });
+}
+
 InferredTypes RandomOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "random", {"seed"}));
   MPC_RETURN_IF_ERROR(expectShape("random", "seed", Types[0], {}));
   std::vector<int64_t> Extents = toAttributes(Dictionary).GetInts("shape");
-  if (llvm::any_of(Extents, [](int64_t Extent) { return Extent < 1; }))
+  if (hasEmptyAxis(Extents))
     return inferenceError("random takes a shape of extents >= 1, got {0}", shapeText(Extents));
   return SmallVector<RankedTensorType>{RankedTensorType::get(Extents, Float32Type::get(Types[0].getContext()))};
 }
@@ -92,8 +88,7 @@ InferredTypes RandomOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary
 InferredTypes ReshapeOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "reshape", {"x"}));
   std::vector<int64_t> Extents = toAttributes(Dictionary).GetInts("shape");
-  if (llvm::any_of(Extents, [](int64_t Extent) { return Extent < 1; }) ||
-      NumElements(Extents) != Types[0].getNumElements())
+  if (hasEmptyAxis(Extents) || NumElements(Extents) != Types[0].getNumElements())
     return inferenceError("reshape to {0} needs {1} elements, got {2} with {3}", shapeText(Extents),
                           NumElements(Extents), typeText(Types[0]), Types[0].getNumElements());
   return SmallVector<RankedTensorType>{RankedTensorType::get(Extents, Types[0].getElementType())};

@@ -61,42 +61,35 @@ static SmallVector<Reduction> reductionsOf(Operation *Op, ArrayRef<int64_t> Axes
   return Along ? SmallVector<Reduction>{{*Along, {How}}} : SmallVector<Reduction>{};
 }
 
+// Where nothing but extents of 1 is reduced, there is no step and elements stay.
+#define MPC_EMIT_REDUCTION(Class, How)                                                                                 \
+  SmallVector<Reduction> Class::getReductions() { return reductionsOf(*this, getAxes(), How); }                        \
+  void Class::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(0)); }                    \
+  void Class::emitElement(ElementContext &Context) {                                                                   \
+    if (!axisOf(*this, getAxes()))                                                                                     \
+      Context.setResult(0, Context.operand(0));                                                                        \
+  }
+MPC_EMIT_REDUCTION(ReduceSumOp, Combine::Sum)
+MPC_EMIT_REDUCTION(ReduceMeanOp, Combine::Sum)
+MPC_EMIT_REDUCTION(ReduceMaxOp, Combine::Largest)
+#undef MPC_EMIT_REDUCTION
+
 FusibleSpace ReduceSumOp::getSpace() { return reductionSpace(*this, getAxes()); }
-SmallVector<Reduction> ReduceSumOp::getReductions() { return reductionsOf(*this, getAxes(), Combine::Sum); }
-void ReduceSumOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(0)); }
 void ReduceSumOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(0, Context.accumulated(0)); }
-void ReduceSumOp::emitElement(ElementContext &Context) {
-  if (!axisOf(*this, getAxes()))
-    Context.setResult(0, Context.operand(0));
-}
 
 FusibleSpace ReduceMeanOp::getSpace() { return reductionSpace(*this, getAxes()); }
-SmallVector<Reduction> ReduceMeanOp::getReductions() { return reductionsOf(*this, getAxes(), Combine::Sum); }
-void ReduceMeanOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(0)); }
 void ReduceMeanOp::emitFinish(unsigned, ElementContext &Context) {
   int64_t Count = Context.count(*axisOf(*this, getAxes()));
   Context.setResult(0, Context.accumulated(0) / static_cast<float>(Count));
 }
-void ReduceMeanOp::emitElement(ElementContext &Context) {
-  if (!axisOf(*this, getAxes()))
-    Context.setResult(0, Context.operand(0));
-}
 
 FusibleSpace ReduceMaxOp::getSpace() {
-  auto Reduced = reducedAxes(*this, getX(), getAxes());
-  if (!Reduced)
-    return Reduced.takeError();
-  if (Reduced->axis && *Reduced->axis != Axis::Row)
+  FusibleSpace Space = reductionSpace(*this, getAxes());
+  if (Space && Space->results.front() != Extent::Full && Space->results.front() != Extent::PerRow)
     return unfit(*this, "it has no code but for rows: the axes that it reduces must be the last ones and not all");
-  return reductionSpace(*this, getAxes());
+  return Space;
 }
-SmallVector<Reduction> ReduceMaxOp::getReductions() { return reductionsOf(*this, getAxes(), Combine::Largest); }
-void ReduceMaxOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(0)); }
 void ReduceMaxOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(0, Context.accumulated(0)); }
-void ReduceMaxOp::emitElement(ElementContext &Context) {
-  if (!axisOf(*this, getAxes()))
-    Context.setResult(0, Context.operand(0));
-}
 
 // Elements that equal the maximum are counted in f32, which counts this far.
 static constexpr int64_t CountedInF32 = int64_t(1) << 24;

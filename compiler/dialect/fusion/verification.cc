@@ -1,5 +1,5 @@
 // The verifier of mpc.fusion: what it accepts has generated code.
-#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/inference_support.h"
 #include "compiler/dialect/region_plan.h"
 
 using namespace mlir;
@@ -25,8 +25,7 @@ static LogicalResult verifyYield(FusionOp Fusion) {
                                 << Yield.getValues().size() << "; the counts must agree";
   for (auto [Result, Yielded] : llvm::zip_equal(Fusion.getResults(), Yield.getValues()))
     if (Result.getType() != Yielded.getType())
-      return Fusion.emitOpError() << "result " << cast<OpResult>(Result).getResultNumber() << " is " << Result.getType()
-                                  << ", its body yields " << Yielded.getType();
+      return resultError(cast<OpResult>(Result)) << ", its body yields " << Yielded.getType();
   for (Value Yielded : Yield.getValues())
     if (auto Argument = dyn_cast<BlockArgument>(Yielded))
       return Fusion.emitOpError() << "yields its operand " << Argument.getArgNumber()

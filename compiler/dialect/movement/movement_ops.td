@@ -67,6 +67,8 @@ def Mpc_OneHotOp : Mpc_Op<"one_hot", "Clear", [Pure]> {
 def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing, Mpc_SelectsValues, Mpc_IsReduction]> {
   let summary = "Maximum over the given axes.";
   let description = "A NaN wins. Axes are distinct and not negative; none means all.";
+  let gradientOp = "ReduceMaxGradOp";
+  let gradientReads = "getX(), getY(), getAxesAttr(), getKeepDimsAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);
   let results = (outs Mpc_FloatTensor:$y);
 }

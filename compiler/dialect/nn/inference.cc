@@ -12,19 +12,18 @@ InferredTypes MatmulOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "matmul", {"a", "b", "bias?"}));
   MPC_RETURN_IF_ERROR(expectRank("matmul", "a", Types[0], 2));
   MPC_RETURN_IF_ERROR(expectRank("matmul", "b", Types[1], 2));
-  Attributes Values = toAttributes(Dictionary);
-  bool TransposeA = Values.GetBool("transpose_a"), TransposeB = Values.GetBool("transpose_b");
-  int64_t M = Types[0].getDimSize(TransposeA), InnerA = Types[0].getDimSize(!TransposeA);
-  int64_t InnerB = Types[1].getDimSize(TransposeB), N = Types[1].getDimSize(!TransposeB);
-  if (InnerA != InnerB)
-    return inferenceError("matmul of {0}{1} and {2}{3}: the inner extents {4} and {5} differ", typeText(Types[0]),
-                          TransposeA ? " (transposed)" : "", typeText(Types[1]), TransposeB ? " (transposed)" : "",
-                          InnerA, InnerB);
-  SmallVector<int64_t> Bias{M, N};
+  MPC_ASSIGN_OR_RETURN(Extents, productExtents("matmul", Types[0], Types[1], toAttributes(Dictionary)));
+  SmallVector<int64_t> Result{Extents.first, Extents.second};
   if (Types.size() == 3)
     MPC_RETURN_IF_ERROR(expectShape("matmul", "a bias", Types[2],
-                                    Types[2].getRank() == 2 ? ArrayRef(Bias) : ArrayRef(Bias).drop_front()));
-  return SmallVector<RankedTensorType>{RankedTensorType::get({M, N}, promotedType({Types[0], Types[1]}))};
+                                    Types[2].getRank() == 2 ? ArrayRef(Result) : ArrayRef(Result).drop_front()));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]}))};
+}
+
+// The window of an operation over an image of shape `Input`.
+static llvm::Expected<Window> windowOver(StringRef Op, ArrayRef<int64_t> Input, ImageAxes Axes, int64_t KernelHeight,
+                                         int64_t KernelWidth, const Attributes &Values) {
+  return toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]}, {KernelHeight, KernelWidth}));
 }
 
 // The result shape of a convolution of `input` (in data_format) with a weight of shape OIHW.
@@ -42,23 +41,15 @@ static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef Op, Array
   if (Weight[1] * Groups != Channels)
     return inferenceError("{0} expects {1} input channels, got {2} (input {3}, {4})", Op, Weight[1] * Groups, Channels,
                           shapeText(Input), Format);
-  MPC_ASSIGN_OR_RETURN(
-      Geometry, toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]}, {Weight[2], Weight[3]})));
-  SmallVector<int64_t> Result(4);
-  Result[Axes.batch] = Input[Axes.batch];
-  Result[Axes.channel] = Weight[0];
-  Result[Axes.height] = Geometry.output[0];
-  Result[Axes.width] = Geometry.output[1];
-  return Result;
+  MPC_ASSIGN_OR_RETURN(Geometry, windowOver(Op, Input, Axes, Weight[2], Weight[3], Values));
+  return imageShape(Axes, Input[Axes.batch], Weight[0], Geometry.output[0], Geometry.output[1]);
 }
 
 InferredTypes Conv2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d", {"x", "weight", "bias?"}));
   MPC_ASSIGN_OR_RETURN(Result,
                        convolutionShape("conv2d", Types[0].getShape(), Types[1].getShape(), toAttributes(Dictionary)));
-  if (Types.size() == 3)
-    MPC_RETURN_IF_ERROR(expectShape("conv2d", "a bias", Types[2], {Types[1].getDimSize(0)}));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]}))};
+  return inferConvolution("conv2d", Types, Result, Types[1].getDimSize(0));
 }
 
 InferredTypes Conv2dStatisticsOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
@@ -97,36 +88,30 @@ static llvm::Expected<SmallVector<int64_t>> poolingShape(StringRef Op, ArrayRef<
     return inferenceError("{0} takes a rank-4 image and kernel_size [height, width], got shape {1} and {2} extents", Op,
                           shapeText(Input), Kernel.size());
   ImageAxes Axes = AxesOf(Values.GetString("data_format", "NCHW"));
-  MPC_ASSIGN_OR_RETURN(
-      Geometry, toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]}, {Kernel[0], Kernel[1]})));
+  MPC_ASSIGN_OR_RETURN(Geometry, windowOver(Op, Input, Axes, Kernel[0], Kernel[1], Values));
   for (int Axis : {0, 1})
     if (Geometry.pad_begin[Axis] >= Kernel[Axis] || Geometry.pad_end[Axis] >= Kernel[Axis])
       return inferenceError("{0}: padding must be smaller than the window of {1}x{2}", Op, Kernel[0], Kernel[1]);
-  SmallVector<int64_t> Result(Input);
-  Result[Axes.height] = Geometry.output[0];
-  Result[Axes.width] = Geometry.output[1];
-  return Result;
+  return imageShape(Axes, Input[Axes.batch], Input[Axes.channel], Geometry.output[0], Geometry.output[1]);
 }
 
 // Whether i8 tells the elements of a pooling window apart.
 static bool windowFitsI8(ArrayRef<int64_t> Kernel) { return Kernel[0] * Kernel[1] <= 128; }
 
 // What max_pool2d writes and its gradient reads.
-static LogicalResult verifyWindowIndices(Operation *Op, ArrayRef<int64_t> Kernel, RankedTensorType Indices) {
+template <typename PoolOp> static LogicalResult verifyWindowIndices(PoolOp Op) {
+  ArrayRef<int64_t> Kernel = Op.getKernelSize();
+  auto Indices = cast<RankedTensorType>(Op.getIndices().getType());
   // The verifier of shapes rejects another arity.
   if (Kernel.size() != 2 || !Indices.getElementType().isInteger(8) || windowFitsI8(Kernel))
     return success();
-  return Op->emitOpError() << "has indices in " << Indices << ", which hold a position in a window of at most 128 "
-                           << "elements, and a window of " << Kernel[0] << "x" << Kernel[1] << "; use i32";
+  return Op.emitOpError() << "has indices in " << Indices << ", which hold a position in a window of at most 128 "
+                          << "elements, and a window of " << Kernel[0] << "x" << Kernel[1] << "; use i32";
 }
 
-LogicalResult MaxPool2dOp::verify() {
-  return verifyWindowIndices(*this, getKernelSize(), cast<RankedTensorType>(getIndices().getType()));
-}
+LogicalResult MaxPool2dOp::verify() { return verifyWindowIndices(*this); }
 
-LogicalResult MaxPool2dGradOp::verify() {
-  return verifyWindowIndices(*this, getKernelSize(), cast<RankedTensorType>(getIndices().getType()));
-}
+LogicalResult MaxPool2dGradOp::verify() { return verifyWindowIndices(*this); }
 
 InferredTypes MaxPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "max_pool2d", {"x"}));
@@ -174,6 +159,17 @@ static llvm::Expected<SmallVector<int64_t>> channelShape(StringRef Op, RankedTen
   return Channels;
 }
 
+// The cotangents of x, gamma and beta, from dy, x, gamma and statistics.
+static InferredTypes inferBatchNormGrad(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op,
+                                        ArrayRef<StringRef> Names) {
+  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
+  ArrayRef<RankedTensorType> All(Types);
+  MPC_ASSIGN_OR_RETURN(Channels, channelShape(Op, Types[1], Dictionary, All.drop_front(2)));
+  MPC_RETURN_IF_ERROR(expectShape(Op, "dy", Types[0], Types[1].getShape()));
+  RankedTensorType Parameter = f32Tensor(Types[0].getContext(), Channels);
+  return SmallVector<RankedTensorType>{Types[1], Parameter, Parameter};
+}
+
 InferredTypes BatchNormTrainOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "batch_norm_train", {"x", "gamma", "beta"}));
   ArrayRef<RankedTensorType> All(Types);
@@ -183,12 +179,7 @@ InferredTypes BatchNormTrainOp::inferTypes(TypeRange Operands, DictionaryAttr Di
 }
 
 InferredTypes BatchNormTrainGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "batch_norm_train_grad", {"dy", "x", "gamma", "mean", "inv_std"}));
-  ArrayRef<RankedTensorType> All(Types);
-  MPC_ASSIGN_OR_RETURN(Channels, channelShape("batch_norm_train_grad", Types[1], Dictionary, All.drop_front(2)));
-  MPC_RETURN_IF_ERROR(expectShape("batch_norm_train_grad", "dy", Types[0], Types[1].getShape()));
-  RankedTensorType Parameter = f32Tensor(Types[0].getContext(), Channels);
-  return SmallVector<RankedTensorType>{Types[1], Parameter, Parameter};
+  return inferBatchNormGrad(Operands, Dictionary, "batch_norm_train_grad", {"dy", "x", "gamma", "mean", "inv_std"});
 }
 
 InferredTypes BatchNormInferOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
@@ -199,13 +190,7 @@ InferredTypes BatchNormInferOp::inferTypes(TypeRange Operands, DictionaryAttr Di
 }
 
 InferredTypes BatchNormInferGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types,
-                       operandTypes(Operands, "batch_norm_infer_grad", {"dy", "x", "gamma", "mean", "variance"}));
-  ArrayRef<RankedTensorType> All(Types);
-  MPC_ASSIGN_OR_RETURN(Channels, channelShape("batch_norm_infer_grad", Types[1], Dictionary, All.drop_front(2)));
-  MPC_RETURN_IF_ERROR(expectShape("batch_norm_infer_grad", "dy", Types[0], Types[1].getShape()));
-  RankedTensorType Parameter = f32Tensor(Types[0].getContext(), Channels);
-  return SmallVector<RankedTensorType>{Types[1], Parameter, Parameter};
+  return inferBatchNormGrad(Operands, Dictionary, "batch_norm_infer_grad", {"dy", "x", "gamma", "mean", "variance"});
 }
 
 //===-- Softmax and losses ---------------------------------------------------------------------------------------===//
@@ -268,16 +253,11 @@ InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange Operands, Dictiona
 }
 
 InferredTypes MseOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "mse", {"prediction", "target"}));
-  MPC_RETURN_IF_ERROR(expectShape("mse", "a target", Types[1], Types[0].getShape()));
-  return SmallVector<RankedTensorType>{f32Tensor(Types[0].getContext(), lossShape(Dictionary, Types[0].getShape()))};
+  return inferElementLoss(Operands, Dictionary, "mse", {"prediction", "target"}, "a target");
 }
 
 InferredTypes MseGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "mse_grad", {"dloss", "prediction", "target"}));
-  MPC_RETURN_IF_ERROR(expectShape("mse_grad", "a target", Types[2], Types[1].getShape()));
-  MPC_RETURN_IF_ERROR(expectShape("mse_grad", "dloss", Types[0], lossShape(Dictionary, Types[1].getShape())));
-  return SmallVector<RankedTensorType>{Types[1]};
+  return inferElementLossGrad(Operands, Dictionary, "mse_grad", {"dloss", "prediction", "target"}, "a target");
 }
 
 } // namespace mpc

@@ -87,6 +87,9 @@ def Mpc_MaxPool2dOp : Mpc_DifferentiableOp<"max_pool2d", "Clear", [Mpc_Image, Mp
   }];
   let imageOperands = [0];
   let imageResults = [0, 1];
+  let gradientOp = "MaxPool2dGradOp";
+  let gradientReads = [{getIndices(), getX().getType().getShape(), getKernelSize(), getStrides(), getPadMode(),
+                        getPadding(), getDataFormat()}];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$kernel_size, Mpc_Strides:$strides,
                        Mpc_PadMode:$pad_mode, Mpc_Padding:$padding, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y, Mpc_WindowIndexTensor:$indices);
@@ -114,6 +117,9 @@ def Mpc_AvgPool2dOp : Mpc_DifferentiableOp<"avg_pool2d", "Infer", [Mpc_Image]> {
   }];
   let imageOperands = [0];
   let imageResults = [0];
+  let gradientOp = "AvgPool2dGradOp";
+  let gradientReads = [{getX().getType().getShape(), getKernelSize(), getStrides(), getPadMode(), getPadding(),
+                        getCountIncludePad(), getDataFormat()}];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$kernel_size, Mpc_Strides:$strides,
                        Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
                        DefaultValuedAttr<BoolAttr, "true">:$count_include_pad, Mpc_DataFormat:$data_format);
@@ -191,16 +197,18 @@ def Mpc_BatchNormInferGradOp
 
 //===-- Softmax and losses ---------------------------------------------------------------------------------------===//
 
-class Mpc_SoftmaxOpBase<string mnemonic, string formula, list<Trait> properties = []>
+class Mpc_SoftmaxOpBase<string mnemonic, string formula, string gradient, list<Trait> properties = []>
     : Mpc_DifferentiableOp<mnemonic, "Deny",
                            [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsArithmetic, Mpc_IsAlongAnAxis] # properties> {
   let summary = formula # " along an axis.";
   let description = "The maximum is subtracted first; f32 inside, rounded once.";
+  let gradientOp = gradient;
+  let gradientReads = "getY(), getAxis()";
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"-1">:$axis);
   let results = (outs Mpc_FloatTensor:$y);
 }
-def Mpc_SoftmaxOp : Mpc_SoftmaxOpBase<"softmax", "exp(x) / sum exp(x)", [Mpc_IsExpensive]>;
-def Mpc_LogSoftmaxOp : Mpc_SoftmaxOpBase<"log_softmax", "x - log sum exp(x)">;
+def Mpc_SoftmaxOp : Mpc_SoftmaxOpBase<"softmax", "exp(x) / sum exp(x)", "SoftmaxGradOp", [Mpc_IsExpensive]>;
+def Mpc_LogSoftmaxOp : Mpc_SoftmaxOpBase<"log_softmax", "x - log sum exp(x)", "LogSoftmaxGradOp">;
 
 class Mpc_SoftmaxGradOpBase<string mnemonic, string formula, list<Trait> properties = []>
     : Mpc_GradientOp<mnemonic, [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsAlongAnAxis] # properties> {

@@ -15,12 +15,17 @@ static Float inverseDeviation(Float Variance, const APFloat &Epsilon) {
 
 //===-- layer_norm -----------------------------------------------------------------------------------------------===//
 
+// A space of rows as long as gamma.
+static OperationSpace layerSpace(Value X, Value Gamma, ArrayRef<Extent> Operands, ArrayRef<Extent> Results,
+                                 ArrayRef<unsigned> ReductionsBefore) {
+  return OperationSpace{tensorType(X).getNumElements(), tensorType(Gamma).getNumElements(),
+                        SmallVector<Extent, 4>(Operands), SmallVector<Extent, 2>(Results),
+                        SmallVector<unsigned, 2>(ReductionsBefore)};
+}
+
 FusibleSpace LayerNormOp::getSpace() {
-  return OperationSpace{tensorType(getX()).getNumElements(),
-                        tensorType(getGamma()).getNumElements(),
-                        {Extent::Full, Extent::PerColumn, Extent::PerColumn},
-                        {Extent::Full, Extent::PerRow, Extent::PerRow},
-                        {2, 1, 2}};
+  return layerSpace(getX(), getGamma(), {Extent::Full, Extent::PerColumn, Extent::PerColumn},
+                    {Extent::Full, Extent::PerRow, Extent::PerRow}, {2, 1, 2});
 }
 
 SmallVector<Reduction> LayerNormOp::getReductions() {
@@ -48,11 +53,8 @@ void LayerNormOp::emitElement(ElementContext &Context) {
 }
 
 FusibleSpace LayerNormGradOp::getSpace() {
-  return OperationSpace{tensorType(getX()).getNumElements(),
-                        tensorType(getGamma()).getNumElements(),
-                        {Extent::Full, Extent::Full, Extent::PerColumn, Extent::PerRow, Extent::PerRow},
-                        {Extent::Full, Extent::PerColumn, Extent::PerColumn},
-                        {1, 2, 2}};
+  return layerSpace(getX(), getGamma(), {Extent::Full, Extent::Full, Extent::PerColumn, Extent::PerRow, Extent::PerRow},
+                    {Extent::Full, Extent::PerColumn, Extent::PerColumn}, {1, 2, 2});
 }
 
 // Of g = dy * gamma and g * (x - mean) along rows, for dx; of dy * x_hat and dy along columns.

@@ -80,14 +80,20 @@ MPC_EMIT_ROWS(LogSoftmaxGradOp, SoftmaxGradEmitter<scalar::LogSoftmaxGradOp>, su
 
 static Extent labelExtent(Value Labels) { return isFloating(Labels) ? Extent::Full : Extent::PerRow; }
 
+static Extent lossExtent(StringRef Reduction) { return Reduction == "none" ? Extent::PerRow : Extent::Single; }
+
+// A space with a row for each of the logits' samples and a column for each class.
+static OperationSpace classSpace(Value Logits, ArrayRef<Extent> Operands, ArrayRef<Extent> Results) {
+  RankedTensorType Type = tensorType(Logits);
+  return OperationSpace{
+      Type.getNumElements(), Type.getDimSize(1), SmallVector<Extent, 4>(Operands), SmallVector<Extent, 2>(Results), {}};
+}
+
 FusibleSpace SoftmaxCrossEntropyOp::getSpace() {
-  RankedTensorType Logits = tensorType(getLogits());
-  Extent Loss = getReduction() == "none" ? Extent::PerRow : Extent::Single;
-  return OperationSpace{Logits.getNumElements(),
-                        Logits.getDimSize(1),
-                        {Extent::Full, labelExtent(getLabels())},
-                        {Loss, Extent::PerRow},
-                        {3, 2}};
+  OperationSpace Space =
+      classSpace(getLogits(), {Extent::Full, labelExtent(getLabels())}, {lossExtent(getReduction()), Extent::PerRow});
+  Space.reductionsBefore = {3, 2};
+  return Space;
 }
 
 SmallVector<Reduction> SoftmaxCrossEntropyOp::getReductions() {
@@ -139,13 +145,8 @@ void SoftmaxCrossEntropyOp::emitFinish(unsigned Step, ElementContext &Context) {
 void SoftmaxCrossEntropyOp::emitElement(ElementContext &) {}
 
 FusibleSpace SoftmaxCrossEntropyGradOp::getSpace() {
-  RankedTensorType Logits = tensorType(getLogits());
-  Extent Loss = getReduction() == "none" ? Extent::PerRow : Extent::Single;
-  return OperationSpace{Logits.getNumElements(),
-                        Logits.getDimSize(1),
-                        {Loss, Extent::Full, labelExtent(getLabels()), Extent::PerRow},
-                        {Extent::Full},
-                        {}};
+  return classSpace(getLogits(), {lossExtent(getReduction()), Extent::Full, labelExtent(getLabels()), Extent::PerRow},
+                    {Extent::Full});
 }
 
 // Dense labels are summed first; sparse ones are worth 1.

@@ -1,4 +1,4 @@
-// Derivatives of convolution, matrix product, pooling, normalisation, softmax and losses.
+// Derivatives of convolution, matrix product, normalisation and losses.
 #include "compiler/dialect/vjp_support.h"
 #include "kernels/window.h"
 
@@ -8,49 +8,37 @@ namespace mpc {
 
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
-// The cotangent before the activation, from the one after it. Product makes what gelu is applied to, once more.
-static Value beforeActivation(OpBuilder &Builder, Location Loc, StringRef Activation, Value Dy, Value Y,
+// The cotangent before the activation, from the one after it; null where no cotangent is needed. Product makes what
+// gelu is applied to, once more.
+template <typename ProductOp>
+static Value beforeActivation(ProductOp Forward, OpBuilder &Builder, Value Dy, ArrayRef<bool> Needed,
                               llvm::function_ref<Value()> Product) {
+  if (!llvm::is_contained(Needed, true))
+    return nullptr;
+  Location Loc = Forward.getLoc();
+  StringRef Activation = Forward.getActivation();
   if (Activation == "relu")
-    return ReluGradOp::create(Builder, Loc, Dy.getType(), Dy, Y);
+    return ReluGradOp::create(Builder, Loc, Dy.getType(), Dy, Forward.getY());
   if (Activation == "sigmoid")
-    return SigmoidGradOp::create(Builder, Loc, Dy.getType(), Dy, Y);
+    return SigmoidGradOp::create(Builder, Loc, Dy.getType(), Dy, Forward.getY());
   if (Activation == "tanh")
-    return TanhGradOp::create(Builder, Loc, Dy.getType(), Dy, Y);
+    return TanhGradOp::create(Builder, Loc, Dy.getType(), Dy, Forward.getY());
   if (Activation == "gelu" || Activation == "gelu_tanh")
     return GeluGradOp::create(Builder, Loc, Dy.getType(), Dy, Product(), Activation == "gelu" ? "none" : "tanh");
   return Dy;
 }
 
-// The cotangent of a per-channel bias: the sum over every other axis.
-static Value biasCotangent(OpBuilder &Builder, Location Loc, Value Dz, int64_t ChannelAxis, Value Bias) {
-  SmallVector<int64_t> Axes;
-  for (int64_t Axis = 0; Axis < tensorTypeOf(Dz).getRank(); ++Axis)
-    if (Axis != ChannelAxis)
-      Axes.push_back(Axis);
-  return ReduceSumOp::create(Builder, Loc, Bias.getType(), Dz, Axes, /*keep_dims=*/false);
-}
-
 Cotangents MatmulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(getNumOperands());
-  if (!llvm::is_contained(Needed, true))
-    return Result;
-  Value Dz = beforeActivation(Builder, getLoc(), getActivation(), Dy[0], getY(), [&]() -> Value {
+  Value Dz = beforeActivation(*this, Builder, Dy[0], Needed, [&] {
     return MatmulOp::create(Builder, getLoc(), getY().getType(), getA(), getB(), getBias(), getTransposeA(),
                             getTransposeB());
   });
-  bool TransposeA = getTransposeA(), TransposeB = getTransposeB();
-  auto Product = [&](Value Like, Value Left, bool TransposeLeft, Value Right, bool TransposeRight) -> Value {
-    return MatmulOp::create(Builder, getLoc(), Like.getType(), Left, Right, /*bias=*/Value(), TransposeLeft,
-                            TransposeRight);
-  };
-  // With A = op(a) and B = op(b): dA = dz B^T and dB = A^T dz; a transposed operand takes the transpose of the whole.
-  if (Needed[0])
-    Result[0] =
-        TransposeA ? Product(getA(), getB(), TransposeB, Dz, true) : Product(getA(), Dz, false, getB(), !TransposeB);
-  if (Needed[1])
-    Result[1] =
-        TransposeB ? Product(getB(), Dz, true, getA(), TransposeA) : Product(getB(), getA(), !TransposeA, Dz, false);
+  SmallVector<Value> Result(getNumOperands());
+  setFactorCotangents(*this, Dz, Needed, Result,
+                      [&](Value Like, Value Left, bool TransposeLeft, Value Right, bool TransposeRight) {
+                        return MatmulOp::create(Builder, getLoc(), Like.getType(), Left, Right, /*bias=*/Value(),
+                                                TransposeLeft, TransposeRight);
+                      });
   if (getBias() && Needed[2])
     Result[2] = tensorTypeOf(getBias()).getRank() == 2
                     ? castTo(Builder, getLoc(), Dz, tensorTypeOf(getBias()).getElementType())
@@ -59,43 +47,17 @@ Cotangents MatmulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> 
 }
 
 Cotangents Conv2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(getNumOperands());
-  if (!llvm::is_contained(Needed, true))
-    return Result;
-  Value Dz = beforeActivation(Builder, getLoc(), getActivation(), Dy[0], getY(), [&]() -> Value {
-    return Conv2dOp::create(Builder, getLoc(), getY().getType(), getX(), getWeight(), getBias(), getStrides(),
-                            getDilations(), getPadMode(), getPadding(), getGroups(), getDataFormat());
+  Value Dz = beforeActivation(*this, Builder, Dy[0], Needed, [&] {
+    return convolveAs<Conv2dOp>(*this, Builder, getY().getType(), getX(), getWeight(), getBias());
   });
+  SmallVector<Value> Result(getNumOperands());
   if (Needed[0])
-    Result[0] = Conv2dGradInputOp::create(Builder, getLoc(), getX().getType(), Dz, getWeight(),
-                                          tensorTypeOf(getX()).getShape(), getStrides(), getDilations(), getPadMode(),
-                                          getPadding(), getGroups(), getDataFormat());
+    Result[0] = convolveAs<Conv2dGradInputOp>(*this, Builder, getX().getType(), Dz, getWeight(),
+                                              tensorTypeOf(getX()).getShape());
   if (Needed[1])
-    Result[1] = Conv2dGradWeightOp::create(Builder, getLoc(), getWeight().getType(), getX(), Dz,
-                                           tensorTypeOf(getWeight()).getShape(), getStrides(), getDilations(),
-                                           getPadMode(), getPadding(), getGroups(), getDataFormat());
+    Result[1] = weightCotangent(*this, Builder, getX(), Dz);
   if (getBias() && Needed[2])
     Result[2] = biasCotangent(Builder, getLoc(), Dz, AxesOf(getDataFormat()).channel, getBias());
-  return Result;
-}
-
-//===-- Pooling --------------------------------------------------------------------------------------------------===//
-
-Cotangents MaxPool2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(1);
-  if (Needed[0])
-    Result[0] = MaxPool2dGradOp::create(Builder, getLoc(), getX().getType(), Dy[0], getIndices(),
-                                        tensorTypeOf(getX()).getShape(), getKernelSize(), getStrides(), getPadMode(),
-                                        getPadding(), getDataFormat());
-  return Result;
-}
-
-Cotangents AvgPool2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(1);
-  if (Needed[0])
-    Result[0] = AvgPool2dGradOp::create(Builder, getLoc(), getX().getType(), Dy[0], tensorTypeOf(getX()).getShape(),
-                                        getKernelSize(), getStrides(), getPadMode(), getPadding(), getCountIncludePad(),
-                                        getDataFormat());
   return Result;
 }
 
@@ -111,16 +73,7 @@ Cotangents BatchNormTrainOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRe
                              : Index == 2 ? "variance"
                                           : "inv_std")
                          << "); use mpc.stop_gradient, or compute the statistic with reduce_mean";
-  SmallVector<Value> Result(3);
-  if (!llvm::is_contained(Needed, true))
-    return Result;
-  auto Gradient =
-      BatchNormTrainGradOp::create(Builder, getLoc(), getX().getType(), getGamma().getType(), getBeta().getType(),
-                                   Dy[0], getX(), getGamma(), getMean(), getInvStd(), getDataFormat());
-  for (unsigned Index : {0u, 1u, 2u})
-    if (Needed[Index])
-      Result[Index] = Gradient.getResult(Index);
-  return Result;
+  return normCotangents<BatchNormTrainGradOp>(*this, Builder, Dy[0], Needed, getInvStd(), getDataFormat());
 }
 
 Cotangents BatchNormInferOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
@@ -129,44 +82,16 @@ Cotangents BatchNormInferOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRe
       return emitError() << describeWithCell(*this)
                          << " has no derivative by its statistics, but the gradient of operand " << Index << " ("
                          << (Index == 3 ? "mean" : "variance") << ") is needed";
-  SmallVector<Value> Result(5);
-  if (!llvm::is_contained(Needed, true))
-    return Result;
-  auto Gradient = BatchNormInferGradOp::create(Builder, getLoc(), getX().getType(), getGamma().getType(),
-                                               getBeta().getType(), Dy[0], getX(), getGamma(), getMean(), getVariance(),
-                                               getEpsilonAttr(), getDataFormatAttr());
-  for (unsigned Index : {0u, 1u, 2u})
-    if (Needed[Index])
-      Result[Index] = Gradient.getResult(Index);
-  return Result;
+  return normCotangents<BatchNormInferGradOp>(*this, Builder, Dy[0], Needed, getVariance(), getEpsilonAttr(),
+                                              getDataFormatAttr());
 }
 
-//===-- Softmax and losses ---------------------------------------------------------------------------------------===//
-
-Cotangents SoftmaxOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(1);
-  if (Needed[0])
-    Result[0] = SoftmaxGradOp::create(Builder, getLoc(), getX().getType(), Dy[0], getY(), getAxis());
-  return Result;
-}
-
-Cotangents LogSoftmaxOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(1);
-  if (Needed[0])
-    Result[0] = LogSoftmaxGradOp::create(Builder, getLoc(), getX().getType(), Dy[0], getY(), getAxis());
-  return Result;
-}
+//===-- Losses ---------------------------------------------------------------------------------------------------===//
 
 Cotangents SoftmaxCrossEntropyOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
   if (Dy[1])
     return noDerivativeBySaved(*this, "log_sum_exp");
-  if (Needed[1])
-    return noDerivativeByLabels(*this);
-  SmallVector<Value> Result(2);
-  if (Needed[0])
-    Result[0] = SoftmaxCrossEntropyGradOp::create(Builder, getLoc(), getLogits().getType(), Dy[0], getLogits(),
-                                                  getLabels(), getLogSumExp(), getReduction());
-  return Result;
+  return labelledLossCotangents<SoftmaxCrossEntropyGradOp>(*this, Builder, Dy[0], Needed, getLogSumExp());
 }
 
 Cotangents MseOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {

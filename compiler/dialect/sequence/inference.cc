@@ -32,16 +32,9 @@ InferredTypes BatchMatmulOp::inferTypes(TypeRange Operands, DictionaryAttr Dicti
     return inferenceError("batch_matmul of {0} and {1}: the leading extents {2} and {3} differ; broadcast_to makes "
                           "them equal",
                           typeText(A), typeText(B), shapeText(Leading), shapeText(B.getShape().drop_back(2)));
-  Attributes Values = toAttributes(Dictionary);
-  bool TransposeA = Values.GetBool("transpose_a"), TransposeB = Values.GetBool("transpose_b");
-  int64_t M = A.getDimSize(Rank - 2 + TransposeA), InnerA = A.getDimSize(Rank - 1 - TransposeA);
-  int64_t InnerB = B.getDimSize(Rank - 2 + TransposeB), N = B.getDimSize(Rank - 1 - TransposeB);
-  if (InnerA != InnerB)
-    return inferenceError("batch_matmul of {0}{1} and {2}{3}: the inner extents {4} and {5} differ", typeText(A),
-                          TransposeA ? " (transposed)" : "", typeText(B), TransposeB ? " (transposed)" : "", InnerA,
-                          InnerB);
+  MPC_ASSIGN_OR_RETURN(Extents, productExtents("batch_matmul", A, B, toAttributes(Dictionary)));
   SmallVector<int64_t> Result(Leading);
-  Result.append({M, N});
+  Result.append({Extents.first, Extents.second});
   return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({A, B}))};
 }
 
@@ -187,21 +180,15 @@ InferredTypes ConvTranspose2dOp::inferTypes(TypeRange Operands, DictionaryAttr D
                           typeText(Types[0]), Format);
   if (Groups < 1 || Channels % Groups != 0)
     return inferenceError("{0}: groups = {1} must divide the {2} input channels", Name, Groups, Channels);
-  SmallVector<int64_t> Result(4);
-  Result[Axes.batch] = Input[Axes.batch];
-  Result[Axes.channel] = Weight[1] * Groups;
   MPC_ASSIGN_OR_RETURN(Height, transposedExtent(Name, Values, 0, Input[Axes.height], Weight[2]));
   MPC_ASSIGN_OR_RETURN(Width, transposedExtent(Name, Values, 1, Input[Axes.width], Weight[3]));
-  Result[Axes.height] = Height;
-  Result[Axes.width] = Width;
   // The convolution whose derivative this is must exist: it checks the mode and the padding.
   MPC_ASSIGN_OR_RETURN(Geometry, toExpected(Name, ResolveWindow(Values, {Height, Width}, {Weight[2], Weight[3]})));
   if (Geometry.output[0] != Input[Axes.height] || Geometry.output[1] != Input[Axes.width])
     return inferenceError("{0}: no convolution maps {1}x{2} to the input's {3}x{4}", Name, Height, Width,
                           Input[Axes.height], Input[Axes.width]);
-  if (Types.size() == 3)
-    MPC_RETURN_IF_ERROR(expectShape(Name, "a bias", Types[2], {Result[Axes.channel]}));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]}))};
+  int64_t Outputs = Weight[1] * Groups;
+  return inferConvolution(Name, Types, imageShape(Axes, Input[Axes.batch], Outputs, Height, Width), Outputs);
 }
 
 //===-- Normalisation --------------------------------------------------------------------------------------------===//
@@ -218,6 +205,14 @@ static llvm::Expected<SmallVector<int64_t>> layerNormRows(StringRef Op, RankedTe
   return SmallVector<int64_t>(X.getShape().drop_back(Trailing));
 }
 
+// The cotangents of x, gamma and beta, from dy, x, gamma and statistics of shape `Statistics`.
+static InferredTypes inferNormGrad(StringRef Op, ArrayRef<RankedTensorType> Types, ArrayRef<int64_t> Statistics) {
+  MPC_RETURN_IF_ERROR(expectShape(Op, "dy", Types[0], Types[1].getShape()));
+  MPC_RETURN_IF_ERROR(expectShape(Op, "mean", Types[3], Statistics));
+  MPC_RETURN_IF_ERROR(expectShape(Op, "inv_std", Types[4], Statistics));
+  return SmallVector<RankedTensorType>{Types[1], Types[2], Types[2]};
+}
+
 InferredTypes LayerNormOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "layer_norm", {"x", "gamma", "beta"}));
   MPC_ASSIGN_OR_RETURN(Rows, layerNormRows("layer_norm", Types[0], Types[1]));
@@ -230,10 +225,7 @@ InferredTypes LayerNormGradOp::inferTypes(TypeRange Operands, DictionaryAttr) {
   StringRef Name = "layer_norm_grad";
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name, {"dy", "x", "gamma", "mean", "inv_std"}));
   MPC_ASSIGN_OR_RETURN(Rows, layerNormRows(Name, Types[1], Types[2]));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "dy", Types[0], Types[1].getShape()));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "mean", Types[3], Rows));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "inv_std", Types[4], Rows));
-  return SmallVector<RankedTensorType>{Types[1], Types[2], Types[2]};
+  return inferNormGrad(Name, Types, Rows);
 }
 
 // The shape of group_norm's statistics, [N, groups].
@@ -264,26 +256,17 @@ InferredTypes GroupNormGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dic
   MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name, {"dy", "x", "gamma", "mean", "inv_std"}));
   ArrayRef<RankedTensorType> All(Types);
   MPC_ASSIGN_OR_RETURN(Shape, groupNormStatistics(Name, Types[1], All.slice(2, 1), Dictionary));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "dy", Types[0], Types[1].getShape()));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "mean", Types[3], Shape));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "inv_std", Types[4], Shape));
-  return SmallVector<RankedTensorType>{Types[1], Types[2], Types[2]};
+  return inferNormGrad(Name, Types, Shape);
 }
 
 //===-- Loss -----------------------------------------------------------------------------------------------------===//
 
 InferredTypes BceWithLogitsOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "bce_with_logits", {"logits", "labels"}));
-  MPC_RETURN_IF_ERROR(expectShape("bce_with_logits", "labels", Types[1], Types[0].getShape()));
-  return SmallVector<RankedTensorType>{f32Tensor(Types[0].getContext(), lossShape(Dictionary, Types[0].getShape()))};
+  return inferElementLoss(Operands, Dictionary, "bce_with_logits", {"logits", "labels"}, "labels");
 }
 
 InferredTypes BceWithLogitsGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  StringRef Name = "bce_with_logits_grad";
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name, {"dloss", "logits", "labels"}));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "labels", Types[2], Types[1].getShape()));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "dloss", Types[0], lossShape(Dictionary, Types[1].getShape())));
-  return SmallVector<RankedTensorType>{Types[1]};
+  return inferElementLossGrad(Operands, Dictionary, "bce_with_logits_grad", {"dloss", "logits", "labels"}, "labels");
 }
 
 } // namespace mpc

@@ -7,10 +7,34 @@ using namespace mlir;
 
 namespace mpc {
 
-LogicalResult ValueAndGradOp::verifySymbolUses(SymbolTableCollection &Symbols) {
-  auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+// The function that an operation calls; emits an error and returns null where there is none.
+template <typename CallOp> static func::FuncOp findCallee(CallOp Op, SymbolTableCollection &Symbols) {
+  auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(Op, Op.getCalleeAttr());
   if (!Callee)
-    return emitOpError() << "calls '" << getCallee() << "', which is not a function of this module";
+    Op.emitOpError() << "calls '" << Op.getCallee() << "', which is not a function of this module";
+  return Callee;
+}
+
+// Whether the inputs and results of an operation are those of the function that it calls.
+template <typename CallOp> static LogicalResult verifySignature(CallOp Op, func::FuncOp Callee) {
+  if (llvm::equal(Callee.getArgumentTypes(), Op.getInputs().getTypes()) &&
+      llvm::equal(Callee.getResultTypes(), Op.getResultTypes()))
+    return success();
+  return Op.emitOpError() << "maps (" << Op.getInputs().getTypes() << ") to (" << Op.getResultTypes() << "), but '"
+                          << Op.getCallee() << "' is " << Callee.getFunctionType();
+}
+
+static LogicalResult verifySeed(Operation *Op, RankedTensorType Seed, RankedTensorType Loss) {
+  if (Seed.getRank() == 0 || Seed.getShape() == Loss.getShape())
+    return success();
+  return Op->emitOpError() << "seed is " << Seed << "; it must be a scalar or have the loss's shape "
+                           << shapeText(Loss.getShape());
+}
+
+LogicalResult ValueAndGradOp::verifySymbolUses(SymbolTableCollection &Symbols) {
+  func::FuncOp Callee = findCallee(*this, Symbols);
+  if (!Callee)
+    return failure();
   FunctionType Type = Callee.getFunctionType();
   if (Type.getInputs() != ArrayRef<mlir::Type>(llvm::to_vector(getInputs().getTypes())))
     return emitOpError() << "passes operands (" << getInputs().getTypes() << ") to '" << getCallee()
@@ -46,18 +70,14 @@ LogicalResult ValueAndGradOp::verify() {
   auto Seed = cast<RankedTensorType>(getSeed().getType());
   if (!Loss || !isFloating(getResult(0)))
     return emitOpError() << "differentiates the first result, which must be floating, got " << getResult(0).getType();
-  if (Seed.getRank() != 0 && Seed.getShape() != Loss.getShape())
-    return emitOpError() << "seed is " << Seed << "; it must be a scalar or have the loss's shape "
-                         << shapeText(Loss.getShape());
-  return success();
+  return verifySeed(*this, Seed, Loss);
 }
 
 LogicalResult BackwardOp::verify() {
   auto Loss = cast<RankedTensorType>(getLoss().getType());
   auto Seed = cast<RankedTensorType>(getSeed().getType());
-  if (Seed.getRank() != 0 && Seed.getShape() != Loss.getShape())
-    return emitOpError() << "seed is " << Seed << "; it must be a scalar or have the loss's shape "
-                         << shapeText(Loss.getShape());
+  if (failed(verifySeed(*this, Seed, Loss)))
+    return failure();
   if (getWrt().size() != getGradients().size())
     return emitOpError() << "has " << getGradients().size() << " results for " << getWrt().size()
                          << " operands to differentiate by; the counts must agree";
@@ -73,16 +93,14 @@ func::FuncOp RepeatOp::getFunction() {
 }
 
 LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &Symbols) {
-  auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+  auto Callee = findCallee(*this, Symbols);
   if (!Callee)
-    return emitOpError() << "calls '" << getCallee() << "', which is not a function of this module";
+    return failure();
   if (!isSequence(Callee) || Callee.isExternal())
     return emitOpError() << "calls '" << getCallee() << "', which has no "
                          << (Callee.isExternal() ? "body" : MpcDialect::SequenceAttrHelper::getNameStr());
-  if (!llvm::equal(Callee.getArgumentTypes(), getInputs().getTypes()) ||
-      !llvm::equal(Callee.getResultTypes(), getResultTypes()))
-    return emitOpError() << "maps (" << getInputs().getTypes() << ") to (" << getResultTypes() << "), but '"
-                         << getCallee() << "' is " << Callee.getFunctionType();
+  if (failed(verifySignature(*this, Callee)))
+    return failure();
   auto Caller = (*this)->getParentOfType<func::FuncOp>();
   if (Caller && llvm::is_contained(withCalled(Callee), Caller))
     return emitOpError() << "calls '" << getCallee() << "', which calls '" << Caller.getSymName() << "' again";
@@ -105,10 +123,8 @@ LogicalResult CustomVjpOp::verifySymbolUses(SymbolTableCollection &Symbols) {
   if (!Callee || !Rule)
     return emitOpError() << "names '" << (Callee ? getVjp() : getCallee())
                          << "', which is not a function of this module";
-  if (!llvm::equal(Callee.getArgumentTypes(), getInputs().getTypes()) ||
-      !llvm::equal(Callee.getResultTypes(), getResultTypes()))
-    return emitOpError() << "maps (" << getInputs().getTypes() << ") to (" << getResultTypes() << "), but '"
-                         << getCallee() << "' is " << Callee.getFunctionType();
+  if (failed(verifySignature(*this, Callee)))
+    return failure();
   SmallVector<Type> Taken(getInputs().getTypes()), Returned;
   llvm::append_range(Taken, getResultTypes());
   llvm::append_range(Taken, getResultTypes());
@@ -138,8 +154,7 @@ LogicalResult GuardedUpdateOp::verify() {
                          << " yielded values and " << getOld().size() << " old values; the counts must agree";
   for (auto [Result, New, Old] : llvm::zip_equal(getResults(), Yield.getValues(), getOld()))
     if (Result.getType() != New.getType() || Result.getType() != Old.getType())
-      return emitOpError() << "result " << cast<OpResult>(Result).getResultNumber() << " is " << Result.getType()
-                           << ", yielded " << New.getType() << ", old " << Old.getType();
+      return resultError(cast<OpResult>(Result)) << ", yielded " << New.getType() << ", old " << Old.getType();
   for (Operation &Op : getBody().front().without_terminator()) {
     bool Allowed = Op.hasTrait<StateUpdate>() || has<Property::PreparesUpdate>(&Op);
     if (!Allowed)
