@@ -180,6 +180,10 @@ Trace::StateValue& Trace::StateAt(const Parameter& parameter, std::size_t depth)
       Fail(absl::StrCat("Parameter '", parameter.name(), "' has the role '", std::string(RoleName(role)),
                         "', which is none of state"));
     }
+    if (parameter.name().empty()) {
+      Fail(absl::StrCat("a Parameter ", parameter.entry()->spec().ToString(), " of the role '",
+                        std::string(RoleName(role)), "' has no name; make it a member of a Cell that MPC_CELL names"));
+    }
     used_.push_back(parameter);
     const TensorSpec spec = parameter.traced_spec();
     const Parameter& owner = parameter.owner();

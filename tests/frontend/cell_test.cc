@@ -237,6 +237,20 @@ TEST(Cell, AParameterOfARoleOfDataIsAnErrorByName) {
               HasSubstr("Parameter 'scale' has the role 'input', which is none of state"));
 }
 
+class ForgetsSlot : public nn::Cell {
+ public:
+  MPC_CELL(ForgetsSlot)
+  Tensor Construct(Tensor x) { return x * scale; }
+  Parameter scale{{4}, Ones(), {.role = Role::kSlot}};
+};
+
+TEST(Cell, StateWithoutANameIsAnErrorByItsRole) {
+  ForgetsSlot net;
+  EXPECT_THAT(std::string(net(Values({2, 4})).status().message()),
+              HasSubstr("a Parameter tensor<4xf32> of the role 'slot' has no name; make it a member of a Cell that "
+                        "MPC_CELL names"));
+}
+
 class Borrows : public nn::Cell {
  public:
   MPC_CELL(Borrows)
