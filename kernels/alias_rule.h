@@ -5,7 +5,7 @@
 
 namespace mpc {
 
-/// Output `output` may occupy the storage of input `input` where both have one spec.
+/// Output `output` may occupy the storage of input `input` where both have the same spec.
 struct AliasRule {
   std::size_t output = 0;
   std::size_t input = 0;

@@ -48,7 +48,7 @@ struct AttentionGeometry {
     return end < 0 ? 0 : (end < columns ? end : columns);
   }
 
-  /// Where the mask's elements for row `row` of `head` begin; those of its columns are mask_strides[3] apart.
+  /// The offset of the mask's elements for row `row` of `head`. Those of its columns are mask_strides[3] apart.
   MPC_HOST_DEVICE std::int64_t MaskRow(std::int64_t head, std::int64_t row) const {
     return head / heads_per_sample * mask_strides[0] + head % heads_per_sample * mask_strides[1] +
            row * mask_strides[2];

@@ -1,5 +1,5 @@
-// Named constants of an operation, in the form every layer shares: the tracer writes them, the IR carries them, a
-// Program stores them, kernels read them.
+// Named constants of an operation, in the form that every layer shares. The tracer writes them, the IR carries them, a
+// Program stores them, and kernels read them.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@
 
 namespace mpc {
 
-/// Axes along which the box is contiguous in both tensors are merged into runs, others that step alike into one.
+/// Axes along which the box is contiguous in both tensors are merged into runs. Other neighbouring axes that step alike
+/// are merged into one.
 struct Box {
   struct Axis {
     std::int64_t extent, from_stride, to_stride;

@@ -13,16 +13,16 @@ namespace mpc {
 /// Files hold the numbers: a new type comes last.
 enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool, kI8, kF8E4M3FN, kF8E5M2 };
 
-/// What is known of an element type: the one place that says it.
+/// The properties of an element type. This is the only place that lists them.
 struct DTypeInfo {
   std::string_view name;         ///< in the IR, in listings and in messages
   std::string_view long_name;    ///< in Python's libraries; what reads a type by name accepts both
   std::string_view safetensors;  ///< in a .safetensors file
   std::string_view npy;          ///< in a .npy file; empty where NumPy has no such type
-  std::uint8_t bytes;            ///< of one stored element
+  std::uint8_t bytes;            ///< bytes of one stored element
   bool low = false;              ///< mixed precision stores and multiplies in it
-  /// Of a floating type: the bits of the significand, the leading one counted, and the exponents e of normal numbers
-  /// 1.f * 2^e. Subnormals go on below the least one. 0 of others.
+  /// For a floating type: the bits of the significand, counting the leading one, and the exponents e of normal numbers
+  /// 1.f * 2^e. Subnormals lie below the least of these. 0 for other types.
   int precision = 0;
   int least_exponent = 0;
   int largest_exponent = 0;
@@ -31,7 +31,7 @@ struct DTypeInfo {
   constexpr bool floating() const { return precision > 0; }
 };
 
-/// In the order of DType.
+/// The element types in the order of DType.
 inline constexpr std::array kDTypes = {
     DTypeInfo{"f32", "float32", "F32", "<f4", 4, false, 24, -126, 127},
     DTypeInfo{"f16", "float16", "F16", "<f2", 2, true, 11, -14, 15},
@@ -47,7 +47,7 @@ inline constexpr std::array kDTypes = {
 inline constexpr DType kLastDType = DType::kF8E5M2;
 static_assert(kDTypes.size() == static_cast<std::size_t>(kLastDType) + 1);
 
-/// What there is to say of a number that is no type, as a damaged Program may hold it: no bytes.
+/// The properties of a number that is no type, as a damaged Program may hold it: no bytes.
 inline constexpr DTypeInfo kUnknownDType{"unknown", "", "", "", 0};
 
 constexpr const DTypeInfo& InfoOf(DType dtype) {

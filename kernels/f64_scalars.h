@@ -7,8 +7,9 @@
 namespace mpc {
 
 /// Whether a kernel may be made for the element types of `spec`. The types that only casts take (f8) have no kernels
-/// yet. F64 are scalars alone: the result and the last `sums` operands of global_norm, the result of sum_of_squares,
-/// the norm of clip_by_norm and of an optimizer that clips, the operand of check_finite, and what cast rounds to f32.
+/// yet. Only scalars are f64. They are the result and the last `sums` operands of global_norm, and the result of
+/// sum_of_squares. Also the norm of clip_by_norm and of an optimizer that clips, the operand of check_finite, and the
+/// operand of a cast to f32.
 bool TakesStorageTypes(const KernelSpec& spec);
 
 /// A scalar in memory that may be f64 or, in Programs that were made before it was, f32.

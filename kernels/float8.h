@@ -28,7 +28,7 @@ struct Float8 {
     if (magnitude > 0x7f800000u) return sign | kNan;
     std::uint32_t rounded;
     if (magnitude < kLeastNormal) {
-      // What is added has the smallest subnormal for its last bit, so that the adder rounds to even.
+      // The last bit of the added number is the smallest subnormal, so that the adder rounds to even.
       const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(kSubnormalAlign);
       rounded = std::bit_cast<std::uint32_t>(shifted) - kSubnormalAlign;
     } else {
@@ -61,7 +61,8 @@ struct Float8 {
   static constexpr std::uint32_t kLeastNormal = PowerOfTwo(1 - kBias);
   static constexpr std::uint32_t kLeastSubnormal = PowerOfTwo(1 - kBias - kFractionBits);
   static constexpr std::uint32_t kSubnormalAlign = PowerOfTwo(1 - kBias - kFractionBits + 23);
-  /// What follows the largest number: infinity, or NaN. A quiet NaN has the first bit of the fraction.
+  /// The bits that follow those of the largest number: infinity, or NaN. A quiet NaN has the first bit of the fraction
+  /// set.
   static constexpr std::uint32_t kBeyondLargest = kIeee ? 0x80u - (1u << kFractionBits) : 0x7fu;
   static constexpr std::uint8_t kNan = kIeee ? kBeyondLargest | 1u << (kFractionBits - 1) : 0x7fu;
 };

@@ -11,16 +11,17 @@
 
 namespace mpc {
 
-/// What an instruction computes. Mnemonic, operands and attributes are those of the IR operation; a result that nothing
-/// uses has no storage (`output_used` is false): its spec is empty and its pointer null.
+/// What an instruction computes. Mnemonic, operands and attributes are those of the IR operation. A result that nothing
+/// uses has no storage (`output_used` is false). Its spec is empty and its pointer null.
 struct KernelSpec {
   std::string name;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<bool> output_used;  ///< empty means all are used
   Attributes attributes;
-  /// Of a weight that comes packed (weight_packing.h): inputs[1] is what the IR says of it, its storage has this layout
-  /// and is for this implementation, in the form of a choice. Empty: it lies row-major.
+  /// Layout and implementation of a weight that comes packed (weight_packing.h). inputs[1] is then the IR's spec of the
+  /// weight. The storage has the layout `weight_layout` and is for the implementation `weight_choice`, a choice. Both
+  /// are empty where the weight lies row-major.
   std::string weight_layout = {};
   std::string weight_choice = {};
   bool uses(std::size_t output) const { return output_used.empty() || output_used[output]; }

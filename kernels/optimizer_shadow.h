@@ -10,7 +10,7 @@
 namespace mpc {
 
 /// The type of the shadow, which is result `position`; f32 where there is none to write. Nothing where the spec
-/// contradicts itself: the parameter is low itself, or the result has another type.
+/// contradicts itself: the parameter itself has low precision, or the result has another type.
 inline std::optional<DType> ShadowType(const KernelSpec& spec, std::size_t position) {
   const std::string name = spec.attributes.GetString("shadow", "none");
   if (name == "none") return DType::kF32;

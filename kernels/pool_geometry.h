@@ -1,5 +1,5 @@
-// Pooling in NCHW and NHWC as one form: `outer` images of height x width pixels with `inner` contiguous values a pixel
-// (NCHW: N * C images of 1 value; NHWC: N images of C values).
+// Pooling in NCHW and NHWC as one form: `outer` images of height x width pixels with `inner` contiguous values a pixel.
+// NCHW has N * C images of 1 value. NHWC has N images of C values.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ absl::StatusOr<ReducePlan> PlanReduce(const KernelSpec& spec, std::size_t positi
   ReducePlan plan;
   plan.in = spec.inputs[position].dtype;
   plan.out = spec.outputs[0].dtype;
-  // From the innermost axis outwards; the last one is being merged into.
+  // Merges from the innermost axis outwards. The last entry is the one that is being merged into.
   std::vector<std::array<std::int64_t, 3>> merged;  // extent, stride, reduced
   std::int64_t stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {

@@ -10,9 +10,9 @@
 
 namespace mpc {
 
-/// Result axis i has `extents[i]` elements, which lie `strides[i]` apart in the operand, after axes of extent 1 are
-/// dropped and neighbours that step alike are merged: [N, C] + [C] is one row repeated N times, [N, C, H, W] +
-/// [1, C, 1, 1] is C values, each repeated H * W times, and NCHW -> NHWC swaps two axes.
+/// Axes of extent 1 are dropped and neighbours that step alike are merged. Result axis i then has `extents[i]`
+/// elements, which lie `strides[i]` apart in the operand. Examples: [N, C] + [C] is one row repeated N times. [N, C, H,
+/// W] + [1, C, 1, 1] is C values, each repeated H * W times. NCHW -> NHWC swaps two axes.
 struct StridedView {
   static constexpr int kMaxRank = 8;
   int rank = 0;

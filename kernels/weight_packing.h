@@ -1,6 +1,6 @@
-// Weights in the layout that a library packs them into: an instruction "pack_weight" of its own in front of the
-// operation that reads them. The IR knows nothing of it: it is how lowering asks a device for what its kernel would do
-// in secret.
+// Weights in the layout that a library packs them into. An instruction "pack_weight" in front of the operation that
+// reads them does so. The IR knows nothing of it. Lowering asks a device for the packing that its kernel would
+// otherwise do inside.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace mpc {
 
-/// The operand that is packed: of a convolution, of its gradient by the input, of a product.
+/// The operand that is packed, for a convolution, its gradient by the input, and a product.
 inline constexpr std::size_t kWeightOperand = 1;
 
 /// The mnemonic of the instruction.
@@ -35,12 +35,12 @@ Attributes PackingAttributes(const WeightPacking& packing);
 /// Makes the attributes of an operation say that its weight, `weight` in the IR, comes packed.
 void MarkPacked(const WeightPacking& packing, const TensorSpec& weight, Attributes& attributes);
 
-/// Gives the spec of an operation whose attributes say that its weight comes packed the weight of the IR, and
-/// KernelSpec::weight_layout and weight_choice; any other spec is left as it is. Errors (INVALID_ARGUMENT): attributes
-/// that name no weight.
+/// Reads the attributes that MarkPacked wrote. Sets the spec's weight to that of the IR, sets KernelSpec::weight_layout
+/// and weight_choice, and removes the attributes. Any spec without them is left as it is. Errors (INVALID_ARGUMENT):
+/// attributes that name no weight.
 absl::Status ReadPacked(KernelSpec& spec);
 
-/// Takes back what MarkPacked wrote.
+/// Removes the attributes that MarkPacked wrote.
 void UnmarkPacked(Attributes& attributes);
 
 }  // namespace mpc

@@ -24,11 +24,14 @@ struct Window {
   std::array<std::int64_t, 2> output{0, 0};
 };
 
-/// Resolves `strides` [h, w], `dilations` [h, w] (absent = 1), `pad_mode` and `padding` [top, bottom, left, right] of
-/// `attributes` against an input extent and a kernel extent. `pad_mode` is
-///   "valid"  no padding, output = floor((in - k_eff) / stride) + 1;
-///   "same"   output = ceil(in / stride), the odd padding element goes to the end (MindSpore and TensorFlow);
+/// Resolves the window that `attributes` describe against an input extent and a kernel extent. The attributes are
+/// `strides` [h, w], `dilations` [h, w] (absent = 1), `pad_mode` and `padding` [top, bottom, left, right]. `pad_mode`
+/// is
+///
+///   "valid"  no padding, output = floor((in - k_eff) / stride) + 1.
+///   "same"   output = ceil(in / stride), the odd padding element goes to the end (MindSpore and TensorFlow).
 ///   "pad"    the explicit `padding`.
+///
 /// Errors (INVALID_ARGUMENT): an unknown mode, extents < 1, negative padding, a window larger than the padded input.
 absl::StatusOr<Window> ResolveWindow(const Attributes& attributes, std::array<std::int64_t, 2> input,
                                      std::array<std::int64_t, 2> kernel);

@@ -18,7 +18,7 @@ struct BertConfig {
   std::int64_t layers = 12;
   std::int64_t heads = 12;
   std::int64_t segments = 2;  ///< kinds of a row's parts: first and second sentence
-  double dropout = 0.0;       ///< of embeddings and of what each part adds; published with 0.1
+  double dropout = 0.0;       ///< rate for embeddings and for what each part adds; published with 0.1
 
   /// For tests and small machines.
   static BertConfig Tiny() { return {.vocabulary = 256, .context = 32, .width = 64, .layers = 2, .heads = 4}; }
@@ -82,7 +82,7 @@ class Bert : public nn::Cell {
   BertConfig config_;
 };
 
-/// As Bert, of token numbers and segment numbers, both [N, T]: pairs of sentences.
+/// Bert for pairs of sentences: takes token numbers and segment numbers, both [N, T].
 class BertOfPairs : public Bert {
  public:
   MPC_CELL(BertOfPairs)
@@ -90,9 +90,9 @@ class BertOfPairs : public Bert {
   Tensor Construct(const Tensor& ids, const Tensor& kinds) { return Logits(ids, kinds); }
 };
 
-/// Mean cross-entropy of logits [N * T, vocabulary] at the masked positions of labels [N, T]: those that hold the
-/// number of the token to be found; the others hold -1 (or another negative number) and count neither in the sum nor in
-/// its divisor. NaN where no position is masked.
+/// Mean cross-entropy of logits [N * T, vocabulary] at the masked positions of labels [N, T]. A masked position holds
+/// the number of the token to be found. The others hold -1 (or another negative number) and count neither in the sum
+/// nor in its divisor. NaN where no position is masked.
 class MaskedTokenLoss : public nn::LossBase {
  public:
   MPC_CELL(MaskedTokenLoss)

@@ -7,7 +7,7 @@
 namespace mpc::models {
 
 /// Cross-entropy of class indices as a small term of a sum of losses: times 1e-7. In f32 it trains like any other, at a
-/// learning rate 1e7 times as large. Its cotangents are about 1e-9 for an element of the logits: half of the smallest
+/// learning rate 1e7 times as large. Its cotangents are about 1e-9 for an element of the logits. Half of the smallest
 /// float16 is 3e-8, so that without a loss scale every gradient of a low layer is zero.
 class FaintLoss : public nn::Cell {
  public:

@@ -17,7 +17,7 @@ struct Gpt2Config {
   std::int64_t width = 768;
   std::int64_t layers = 12;
   std::int64_t heads = 12;
-  double dropout = 0.0;  ///< of embeddings and of what each part adds; published with 0.1
+  double dropout = 0.0;  ///< rate for embeddings and for what each part adds; published with 0.1
 
   /// For tests and small machines.
   static Gpt2Config Tiny() { return {.vocabulary = 256, .context = 32, .width = 64, .layers = 2, .heads = 4}; }

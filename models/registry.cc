@@ -35,7 +35,7 @@ class ClassifierOf : public Classifier {
   Network network_;
 };
 
-/// Brings a loss of its own.
+/// A network with a loss of its own.
 class FaintClassifier : public ClassifierOf<FaintNet> {
  public:
   using ClassifierOf::ClassifierOf;
@@ -52,7 +52,7 @@ ResNet18 SmallResNet18(int num_classes, int num_channels = 1) {
   return ResNet18({.num_classes = num_classes, .num_channels = num_channels, .stem = ResNetStem::kCifar});
 }
 
-/// Inputs of one sample, and of its label.
+/// The types of the inputs of one sample, and of its label.
 struct SampleShapes {
   TensorSpec input;
   TensorSpec label;
@@ -97,7 +97,7 @@ std::unique_ptr<Workload> Classify(Network network, Shape image, std::int64_t cl
                         {{DType::kF32, std::move(image)}, {DType::kI32, {}}, classes});
 }
 
-/// On photographs of a thousand classes.
+/// A network on photographs of a thousand classes.
 template <typename Network>
 std::unique_ptr<Workload> ClassifyPhotos(Network network, const WorkloadSizes& sizes) {
   const std::int64_t side = sizes.image_size > 0 ? sizes.image_size : 224;
@@ -136,7 +136,7 @@ struct NamedWorkload {
   bool predicts_next_token = false;
 };
 
-/// Reads rows of `tokens` (0: of its context), with a label for each of them.
+/// A network that reads rows of `tokens` tokens (0: of its context), with a label for each of them.
 template <typename Network, typename Loss, typename Config>
 NamedWorkload ReadTokens(const Config& config, std::int64_t tokens = 0) {
   WorkloadSizes published = {.tokens = tokens};
@@ -204,8 +204,8 @@ std::string TokenReaders() {
   return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
 }
 
-/// Errors: a size below 0, one that a network without tokens does not have, a width that the heads do not divide, more
-/// tokens than the context.
+/// Errors: a size below 0; a size that a network without tokens does not have; a width that the heads do not divide.
+/// More tokens than the context are an error too.
 absl::Status CheckTokenSizes(const std::string& model, const std::optional<WorkloadSizes>& published,
                              const WorkloadSizes& sizes) {
   const std::pair<const char*, std::int64_t> given[] = {{"tokens", sizes.tokens},   {"vocabulary", sizes.vocabulary},

@@ -48,8 +48,9 @@ class Workload {
 /// Other sizes than published, for small machines. 0: as published.
 struct WorkloadSizes {
   std::int64_t image_size = 0;  ///< pixels of a side, of "resnet18-imagenet" and "resnet50-imagenet"; a multiple of 32
-  // Of the networks that read tokens: "bert", "bert-tiny", "gpt2" and "gpt2-tiny"; see BertConfig and Gpt2Config.
-  std::int64_t tokens = 0;  ///< of a row, at most the context; "bert": 128 in place of 0, the others: the context
+  // The sizes below are for networks that read tokens: "bert", "bert-tiny", "gpt2" and "gpt2-tiny"; see BertConfig and
+  // Gpt2Config.
+  std::int64_t tokens = 0;  ///< tokens of a row, at most the context; 0: 128 for "bert", else the context
   std::int64_t vocabulary = 0;
   std::int64_t context = 0;
   std::int64_t width = 0;  ///< a multiple of the heads
@@ -59,10 +60,11 @@ struct WorkloadSizes {
   friend bool operator==(const WorkloadSizes&, const WorkloadSizes&) = default;
 };
 
-/// The classifiers on [1, 32, 32] images with ten classes, "resnet18-cifar" on [3, 32, 32] ones, and networks as
-/// published: "resnet18-imagenet", "resnet50-imagenet" or "resnet50" ([3, 224, 224], 1,000 classes), "gpt2" (124M
-/// parameters, 1,024 tokens), "bert" (110M parameters, 128 tokens), both as "gpt2-tiny" and "bert-tiny" (32 tokens, two
-/// layers of width 64), "dcgan-generator" and "dcgan-discriminator" (16x16). Errors: those of CheckWorkload.
+/// Makes a network by name. The classifiers take [1, 32, 32] images with ten classes, "resnet18-cifar" takes [3, 32,
+/// 32] ones. "resnet18-imagenet", and "resnet50-imagenet" or "resnet50", are as published ([3, 224, 224], 1,000
+/// classes). So are "gpt2" (124M parameters, 1,024 tokens) and "bert" (110M parameters, 128 tokens). "gpt2-tiny" and
+/// "bert-tiny" have 32 tokens and two layers of width 64. "dcgan-generator" and "dcgan-discriminator" have 16x16
+/// images. Errors: those of CheckWorkload.
 absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes = {});
 
 /// Errors (NOT_FOUND): what was given, what exists; (INVALID_ARGUMENT) a size that the network does not take, with
@@ -72,8 +74,8 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes = {
 /// Every name, sorted.
 std::vector<std::string> WorkloadNames();
 
-/// The sizes of `name` with those that are given, without 0 but for the image; empty for a network that reads no
-/// tokens.
+/// The sizes of `name`, with those of `sizes` that are given in place of the published ones. None is 0 but the image
+/// size. Empty for a network that reads no tokens.
 std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadSizes& sizes = {});
 
 /// Whether `name` predicts the next token at each position, as a network does that writes text.

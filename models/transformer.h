@@ -15,10 +15,10 @@ struct TransformerBlockOptions {
   std::int64_t width = 0;
   std::int64_t heads = 0;
   bool causal = false;
-  double dropout = 0;                      ///< of what each part gives
-  double epsilon = 1e-5;                   ///< of both normalisations
-  std::string gelu = "none";               ///< its approximation
-  Initializer output_init = Normal(0.02);  ///< of the weights whose products are added to the residual stream
+  double dropout = 0;                      ///< rate for what each part gives
+  double epsilon = 1e-5;                   ///< that of both normalisations
+  std::string gelu = "none";               ///< approximation of gelu: none, tanh
+  Initializer output_init = Normal(0.02);  ///< for weights whose products are added to the residual stream
 };
 
 /// The parts of a block on [N, T, width]; a derived class says in which order they stand and where it normalises.

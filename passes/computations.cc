@@ -17,7 +17,7 @@ struct ComputationInfo : llvm::DenseMapInfo<Operation *> {
       OperationEquivalence::Flags::IgnoreLocations | OperationEquivalence::Flags::IgnoreDiscardableAttrs;
   static unsigned getHashValue(const Operation *Op) {
     auto *Mutable = const_cast<Operation *>(Op);
-    // One cast for each (value, type), the user's or not.
+    // There is one cast for each (value, type), the user's or not.
     if (auto Cast = dyn_cast<CastOp>(Mutable))
       return llvm::hash_combine(Cast.getX(), Cast.getY().getType());
     return OperationEquivalence::computeHash(Mutable, OperationEquivalence::directHashValue,

@@ -1,4 +1,4 @@
-// What passes that rewrite one block take of a function.
+// The block of a function that passes rewrite.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -47,8 +47,8 @@ static void addPlan(OpPassManager &Manager, int64_t Candidates, bool Orders) {
   Manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
 }
 
-// What is left is what reads parameters low: their shadows come behind. Updates take over what casts have left between
-// them and the backward pass. Fusion comes last: it sees what will run.
+// Shadows come after cast cleanup, which leaves only the casts that read parameters low. Updates take over what casts
+// have left between them and the backward pass. Fusion comes last, so that it sees what will run.
 static void addLayout(OpPassManager &Manager, const CompileOptions &Chosen, Stage Until) {
   if (Chosen.layout)
     Manager.addNestedPass<func::FuncOp>(createLayoutPass());
@@ -64,7 +64,7 @@ static void addLayout(OpPassManager &Manager, const CompileOptions &Chosen, Stag
   if (Chosen.fuses())
     Manager.addNestedPass<func::FuncOp>(createReluMaskPass());
   FusionPassOptions Fusion;
-  // Without fusion, too, generated code is all that some operations have.
+  // Without fusion, some operations still have no other kernel than generated code.
   if (!Chosen.fuses())
     Fusion.maxOperations = 1;
   Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
@@ -83,7 +83,7 @@ void buildStepPipeline(OpPassManager &Manager, const CompileOptions &Options, St
   Manager.addNestedPass<func::FuncOp>(createSinkReluPass());
   Manager.addPass(createLossScalePass({Options.loss_scale, Options.skip, Options.unscale, Options.num_losses,
                                        Options.accumulation_steps, Options.all_reduce}));
-  // Behind the wrap, which decides what an optimizer's loss_scale has to divide.
+  // It runs after the wrap, which decides what an optimizer's loss_scale has to divide.
   Manager.addPass(createVerifyLossScalePass());
   Manager.addPass(createAutodiffPass());
   Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());

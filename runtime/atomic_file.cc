@@ -84,7 +84,7 @@ std::optional<int> NamedDescriptor(absl::string_view path) {
   return descriptor;
 }
 
-/// Where the content of a path goes.
+/// The destination of a path's content.
 struct Destination {
   enum class Kind { kFile, kStraight, kDescriptor };
   Kind kind = Kind::kFile;

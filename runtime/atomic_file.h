@@ -18,21 +18,21 @@ struct FileWriting {
   unsigned permissions = 0666;
 };
 
-/// Writes `chunks`, one after the other, to `path`. A regular file, or none yet: to a new file beside it, which is
-/// flushed to the disk and renamed to `path`. A reader sees the old content or the new one, never a part. A symbolic
-/// link stays: what it leads to is written so. A device or a pipe is opened and written straight. An open descriptor of
-/// this process (/dev/stdout, /dev/fd/N) is written where it stands.
+/// Writes `chunks`, one after the other, to `path`. Where `path` is a regular file or missing, the content goes to a
+/// new file beside it. That file is flushed to the disk and renamed to `path`. A reader sees the old content or the new
+/// one, never a part. A symbolic link stays: its target is written in this way. A device or a pipe is opened and
+/// written straight. An open descriptor of this process (/dev/stdout, /dev/fd/N) is written where it stands.
 ///
 /// The folder must exist. Errors: `path` is a folder (INVALID_ARGUMENT); the system's, with the path. A regular file is
 /// then unchanged and nothing is left beside it.
 absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::Span<const std::uint8_t>> chunks,
                                  const FileWriting& writing = {});
-/// The same of a text.
+/// As WriteFileAtomically, with one text.
 absl::Status WriteTextFile(const std::string& path, std::string_view text, const FileWriting& writing = {});
 
-/// What the symbolic link at `path` leads to, through further links, whether it is there or not; `path` where it is no
-/// link. New files of WriteFileAtomically are made beside it. Errors (FAILED_PRECONDITION): links that lead in a
-/// circle.
+/// The target of the symbolic link at `path`, through further links, whether the target exists or not. `path` itself
+/// where it is no link. New files of WriteFileAtomically are made beside it. Errors (FAILED_PRECONDITION): links that
+/// lead in a circle.
 absl::StatusOr<std::string> FollowLinks(const std::string& path);
 
 /// Whether WriteFileAtomically can write `path`, to fail before the work that the file would hold. Nothing is opened or

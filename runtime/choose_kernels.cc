@@ -20,8 +20,8 @@ std::vector<bool> UpdatedState(const Program& program) {
   return updated;
 }
 
-/// Plans instructions again. What has no room where it was goes behind the arena, where one instruction, with the one
-/// that packs its weight, may use all there is.
+/// Plans instructions again. A workspace or packed weight that no longer fits its place moves behind the arena. There
+/// one instruction, together with the one that packs its weight, may use all the memory.
 class Chooser {
  public:
   /// `program` has no kept weights.
@@ -32,7 +32,8 @@ class Chooser {
         packer_(program, UpdatedState(program), options.keep_packed_weights),
         arena_(AlignedBuffer::Padded(program.arena_bytes)) {}
 
-  /// A choice for `instruction`. `pack` is what packs its weight, if something did; afterwards, if something does.
+  /// Makes a choice for `instruction`. `pack` is the instruction that packs its weight, if there is one: the old one
+  /// before the call, the new one after it.
   absl::Status Choose(Instruction& instruction, std::optional<Instruction>& pack) {
     const std::optional<Instruction> before = std::exchange(pack, std::nullopt);
     if (before) UnpackWeight(*before, instruction);
@@ -56,7 +57,8 @@ class Chooser {
     return absl::OkStatus();
   }
 
-  /// The state that follows other state: what it was, and the weights that are kept packed now.
+  /// Plans the refreshes of derived state again: those that the Program had, and those of weights that are now kept
+  /// packed.
   absl::Status ChooseRefreshes() {
     for (StateRefresh& refresh : packer_.TakeRefreshes()) program_.refreshes.push_back(std::move(refresh));
     for (StateRefresh& refresh : program_.refreshes) {
@@ -67,10 +69,10 @@ class Chooser {
     return absl::OkStatus();
   }
 
-  /// The workspace alone; a weight stays packed, or unpacked, as it is.
+  /// Plans the workspace alone. A weight stays packed, or unpacked, as it is.
   absl::Status Enlarge(Instruction& instruction) { return PlanAndPlace(arena_, instruction); }
 
-  /// Of the arena with what lies behind it.
+  /// Bytes of the arena, with what lies behind it.
   std::size_t arena_bytes() const { return end_ == 0 ? program_.arena_bytes : AlignedBuffer::Padded(end_); }
 
  private:
@@ -88,7 +90,8 @@ class Chooser {
     return plan.status();
   }
 
-  /// Where the packed weight of before lay, or behind the arena. Returns the bytes that it takes there.
+  /// Places the packed weight where that of `before` lay, if it fits there, else behind the arena. Returns the bytes
+  /// that it takes behind the arena.
   std::size_t PlacePacked(const std::optional<Instruction>& before, ValueId packed) {
     Value& value = program_.values[static_cast<std::size_t>(packed)];
     const std::size_t bytes = value.spec.bytes();
@@ -102,7 +105,7 @@ class Chooser {
     return AlignedBuffer::Padded(bytes);
   }
 
-  /// Makes a kernel's workspace as large as it is wanted: in its place, or at `begin`.
+  /// Makes a kernel's workspace `wanted` bytes large. It stays in its place where it fits, else it moves to `begin`.
   void PlaceWorkspace(std::size_t wanted, std::size_t begin, Instruction& instruction) {
     const bool fits = wanted <= instruction.workspace_bytes;
     instruction.workspace_bytes = wanted;
@@ -119,7 +122,7 @@ class Chooser {
   std::size_t end_ = 0;  ///< 0: nothing lies behind the arena
 };
 
-/// Plans the instructions of a sequence again. Returns where each went.
+/// Plans the instructions of a sequence again. Returns the new position of each.
 absl::StatusOr<std::vector<std::size_t>> PlanSequence(const Program& before, std::size_t index, Chooser& chooser,
                                                       Sequence& sequence) {
   std::vector<Instruction> instructions = std::exchange(sequence.instructions, {});
@@ -141,7 +144,7 @@ absl::StatusOr<std::vector<std::size_t>> PlanSequence(const Program& before, std
   return moved_to;
 }
 
-/// Plans all of `program` again, whose choices so far are kept.
+/// Plans all of `program` again and keeps its choices so far.
 absl::Status PlanAgain(const Device& device, const PlanOptions& options, Program& program) {
   Program result = program;
   UnpackKeptWeights(result);
@@ -167,7 +170,7 @@ absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Pro
   Program result = program;
   result.choices.clear();
   if (absl::Status status = PlanAgain(device, options, result); !status.ok()) return status;
-  // What is no kernel's, such as the rates that a precision was decided with.
+  // Keep the entries that belong to no kernel, such as the rates that a precision was decided with.
   for (const auto& choice : program.choices) {
     const bool chosen_anew = std::any_of(result.choices.begin(), result.choices.end(),
                                          [&](const auto& each) { return each.first == choice.first; });

@@ -7,21 +7,21 @@
 
 namespace mpc::runtime {
 
-/// Forgets what was chosen for the instructions of `program` and lets `device` choose as `options` say: by measuring on
-/// the machine where the Program will run, from a cache. Everything else stays as it was planned, so that results
-/// change only as far as implementations differ. Where a kernel wants more scratch than before, it gets room behind the
-/// arena that all such kernels share, and the peak grows by it. Weights are packed anew. Errors: those of Device::Plan,
-/// with the instruction, and of Device::EndPlanning; `program` is then as it was.
+/// Forgets the choices for the instructions of `program` and lets `device` choose again as `options` say. For example,
+/// by measuring on the machine where the Program will run, or from a cache. Everything else stays as it was planned, so
+/// that results change only as far as implementations differ. Where a kernel wants more scratch than before, it gets
+/// room behind the arena that all such kernels share, and the peak grows by it. Weights are packed anew. Errors: those
+/// of Device::Plan, with the instruction, and of Device::EndPlanning; `program` is then as it was.
 absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Program& program);
 
-/// Gives every kernel the scratch that it wants on this machine with the threads that it has now, behind the arena
-/// where its place is too small: for a Program that was compiled for another number of threads. Everything else stays.
-/// Errors: those of Device::Plan, with the instruction: a kernel takes its packed weight otherwise, for one; `program`
-/// is then as it was.
+/// Gives every kernel the workspace that it wants on this machine with the present number of threads. A workspace whose
+/// place is too small moves behind the arena. This is for a Program that was compiled for another number of threads.
+/// Everything else stays. Errors: those of Device::Plan, with the instruction. One cause is a kernel that wants its
+/// packed weight in another layout. `program` is then as it was.
 absl::Status EnlargeWorkspaces(const Device& device, Program& program);
 
-/// Packs weights as the kernels of this machine want them, in every run, with the choices that `program` has: for a
-/// Program that was compiled for another processor or number of threads. Errors: as above.
+/// Packs weights as the kernels of this machine want them, in every run. The choices of `program` are kept. This is for
+/// a Program that was compiled for another processor or number of threads. Errors: as above.
 absl::Status RepackWeights(const Device& device, Program& program);
 
 }  // namespace mpc::runtime

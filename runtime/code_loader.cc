@@ -17,8 +17,8 @@
 namespace mpc::runtime {
 namespace {
 
-/// What the dynamic linker does not check: that the segments lie inside the file. Touching what lies behind its end
-/// would end the process.
+/// Checks that the segments lie inside the file, which the dynamic linker does not. Reading memory behind the end of
+/// the file would end the process.
 absl::Status CheckSharedObject(const std::vector<std::uint8_t>& bytes) {
   Elf64_Ehdr header;
   if (bytes.size() < sizeof(header) || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0) {

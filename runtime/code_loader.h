@@ -20,12 +20,12 @@ class LoadedCode {
 
 using CodeLoader = std::function<absl::StatusOr<std::unique_ptr<LoadedCode>>(const CodeBlob& blob)>;
 
-/// Loads `blob`: format "elf", a shared object, from memory; any other by the loader that is registered for it. Errors,
-/// with the blob's name: INVALID_ARGUMENT for code that is malformed or for another processor; FAILED_PRECONDITION for
-/// a format without a loader, or code that asks for a function that this process does not have.
+/// Loads `blob`. Format "elf", a shared object, is loaded from memory; any other format by the loader that is
+/// registered for it. Errors carry the blob's name. INVALID_ARGUMENT: the code is malformed or for another processor.
+/// FAILED_PRECONDITION: the format has no loader, or the code asks for a function that this process does not have.
 absl::StatusOr<std::unique_ptr<LoadedCode>> LoadCode(const CodeBlob& blob);
 
-/// Makes `loader` the one for `format`: the compiler registers "object", relocatable code that never leaves the
+/// Makes `loader` the one for `format`. The compiler registers "object", relocatable code that never leaves the
 /// process.
 void RegisterCodeLoader(const std::string& format, CodeLoader loader);
 

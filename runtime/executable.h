@@ -43,14 +43,16 @@ class Executable {
  public:
   virtual ~Executable() = default;
 
-  /// Starts one step, after rebuilding derived state whose source changed without it: a write by the host, a Program
-  /// that updates the source alone. Inputs are copied before the call returns. On the CPU the step is then done; on a
-  /// device with a queue of its own it may still be under way, and what reads its results waits for it. Inside the step
-  /// nothing is allocated, looked up by name or created. Errors (INVALID_ARGUMENT): a wrong number or size of inputs;
-  /// what an earlier step failed with, naming the instruction and its Cell where that is known.
+  /// Starts one step. First rebuilds derived state whose source changed without it: by a write of the host, or by a
+  /// Program that updates the source alone. Inputs are copied before the call returns. On the CPU the step is then
+  /// done. On a device with a queue of its own it may still be under way, and functions that read its results wait for
+  /// it. Inside the step nothing is allocated, looked up by name or created. Errors: INVALID_ARGUMENT for a wrong
+  /// number or size of inputs. Also the error of an earlier step, naming the instruction and its Cell where that is
+  /// known.
   virtual absl::Status Run(StepInputs inputs) = 0;
 
-  /// Starts `steps.size()` steps, at most steps_per_launch(), with one launch: the bits of as many calls of Run.
+  /// Starts `steps.size()` steps, at most steps_per_launch(), with one launch. Results are bit for bit those of as many
+  /// calls of Run.
   virtual absl::Status RunSteps(absl::Span<const StepInputs> steps) {
     for (const StepInputs& inputs : steps) {
       if (absl::Status status = Run(inputs); !status.ok()) return status;
@@ -66,26 +68,27 @@ class Executable {
 
   /// Steps started so far; step numbers count from 0.
   virtual std::uint64_t steps_started() const = 0;
-  /// The outputs of this many last steps can be read.
+  /// The number of last steps whose outputs can be read.
   virtual std::uint64_t steps_kept() const { return 1; }
   /// Output `index` of step `step`, one of the last steps_kept(). Waits for that step alone, so that reading the step
   /// before the last does not stop the device.
   virtual absl::StatusOr<absl::Span<const std::uint8_t>> OutputOfStep(std::uint64_t step, std::size_t index) const = 0;
 
-  /// Waits for every step that was started. Errors: what one of them failed with.
+  /// Waits for every step that was started. Errors: that of a step that failed.
   virtual absl::Status Wait() { return absl::OkStatus(); }
 
-  /// Runs one step instruction by instruction, waiting for each, and says how long each took: the same bits as Run.
+  /// Runs one step instruction by instruction, waiting for each, and returns how long each took. Results are those of
+  /// Run, bit for bit.
   virtual absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) = 0;
 
   virtual MemoryUse memory() const = 0;
-  /// Nodes of the graph that one step is: kernels and copies. 0 where a step is no graph: on the CPU, with
+  /// The number of nodes, kernels and copies, in the graph of one step. 0 where a step is no graph: on the CPU, or with
   /// LoadOptions::graph off.
   virtual std::size_t nodes_per_step() const { return 0; }
   virtual const Program& program() const = 0;
 };
 
-/// How a Program is made runnable. The CPU has no graphs and ignores them.
+/// Options of Device::Load. The CPU has no graphs and ignores them.
 struct LoadOptions {
   bool graph = true;         ///< record the step once as a CUDA graph and replay it; false: the same work on a stream
   int steps_per_launch = 1;  ///< 1 to 64
@@ -94,40 +97,43 @@ struct LoadOptions {
 /// What a device needs for one instruction.
 struct InstructionPlan {
   std::size_t workspace_bytes = 0;
-  /// The choice that was made among implementations: key and value for Program::choices; empty where there was none.
+  /// The choice that was made among implementations, as key and value for Program::choices. Empty where there was none.
   std::pair<std::string, std::string> choice;
-  /// What the choice was measured against, for reports: MeasuredChoice::times. Empty where nothing was measured.
+  /// The times of all candidates, for reports: MeasuredChoice::times. Empty where nothing was measured.
   std::string times = {};
-  /// The kernel would pack its weight in every run; an instruction of its own may do it (packed_weights.h), once for
-  /// all that the kernel does in parts. What such an instruction leaves to the kernel is planned again.
+  /// Set where the kernel would pack its weight in every run. An instruction of its own may pack it instead
+  /// (packed_weights.h), once for all parts of the kernel. The kernel that then reads the packed weight is planned
+  /// again.
   std::optional<WeightPacking> packing = {};
 };
 
-/// What the compiler asks of a device while it plans, and how a Program becomes runnable.
+/// A device: what the compiler asks of it while it plans, and how a Program becomes runnable on it.
 class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
-  /// "cpu" or "cuda": whose kernels and generated code it runs. A device of one's own may have another name.
+  /// "cpu" or "cuda": the backend whose kernels and generated code it runs. A device that a user registers may have
+  /// another name.
   virtual std::string_view backend() const { return name(); }
-  /// What code is made for: "sm_90"; empty on the CPU.
+  /// The architecture that code is made for: "sm_90"; empty on the CPU.
   virtual std::string_view arch() const { return ""; }
-  /// What Program::required_cpu_features lists where no code is generated.
+  /// The features for Program::required_cpu_features where no code is generated.
   virtual std::vector<std::string> required_cpu_features() const { return {}; }
-  /// Scratch and choice of one instruction. `program` holds the choices so far: a choice that is in it is kept. Errors:
-  /// the device has no such kernel.
+  /// Plans the workspace and the choice of one instruction. `program` holds the choices so far: a choice that is in it
+  /// is kept. Errors: the device has no such kernel.
   virtual absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
                                                const PlanOptions& options = {}) const = 0;
-  /// Every instruction of a Program has been planned: what is kept of choices is written. Errors:
+  /// Called when every instruction of a Program has been planned. Writes the choices that are kept in a cache. Errors:
   /// `options.choice_cache` cannot be written.
   virtual absl::Status EndPlanning(const PlanOptions& /*options*/) const { return absl::OkStatus(); }
   /// True if the kernel may write `output` over `input`.
   virtual bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const = 0;
-  /// Creates kernels, allocates the arena, binds state entries by name. Errors: NOT_FOUND or INVALID_ARGUMENT for a
-  /// missing, misshapen or uninitialised entry (all are listed); FAILED_PRECONDITION for a missing processor feature,
-  /// another architecture, a choice that this processor does not offer (a GPU makes another one and says so), or a
-  /// device that can only be compiled for (weights that kernels here want packed otherwise are packed anew);
-  /// RESOURCE_EXHAUSTED with the planned peak and what is free where memory cannot be had.
+  /// Creates kernels, allocates the arena, binds state entries by name. Weights that kernels here want packed in
+  /// another layout are packed anew. A GPU replaces a choice that it does not offer, and says so. Errors: NOT_FOUND or
+  /// INVALID_ARGUMENT for a missing, misshapen or uninitialised entry (all are listed). FAILED_PRECONDITION for a
+  /// missing processor feature, another architecture, or a device that can only be compiled for. FAILED_PRECONDITION
+  /// also for a choice that this processor does not offer. RESOURCE_EXHAUSTED, with the planned peak and the free
+  /// memory, where memory cannot be had.
   virtual absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program,
                                                            const StateStore& state,
                                                            const LoadOptions& options = {}) const = 0;
@@ -137,12 +143,12 @@ class Device {
 /// missing (no CUDA in this build, no device, a driver too old).
 absl::StatusOr<const Device*> GetDevice(std::string_view name);
 
-/// What to compile for: with an empty `arch` GetDevice(name), else that architecture ("sm_80", "sm_90"; "cpu" has
-/// none), whether or not this machine has such a device. Errors: as GetDevice, and an unknown architecture.
+/// The device to compile for. With an empty `arch` it is GetDevice(name), else a device of that architecture ("sm_80",
+/// "sm_90"; "cpu" has none). This machine need not have such a device. Errors: as GetDevice, and an unknown
+/// architecture.
 absl::StatusOr<const Device*> GetTarget(std::string_view name, std::string_view arch);
 
-/// Makes `device` the one that GetDevice gives for its name, for tests and for devices of one's own. It is never
-/// destroyed.
+/// Makes `device` the one that GetDevice gives for its name, for tests and for devices of users. It is never destroyed.
 void RegisterDevice(std::unique_ptr<Device> device);
 
 }  // namespace mpc::runtime

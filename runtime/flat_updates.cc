@@ -31,20 +31,20 @@ bool IsInPlace(const Program& program, const Instruction& update, std::size_t re
   return input.storage == Storage::kState && input.index == program.values[update.outputs[result]].index;
 }
 
-/// Of state its index, of a temporary its place.
+/// A tensor of an update: its storage, and the state's index or the temporary's place (PlaceOf).
 using Tensor = std::pair<Storage, std::int32_t>;
 using Tensors = absl::flat_hash_set<Tensor>;
 
 /// The instructions that become one update.
 class Members {
  public:
-  /// `taken`: tensors of other updates.
+  /// `taken` holds the tensors of other updates.
   Members(const Program& program, const PlaceOf& place_of, const Tensors& taken, std::size_t first)
       : program_(program), place_of_(place_of), taken_(taken), first_(program.step().instructions[first]) {}
 
   const Tensors& tensors() const { return own_; }
 
-  /// Adds instruction `i`, which follows those before it. Where it cannot join them: why.
+  /// Adds instruction `i`, which follows those before it. Returns why it cannot join them, or "".
   std::string Add(std::size_t i) {
     const Instruction& update = program_.step().instructions[i];
     if (!IsElementwiseUpdate(update.kernel)) return absl::StrCat("\"", update.kernel, "\" is no element-wise update");
@@ -117,7 +117,7 @@ class Members {
   const Tensors& taken_;
   const Instruction& first_;
   Tensors own_;
-  std::vector<Tensor> tensors_;  ///< of the instruction that is being added
+  std::vector<Tensor> tensors_;  ///< tensors of the instruction that is being added
 };
 
 std::size_t WidthOf(const FlatTensors& tensors) { return ElementSize(tensors.dtype); }

@@ -18,9 +18,9 @@ inline constexpr std::string_view kGeneratedPrefix = "generated.";
 inline constexpr char kBlocksAttribute[] = "blocks";
 inline constexpr char kThreadsAttribute[] = "threads";
 inline constexpr char kSharedBytesAttribute[] = "shared_bytes";
-/// Pairs of an output and the input that it may be written over, one after the other.
+/// A list of pairs: an output, and the input that it may be written over.
 inline constexpr char kAliasesAttribute[] = "aliases";
-/// Elements times operations: whether threads are worth starting on the CPU.
+/// Elements times operations. It decides whether threads are worth starting on the CPU.
 inline constexpr char kWorkAttribute[] = "work";
 /// What the kernel computes, for reports: "relu_grad, batch_norm_train_grad".
 inline constexpr char kOperationsAttribute[] = "operations";
@@ -32,12 +32,12 @@ bool IsGenerated(std::string_view kernel);
 struct GeneratedStage {
   std::string function;  ///< "<name>_0", "<name>_1", ...
   std::int64_t blocks = 1;
-  std::int64_t threads = 1;       ///< of a block
-  std::int64_t shared_bytes = 0;  ///< of a block, static in the code
+  std::int64_t threads = 1;       ///< threads of a block
+  std::int64_t shared_bytes = 0;  ///< shared memory of a block, static in the code
 };
 
 /// The stages of `instruction`, in the order in which they run. Errors (INVALID_ARGUMENT): lists that are missing or
-/// differ in length, no positive number of blocks, threads or shared memory beyond what a GPU has.
+/// differ in length; no positive number of blocks; threads or shared memory beyond what a GPU has.
 absl::StatusOr<std::vector<GeneratedStage>> StagesOf(const Instruction& instruction);
 
 /// True if the code of `instruction` may write `output` over `input`.

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kBetweenWrites{5};
 }  // namespace
 
 absl::StatusOr<double> TimeOfOneRun(const std::function<absl::StatusOr<double>(int runs)>& run) {
-  // The first run loads code, the second says how many make a round.
+  // The first run loads code. The second tells how many runs make a round.
   absl::StatusOr<double> once = run(1);
   if (once.ok()) once = run(1);
   if (!once.ok()) return once;

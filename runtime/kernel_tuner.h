@@ -14,26 +14,28 @@
 
 namespace mpc::runtime {
 
-/// Microseconds of one run, from `run`, which takes those of several in a row: the least of some rounds, after runs
-/// that load code and fill caches. Errors: those of `run`.
+/// The time of one run in microseconds: the least of several rounds, after runs that load code and fill caches. `run`
+/// returns the time of `runs` runs in a row. Errors: those of `run`.
 absl::StatusOr<double> TimeOfOneRun(const std::function<absl::StatusOr<double>(int runs)>& run);
 
-/// Microseconds of one run of the kernel that a choice names. Errors: it cannot be made or run.
+/// Returns the time of one run, in microseconds, of the kernel that a choice names. Errors: the kernel cannot be made
+/// or run.
 using ChoiceTimer = std::function<absl::StatusOr<double>(const std::string& choice)>;
 
-/// The fastest of `choices`. What cannot be timed is left out; no choice where nothing could.
+/// The fastest of `choices`. Those that cannot be timed are left out. There is no choice where none can be timed.
 MeasuredChoice FastestChoice(absl::Span<const std::string> choices, const ChoiceTimer& time);
 
 /// The choices of one device: those of the cache, and those that tuning measures.
 class KernelTuner {
  public:
-  /// What the cache of `options` has for `key`, else what `options.tune` measures now, where there are two `candidates`
-  /// at least; no choice: leave it to the heuristics. `key` names all that measurements depend on: the kernel's shapes
-  /// and types, the machine, the versions of libraries. What was measured is written now and then, so that little is
-  /// lost where a long planning ends early. Errors: the cache cannot be written.
+  /// The choice of the cache of `options` for `key`. Where it has none and `options.tune` is set, measures the
+  /// candidates now. There is no choice with fewer than two `candidates`, or where nothing was measured: the heuristics
+  /// decide. `key` names all that measurements depend on: the kernel's shapes and types, the machine, the versions of
+  /// libraries. Measured choices are written now and then, so that little is lost where a long planning ends early.
+  /// Errors: the cache cannot be written.
   absl::StatusOr<MeasuredChoice> Choose(const std::string& key, absl::Span<const std::string> candidates,
                                         const PlanOptions& options, const ChoiceTimer& time);
-  /// Writes what was measured for the cache of `options` and not written yet.
+  /// Writes the measured choices for the cache of `options` that are not written yet.
   absl::Status WriteCache(const PlanOptions& options);
 
  private:

@@ -43,12 +43,12 @@ Peak FindPeak(const std::vector<LiveInterval>& intervals) {
   return peak;
 }
 
-/// What is placed as a whole: one interval, or those of a rigid set.
+/// A unit that is placed as a whole: one interval, or those of a rigid set.
 struct Block {
   RigidIntervals parts;
-  std::size_t bytes = 0;  ///< of all parts
+  std::size_t bytes = 0;  ///< bytes of all parts together
   std::size_t first = 0;  ///< instruction at which the first part begins
-  std::size_t last = 0;   ///< and at which the last one ends
+  std::size_t last = 0;   ///< instruction at which the last part ends
 };
 
 /// Every interval that takes memory, in one block each.
@@ -76,7 +76,7 @@ std::vector<Block> BlocksOf(const std::vector<LiveInterval>& intervals, const st
   return blocks;
 }
 
-/// Beginnings of a block, between the two, that would lay a part of it over something else.
+/// A block that begins between the two offsets would lay a part of it over something else.
 struct Forbidden {
   std::ptrdiff_t above;
   std::ptrdiff_t below;
@@ -85,8 +85,8 @@ struct Forbidden {
 /// Which gap a block takes.
 enum class Fit { kSmallest, kLowest };
 
-/// The beginning of the smallest or the lowest gap that holds a block, the lowest among equals; behind everything
-/// `forbidden`, which is sorted by `above`, if none does.
+/// Finds the smallest or the lowest gap that holds a block, and returns its beginning. Among equal gaps it takes the
+/// lowest. Where no gap holds the block, the result lies behind everything `forbidden`, which is sorted by `above`.
 std::size_t FindGap(const std::vector<Forbidden>& forbidden, Fit fit) {
   std::ptrdiff_t cursor = 0;
   std::ptrdiff_t best = 0;
@@ -103,7 +103,7 @@ std::size_t FindGap(const std::vector<Forbidden>& forbidden, Fit fit) {
   return static_cast<std::size_t>(best_room < 0 ? cursor : best);
 }
 
-/// What has a place already, in the order of addresses.
+/// The intervals that have a place already, in the order of addresses.
 class Placed {
  public:
   void Add(const LiveInterval& interval, std::size_t offset) {
@@ -113,8 +113,9 @@ class Placed {
                     entry);
   }
 
-  /// Adds where a block cannot begin whose part `part` lies `distance` bytes behind its beginning. What is added is
-  /// sorted, and ranges that overlap are one: between ranges that touch, a block may begin.
+  /// Adds the ranges where a block cannot begin. `part` is the part of the block that lies `distance` bytes behind its
+  /// beginning. The added ranges are sorted, and overlapping ones are merged. Ranges that only touch stay apart, since
+  /// a block may begin between them.
   void AddForbidden(const LiveInterval& part, std::size_t distance, std::vector<Forbidden>& forbidden) const {
     const auto begin = static_cast<std::ptrdiff_t>(distance);
     const auto end = begin + static_cast<std::ptrdiff_t>(PaddedBytes(part));
@@ -140,8 +141,8 @@ class Placed {
   std::vector<Entry> entries_;
 };
 
-/// Places blocks one after the other, each among the intervals placed before it that its parts overlap in time. Gives
-/// up, without offsets, where the arena takes more than `most` bytes.
+/// Places blocks one after the other. A block avoids the intervals placed before it that its parts overlap in time.
+/// Gives up, without offsets, where the arena takes more than `most` bytes.
 MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::vector<Block>& blocks,
                         const std::vector<std::size_t>& order, Fit fit, std::size_t most) {
   MemoryPlan plan;
@@ -155,7 +156,7 @@ MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::v
       const LiveInterval& part = intervals[parts.intervals[i]];
       if (part.bytes > 0) placed.AddForbidden(part, parts.distances[i], forbidden);
     }
-    // Those of one part are sorted.
+    // The ranges of one part are sorted.
     if (parts.intervals.size() > 1) {
       std::sort(forbidden.begin(), forbidden.end(),
                 [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; });
@@ -174,7 +175,7 @@ MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::v
   return plan;
 }
 
-/// Indices of the blocks, the largest first, among equals the one that stays longest, then the earlier one.
+/// Indices of the blocks, the largest first. Among equals the one that ends last comes first, then the earlier one.
 std::vector<std::size_t> LargestFirst(const std::vector<Block>& blocks) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -187,7 +188,7 @@ std::vector<std::size_t> LargestFirst(const std::vector<Block>& blocks) {
 std::size_t Length(const Block& block) { return block.last - block.first; }
 std::size_t End(const Block& block) { return block.last; }
 
-/// `order` with what is live at the peak in front, by `rank` from the greatest.
+/// `order` with the blocks that are live at the peak in front, those of the greatest `rank` first.
 std::vector<std::size_t> PeakFirst(const std::vector<Block>& blocks, std::size_t peak, std::vector<std::size_t> order,
                                    std::size_t (*rank)(const Block&)) {
   const auto key = [&](std::size_t index) {
@@ -198,7 +199,8 @@ std::vector<std::size_t> PeakFirst(const std::vector<Block>& blocks, std::size_t
   return order;
 }
 
-/// The orders in which blocks are placed, each also with rigid sets in front and behind where there are any.
+/// The orders in which blocks are placed. Where there are rigid sets, each order is also tried with these in front and
+/// with these behind.
 std::vector<std::vector<std::size_t>> Orders(const std::vector<Block>& blocks, std::size_t peak) {
   const std::vector<std::size_t> largest_first = LargestFirst(blocks);
   std::vector<std::vector<std::size_t>> orders = {largest_first, PeakFirst(blocks, peak, largest_first, Length),

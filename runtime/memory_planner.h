@@ -14,13 +14,14 @@ struct LiveInterval {
   std::size_t last = 0;
 };
 
-/// Intervals that lie at fixed distances from each other, each with a life of its own: tensors of one flat buffer.
+/// Intervals that lie at fixed distances from each other, such as the tensors of one flat buffer. Each has a life of
+/// its own.
 struct RigidIntervals {
   std::vector<std::size_t> intervals;  ///< positions among the intervals; each is in one set at most
-  std::vector<std::size_t> distances;  ///< of each from the beginning of the first byte of all, multiples of 64
+  std::vector<std::size_t> distances;  ///< bytes from the set's first byte to each interval, multiples of 64
 };
 
-/// A plan of any size will do.
+/// The limit for callers that accept a plan of any size.
 inline constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
 
 struct MemoryPlan {
@@ -30,12 +31,12 @@ struct MemoryPlan {
   std::size_t lower_bound = 0;
 };
 
-/// Intervals that overlap in time never overlap in memory; those of a rigid set keep their distances. Places the
-/// largest first, or what is live at the peak first, the longest-lived or what ends last in front; each in the smallest
-/// gap, or in the lowest; rigid sets by all their bytes, or before or after everything else. Keeps the smallest arena,
-/// and stops where it is the lower bound, which is that of the intervals alone. Deterministic: ties go to the interval
-/// that ends last, then to the earlier one, and to the way named first. An arena of more than `most` bytes is no plan:
-/// looking for one ends as soon as that is known.
+/// Places intervals in one arena. Intervals that overlap in time never overlap in memory. Those of a rigid set keep
+/// their distances. Tries several placement orders: by size, or intervals live at the peak first (by lifetime, or by
+/// end). A rigid set is ordered by all its bytes; it is also tried before and after everything else. Tries each order
+/// with best fit and with lowest fit. Keeps the smallest arena, and stops where it equals the lower bound, which
+/// ignores rigid distances. Deterministic: ties go to the interval that ends last, then to the earlier one, and to the
+/// order and fit named first. An arena of more than `most` bytes is no plan. The search ends as soon as that is known.
 MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals, const std::vector<RigidIntervals>& rigid = {},
                       std::size_t most = kAnyBytes);
 

@@ -9,7 +9,7 @@
 namespace mpc::runtime {
 namespace {
 
-/// "conv1.weight.packed.f32.ABcd16b16a.64x32x3x3": what a packed weight is called says all that it depends on.
+/// The name of a packed weight says all that it depends on: "conv1.weight.packed.f32.ABcd16b16a.64x32x3x3".
 std::string NameOf(const std::string& weight, const WeightPacking& packing) {
   std::string name = absl::StrCat(weight, ".packed.", std::string(DTypeName(packing.packed.dtype)), ".", packing.layout,
                                   ".", ShapeToString(packing.extents));
@@ -107,7 +107,7 @@ void UnpackKeptWeights(Program& program) {
   for (Value& value : program.values) {
     if (value.storage != Storage::kState) continue;
     if (dropped[value.index]) {
-      value = Value{{value.spec.dtype, {0}}};  // of nothing: no instruction has it
+      value = Value{{value.spec.dtype, {0}}};  // an empty value: no instruction uses it
     } else {
       value.index = places[value.index];
     }

@@ -1,4 +1,4 @@
-// What the operations of a training step are there for: one list for Programs, files, reports and the IR.
+// The purposes of a training step's operations: one list for Programs, files, reports and the IR.
 #pragma once
 
 #include <array>
@@ -8,15 +8,15 @@
 
 namespace mpc {
 
-/// Files hold the number, so that phases are only added at the end.
+/// Files hold the number, so new phases are only added at the end.
 enum class Phase : std::uint8_t {
-  kUnknown,   ///< of an instruction that an earlier version has written, and of refreshes: they run before the step
-  kForward,   ///< the network and its losses; what belongs to no other phase
-  kBackward,  ///< cotangents, and what is computed again for them
-  kScale,     ///< of the loss: multiplying by it, moving it
+  kUnknown,   ///< instructions that an earlier version has written, and refreshes, which run before the step
+  kForward,   ///< the network and its losses, and all that belongs to no other phase
+  kBackward,  ///< gradients, and what is computed again for them
+  kScale,     ///< multiplying the loss by its scale, and moving the scale
   kCheck,     ///< whether gradients and losses are finite
   kSkip,      ///< keeping old state by operations of its own
-  kUnscale,   ///< of gradients, by operations of its own
+  kUnscale,   ///< unscaling gradients, by operations of its own
   kClip,      ///< norms and clipping, by operations of its own
   kUpdate,    ///< optimizers, running statistics, counters, with what they unscale, clip and skip in their own pass
 };
@@ -31,7 +31,7 @@ static_assert(kPhaseNames.size() == static_cast<std::size_t>(kLastPhase) + 1);
 
 constexpr std::string_view PhaseName(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
 
-/// Whether it is there because losses are scaled.
+/// Whether the phase exists because losses are scaled.
 constexpr bool IsOfLossScaling(Phase phase) {
   return phase == Phase::kScale || phase == Phase::kCheck || phase == Phase::kSkip || phase == Phase::kUnscale;
 }

@@ -7,7 +7,8 @@ namespace mpc::runtime {
 
 /// How a device chooses among implementations and algorithms of one instruction.
 struct PlanOptions {
-  /// Time each once for its shape and keep the fastest, instead of asking rules and the libraries' heuristics.
+  /// Time each candidate once for its shape and keep the fastest, instead of asking rules and the libraries'
+  /// heuristics.
   bool tune = false;
   /// File of choices from earlier runs, read and written; "": none. Entries are keyed by shape, type, library versions
   /// and device; a damaged file is rebuilt.
@@ -16,10 +17,10 @@ struct PlanOptions {
   /// CPU: f32 convolutions with 3x3 windows by Winograd's algorithm, which multiplies less and rounds more.
   bool allow_winograd = false;
   /// CPU: a weight that a Program only reads (prediction, frozen layers) is packed once; its packing is derived state
-  /// of the Model. Off, it is packed in every run, which takes no memory beside the step's.
+  /// of the Model. When off, it is packed in every run, which takes no memory beside the step's.
   bool keep_packed_weights = true;
-  /// How much larger the arena may be so that gradients lie in flat buffers, as a share of it; 64 KiB are allowed where
-  /// any are. 0: not at all; -1: there are no flat buffers.
+  /// How much the arena may grow so that gradients lie in flat buffers, as a share of it. 64 KiB are allowed where any
+  /// growth is. 0 allows no growth; -1 means that there are no flat buffers.
   double flat_share = 0.005;
 };
 

@@ -1,4 +1,4 @@
-// What every device does to bind a Program: kernel specs, state entries by name, checks, messages.
+// Steps of binding a Program that every device shares: kernel specs, state entries by name, checks, messages.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@
 
 namespace mpc::runtime {
 
-/// What the kernel of `instruction` is created from. Errors (INVALID_ARGUMENT): an operand that is no value of
-/// `program`; attributes of a packed weight that do not say which.
+/// The spec that the kernel of `instruction` is created from. Errors (INVALID_ARGUMENT): an operand that is no value of
+/// `program`; attributes of a packed weight that are incomplete.
 absl::StatusOr<KernelSpec> MakeKernelSpec(const Program& program, const Instruction& instruction);
 
-/// Whether two values share bytes that a step may write: of one state entry, or of the arena.
+/// Whether two values share bytes that a step may write, in one state entry or in the arena.
 bool ShareStorage(const Value& a, const Value& b);
 
 /// Whether two values that share storage lie in the same place, element for element.
@@ -30,11 +30,11 @@ bool SamePlace(const Value& a, const Value& b);
 /// The choice that `program` made for kernels of the key `key`; empty where it made none.
 std::string ChoiceFor(const Program& program, const std::string& key);
 
-/// "train_step, instruction 7 (conv2d in lenet5/conv1)", the start of messages about an instruction of the step;
-/// "train_step, sequence 2 (@cell), instruction 7 (...)" about one of another sequence.
+/// The start of messages about an instruction. In the step it reads "train_step, instruction 7 (conv2d in
+/// lenet5/conv1)". In another sequence it reads "train_step, sequence 2 (@cell), instruction 7 (...)".
 std::string DescribeInstruction(const Program& program, std::size_t position, std::size_t sequence = 0);
 
-/// "train_step, refresh of conv1.weight.f16".
+/// The start of messages about a refresh: "train_step, refresh of conv1.weight.f16".
 std::string DescribeRefresh(const Program& program, const StateRefresh& refresh);
 
 /// `status` with the place it happened in front of its message.
@@ -48,9 +48,9 @@ absl::StatusOr<StateEntries> BindState(const Program& program, const StateStore&
 /// Whether a kernel may write an output over an input.
 using MayAliasFunction = std::function<bool(std::string_view kernel, std::size_t output, std::size_t input)>;
 
-/// Errors (INVALID_ARGUMENT): `instruction` would overwrite what its kernel still reads. `may_alias` is asked for
-/// kernels of the device; instructions whose code the Program carries say it themselves. One that runs a sequence may
-/// write an output over the input that this output begins as.
+/// Errors (INVALID_ARGUMENT): `instruction` would overwrite an operand that its kernel still reads. `may_alias` answers
+/// for kernels of the device. Instructions whose code the Program carries have an attribute for it. An instruction that
+/// runs a sequence may write an output over the input that is this output's first value.
 absl::Status CheckOverlaps(const Program& program, const Instruction& instruction, const MayAliasFunction& may_alias);
 
 /// Errors (INVALID_ARGUMENT): a number or size of inputs other than the Program's, with both.

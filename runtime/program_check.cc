@@ -160,7 +160,7 @@ class ProgramChecker {
     if (!InRange(id)) Report(what, " is value ", id, " of ", program_.values.size());
   }
 
-  /// Whether `value` is state that an output of `caller` is, or lies in the arena where one lies.
+  /// Whether `value` is the state of an output of `caller`, or lies in the arena where such an output lies.
   bool IsOutput(const Instruction& caller, const Value& value) const {
     return std::any_of(caller.outputs.begin(), caller.outputs.end(), [&](ValueId id) {
       if (!InRange(id) || program_.values[id].storage != value.storage) return false;
@@ -169,7 +169,7 @@ class ProgramChecker {
     });
   }
 
-  /// `caller` is what runs the sequence that `what` belongs to; null in the step.
+  /// `caller` is the instruction that runs the sequence of `what`; null in the step.
   void CheckWritable(const std::string& what, ValueId id, const Instruction* caller) {
     if (!InRange(id)) return Report(what, " is value ", id, " of ", program_.values.size());
     const Value& value = program_.values[id];
@@ -209,7 +209,7 @@ class ProgramChecker {
     }
   }
 
-  /// Of an instruction of sequence `index` that runs another one.
+  /// Checks an instruction of sequence `index` that runs another sequence.
   void CheckCall(const std::string& what, const Instruction& instruction, std::size_t index) {
     const auto called = static_cast<std::size_t>(instruction.sequence);
     if (instruction.sequence < 0 || called >= program_.sequences.size() || called <= index) {
@@ -347,7 +347,7 @@ class ProgramChecker {
   }
 
   void CheckFlatUpdates() {
-    // They are about values that have been found to be valid.
+    // The checks below need values that have been found to be valid.
     if (!problems_.empty()) return;
     std::size_t end = 0;
     for (std::size_t i = 0; i < program_.flat_updates.size(); ++i) {
@@ -376,12 +376,12 @@ class ProgramChecker {
   }
 
   const Program& program_;
-  absl::flat_hash_set<std::string> functions_;  ///< of its code
-  std::vector<std::size_t> constant_ends_;      ///< of the given constants, then of each fill
-  std::vector<const Instruction*> callers_;     ///< what runs each sequence
-  std::vector<int> depths_;                     ///< of each sequence below the step
-  std::vector<std::int64_t> runs_;              ///< of each sequence in a step
-  std::int64_t all_runs_ = 0;                   ///< their sum, the step's aside
+  absl::flat_hash_set<std::string> functions_;  ///< functions that the Program's code has
+  std::vector<std::size_t> constant_ends_;      ///< end of the given constants, then of each fill
+  std::vector<const Instruction*> callers_;     ///< the instruction that runs each sequence
+  std::vector<int> depths_;                     ///< depth of each sequence below the step
+  std::vector<std::int64_t> runs_;              ///< runs of each sequence in a step
+  std::int64_t all_runs_ = 0;                   ///< the sum of `runs_`, without the step's own
   std::vector<std::string> problems_;
 };
 

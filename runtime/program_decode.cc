@@ -15,8 +15,8 @@ namespace {
 /// Tables lie six deep. GPT-2's training step has some ten thousand of them.
 constexpr flatbuffers::uoffset_t kMaxDepth = 16;
 constexpr flatbuffers::uoffset_t kMaxTables = 1u << 22;
-/// Several tables may share a text, so that what is read may be larger than the file; a scope is some tens of bytes
-/// behind an offset of four.
+/// The most bytes to read for each byte of the file. Several tables may share a text, so that the result may be larger
+/// than the file. A scope is some tens of bytes behind an offset of four bytes.
 constexpr std::size_t kMaxExpansion = 64;
 
 class Decoder {
@@ -99,7 +99,7 @@ class Decoder {
     return result;
   }
 
-  /// The enumerators count from 0 to `last`.
+  /// Reads an enumerator. They count from 0 to `last`.
   template <typename T>
   T Enumerator(std::uint8_t value, T last, const char* what) {
     if (value <= static_cast<std::uint8_t>(last)) return static_cast<T>(value);

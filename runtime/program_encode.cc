@@ -114,7 +114,7 @@ class Encoder {
     const auto features = Texts(program.required_cpu_features);
     const auto code = Tables(program.code);
     const auto flat_updates = Tables(program.flat_updates);
-    // Left out where there are none.
+    // The fills are left out where there are none.
     using Fills = flatbuffers::Vector<Offset<ConstantFill>>;
     const Offset<Fills> fills = program.fills.empty() ? Offset<Fills>() : Tables(program.fills);
     using Called = flatbuffers::Vector<Offset<Sequence>>;

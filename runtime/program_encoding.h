@@ -14,8 +14,8 @@ namespace mpc::runtime::file {
 std::vector<std::uint8_t> Encode(const runtime::Package& package);
 
 /// Verifies `tables`, whose first byte is on an 8-byte boundary, and reads them. Errors (INVALID_ARGUMENT): an offset
-/// or a length that leads outside; an enumerator that does not exist; more tables, or more text and numbers by
-/// repetition, than a file of this size has reason to hold.
+/// or a length leads outside, or an enumerator does not exist. Or there are more tables, or more repeated text and
+/// numbers, than a file of this size has reason to hold.
 absl::StatusOr<runtime::Package> Decode(absl::Span<const std::uint8_t> tables);
 
 }  // namespace mpc::runtime::file

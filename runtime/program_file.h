@@ -1,4 +1,4 @@
-// .mpcx files: the Programs of a model with what a run needs to begin, without the compiler that made them.
+// .mpcx files: the Programs of a model with all that a run needs to begin, without the compiler that made them.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace mpc::runtime {
 
-/// A small state entry that the host writes: a learning rate, a counter, the fields of a loss scaler. Also every entry
-/// that begins with one number throughout (optimizer slots, biases, running statistics).
+/// The initial value of a small state entry that the host writes: a learning rate, a counter, a field of a loss scaler.
+/// Also that of every entry that begins with one number throughout (optimizer slots, biases, running statistics).
 struct InitialValue {
   std::string name;
   Role role = Role::kParameter;
@@ -23,12 +23,12 @@ struct InitialValue {
   std::vector<std::uint8_t> bytes;  ///< the whole value, or one element that fills it
 };
 
-/// Parameters that begin with random numbers. `program` ("init_state", for the CPU, so that they are the same on every
-/// device) has no state; each output is named as the entry that it begins and has its shape, in f32. Its one input is
-/// the seed (i64).
+/// Parameters that begin with random numbers. `program` is "init_state", for the CPU, so that the numbers are the same
+/// on every device. It has no state. Each output has the name and the shape of the entry that it initialises, in f32.
+/// Its one input is the seed (i64).
 struct InitialDraw {
   Program program;
-  std::uint64_t seed = 0;  ///< of the process that wrote the package; a run may take another one
+  std::uint64_t seed = 0;  ///< seed of the process that wrote the package; a run may take another one
 };
 
 /// The content of a file. Programs of one package bind to one state; each state entry that is not derived has one
@@ -43,7 +43,7 @@ struct Package {
   const Program* Find(std::string_view name) const;
   /// The metadata entry `key`; empty where there is none.
   std::string_view Metadata(std::string_view key) const;
-  /// What the state of every Program is bound to, by name, without derived state; in the order of the Programs.
+  /// The bindings of all Programs, one for each name, without derived state. They are in the order of the Programs.
   std::vector<StateBinding> State() const;
 };
 
@@ -51,9 +51,9 @@ struct Package {
 inline constexpr std::string_view kProgramFileMagic = "MPCX";
 inline constexpr std::uint32_t kProgramFileVersion = 2;
 
-/// Errors (INVALID_ARGUMENT), everything that is wrong: a Program that CheckProgram refuses; code in format "object";
-/// two Programs of one name; Programs that bind one name to different types; state without a beginning, or with one of
-/// another size; a draw that has state, or another input than a seed.
+/// Checks a package. Errors (INVALID_ARGUMENT) list everything that is wrong. About Programs: one that CheckProgram
+/// refuses, code in format "object", two of one name, or one name bound to different types. About state: no initial
+/// value, or one of another size. About draws: one that has state, or an input other than a seed.
 absl::Status CheckPackage(const Package& package);
 
 /// The bytes of a file. Errors: those of CheckPackage; more than 1 GiB of constants and code (RESOURCE_EXHAUSTED).
@@ -61,9 +61,9 @@ absl::StatusOr<std::vector<std::uint8_t>> SerializePackage(const Package& packag
 /// Writes them beside `path`, synced and renamed. Errors: those of SerializePackage and WriteFileAtomically.
 absl::Status WriteProgramFile(const std::string& path, const Package& package);
 
-/// Reads and checks everything before anything is returned. Errors (INVALID_ARGUMENT) name `origin` and the reason: no
-/// .mpcx file, and what it begins with; another format version; truncated or too long, with both sizes; a checksum that
-/// differs; a table that is malformed; what CheckPackage refuses.
+/// Reads and checks everything before anything is returned. Errors (INVALID_ARGUMENT) name `origin` and the reason. The
+/// content is no .mpcx file (with its first bytes), has another format version, or is truncated or too long (with both
+/// sizes). Or its checksum differs, a table is malformed, or CheckPackage refuses it.
 absl::StatusOr<Package> ParsePackage(absl::Span<const std::uint8_t> content, const std::string& origin);
 /// As ParsePackage. Errors also: NOT_FOUND, UNAVAILABLE with the system's reason.
 absl::StatusOr<Package> ReadProgramFile(const std::string& path);

@@ -1,4 +1,4 @@
-// What data and state of a step are: one list for Programs, files, checkpoints, the front end and the IR.
+// The roles of a step's data and state: one list for Programs, files, checkpoints, the front end and the IR.
 #pragma once
 
 #include <array>

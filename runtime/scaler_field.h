@@ -42,7 +42,7 @@ constexpr std::string_view ScalerFieldName(ScalerField field) {
 
 constexpr bool IsScalerSetting(ScalerField field) { return field >= kFirstScalerSetting; }
 
-/// f32; the others are i32.
+/// Whether a field is f32. The others are i32.
 constexpr bool IsF32(ScalerField field) {
   return field == ScalerField::kScale || (field >= ScalerField::kGrowth && field <= ScalerField::kMaximum);
 }
@@ -52,7 +52,7 @@ inline std::string ScalerEntryName(std::string_view scaler, ScalerField field) {
   return std::string(scaler) + "." + std::string(ScalerFieldName(field));
 }
 
-/// Which field the entry of this name and the role kScaler is, as files have it; none for any other text.
+/// The field of the entry that has this name, as files have it, and the role kScaler. None for any other text.
 constexpr std::optional<ScalerField> ScalerFieldOf(std::string_view entry) {
   const std::size_t dot = entry.rfind('.');
   if (dot == 0 || dot == std::string_view::npos) return std::nullopt;

@@ -27,7 +27,7 @@ StateEntry::StateEntry(std::string name, Role role, TensorSpec spec)
 bool StateEntry::MoveTo(std::shared_ptr<AlignedBuffer> memory, std::size_t offset) {
   if (stays_) return false;
   std::byte* const target = memory->data() + offset;
-  // What was never written is zero, as new memory is.
+  // An entry that was never written is zero, as new memory is.
   if (initialised_) std::memcpy(target, data_, spec_.bytes());
   memory_ = std::move(memory);
   data_ = target;

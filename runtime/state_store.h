@@ -1,4 +1,5 @@
-// The one owner of what lives from step to step: parameters, statistics, optimizer slots, scaler state, counters.
+// The one owner of the state that lives from step to step: parameters, statistics, optimizer slots, scaler state,
+// counters.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +40,11 @@ class StateEntry {
 
   /// False until the first write; a Program that reads such an entry refuses to bind.
   bool initialised() const { return initialised_; }
-  /// Names the content: another one after every write, by the host or by a step, and never that of another entry. 0
-  /// before the first write.
+  /// Identifies the content. It changes with every write, by the host or by a step, and no two entries have the same
+  /// one. 0 before the first write.
   std::uint64_t version() const { return version_; }
 
-  /// Copies exactly spec().bytes() bytes. Errors (INVALID_ARGUMENT): another size; those of a device that has the
+  /// Copies exactly spec().bytes() bytes. Errors: INVALID_ARGUMENT for another size; those of a device that has the
   /// content and cannot give it back.
   absl::Status Read(absl::Span<std::uint8_t> destination) const;
   absl::Status Write(absl::Span<const std::uint8_t> source);
@@ -51,7 +52,7 @@ class StateEntry {
   /// Lets the storage on the host lie in `memory`, which other entries share, from `offset` on. The content is kept.
   /// Returns false, and does nothing, once the storage stays where it is.
   bool MoveTo(std::shared_ptr<AlignedBuffer> memory, std::size_t offset);
-  /// From now on the storage stays where it is: a Program uses its address.
+  /// Makes the storage stay where it is from now on, since a Program uses its address.
   void KeepInPlace() { stays_ = true; }
   bool stays() const { return stays_; }
 
@@ -61,20 +62,21 @@ class StateEntry {
   /// Brings the newest content to the host. Errors: those of DeviceCopy::Download.
   absl::Status FetchToHost() const;
 
-  // Virtual where a device library calls: the code that made the entry counts the versions, not the library's copy.
+  // The functions that a device library calls are virtual. So the code that made the entry counts the versions, not the
+  // library's copy of it.
 
-  /// A step has written the storage on the host.
+  /// Notes that a step has written the storage on the host.
   virtual void MarkWritten();
-  /// A step that was started writes the device's copy: the host's is stale.
+  /// Notes that a step that was started writes the device's copy. The host's content is then stale.
   virtual void MarkWrittenOnDevice();
   /// The device's copy, null before a device made one.
   DeviceCopy* device_copy() const { return device_copy_.get(); }
   void set_device_copy(std::unique_ptr<DeviceCopy> copy);
-  /// Whether the device's copy has the newest content, and that it now has.
+  /// Whether the device's copy has the newest content; and notes that it now has.
   bool device_is_current() const { return device_copy_ != nullptr && device_version_ == version_; }
   void MarkUploaded() { device_version_ = version_; }
 
-  /// For derived state: whether it was made from the present content of `source`, and that it now is.
+  /// For derived state: whether it was made from the present content of `source`; and notes that it now is.
   bool Follows(const StateEntry& source) const { return initialised_ && followed_ == source.version_; }
   void MarkFollowing(const StateEntry& source) { followed_ = source.version_; }
 
@@ -82,14 +84,14 @@ class StateEntry {
   std::string name_;
   Role role_;
   TensorSpec spec_;
-  std::shared_ptr<AlignedBuffer> memory_;  ///< its own, or a part of which is its own
+  std::shared_ptr<AlignedBuffer> memory_;  ///< memory of this entry alone, or memory that it shares with others
   std::byte* data_;
   bool stays_ = false;
   std::unique_ptr<DeviceCopy> device_copy_;
   bool initialised_ = false;
   std::uint64_t version_ = 0;
-  mutable std::uint64_t host_version_ = 0;  ///< of the content at data_
-  std::uint64_t device_version_ = 0;        ///< of the content in device_copy_
+  mutable std::uint64_t host_version_ = 0;  ///< version of the content at data_
+  std::uint64_t device_version_ = 0;        ///< version of the content in device_copy_
   std::uint64_t followed_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A Program's instructions as kernels with every address resolved: what each device makes of them before it runs any.
+// A Program's instructions as kernels with every address resolved. Each device makes these calls before it runs any.
 #pragma once
 
 #include <cstddef>
@@ -20,24 +20,24 @@
 
 namespace mpc::runtime {
 
-/// Groups of copies, one after another; those of a group may run at once.
+/// Groups of copies. The groups run one after another; the copies of a group may run at once.
 using CopyGroups = std::vector<std::vector<CopyRange>>;
 
-/// One kernel: an instruction, or several that share a launch or a parallel region. Or an instruction that runs a
-/// sequence.
+/// A call runs one kernel: that of an instruction, or of several that share a launch or a parallel region. Or it is an
+/// instruction that runs a sequence.
 template <typename KernelPointer>
 struct StepCall {
   KernelPointer kernel;  ///< null where it runs a sequence
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   void* workspace = nullptr;     ///< null where the kernel wants more than the Program plans
-  std::size_t sequence = 0;      ///< that the instructions are of
-  std::size_t instruction = 0;   ///< the first one
-  std::size_t instructions = 1;  ///< that the kernel is of
+  std::size_t sequence = 0;      ///< the sequence that the instructions belong to
+  std::size_t instruction = 0;   ///< the first instruction
+  std::size_t instructions = 1;  ///< number of instructions that the kernel computes
   std::size_t called = 0;        ///< the sequence that it runs; 0: none
-  std::int64_t runs = 1;         ///< of that sequence
+  std::int64_t runs = 1;         ///< how often it runs that sequence
   CopyGroups begin;              ///< done before the first run
-  std::string name;              ///< in profiles: the Cell path and the mnemonic
+  std::string name;              ///< name in profiles: the Cell path and the mnemonic
 };
 
 /// The calls of a sequence, and the copies behind them.
@@ -49,11 +49,11 @@ struct CallSequence {
 
 template <typename KernelPointer>
 struct StepCalls {
-  std::vector<CallSequence<KernelPointer>> sequences;  ///< one a Program::sequences
-  std::vector<StepCall<KernelPointer>> refreshes;      ///< one a Program::refreshes
+  std::vector<CallSequence<KernelPointer>> sequences;  ///< one for each of Program::sequences
+  std::vector<StepCall<KernelPointer>> refreshes;      ///< one for each of Program::refreshes
 };
 
-/// What a device adds: where values lie, and its kernels.
+/// The parts that a device adds: where values lie, and its kernels.
 template <typename KernelPointer>
 struct StepBinding {
   std::function<void*(const Value&)> address;
@@ -61,7 +61,7 @@ struct StepBinding {
   bool (*may_group)(std::string_view kernel) = nullptr;
   MayAliasFunction may_alias;
   std::function<absl::StatusOr<KernelPointer>(const Instruction&, const KernelSpec&)> make_kernel;
-  /// UNIMPLEMENTED where each instruction is to have a kernel of its own.
+  /// Returns UNIMPLEMENTED where each instruction is to have a kernel of its own.
   std::function<absl::StatusOr<KernelPointer>(const std::vector<KernelSpec>&)> make_group_kernel;
 };
 
@@ -184,8 +184,8 @@ class StepBinder {
   const StepBinding<KernelPointer>& binding_;
 };
 
-/// Runs `call`: run(kernel_call) for each kernel, copy(group) for each group of copies. Both return an absl::Status;
-/// the first that is no success ends it.
+/// Runs `call`: run(kernel_call) for each kernel, copy(group) for each group of copies. Both return an absl::Status.
+/// The first error ends the call.
 template <typename KernelPointer, typename RunFunction, typename CopyFunction>
 absl::Status RunCall(const StepCalls<KernelPointer>& calls, const StepCall<KernelPointer>& call, const RunFunction& run,
                      const CopyFunction& copy) {

@@ -44,8 +44,8 @@ bool SameTypes(const Program& program, const std::vector<ValueId>& some, const s
   });
 }
 
-/// Ranges of neighbours among `count` that are independent. uses(i) says what i touches, joins(first, i) whether it may
-/// stand in a range that begins with `first`.
+/// Ranges of neighbours among `count` units that are independent. uses(i) says what unit i touches. joins(first, i)
+/// says whether i may stand in a range that begins with `first`.
 template <typename UsesFunction, typename JoinsFunction>
 std::vector<InstructionRange> GroupNeighbours(std::size_t count, const UsesFunction& uses, const JoinsFunction& joins) {
   std::vector<InstructionRange> ranges;

@@ -1,11 +1,11 @@
-// How long something takes.
+// Measures how long something takes.
 #pragma once
 
 #include <chrono>
 
 namespace mpc::runtime {
 
-/// A stopwatch runs from when it is made.
+/// A stopwatch that starts when it is made.
 class Stopwatch {
  public:
   /// Returns how many seconds have passed since then.

@@ -19,7 +19,8 @@ llvm::SmallSetVector<Value, 8> valuesRead(Operation *Op) {
   return Values;
 }
 
-// What shadows that \p Body returns take the place of: no operand says so, but the signature of the step does.
+// Maps each new shadow that \p Body returns to the shadow that it replaces. No operand says so, but the signature of
+// the step does.
 static llvm::DenseMap<Value, Value> oldShadows(Block &Body) {
   llvm::DenseMap<Value, Value> Old;
   auto Function = dyn_cast<func::FuncOp>(Body.getParentOp());

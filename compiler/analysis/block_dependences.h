@@ -1,4 +1,4 @@
-// Which operations of a block come before which.
+// The dependences between the operations of a block.
 #pragma once
 
 #include "mlir/IR/Block.h"

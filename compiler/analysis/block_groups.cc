@@ -52,13 +52,35 @@ void BlockGroups::merge(unsigned A, unsigned B) {
   llvm::sort(Members[A], [&](Operation *L, Operation *R) { return numberOf(L) < numberOf(R); });
 }
 
-void BlockGroups::place(unsigned Group, SmallVectorImpl<unsigned> &Order, SmallVectorImpl<char> &Placed) const {
-  if (std::exchange(Placed[Group], 1))
-    return;
+SmallVector<unsigned> BlockGroups::groupsBefore(unsigned Group) const {
+  llvm::SmallSetVector<unsigned, 8> Groups;
   for (Operation *Op : Members[Group])
     for (unsigned Before : Dependences.before(numberOf(Op)))
-      place(GroupOf[Before], Order, Placed);
-  Order.push_back(Group);
+      Groups.insert(GroupOf[Before]);
+  return Groups.takeVector();
+}
+
+void BlockGroups::place(unsigned Last, SmallVectorImpl<unsigned> &Order, SmallVectorImpl<char> &Placed) const {
+  struct Waiting {
+    unsigned Group;
+    SmallVector<unsigned> Before; ///< the groups that it waits for
+    unsigned Next = 0;            ///< the first of them that has not been looked at
+  };
+  SmallVector<Waiting> Stack;
+  auto Push = [&](unsigned Group) {
+    if (!std::exchange(Placed[Group], 1))
+      Stack.push_back({Group, groupsBefore(Group)});
+  };
+  Push(Last);
+  while (!Stack.empty()) {
+    Waiting &Top = Stack.back();
+    if (Top.Next < Top.Before.size()) {
+      Push(Top.Before[Top.Next++]);
+      continue;
+    }
+    Order.push_back(Top.Group);
+    Stack.pop_back();
+  }
 }
 
 SmallVector<unsigned> BlockGroups::schedule() const {

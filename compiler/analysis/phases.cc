@@ -17,7 +17,7 @@ static bool choosesState(Operation *Op) {
   return Choice && cast<ShapedType>(Choice.getCondition().getType()).getNumElements() == 1;
 }
 
-// Behind the backward pass. The check and the scale read losses as well.
+// Whether the phase comes after the backward pass. Check and scale are left out, because they read losses as well.
 static bool isOfUpdates(Phase P) {
   return P == Phase::kSkip || P == Phase::kUnscale || P == Phase::kClip || P == Phase::kUpdate;
 }
@@ -37,7 +37,7 @@ static std::optional<Phase> ownPhaseOfRegion(FusionOp Region) {
   return Found;
 }
 
-// What is settled without neighbours.
+// The phase of an operation, where it does not depend on neighbours.
 static std::optional<Phase> settledPhase(Operation *Op) {
   if (std::optional<Phase> Own = ownPhase(Op))
     return Own;
@@ -87,7 +87,7 @@ bool StepPhases::readsUpdates(Operation *Op) const {
   });
 }
 
-// What an argument of a region stands for outside; any other value itself.
+// The value outside that an argument of a region stands for; any other value itself.
 static Value behindRegion(Value V) {
   auto Argument = dyn_cast<BlockArgument>(V);
   auto Fusion = Argument ? dyn_cast<FusionOp>(Argument.getOwner()->getParentOp()) : FusionOp();

@@ -1,5 +1,5 @@
-// What the operations of a step are there for, and what the backward pass reads of the forward pass. Regions, data
-// movement and casts are answered for as well.
+// The phase of each operation of a step, and which forward values the backward pass reads. Regions, data movement and
+// casts are covered too.
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -11,15 +11,16 @@
 
 namespace mpc {
 
-/// The phase of each operation of a function that is lowered: of one block. Most say it themselves, or are marked. What
-/// stands outside the network is for the update where updates alone read it, records and checks aside, or where it
-/// reads what they have made. A region is in the backward pass where something in it is. Operations of a sequence are
-/// as if its call stood in no step: lowering gives them the phase of the call.
+/// The phase of each operation of a function that is to be lowered, which has one block. The kind of most operations
+/// names the phase, or a mark does. An operation outside the network belongs to the update where only updates read its
+/// results; records and checks do not count. It also belongs to the update where it reads what updates have made. A
+/// region belongs to the backward pass if one of its operations does. Operations of a sequence are treated as if the
+/// call were in no step. Lowering gives them the phase of the call.
 class StepPhases {
 public:
   explicit StepPhases(mlir::func::FuncOp Function);
 
-  /// Of an operation of the block.
+  /// The phase of an operation of the block.
   Phase of(mlir::Operation *Op) const { return Phases.lookup(Op); }
 
 private:
@@ -27,7 +28,7 @@ private:
   bool readsUpdates(mlir::Operation *Op) const;
 
   mlir::Block &Body;
-  llvm::SmallVector<bool> BecomesState; ///< each result
+  llvm::SmallVector<bool> BecomesState; ///< one flag a result of the function
   llvm::DenseMap<mlir::Operation *, Phase> Phases;
 };
 
@@ -37,8 +38,9 @@ bool isBackwardOp(mlir::Operation *Op);
 /// Whether a forward operation computes the result, in a region with backward operations or not.
 bool isForwardResult(mlir::OpResult Result);
 
-/// Whether a value is read for the backward pass: by a backward operation, or by a region with backward operations,
-/// unless what the region computes from it for the forward pass is a result of its own: it is read there anyway then.
+/// Whether the backward pass needs this use of a value. The reader is a backward operation, or a region with backward
+/// operations. A region does not count if it also computes a forward result of its own from the value: then it reads
+/// the value anyway.
 bool isReadBackward(mlir::OpOperand &Use);
 
 /// Whether a value, or a view of it that the forward pass makes, is read for the backward pass.

@@ -28,8 +28,8 @@ llvm::Constant *identity(Combine How) {
   case Combine::SumF64:
   case Combine::SquaresF64:
     return llvm::ConstantFP::get(B.getDoubleTy(), 0.0);
+  case Combine::MaxNum:
   case Combine::Maximum:
-  case Combine::Largest:
     return llvm::ConstantFP::getInfinity(B.getFloatTy(), /*Negative=*/true);
   }
   llvm_unreachable("a combination");
@@ -42,9 +42,9 @@ llvm::Value *combine(Combine How, llvm::Value *A, llvm::Value *B) {
   case Combine::SumF64:
   case Combine::SquaresF64:
     return Builder.CreateFAdd(A, B);
-  case Combine::Maximum:
+  case Combine::MaxNum:
     return Builder.CreateSelect(Builder.CreateFCmpOGT(B, A), B, A);
-  case Combine::Largest: {
+  case Combine::Maximum: {
     llvm::Value *Wins = Builder.CreateOr(Builder.CreateFCmpOGT(B, A), Builder.CreateFCmpUNO(B, B));
     return Builder.CreateSelect(Wins, B, A);
   }
@@ -81,7 +81,7 @@ llvm::Value *Conversion::roundByTarget(Float Value, llvm::Type *Low) {
   return B.CreateBitCast(B.CreateFPTrunc(V, typeLike(Low, V)), typeLike(B.getInt16Ty(), V));
 }
 
-/// What one operation sees: element by element, or while it finishes a reduction.
+/// The context that one operation sees, element by element or while it finishes a reduction.
 class BodyEmitter::Context final : public ElementContext {
 public:
   Context(BodyEmitter &Emitter, Operation *Op) : Emitter(Emitter), Op(Op) {}
@@ -169,7 +169,7 @@ void BodyEmitter::set(Value V, llvm::Value *Number, bool IsReduced) {
     Result.Number = IsReduced && T.isF32() ? Convert.shared(Float(Number)).value() : Number;
   } else {
     Result.Stored = Convert.round(Float(Number), T);
-    // What is reduced outlives the loop in which it is first read.
+    // A reduced value outlives the loop in which it is first read.
     if (IsReduced)
       Result.Number = Convert.widen(Result.Stored, T).value();
   }

@@ -1,4 +1,4 @@
-// The operations of a region at one element, or a vector of neighbours in one row: shared by every target.
+// Emits the operations of a region at one element, or at a vector of neighbours in one row. Every target shares it.
 #pragma once
 
 #include "compiler/dialect/region_plan.h"
@@ -6,20 +6,20 @@
 
 namespace mpc::codegen {
 
-/// Where the elements are that are being computed, and how memory is reached: given by a target's loop nest. Numbers
-/// that it returns have the lanes of the current position; values a row or Single may be scalars.
+/// The position of the elements that are being computed, and access to memory. A target's loop nest implements it.
+/// Numbers that it returns have the lanes of the current position; values a row or Single may be scalars.
 class Position {
 public:
   virtual ~Position() = default;
   /// The stored elements of an input of the region, at this position, as its extent says, of `storageType`.
   virtual llvm::Value *load(mlir::Value Input, Extent E) = 0;
-  /// The stored elements of \p V, a value of the body, where memory has them already: an output that an earlier phase
-  /// stored, a reduced result of an earlier sweep. Null: it is to be computed.
+  /// The elements of \p V, a value of the body, if memory has them already. It is then an output that an earlier phase
+  /// stored, or a reduced result of an earlier sweep. Null: the value has to be computed.
   virtual llvm::Value *loadStored(mlir::Value V, Extent E) { return nullptr; }
   /// Value \p Index of those that \p Op kept in a sweep before this function.
   virtual Float loadKept(mlir::Operation *Op, unsigned Index) { llvm_unreachable("nothing was kept before"); }
-  /// Where the code of values of extent \p E goes: before an instruction that dominates every position that shares
-  /// them, so that they are computed once. Null: at the position.
+  /// The instruction before which the code of values of extent \p E goes. It dominates every position that shares them,
+  /// so that they are computed once. Null: the code goes to the position itself.
   virtual llvm::Instruction *anchor(Extent E) { return nullptr; }
   virtual Unsigned column() = 0;
   virtual Float atColumn(Unsigned Column, Float There, Float Elsewhere);
@@ -49,7 +49,7 @@ llvm::Type *storageType(mlir::Value V);
 
 /// Whether accumulators are f64 rather than f32.
 bool isWide(Combine How);
-/// What adds nothing to an accumulator, and two accumulators as one.
+/// `identity` is the value that changes no accumulator; `combine` makes one accumulator of two.
 llvm::Constant *identity(Combine How);
 llvm::Value *combine(Combine How, llvm::Value *A, llvm::Value *B);
 /// A term as it is combined: widened where accumulators are, and squared for SquaresF64.
@@ -63,7 +63,7 @@ public:
 
   /// Values whose extent has an anchor in \p To stay known until `forget`.
   void moveTo(Position &To);
-  /// The values of extent \p E are other ones from now on: another row, another column.
+  /// Forgets the values of extent \p E, because the row or the column changes.
   void forget(Extent E);
 
   /// The stored form of \p V at the position: rounded, of `storageType`. Emits what it needs. It may be a scalar where
@@ -72,14 +72,14 @@ public:
 
   /// The terms of \p Step at the position, one an accumulator; a scalar where all lanes are equal.
   llvm::SmallVector<Float, 2> terms(const RegionPlan::Step &Step);
-  /// From the accumulators' values (f64 where they are wide) to what the operation keeps and its reduced results, which
-  /// `stored` then knows. Row: scalars. Column: a vector of columns. All: a scalar.
+  /// Computes what the operation keeps and its reduced results from the accumulators' values (f64 where they are wide).
+  /// `stored` knows the results afterwards. Row: scalars. Column: a vector of columns. All: a scalar.
   void finish(const RegionPlan::Step &Step, llvm::ArrayRef<llvm::Value *> Accumulated);
 
-  /// What the steps of \p Op finished in this function keep, in order; a Position of a later function brings it back
-  /// (`loadKept`), for which `firstKept` says how many values earlier functions kept.
+  /// The values that the steps of \p Op finished in this function keep, in order. A Position of a later function loads
+  /// them again (`loadKept`). `firstKept` says how many values earlier functions kept.
   llvm::ArrayRef<Float> kept(mlir::Operation *Op) const;
-  /// Before the reductions of \p Op are finished again, at another place.
+  /// Forgets what \p Op kept, before its reductions are finished again at another place.
   void forgetKept(mlir::Operation *Op) { Kept.erase(Op); }
   void setFirstKept(mlir::Operation *Op, unsigned Count) { FirstKept[Op] = Count; }
   unsigned firstKept(mlir::Operation *Op) const { return FirstKept.lookup(Op); }

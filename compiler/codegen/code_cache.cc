@@ -16,8 +16,9 @@
 
 namespace mpc::codegen {
 
-// An entry is the magic, the checksum of what follows, then numbers of 64 bits and texts behind their length: the key,
-// the workspace, the stages, the code. The last digit of the magic is the version of this form.
+// An entry begins with the magic and the checksum of what follows. Then come the key, the workspace, the stages and the
+// code. They are numbers of 64 bits, and texts with their length in front. The last digit of the magic is the version
+// of this form.
 static constexpr llvm::StringLiteral Magic = "mpccode1";
 
 namespace {
@@ -161,7 +162,7 @@ std::string CodeCache::store(llvm::StringRef Key, const CompiledRegion &Region) 
   std::string Entry = Magic.str();
   Entry.resize(Entry.size() + 8);
   llvm::support::endian::write64le(Entry.data() + Magic.size(), checksumOf(Content));
-  // Syncing would take longer than generating. What a crash of the machine leaves has a wrong checksum.
+  // Syncing would take longer than generating. A file that a crash of the machine leaves has a wrong checksum.
   absl::Status Written = runtime::WriteTextFile(path(Key), Entry + Content, {.sync = false, .permissions = 0600});
   return Written.ok() ? "" : std::string(Written.message());
 }

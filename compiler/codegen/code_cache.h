@@ -19,7 +19,7 @@ struct CompiledRegion {
 /// A folder with one file a key. A file is written beside its place and renamed: a reader sees a whole entry or none.
 /// An entry is used only if its checksum and its key are right; anything else counts as absent and is written anew.
 ///
-/// What is read is run as machine code, and a checksum keeps no one out. So folder and entry must belong to the
+/// Code that is read is run as machine code, and a checksum keeps no one out. So folder and entry must belong to the
 /// process's effective user, and neither group nor others may write them. Any other folder is left alone: nothing is
 /// found in it and nothing is stored there.
 class CodeCache {
@@ -31,7 +31,7 @@ public:
   /// Empty, or why the entry could not be written: the cache is a convenience, so that is no error.
   std::string store(llvm::StringRef Key, const CompiledRegion &Region) const;
 
-  /// Where the entry of \p Key lies.
+  /// The path of the entry of \p Key.
   std::string path(llvm::StringRef Key) const;
 
 private:

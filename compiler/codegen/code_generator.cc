@@ -36,7 +36,7 @@ std::string defaultCacheDir() {
   return std::string(Folder);
 }
 
-/// What one code serves: regions with one key.
+/// The regions with one key, which share one code.
 struct CodeGenerator::Region {
   explicit Region(llvm::StringRef Key) : Key(Key) {}
 
@@ -48,9 +48,9 @@ struct CodeGenerator::Region {
   bool IsComplete = false;
   bool FromCache = false;
   std::string Where;   ///< it was traced, for messages
-  std::string Problem; ///< that generating met
+  std::string Problem; ///< the problem that generating it met; empty for none
   std::string CacheTrouble;
-  unsigned Instructions = 0; ///< that were emitted
+  unsigned Instructions = 0; ///< LLVM instructions that were emitted
   double EmitSeconds = 0;
   AssemblyTimes Times;
 

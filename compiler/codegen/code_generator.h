@@ -1,4 +1,5 @@
-// The code of all regions of functions: generated in parallel, equal regions once, kept on disk.
+// Generates the code of all regions of functions in parallel. Equal regions are generated once, and code is kept on
+// disk.
 #pragma once
 
 #include "compiler/codegen/region_emitter.h"
@@ -21,34 +22,36 @@ struct GeneratedCall {
   size_t workspace_bytes = 0;
 };
 
-/// What generating cost and what came from where: for `--timing` and the report.
+/// How long code generation took and how much came from the cache: for `--timing` and the report.
 struct CodeStatistics {
   unsigned regions = 0;
   unsigned distinct = 0;
   unsigned from_cache = 0;
-  unsigned instructions = 0; ///< of LLVM, as they were emitted; none for what came from the cache
+  unsigned instructions = 0; ///< LLVM instructions as they were emitted; code from the cache counts none
   double emit_seconds = 0, optimise_seconds = 0, assemble_seconds = 0; ///< summed over threads
 };
 
 struct GeneratedCode {
-  llvm::DenseMap<mlir::Operation *, GeneratedCall> calls; ///< of every FusionOp
+  llvm::DenseMap<mlir::Operation *, GeneratedCall> calls; ///< one for every FusionOp
   std::vector<runtime::CodeBlob> blobs;                   ///< "object" on the host, "ptx" for a GPU
   CodeStatistics statistics;
-  std::vector<std::string> required_cpu_features; ///< that host code uses
+  std::vector<std::string> required_cpu_features; ///< the CPU features that host code uses
   std::vector<std::string> remarks; ///< what the user should know: a cache that cannot be written, once a process
 };
 
 struct CodeOptions {
-  /// Folder of the cache; empty: none. Entries are keyed by the region, the target and the version of mpc and LLVM;
-  /// written beside and renamed, so that processes may share it; one whose checksum is wrong is made again.
+  /// Folder of the cache; empty: none. The key of an entry is made of the region, the target and the versions of mpc
+  /// and LLVM. An entry is written to another file and renamed, so that processes may share the folder. An entry whose
+  /// checksum is wrong is made again.
   std::string cache_dir;
-  unsigned threads = 0; ///< that generate; 0: the processor's cores
+  unsigned threads = 0; ///< threads that generate code; 0: one for each of the processor's cores
 };
 
 /// MPC_CACHE_DIR where it is set ("off": none), else mpc's folder in the user's cache folder.
 std::string defaultCacheDir();
 
-/// What code for this processor is made for; Nvptx for "sm_80" and "sm_90". Errors: an unknown architecture.
+/// The target of code for this processor, and the Nvptx target for "sm_80" and "sm_90". Errors: an unknown
+/// architecture.
 llvm::Expected<CodeTarget> hostTarget();
 llvm::Expected<CodeTarget> gpuTarget(llvm::StringRef Arch);
 /// The processor features that host code for \p Target takes, by the names of runtime/cpu/cpu_features.h.
@@ -61,11 +64,11 @@ public:
   CodeGenerator(CodeTarget Target, CodeOptions Options);
   ~CodeGenerator();
 
-  /// How the regions of \p Function, and of what it calls, are called, and the processor features that their code
-  /// takes. Regions that are new are emitted, from which their workspaces follow; nothing is assembled. Errors: a
-  /// region that cannot be emitted.
+  /// Returns how the regions of \p Function, and of what it calls, are called, and the processor features that their
+  /// code takes. New regions are emitted, which gives their workspaces; nothing is assembled. Errors: a region that
+  /// cannot be emitted.
   llvm::Expected<GeneratedCode> plan(mlir::func::FuncOp Function);
-  /// The same with the code of every region and what it took. Errors: as plan; unresolved symbols.
+  /// The same with the code of every region and its statistics. Errors: as plan; unresolved symbols.
   llvm::Expected<GeneratedCode> generate(mlir::func::FuncOp Function);
 
   /// How many regions were assembled so far.
@@ -83,7 +86,7 @@ private:
 
   CodeTarget Target;
   CodeOptions Options;
-  llvm::StringMap<std::unique_ptr<Region>> Known; ///< by key
+  llvm::StringMap<std::unique_ptr<Region>> Known; ///< the regions generated so far, by key
 };
 
 /// Generates the code of every region of \p Function. Errors: a region that cannot be emitted, unresolved symbols.

@@ -1,4 +1,4 @@
-// How partial values become results: in an order that the shape fixes.
+// Combines partial values into results, in an order that the shape fixes.
 #include "compiler/codegen/gpu_stages.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -91,7 +91,8 @@ static bool isReducedBy(const RegionPlan &Plan, Operation *Op, const Sweep &Next
   return !Result.use_empty() && Plan.extent(Result) == E && Plan.available(Result).sweep == Next.index;
 }
 
-// Where a reduced result of `V` lies: it is stored where the region yields it, or in the workspace for later sweeps.
+// Chooses the storage of the reduced result `V`. It is an output where the region yields it, else the workspace, for
+// later sweeps.
 static void placeReduced(GpuRegion &Region, Value V, int64_t Count) {
   auto [It, New] = Region.stored.try_emplace(V);
   if (!New)
@@ -153,7 +154,8 @@ void finishColumn(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, con
 
 namespace {
 
-/// Where everything has just been reduced. What follows from that comes behind it: nothing goes to the kernel's entry.
+/// The position after everything has been reduced. Code that uses the result comes after it, so nothing goes to the
+/// kernel's entry.
 class PlaceOfEverything final : public GpuPosition {
 public:
   explicit PlaceOfEverything(GpuFunction &F) : GpuPosition(F, /*Lanes=*/0) {}
@@ -177,7 +179,7 @@ void finishAll(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const 
   finishAt(F, Steps, Next, Extent::Single, At, F.builder().CreateICmpEQ(F.thread(), F.index(0)), Values);
 }
 
-// One thread's share of `Parts` values, `Stride` apart, from `Address` on: a few loads are under way together.
+// Combines one thread's share of `Parts` values, `Stride` apart, from `Address` on. A few loads are under way together.
 static llvm::Value *combineParts(GpuFunction &F, const Accumulator &A, llvm::Value *Base, llvm::Value *Offset,
                                  int64_t Stride, llvm::Value *First, unsigned Step, int64_t Parts) {
   constexpr unsigned Ahead = 4;

@@ -1,4 +1,4 @@
-// A sweep without rows: every element for itself, or reduced with all others.
+// Emits a sweep without rows: each element is computed by itself, or reduced with all others.
 #include "compiler/codegen/gpu_stages.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// One kernel of the GPU form while it is written, and what the kernels of a region leave for each other.
+// One kernel of the GPU form while it is written, and the values that the kernels of a region leave for each other.
 #pragma once
 
 #include "compiler/codegen/gpu_builtins.h"
@@ -10,10 +10,10 @@
 
 namespace mpc::codegen {
 
-/// A region while its kernels are written: they run one after the other and meet in the workspace.
+/// A region while its kernels are written. They run one after the other and pass values through the workspace.
 struct GpuRegion {
-  /// One of the values that an operation's reductions keep: of a row, which every sweep reduces again, or in the
-  /// workspace.
+  /// One of the values that an operation's reductions keep. A value of a row is reduced again in every sweep; others
+  /// lie in the workspace.
   struct KeptValue {
     Extent extent;
     size_t offset = 0;
@@ -41,7 +41,7 @@ struct GpuRegion {
   mlir::Value yielded(unsigned Output) { return fusion.getBody().front().getTerminator()->getOperand(Output); }
   /// A region that combines partial values, or reads what a combination gave, has a workspace.
   bool hasWorkspace() const { return plan.numSweeps() > 1; }
-  /// Room for \p Bytes bytes in the workspace.
+  /// Allocates \p Bytes bytes in the workspace and returns their offset.
   size_t allocate(size_t Bytes);
 };
 
@@ -78,7 +78,7 @@ public:
   llvm::Value *get(llvm::AllocaInst *Variable) { return B.CreateLoad(Variable->getAllocatedType(), Variable); }
   void set(llvm::AllocaInst *Variable, llvm::Value *V) { B.CreateStore(V, Variable); }
 
-  /// Where code goes that everything from here on shares; and what everything shares.
+  /// The anchor for code that everything from here on shares, and the one for code that the whole kernel shares.
   llvm::Instruction *placeAnchor();
   llvm::Instruction *entryAnchor() { return Entry; }
   /// for (i = Begin; i < End; i += Step) Body(i). Without a loop where it is known to run once.
@@ -86,12 +86,12 @@ public:
   void when(llvm::Value *Condition, llvm::function_ref<void()> Body);
 
   void barrier() { Builtins->barrier(); }
-  /// \p Bytes bytes of shared memory that earlier uses may have had too: a barrier comes between.
+  /// Returns \p Bytes bytes of shared memory. Earlier uses may have had the same bytes, so a barrier comes first.
   llvm::Value *shared(unsigned Bytes);
-  /// The values of a team's \p Lanes lanes, a power of two, as one that all of them get. The tree is the same for every
-  /// lane. All threads of the block take part.
+  /// Combines the values of a team's \p Lanes lanes, a power of two, into one that all of them get. The tree is the
+  /// same for every lane. All threads of the block take part.
   llvm::Value *acrossTeam(Combine How, llvm::Value *V, unsigned Lanes);
-  /// The lanes of a vector as one.
+  /// Combines the lanes of a vector into one value.
   static llvm::Value *acrossVector(Combine How, llvm::Value *V);
 
 private:
@@ -110,7 +110,7 @@ private:
 /// One accumulator of a step.
 struct Accumulator {
   const RegionPlan::Step *step;
-  unsigned number; ///< among the step's
+  unsigned number; ///< index among the step's accumulators
   Combine how;
 
   llvm::Type *type() const { return identity(how)->getType(); }

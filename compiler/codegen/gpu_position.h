@@ -1,11 +1,12 @@
-// Where a thread's elements are.
+// The positions of a thread's elements.
 #pragma once
 
 #include "compiler/codegen/gpu_function.h"
 
 namespace mpc::codegen {
 
-/// A place of one thread: `lanes` neighbours (0: a scalar), or what has one value a row, a column or at all.
+/// A position of one thread: `lanes` neighbours (0: a scalar), or a value that is the same over a row, a column or the
+/// space.
 class GpuPosition : public Position {
 public:
   GpuPosition(GpuFunction &F, unsigned Lanes) : F(F), Lanes(Lanes) {}
@@ -15,7 +16,7 @@ public:
   Float loadKept(mlir::Operation *Op, unsigned Index) override;
   llvm::Instruction *anchor(Extent E) override { return E == Extent::Single ? F.entryAnchor() : nullptr; }
 
-  /// Elements of \p T from \p Base on as \p E says.
+  /// Loads the elements of type \p T of the tensor at \p Base, which lies over the space as \p E says.
   llvm::Value *loadFrom(llvm::Value *Base, llvm::Type *T, Extent E);
   void storeTo(llvm::Value *Base, llvm::Value *V, Extent E);
   /// Loads what later positions with these elements use, before anything computes: the loads are under way together.
@@ -54,7 +55,7 @@ private:
   llvm::Value *indexOf(Extent E) override;
 
   llvm::Value *Row, *Column;
-  llvm::Instruction *ColumnAnchor; ///< where the columns of all positions that share it are known
+  llvm::Instruction *ColumnAnchor; ///< dominates all positions that have these columns; may be null
 };
 
 /// Neighbours in row-major order, which may lie in two rows.

@@ -6,10 +6,11 @@
 
 namespace mpc::codegen {
 
-// Of the largest GPU of the architecture; an H200's where it is not known.
+// The multiprocessors of the largest GPU of the architecture; an H200's where the architecture is not known.
 static unsigned multiprocessorsOf(const CodeTarget &Target) { return Target.cpu == "sm_80" ? 108 : 132; }
 
-// From now on these outputs are read where their values are needed: what they are computed from may lie under them.
+// From now on these outputs are loaded where their values are needed. They may have overwritten the inputs that they
+// are computed from.
 static void readBack(GpuRegion &Region, llvm::ArrayRef<unsigned> Outputs) {
   for (unsigned Output : Outputs)
     if (mlir::Value V = Region.yielded(Output); V.getDefiningOp())
@@ -28,7 +29,7 @@ llvm::Expected<RegionCode> emitGpuRegion(FusionOp Fusion, const RegionPlan &Plan
       Left = T.flat ? emitFlatSweep(Region, S, Next, T) : emitRowSweep(Region, S, Next, T);
     }
     readBack(Region, S.stores);
-    // What a column has may follow from what everything gave.
+    // Values of columns may depend on reductions of everything.
     bool AllIsDone = !S.allSteps.empty() && Left.allParts == 0;
     if (!AllIsDone && (!S.allSteps.empty() || !Next.singleStores.empty()))
       emitCombination(Region, S.allSteps, Next, Left);

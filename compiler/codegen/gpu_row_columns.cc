@@ -1,4 +1,4 @@
-// What a sweep by rows leaves of columns.
+// Reductions of columns in a sweep by rows.
 #include "compiler/codegen/gpu_row_sweep.h"
 
 using namespace mlir;

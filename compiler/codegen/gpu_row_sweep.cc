@@ -32,7 +32,7 @@ Partials RowSweep::emit() {
     Resident = placesAt(TileBegin);
   else
     clearPartials();
-  // One slot: its columns are the thread's for good.
+  // With one slot, the thread keeps the same columns for the whole sweep.
   if (T.resident && T.slots == 1)
     ColumnAnchor = F.placeAnchor();
   int64_t AtOnce = int64_t{T.ahead} * T.teams();

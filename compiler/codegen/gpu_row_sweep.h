@@ -1,4 +1,4 @@
-// A sweep by rows while its kernel is written: teams of threads reduce theirs (gpu_row_sweep.cc), and columns are
+// A sweep by rows while its kernel is written. Teams of threads reduce their rows (gpu_row_sweep.cc). Columns are
 // reduced over rows, teams and blocks (gpu_row_columns.cc).
 #pragma once
 
@@ -14,13 +14,13 @@ public:
   Partials emit();
 
 private:
-  /// Neighbouring columns that a thread has.
+  /// Neighbouring columns that a thread handles.
   struct Place {
     llvm::Value *column, *inside;
-    unsigned number; ///< among the thread's
+    unsigned number; ///< index among the thread's places
   };
   using Places = llvm::SmallVector<Place, 8>;
-  /// Their elements of one row.
+  /// The elements of one row in the columns of a Place.
   struct Slot : Place {
     std::unique_ptr<RowPosition> at;
   };
@@ -66,10 +66,10 @@ private:
   const unsigned Lanes;
   const llvm::SmallVector<Accumulator> ColumnAccumulators, Accumulators;
   llvm::Value *Lane, *Team, *TileBegin, *RowBlock, *RowBegin, *RowEnd;
-  /// For each slot, one an accumulator of columns; those of rows that are not resident are in the workspace.
+  /// One variable a column accumulator for each slot. Where rows are not resident, the sums are in the workspace.
   llvm::SmallVector<Variables> ColumnSums;
   Variables Sums;
-  Places Resident; ///< where they are the whole row or tile
+  Places Resident; ///< the thread's places where they cover the whole row or tile
   llvm::Instruction *ColumnAnchor = nullptr;
   Partials Left;
 };

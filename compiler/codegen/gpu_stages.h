@@ -1,12 +1,13 @@
-// The kernels that a region becomes on a GPU: one a sweep, and those that combine what the blocks of a sweep leave.
+// The kernels that a region becomes on a GPU: one for each sweep, and those that combine what the blocks of a sweep
+// leave.
 #pragma once
 
 #include "compiler/codegen/gpu_position.h"
 
 namespace mpc::codegen {
 
-/// What the blocks of a sweep leave in the workspace, an array an accumulator: [parts, columns] of columns, [parts] of
-/// everything. No parts: nothing is left to combine.
+/// What the blocks of a sweep leave in the workspace: an array for each accumulator. A column accumulator has [parts,
+/// columns], one of everything has [parts]. No parts: nothing is left to combine.
 struct Partials {
   llvm::SmallVector<size_t> columns, all;
   int64_t columnParts = 0, allParts = 0;
@@ -16,15 +17,16 @@ struct Partials {
 Partials emitFlatSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T);
 Partials emitRowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T);
 
-/// Combine the parts of \p Steps in their order, finish them, and store the results that \p Next knows when it begins.
-/// Without steps they only store.
+/// These combine the parts of \p Steps in their order, finish the steps, and store the results that \p Next needs when
+/// it begins. Without steps they only store.
 void emitColumnCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
                            const Partials &Left);
 void emitCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
                      const Partials &Left);
 
-/// Finish \p Steps from the values of their accumulators. What they keep, their results and those that \p Next knows
-/// when it begins are stored: by the threads that are \p Inside, for column \p Column; by the block's first thread.
+/// These finish \p Steps from the values of their accumulators. They store what the steps keep, the steps' results and
+/// the results that \p Next needs when it begins. In finishColumn the threads that are \p Inside store column \p
+/// Column; in finishAll the block's first thread stores.
 void finishColumn(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next, llvm::Value *Column,
                   llvm::Value *Inside, llvm::ArrayRef<llvm::Value *> Values);
 void finishAll(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
@@ -40,9 +42,9 @@ void eachTerm(BodyEmitter &Body, llvm::ArrayRef<const Sweep::Step *> Steps,
 /// Finishes \p Steps at the position of \p Body from the values of their accumulators.
 void finishSteps(BodyEmitter &Body, llvm::ArrayRef<const Sweep::Step *> Steps, llvm::ArrayRef<llvm::Value *> Values);
 
-/// A block of \p Teams teams of \p Lanes threads, each with neighbouring columns for each accumulator, from column
-/// \p Begin on: combines the teams' values of each column, the first team's first. `Use(column, inside, values)` gets
-/// the scalars of a column, where `inside` is true.
+/// Combines the values of \p Teams teams of \p Lanes threads for each column, the first team's first. Each thread has
+/// neighbouring columns for each accumulator, from column \p Begin on. `Use(column, inside, values)` gets the scalars
+/// of a column, where `inside` is true.
 using UseOfColumn = llvm::function_ref<void(llvm::Value *, llvm::Value *, llvm::ArrayRef<llvm::Value *>)>;
 void combineTeams(GpuFunction &F, llvm::ArrayRef<Accumulator> Accumulators, llvm::ArrayRef<llvm::Value *> Values,
                   unsigned Lanes, unsigned Teams, llvm::Value *Begin, UseOfColumn Use);

@@ -18,7 +18,7 @@ static bool isReduced(const RegionPlan &Plan, Value V) {
 
 namespace {
 
-/// What has to be computed in one sweep, from what it stores and adds.
+/// Collects the operations that one sweep has to compute, from what it stores and adds.
 class Needs {
 public:
   Needs(const RegionPlan &Plan, unsigned Sweep, ArrayRef<Value> Stored) : Plan(Plan), Sweep(Sweep), Stored(Stored) {}
@@ -32,7 +32,7 @@ public:
         Elements.insert(V);
       return;
     }
-    // What columns gave, or everything, is in memory.
+    // Results of reductions of columns or of everything are in memory.
     if (!isReduced(Plan, V) || Plan.extent(V) == Extent::PerRow)
       operation(Op);
   }
@@ -97,8 +97,8 @@ namespace {
 
 /// Sizes that a tiling depends on.
 struct Traffic {
-  unsigned SmallestBytes = 16;   ///< of the elements that are read or written
-  unsigned ElementBytes = 0;     ///< that are read for one element of the space
+  unsigned SmallestBytes = 16;   ///< size of the smallest element that is read or written
+  unsigned ElementBytes = 0;     ///< bytes that are read for one element of the space
   unsigned AccumulatorWords = 0; ///< registers of one column's accumulators
   bool HasRowStores = false;
 
@@ -150,7 +150,7 @@ static SweepTiling flatTiling(const RegionPlan &Plan, const Sweep &S, const Traf
     T.rowBlocks = llvm::divideCeil(Vectors, int64_t{T.threads} * T.ahead);
     return T;
   }
-  // One block alone saves the launch that combines.
+  // A single block saves the launch of the combination.
   constexpr int64_t Alone = 32, Least = 8;
   int64_t OfThread = llvm::divideCeil(Vectors, T.threads);
   T.rowBlocks = OfThread <= Alone ? 1 : std::min<int64_t>(OfThread / Least, int64_t{Multiprocessors} * 8);
@@ -182,8 +182,7 @@ static SweepTiling columnTiling(const RegionPlan &Plan, const Traffic &Bytes, un
 }
 
 static SweepTiling rowTiling(const RegionPlan &Plan, const Sweep &S, const Traffic &Bytes, unsigned Multiprocessors) {
-  // What a thread holds of its row and of its columns' sums: 32 elements and 64 registers, so that 512 threads find
-  // room for the rest.
+  // A thread holds 32 elements of its row and 64 registers of its columns' sums. So 512 threads find room for the rest.
   constexpr unsigned MostElements = 32, MostBytes = 256, MostSlots = 8, MostThreads = 512;
   SweepTiling T;
   T.vector = vectorOf(Plan.columns(), 16 / Bytes.SmallestBytes);

@@ -1,4 +1,4 @@
-// What a sweep of a region does on a GPU, and how its rows and columns are shared out over threads: arithmetic on
+// The work of a region's sweep on a GPU, and the distribution of its rows and columns over threads. It is arithmetic on
 // shapes.
 #pragma once
 
@@ -8,22 +8,22 @@
 
 namespace mpc::codegen {
 
-/// One visit of the iteration space: rows are reduced first, pass by pass; in the last pass terms for columns and for
-/// everything are added, and results are stored. So an element of an output is stored after its thread's last read.
+/// One visit of the iteration space. Rows are reduced first, pass by pass. The last pass adds the terms for columns and
+/// for everything, and stores results. So an element of an output is stored after its thread's last read.
 struct Sweep {
   using Step = RegionPlan::Step;
   using Steps = llvm::SmallVector<const Step *, 2>;
 
   unsigned index = 0;
-  /// Reductions along rows, those of one pass together. A value of a row that a later sweep needs is reduced again.
+  /// Reductions along rows, grouped by pass. A value of a row that a later sweep needs is reduced again.
   llvm::SmallVector<Steps, 2> rowPasses;
   Steps columnSteps, allSteps;
   /// Results of the region (their numbers) that have a value an element or a row.
   llvm::SmallVector<unsigned> stores;
-  /// Those with a value a column, or one, that are stored after the sweep before this one, where that is combined.
+  /// Results with a value a column, or a single value, that are stored where the sweep before this one is combined.
   llvm::SmallVector<unsigned> columnStores, singleStores;
-  /// What the sweep reads that has a value an element: inputs, and what earlier sweeps stored. The storage of an output
-  /// may be that of an input which nothing but the output's value is computed from later.
+  /// The values that the sweep reads at every element: inputs, and what earlier sweeps stored. An output may share the
+  /// storage of an input if only the output's value is computed from that input later.
   llvm::SmallVector<mlir::Value> elements;
 
   bool visits() const { return !stores.empty() || !columnSteps.empty() || !allSteps.empty(); }
@@ -34,9 +34,9 @@ std::vector<Sweep> sweepsOf(FusionOp Fusion, const RegionPlan &Plan);
 
 /// How one sweep is launched.
 ///
-/// Flat: the space is one row of vectors; each thread takes `ahead` of them at a time. Else a block's threads are teams
-/// of `lanes` threads, a row a team; a thread takes `slots` vectors of a row, `lanes` vectors apart, and where these
-/// are not the whole row or column tile (`resident`) it goes on with the next ones.
+/// Flat: the space is one row of vectors, and each thread takes `ahead` of them at a time. Otherwise a block's threads
+/// form teams of `lanes` threads, and each team takes a row. A thread takes `slots` vectors of the row, `lanes` vectors
+/// apart. Where these are not the whole row or column tile (`resident`), it goes on with the next ones.
 struct SweepTiling {
   bool flat = false;
   bool resident = true;
@@ -53,7 +53,7 @@ struct SweepTiling {
   int64_t width() const { return int64_t{lanes} * slots * vector; }
 };
 
-/// From the shape and the number of multiprocessors of the target alone.
+/// The tiling of a sweep. It follows from the shape and the number of multiprocessors of the target alone.
 SweepTiling tilingOf(const RegionPlan &Plan, FusionOp Fusion, const Sweep &S, unsigned Multiprocessors);
 
 } // namespace mpc::codegen

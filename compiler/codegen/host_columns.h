@@ -6,8 +6,9 @@
 
 namespace mpc::codegen {
 
-/// The columns of a tile. The masked vector's lanes are known; whether a row has one may depend on the row (the last
-/// one may be shorter) and on the tile (only the last of a row has one).
+/// The columns of a tile. The lanes of the masked vector are known when code is emitted. Whether a row has such a
+/// vector may depend on the row, since the last one may be shorter. It may also depend on the tile, since only the last
+/// tile of a row has one.
 class HostColumns {
 public:
   using Body = llvm::function_ref<void(llvm::Value *Column, llvm::Constant *Mask, unsigned Chain)>;
@@ -15,14 +16,14 @@ public:
   /// The columns of column tile \p ColumnTile.
   HostColumns(HostFunction &F, const HostSchedule &Schedule, llvm::Value *ColumnTile);
 
-  /// Visits those of row \p Row, whole vectors in `Chains` chains that take turns.
+  /// Visits the columns of row \p Row. Whole vectors are dealt to `Chains` chains in turn.
   void visit(llvm::Value *Row, unsigned Chains, Body Visit);
-  /// Visits those of the longest row.
+  /// Visits the columns of the longest row.
   void visitLongest(Body Visit);
 
 private:
   void visitWhole(llvm::Value *End, unsigned Chains, Body Visit);
-  /// The masked vector of a row of \p Width, where \p HasTail (null: in every row).
+  /// Visits the masked vector of a row of \p Width columns where \p HasTail holds. Null: every row has one.
   void visitTail(llvm::Value *HasTail, int64_t TailBegin, int64_t Width, Body Visit);
 
   HostFunction &F;

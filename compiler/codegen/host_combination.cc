@@ -24,7 +24,7 @@ private:
   void visitColumns();
   void visitColumn(llvm::Value *Column, llvm::Constant *Mask);
   llvm::Value *combinedColumn(const Partials &P, llvm::Value *Column);
-  /// What is stored of what has extent \p E, at the position.
+  /// Stores the outputs, results and kept values of extent \p E at the position.
   void store(Extent E);
 
   HostRegion &Region;
@@ -36,7 +36,8 @@ private:
   HostPosition Where;
   llvm::SmallVector<const RegionPlan::Step *> Everything, Columns;
   llvm::SmallVector<RegionOutputs::Output> Outputs;
-  /// What later sweeps load: reduced results, and what each step keeps, whose slots are made as they are known.
+  /// The values that later sweeps load: reduced results, and what each step keeps. Slots of kept values are made when
+  /// the values are known.
   llvm::SmallVector<std::pair<Value, HostWorkspace::Slot>> Results;
   llvm::DenseMap<Operation *, llvm::SmallVector<HostWorkspace::Slot>> Kept;
 };

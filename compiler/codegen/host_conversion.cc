@@ -5,9 +5,9 @@
 
 namespace mpc::codegen {
 
-// Of the bits of an f32, those of a bf16.
+// The bits of an f32 that make a bf16.
 static constexpr uint32_t UpperHalf = 0xffff0000;
-// How far a value is followed to what it was chosen from.
+// How many selections a value is followed through.
 static constexpr unsigned MostChoices = 6;
 
 // Whether \p V is a bf16 that was widened, or chosen from such with another sign perhaps: then nothing is to be
@@ -47,8 +47,8 @@ static llvm::Value *upperHalves(llvm::Value *Bits) {
   return B.CreateShuffleVector(Halves, Odd);
 }
 
-// To nearest even in the upper half, where \p Bits are no NaN or a short one. What is added carries into the upper
-// half; where that was halfway, which leaves nothing in the lower one, the result is made even.
+// Rounds to nearest even in the upper half, where \p Bits are no NaN or a short one. The sum carries into the upper
+// half. A value that was halfway leaves nothing in the lower half; its result is made even.
 static Unsigned roundedUpperHalf(Unsigned Bits) {
   Unsigned Nearest = Bits + Unsigned(0x8000);
   Bool WasHalfway = (Nearest & Unsigned(0xffff)) == std::int64_t{0};

@@ -17,7 +17,7 @@ public:
 
 private:
   bool ShortensShared;
-  /// What bf16 values that were rounded here are in f32: nothing has to be widened.
+  /// The f32 values of bf16 values that were rounded here, so that nothing has to be widened.
   llvm::DenseMap<llvm::Value *, llvm::Value *> Rounded;
 };
 

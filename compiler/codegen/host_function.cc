@@ -82,7 +82,7 @@ llvm::Value *HostFunction::rarely(llvm::Value *Condition, llvm::Value *Elsewhere
   auto *Inside = llvm::BasicBlock::Create(B.getContext(), "rarely", F);
   auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
   llvm::BasicBlock *Before = B.GetInsertBlock();
-  // Without the weights it would become a choice, for which both are computed.
+  // Without the weights the branch would become a select, for which both sides are computed.
   B.CreateCondBr(Condition, Inside, After, llvm::MDBuilder(B.getContext()).createUnlikelyBranchWeights());
   B.SetInsertPoint(Inside);
   llvm::Value *Chosen = There();

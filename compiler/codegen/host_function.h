@@ -31,9 +31,9 @@ public:
   void stream(llvm::Value *Value, llvm::Value *Address);
 
   llvm::ConstantInt *index(int64_t Value) { return B.getInt64(Value); }
-  /// Where code goes that everything from here on shares.
+  /// The anchor for code that everything from here on shares.
   llvm::Instruction *placeAnchor();
-  /// At the beginning of the function.
+  /// The anchor at the beginning of the function.
   llvm::Instruction *entryAnchor() { return Entry; }
 
   /// for (i = Begin; i < End; i += Step) Body(i). Without a loop where it is known to run once.

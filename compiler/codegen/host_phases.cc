@@ -67,10 +67,10 @@ HostPhases::HostPhases(HostRegion &Region, HostFunction &F, unsigned Sweep, llvm
 }
 
 // The first phase of a row finds nothing in the caches; the second and the last one have time to fetch the next row.
-// Each takes half, for the last one stores around the caches what it computes: memory that reads and writes at once
-// moves more than one that does either. A visit by columns jumps from row to row, which hides from the processor that
-// it will read all of the next ones. Where there is one phase, its instructions fill the window in which a processor
-// finds loads to begin early, so that computing and reading would take turns.
+// Each of them fetches half, because the last one stores around the caches: memory that reads and writes at once moves
+// more bytes. A visit by columns jumps from row to row, which hides from the processor that it will read all of the
+// next ones. Where there is one phase, its instructions fill the window in which a processor finds loads to begin
+// early. Without prefetching, computing and reading would take turns.
 void HostPhases::prefetch(const HostRegion &Region, unsigned Sweep) {
   auto Fetch = [&](HostPhase &P, HostPhase::Fetch What) {
     P.fetch = What;

@@ -1,4 +1,4 @@
-// What the phases of one sweep add and store.
+// The phases of one sweep, with what each adds and stores.
 #pragma once
 
 #include "compiler/codegen/host_accumulators.h"
@@ -12,12 +12,12 @@ namespace mpc::codegen {
 
 /// One phase: a visit to the elements of a row, or to those of a few rows column by column.
 struct HostPhase {
-  /// An output of elements, and where it is shifted as it is stored, how.
+  /// An output of elements. `stream` stores it shifted, where that is needed.
   struct ElementOutput {
     RegionOutputs::Output output;
     std::unique_ptr<HostStream> stream;
   };
-  /// What is fetched ahead: all of the row below, a half of it, or what lies a little further on.
+  /// What is prefetched: all of the row below, a half of it, or what lies a little further on.
   enum class Fetch { All, FirstHalf, SecondHalf, Ahead };
 
   unsigned number;

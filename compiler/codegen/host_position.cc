@@ -185,7 +185,7 @@ Float HostPosition::atColumn(Unsigned Wanted, Float There, Float Elsewhere) {
 Long HostPosition::linearIndex() { return Long(iota(F.builder().CreateAdd(Start, Column))); }
 
 Float HostPosition::once(Operation *Op, llvm::function_ref<Float()> Compute) {
-  // What stays in the second-level cache beside the row, and is little of any stack.
+  // A row of this length stays in the second-level cache beside the row, and takes little of any stack.
   constexpr int64_t Longest = 16 * 1024;
   const HostSchedule &S = Region.schedule;
   if (S.width > Longest)

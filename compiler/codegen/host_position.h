@@ -22,40 +22,41 @@ bool canStream(const HostRegion &Region, const RegionOutputs::Output &O);
 
 class HostPosition final : public Position {
 public:
-  /// In the phases of sweep \p Sweep, or where the sweep before it is combined.
+  /// A position in the phases of sweep \p Sweep, or where the sweep before it is combined.
   HostPosition(HostRegion &Region, HostFunction &F, unsigned Sweep) : Region(Region), F(F), Now{Sweep, 0} {}
 
-  /// Row \p Row of the loops.
+  /// Moves to row \p Row of the loops.
   void setRow(llvm::Value *Row);
-  /// The vector that begins at \p Column; with a mask, those lanes of it.
+  /// Moves to the vector that begins at \p Column. With a mask, only its lanes take part.
   void setColumn(llvm::Value *Column, llvm::Constant *Mask);
   void setPhase(unsigned Phase) { Now.phase = Phase; }
   void setAnchor(Extent E, llvm::Instruction *Where) { Anchors[static_cast<unsigned>(E)] = Where; }
-  /// Lays what this sweep reads a column as often as the loops' rows hold the region's. The copies go to the stack.
+  /// Repeats the values that this sweep reads for each column, because one row of the loops holds several rows of the
+  /// region. The copies go to the stack.
   void spreadColumns();
 
   llvm::Constant *mask() const { return Mask; }
-  /// Where the vector begins.
+  /// The column at which the vector begins.
   llvm::Value *firstColumn() const { return Column; }
-  /// \p Value, of all lanes.
+  /// \p Value, spread to all lanes.
   llvm::Value *lanes(llvm::Value *Value) const { return spread(Value, Region.schedule.lanes); }
   /// \p Count lanes of the vector at \p Address, or those of the mask.
   llvm::Value *loadVector(llvm::Type *T, llvm::Value *Address) const;
   void storeVector(llvm::Value *Value, llvm::Value *Address) const;
   /// Stores \p Value of output \p O here.
   void store(const RegionOutputs::Output &O, llvm::Value *Value) const;
-  /// Where the element of output \p O is.
+  /// The address of the element of output \p O.
   llvm::Value *address(const RegionOutputs::Output &O) const;
   /// Stores \p Value in a slot, here.
   void store(HostWorkspace::Slot Slot, llvm::Value *Value) const;
 
-  /// Brings what the vector \p Rows below this one has of \p Input into the second-level cache. There may be no such
-  /// row.
+  /// Prefetches the elements of \p Input for the vector \p Rows rows below this one into the second-level cache. There
+  /// may be no such row.
   void prefetchBelow(mlir::Value Input, int64_t Rows = 1) const;
-  /// The same, for what lies \p Bytes further on.
+  /// The same for the bytes that lie \p Bytes further on.
   void prefetchAhead(mlir::Value Input, int64_t Bytes) const;
-  /// Of the row below half as much as this vector, so that a visit to all columns brings the row's first or \p Second
-  /// half.
+  /// Prefetches half a vector of the row below. After a visit to all columns, the first or the \p Second half of that
+  /// row is in the cache.
   void prefetchHalfBelow(mlir::Value Input, bool Second) const;
 
   llvm::Value *load(mlir::Value Input, Extent E) override;
@@ -74,21 +75,21 @@ private:
     unsigned phase;
   };
 
-  /// Whether output \p O is stored around the caches: whole vectors, where rows are made of them, so that they cross no
-  /// cache lines.
+  /// Whether output \p O is stored around the caches here. That needs whole vectors in rows that consist of them, so
+  /// that no vector crosses a cache line.
   bool isStreamed(const RegionOutputs::Output &O) const;
-  /// Where an element lies of a tensor at \p Base.
+  /// The address of this position's element in the tensor at \p Base.
   llvm::Value *address(llvm::Type *T, llvm::Value *Base, Extent E) const;
   llvm::Value *loadFrom(llvm::Type *T, llvm::Value *Base, Extent E) const;
   llvm::Value *spreadFrom(llvm::Type *T, llvm::Value *Base);
-  /// First, First + 1, ... of the lanes.
+  /// First, First + 1, ... for the lanes.
   llvm::Value *iota(llvm::Value *First) const;
 
   HostRegion &Region;
   HostFunction &F;
   Availability Now;
   llvm::Value *Row = nullptr;
-  llvm::Value *Start = nullptr; ///< of the row, in the whole space
+  llvm::Value *Start = nullptr; ///< index of the row's first element in the whole space
   llvm::Value *Column = nullptr;
   llvm::Constant *Mask = nullptr;
   llvm::Instruction *Anchors[4] = {};

@@ -5,8 +5,8 @@
 
 namespace mpc::codegen {
 
-/// `emitRegion` for Backend::Host. One stage a sweep and one a combination; neighbours of one block each become one
-/// stage.
+/// `emitRegion` for Backend::Host. Each sweep and each combination is a stage. Neighbouring stages of one block each
+/// become one stage.
 RegionCode emitHostRegion(FusionOp Fusion, const RegionPlan &Plan, llvm::StringRef Name, const CodeTarget &Target,
                           llvm::Module &Module);
 

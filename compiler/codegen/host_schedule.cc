@@ -8,24 +8,26 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-// What a tile reads and writes, about: below the second-level cache, above what starting a tile costs.
+// The bytes that a tile reads and writes, about. They fit the second-level cache, and their time is above the cost of
+// starting a tile.
 static constexpr int64_t TileBytes = 64 * 1024;
-// Rows of the loops that are made of several: at least this wide, so that starting a row costs little, and at most that
-// wide, for what is spread over a row lies on the stack.
+// The width of a row of the loops that stands for several rows. It is at least MergedWidth, so that starting a row
+// costs little. It is at most WidestMerged, because what is spread over a row lies on the stack.
 static constexpr int64_t MergedWidth = 64;
 static constexpr int64_t WidestMerged = 1024;
-// The partial sums of a tile are written and read again: at most this share of what it reads; their number is bounded.
+// The partial sums of a tile are written and read again. They are at most this share of what the tile reads, and their
+// number is bounded.
 static constexpr int64_t RowsPerPartial = 64;
 static constexpr int64_t MostPartials = 64;
 
-// So many, one a tile, keep all threads busy.
+// This many rows, one for each tile, keep all threads busy.
 static constexpr int64_t FewRows = 64;
 
 // A sweep over less than this share of the last-level cache finds more in its cores' own caches if each visits the same
 // tiles again.
 static constexpr int64_t TurningShare = 2;
 
-/// Of a core's own cache, about.
+/// The approximate bytes of a core's own cache.
 static constexpr int64_t CoreCacheBytes = 1 << 20;
 
 static int64_t bytesPerElement(FusionOp Fusion, const RegionPlan &Plan) {
@@ -49,7 +51,7 @@ static bool hasExtent(FusionOp Fusion, const RegionPlan &Plan, Extent E) {
          llvm::any_of(Plan.body(), [&](Operation *Op) { return llvm::any_of(Op->getResults(), Has); });
 }
 
-// How many of the region's rows make one of the loops'.
+// How many rows of the region make one row of the loops.
 static int64_t mergedRows(int64_t Rows, int64_t Columns, int64_t Lanes) {
   int64_t Copies = Lanes / std::gcd(Columns, Lanes);
   if (Columns * Copies < MergedWidth)
@@ -69,10 +71,10 @@ static bool readsFewLines(FusionOp Fusion, const RegionPlan &Plan) {
   return Inputs <= 1 || Wide == 0;
 }
 
-// Whether elements are computed two vectors at a time: the instructions of one hide the latency of the other's, for
-// which a processor that has few registers left for results in flight looks no further ahead, and 16-bit results fill a
-// cache line. Sums keep the order of one vector: only those of columns may come in pairs, and do where a
-// visit, which jumps from row to row, reads few places. Random numbers take many registers.
+// Whether elements are computed two vectors at a time. The instructions of one vector hide the latency of the other's.
+// A processor with few registers left for results in flight looks no further ahead. With two vectors, 16-bit results
+// fill a cache line. Sums keep the order of one vector, so only sums of columns may be computed in pairs. They are
+// where a visit, which jumps from row to row, reads few places. Random numbers take many registers.
 static bool takesPairs(FusionOp Fusion, const RegionPlan &Plan, const CodeTarget &Target) {
   constexpr size_t MostOperations = 8;
   auto IsOfColumns = [](const RegionPlan::Step &S) { return S.reduction.axis == Axis::Column; };
@@ -119,7 +121,7 @@ HostSchedule HostSchedule::of(FusionOp Fusion, const RegionPlan &Plan, const Cod
   S.rowsPerTile = std::min(S.rowsPerTile, S.rows);
 
   S.columnsPerTile = S.width;
-  // What a row gives is stored by one tile.
+  // A value of a row is stored by one tile.
   bool GivesRows = ReducesRows || llvm::any_of(Fusion.getBody().front().getTerminator()->getOperands(),
                                                [&](Value V) { return Plan.extent(V) == Extent::PerRow; });
   // Rows that are not made of whole vectors are visited from end to end where there are enough of them.

@@ -6,7 +6,7 @@
 namespace mpc::codegen {
 
 /// Takes the vectors of a row in their order and stores the aligned vectors that lie across them, each put together of
-/// two. What lies before the first and behind the last one of a row is stored through the caches.
+/// two. Elements before the first and after the last aligned vector of a row are stored through the caches.
 class HostStream {
 public:
   /// Elements of \p T (of 16 or 32 bits), 16 of which make a vector.
@@ -31,7 +31,7 @@ private:
   llvm::AllocaInst *Previous;        ///< the vector before
   llvm::Value *Row = nullptr;        ///< address of the row
   llvm::Value *Head = nullptr;       ///< how many elements lie before the first aligned vector, in all lanes
-  llvm::Constant *Numbers = nullptr; ///< of the lanes
+  llvm::Constant *Numbers = nullptr; ///< the numbers of the lanes: 0, 1, ...
 };
 
 } // namespace mpc::codegen

@@ -19,8 +19,8 @@ static llvm::Value *tileOf(const HostRegion &Region, HostFunction &F, unsigned S
   return Turns ? F.builder().CreateSub(F.index(Last), F.tile()) : F.tile();
 }
 
-// Whether a NaN that needs care as it is rounded to bf16 can come from a scalar alone: whatever else elements are
-// computed from is bf16.
+// Whether only a scalar can give a NaN that needs care when it is rounded to bf16. All other inputs of elements are
+// bf16.
 static bool shortensShared(const HostRegion &Region) {
   FusionOp Fusion = Region.fusion;
   auto TypeOf = [](Value V) { return cast<RankedTensorType>(V.getType()).getElementType(); };
@@ -71,7 +71,7 @@ private:
 
 } // namespace
 
-// How many visits by columns are fetched ahead: at least a page, about what a read from memory takes.
+// How many visits by columns are prefetched: at least a page, which covers about the latency of a read from memory.
 int64_t Sweep::visitsAhead() const {
   constexpr int64_t LeastElements = 1024;
   return std::max<int64_t>(1, LeastElements / (HostSchedule::rowsPerVisit * Schedule.width));

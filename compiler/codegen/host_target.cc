@@ -1,4 +1,4 @@
-// What generated code is made for.
+// The targets of generated code.
 #include "compiler/codegen/code_generator.h"
 #include "runtime/cpu/cpu_features.h"
 #include "llvm/ADT/StringExtras.h"
@@ -6,12 +6,12 @@
 
 namespace mpc::codegen {
 
-// The features of the levels that make a difference to what is emitted; the rest of each level comes with them on every
-// processor that exists.
+// The features of each level that change what is emitted. Every processor that exists has the rest of the level with
+// them.
 static constexpr llvm::StringLiteral Level3[] = {"avx2", "fma", "f16c"};
 static constexpr llvm::StringLiteral Level4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
-// More than that a process shares with others.
+// A larger cache is shared with other processes.
 static constexpr int64_t MostCacheBytes = 64 * 1024 * 1024;
 
 llvm::Expected<CodeTarget> hostTarget() {

@@ -1,4 +1,5 @@
-// The workspace of a region on the host: partial values of the tiles, then what combinations give to later sweeps.
+// The workspace of a region on the host. It holds partial values of the tiles, then what combinations give to later
+// sweeps.
 #pragma once
 
 #include "compiler/codegen/host_schedule.h"
@@ -7,14 +8,14 @@ namespace mpc::codegen {
 
 class HostWorkspace {
 public:
-  /// A value a column, or a single one, that later sweeps load.
+  /// A value for each column, or a single value, that later sweeps load.
   struct Slot {
     size_t offset;
     Extent extent;
   };
 
-  /// The partial values of one accumulator: of All one a tile, of Column a row of `width` a row of tiles. They lie
-  /// where those of the sweep before lay.
+  /// The partial values of one accumulator. Along Axis::All there is one for each tile; along Axis::Column each row of
+  /// tiles has `width` of them. They take the place of the partial values of the sweep before.
   struct Partials {
     size_t offset;
     Combine how;
@@ -27,7 +28,7 @@ public:
     return PartialsOf.find({Step.op, Step.index})->second;
   }
 
-  /// What \p Op kept so far, in order; nothing for what a row kept.
+  /// The slots of the values that \p Op has kept so far, in order. A value that a row kept has none.
   llvm::ArrayRef<std::optional<Slot>> kept(mlir::Operation *Op) const;
   Slot addKept(mlir::Operation *Op, Extent E);
   void addKeptOfRows(mlir::Operation *Op, size_t Count) { Kept[Op].append(Count, std::nullopt); }

@@ -19,7 +19,7 @@ namespace {
 
 absl::Status toStatus(llvm::Error Failure) { return absl::InvalidArgumentError(llvm::toString(std::move(Failure))); }
 
-/// What links objects, one in a process. It is never destroyed: code may be in use until the process ends.
+/// Links objects; a process has one linker. It is never destroyed: code may be in use until the process ends.
 class Linker {
 public:
   static llvm::Expected<Linker *> get() {
@@ -49,7 +49,7 @@ public:
 
 private:
   explicit Linker(std::unique_ptr<orc::ExecutorProcessControl> Control) : Session(std::move(Control)), Layer(Session) {
-    // What fails is returned by the lookup that asks for it.
+    // The lookup that asks for a symbol returns the failure.
     Session.setErrorReporter([](llvm::Error Failure) { llvm::consumeError(std::move(Failure)); });
   }
 

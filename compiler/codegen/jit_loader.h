@@ -1,4 +1,4 @@
-// Relocatable code, loaded in the process that made it.
+// Loads relocatable code in the process that made it.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

@@ -1,4 +1,4 @@
-// The way from an LLVM module to code that all targets share: check, optimise, write.
+// The steps from an LLVM module to code that all targets share: check, optimise, write.
 #pragma once
 
 #include "compiler/codegen/region_emitter.h"
@@ -17,7 +17,7 @@ struct AssemblyTimes {
   double assemble = 0;
 };
 
-/// It holds a machine, or says why there is none.
+/// A machine, or the reason why there is none.
 using ExpectedMachine = llvm::Expected<std::unique_ptr<llvm::TargetMachine>>;
 
 /// A machine that contracts no two operations. The triple of \p Target has been initialised. Errors: no such target;

@@ -32,8 +32,9 @@ static ExpectedMachine createHostMachine(const CodeTarget &Target) {
   return Machine;
 }
 
-// What is emitted are loops of vectors already, with each value once a position and variables in registers. What is
-// left to do: values that positions of one row share, what does not change in a loop, and branches that are known.
+// Emitted code consists of vector loops already. It computes each value once a position and keeps variables in
+// registers. The passes share values between positions of one row, move invariant code out of loops, and remove
+// branches that are known.
 static llvm::FunctionPassManager hostPasses() {
   llvm::FunctionPassManager Passes;
   Passes.addPass(llvm::SimplifyCFGPass());

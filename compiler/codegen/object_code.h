@@ -1,4 +1,4 @@
-// From an LLVM module to relocatable code for the host.
+// Compiles an LLVM module to relocatable code for the host.
 #pragma once
 
 #include "compiler/codegen/machine_code.h"

@@ -1,4 +1,4 @@
-// From an LLVM module of the GPU form to PTX.
+// Compiles an LLVM module of the GPU form to PTX.
 #pragma once
 
 #include "compiler/codegen/object_code.h"

@@ -94,8 +94,10 @@ static std::int64_t numberBefore(llvm::StringRef Line, llvm::StringRef Unit) {
 }
 
 llvm::StringMap<KernelResources> parsePtxasLog(llvm::StringRef Log) {
-  // ptxas info : Compiling entry function 'x' for 'sm_90' / 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill
-  // loads / ptxas info : Used 32 registers, used 1 barriers, 1024 bytes smem, 400 bytes cmem[0]
+  // The log has three lines for each kernel:
+  // | ptxas info : Compiling entry function 'x' for 'sm_90'
+  // | 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+  // | ptxas info : Used 32 registers, used 1 barriers, 1024 bytes smem, 400 bytes cmem[0]
   llvm::StringMap<KernelResources> Kernels;
   KernelResources *Current = nullptr;
   for (llvm::StringRef Line : llvm::split(Log, '\n')) {

@@ -1,4 +1,4 @@
-// What the kernels of PTX take of a GPU, as its assembler says. No GPU is needed.
+// The resources that kernels in PTX take of a GPU, as the assembler reports them. No GPU is needed.
 #pragma once
 
 #include "llvm/ADT/StringMap.h"
@@ -10,7 +10,7 @@
 
 namespace mpc::codegen {
 
-/// One kernel in machine code.
+/// The resources of one kernel in machine code.
 struct KernelResources {
   std::int64_t registers = 0;    ///< a thread
   std::int64_t stack_bytes = 0;  ///< a thread: spilled registers and arrays that are indexed at run time
@@ -27,10 +27,10 @@ llvm::Expected<std::string> findPtxas();
 llvm::Expected<llvm::StringMap<KernelResources>> assembledResources(llvm::StringRef Ptx, llvm::StringRef Architecture,
                                                                     llvm::StringRef Ptxas);
 
-/// What `ptxas -v` wrote, by kernel.
+/// Parses the log that `ptxas -v` wrote. The result is keyed by kernel.
 llvm::StringMap<KernelResources> parsePtxasLog(llvm::StringRef Log);
 
-/// How many instructions each kernel of \p Ptx has, as they stand there: a loop's count once.
+/// The number of instructions of each kernel in \p Ptx. Instructions of a loop count once.
 llvm::StringMap<std::int64_t> instructionCounts(llvm::StringRef Ptx);
 
 } // namespace mpc::codegen

@@ -1,4 +1,4 @@
-// From a region to functions in an LLVM module, for each target from the same body.
+// Emits a region as functions in an LLVM module. All targets use the same emitter of the body.
 #pragma once
 
 #include "compiler/dialect/region_plan.h"
@@ -13,23 +13,24 @@ enum class Backend {
   Emulated, ///< the GPU form, as host code that asks the functions of `gpu_builtins.h` for its place: for tests
 };
 
-/// What code is made for.
+/// The target that code is made for.
 struct CodeTarget {
   Backend backend = Backend::Host;
   std::string triple;
   std::string cpu;      ///< "sapphirerapids", "sm_90"
   std::string features; ///< LLVM's "+avx512f,..."
   unsigned vector_bits = 256;
-  /// Of the host's last-level cache: a region that moves more finds nothing of it again. No number depends on it.
+  /// Bytes of the host's last-level cache. A region that moves more bytes finds none of them there again. No computed
+  /// number depends on it.
   int64_t cache_bytes = 32 << 20;
 };
 
-/// One launch: a function that is called for each of `blocks`, which are independent of each other. Stages follow each
+/// One launch: a function that is called for each of `blocks`. The blocks are independent; stages run one after the
 /// other.
 struct Stage {
   std::string function;
   int64_t blocks = 1;        ///< tiles on the host
-  unsigned threads = 1;      ///< of a block; the host has one
+  unsigned threads = 1;      ///< threads of a block; the host has one
   unsigned shared_bytes = 0; ///< static in the code, given for checks
 };
 
@@ -48,8 +49,8 @@ struct RegionCode {
 llvm::Expected<RegionCode> emitRegion(FusionOp Fusion, llvm::StringRef Name, const CodeTarget &Target,
                                       llvm::Module &Module);
 
-/// Whether the code may write output \p Output over input \p Input: both lie alike over the space and nothing reads an
-/// element of the input after the output's is stored.
+/// Whether the code may write output \p Output over input \p Input. Both must have the same extent, and nothing may
+/// read an input element after the output element is stored in its place.
 bool mayAlias(FusionOp Fusion, const RegionPlan &Plan, unsigned Output, unsigned Input);
 
 } // namespace mpc::codegen

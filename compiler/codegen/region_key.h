@@ -1,4 +1,4 @@
-// What makes two regions the same to the code generator.
+// The key by which the code generator tells whether two regions are the same.
 #pragma once
 
 #include "compiler/codegen/region_emitter.h"
@@ -7,12 +7,12 @@
 
 namespace mpc::codegen {
 
-/// What a region computes, as text: operations, how values flow, types, inherent attributes. Not where it came from:
-/// locations and discardable attributes such as mpc.scope are left out.
+/// Describes as text what a region computes: operations, the flow of values, types, inherent attributes. Locations and
+/// discardable attributes such as mpc.scope are left out.
 std::string describeRegion(FusionOp Fusion);
 
-/// 32 hexadecimal digits that regions share only if one code serves both: of the description, the target, and the
-/// versions of mpc, LLVM and the emitter.
+/// The key of a region, 32 hexadecimal digits: regions share it only if one code serves both. It is a hash of the
+/// description, the target, and the versions of mpc, LLVM and the emitter.
 std::string regionKey(FusionOp Fusion, const CodeTarget &Target);
 
 } // namespace mpc::codegen

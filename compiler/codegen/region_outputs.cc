@@ -103,8 +103,8 @@ llvm::SetVector<Value> RegionOutputs::inputsCombined(unsigned Sweep) const {
   return inputsBehind(Wanted, {Sweep, 0});
 }
 
-// An output of columns may lie over an input that no sweep after its combination reads: each column is read and written
-// by one block of it.
+// An output of columns may lie over an input that no sweep after its combination reads. One block of the combination
+// reads and writes each column.
 static bool mayAliasColumns(const RegionPlan &Plan, const RegionOutputs &Outputs, const RegionOutputs::Output &O,
                             Value Input) {
   std::optional<unsigned> StoredAfter;

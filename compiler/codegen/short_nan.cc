@@ -64,7 +64,7 @@ bool NanOrigins::followCall(const llvm::IntrinsicInst &Call) {
   }
 }
 
-// What an earlier phase left in a buffer on the stack: all that was stored there.
+// Follows a value that an earlier phase left in a buffer on the stack to everything that was stored there.
 bool NanOrigins::followBuffer(const llvm::Value &Address) {
   auto *Buffer = llvm::dyn_cast<llvm::AllocaInst>(llvm::getUnderlyingObject(&Address));
   if (!Buffer || !Buffer->getAllocatedType()->isArrayTy())

@@ -1,13 +1,13 @@
-// Where the NaN of a value in generated code can come from.
+// Finds out which NaN a value in generated code can be.
 #pragma once
 
 #include "llvm/IR/Value.h"
 
 namespace mpc::codegen {
 
-/// Whether rounding \p V to bf16 needs no care for NaN: the payload of any that it may be lies in the upper 16 bits, so
-/// that adding to the lower ones leaves it a NaN. So it is with bf16 values that were widened and with what arithmetic
-/// makes of them, for a processor's NaN are those of its operands or have one bit of payload.
+/// Whether rounding \p V to bf16 needs no care for NaN. The payload of any NaN that it may be must lie in the upper 16
+/// bits. Then adding to the lower bits leaves it a NaN. This holds for bf16 values that were widened, and for what
+/// arithmetic makes of them. A processor's NaN are those of its operands, or have one bit of payload.
 bool hasShortNan(llvm::Value *V);
 
 /// \p V, with a short NaN in place of any.

@@ -21,8 +21,8 @@ namespace mpc::codegen {
 
 class ElementContext;
 
-/// The space of an operation whose results have one shape and whose operands are broadcast to it. Errors: an operand
-/// that is neither a row, a column, a single value nor the whole.
+/// The iteration space of an operation whose results have one shape and whose operands are broadcast to it. Errors: an
+/// operand that is neither a row, a column, a single value nor the whole.
 llvm::Expected<OperationSpace> elementwiseSpace(mlir::Operation *Op);
 
 } // namespace mpc::codegen
@@ -46,8 +46,9 @@ template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Op
 /// Whether \p Result is the shadow that an optimizer writes beside its parameter: it has no state operand.
 bool isShadow(mlir::OpResult Result);
 
-/// Operations whose first operands are state, in the order of the results (a shadow, the last result, aside), and whose
-/// optional last operand is a predicate: where it is false every result equals its state operand.
+/// The trait of operations that update state. Their first operands are state, in the order of the results; only a
+/// shadow, the last result, has no such operand. The optional last operand is a predicate. Where it is false, every
+/// result equals its state operand.
 template <typename ConcreteOp> class StateUpdate : public mlir::OpTrait::TraitBase<ConcreteOp, StateUpdate> {
 public:
   static llvm::LogicalResult verifyTrait(mlir::Operation *Op) {

@@ -22,7 +22,7 @@ llvm::Expected<int64_t> lastAxisLength(mlir::Operation *Op, mlir::Value X, int64
 /// The channels of \p X, which must lie in the last axis but for extents of 1: [N, C] or channels-last.
 llvm::Expected<int64_t> lastAxisChannels(mlir::Operation *Op, mlir::Value X, llvm::StringRef DataFormat);
 
-/// What the sum of \p Count losses is divided by under `reduction`.
+/// The divisor of the sum of \p Count losses under `reduction`.
 float lossDivisor(llvm::StringRef Reduction, int64_t Count);
 
 } // namespace mpc

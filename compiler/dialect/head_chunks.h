@@ -1,4 +1,4 @@
-// How many chunks a language model's head may be computed in (mpc-chunk-head).
+// The largest number of chunks that a language model's head may be computed in (mpc-chunk-head).
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ bool isTooLarge(llvm::ArrayRef<int64_t> Shape);
 llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange Operands, llvm::StringRef Op,
                                                                        llvm::ArrayRef<llvm::StringRef> Names);
 
-/// What tracing gives for mixed floating operands: equal types stay, else f32 (f64 if any is).
+/// The type that tracing gives for mixed floating operands. Equal types stay; otherwise it is f32 (f64 if any is).
 mlir::Type promotedType(llvm::ArrayRef<mlir::RankedTensorType> Types);
 
 /// The rows and columns of a product of matrices, which the last two axes of \p A and \p B span. `transpose_a` and

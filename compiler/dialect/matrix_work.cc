@@ -15,7 +15,7 @@ static double extent(Value V, int64_t Axis) {
 }
 
 // The first axis of `Weight` is the channel axis of `Image`. Each element of the image takes part in a product with
-// every element of its channel's weights. Of a transposed convolution the image is x, else y.
+// every element of its channel's weights. The image is x for a transposed convolution, else y.
 static double convolution(Value Image, Value Weight) {
   return 2 * elements(Image) * elements(Weight) / extent(Weight, 0);
 }

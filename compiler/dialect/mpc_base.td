@@ -16,11 +16,11 @@ def Mpc_Dialect : Dialect {
   let cppNamespace = "::mpc";
   let summary = "Neural-network training steps with explicit precision.";
   let description = [{
-    Tensors are builtin `tensor<...>` of f32, f16, bf16, f64 (reference only), i8, i32, i64 and i1, with static shapes. Of
-    f8E4M3FN and f8E5M2 there are casts alone.
-    Every operation has *storage types*, those of its operands and results, and computes in f32: a low-precision
-    operation reads f16 or bf16, computes and accumulates in f32 and rounds once, to nearest even, to its result.
-    Operations that only move elements (`mpc.reshape`, `mpc.concat`, ...) keep the element type: `mpc.cast` changes it.
+    Tensors are builtin `tensor<...>` of f32, f16, bf16, f64 (reference only), i8, i32, i64 and i1, with static shapes.
+    f8E4M3FN and f8E5M2 have casts alone. Every operation has *storage types*, those of its operands and results, and
+    computes in f32. A low-precision operation reads f16 or bf16 and computes and accumulates in f32. It rounds once, to
+    nearest even, to its result. Operations that only move elements (`mpc.reshape`, `mpc.concat`, ...) keep the element
+    type: `mpc.cast` changes it.
 
     Every tensor has at least one element: there is nothing to compute on an empty one.
 
@@ -45,7 +45,7 @@ def Mpc_Dialect : Dialect {
     | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
     | `mpc.target` | modules | `#mpc.target`: the device that the module is compiled for; without it, the CPU |
 
-    A result of a step with a role of state is the new value of the argument of its name: it has the argument's role and
+    A result of a step with a role of state is the new value of the argument of its name. It has the argument's role and
     type, and no other result has its name. State stands in steps alone.
   }];
   let discardableAttrs = (ins
@@ -93,7 +93,8 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-// What mpc-amp decides by: the first of these that matches, but for the last five, which decide together (docs/amp.md).
+// The rules of mpc-amp. The first one that matches decides, except for the last five, which decide together
+// (docs/amp.md).
 def Mpc_PrecisionRule : I32EnumAttr<"PrecisionRule", "What decided the precision of an operation", [
     I32EnumAttrCase<"UserCast", 0, "user_cast">,
     I32EnumAttrCase<"ToFloat", 1, "to_float">,
@@ -170,8 +171,8 @@ def Mpc_StateAttr : AttrDef<Mpc_Dialect, "State"> {
   let summary = "What state or data an argument or a result of a step is.";
   let description = [{
     Roles of data are `input`, `capture` (what the function of a network takes from the step around it), `output` and
-    `record`; of state `parameter`, `statistic`, `slot`, `step`, `learning_rate`, `rng`, `scaler`, `derived` and
-    `accumulator`. State has a name. `of` is the name of the state that a slot, a derived value or an accumulator
+    `record`. Roles of state are `parameter`, `statistic`, `slot`, `step`, `learning_rate`, `rng`, `scaler`, `derived`
+    and `accumulator`. State has a name. `of` is the name of the state that a slot, a derived value or an accumulator
     belongs to, which is not derived itself. `form` is the low type that an f32 parameter is stored in: the function
     reads the stored value, widened.
 

@@ -67,8 +67,8 @@ def Mpc_ImageInterface : OpInterface<"ImageOpInterface"> {
 
 def Mpc_MatrixWorkInterface : OpInterface<"MatrixWorkOpInterface"> {
   let description = [{
-    An operation whose time is that of products of matrices: tensor cores compute them where types are low. Others count as
-    moving bytes.
+    An operation whose time is that of matrix products. Tensor cores compute them where types are low. Other operations
+    count as moving bytes.
   }];
   let cppNamespace = "::mpc";
   let methods = [
@@ -79,10 +79,10 @@ def Mpc_MatrixWorkInterface : OpInterface<"MatrixWorkOpInterface"> {
 
 def Mpc_OptimizerInterface : OpInterface<"OptimizerOpInterface"> {
   let description = [{
-    The update of one parameter (operand 0) by its gradient. Behind the operands of the rule come scalars, those that there
-    are in this order: the scale where `unscale` is set, the norm where `max_norm` is not 0, the predicate. The rule sees
-    the gradient times 1 / scale, then times min(1, max_norm / (norm + 1e-6)), each rounded to f32: the bits of
-    `mpc.unscale` and `mpc.clip_by_norm` in front of it.
+    The update of one parameter (operand 0) by its gradient. Optional scalars follow the operands of the rule. Their
+    order is the scale where `unscale` is set, the norm where `max_norm` is not 0, and the predicate. The rule sees the
+    gradient times 1 / scale, then times min(1, max_norm / (norm + 1e-6)), each rounded to f32. These are the bits that
+    `mpc.unscale` and `mpc.clip_by_norm` would give.
   }];
   let cppNamespace = "::mpc";
   let methods = [

@@ -1,5 +1,5 @@
-// Properties of operations: yes or no, whatever the shapes, attributes and neighbours are. Passes and reports ask
-// `has<Property::X>(op)`. An operation lists its properties among its traits; it has no others. `mpc-opt
+// Properties of operations. Each is yes or no, whatever the shapes, attributes and neighbours are. Passes and reports
+// ask `has<Property::X>(op)`. An operation lists its properties among its traits; it has no others. `mpc-opt
 // --list-operations` prints them.
 #ifndef MPC_PROPERTIES_TD
 #define MPC_PROPERTIES_TD
@@ -13,28 +13,28 @@ class Mpc_Property<string symbol, int number, string text>
   let cppNamespace = "::mpc";
 }
 
-// What an operation is there for in a training step, where its neighbours do not matter. State updates are
-// Phase::kUpdate without it.
+// The phase of an operation in a training step, where its neighbours do not matter. State updates are Phase::kUpdate
+// without it.
 class Mpc_InPhase<string phase> : ParamNativeOpTrait<"InPhase", "::mpc::Phase::k" # phase> {
   let cppNamespace = "::mpc";
 }
 
 //===-- Values that only move ------------------------------------------------------------------------------------===//
 
-// The same elements in another shape or order, or several times.
+// Gives the same elements in another shape or order, or several times.
 def Mpc_IsMovement : Mpc_Property<"Movement", 0, "movement">;
-// Movement, stop_gradient and neg: whether the operand is a value decides whether the result is one.
+// Hands its operand's value on, as movement, stop_gradient and neg do: the result is a value where the operand is one.
 def Mpc_HandsOnValue : Mpc_Property<"HandsOnValue", 1, "hands-on-value">;
-// Moves elements along axes that its attributes name: on a permuted image it takes permuted ones.
+// Moves elements along axes that its attributes name. On a permuted image it takes permuted axes.
 def Mpc_MovesAlongAxes : Mpc_Property<"MovesAlongAxes", 2, "moves-along-axes">;
 // Each element of the result is an element of an operand, or its negative. So the operation rounds nothing where the type
 // of the result holds the operands. Data movement does not have the property.
 def Mpc_SelectsValues : Mpc_Property<"SelectsValues", 3, "selects-values">;
 // The result of a gradient has the scale of the operand.
 def Mpc_KeepsScale : Mpc_Property<"KeepsScale", 4, "keeps-scale">;
-// Behind it a parameter is still the parameter: the same elements.
+// Reorders elements: its result has the same elements, so a parameter behind it is still the parameter.
 def Mpc_ReordersElements : Mpc_Property<"ReordersElements", 5, "reorders-elements">;
-// Behind it some of a parameter's elements are left.
+// Takes parts: only some of a parameter's elements are left in its result.
 def Mpc_TakesParts : Mpc_Property<"TakesParts", 6, "takes-parts">;
 // Moves elements of its operands to its results as they are. A result has the element type that shape inference gives for
 // it: passes forward the bits, lowering makes views of them.
@@ -62,8 +62,8 @@ def Mpc_TakesActivation : Mpc_Property<"TakesActivation", 15, "takes-activation"
 def Mpc_IsBatchNorm : Mpc_Property<"BatchNorm", 16, "batch-norm">;
 // A product that may be a scale of the user's own.
 def Mpc_IsProductOrQuotient : Mpc_Property<"ProductOrQuotient", 17, "product-or-quotient">;
-// The CPU has no kernel written by hand for it: generated code computes it there in every shape that reaches it, alone
-// too.
+// The CPU has no kernel written by hand for it. Generated code computes it there in every shape that reaches it, also
+// alone.
 def Mpc_IsGeneratedOnCpu : Mpc_Property<"GeneratedOnCpu", 18, "generated-on-cpu">;
 
 //===-- Training steps -------------------------------------------------------------------------------------------===//
@@ -74,7 +74,7 @@ def Mpc_IsGradientRequest : Mpc_Property<"GradientRequest", 19, "gradient-reques
 def Mpc_IsGradientOp : Mpc_Property<"GradientOp", 20, "gradient-op">;
 // Adds gradients, which must have one scale.
 def Mpc_SumsGradients : Mpc_Property<"SumsGradients", 21, "sums-gradients">;
-// Scales or clips gradients, or scales the loss: with state updates, what no region of the network takes in.
+// Scales or clips gradients, or scales the loss. No region of the network takes it in, as with state updates.
 def Mpc_IsScaling : Mpc_Property<"Scaling", 22, "scaling">;
 // Has no precision to decide, as part of the update.
 def Mpc_FollowsUpdate : Mpc_Property<"FollowsUpdate", 23, "follows-update">;
@@ -82,7 +82,7 @@ def Mpc_FollowsUpdate : Mpc_Property<"FollowsUpdate", 23, "follows-update">;
 def Mpc_ReadsParameterGradients : Mpc_Property<"ReadsParameterGradients", 24, "reads-parameter-gradients">;
 // Its results carry no loss scale: it divides by the scale, or it decides by what was scaled.
 def Mpc_EndsScale : Mpc_Property<"EndsScale", 25, "ends-scale">;
-// A gradient's share in a check or norm of many: without a region it costs no launch of its own.
+// Computes one gradient's share in a check or norm of many. Without a region it costs no launch of its own.
 def Mpc_IsGradientPart : Mpc_Property<"GradientPart", 26, "gradient-part">;
 // Makes one decision of several flags.
 def Mpc_JoinsFlags : Mpc_Property<"JoinsFlags", 27, "joins-flags">;
@@ -90,9 +90,9 @@ def Mpc_JoinsFlags : Mpc_Property<"JoinsFlags", 27, "joins-flags">;
 def Mpc_DecidesStep : Mpc_Property<"DecidesStep", 28, "decides-step">;
 // Its results are no values of the network and no gradients: they have no statistics worth a record, and no scale.
 def Mpc_IsBesideNetwork : Mpc_Property<"BesideNetwork", 29, "beside-network">;
-// Stands in the body of mpc.guarded_update beside state updates: prepares their operands.
+// Prepares the operands of state updates, so it may stand beside them in the body of mpc.guarded_update.
 def Mpc_PreparesUpdate : Mpc_Property<"PreparesUpdate", 30, "prepares-update">;
-// An update of each element by itself: tensors that lie behind each other are updated as one.
+// Updates each element by itself. Tensors that lie one after the other are updated as one.
 def Mpc_IsElementwiseUpdate : Mpc_Property<"ElementwiseUpdate", 31, "elementwise-update">;
 
 def Mpc_PropertyEnum : I32Enum<"Property", "A property of an operation", [

@@ -12,7 +12,7 @@ MpcDialect &dialectOf(mlir::Operation *Op);
 /// Makes the function \p Op a step, which may have state.
 void markStep(mlir::Operation *Op);
 
-/// Where \p Op was traced; null where nothing is said.
+/// The scope in which \p Op was traced; null where it has none.
 ScopeAttr scopeOf(mlir::Operation *Op);
 void setScope(mlir::Operation *Op, ScopeAttr Scope);
 /// The path of the Cell that \p Op was traced in; empty outside of Cells.
@@ -22,7 +22,7 @@ bool liesInCell(llvm::StringRef Path, llvm::StringRef Cell);
 /// "mpc.conv2d in lenet5/conv1"; the name alone outside of Cells.
 std::string nameWithPath(mlir::Operation *Op);
 
-/// What mpc-amp has decided about \p Op; null where it has decided nothing.
+/// The decision of mpc-amp about \p Op; null where it has decided nothing.
 PrecisionAttr precisionOf(mlir::Operation *Op);
 void setPrecision(mlir::Operation *Op, PrecisionAttr Precision);
 

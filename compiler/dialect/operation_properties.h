@@ -28,15 +28,15 @@ template <Phase P> struct InPhase {
 /// The phase that the kind of \p Op says; none where neighbours decide. See compiler/analysis/phases.h.
 std::optional<Phase> ownPhase(mlir::Operation *Op);
 
-/// Whether \p Op lists property \p P, for who goes through all of them.
+/// Whether \p Op lists property \p P, for code that goes through all properties.
 bool has(mlir::Operation *Op, Property P);
 
-/// No instruction of a Program: a view, or data that is there.
+/// Whether \p Op becomes no instruction of a Program, because it is a view or a constant.
 inline bool isViewOrConstant(mlir::Operation *Op) {
   return mlir::isa<mlir::ViewLikeOpInterface>(Op) || Op->hasTrait<mlir::OpTrait::ConstantLike>();
 }
 
-/// What \p V is a view of, through every view: \p V itself where it is none.
+/// The value that \p V is a view of, through every view; \p V itself where it is no view.
 mlir::Value behindViews(mlir::Value V);
 
 } // namespace mpc

@@ -101,14 +101,15 @@ static llvm::Expected<OperationSpace> spaceOf(Operation *Op) {
 }
 
 llvm::Error RegionPlan::unify(Operation *Op, Value V, Extent E) {
-  // With one row (or column) a value a column (a row) is the whole; with one element everything is.
+  // With one row (or column), a value a column (or row) is the whole. With one element every value is the whole.
   auto [It, New] = Extents.try_emplace(V, E);
   if (New || It->second == E)
     return llvm::Error::success();
   return unfit(Op, llvm::formatv("a value is {0} here and {1} elsewhere", describe(E), describe(It->second)));
 }
 
-// What values are to the operations that use them: where there are as many rows as columns, sizes do not tell.
+// The extent that each value has for the operations that use it. Where there are as many rows as columns, sizes do not
+// tell.
 static llvm::DenseMap<Value, Extent> extentsOfUses(ArrayRef<Operation *> Operations, int64_t Elements) {
   llvm::DenseMap<Value, Extent> Uses;
   for (Operation *Op : llvm::reverse(Operations)) {
@@ -138,43 +139,33 @@ Extent RegionPlan::outerExtent(Operation *Op, const OperationSpace &Space) const
   return Space.elements == Columns ? Extent::PerColumn : Extent::PerRow;
 }
 
-llvm::Error RegionPlan::place(Operation *Op) {
-  llvm::Expected<OperationSpace> Space = spaceOf(Op);
-  if (!Space)
-    return Space.takeError();
-  bool Small = Space->elements != Elements;
-  auto Fusible = dyn_cast<FusibleOpInterface>(Op);
-  SmallVector<Reduction> Reductions = Fusible ? Fusible.getReductions() : SmallVector<Reduction>();
-  Extent Outer = Extent::Full;
-  if (Small) {
-    if (isa<DropoutOp>(Op))
-      return unfit(Op, "its mask follows from places in its own operand, which is smaller than the region");
-    Outer = outerExtent(Op, *Space);
-    int64_t Size = Outer == Extent::PerRow ? rows() : Outer == Extent::PerColumn ? columns() : 1;
-    if (Space->elements != Size || !Reductions.empty())
-      return unfit(
-          Op, llvm::formatv("it has {0} elements, the region {1} rows of {2}", Space->elements, rows(), columns()));
-  }
-  // What is whole to a small operation is what the operation is to the region; a single value stays one.
-  auto InRegion = [&](Extent E) -> std::optional<Extent> {
-    if (!Small || E == Extent::Single)
-      return E;
-    if (E == Extent::Full)
-      return Outer;
-    return std::nullopt;
-  };
-  Availability At;
-  for (auto [Operand, E] : llvm::zip_equal(Op->getOperands(), Space->operands)) {
-    std::optional<Extent> Mapped = InRegion(E);
-    if (!Mapped)
-      return unfit(Op, "it is smaller than the region and broadcasts within itself");
-    if (llvm::Error Failure = unify(Op, Operand, *Mapped))
-      return Failure;
-    At = std::max(At, available(Operand));
-  }
+// The extent in the region of values that are whole to an operation. Whole values of a smaller operation are rows,
+// columns or single values of the region.
+llvm::Expected<Extent> RegionPlan::wholeExtent(Operation *Op, const OperationSpace &Space, bool Reduces) const {
+  if (Space.elements == Elements)
+    return Extent::Full;
+  if (isa<DropoutOp>(Op))
+    return unfit(Op, "its mask follows from places in its own operand, which is smaller than the region");
+  Extent Outer = outerExtent(Op, Space);
+  int64_t Size = Outer == Extent::PerRow ? rows() : Outer == Extent::PerColumn ? columns() : 1;
+  if (Space.elements != Size || Reduces)
+    return unfit(Op,
+                 llvm::formatv("it has {0} elements, the region {1} rows of {2}", Space.elements, rows(), columns()));
+  return Outer;
+}
 
-  Availability Terms = At;
-  SmallVector<Availability> After = {At};
+// The extent in the region of a value that has extent `E` in an operation, whose whole values have extent `Whole`.
+static llvm::Expected<Extent> inRegion(Operation *Op, Extent E, Extent Whole) {
+  if (Whole == Extent::Full || E == Extent::Single)
+    return E;
+  if (E == Extent::Full)
+    return Whole;
+  return unfit(Op, "it is smaller than the region and broadcasts within itself");
+}
+
+llvm::Expected<SmallVector<Availability>> RegionPlan::addSteps(Operation *Op, ArrayRef<Reduction> Reductions,
+                                                               Availability Terms) {
+  SmallVector<Availability> After = {Terms};
   for (auto [Index, Step] : llvm::enumerate(Reductions)) {
     // A row's values belong to the sweep that reduced the row.
     if (Step.axis == Axis::Row && Terms.sweep > 0)
@@ -187,18 +178,43 @@ llvm::Error RegionPlan::place(Operation *Op) {
     After.push_back(Terms);
     Sweeps = std::max(Sweeps, Terms.sweep + 1);
   }
-  for (auto [Index, Result] : llvm::enumerate(Op->getResults())) {
-    std::optional<Extent> Mapped = InRegion(Space->results[Index]);
+  return After;
+}
+
+llvm::Error RegionPlan::place(Operation *Op) {
+  llvm::Expected<OperationSpace> Space = spaceOf(Op);
+  if (!Space)
+    return Space.takeError();
+  auto Fusible = dyn_cast<FusibleOpInterface>(Op);
+  SmallVector<Reduction> Reductions = Fusible ? Fusible.getReductions() : SmallVector<Reduction>();
+  llvm::Expected<Extent> Whole = wholeExtent(Op, *Space, !Reductions.empty());
+  if (!Whole)
+    return Whole.takeError();
+
+  Availability OfOperands;
+  for (auto [Operand, E] : llvm::zip_equal(Op->getOperands(), Space->operands)) {
+    llvm::Expected<Extent> Mapped = inRegion(Op, E, *Whole);
     if (!Mapped)
-      return unfit(Op, "it is smaller than the region and broadcasts within itself");
+      return Mapped.takeError();
+    if (llvm::Error Failure = unify(Op, Operand, *Mapped))
+      return Failure;
+    OfOperands = std::max(OfOperands, available(Operand));
+  }
+  llvm::Expected<SmallVector<Availability>> After = addSteps(Op, Reductions, OfOperands);
+  if (!After)
+    return After.takeError();
+  for (auto [Index, Result] : llvm::enumerate(Op->getResults())) {
+    llvm::Expected<Extent> Mapped = inRegion(Op, Space->results[Index], *Whole);
+    if (!Mapped)
+      return Mapped.takeError();
     Extents[Result] = *Mapped;
-    When[Result] = Space->reductionsBefore.empty() ? Terms : After[Space->reductionsBefore[Index]];
+    When[Result] = Space->reductionsBefore.empty() ? After->back() : (*After)[Space->reductionsBefore[Index]];
   }
   return llvm::Error::success();
 }
 
 // Whether computing \p V once more, in a later sweep, takes the reduced value of a row, which only the sweep that
-// reduced it has. What is stored is read back; what a combination gave is kept.
+// reduced it has. Stored values are read back, and results of a combination are kept.
 bool RegionPlan::needsRowAgain(Value V, llvm::SmallPtrSetImpl<Value> &Settled) const {
   Operation *Op = V.getDefiningOp();
   if (!Op || !llvm::is_contained(Body, Op) || !Settled.insert(V).second)

@@ -1,11 +1,11 @@
-// How operations are computed together over one iteration space: the answer that the fusion pass asks for and that the
-// code generator follows.
+// The plan by which operations are computed together over one iteration space. The fusion pass asks for it, and the
+// code generator follows it.
 //
 // The space is a row-major matrix. A *sweep* visits all of it; tiles of rows are independent. Within a sweep each row
-// is visited in *phases*: a reduction along a row needs the row before anything that uses its value. A reduction along
-// columns (or of everything) ends its sweep: its partial values are combined, and what uses them comes in the next one.
-// Values that a later phase or sweep needs again are computed again from what is stored; they are not kept, but for
-// what an operation itself names (ElementContext::once).
+// is visited in *phases*: a reduction along a row has to read the row before anything uses its value. A reduction along
+// columns (or of everything) ends its sweep. Its partial values are combined, and what uses them comes in the next
+// sweep. Values that a later phase or sweep needs again are computed again from what is stored. Only what an operation
+// itself names is kept (ElementContext::once).
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -16,7 +16,7 @@
 
 namespace mpc::codegen {
 
-/// When a value can be had.
+/// The sweep and the phase in which a value becomes available.
 struct Availability {
   unsigned sweep = 0;
   unsigned phase = 0;
@@ -31,7 +31,7 @@ public:
   /// A reduction step of one operation.
   struct Step {
     mlir::Operation *op;
-    unsigned index; ///< among the operation's reductions
+    unsigned index; ///< index among the operation's reductions
     Reduction reduction;
     Availability when; ///< the phase in which its terms are added
   };
@@ -48,13 +48,13 @@ public:
   llvm::ArrayRef<mlir::Operation *> body() const { return Body; }
 
   Extent extent(mlir::Value V) const { return Extents.lookup(V); }
-  /// When the value of an operation, or of an input (at once), can be had at an element.
+  /// When the value of an operation becomes available at an element. An input is available at once.
   Availability available(mlir::Value V) const { return When.lookup(V); }
 
   /// Reduction steps in the order in which they run.
   llvm::ArrayRef<Step> steps() const { return Steps; }
   unsigned numSweeps() const { return Sweeps; }
-  /// Phases of sweep \p Sweep: one more than its last row reduction.
+  /// The number of phases of sweep \p Sweep: one more than the phase of its last row reduction.
   unsigned numPhases(unsigned Sweep) const;
   /// Whether partial values are combined after \p Sweep.
   bool endsInCombination(unsigned Sweep) const;
@@ -66,12 +66,17 @@ private:
   bool reducesRows(mlir::Operation *Op) const;
   llvm::Error unify(mlir::Operation *Op, mlir::Value V, Extent E);
   Extent outerExtent(mlir::Operation *Op, const OperationSpace &Space) const;
+  llvm::Expected<Extent> wholeExtent(mlir::Operation *Op, const OperationSpace &Space, bool Reduces) const;
+  /// Adds the reductions of \p Op, the first of which reads what is available at \p Terms. Returns when values are
+  /// available: before the first reduction and behind each.
+  llvm::Expected<llvm::SmallVector<Availability>> addSteps(mlir::Operation *Op, llvm::ArrayRef<Reduction> Reductions,
+                                                           Availability Terms);
 
   llvm::SmallVector<mlir::Operation *> Body;
   int64_t Elements = 1;
   int64_t Columns = 1;
   llvm::DenseMap<mlir::Value, Extent> Extents;
-  llvm::DenseMap<mlir::Value, Extent> Uses; ///< what values are to the operations that use them
+  llvm::DenseMap<mlir::Value, Extent> Uses; ///< the extent that values have for the operations that use them
   llvm::DenseMap<mlir::Value, Availability> When;
   llvm::SmallVector<Step> Steps;
   unsigned Sweeps = 1;

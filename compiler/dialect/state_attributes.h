@@ -1,4 +1,4 @@
-// What arguments and results of a step are: readers and writers of `mpc.state`.
+// Readers and writers of `mpc.state`, which says what arguments and results of a step are.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace mpc {
 /// The attribute of arguments and results that the functions below read and write.
 inline constexpr llvm::StringLiteral StateAttrName = "mpc.state";
 
-/// What an argument or a result is; null where nothing is said, which makes it data without a name.
+/// The `mpc.state` of an argument or a result. Null: it has none, and is data without a name.
 StateAttr argumentState(mlir::FunctionOpInterface Function, unsigned Index);
 StateAttr resultState(mlir::FunctionOpInterface Function, unsigned Index);
 void setArgumentState(mlir::FunctionOpInterface Function, unsigned Index, StateAttr State);
 void setResultState(mlir::FunctionOpInterface Function, unsigned Index, StateAttr State);
-/// What the function argument that \p V is is; null for any other value.
+/// The `mpc.state` of the function argument \p V; null for any other value.
 StateAttr stateOf(mlir::Value V);
 
 /// The role of an argument or a result; none where nothing is said of it.
@@ -31,7 +31,7 @@ std::optional<Role> roleOf(mlir::Value V);
 /// The name of the function argument that \p V is; empty for any other value.
 llvm::StringRef nameOf(mlir::Value V);
 
-/// Whether a value of this role outlives the step. What has no role is data.
+/// Whether a value of this role outlives the step. A value without a role is data.
 inline bool isState(std::optional<Role> Known) { return Known && IsState(*Known); }
 /// Whether a value of this role comes from the caller of a step. An argument without a role does.
 inline bool isInput(std::optional<Role> Known) { return !Known || *Known == Role::kInput; }

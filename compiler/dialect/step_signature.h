@@ -1,4 +1,4 @@
-// Which results of a step, or of a sequence, are the new values of which arguments.
+// Says which results of a step, or of a sequence, are the new values of which arguments.
 #pragma once
 
 #include "compiler/dialect/state_attributes.h"
@@ -22,8 +22,8 @@ bool isSequence(mlir::Operation *Op);
 llvm::SmallVector<mlir::func::FuncOp> withCalled(mlir::func::FuncOp Function);
 
 /// What the arguments and results of a verified function are. A result with a role of state is the new value of the
-/// argument of its name; in a sequence each is the new value of the argument at its position. It holds what the
-/// function had when it was made, as indices.
+/// argument of its name. In a sequence each result is the new value of the argument at its position. A StepSignature
+/// holds indices, as the function was when it was made.
 class StepSignature {
 public:
   explicit StepSignature(mlir::FunctionOpInterface Function);

@@ -1,4 +1,4 @@
-// What passes ask of the device that a module is compiled for.
+// The device that a module is compiled for, as passes ask about it.
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -11,9 +11,9 @@ namespace mpc {
 
 /// Which operations become generated kernels though no other joins them.
 enum class LoneRegions {
-  None,                   ///< each has a kernel of its own
-  WithoutKernel,          ///< those that the device has no kernel for
-  WithoutKernelOrWorthIt, ///< and those that generated code is expected to compute faster
+  None,                   ///< none: each operation has a kernel of its own
+  WithoutKernel,          ///< operations that the device has no kernel for
+  WithoutKernelOrWorthIt, ///< those, and operations that generated code is expected to compute faster
 };
 
 /// A device as passes weigh it. While a model lives, functions that others call stay as they are.

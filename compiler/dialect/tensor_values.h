@@ -1,4 +1,5 @@
-// What tensors and their element types are to every layer: floating or not, low or not, how many elements and bytes.
+// Questions about tensors and their element types that every layer asks: floating or not, low or not, how many elements
+// and bytes.
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,8 @@ mlir::Value castTo(mlir::OpBuilder &Builder, mlir::Location Loc, mlir::Value V, 
 /// \p Target. The sum is accumulated in f32 and rounded once.
 mlir::Value sumTo(mlir::OpBuilder &Builder, mlir::Location Loc, mlir::Value V, mlir::RankedTensorType Target);
 
-/// The type that the element-wise term of a cotangent needs: \p Operand itself where its shape is \p Full, else the
-/// accumulator's element type in shape \p Full, since sumTo rounds it afterwards.
+/// The type that the element-wise term of a cotangent needs. Where the shape of \p Operand is \p Full, it is that type
+/// itself. Otherwise it has the accumulator's element type and shape \p Full, since sumTo rounds it afterwards.
 mlir::RankedTensorType termType(mlir::RankedTensorType Operand, llvm::ArrayRef<int64_t> Full);
 
 /// The cotangents of an operation of which operand 0 alone has one. \p Create makes it where it is needed.
@@ -71,7 +71,7 @@ Cotangents extremumCotangents(Op Forward, mlir::OpBuilder &Builder, mlir::Value 
   return Result;
 }
 
-/// What messages call an operation: "'mpc.relu' in 'lenet5/fc1'", or its name alone where it has no Cell path.
+/// The name of an operation in messages: "'mpc.relu' in 'lenet5/fc1'", or its name alone where it has no Cell path.
 std::string describeWithCell(mlir::Operation *Op);
 
 /// The error for a loss that depends on a result of \p Op which is saved for the derivative alone.

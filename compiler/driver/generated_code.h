@@ -1,4 +1,4 @@
-// From the regions of a compiled function to code for its device.
+// Makes code for a device from the regions of a compiled function.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -16,11 +16,11 @@ class StepCode {
 public:
   StepCode(const runtime::Device &Device, const CompileOptions &Options) : Device(Device), Options(Options) {}
 
-  /// How the regions of \p Function, and of what it calls, are called; nothing is assembled. Errors: UNAVAILABLE where
-  /// no code is made for the device, INVALID_ARGUMENT for a region that cannot be generated.
+  /// Returns how the regions of \p Function, and of what it calls, are called. Nothing is assembled. Errors:
+  /// UNAVAILABLE where no code is made for the device, INVALID_ARGUMENT for a region that cannot be generated.
   absl::StatusOr<codegen::GeneratedCode> plan(mlir::func::FuncOp Function);
-  /// Gives \p Result's Program, which was lowered from \p Function as it was planned, its code. Adds what that took,
-  /// from where it came and what the user should know. Errors: as plan.
+  /// Gives \p Result's Program, which was lowered from \p Function as it was planned, its code. Adds the times, the
+  /// counts and what the user should know. Errors: as plan.
   absl::Status generate(mlir::func::FuncOp Function, CompileResult &Result);
 
 private:

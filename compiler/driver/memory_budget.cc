@@ -32,13 +32,13 @@ std::pair<std::int64_t, std::int64_t> numbersOf(Helper (MpcDialect::*Accessor)()
   return Numbers ? std::pair(Numbers[0], Numbers[1]) : Otherwise;
 }
 
-/// How many candidates mpc-recompute has found: without matrix work, and Cells.
+/// The numbers of candidates that mpc-recompute has found: values without matrix work, and Cells.
 std::pair<std::int64_t, std::int64_t> candidatesOf(const CompileResult &Result) {
   return numbersOf(&MpcDialect::getRecomputeCandidatesAttrHelper, Result, {0, 0});
 }
 
-/// In how many chunks the head of a language model is computed, 1 where it stays whole or there is none, and the bytes
-/// of its logits as a whole.
+/// The number of chunks that the head of a language model is computed in, and the bytes of its whole logits. The number
+/// is 1 where the head stays whole or there is none.
 template <typename Plan> std::pair<std::int64_t, std::int64_t> headOf(const Plan &Of) {
   return numbersOf(&MpcDialect::getHeadChunksAttrHelper, Of, {1, 0});
 }
@@ -64,7 +64,7 @@ public:
       Fits = cutHead();
     if (Fits.ok() && !*Fits)
       Fits = recompute();
-    // Where less is kept, the head may be what is left at the peak.
+    // Where less is kept, the head may be the largest part of the peak.
     if (Fits.ok() && !*Fits && HasHead && Options.head_chunks < MostTriedChunks) {
       Options.head_chunks = MostTriedChunks;
       Fits = recompute();
@@ -80,14 +80,14 @@ public:
   }
 
 private:
-  /// From here on flat buffers may cost nothing.
+  /// Plans so that flat buffers cost no memory, now and in later trials.
   absl::StatusOr<bool> doWithoutLargerArena() {
     Options.plan.flat_share = 0;
     return tryCount(0);
   }
 
-  /// Doubles the chunks of the head for as long as that makes the plan smaller, beginning with those that are asked
-  /// for: a language model's logits are mostly its largest tensor, and computing them in parts costs little.
+  /// Doubles the chunks of the head for as long as that makes the plan smaller, beginning with the number that is asked
+  /// for. A language model's logits are mostly its largest tensor, and computing them in parts costs little.
   absl::StatusOr<bool> cutHead() {
     absl::StatusOr<bool> Fits = false;
     std::int64_t Best = Options.head_chunks;
@@ -100,7 +100,8 @@ private:
       if (!Fits.ok())
         return Fits;
       auto [Found, Logits] = headOf(*Fits ? *Fitting : *Last);
-      // What few logits seem to save is another packing, which is not worth losses that are added in another order.
+      // Few logits seem to save memory only by another packing. That is not worth losses that are added in another
+      // order.
       if (static_cast<double>(Logits) <= WorthwhileShare * Before) {
         Fitting.reset();
         Fits = false;
@@ -170,7 +171,7 @@ private:
     return Fits;
   }
 
-  /// What the smallest plan does to be small.
+  /// Says by which measures the smallest plan is small.
   std::string measures() const {
     std::int64_t Chunks = headOf(*Smallest).first;
     std::string Head = Chunks > 1 ? absl::StrCat("the head in ", Chunks, " chunks and ") : "";
@@ -205,8 +206,8 @@ private:
   StepCompiler &Step;
   CompileOptions Options;
   std::int64_t Budget;
-  std::int64_t Candidates = 0; ///< of mpc-recompute, found so far
-  bool HasHead = false;        ///< that can be cut, with logits that are a part of the plan worth naming
+  std::int64_t Candidates = 0; ///< candidates of mpc-recompute that were found so far
+  bool HasHead = false;        ///< a head can be cut, and its logits are more than a negligible part of the plan
   std::optional<CompileResult> Fitting, Last;
   std::optional<SmallestPlan> Smallest;
 };

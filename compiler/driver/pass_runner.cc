@@ -42,7 +42,7 @@ private:
   }
 
   std::vector<PhaseTime> &Phases;
-  llvm::SmallVector<runtime::Stopwatch> Running; ///< of passes that have begun, the last one innermost
+  llvm::SmallVector<runtime::Stopwatch> Running; ///< one for each pass that has begun, the innermost last
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Passes over a module: timed, with their diagnostics as a status.
+// Runs passes over a module. It times them and returns their diagnostics as a status.
 #pragma once
 
 #include "absl/status/status.h"

@@ -32,7 +32,7 @@ absl::Status keepOnly(ModuleOp Root, llvm::StringRef Keep) {
   return absl::OkStatus();
 }
 
-/// What the loss-scale wrap says of its records.
+/// The names of gradients that the loss-scale wrap gives for its records.
 std::map<std::string, std::vector<std::string>> gradientNames(func::FuncOp Function) {
   std::map<std::string, std::vector<std::string>> Names;
   if (auto Records = dialectOf(Function).getGradientsAttrHelper().getAttr(Function))

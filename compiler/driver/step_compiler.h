@@ -1,4 +1,4 @@
-// One step, compiled once or under several options.
+// Compiles one step, once or under several options.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -13,16 +13,16 @@
 
 namespace mpc::compiler {
 
-/// Keeps what options do not change from one plan to the next: the step as fusion leaves it, the code of regions.
+/// Keeps from one plan to the next what options do not change: the step as fusion leaves it, and the code of regions.
 class StepCompiler {
 public:
   /// \p Traced, \p Device and \p Options outlive it. \p Device is that of the options.
   StepCompiler(const Module &Traced, const runtime::Device &Device, const CompileOptions &Options)
       : Traced(Traced), Device(Device), Code(Device, Options) {}
 
-  /// Everything but machine code: the Program says how the code is called and what memory it takes. \p Options differ
-  /// from those of other plans in `head_chunks`, `recompute` and `plan` alone. Errors: those of Compile, a budget's
-  /// aside.
+  /// Compiles everything but machine code. The Program says how the code is called and what memory it takes. \p Options
+  /// differ from those of other plans in `head_chunks`, `recompute` and `plan` alone. Errors: those of Compile, a
+  /// budget's aside.
   absl::StatusOr<CompileResult> plan(const CompileOptions &Options);
   /// Gives a result of plan() its machine code. Errors: those of code generation.
   absl::Status generate(CompileResult &Planned);

@@ -1,4 +1,4 @@
-// What an operation sees while the code of its elements is emitted.
+// The context of an operation while the code of its elements is emitted.
 #pragma once
 
 #include "compiler/element/iteration_space.h"
@@ -21,24 +21,26 @@ public:
   /// The element of an i1 operand.
   virtual Bool boolOperand(unsigned Index) = 0;
 
-  /// Where the element is in its row, from 0; of rows of less than 2^31.
+  /// The element's position in its row, from 0. Rows have less than 2^31 elements.
   virtual Unsigned column() = 0;
-  /// \p There at the element of column \p Column of its row, \p Elsewhere at all others: few elements have it, and
-  /// where a target can step over them, \p There costs the others little. A column outside of the row is nowhere.
+  /// Returns \p There at the element in column \p Column of its row, and \p Elsewhere at all others. Few elements are
+  /// in that column. Where a target can skip the others, \p There costs them little. A column outside of the row is
+  /// nowhere.
   virtual Float atColumn(Unsigned Column, Float There, Float Elsewhere) = 0;
-  /// Where the element is in the whole iteration space in row-major order, from 0. A vector of elements begins at a
+  /// The element's position in the whole iteration space in row-major order, from 0. A vector of elements begins at a
   /// multiple of its lanes in its row.
   virtual Long linearIndex() = 0;
   /// How many elements one accumulator of an \p Along reduction takes in.
   virtual int64_t count(Axis Along) const = 0;
 
-  /// What \p Compute gives, which must be the same in every phase that asks for it, and one number an operation. A
-  /// target may keep it from the first such phase of a row to the last.
+  /// Returns what \p Compute gives. It must be the same in every phase that asks for it, and one number for each
+  /// operation. A target may keep it from the first such phase of a row to the last.
   virtual Float once(llvm::function_ref<Float()> Compute) = 0;
 
-  /// In emitTerms: the next accumulator's term.
+  /// In emitTerms: adds the next accumulator's term.
   virtual void addTerm(Float Term) = 0;
-  /// In emitFinish: accumulator \p Index of the step, and for one in f64 its f64 value.
+  /// In emitFinish: the value of accumulator \p Index of the step. The second function gives the f64 value of one in
+  /// f64.
   virtual Float accumulated(unsigned Index) = 0;
   virtual Double accumulatedF64(unsigned Index) = 0;
   /// In emitFinish: keeps a value for what follows.

@@ -14,15 +14,15 @@ enum class Axis {
   All,    ///< everything: one value
 };
 
-/// How two values become one. The order of combination is fixed by the shape and the target alone.
+/// How two values are combined. The order of combination is fixed by the shape and the target alone.
 enum class Combine {
   Sum,    ///< in f32
   SumF64, ///< f32 terms in f64, for moments (kernels/scalar/moments.h)
   /// The squares of f32 terms in f64. Along columns its terms are those of the SumF64 before it: moments are reduced in
   /// pairs there.
   SquaresF64,
-  Maximum, ///< in f32; NaN are passed over (kernels/scalar/reduction.h, MaximumOp)
-  Largest, ///< in f32; a NaN wins (kernels/scalar/reduction.h, LargerOp)
+  MaxNum,  ///< in f32; NaN are passed over (kernels/scalar/reduction.h, MaxNumOp)
+  Maximum, ///< in f32; a NaN wins (kernels/scalar/reduction.h, MaximumOrNanOp)
 };
 
 /// One reduction: its accumulators run together, in one pass over the elements.

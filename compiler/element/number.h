@@ -12,8 +12,8 @@
 
 namespace mpc::codegen {
 
-/// Where instructions go while it lives. Emission is single-threaded within one LLVMContext; threads with contexts of
-/// their own each have one.
+/// Sets the builder that instructions go to while it lives. Emission is single-threaded within one LLVMContext; threads
+/// with contexts of their own each have one.
 class EmissionScope {
 public:
   explicit EmissionScope(llvm::IRBuilder<> &Builder) : Outer(Current) { Current = &Builder; }
@@ -48,7 +48,7 @@ inline llvm::Type *typeLike(llvm::Type *ScalarType, llvm::Value *Like) {
   return Lanes == 0 ? ScalarType : llvm::FixedVectorType::get(ScalarType, Lanes);
 }
 
-/// What every kind of number is: a value.
+/// The base of every kind of number: it holds a value.
 class Number {
 public:
   explicit Number(llvm::Value *V) : V(V) {}

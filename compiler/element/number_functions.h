@@ -86,7 +86,7 @@ inline Long Truncated(Float X, unsigned Bits) {
   return Long(Builder.CreateSExt(V, typeLike(Builder.getInt64Ty(), X.value())));
 }
 
-/// One instruction where the host has it, which gives the same bits: it rounds once, too.
+/// Uses one instruction where the host has it. It gives the same bits, since it rounds once, too.
 inline Float TimesPowerOfTwo(Float Value, Float Shifted) {
   llvm::IRBuilder<> &Builder = EmissionScope::builder();
   auto [V, S] = matched(Value, Shifted);

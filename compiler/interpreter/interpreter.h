@@ -16,8 +16,8 @@ namespace mpc {
 /// updates theirs where the condition holds. Results are stored as \p Rounding says: kLowOnly keeps f32 tensors at f64
 /// accuracy.
 ///
-/// Errors: INVALID_ARGUMENT where the inputs do not match the arguments, FAILED_PRECONDITION for an operation that a
-/// pass must expand first (mpc.value_and_grad) and for functions without a body or with control flow, NOT_FOUND for an
+/// Errors: INVALID_ARGUMENT where the inputs do not match the arguments. FAILED_PRECONDITION for an operation that a
+/// pass must expand first (mpc.value_and_grad), and for functions without a body or with control flow. NOT_FOUND for an
 /// operation without a reference function.
 absl::StatusOr<std::vector<reference::Tensor>> interpret(mlir::func::FuncOp Function,
                                                          absl::Span<const reference::Tensor> Inputs,

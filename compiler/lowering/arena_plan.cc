@@ -15,7 +15,7 @@ namespace {
 
 using Updates = std::vector<runtime::FlatUpdate>;
 
-/// Of an arena with flat buffers. Some kilobytes never matter.
+/// The most bytes that an arena with flat buffers may take. Some kilobytes never matter.
 size_t mostBytes(size_t Loose, double FlatShare) {
   constexpr double Negligible = 64 << 10;
   double More = FlatShare * static_cast<double>(Loose);
@@ -69,7 +69,7 @@ private:
   llvm::ArrayRef<ArenaPlace> Places;
   bool IsStep;
   runtime::Program &Program;
-  std::vector<runtime::LiveInterval> Intervals; ///< of places, then of workspaces
+  std::vector<runtime::LiveInterval> Intervals; ///< the intervals of places, then those of workspaces
   std::vector<runtime::Instruction *> WithWorkspace;
   llvm::DenseMap<runtime::ValueId, size_t> PlaceOf;
 
@@ -116,7 +116,8 @@ private:
     });
   }
 
-  // By the instructions at which the lives of gradients begin; state alone stays in the order of the instructions.
+  // Orders tensors by the instructions at which the lives of gradients begin. Groups of state alone keep the order of
+  // the instructions.
   void layOut(runtime::FlatUpdate &Update, bool EarliestFirst) const {
     std::vector<size_t> Order(Update.offsets.size());
     std::iota(Order.begin(), Order.end(), size_t{0});
@@ -130,7 +131,7 @@ private:
     runtime::LayOut(Program, Order, Update);
   }
 
-  // One buffer a type: the updates' tensors behind each other.
+  // Makes one buffer for each type, with the updates' tensors one after the other.
   std::vector<runtime::RigidIntervals> buffersOf(const Updates &Of) const {
     std::map<DType, runtime::RigidIntervals> Buffers;
     std::map<DType, size_t> Ends;

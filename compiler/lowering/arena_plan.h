@@ -1,4 +1,4 @@
-// Where temporaries and workspaces lie in a Program's arena.
+// Places temporaries and workspaces in a Program's arena.
 #pragma once
 
 #include "runtime/flat_updates.h"
@@ -16,11 +16,11 @@ struct ArenaPlace {
   std::size_t first, last;
 };
 
-/// Gives \p Places offsets in an arena, whose bytes it returns, and the workspace of each instruction of \p Sequence of
-/// \p Program one while it runs. For the step it makes flat updates of the groups that \p FlatGroup puts instructions
-/// into. Their gradients lie in one buffer a type, in the order in which their lives begin or the other way round,
-/// whichever is smaller. Where the arena would be larger for it than PlanOptions::flat_share, which is \p FlatShare,
-/// allows, there are none.
+/// Gives \p Places offsets in an arena and returns the arena's bytes. The workspace of each instruction of \p Sequence
+/// of \p Program gets an offset while the instruction runs. For the step it makes flat updates of the groups that \p
+/// FlatGroup puts instructions into. Their gradients lie in one buffer for each type. They lie in the order in which
+/// their lives begin or in reverse, whichever gives the smaller arena. There are no flat updates where the arena would
+/// grow by more than \p FlatShare, PlanOptions::flat_share, allows.
 std::size_t planArena(llvm::ArrayRef<ArenaPlace> Places, std::size_t Sequence, const runtime::GroupOf &FlatGroup,
                       double FlatShare, runtime::Program &Program);
 

@@ -1,4 +1,4 @@
-// One function of final IR as one sequence of a Program.
+// Lowers one function of final IR to one sequence of a Program.
 #pragma once
 
 #include "absl/status/status.h"
@@ -31,30 +31,31 @@ struct ProgramParts {
   /// Offsets among the Program's constants.
   llvm::DenseMap<mlir::Operation *, std::size_t> Constants = llvm::DenseMap<mlir::Operation *, std::size_t>();
   std::optional<runtime::WeightPacker> Packer = std::nullopt;
-  /// What was measured to choose kernels.
+  /// Remarks on what was measured to choose kernels.
   std::vector<std::string> Remarks = {};
-  std::int64_t AllRuns = 0; ///< of all sequences in a step
+  std::int64_t AllRuns = 0; ///< runs of all sequences in a step
 
   /// Gives an instruction its workspace, and the Program what was chosen for it.
   absl::StatusOr<runtime::InstructionPlan> planned(runtime::Instruction &Instruction);
 };
 
-/// Lowers a function. What it calls becomes further sequences. First all arguments are bound, then it runs, then it
-/// adds copies, then it plans.
+/// Lowers a function. Functions that it calls become further sequences. First all arguments are bound, then it runs,
+/// then it adds copies, then it plans.
 class FunctionLowering {
 public:
-  /// Of the step.
+  /// Lowers the step.
   FunctionLowering(mlir::func::FuncOp Function, ProgramParts &Parts)
       : Function(Function), Parts(Parts), Program(Parts.Program), Signature(Function), Storage(Function, &Parts.Target),
         Phases(Function) {}
-  /// Of what \p Caller calls \p Count times, in phase \p PhaseOfCall: a new sequence of the Program.
+  /// Lowers what \p Caller calls \p Count times, in phase \p PhaseOfCall, to a new sequence of the Program.
   FunctionLowering(mlir::func::FuncOp Function, FunctionLowering &Caller, std::int64_t Count, Phase PhaseOfCall);
 
   /// A value of the Program that lies in no other value's place.
   runtime::ValueId addValue(runtime::Value Record);
   /// Says which value \p Argument is.
   void bind(mlir::BlockArgument Argument, runtime::ValueId Id) { Ids[Argument] = Id; }
-  /// Gives the value of an argument of the step a place in the arena. Those of a sequence have one where it is called.
+  /// Gives the value of an argument of the step a place in the arena. Arguments of a sequence have a place where the
+  /// sequence is called.
   void placeInArena(mlir::BlockArgument Argument) { ArenaValues[Argument].push_back(Ids.lookup(Argument)); }
 
   /// Adds the instructions. Errors: what the device says; more sequences, deeper ones or more runs than a Program has.
@@ -64,7 +65,7 @@ public:
   /// The record of a value: its own shape, the storage of its root.
   runtime::ValueId valueId(mlir::Value V);
   /// The same of a result. What leaves the function, or becomes another state, must not change when state is updated in
-  /// place: an old value, or a view of one, is copied before the first instruction.
+  /// place. So an old value, or a view of one, is copied before the first instruction.
   runtime::ValueId keptId(mlir::Value Operand);
   /// The state, or the argument of a sequence, whose new value a result is; none for data.
   std::optional<runtime::ValueId> oldValue(unsigned Result);
@@ -76,7 +77,7 @@ public:
 
 private:
   struct CalledFunction {
-    std::size_t Instruction; ///< that runs it
+    std::size_t Instruction; ///< the instruction that runs it
     std::unique_ptr<FunctionLowering> Callee;
   };
 
@@ -98,8 +99,8 @@ private:
   ProgramParts &Parts;
   runtime::Program &Program;
   std::size_t SequenceIndex = 0;
-  int Depth = 0;         ///< below the step
-  std::int64_t Runs = 1; ///< in a step
+  int Depth = 0;         ///< levels of calls below the step
+  std::int64_t Runs = 1; ///< runs of this sequence in a step
   std::optional<Phase> PhaseOfCall;
   StepSignature Signature;
   StorageAssignment Storage;
@@ -109,7 +110,7 @@ private:
   llvm::MapVector<mlir::Value, llvm::SmallVector<runtime::ValueId>> ArenaValues;
   /// Which instructions share flat buffers.
   llvm::DenseMap<std::size_t, std::int64_t> FlatGroups;
-  /// First and last, of each operation in the order of Storage.instructions().
+  /// The first and the last instruction of each operation, in the order of Storage.instructions().
   std::vector<std::pair<std::size_t, std::size_t>> InstructionsOf;
   /// Packed weights with the instructions that write them; the next one reads them.
   std::vector<std::pair<runtime::ValueId, std::size_t>> PackedWeights;
@@ -117,7 +118,7 @@ private:
   std::vector<runtime::Instruction> Prologue;
   std::vector<runtime::ValueId> PinnedValues;
   std::vector<CalledFunction> Called;
-  std::vector<runtime::ValueId> Placed; ///< by plan()
+  std::vector<runtime::ValueId> Placed; ///< the values that plan() gave offsets
 };
 
 } // namespace mpc::compiler

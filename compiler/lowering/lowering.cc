@@ -47,7 +47,7 @@ private:
   FunctionLowering Step;
   runtime::Program &Result = Parts.Program;
   llvm::StringMap<runtime::ValueId> StateByName;
-  /// What each state argument belongs to; empty for none.
+  /// The name of the state that each state argument belongs to; empty for none.
   SmallVector<StringRef> Owners;
 
   void describe() {

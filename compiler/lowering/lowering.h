@@ -1,4 +1,4 @@
-// From one function of final IR, and what it calls, to a Program: instructions, storage, an arena.
+// Lowers one function of final IR, and what it calls, to a Program: instructions, storage, an arena.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -11,9 +11,9 @@ namespace mpc::compiler {
 
 /// Lowers \p Function, which must be one block of operations that \p Target has kernels for and no sequence. Functions
 /// that mpc.repeat calls become sequences. State results update their argument in place where every other reader comes
-/// first; otherwise the Program copies and says why. \p Code is that of the regions of all; its blobs become the
-/// Program's. What was measured to choose kernels is added to \p Remarks. Errors: UNIMPLEMENTED or INVALID_ARGUMENT
-/// naming the operation and its Cell path.
+/// first; otherwise the Program copies and says why. \p Code is the code of the regions of all these functions. Its
+/// blobs become the Program's. Remarks on what was measured to choose kernels are added to \p Remarks. Errors:
+/// UNIMPLEMENTED or INVALID_ARGUMENT naming the operation and its Cell path.
 absl::StatusOr<runtime::Program> lowerToProgram(mlir::func::FuncOp Function, const runtime::Device &Target,
                                                 const runtime::PlanOptions &Options = {},
                                                 codegen::GeneratedCode Code = codegen::GeneratedCode(),

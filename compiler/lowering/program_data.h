@@ -1,4 +1,4 @@
-// What a Program has beside its instructions: constants, and how state that follows other state is rebuilt.
+// Adds to a Program its constants, and how state that follows other state is rebuilt.
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -11,8 +11,8 @@
 
 namespace mpc::compiler {
 
-/// Adds \p Constants to \p Program, which has none so far; the offset at which each begins. What has one element
-/// throughout and takes more than a line of 64 bytes becomes a fill. Constants of equal elements share one, since
+/// Adds \p Constants to \p Program, which has none so far, and returns the offset of each. A constant with one value in
+/// all elements that takes more than a line of 64 bytes becomes a fill. Constants of equal elements share one, since
 /// nothing writes constants.
 std::vector<std::size_t> placeConstants(llvm::ArrayRef<mlir::DenseElementsAttr> Constants, runtime::Program &Program);
 

@@ -40,7 +40,7 @@ static std::int64_t workOf(FusionOp Fusion) {
   return Work;
 }
 
-// Where the region, or else its first operation with a scope, was traced.
+// The Cell path of the region, or else of its first operation with a scope.
 static std::string pathOfRegion(FusionOp Fusion) {
   if (ScopeAttr Scope = scopeOf(Fusion))
     return Scope.getPath().str();

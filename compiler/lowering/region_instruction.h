@@ -1,4 +1,4 @@
-// What operations and regions are as instructions.
+// Makes instructions of operations and regions.
 #pragma once
 
 #include "compiler/codegen/code_generator.h"

@@ -1,4 +1,4 @@
-// Which values share storage, and how long each storage lives.
+// Decides which values share storage, and how long each storage lives.
 #pragma once
 
 #include "compiler/lowering/region_instruction.h"

@@ -1,4 +1,4 @@
-// What comes out of a compilation. Free of MLIR headers.
+// The result of a compilation. Free of MLIR headers.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@ struct PhaseTime {
   int depth = 0;
 };
 
-/// How many regions became generated kernels, how many kernels those are, how many of them were found in the cache, and
-/// how many were assembled, which plans that were given up never need.
+/// Counts of generated code: the regions that became generated kernels, the distinct kernels, and the kernels found in
+/// the cache. `assembled` counts the kernels that were assembled; plans that were given up never need that.
 struct CodeCounts {
   unsigned regions = 0;
   unsigned distinct = 0;
@@ -28,12 +28,12 @@ struct CodeCounts {
 };
 
 struct CompileResult {
-  CompileOptions options; ///< as they were asked for, but for what a memory budget chooses
+  CompileOptions options; ///< the options that were asked for, except what a memory budget chooses
   runtime::Program program;
   Module final_ir;
   std::vector<PhaseTime> phases;
   CodeCounts code;
-  unsigned plans = 1;               ///< that were made; more than one where a memory budget was to be met
+  unsigned plans = 1;               ///< plans that were made; more than one where a memory budget was to be met
   std::vector<std::string> remarks; ///< what the passes want the user to know
   /// For each record that names a gradient by its position ("first_bad"): the gradients' parameters, then
   /// kNormOfGradients (compiler/dialect/gradient_names.h) for each norm that is checked, too.

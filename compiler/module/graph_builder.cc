@@ -280,7 +280,8 @@ bool GraphBuilder::ReplaceUses(ValueHandle From, ValueHandle To) {
   Block *Body = Definition->getBlock();
   if (llvm::any_of(Old.getUsers(), [&](Operation *User) { return User->getBlock() != Body; }))
     return false;
-  // What reads the old value before the new one exists moves behind it, with everything that follows from it.
+  // Operations that read the old value before the new one exists move behind it, with everything that follows from
+  // them.
   llvm::DenseSet<Value> Following{Old};
   SmallVector<Operation *> Moved;
   auto Follows = [&](Operation &Op) {

@@ -45,18 +45,18 @@ struct TypedValue {
   TensorSpec spec;
 };
 
-/// Where in the user's program an operation is traced; becomes `mpc.scope`.
+/// The place in the user's program where an operation is traced; becomes `mpc.scope`.
 struct Scope {
   std::string path;         ///< "lenet5/conv1"
   bool network = false;     ///< inside a network that an AMP level acts on
   std::optional<DType> pin; ///< innermost Cell::ToFloat
-  std::string level;        ///< of the innermost amp::AutoCast scope; empty: that of the compilation
+  std::string level;        ///< level of the innermost amp::AutoCast scope; empty: that of the compilation
   std::optional<DType> low; ///< its low type
   /// The call of a Cell with Recompute() that it is traced in, counted from 1; becomes `mpc.recompute`. 0: none.
   std::int64_t recompute = 0;
 };
 
-/// What a function argument is.
+/// The name and the role of a function argument.
 struct NamedArgument {
   std::string_view name;
   Role role = Role::kInput;
@@ -64,7 +64,7 @@ struct NamedArgument {
   std::optional<DType> storage = std::nullopt; ///< the low type that an f32 parameter is stored in
 };
 
-/// What a function result is; without a role it is an output.
+/// The name and the role of a function result; without a role it is an output.
 struct NamedResult {
   ValueHandle value = nullptr;
   std::string name;

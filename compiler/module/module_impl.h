@@ -1,4 +1,4 @@
-// What a Module owns. For the compiler's own files.
+// The parts that a Module owns, for the compiler's own files.
 #pragma once
 
 #include "compiler/module/graph_builder.h"

@@ -1,4 +1,4 @@
-// What a compilation is asked for, and the list of its options. Free of MLIR headers, as the front end is.
+// The options of a compilation, and the list of them. Free of MLIR headers, as the front end is.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace mpc::compiler {
 
-/// What level auto knows of a device; see passes/precision/cost_model.h. A field that is zero takes the pass's default.
+/// The rates of a device that level auto uses; see passes/precision/cost_model.h. A field that is zero takes the pass's
+/// default.
 struct DeviceRates {
   double bytes_per_second = 0;      ///< memory read and written by element-wise work
   double low_flops = 0;             ///< floating-point operations a second of matrix work in the low type
@@ -20,7 +21,7 @@ struct DeviceRates {
   double seconds_per_operation = 0; ///< what an operation costs beyond its work: launch, dispatch
 };
 
-/// What a compilation needs to know. visitOptions below says what each member means.
+/// The options of a compilation. visitOptions below says what each member means.
 struct CompileOptions {
   std::string function;
   std::string level = "O0";
@@ -49,16 +50,16 @@ struct CompileOptions {
   std::string cache_dir;
   unsigned threads = 0;
 
-  /// `fusion`, or the default of `device`: on the CPU. Generated kernels for a GPU are tested in emulation and by the
-  /// assembler, and have not run on one yet: there fusion has to be asked for.
+  /// `fusion`, or the default of `device`: fusion is on for the CPU. Generated kernels for a GPU are tested in
+  /// emulation and by the assembler, and have not run on a GPU yet. So fusion has to be asked for there.
   bool fuses() const { return fusion.value_or(device == "cpu"); }
 };
 
 /// What an option changes.
 enum class OptionKind {
-  kOfPasses,      ///< the IR, and so the Program: an option of the pipeline `mpc-step-pipeline`
-  kOfProgram,     ///< the Program, but not by an option of the passes
-  kOfCompilation, ///< how long it takes for the Program to come out
+  kOfPasses,      ///< changes the IR, and so the Program: an option of the pipeline `mpc-step-pipeline`
+  kOfProgram,     ///< changes the Program, but is no option of the passes
+  kOfCompilation, ///< changes only how long the compilation takes
 };
 
 /// An option, as keys, flags, pipelines and reports have it.

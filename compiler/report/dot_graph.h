@@ -8,11 +8,10 @@
 
 namespace mpc::compiler {
 
-/// `function` as a directed graph: a node for each operation, filled by the element type it writes (see the legend), an
-/// edge for each use labelled with the tensor's type, operations of one Cell in a cluster, casts as red hexagons, and
-/// "[region 2]" behind what one kernel computes together.
-/// `dot -Tsvg` draws it.
-/// Errors: NOT_FOUND where the module has no such function with a body.
+/// `function` as a directed graph. Each operation is a node, filled by the element type it writes (see the legend).
+/// Each use is an edge, labelled with the tensor's type. Operations of one Cell are in a cluster, and casts are red
+/// hexagons. "[region 2]" stands behind operations that one kernel computes together. `dot -Tsvg` draws it. Errors:
+/// NOT_FOUND where the module has no such function with a body.
 absl::StatusOr<std::string> DotGraph(const Module &module, const std::string &function);
 
 } // namespace mpc::compiler

@@ -36,7 +36,7 @@ Value behindMovement(Value V) {
   return V;
 }
 
-// What precision assignment saw behind the casts and the movement that passes inserted.
+// The value that precision assignment saw, behind the casts and the movement that passes inserted.
 Value asAssigned(Value V) {
   while (isInsertedCast(V.getDefiningOp()) || isInsertedMovement(V.getDefiningOp()))
     V = V.getDefiningOp()->getOperand(0);
@@ -178,8 +178,8 @@ private:
                         Reason.empty() ? "" : absl::StrCat(": ", Reason), "\n");
   }
 
-  // The shortest way to an operation of the same type that a rule of its own pins, or to an argument or a result of the
-  // function: against the flow of values for the infer rule, along and against it for the cut.
+  // The shortest path to the nearest pin: an operation of the same type that a rule of its own pins, or an argument or
+  // result. It goes against the flow of values for the infer rule, along and against it for the cut.
   std::string wayToPin(Operation *Start) const {
     bool BothWays = IsCut(precisionOf(Start));
     std::string Type = slotType(Start);

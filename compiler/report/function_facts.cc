@@ -77,7 +77,7 @@ std::string FunctionFacts::reasonOf(Operation *Op) const {
   return followsForward(Op) ? "backward" : "";
 }
 
-// What data movement moves.
+// The value that data movement moves, through all of it; any other value itself.
 static Value sourceOf(Value V) {
   while (V.getDefiningOp() && has<Property::Movement>(V.getDefiningOp()))
     V = V.getDefiningOp()->getOperand(0);

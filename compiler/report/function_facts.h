@@ -1,5 +1,5 @@
-// What the operations of a function are to a reader: places, directions, reasons, kinds of casts. For the tables and
-// texts of this folder.
+// Facts about the operations of a function: places, directions, reasons, kinds of casts. The tables and texts of this
+// folder use them.
 #pragma once
 
 #include "absl/status/statusor.h"

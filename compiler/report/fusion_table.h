@@ -1,4 +1,5 @@
-// Which operations one kernel computes together, as plain rows: the data behind the fusion part of the report.
+// The operations that one kernel computes together, as plain rows. They are the data behind the fusion part of the
+// report.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ struct FusionRow {
   std::vector<std::string> operations; ///< "batch_norm_train", in program order, without reshapes
   std::vector<std::string> cells;      ///< Cell path of each operation; empty outside Cells
   std::string path;                    ///< what the paths share
-  std::int64_t bytes = 0;              ///< of what it reads and writes
+  std::int64_t bytes = 0;              ///< bytes that it reads and writes
   std::int64_t bytes_saved = 0;        ///< memory traffic of the operations alone, less the region's
   std::vector<std::string> left_out;   ///< neighbours: "conv2d in net/conv1: it is not computed element by element"
 };

@@ -1,4 +1,4 @@
-// What the generated kernels of a step take of a GPU: registers, spills, shared memory.
+// The resources that the generated kernels of a step take of a GPU: registers, spills, shared memory.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct RegionResources {
   std::string architecture; ///< "sm_90"
   std::int64_t kernels = 0;
   std::int64_t instructions = 0; ///< static, in the PTX of all of them
-  /// Where ptxas was found.
+  /// What ptxas reported, where it was found.
   struct Assembled {
     std::int64_t registers = 0;    ///< a thread, of the kernel that takes most
     std::int64_t spill_bytes = 0;  ///< a thread, stored and loaded, of all kernels
@@ -31,14 +31,14 @@ struct RegionResources {
 struct GpuResources {
   std::vector<RegionResources> rows; ///< by region
   std::string no_ptxas;              ///< why nothing is assembled; empty where it is
-  /// By architecture: what ptxas said of the first region that it could not assemble for it.
+  /// The message of ptxas on the first region that it could not assemble, by architecture.
   std::map<std::string, std::string> not_assembled;
 };
 
 /// Generates the regions of function `function` for `architecture`, such as "sm_90", and
 /// assembles them with ptxas where it is installed. Needs no GPU. Errors: NOT_FOUND where the module has no such
-/// function with a body; INTERNAL for a region that cannot be generated, and for an unknown architecture. What ptxas
-/// refuses, such as an architecture that it is too old for, has a row all the same.
+/// function with a body; INTERNAL for a region that cannot be generated, and for an unknown architecture. A region that
+/// ptxas refuses, for example because it is too old for the architecture, has a row all the same.
 absl::StatusOr<GpuResources> TabulateGpuResources(const Module &module, const std::string &function,
                                                   const std::string &architecture);
 

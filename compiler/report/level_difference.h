@@ -1,4 +1,4 @@
-// What changes in a function from one level to another. Free of MLIR headers.
+// Compares a function at two levels. Free of MLIR headers.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct NamedModule {
 };
 
 /// Compares `function` in two modules of one program, operation by operation. Operations are the same if Cell, name,
-/// direction and position among their likes are. Prints those whose types differ with the reason in `to`, those that
-/// only one side has, casts by kind on both sides, and the bytes that operations and casts move.
+/// direction and position among their likes are. Prints operations whose types differ, with the reason in `to`, and
+/// operations that only one side has. Prints casts by kind on both sides, and the bytes that operations and casts move.
 /// Errors: NOT_FOUND where a module has no such function with a body.
 absl::StatusOr<std::string> LevelDifference(const NamedModule &from, const NamedModule &to,
                                             const std::string &function);

@@ -93,7 +93,7 @@ private:
   SmallVector<Operation *> Ops;
   std::vector<Operation *> OpOfInstruction;
   std::vector<MemoryRow> Lives;
-  std::vector<std::size_t> Offsets;                ///< of each life
+  std::vector<std::size_t> Offsets;                ///< the arena offset of each life
   std::map<std::size_t, std::size_t> LifeAtOffset; ///< the last one that began there
 
   bool inArena(runtime::ValueId Id) const {

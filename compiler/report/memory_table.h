@@ -1,4 +1,4 @@
-// What a Program's arena holds where it is fullest, as plain rows: the data behind the memory part of the report.
+// The contents of a Program's arena at its peak, as plain rows. They are the data behind the memory part of the report.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ enum class StorageUse : std::uint8_t {
   kInput,
   kForward,   ///< computed by the forward pass: what is still live in the backward pass was saved for it
   kBackward,  ///< cotangents, and what is computed again in the backward pass
-  kGradient,  ///< of parameters: what the finite check, clipping and optimizers read
+  kGradient,  ///< gradients of parameters, which the finite check, clipping and optimizers read
   kUpdate,    ///< other values of the update
   kWorkspace, ///< scratch of one instruction
 };
@@ -28,7 +28,7 @@ const char *StorageUseName(StorageUse use);
 /// Storage that holds one value, or the values that are written over each other.
 struct MemoryRow {
   StorageUse use = StorageUse::kForward;
-  std::string op;   ///< that wrote it: "conv2d"; an input's name
+  std::string op;   ///< the operation that wrote it: "conv2d"; an input's name
   std::string path; ///< Cell path; empty outside Cells
   std::string type; ///< "32x64x56x56xf16"; empty for a workspace
   std::int64_t bytes = 0;
@@ -39,7 +39,7 @@ struct MemoryRow {
 struct MemoryTable {
   std::size_t instructions = 0;
   std::size_t peak = 0;              ///< the first instruction at which most bytes are live
-  std::string peak_op, peak_path;    ///< of that instruction
+  std::string peak_op, peak_path;    ///< operation and Cell path of that instruction
   std::int64_t peak_bytes = 0;       ///< live there: no packing can be smaller
   std::int64_t activation_bytes = 0; ///< the largest sum of live bytes without gradients of parameters
   std::vector<MemoryRow> rows;       ///< what is live at the peak, largest first

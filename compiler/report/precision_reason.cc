@@ -74,7 +74,8 @@ const char *nameOf(PrecisionRule Rule) {
   return "unknown";
 }
 
-// Whether the detail says which one the rule means: "level O2". Else it adds to the rule: "cut, list entry ...".
+// Whether the detail says which one the rule means: "level O2". Otherwise the detail is added to the rule: "cut, list
+// entry ...".
 bool takesName(PrecisionRule Rule) {
   return Rule == PrecisionRule::ToFloat || Rule == PrecisionRule::ListEntry || Rule == PrecisionRule::Level ||
          Rule == PrecisionRule::Class;

@@ -24,7 +24,7 @@ void addArgument(PrecisionTable &Table, Value Argument) {
   Group->bytes += bytesOf(Argument);
 }
 
-// That of what comes first: a norm beside tensors may be f64, and they are not.
+// The compute type is that of the first operand: a norm beside the tensors may be f64 although they are not.
 std::string computeType(Operation *Op) {
   return llvm::any_of(Op->getOperands().take_front(1),
                       [](Value V) { return getElementTypeOrSelf(V.getType()).isF64(); })
@@ -107,7 +107,7 @@ absl::StatusOr<std::string> MainFunction(const Module &Target) {
       return Step.str();
   if (Names.empty())
     return absl::NotFoundError("the module has no function with a body");
-  // What others call often stands in front of them.
+  // Functions that others call often stand in front of them.
   ModuleOp Root = Target.impl().module.get();
   auto Public = llvm::find_if(Names, [&](StringRef Name) { return Root.lookupSymbol<func::FuncOp>(Name).isPublic(); });
   return Public == Names.end() ? Names.front() : *Public;

@@ -1,4 +1,4 @@
-// What a function computes in which precision, as plain rows: the data behind the precision report.
+// The precision of each operation of a function, as plain rows. They are the data behind the precision report.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct PrecisionRow {
   std::string reason;     ///< the reasons of `mpc.precision`; "backward" or "update" where an operation follows others
   bool backward = false;  ///< it computes cotangents
   bool update = false;    ///< it is part of the update of state
-  std::int64_t bytes = 0; ///< of its operands and results
-  double flops = 0;       ///< of its matrix work, two a multiply-add; 0 for other operations
+  std::int64_t bytes = 0; ///< bytes of its operands and results
+  double flops = 0;       ///< operations of its matrix work, two a multiply-add; 0 for other operations
   bool low = false;       ///< its matrix work reads a 16-bit type
 };
 
@@ -40,9 +40,9 @@ struct PrecisionTable {
   CastStatistics casts;
   std::vector<ArgumentGroup> arguments;
 
-  std::int64_t bytes() const;      ///< that operations read and write
-  double matrix_flops() const;     ///< of all matrix work
-  double low_matrix_flops() const; ///< of the matrix work that reads a 16-bit type
+  std::int64_t bytes() const;      ///< bytes that operations read and write
+  double matrix_flops() const;     ///< operations of all matrix work
+  double low_matrix_flops() const; ///< operations of the matrix work that reads a 16-bit type
 };
 
 /// The table of function `function`, its regions (`mpc.fusion`) taken apart. Errors: NOT_FOUND where the module has no
@@ -52,8 +52,8 @@ absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &module, const std
 /// Functions that have a body, in module order.
 std::vector<std::string> FunctionNames(const Module &module);
 
-/// The function that a reader means without naming one: the step of a model, else the first with a body, a
-/// public one where there is any. Errors: NOT_FOUND where there is none.
+/// The function that a reader means without naming one. It is the step of a model, else the first function with a body,
+/// a public one where there is any. Errors: NOT_FOUND where there is none.
 absl::StatusOr<std::string> MainFunction(const Module &module);
 
 } // namespace mpc::compiler

@@ -117,7 +117,7 @@ std::string assembly(const GpuResources &Table) {
   return absl::StrJoin(Parts, "; ");
 }
 
-/// What the kernels of the regions take of a GPU; nothing where there is no region.
+/// The resources that the kernels of the regions take of a GPU; empty where there is no region.
 std::string resources(const GpuResources &Table) {
   if (Table.rows.empty())
     return "";
@@ -154,7 +154,7 @@ std::string parameterText(const PrecisionTable &Table) {
 
 std::string noReport(const absl::Status &Why) { return absl::StrCat("no report: ", Why.message(), "\n"); }
 
-/// What \p Write says of a result and its operations, or why nothing can be said.
+/// The text that \p Write makes of a result and its operations, or the reason why there is none.
 std::string reportOf(const CompileResult &Result,
                      std::string (*Write)(const CompileResult &Result, const PrecisionTable &Table)) {
   const absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Result.program.name);

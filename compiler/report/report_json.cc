@@ -160,7 +160,7 @@ static llvm::json::Value json(const PrecisionMap &Given) {
   return Slots;
 }
 
-/// What the Program was made with: members by name, structures by the path of their members.
+/// The options that the Program was made with. Members are keyed by name, members of structures by their path.
 static Object options(const CompileOptions &Given) {
   Object Result;
   visitOptions(Given, [&](const OptionInfo &Info, const auto &Member) {

@@ -14,7 +14,7 @@ namespace mpc::compiler {
 
 namespace {
 
-/// What is known of a backend without asking a device.
+/// The facts of a backend that are known without a device.
 struct Backend {
   std::string_view Name;
   std::int64_t BytesPerLaunch;
@@ -107,7 +107,7 @@ public:
   }
 
 private:
-  /// What a function needs beside its arguments, which is the workspace of what calls it.
+  /// The bytes that a function needs beside its arguments. They are the workspace of the operation that calls it.
   std::int64_t bodyBytes(func::FuncOp Called) const {
     if (!Called.getBody().hasOneBlock())
       return 0;

@@ -16,7 +16,7 @@ void registerTargets(mlir::DialectRegistry &Registry);
 /// The same for a context that is there. It may be called more than once.
 void registerTargets(mlir::MLIRContext &Context);
 
-/// What generated code for \p Device is made for. Errors: as hostTarget and gpuTarget; a backend without any.
+/// The target of generated code for \p Device. Errors: as hostTarget and gpuTarget; a backend without generated code.
 llvm::Expected<codegen::CodeTarget> codeTargetOf(const runtime::Device &Device);
 /// Whether generated code for the device called \p Device is PTX, whose resources reports list.
 bool generatesPtx(std::string_view Device);

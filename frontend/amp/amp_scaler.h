@@ -13,8 +13,8 @@ struct AmpScalerOptions {
   double incr_ratio = 2.0;
   double decr_ratio = 0.5;
   std::int64_t incr_every_n_steps = 1000;
-  std::int64_t decr_every_n_nan_or_inf = 1;  ///< consecutive steps
-  bool use_dynamic_loss_scaling = true;      ///< false: the scale stays; overflows are skipped all the same
+  std::int64_t decr_every_n_nan_or_inf = 1;  ///< consecutive steps with an overflow before the scale shrinks
+  bool use_dynamic_loss_scaling = true;      ///< false: the scale is constant; steps with an overflow are still skipped
 };
 
 /// Paddle's AmpScaler:
@@ -23,16 +23,16 @@ struct AmpScalerOptions {
 ///     ops::Backward(scaled, optimizer.parameters());
 ///     scaler.Minimize(optimizer, scaled);
 ///
-/// Errors of setters and of LoadStateDict: what the constructor rejects; nothing changes then. A disabled scaler scales
-/// nothing and skips nothing; its setters change nothing.
+/// Setters and LoadStateDict return an error for a value that the constructor would reject; nothing changes then. A
+/// disabled scaler scales nothing and skips nothing; its setters change nothing.
 class AmpScaler : public ExplicitScaler {
  public:
   explicit AmpScaler(const AmpScalerOptions& options = {});
 
-  /// Unscales, unless Unscale has been called for this optimizer, updates its parameters where everything is finite,
-  /// and moves the scale when the step ends: once a step, however many optimizers it minimizes.
+  /// Unscales `gradients`, unless Unscale has been called for this optimizer. Updates the parameters if the gradients
+  /// and the loss are finite. The scale moves when the step ends: once a step, however many optimizers it minimizes.
   bool Minimize(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients);
-  /// The same with the gradients of `scaled_loss`, from ops::Backward where it has been called.
+  /// The same with the gradients of `scaled_loss`. Takes them from an earlier call of ops::Backward, or calls it.
   bool Minimize(nn::Optimizer& optimizer, const Tensor& scaled_loss);
 
   bool IsEnable() const { return enabled(); }

@@ -7,7 +7,7 @@
 namespace mpc::amp {
 namespace {
 
-/// The mnemonics of what a list names. Fails the trace for an entry that is no operation.
+/// The mnemonics of the operations that a list names. Fails the trace for an entry that is no operation.
 std::vector<std::string> Operations(const char* list, const std::vector<std::string>& entries, internal::Trace& trace) {
   std::vector<std::string> operations;
   for (const std::string& entry : entries) {

@@ -11,9 +11,9 @@ namespace mpc::amp {
 struct AutoCastOptions {
   bool enabled = true;       ///< false: f32 inside, whatever the level around it
   std::string level = "O1";  ///< O0, O1, O2, O3, auto
-  OptionValue dtype;         ///< f16 or bf16; left out: f16, at auto NativeLowType
-  /// Operations ("softmax") that run low or in f32 inside the scope, as if Cell::ToFloat said so of them; a Cell's own
-  /// ToFloat wins.
+  OptionValue dtype;         ///< f16 or bf16; left out: f16, or NativeLowType at level auto
+  /// Names of operations ("softmax") that run in the low type (allow) or in f32 (deny) inside the scope. They act like
+  /// Cell::ToFloat; a Cell's own ToFloat wins.
   std::vector<std::string> allow_add;
   std::vector<std::string> deny_add;
 };
@@ -27,7 +27,7 @@ struct AutoCastOptions {
 ///     }
 ///
 /// Losses in it stay f32. Options that ResolveOptions would refuse are an error of the trace. Outside tracing nothing
-/// could take the level: operations, Cells and Models that run while such a scope lives answer FAILED_PRECONDITION.
+/// could take the level. Operations, Cells and Models that run while such a scope lives return FAILED_PRECONDITION.
 class AutoCast {
  public:
   explicit AutoCast(const AutoCastOptions& options = {});

@@ -31,23 +31,25 @@ using ScalerState = std::map<std::string, double>;
 ///     scaler.Step(optimizer, gradients);
 ///     scaler.Update();
 ///
-/// Getters and setters act between steps on the scaler's state; the next step sees it, without a recompile. Copies
-/// share their state. Used elsewhere, Scale returns a tensor that carries the error, the others keep it in `status`.
+/// Getters and setters act between steps on the scaler's state. The next step uses the new state, without a recompile.
+/// Copies share their state. Outside a training step, Scale returns a tensor that carries the error; the other methods
+/// keep it in `status`.
 class ExplicitScaler {
  public:
   virtual ~ExplicitScaler() = default;
-  /// Arguments out of range, or the first use outside a training step.
+  /// The first error: constructor arguments out of range, or a use outside a training step.
   const absl::Status& status() const { return *status_; }
 
   /// loss * scale, f32; the loss itself if the scaler is disabled. The loss may have more than one element.
   Tensor Scale(const Tensor& loss);
-  /// `gradients` (in the order of `optimizer.parameters()`) divided by the scale, f32, and their finite check. Once for
-  /// an optimizer between updates; what is done to them next, such as clipping, is the program's.
+  /// Divides `gradients` (in the order of `optimizer.parameters()`) by the scale, returns them in f32, and checks that
+  /// they are finite. May be called once for each optimizer between two updates. The program may change the result, for
+  /// example clip it, before Step.
   std::vector<Tensor> Unscale(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients);
-  /// Updates the parameters where the gradients, and the loss, are finite. Scaled gradients, or, after Unscale for this
-  /// optimizer, unscaled ones. Once for an optimizer between updates. Returns true, for ops::Depend.
+  /// Updates the parameters if the gradients and the loss are finite. `gradients` are scaled, or unscaled after Unscale
+  /// for this optimizer. May be called once for each optimizer between two updates. Returns true, for ops::Depend.
   bool Step(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients);
-  /// The same with the gradients of `scaled_loss`, from ops::Backward where it has been called.
+  /// The same with the gradients of `scaled_loss`. Takes them from an earlier call of ops::Backward, or calls it.
   bool Step(nn::Optimizer& optimizer, const Tensor& scaled_loss);
   /// Moves the scale after the steps of all optimizers. Returns true, for ops::Depend.
   bool Update();
@@ -63,15 +65,15 @@ class ExplicitScaler {
     std::int64_t good = 0;
     std::int64_t bad = 0;
   };
-  /// What setters do: changes the configuration, then the current scale and the counters where given. All is checked
-  /// before anything is written; a disabled scaler stays as it is.
+  /// Implements the setters: changes the configuration, then the current scale and the counters if they are given.
+  /// Checks everything before it writes anything. A disabled scaler stays as it is.
   absl::Status Change(const std::function<void(LossScaleConfig&)>& change, std::optional<double> scale = {},
                       std::optional<Counters> counters = {});
   /// The gradients of `scaled_loss` by the optimizer's parameters.
   std::vector<Tensor> GradientsOf(nn::Optimizer& optimizer, const Tensor& scaled_loss);
-  /// Step, and an update when the step ends.
+  /// Calls Step, and updates the scale when the step ends.
   bool StepAndUpdate(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients);
-  /// Errors (INVALID_ARGUMENT): `state` is empty; keys that it lacks, or has and should not have: all of them.
+  /// Errors (INVALID_ARGUMENT): `state` is empty; keys are missing or unknown, all of which are named.
   absl::Status CheckKeys(const ScalerState& state, const std::vector<std::string>& keys) const;
 
  private:

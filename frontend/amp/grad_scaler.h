@@ -15,9 +15,9 @@ struct GradScalerOptions {
   bool enabled = true;
 };
 
-/// torch.amp.GradScaler: Scale, Unscale, Step for each optimizer, Update once. An optimizer is skipped where its own
-/// gradients are not finite; the scale shrinks if those of any are. Errors of setters and of LoadStateDict: what the
-/// constructor rejects; nothing changes then.
+/// torch.amp.GradScaler: call Scale, Unscale and Step for each optimizer, then Update once. An optimizer's update is
+/// skipped if its own gradients are not finite. The scale shrinks if the gradients of any optimizer are not finite.
+/// Setters and LoadStateDict return an error for a value that the constructor would reject; nothing changes then.
 class GradScaler : public ExplicitScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});

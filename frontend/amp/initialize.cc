@@ -17,7 +17,7 @@ namespace {
 using internal::Session;
 using internal::Trace;
 
-/// The session of the last call of Initialize: what StateDict speaks of.
+/// The session of the last call of Initialize, which StateDict reports.
 struct LastSession {
   std::mutex mutex;
   std::shared_ptr<Session> session;

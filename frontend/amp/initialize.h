@@ -45,50 +45,54 @@ class OptimizerList {
 };
 
 /// Gives the models the level of `options` (O1 if left out) and the optimizers a loss scaler for each of
-/// `options.num_losses` losses. The models, and training steps that hold them, run at that level from now on; a Model
+/// `options.num_losses` losses. The models, and training steps that hold them, run at that level from now on. A Model
 /// that trains such a step needs no level of its own. Models and optimizers are not owned and must outlive their use.
-/// Called again for a model or an optimizer, the last call counts. Errors: those of ResolveOptions; an optimizer's own.
+/// If a model or an optimizer is given again, the last call counts. Errors: those of ResolveOptions; the status() of an
+/// optimizer.
 absl::Status Initialize(const CellList& models, const OptimizerList& optimizers = {}, const Options& options = {});
-/// For inference: no optimizer.
+/// The same without optimizers, for inference.
 absl::Status Initialize(const CellList& models, const Options& options);
 
 struct ScaleLossOptions {
-  std::int64_t loss_id = 0;  ///< in [0, num_losses): which scaler
-  /// The gradients of this backward pass stay scaled, until a later one for the same optimizer, which does not delay,
+  std::int64_t loss_id = 0;  ///< index of the loss scaler, in [0, num_losses)
+  /// The gradients of this backward pass stay scaled. A later backward pass for the same optimizer, without delay,
   /// unscales them together with its own.
   bool delay_unscale = false;
-  /// apex's: accepted for its programs. The check of every backward pass counts when the optimizer is called.
+  /// Accepted for programs that were written for apex; without effect. The check of every backward pass counts when the
+  /// optimizer is called.
   bool delay_overflow_check = false;
 };
 
-/// In the Construct of a training step: loss * scale, f32. `optimizers` are those that receive gradients from it.
+/// Returns loss * scale in f32, in the Construct of a training step. `optimizers` are those that receive gradients from
+/// the result.
 ///
 ///     Tensor scaled = amp::ScaleLoss(loss, optimizer);
 ///     optimizer(ops::Backward(scaled, optimizer.parameters()));
 ///
-/// ops::Backward of a scaled loss returns unscaled gradients, as apex leaves them. An optimizer is skipped where those
-/// of any loss given with it, or that loss, are not finite; a static scale of Initialize does not skip. A scaler that
-/// several losses share moves once a step.
+/// ops::Backward of a scaled loss returns unscaled gradients, as apex leaves them. An optimizer's update is skipped if
+/// a loss given with it, or a gradient of such a loss, is not finite. A static scale of Initialize does not skip. A
+/// scaler that several losses share moves once a step.
 Tensor ScaleLoss(const Tensor& loss, const OptimizerList& optimizers, const ScaleLossOptions& options = {});
 
-/// What the optimizer updates: the f32 parameters, or, with `master_weights = false`, those stored low.
+/// The parameters that the optimizer updates: f32 ones, or those stored in the low type with `master_weights = false`.
 std::vector<Parameter> MasterParams(const nn::Optimizer& optimizer);
 
-/// "loss_scaler0": {"loss_scale", "unskipped"}, ... of the last call of Initialize; empty where it disabled amp. Errors
-/// (FAILED_PRECONDITION): Initialize has not been called.
+/// The state of each scaler of the last call of Initialize: "loss_scaler0": {"loss_scale", "unskipped"}, ... Empty if
+/// that call disabled amp. Errors (FAILED_PRECONDITION): Initialize has not been called.
 absl::StatusOr<std::map<std::string, ScalerState>> StateDict();
-/// Errors: Initialize has not been called; scalers or keys that are missing or unknown, all of them; values out of
-/// range.
+/// Loads what StateDict returned. Errors: Initialize has not been called; scalers or keys that are missing or unknown,
+/// all of which are named; values out of range.
 absl::Status LoadStateDict(const std::map<std::string, ScalerState>& state);
 
-/// Parameters and statistics by path, floating ones in f32 whatever they are stored in.
+/// Parameters and statistics by path. Floating values are f32, whatever type they are stored in.
 absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Cell& cell);
-/// Learning rates, step and slots by name.
+/// Learning rates, step counter and slots by name.
 absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Optimizer& optimizer);
-/// Loads what StateDict gave of such a Cell. Errors, and then nothing changes: entries that are missing, unknown or
-/// misshapen, all of them.
+/// Loads what StateDict returned for such a Cell. Errors: entries that are missing, unknown or misshapen, all of which
+/// are named. Nothing changes then.
 absl::Status LoadStateDict(nn::Cell& cell, const std::map<std::string, Tensor>& state);
-/// The same for an optimizer. Its place in a step ("optimizer2.") may be another one. Call it after Initialize.
+/// The same for an optimizer, whose place among the optimizers of a step ("optimizer2.") may differ. Call it after
+/// Initialize.
 absl::Status LoadStateDict(nn::Optimizer& optimizer, const std::map<std::string, Tensor>& state);
 
 }  // namespace mpc::amp

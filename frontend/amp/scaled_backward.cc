@@ -18,7 +18,7 @@ bool ShareAnOptimizer(const LossUse& a, const LossUse& b) {
                      [&](const nn::Optimizer* optimizer) { return Contains(b.optimizers, optimizer); });
 }
 
-/// What one scaler checks together.
+/// The losses and gradients that one scaler checks together.
 struct CheckedGradients {
   StepScaler* scaler;
   std::vector<Tensor> losses;

@@ -1,5 +1,5 @@
-// amp::ScaleLoss in a step that is being traced: which gradients are scaled, by what, for whom. Not part of the public
-// API.
+// amp::ScaleLoss in a step that is being traced: which gradients are scaled, by which scaler, for which optimizers. Not
+// part of the public API.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct LossUse {
   StepScaler* scaler;
   std::vector<const nn::Optimizer*> optimizers;
   bool delay;
-  Tensor finite;  ///< undefined before its backward pass, and where that is delayed
+  Tensor finite;  ///< result of the check; undefined before its backward pass, and where that is delayed
 };
 
 /// A gradient that waits, scaled, for a backward pass that unscales it.
@@ -29,14 +29,14 @@ struct DelayedGradient {
   const LossUse* use;
 };
 
-/// Kept by the trace (Trace::Local).
+/// The uses of amp::ScaleLoss in one trace, which keeps them (Trace::Local).
 class ScaledBackward {
  public:
   void Add(LossUse use) { uses_.push_back(std::make_unique<LossUse>(std::move(use))); }
   LossUse* Find(const Tensor& scaled);
   /// Keeps the gradients of a delayed backward pass.
   void Delay(const LossUse& use, const std::vector<Parameter>& parameters, const std::vector<Tensor>& gradients);
-  /// The gradients of `use`, unscaled, plus those that were delayed for the same optimizers, and their check.
+  /// Unscales and checks the gradients of `use`, plus those that were delayed for the same optimizers.
   std::vector<Tensor> Unscale(Trace& trace, LossUse& use, const std::vector<Parameter>& parameters,
                               std::vector<Tensor> gradients);
   bool IsDelayed(const nn::Optimizer& optimizer) const;

@@ -14,23 +14,23 @@
 
 namespace mpc::amp::internal {
 
-/// The device holds the state of its newest step only, and reading that would wait for the step. So the host follows:
-/// from the state at the beginning, each step's `first_bad` and what the host itself writes in between, by the kernel
-/// that the CPU's steps run.
+/// The device holds the state of its newest step only, and reading that would wait for the step. The host therefore
+/// computes the state again, with the kernel that the CPU's steps run. It starts from the state at the beginning and
+/// applies each step's `first_bad` and the host's own writes.
 class ScalerHistory {
  public:
-  /// Values of fields (LossScaler::state) that the host has written, as bits.
+  /// Fields that the host has written: their indices in LossScaler::state and the values' bits.
   using Writes = std::vector<std::pair<std::size_t, std::uint32_t>>;
 
   /// Begins with the present state of `scaler`, which must outlive the history. Errors: those of reading it.
   static absl::StatusOr<std::unique_ptr<ScalerHistory>> Create(const LossScaler& scaler);
 
-  /// Before a launch: what the host has written since the last one.
+  /// Call before a launch. Returns what the host has written since the last launch.
   absl::StatusOr<Writes> TakeWrites();
-  /// After a launch: what its steps write is not the host's.
+  /// Call after a launch, so that what its steps write does not count as the host's.
   void NoteLaunch();
-  /// The next step in order: `writes` came before it; `first_bad` is its record, empty where the step leaves the state
-  /// as it was (a micro-step that is not the last).
+  /// Follows the next step in order. `writes` are the host's writes before it. `first_bad` is its record; null if the
+  /// step leaves the state as it was (a micro-step that is not the last).
   void Step(const Writes& writes, const std::int32_t* first_bad);
 
   // After the last Step.
@@ -49,7 +49,7 @@ class ScalerHistory {
 
   const LossScaler& scaler_;
   std::array<std::uint32_t, kFields> fields_{};    ///< 4 bytes each, f32 or i32
-  std::array<std::uint64_t, kFields> versions_{};  ///< of the entries, after the last launch
+  std::array<std::uint64_t, kFields> versions_{};  ///< versions of the state entries after the last launch
   std::unique_ptr<cpu::Kernel> update_;
 };
 

@@ -24,14 +24,14 @@ namespace mpc::data {
 /// fits. With Prefetch it is called on another thread.
 using MapFunction = std::function<absl::StatusOr<Tensor>(const Tensor&)>;
 
-/// Where a row stands in what a Map reads.
+/// The position of a row in the input of a Map.
 struct RowPosition {
   std::int64_t epoch = 0;
-  std::int64_t row = 0;  ///< of the epoch
+  std::int64_t row = 0;  ///< index within the epoch
 };
 
-/// As MapFunction, for what changes from epoch to epoch: random augmentation that draws from (seed, position) gives the
-/// same rows again when training resumes in the middle.
+/// Like MapFunction, for a change that depends on the position. Random augmentation that draws from (seed, position)
+/// gives the same rows again when training resumes within an epoch.
 using PositionMapFunction = std::function<absl::StatusOr<Tensor>(const Tensor&, const RowPosition&)>;
 
 /// A cheap handle: copies share one pipeline, and each method returns a new one that reads from this.
@@ -39,7 +39,7 @@ using PositionMapFunction = std::function<absl::StatusOr<Tensor>(const Tensor&, 
 ///   auto train = data::GeneratorDataset(rows, {"data", "label"}).Shuffle(1).Batch(32, /*drop_remainder=*/true);
 ///   for (auto& batch : train.CreateDictIterator()) step(batch["data"], batch["label"]);
 ///
-/// The first error of a chain is kept: `status()` tells it, `size` and `NewIterator` return it.
+/// The first error of a chain is kept: `status()`, `size` and `NewIterator` return it.
 class Dataset {
  public:
   /// A pipeline that only carries an error.
@@ -54,14 +54,14 @@ class Dataset {
 
   /// Applies `function` to column `column`. Errors of the function carry the column and the row.
   Dataset Map(MapFunction function, std::string_view column) const;
-  /// The rows have no random access after it: a Shuffle holds them in memory.
+  /// The result has no random access: a later Shuffle holds its rows in memory.
   Dataset Map(PositionMapFunction function, std::string_view column) const;
   /// A new random order every epoch, a function of (seed, epoch) alone. Over a source without random access (a
   /// generator function, batches, repetitions) the rows of an epoch are held in memory.
   Dataset Shuffle(std::uint64_t seed) const;
   /// Stacks `batch_size` rows into one along a new axis 0. The last batch holds the remainder unless it is dropped.
-  /// Errors: batch_size < 1; rows whose specs differ (column, row and both specs are named); a batch size beyond the
-  /// number of rows with `drop_remainder`, which would leave no batch.
+  /// Errors: batch_size < 1; rows whose specs differ (column, row and both specs are named). With `drop_remainder`, a
+  /// batch size beyond the number of rows is an error too: no batch would be left.
   Dataset Batch(std::int64_t batch_size, bool drop_remainder = false) const;
   /// One epoch holds `count` >= 1 epochs of this data set, each shuffled anew.
   Dataset Repeat(std::int64_t count) const;
@@ -85,7 +85,7 @@ class Dataset {
   std::shared_ptr<std::atomic<std::int64_t>> epochs_begun_;
 };
 
-/// One epoch's rows, one a call; nullopt ends the epoch. Functions that return a plain `std::optional<Row>` fit.
+/// Returns the rows of one epoch, one a call, then nullopt. Functions that return a plain `std::optional<Row>` fit.
 using Generator = std::function<absl::StatusOr<std::optional<Row>>()>;
 
 /// Something with `size()` and `source[index]` that gives a Row (or absl::StatusOr<Row>); const access from one thread

@@ -19,7 +19,7 @@ constexpr std::int64_t kSide = 8;
 constexpr int kPixels = kSide * kSide;
 constexpr int kMaxPixel = 16;
 constexpr int kClasses = 10;
-/// Of all pixels / 16.
+/// The mean and deviation of all pixels / 16.
 constexpr float kMean = 0.3053f;
 constexpr float kDeviation = 0.3760f;
 

@@ -27,8 +27,8 @@ struct DigitsOptions {
 
 /// Columns "image" (f32 [1, 32, 32]) and "label" (i32 [], or f32 [10]). The rows are permuted with seed 0; the first
 /// 1,437 are for training, the last 360 for testing. No shuffling, no batching. Errors (in the data set's status): the
-/// file is missing (every place tried), truncated or damaged; a row without 65 integers, a pixel beyond 0..16, a label
-/// beyond 0..9 (its line); another number of rows than 1,797.
+/// file is missing (every path tried is named), truncated or damaged; the number of rows is not 1,797. Rows are errors
+/// too, with their line, if they do not hold 65 integers, a pixel is beyond 0..16 or a label beyond 0..9.
 Dataset Digits(Split split, const DigitsOptions& options = {});
 
 namespace internal {

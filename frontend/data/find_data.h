@@ -9,8 +9,8 @@
 
 namespace mpc::data {
 
-/// The folders that are searched, in order: $MPC_DATA_DIR if set, `../data` and `../share/mpc/data` beside the folder
-/// of the executable, `data` of the source tree that mpc was built from.
+/// The folders that are searched, in order. First $MPC_DATA_DIR if set, then `../data` and `../share/mpc/data` relative
+/// to the folder of the executable. The last one is `data` of the source tree that mpc was built from.
 std::vector<std::string> DataFolders();
 
 /// The path of the first file that exists; `names` are tried in order in each folder. Errors (NOT_FOUND): every path

@@ -44,7 +44,8 @@ absl::StatusOr<std::vector<std::uint8_t>> ReadMaybeGzipped(const std::string& pa
     return errno == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
   }
   std::vector<std::uint8_t> content;
-  // No larger than what is accepted: a caller that expects little has little to clear for each file.
+  // The chunk is no larger than what is accepted, so that a caller which expects little has little to clear for each
+  // file.
   const std::size_t chunk = std::clamp<std::size_t>(max_bytes, 1, std::size_t{1} << 18);
   for (;;) {
     const std::size_t filled = content.size();

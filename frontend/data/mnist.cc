@@ -15,7 +15,7 @@ namespace mpc::data {
 namespace {
 
 constexpr int kClasses = 10;
-/// Of all training pixels / 255.
+/// The mean and deviation of all training pixels / 255.
 constexpr float kMean = 0.1307f;
 constexpr float kDeviation = 0.3081f;
 

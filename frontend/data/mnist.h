@@ -24,12 +24,13 @@ struct MnistOptions {
 /// also with `.gz`. Training rows are those of train-*, test rows those of t10k-*. Where there are no train-* files the
 /// first four fifths of t10k-* (rows 0..7,999 of 10,000) are for training and the rest for testing.
 ///
-/// Errors (in the data set's status): a file is missing (every place tried), truncated or damaged; a wrong magic number
-/// (read and expected); a size that differs from the header's; a label beyond 0..9 (its row); counts that differ.
+/// Errors (in the data set's status): a file is missing (every path tried is named), truncated or damaged. Errors of
+/// the content: a wrong magic number, with the expected one; a size that differs from the header's. Also a label beyond
+/// 0..9, with its row, and different numbers of images and labels.
 Dataset Mnist(Split split, const MnistOptions& options = {});
 
-/// Whether Mnist divides the test set, for want of train-* files. Its test rows are then a fifth of MNIST's, and
-/// training has seen the rest: an accuracy on them is not one on MNIST's test set.
+/// Whether Mnist divides the test set because there are no train-* files. Its test rows are then a fifth of MNIST's
+/// test rows, and training has seen the rest. An accuracy on them is not one on MNIST's test set.
 bool MnistDividesTestSet(const MnistOptions& options = {});
 
 namespace internal {

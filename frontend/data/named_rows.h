@@ -32,8 +32,8 @@ class NamedRow {
   Row row_;
 };
 
-/// The rows of one epoch, to be read once. An error ends them: it is in `status()`, and as the last row comes one whose
-/// every column carries it, so that a loop which hands its columns to a Cell or a training step meets it.
+/// The rows of one epoch, to be read once. An error ends the rows and is kept in `status()`. Every column of the last
+/// row then carries the error, so that a Cell or a training step that gets a column reports it.
 class NamedRows {
  public:
   NamedRows(absl::Status status, ColumnNames names, std::unique_ptr<DatasetIterator> iterator);

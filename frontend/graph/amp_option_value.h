@@ -12,9 +12,9 @@
 
 namespace mpc::amp {
 
-/// Left out, or a boolean, a number, a DType, or a text that stands for one of them: `true` and "True", 128.0 and
-/// "128.0", DType::kBF16 and "bf16" say the same. What a text means is decided where the option is resolved, so that
-/// its error can name the option.
+/// A value that may be left out: a boolean, a number, a DType, or a text that stands for one of them. `true` and
+/// "True", 128.0 and "128.0", DType::kBF16 and "bf16" mean the same. What a text means is decided where the option is
+/// resolved, so that its error can name the option.
 class OptionValue {
  public:
   OptionValue() = default;

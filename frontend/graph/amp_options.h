@@ -14,21 +14,22 @@
 
 namespace mpc::amp {
 
-/// What a user may say. `OptionValue` takes a boolean or a number as such or as text ("True", "128.0").
+/// The options as a user gives them. `OptionValue` takes a boolean or a number as such or as text ("True", "128.0").
 struct Options {
-  std::string level;                  ///< O0, O1, O2, O3, auto; empty: O0 of a Model, O1 of Initialize
+  std::string level;                  ///< O0, O1, O2, O3, auto; empty: O0 for a Model, O1 for Initialize
   OptionValue dtype;                  ///< the low type, f16 or bf16 (apex: cast_model_type); f16, at auto NativeLowType
   OptionValue keep_batchnorm_fp32;    ///< norms in f32; true at O2, false at O3, not an option of O1 and auto
   OptionValue master_weights;         ///< parameters stored in f32; false: in the low type only. See LevelDefaults
   OptionValue loss_scale;             ///< "dynamic", "none" or a number >= 1; see LevelDefaults
-  OptionValue cast_model_outputs;     ///< what the network returns in training, Eval and Predict; f32
-  OptionValue min_loss_scale;         ///< of a dynamic scale: 1 of a Model, none of Initialize
-  OptionValue max_loss_scale;         ///< of a dynamic scale: none of a Model, 2^24 of Initialize
-  OptionValue patch_torch_functions;  ///< apex's name for what O1 is: true there, false at O0, O2 and O3, or an error
-  std::int64_t num_losses = 1;        ///< scalers, one a loss
+  OptionValue cast_model_outputs;     ///< type that the network returns in training, Eval and Predict; default f32
+  OptionValue min_loss_scale;         ///< lower limit of a dynamic scale: 1 for a Model, none for Initialize
+  OptionValue max_loss_scale;         ///< upper limit of a dynamic scale: none for a Model, 2^24 for Initialize
+  OptionValue patch_torch_functions;  ///< apex's; if given: true at O1, false at O0, O2 and O3, an error at auto
+  std::int64_t num_losses = 1;        ///< number of loss scalers, one a loss
   bool enabled = true;                ///< false: exactly the O0 program without a scaler
   int verbosity = 1;                  ///< 1: prints the level's defaults and what is in effect, once; 0: nothing
-  // Changes of the operation classes: names of operations ("softmax") and Cell paths ("bnnet/conv1").
+  // These lists change the classes of operations. Entries are names of operations ("softmax") or Cell paths
+  // ("bnnet/conv1").
   std::vector<std::string> allow_add;  ///< may run low at O1 and auto
   std::vector<std::string> deny_add;   ///< compute in f32
   std::vector<std::string> infer_add;  ///< follow their inputs
@@ -47,19 +48,19 @@ struct OperationLists {
 struct Precision {
   std::string level = "O0";
   DType dtype = DType::kF16;  ///< the low type; nothing is low at O0
-  /// Empty at O1 and auto, where it is no option, and at O0 unless given.
+  /// Empty at O1 and auto, which do not have this option, and at O0 unless given.
   std::optional<bool> keep_batchnorm_fp32;
   bool master_weights = true;
-  std::optional<DType> cast_model_outputs;  ///< empty: f32, but for what the network itself casts
+  std::optional<DType> cast_model_outputs;  ///< empty: f32, except for what the network itself casts
   LossScaleConfig loss_scale;
   std::int64_t num_losses = 1;
   OperationLists lists;
 };
 
-/// Whose defaults apply: MindSpore's or apex's.
+/// The front whose defaults apply: Model (MindSpore's) or Initialize (apex's).
 enum class Front { kModel, kInitialize };
 
-/// What a level means where nothing else is given.
+/// The defaults of a level.
 ///
 /// | | Model | Initialize |
 /// |---|---|---|
@@ -75,10 +76,11 @@ Precision LevelDefaults(std::string_view level, DType dtype, Front front);
 /// (apex). Errors (INVALID_ARGUMENT): the option, what was given, what is accepted and why.
 absl::StatusOr<Precision> ResolveOptions(const Options& options, Front front);
 
-/// `text` as ResolveOptions takes `loss_scale` of a Model.
+/// Parses `text` as ResolveOptions parses `loss_scale` of a Model: "dynamic", "none" or a number >= 1.
 absl::StatusOr<LossScaleConfig> ParseLossScale(std::string_view text);
 
-/// "level O2: dtype f16, keep_batchnorm_fp32 true, master_weights true, loss_scale dynamic from 16777216, ...".
+/// The options in one line: "level O2: dtype f16, keep_batchnorm_fp32 true, master_weights true, loss_scale dynamic
+/// from 16777216, ...".
 std::string Describe(const Precision& precision);
 
 /// Prints to std::cerr, at verbosity 1 and above, the level's defaults and what is in effect. Call it once a front.

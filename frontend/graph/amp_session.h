@@ -23,19 +23,19 @@ struct StepOptions;
 namespace mpc::amp::internal {
 
 struct Session {
-  std::uint64_t id;  ///< of the call
+  std::uint64_t id;  ///< number of the call of amp::Initialize
   Options given;
   Precision precision;
   std::vector<std::shared_ptr<LossScaler>> scalers;  ///< one a loss
 };
 
-/// The condition of an optimizer's update in this step: the checks of every backward pass of amp::ScaleLoss for it
-/// whose scaler skips. Undefined: always. An error of the trace: its gradients wait for a backward pass that unscales
-/// them.
+/// The condition of an optimizer's update in this step: all finite checks of its backward passes of amp::ScaleLoss
+/// whose scaler skips. Undefined if the update always happens. The trace fails if gradients of the optimizer still wait
+/// for a backward pass that unscales them.
 Tensor UpdatePredicate(mpc::internal::Trace& trace, const nn::Optimizer& optimizer);
 
-/// What ops::Backward returns instead of `gradients`: after amp::ScaleLoss, unless it delays, the unscaled ones, joined
-/// by those that were delayed before.
+/// What ops::Backward returns instead of `gradients`. After amp::ScaleLoss without delay, these are the unscaled
+/// gradients plus those that were delayed before.
 std::vector<Tensor> AfterBackward(mpc::internal::Trace& trace, const Tensor& loss,
                                   const std::vector<Parameter>& parameters, std::vector<Tensor> gradients);
 
@@ -43,10 +43,11 @@ std::vector<Tensor> AfterBackward(mpc::internal::Trace& trace, const Tensor& los
 /// gave different precisions.
 absl::StatusOr<std::shared_ptr<Session>> SessionBelow(nn::Cell& root);
 
-/// The precision of that session, and the Cells that have it, as options of a step of `root`; nothing without one.
+/// Writes the precision of that session, and the Cells that have it, into the options of a step of `root`. Does nothing
+/// without a session.
 absl::Status ApplySession(nn::Cell& root, mpc::internal::StepOptions& options);
 
-/// `precision` as options of a step.
+/// Writes `precision` into the options of a step.
 void SetPrecision(const Precision& precision, mpc::internal::StepOptions& options);
 
 }  // namespace mpc::amp::internal

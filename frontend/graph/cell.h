@@ -56,9 +56,9 @@ struct MemberRegistrar {
 
 /// Base of networks, layers, losses and training steps.
 ///
-/// A Cell class has a method `Construct` that takes a fixed list of Tensors (or one `std::vector<Tensor>`) and returns
-/// a Tensor, a tuple, a pair, a vector or a struct of them, and one line that names its sub-cells and Parameters and
-/// makes it callable:
+/// A Cell class has a method `Construct` that takes a fixed list of Tensors, or one `std::vector<Tensor>`. It returns a
+/// Tensor, or a tuple, a pair, a vector or a struct of Tensors. The line MPC_CELL names the class's sub-cells and
+/// Parameters and makes its objects callable:
 ///
 ///     class Block : public mpc::nn::Cell {
 ///      public:
@@ -69,13 +69,14 @@ struct MemberRegistrar {
 ///       mpc::nn::BatchNorm2d norm{16};
 ///     };
 ///
-/// A sub-cell that is called but not named there is an error when the network is compiled, if it has Parameters or
-/// sub-cells, asks whether it trains, or was given a precision of its own or Recompute(): SetTrain and checkpoints do
-/// not reach it. Others, such as activations and most losses, need no name. Copies of a Cell share its Parameters.
+/// SetTrain and checkpoints do not reach a sub-cell that is called but not named there. Compiling the network reports
+/// an error if such a sub-cell has Parameters or sub-cells, asks whether it trains, or was given a precision or
+/// Recompute(). Other sub-cells, such as activations and most losses, need no name. Copies of a Cell share its
+/// Parameters.
 class Cell {
  public:
   Cell();
-  /// Shares the Parameters; Programs of direct calls stay with their Cell.
+  /// Shares the Parameters. Does not share Programs that were compiled for direct calls.
   Cell(const Cell& other);
   Cell& operator=(const Cell& other);
   virtual ~Cell() = default;
@@ -96,7 +97,7 @@ class Cell {
 
   /// Switches between training behaviour (batch statistics, dropout) and inference, for this Cell and its sub-cells.
   Cell& SetTrain(bool train = true);
-  /// Errors of a running trace: this Cell is called and not named in MPC_CELL.
+  /// Whether this Cell is in training mode. A running trace fails if this Cell is called and not named in MPC_CELL.
   bool training() const;
   /// Freezes or unfreezes the Parameters whose path begins with `prefix` ("" for all). Errors: no such path.
   absl::Status SetRequiresGrad(std::string_view prefix, bool requires_grad);
@@ -104,11 +105,11 @@ class Cell {
   /// there.
   Cell& ToFloat(DType dtype);
   std::optional<DType> to_float() const { return to_float_; }
-  /// Keeps only the inputs and the outputs of each call of this Cell for the backward pass, which computes what it
-  /// needs of the values between them again: less memory for more work. Losses, gradients and state are the same bits:
-  /// dropout draws the same mask again, running statistics move once. Inside another Cell with Recompute() it has no
-  /// effect of its own. The report of a compiled step says what is computed again and how many bytes that saves; see
-  /// docs/memory.md. `recompute = false` takes it back.
+  /// Keeps only the inputs and the outputs of each call of this Cell for the backward pass. The backward pass computes
+  /// the values between them again where it needs them: less memory for more work. Losses, gradients and state are the
+  /// same bits: dropout draws the same mask again, running statistics move once. Inside another Cell with Recompute()
+  /// it has no effect of its own. The report of a compiled step says what is computed again and how many bytes that
+  /// saves; see docs/memory.md. `recompute = false` takes it back.
   Cell& Recompute(bool recompute = true);
   bool recompute() const { return recompute_; }
   /// What amp::Initialize has given this Cell; null without it.
@@ -123,10 +124,10 @@ class Cell {
 
   /// True for Cells whose `Construct` is a training step.
   virtual bool is_training_step() const { return false; }
-  /// What a direct call of this Cell compiles with (loss-scale wrap, networks).
+  /// Sets the options that a direct call of this Cell compiles with (loss-scale wrap, networks).
   virtual void ConfigureStep(mpc::internal::StepOptions& options) {}
 
-  /// True if sub-cells take their paths without this Cell's name for them (wrappers such as WithLossCell).
+  /// True if this Cell's name for a sub-cell is left out of paths (wrappers such as WithLossCell).
   virtual bool transparent() const { return false; }
 
  private:
@@ -138,7 +139,7 @@ class Cell {
   std::optional<DType> to_float_;
   bool recompute_ = false;
   std::shared_ptr<amp::internal::Session> amp_session_;
-  std::shared_ptr<void> eager_programs_;  ///< of direct calls
+  std::shared_ptr<void> eager_programs_;  ///< Programs compiled for direct calls
 };
 
 namespace internal {
@@ -178,7 +179,7 @@ ConstructResult<C> Call(C& cell, const Args&... args) {
 template <typename T>
 concept CellType = std::is_base_of_v<Cell, std::decay_t<T>>;
 
-/// A Cell as a function of flat tensors, for those that hold Cells of any type. Does not own it.
+/// A Cell of any type as a function of a flat list of tensors. Does not own the Cell.
 class CellFunction {
  public:
   CellFunction() = default;
@@ -198,7 +199,7 @@ class CellFunction {
   /// Number of tensors `Construct` takes; negative if any number.
   int arity() const { return arity_; }
   std::vector<Tensor> Flat(const std::vector<Tensor>& inputs) const { return function_(inputs); }
-  /// The first output.
+  /// Calls the Cell; returns its first output.
   template <typename... Args>
   Tensor operator()(const Args&... args) const {
     std::vector<Tensor> inputs;

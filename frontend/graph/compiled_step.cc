@@ -17,7 +17,7 @@
 namespace mpc::internal {
 namespace {
 
-/// Writes what tracing reads of the Cells: a change of it asks for another Program.
+/// Writes what tracing reads of the Cells. A change of it asks for another Program.
 class StructureWriter : public nn::internal::MemberVisitor {
  public:
   explicit StructureWriter(std::string& out) : out_(out) {}
@@ -224,7 +224,7 @@ bool CompiledStep::can_run_ahead() const {
 }
 
 absl::Status StepResults::status() const {
-  // What a step without outputs failed with is known when all have ended.
+  // The error of a step without outputs is known when all steps have ended.
   if (step_->program().outputs.empty()) return step_->executable_->Wait();
   return step_->executable_->OutputOfStep(number_, 0).status();
 }

@@ -24,18 +24,18 @@ inline constexpr char kPrintPrefix[] = "print|";
 
 /// How to trace and compile a step.
 struct StepOptions {
-  std::string name = "call";  ///< of the traced function: "train_step", "eval_step", "predict"
-  bool training = false;      ///< counts random uses
+  std::string name = "call";  ///< name of the traced function: "train_step", "eval_step", "predict"
+  bool training = false;      ///< the step counter of the generator moves if the step draws random numbers
   std::vector<const nn::Cell*> networks;
   std::optional<DType> network_outputs;  ///< what floating outputs of `networks` are rounded to
   RngState rng;
   std::vector<Parameter> scaler;          ///< loss-scale state, bound by name
-  std::shared_ptr<PassState> pass_state;  ///< of the Model; null: this step has its own
+  std::shared_ptr<PassState> pass_state;  ///< the Model's; null: this step has its own
   std::vector<std::string> input_names;   ///< "input0", ... where absent
   std::vector<std::string> output_names;  ///< "output0", ... where absent
   std::vector<Parameter> optimizers;      ///< step counters, in the order of their prefixes; others follow by first use
-  std::optional<double> divided_scale;    ///< what the wrap scales by and leaves to optimizers to divide out
-  std::vector<std::string> records;       ///< that are made on request: "gradient_norm", "learning_rate"
+  std::optional<double> divided_scale;    ///< loss scale of the wrap that optimizers divide out
+  std::vector<std::string> records;       ///< records made on request: "gradient_norm", "learning_rate"
   compiler::CompileOptions compile;       ///< `function` is set to `name`
   runtime::LoadOptions load;
 };
@@ -45,10 +45,11 @@ void UseDevice(const std::string& device, StepOptions& options);
 
 /// What a trace says about a step beside its graph.
 struct StepFacts {
-  std::size_t num_outputs = 0;  ///< that `function` returned
+  std::size_t num_outputs = 0;  ///< number of outputs that `function` returned
   /// A scaler that the step calls itself (AmpScaler, GradScaler, amp::ScaleLoss), with the parameters of its finite
-  /// checks: record "first_bad" counts in the list of a single check, records "check.0", "check.1", ... in those of
-  /// several. The records of several scalers have suffixes: "first_bad0", "check0.1", ...
+  /// checks. Record "first_bad" is an index into the list of a single check. With several checks, records "check.0",
+  /// "check.1", ... are indices into their lists. The records of several scalers have suffixes: "first_bad0",
+  /// "check0.1", ...
   struct Scaler {
     std::shared_ptr<const LossScaler> scaler;
     std::vector<std::vector<std::string>> checked;
@@ -56,7 +57,7 @@ struct StepFacts {
   };
   std::vector<Scaler> scalers;        ///< in order of first use
   std::vector<Trace::Labels> labels;  ///< inputs that are class indices
-  bool wrapped = false;               ///< in StepOptions::scaler; known once the step is compiled
+  bool wrapped = false;               ///< scaled by StepOptions::scaler; known once the step is compiled
 };
 
 /// Traces `function` on inputs of the given types. `root` names the Parameters. `used` receives the state of the step.
@@ -71,7 +72,7 @@ class CompiledStep;
 /// for that step alone.
 class StepResults {
  public:
-  /// Of step number `number` of `step`, from 0.
+  /// The results of step number `number` of `step`, counted from 0.
   StepResults(const CompiledStep& step, std::uint64_t number) : step_(&step), number_(number) {}
 
   const CompiledStep& step() const { return *step_; }
@@ -95,14 +96,15 @@ class StepResults {
 struct UnboundStep {
   StepFacts facts;
   compiler::CompileResult compiled;
-  std::vector<Parameter> state;  ///< that was traced, and the scalers' where the wrap binds them; not what passes added
+  std::vector<Parameter> state;  ///< traced state, and the scalers' where the wrap binds it; not what passes added
 };
 
 /// Traces and compiles. `options.compile` may ask for a device that is not here.
 absl::StatusOr<UnboundStep> CompileUnbound(nn::Cell* root, const TensorFunction& function,
                                            const std::vector<TensorSpec>& inputs, const StepOptions& options);
 
-/// Stores the parameters low that `program` binds low. Only those without masters differ from the trace.
+/// Stores those parameters in the low type that `program` binds in the low type. Only parameters without masters differ
+/// from the trace.
 absl::Status StoreLowParameters(const runtime::Program& program, std::vector<Parameter>& state);
 
 class CompiledStep {
@@ -113,12 +115,13 @@ class CompiledStep {
   /// Errors (INVALID_ARGUMENT): a label among `inputs` that its loss cannot take, with its row. Run checks it.
   absl::Status CheckLabels(const std::vector<Tensor>& inputs) const;
 
-  // In parts, for a device that runs while the host goes on. Nothing is printed: see StepResults::Print.
+  // These run a step in parts, for a device that runs while the host goes on. Nothing is printed: see
+  // StepResults::Print.
   /// Starts a step for each of `inputs`, at most Executable::steps_per_launch(), with one launch.
   absl::Status Start(absl::Span<const std::vector<Tensor>* const> inputs);
-  /// Executable::RunTimed.
+  /// Calls Executable::RunTimed.
   absl::StatusOr<std::vector<runtime::InstructionTime>> RunTimed(const std::vector<Tensor>& inputs);
-  /// The results of the last step that was started; there is one.
+  /// The results of the last step that was started; at least one has been.
   StepResults last() const { return {*this, executable_->steps_started() - 1}; }
   bool prints() const { return !printed_.empty(); }
   /// True if the results of a launch can still be read when the next one has been started.
@@ -127,7 +130,7 @@ class CompiledStep {
   /// Number of outputs that `function` returned.
   std::size_t num_outputs() const { return num_outputs_; }
   const StepFacts& facts() const { return facts_; }
-  // Of the last step.
+  // Results of the last step.
   Tensor Output(std::size_t index) const { return last().Output(index); }
   std::optional<double> Record(std::string_view name) const { return last().Record(name); }
   Tensor Tap(std::string_view name) const { return last().Tap(name); }
@@ -150,7 +153,7 @@ class CompiledStep {
   std::vector<Parameter> state_;
   std::vector<std::size_t> printed_;  ///< outputs of ops::Print
   std::unique_ptr<runtime::Executable> executable_;
-  std::vector<std::vector<absl::Span<const std::uint8_t>>> input_bytes_;  ///< of the steps of a launch
+  std::vector<std::vector<absl::Span<const std::uint8_t>>> input_bytes_;  ///< inputs of each step of a launch
   std::size_t num_outputs_ = 0;
   StepFacts facts_;
 };
@@ -163,8 +166,8 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
 /// The types of `tensors`.
 std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors);
 
-/// A text that two steps share only if they compile to the same Program: types, options, the tree of Cells with their
-/// modes, pins and Parameters.
+/// A text that two steps share only if they compile to the same Program. It holds types, options, and the tree of Cells
+/// with their modes, pins and Parameters.
 std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options);
 
 }  // namespace mpc::internal

@@ -59,7 +59,7 @@ absl::StatusOr<double> SecondsOfChain(const std::string& device, const Workload&
   return best;
 }
 
-/// Seconds of one operation, what a run costs by itself taken away.
+/// Seconds of one operation, without what a run costs by itself.
 absl::StatusOr<double> SecondsOfOperation(const std::string& device, const Workload& work, int length) {
   absl::StatusOr<double> one = SecondsOfChain(device, work, 1);
   if (!one.ok()) return one.status();

@@ -1,4 +1,4 @@
-// How fast a device is: what level auto weighs casts against. Not part of the public API.
+// How fast a device is. Level auto weighs the cost of casts against these rates. Not part of the public API.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ DType NativeLowType(std::string_view device);
 /// in this process, then remembered. Errors: what compiling or loading such a Program reports.
 absl::StatusOr<compiler::DeviceRates> MeasureDeviceRates(const std::string& device, DType low);
 
-/// As entries of a Program's choice table: "rate.low_flops" -> "1.5e+11". A Program of a resumed run takes the rates of
-/// the table it resumes from, so that it makes the same choices.
+/// The rates as entries of a Program's choice table: "rate.low_flops" -> "1.5e+11". A Program of a resumed run takes
+/// the rates of the table it resumes from, so that it makes the same choices.
 std::vector<std::pair<std::string, std::string>> RateChoices(const compiler::DeviceRates& rates);
 
 /// The rates in a choice table; nullopt unless it holds all of them.

@@ -9,7 +9,7 @@
 
 namespace mpc::internal {
 
-/// One operation on concrete tensors. On an error every result carries it.
+/// Runs one operation on concrete tensors. On an error every result carries it.
 std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes,
                                  std::optional<DType> result_dtype);
 

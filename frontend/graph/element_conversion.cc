@@ -44,9 +44,9 @@ void VisitElementType(DType dtype, Visitor&& visit) {
   }
 }
 
-/// `value` in f32, rounded to odd: the last bit is set whenever bits were lost. A second rounding of the result to
-/// nearest even in a type with at least two bits less equals one rounding of `value` (Boldo and Melquiond, "When double
-/// rounding is odd", 2005). The wide source holds every f64 and i64 exactly.
+/// `value` in f32, rounded to odd: the last bit is set whenever bits were lost. Rounding the result to nearest even, in
+/// a type with at least two bits less, equals rounding `value` once. See Boldo and Melquiond, "When double rounding is
+/// odd", 2005. The wide source holds every f64 and i64 exactly.
 float RoundToOdd(long double value) {
   float rounded = static_cast<float>(value);
   if (static_cast<long double>(rounded) == value || std::isnan(rounded)) return rounded;

@@ -1,4 +1,4 @@
-// What functions on tensors are made of. Not part of the public API.
+// Helpers that the functions on tensors are made of. Not part of the public API.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ std::vector<Tensor> EmitAll(std::string_view op, const std::vector<Tensor>& oper
 /// The first result.
 Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {});
 
-/// An error of a front-end function: in the trace if there is one, else in the tensor.
+/// Reports an error of a front-end function: in the trace if there is one, else in the returned tensor.
 Tensor FailWith(const std::string& message, const Shape& shape);
 
 }  // namespace mpc::internal

@@ -16,27 +16,29 @@ struct ValueAndGradResult {
   std::vector<Tensor> aux;        ///< the network's other outputs
   std::vector<Tensor> gradients;  ///< one a parameter
 };
-/// The loss of `network` on `inputs` and its gradients by `parameters`, inside a training step. `seed` is the cotangent
-/// of the loss, f32, of the loss's shape or scalar; undefined means 1. Frozen parameters get zeros. A plain call of the
-/// same network on the same inputs earlier in the step is the same forward pass. `loss_id` chooses among several loss
-/// scalers; -1: the place of this request among those of the step.
+/// Computes the loss of `network` on `inputs` and its gradients with respect to `parameters`, inside a training step.
+/// `seed` is the cotangent of the loss: f32, a scalar or of the loss's shape; undefined means 1. Frozen parameters get
+/// zeros. A plain call of the same network on the same inputs earlier in the step shares this forward pass. `loss_id`
+/// chooses among several loss scalers; -1: the place of this request among those of the step.
 ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vector<Parameter>& parameters,
                                 const std::vector<Tensor>& inputs, const Tensor& seed = {}, std::int64_t loss_id = -1);
 
-/// The gradients of `loss`, a floating value that this step computed, by `parameters`. Several losses may share what
-/// they are computed from: it runs once. A parameter that was updated since is differentiated as the loss read it.
-/// Frozen parameters, and those that the loss does not use (with a remark), get zeros. `seed` and `loss_id` are those
-/// of ValueAndGrad. Errors: no trace is running; a loss that is not floating.
+/// The gradients of `loss`, a floating value that this step computed, with respect to `parameters`. What several losses
+/// have in common is computed once. If a parameter was updated since, its gradient is taken at the value that the loss
+/// read. Frozen parameters, and those that the loss does not use (with a remark), get zeros. `seed` and `loss_id` are
+/// those of ValueAndGrad. Errors: no trace is running; a loss that is not floating.
 std::vector<Tensor> Backward(const Tensor& loss, const std::vector<Parameter>& parameters, const Tensor& seed = {},
                              std::int64_t loss_id = -1);
 
-/// From inputs, outputs and one cotangent an output to one cotangent a floating input, of that input's type.
+/// Computes one cotangent for each floating input, of that input's type, from the inputs, the outputs and one cotangent
+/// for each output.
 using VjpRule = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
                                                   const std::vector<Tensor>& cotangents)>;
 
-/// `forward(inputs)`, whose derivative is `vjp`: nothing of `forward` is differentiated. Both functions see their
-/// arguments only: a Parameter or an outer tensor must be one of `inputs`, and neither may update state. On concrete
-/// tensors this is `forward(inputs)`. Errors: what the functions capture; cotangents that do not fit the inputs.
+/// Computes `forward(inputs)`, whose derivative is `vjp`: nothing of `forward` is differentiated. Both functions see
+/// their arguments only: a Parameter or an outer tensor must be one of `inputs`, and neither may update state. On
+/// concrete tensors this is `forward(inputs)`. Errors: a function captures a value that is not among its arguments;
+/// cotangents do not fit the inputs.
 std::vector<Tensor> CustomVjp(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward,
                               const VjpRule& vjp, const std::vector<Tensor>& inputs);
 

@@ -17,7 +17,7 @@ std::vector<ScalerField> AllFields() {
   return fields;
 }
 
-/// What a field starts from.
+/// The value that a field starts from.
 Tensor FieldValue(const LossScaleConfig& config, ScalerField field) {
   const auto f32 = [](double value) { return Tensor::Scalar(static_cast<float>(value)); };
   const auto i32 = [](std::int64_t value) { return Tensor::Scalar(static_cast<std::int32_t>(value)); };

@@ -39,12 +39,13 @@ class LossScaler {
   explicit LossScaler(const LossScaleConfig& config);
   /// The configuration at construction: mode, skip and unscale, which a step is compiled with.
   const LossScaleConfig& config() const { return config_; }
-  /// In the order of ScalerField.
+  /// The state entries in the order of ScalerField.
   const std::vector<Parameter>& state() const { return state_; }
-  // Read from the state, which waits for the device; NaN and -1 where the device has failed.
+  // These read the state, which waits for the device. If the device has failed, the scale is NaN and the counters are
+  // -1.
   double scale() const { return Field(ScalerField::kScale); }
-  std::int64_t good_steps() const { return Count(ScalerField::kGood); }  ///< since the scale last moved
-  std::int64_t bad_steps() const { return Count(ScalerField::kBad); }    ///< in a row, towards a backoff
+  std::int64_t good_steps() const { return Count(ScalerField::kGood); }  ///< finite steps since the scale last moved
+  std::int64_t bad_steps() const { return Count(ScalerField::kBad); }    ///< consecutive overflows towards a backoff
   std::int64_t skipped_steps() const { return Count(ScalerField::kSkipped); }
   std::int64_t consecutive_skips() const { return Count(ScalerField::kConsecutive); }
 
@@ -58,7 +59,7 @@ class LossScaler {
   static absl::Status CheckScale(double scale);
   /// Sets the counters, both >= 0.
   absl::Status SetCounters(std::int64_t good, std::int64_t bad);
-  /// Names the state after its place in a step.
+  /// Sets the prefix of the names of the state entries, by the scaler's place in a step: "scaler", "scaler2", ...
   void SetPrefix(const std::string& prefix);
 
  private:
@@ -68,7 +69,7 @@ class LossScaler {
   std::vector<Parameter> state_;
 };
 
-/// Base of MindSpore's managers.
+/// Base of MindSpore's loss-scale managers.
 class LossScaleManager {
  public:
   virtual ~LossScaleManager() = default;

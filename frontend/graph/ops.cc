@@ -21,8 +21,9 @@ std::vector<Tensor> WithOptional(const Tensor& a, const Tensor& b, const Tensor&
   return {a, b};
 }
 
-// What a product's activation is to the graph. gelu is an operation of its own: its derivative reads the product, which
-// is kept so; mpc-fold-activation gives gelu to the product where nothing else reads it.
+// How the graph holds a product's activation. gelu is an operation of its own, because its derivative reads the
+// product, which is therefore kept. mpc-fold-activation folds gelu into the product where nothing else reads the
+// product.
 struct ActivationParts {
   explicit ActivationParts(const std::string& name)
       : is_gelu(name == "gelu" || name == "gelu_tanh"),
@@ -33,7 +34,7 @@ struct ActivationParts {
 
   bool is_gelu;
   std::string own;   ///< the product's attribute
-  std::string form;  ///< of gelu
+  std::string form;  ///< form of gelu: none, tanh
 };
 
 std::int64_t NormalAxis(std::int64_t axis, std::int64_t rank) { return axis < 0 ? axis + rank : axis; }
@@ -50,8 +51,8 @@ Attributes PoolAttributes(const Pool2dOpOptions& options) {
           {"padding", options.padding}};
 }
 
-// Floating tensors of several types in the one that arithmetic on them has: movement keeps its element type. What is no
-// floating tensor stays, for the operation to refuse.
+// Converts floating tensors of several types to the type that arithmetic on them has, since data movement keeps its
+// element type. Other tensors stay, for the operation to refuse.
 std::vector<Tensor> Promoted(std::vector<Tensor> tensors) {
   const auto floating = [](const Tensor& x) { return x.defined() && x.status().ok() && IsFloating(x.dtype()); };
   if (!std::all_of(tensors.begin(), tensors.end(), floating)) return tensors;

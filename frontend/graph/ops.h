@@ -36,7 +36,7 @@ Tensor cos(const Tensor& x);
 Tensor silu(const Tensor& x);
 /// x * min(max(x + 3, 0), 6) / 6.
 Tensor hard_swish(const Tensor& x);
-/// x times the normal distribution at x; `approximate`: "none", or "tanh" for its approximation.
+/// x times the cumulative standard normal distribution at x; `approximate`: "none", or "tanh" for its tanh form.
 Tensor gelu(const Tensor& x, const std::string& approximate = "none");
 /// x where x > 0, else alpha * x.
 Tensor leaky_relu(const Tensor& x, double alpha = 0.2);
@@ -52,7 +52,7 @@ Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
-// i1 tensors, with broadcasting.
+// Comparisons, which give i1 tensors, with broadcasting.
 Tensor equal(const Tensor& a, const Tensor& b);
 Tensor greater(const Tensor& a, const Tensor& b);
 Tensor less(const Tensor& a, const Tensor& b);
@@ -88,7 +88,7 @@ struct Conv2dOpOptions {
   std::vector<std::int64_t> padding = {0, 0, 0, 0};  ///< top, bottom, left, right
   std::vector<std::int64_t> dilation = {1, 1};
   std::int64_t group = 1;
-  std::string activation = "none";  ///< that of matmul
+  std::string activation = "none";  ///< as MatmulOptions::activation
 };
 /// x [N, C, H, W], weight [O, C / group, kh, kw]; `bias` is [O] or undefined.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOpOptions& options = {});
@@ -125,23 +125,23 @@ Tensor reduce_mean(const Tensor& x, std::vector<std::int64_t> axes = {}, bool ke
 /// A NaN wins; equal maxima share the derivative evenly.
 Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Tensor sum_n(const std::vector<Tensor>& tensors);
-/// Joins tensors along `axis`; their shapes agree but for it.
+/// Joins tensors along `axis`; their shapes agree on all other axes.
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis = 0);
-/// Pieces of the given sizes along `axis`; the sizes add up to its extent.
+/// Splits x into pieces of the given sizes along `axis`; the sizes add up to its extent.
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
-/// The block of `sizes` that begins at `starts`, one of each an axis.
+/// The block of shape `sizes` that begins at index `starts`; both have one entry for each axis.
 Tensor slice(const Tensor& x, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes);
-/// `low` elements of `value` before and `high` after each axis.
+/// Adds `low` elements of `value` before and `high` elements after each axis; both have one entry for each axis.
 Tensor pad(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
            double value = 0);
 /// Rows of `table` [V, ...] by integer `indices` of any shape; NaN for an index outside [0, V).
 Tensor gather(const Tensor& table, const Tensor& indices);
-/// f32: `on` at the index, `off` elsewhere along a new last axis of `depth`.
+/// f32 with a new last axis of extent `depth`: `on` at the index, `off` elsewhere.
 Tensor one_hot(const Tensor& indices, std::int64_t depth, double on = 1, double off = 0);
-/// i32 indices.
+/// The i32 indices of the largest elements along `axis`.
 Tensor argmax(const Tensor& x, std::int64_t axis = -1);
 Tensor stop_gradient(const Tensor& x);
-/// A user's cast: its rounding is never removed.
+/// Converts x to `dtype`. The rounding of a user's cast is never removed.
 Tensor cast(const Tensor& x, DType dtype);
 
 namespace ops {
@@ -156,11 +156,11 @@ using mpc::abs, mpc::add, mpc::argmax, mpc::avg_pool2d, mpc::broadcast_to, mpc::
 
 /// As `cast`, with MindSpore's name.
 Tensor Cast(const Tensor& x, DType dtype);
-/// A tensor of one value. While tracing a constant of the graph.
+/// A tensor whose elements are all `value`. While tracing it is a constant of the graph.
 Tensor Fill(DType dtype, const Shape& shape, double value);
 Tensor FullLike(const Tensor& like, double value);
-/// `value`, once `effects` (the results of an optimizer) have happened: state updates belong to the step anyway, so
-/// this returns `value`. It lets steps read as MindSpore's do.
+/// Returns `value`. In MindSpore it orders `value` after `effects` (the results of an optimizer); here state updates
+/// belong to the step anyway. It lets steps read as MindSpore's do.
 Tensor Depend(const Tensor& value, bool effects);
 /// Applies `function` to every tensor.
 template <typename Function>

@@ -17,11 +17,11 @@ namespace mpc {
 
 struct ParameterOptions {
   bool requires_grad = true;     ///< trained by optimizers
-  Role role = Role::kParameter;  ///< kStatistic for running statistics; one of state
+  Role role = Role::kParameter;  ///< kStatistic for running statistics; a role of state
 };
 
 /// A handle: copies share one value. Inside `Construct` it converts to the Tensor of its current value in the traced
-/// graph, and assigning to it makes a new one; outside it is read and written with `Value` and `SetData`.
+/// graph. `Assign` sets a new current value there. Outside `Construct`, `Value` reads it and `SetData` writes it.
 class Parameter {
  public:
   /// An undefined parameter.
@@ -31,7 +31,7 @@ class Parameter {
   explicit Parameter(const Tensor& data, ParameterOptions options = {});
 
   bool defined() const { return data_ != nullptr; }
-  /// Dotted path from the outermost Cell: "conv1.weight"; empty before a Cell with it was asked for its parameters.
+  /// Dotted path from the outermost Cell: "conv1.weight"; empty until a Cell that holds it is asked for its parameters.
   const std::string& name() const;
   const Shape& shape() const;
   /// The type it is stored in; see `low_storage`.
@@ -54,7 +54,7 @@ class Parameter {
   void Assign(const Tensor& value);
 
   // For the front end.
-  /// The parameter that this slot is kept for; an undefined one where there is none.
+  /// The parameter that this optimizer slot is kept for; an undefined one if there is none.
   const Parameter& owner() const;
   void set_owner(const Parameter& owner);
   const std::shared_ptr<runtime::StateEntry>& entry() const;
@@ -68,7 +68,7 @@ class Parameter {
   absl::Status StoreLow(DType low);
   std::uint64_t seed() const;
   std::int64_t stream() const;
-  /// Whether it begins with what its initializer says; false: with the data it was made from.
+  /// True if its initial value comes from its initializer, false if from the data it was made from.
   bool is_drawn() const;
   friend bool operator==(const Parameter& a, const Parameter& b) { return a.data_ == b.data_; }
 
@@ -82,8 +82,8 @@ absl::Status InitialiseParameters(absl::Span<const Parameter> parameters);
 
 namespace internal {
 
-/// `@init_state` of `parameters` for the CPU: the seed (i64) in, each initial value out under its parameter's name,
-/// f32. The seed is no input where every value is a constant.
+/// Compiles `@init_state` of `parameters` for the CPU. It takes the seed (i64) and returns each initial value in f32
+/// under its parameter's name. The seed is no input if every value is a constant.
 absl::StatusOr<runtime::Program> CompileInitState(absl::Span<const Parameter> parameters);
 
 }  // namespace internal

@@ -13,19 +13,19 @@
 
 namespace mpc::internal {
 
-/// Entries by the role that a pass gave them:
-///   "derived"      follows other state (a parameter's low copy): rebuilt from it at any time, so in no checkpoint
-///   "accumulator"  gathers over several runs of a step; starts from zero bytes; saved like any other state
-/// One a Model, shared by its Programs, so that what one of them leaves behind the next one finds.
+/// State entries by the role that a pass gave them.
+///   "derived"      follows other state (a parameter's low copy). Rebuilt from it at any time, so in no checkpoint.
+///   "accumulator"  gathers over several runs of a step. Starts from zero bytes; saved like any other state.
+/// The Programs of a Model share one object, so that each finds what another one left.
 class PassState {
  public:
   struct Bound {
     std::vector<Parameter> accumulators;                        ///< part of the Model's state
-    std::vector<std::shared_ptr<runtime::StateEntry>> derived;  ///< no part of it
+    std::vector<std::shared_ptr<runtime::StateEntry>> derived;  ///< no part of the Model's state
   };
 
-  /// The entries of those `bindings` whose role is above and whose name is not among `known`; found by name, or
-  /// created. Errors (INVALID_ARGUMENT): an earlier Program gave the name to another type or role.
+  /// Returns the entries of those `bindings` that have one of these roles and whose name is not among `known`. An entry
+  /// is found by name, or created. Errors (INVALID_ARGUMENT): an earlier Program gave the name to another type or role.
   absl::StatusOr<Bound> Bind(absl::Span<const runtime::StateBinding> bindings, absl::Span<const Parameter> known);
 
   /// Every accumulator, in the order of creation.

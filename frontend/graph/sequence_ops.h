@@ -20,7 +20,7 @@ struct BatchMatmulOptions {
 Tensor batch_matmul(const Tensor& a, const Tensor& b, const BatchMatmulOptions& options = {});
 
 struct AttentionOptions {
-  std::optional<double> scale;  ///< of the scores; 1 / sqrt(D)
+  std::optional<double> scale;  ///< scale of the scores; left out: 1 / sqrt(D)
   bool causal = false;          ///< row t reads columns s <= t + S - T only
 };
 /// softmax(scale * query key^T) value for query [B, H, T, D], key [B, H, S, D], value [B, H, S, E]: [B, H, T, E].
@@ -32,7 +32,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 struct ConvTranspose2dOpOptions {
   std::vector<std::int64_t> stride = {1, 1};
   std::string pad_mode = "valid";                     ///< same, valid, pad
-  std::vector<std::int64_t> padding = {0, 0, 0, 0};   ///< top, bottom, left, right; what "pad" takes off the result
+  std::vector<std::int64_t> padding = {0, 0, 0, 0};   ///< top, bottom, left, right; "pad" removes it from the result
   std::vector<std::int64_t> output_padding = {0, 0};  ///< added at the end, smaller than the stride
   std::vector<std::int64_t> dilation = {1, 1};
   std::int64_t group = 1;

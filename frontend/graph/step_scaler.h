@@ -28,24 +28,24 @@ class StepScaler {
 
   /// loss * scale, f32.
   Tensor ScaleLoss(const Tensor& loss);
-  /// Whether these scaled gradients and the losses behind them are finite: a rank-0 bool. `names` are those of their
-  /// parameters.
+  /// Whether these scaled gradients and the losses behind them are finite: a rank-0 bool. `names` are the names of the
+  /// gradients' parameters.
   Tensor Check(const std::vector<Tensor>& gradients, const std::vector<Tensor>& losses, std::vector<std::string> names);
   /// gradient / scale, f32.
   Tensor Unscale(const Tensor& gradient);
   /// Every loss that this scaler has scaled since its last update.
   const std::vector<Tensor>& losses() const { return losses_; }
   bool checked() const { return !checks_.empty(); }
-  /// The state after the checks since the last update. What follows in the step sees the new scale.
+  /// Updates the state by the checks since the last update. What follows in the step sees the new scale.
   void Update();
-  /// Updates when the step ends: once a step, however often it is asked for.
+  /// Asks for an update when the step ends: there is one, however often it is asked for.
   void UpdateAtEnd() { update_at_end_ = true; }
   bool updates_at_end() const { return update_at_end_; }
   /// How often the state moves in the step.
   int updates() const { return updates_; }
   /// The scale that the step began with; undefined if nothing was scaled or checked.
   const Tensor& first_scale() const { return first_scale_; }
-  /// The parameters of each check of the step, updates or not.
+  /// The names of the parameters of each check of the step, across updates.
   const std::vector<std::vector<std::string>>& checked_names() const { return checked_names_; }
   /// Reports the step under this scaler: records "finite", "first_bad" and "loss_scale" with `suffix`; where there were
   /// several checks also "check<suffix>.0", "check<suffix>.1", ...: their first_bad.
@@ -56,7 +56,7 @@ class StepScaler {
 
   Trace& trace_;
   std::shared_ptr<LossScaler> scaler_;
-  Tensor scale_;  ///< that of the losses since the last update
+  Tensor scale_;  ///< scale of the losses since the last update
   Tensor first_scale_;
   std::vector<Tensor> losses_;
   std::vector<Tensor> checks_;  ///< first_bad since the last update
@@ -74,7 +74,7 @@ struct ScaledLoss {
   StepScaler* scaler;
 };
 
-/// What one call of ops::Backward gave, as it gave it.
+/// The arguments and the results of one call of ops::Backward.
 struct BackwardPass {
   Tensor loss;
   std::vector<Parameter> parameters;
@@ -90,8 +90,8 @@ class StepScaling {
   Tensor Scale(StepScaler& scaler, const Tensor& loss);
   /// The scaled loss that `tensor` is, or null.
   const ScaledLoss* FindScaled(const Tensor& tensor) const;
-  /// The losses of `scaler` that `gradients` come from, by what backward passes gave; every loss of the scaler where
-  /// arithmetic hides it.
+  /// The losses of `scaler` that `gradients` come from, found in the recorded backward passes. If none is found, as
+  /// after arithmetic on the gradients, every loss of the scaler.
   std::vector<Tensor> LossesOf(const StepScaler& scaler, const std::vector<Tensor>& gradients) const;
 
   void Note(BackwardPass pass) { passes_.push_back(std::move(pass)); }

@@ -7,10 +7,10 @@
 
 namespace mpc {
 
-/// Returns `tensor`. In a traced step its value becomes one that the step returns beside its outputs, in f32 or the
-/// type the user gave it: RunContext::Tap(name) holds it at the end of each training step. Works in networks, losses
-/// and steps; a low value is read back exactly. A name used again in one step gets "#2", "#3", ... On a concrete tensor
-/// nothing else happens.
+/// Returns `tensor`. A traced step also returns its value beside its outputs, in f32 or the type the user gave it.
+/// RunContext::Tap(name) holds the value at the end of each training step. Works in networks, losses and steps; a low
+/// value is read back exactly. A name used again in one step gets "#2", "#3", ... On a concrete tensor nothing else
+/// happens.
 Tensor Tap(const std::string& name, const Tensor& tensor);
 
 namespace ops {

@@ -23,7 +23,8 @@ namespace internal {
 struct TensorNode;
 }  // namespace internal
 
-/// The DType of a C++ element type: float, double, Half, BFloat16, int32_t, int64_t, bool.
+/// The DType of a C++ element type: float, double, Half, BFloat16, Float8E4M3FN, Float8E5M2, int8_t, int32_t, int64_t,
+/// bool.
 template <typename T>
 constexpr DType DTypeOf();
 template <>
@@ -70,11 +71,12 @@ constexpr DType DTypeOf<Float8E5M2>() {
 /// A cheap handle: copies share one immutable value.
 ///
 /// *Concrete* tensors own data (row-major). *Symbolic* tensors stand for a value of the graph that is being traced;
-/// they exist inside `Construct` only. After the first error of a trace operations return *poisoned* symbolic tensors,
-/// whose rank is kept where it is known and whose extents are 1: the error reaches the user when the trace is compiled.
+/// they exist inside `Construct` only. After the first error of a trace operations return *poisoned* symbolic tensors.
+/// Their rank is kept where it is known, and their extents are 1. The error reaches the user when the trace is
+/// compiled.
 class Tensor {
  public:
-  /// An empty tensor: `defined()` is false, everything else is an error or a zero.
+  /// An undefined tensor: `defined()` is false, everything else is an error or a zero.
   Tensor() = default;
 
   /// Copies `values` (row-major) under `shape`. Errors are kept in the tensor (see `status()`): an element count that
@@ -100,8 +102,8 @@ class Tensor {
   static Tensor Zeros(Shape shape, DType dtype = DType::kF32);
   static Tensor Full(Shape shape, double value, DType dtype = DType::kF32);
 
-  /// NumPy's .npy, version 1 or 2: little-endian f2, f4, f8, i4, i8, b1, C order. bf16 and f8 have no NumPy
-  /// type and are refused. `Save` writes beside the target, syncs and renames.
+  /// `Load` reads NumPy's .npy, version 1 or 2: little-endian f2, f4, f8, i4, i8, b1, C order. `Save` writes it beside
+  /// the target, syncs and renames. bf16 and f8 have no NumPy type and are refused.
   static absl::StatusOr<Tensor> Load(const std::string& path);
   absl::Status Save(const std::string& path) const;
 

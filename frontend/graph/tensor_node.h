@@ -15,7 +15,7 @@ struct TensorNode {
   runtime::AlignedBuffer data;
   const void* graph = nullptr;
   void* value = nullptr;
-  std::size_t depth = 0;  ///< of the traced function the value belongs to, 1 being the outermost
+  std::size_t depth = 0;  ///< depth of the traced function that the value belongs to; 1 is the outermost
 };
 
 /// OK if `spec` describes a tensor that can exist. Errors (INVALID_ARGUMENT): a negative extent, more bytes than an

@@ -77,15 +77,15 @@ class Trace {
   std::vector<Tensor> Emit(std::string_view op, absl::Span<const Tensor> operands, const Attributes& attributes,
                            std::optional<DType> result_dtype = std::nullopt);
   Tensor Splat(const TensorSpec& spec, double value);
-  /// The first result is the loss; then the other results of `function`, then one gradient a parameter. `cell` is the
-  /// Cell that `function` calls, or null: an earlier plain call of it on the same inputs becomes this one.
+  /// `outputs` are the loss and the other results of `function`; `gradients` has one gradient a parameter. `cell` is
+  /// the Cell that `function` calls, or null. An earlier plain call of that Cell on the same inputs becomes this one.
   struct Gradients {
     std::vector<Tensor> outputs;
     std::vector<Tensor> gradients;
   };
   Gradients ValueAndGrad(const nn::Cell* cell, const TensorFunction& function, const std::vector<Tensor>& inputs,
                          absl::Span<const Parameter> parameters, const Tensor& seed, std::int64_t loss_id);
-  /// One gradient a parameter, of the value that `loss` read it with. `seed` may be undefined: 1.
+  /// One gradient a parameter, at the value that `loss` read. An undefined `seed` means 1.
   std::vector<Tensor> Backward(const Tensor& loss, absl::Span<const Parameter> parameters, const Tensor& seed,
                                std::int64_t loss_id);
   /// `forward(inputs)`, differentiated by `rule`: from inputs, outputs and cotangents to cotangents.
@@ -99,7 +99,7 @@ class Trace {
   /// `states`, then come `operands`.
   void DeferUpdate(std::string_view op, std::vector<Parameter> states, std::vector<Tensor> operands,
                    Attributes attributes);
-  /// What the wrap of this step scales by and leaves to optimizers to divide out; empty: nothing.
+  /// The loss scale that the wrap of this step applies and that optimizers divide out; empty: none.
   const std::optional<double>& divided_scale() const { return divided_scale_; }
   void set_divided_scale(std::optional<double> scale) { divided_scale_ = scale; }
   /// False if an optimizer has already updated `parameter` in this step.
@@ -125,15 +125,16 @@ class Trace {
   bool in_step() const { return depth() == 1; }
 
   // What a step tells beside its outputs.
-  /// A scalar that the step reports under `name` ("gradient_norm", "finite"); of two with one name the last counts.
+  /// A scalar that the step reports under `name` ("gradient_norm", "finite"); of two records with one name the last
+  /// counts.
   void Record(std::string_view name, const Tensor& value);
   /// Records that are made on request only.
   void RequestRecords(std::vector<std::string> names) { requested_records_ = std::move(names); }
   bool wants(std::string_view record) const;
   /// Returns `tensor` from the step under `name`, whatever function it is computed in.
   void Tap(const std::string& name, const Tensor& tensor);
-  /// The class indices of a loss that has no value where one is outside [0, classes). Where they are an input of the
-  /// step, as it came in or reshaped, each batch can be checked before it runs.
+  /// Notes that `labels` are class indices of a loss, which has no value where one is outside [0, classes). If they are
+  /// an input of the step, as it came in or reshaped, each batch can be checked before it runs.
   void ExpectLabels(const Tensor& labels, std::int64_t classes);
   struct Labels {
     std::size_t input;
@@ -142,7 +143,7 @@ class Trace {
   const std::vector<Labels>& labels() const { return labels_; }
   /// Calls `hook` when the step ends, before its state is collected.
   void AtEnd(std::function<void()> hook) { end_hooks_.push_back(std::move(hook)); }
-  /// What a part of the front end keeps while this trace runs: one object a type.
+  /// An object that a part of the front end keeps while this trace runs: one for each type T.
   template <typename T>
   T& Local() {
     std::shared_ptr<void>& slot = locals_[std::type_index(typeid(T))];
@@ -152,9 +153,9 @@ class Trace {
 
   // Cells.
   void EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs);
-  /// `cell` asks whether it trains. Fails where it is called and not registered: SetTrain has not reached it.
+  /// Notes that `cell` asks whether it trains. Fails if it is called and not registered: SetTrain has not reached it.
   void NoteModeRead(const nn::Cell& cell);
-  /// The outputs as the caller gets them: those of a network in the type that SetNetworkOutputs asked for.
+  /// Returns the outputs as the caller gets them. Those of a network have the type that SetNetworkOutputs asked for.
   std::vector<Tensor> LeaveCell(std::vector<Tensor> outputs);
   /// Rounds the floating outputs of networks to `dtype`. A network that is differentiated itself returns its loss first
   /// and is left alone.
@@ -162,7 +163,7 @@ class Trace {
   /// amp::AutoCast.
   void EnterPrecision(PrecisionScope scope) { precision_.push_back(std::move(scope)); }
   void LeavePrecision() { precision_.pop_back(); }
-  /// Operations that are no Cell's but have a path of their own, outside every network, while it lives: an optimizer's.
+  /// While it lives, operations have the path `path`, outside every network. Optimizers use it: they are no Cells.
   class PathScope {
    public:
     PathScope(Trace& trace, std::string path) : trace_(trace) {
@@ -213,6 +214,14 @@ class Trace {
     std::vector<StateValue> states;
     std::vector<Deferred> deferred;
   };
+  /// A private function that is differentiated, and what it leaves behind.
+  struct LossFunction {
+    std::string callee;
+    std::vector<Tensor> outputs;      ///< values inside the function
+    std::vector<Parameter> assigned;  ///< whose new values follow the outputs and the operands of deferred updates
+    std::vector<std::int64_t> wrt;    ///< positions of the operands to differentiate by
+    Frame frame;                      ///< the function's, closed
+  };
   struct CellFrame {
     nn::Cell* cell;
     compiler::Scope scope;
@@ -225,11 +234,21 @@ class Trace {
     const nn::Cell* cell;
     std::vector<Tensor> inputs;
     std::vector<Tensor> outputs;
-    std::int64_t first_call_site = 0;  ///< of the random uses inside
+    std::int64_t first_call_site = 0;  ///< call site of the first random use inside
     std::size_t last = 0;              ///< calls_[own index .. last - 1] are this call and those inside it
     bool replaced = false;
   };
 
+  /// The last part of the path of a call of `cell`; empty for a transparent one. Fails for a Cell that is called and
+  /// not registered, and notes in `frame` who calls it.
+  std::string NameOfCall(nn::Cell& cell, bool is_network, CellFrame& frame);
+  /// Runs `function` in the function that is open, on `inputs` and with `parameters` among its state.
+  std::vector<Tensor> TraceForward(const nn::Cell* cell, const TensorFunction& function,
+                                   const std::vector<Tensor>& inputs, absl::Span<const Parameter> parameters);
+  /// Ends the function that is open: returns its outputs, deferred operands and assigned state to its caller.
+  void CloseLoss(absl::Span<const Parameter> parameters, LossFunction& loss);
+  /// Asks for the values and gradients of `loss`; nothing where the trace has failed.
+  std::vector<compiler::TypedValue> CallLoss(const LossFunction& loss, const Tensor& seed, std::int64_t loss_id);
   /// The error of a `cell` that `parent` calls and does not register.
   void FailUnregistered(const nn::Cell& cell, const nn::Cell& parent, const std::string& where);
   std::size_t depth() const { return frames_.size(); }
@@ -239,7 +258,7 @@ class Trace {
   Tensor Symbolic(const compiler::TypedValue& value, std::size_t depth) const;
   /// `tensor` as a value of the function at `depth`: constants are made, outer values become arguments.
   Tensor Import(const Tensor& tensor, std::size_t depth);
-  /// `to` holds the elements of `from` in their order.
+  /// Notes that `to` holds the elements of `from` in their order.
   void SameElements(compiler::ValueHandle from, compiler::ValueHandle to);
   StateValue& StateAt(const Parameter& parameter, std::size_t depth);
   /// Traces `function` as a private function that may read its arguments only; returns its name.
@@ -253,7 +272,7 @@ class Trace {
   CellCall* FindEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs);
   void ReplaceEarlierCall(const nn::Cell* cell, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
 
-  const void* id_;  ///< of the values of this trace; never used again, as addresses are
+  const void* id_;  ///< identifies the values of this trace; never used again, unlike an address
   compiler::GraphBuilder graph_;
   std::vector<const nn::Cell*> networks_;
   RngState rng_;
@@ -274,13 +293,13 @@ class Trace {
   std::optional<double> divided_scale_;
   std::vector<std::pair<std::string, Tensor>> taps_;
   std::vector<std::function<void()>> end_hooks_;
-  std::size_t num_inputs_ = 0;                           ///< of the step
+  std::size_t num_inputs_ = 0;                           ///< inputs of the step
   std::map<compiler::ValueHandle, std::size_t> inputs_;  ///< values that hold an input's elements, in order
   std::vector<Labels> labels_;
   std::map<std::type_index, std::shared_ptr<void>> locals_;
   std::optional<std::vector<Parameter>> registered_;
   std::int64_t next_call_site_ = 0;
-  std::int64_t recomputed_calls_ = 0;  ///< of Cells with Recompute()
+  std::int64_t recomputed_calls_ = 0;  ///< calls of Cells with Recompute()
   bool uses_random_ = false;
   bool training_ = false;
   absl::Status status_;

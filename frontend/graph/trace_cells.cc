@@ -27,7 +27,8 @@ class SubCellFinder : public nn::internal::MemberVisitor {
   bool found_ = false;
 };
 
-/// Whether `cell` is the same function of its inputs wherever it stands: it keeps, holds and was told nothing.
+/// Whether `cell` is the same function of its inputs wherever it stands. It then has no Parameters, no sub-cells and no
+/// settings.
 bool NeedsNoName(nn::Cell& cell) {
   SubCellFinder sub_cells;
   cell.VisitMembers(sub_cells);
@@ -69,21 +70,22 @@ absl::Status CheckNoUntracedScope() {
       "of a network or of a training step");
 }
 
+std::string Trace::NameOfCall(nn::Cell& cell, bool is_network, CellFrame& frame) {
+  std::string name = cell.transparent() ? "" : Lower(cell.TypeName());
+  nn::Cell* parent = cells_.empty() ? nullptr : cells_.back().cell;
+  if (parent == nullptr) return name;
+  NameFinder finder(&cell);
+  parent->VisitMembers(finder);
+  if (finder.name().has_value()) return is_network || cell.transparent() ? name : *finder.name();
+  frame.forgotten_by = parent;
+  if (!NeedsNoName(cell)) FailUnregistered(cell, *parent, path());
+  return name;
+}
+
 void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
   CellFrame frame{&cell, scope(), inputs, 0};
-  nn::Cell* parent = cells_.empty() ? nullptr : cells_.back().cell;
-  std::string name = Lower(cell.TypeName());
-  if (cell.transparent()) name.clear();
   const bool is_network = std::find(networks_.begin(), networks_.end(), &cell) != networks_.end();
-  if (parent != nullptr) {
-    NameFinder finder(&cell);
-    parent->VisitMembers(finder);
-    if (finder.name().has_value() && !is_network && !cell.transparent()) name = *finder.name();
-    if (!finder.name().has_value()) {
-      frame.forgotten_by = parent;
-      if (!NeedsNoName(cell)) FailUnregistered(cell, *parent, path());
-    }
-  }
+  const std::string name = NameOfCall(cell, is_network, frame);
   if (is_network || frame.scope.path.empty()) {
     frame.scope.path = name;
   } else if (!name.empty()) {

@@ -26,13 +26,8 @@ bool SameValues(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 }  // namespace
 
-Trace::Gradients Trace::ValueAndGrad(const nn::Cell* cell, const TensorFunction& function,
-                                     const std::vector<Tensor>& inputs, absl::Span<const Parameter> parameters,
-                                     const Tensor& seed, std::int64_t loss_id) {
-  Gradients result;
-  const Tensor seed_value = seed.defined() ? seed : Splat({DType::kF32, {}}, 1.0);
-  const std::string callee = graph_.BeginFunction("forward", /*is_private=*/true);
-  frames_.emplace_back();
+std::vector<Tensor> Trace::TraceForward(const nn::Cell* cell, const TensorFunction& function,
+                                        const std::vector<Tensor>& inputs, absl::Span<const Parameter> parameters) {
   std::vector<Tensor> arguments;
   for (const Tensor& input : inputs) {
     if (!input.defined()) Fail("a gradient was asked for on an undefined input");
@@ -47,63 +42,77 @@ Trace::Gradients Trace::ValueAndGrad(const nn::Cell* cell, const TensorFunction&
   losses_.pop_back();
   next_call_site_ = std::max(next_call_site_, fresh_call_site);
   if (outputs.empty()) Fail("a function without outputs has no gradient");
+  return outputs;
+}
 
+void Trace::CloseLoss(absl::Span<const Parameter> parameters, LossFunction& loss) {
   Frame& frame = frames_.back();
   std::vector<compiler::NamedResult> results;
   auto add_result = [&](const Tensor& tensor) {
     if (!failed()) results.push_back({Import(tensor, depth()).node()->value, "", std::nullopt});
   };
-  for (const Tensor& output : outputs) add_result(output);
+  for (const Tensor& output : loss.outputs) add_result(output);
   // What the function leaves behind besides its outputs: operands of state updates, then assigned state.
   for (const Deferred& update : frame.deferred) {
     for (const Tensor& operand : update.operands) add_result(operand);
   }
-  std::vector<Parameter> assigned;
   for (const StateValue& state : frame.states) {
     if (!state.assigned) continue;
-    assigned.push_back(state.parameter);
+    loss.assigned.push_back(state.parameter);
     add_result(state.current);
   }
-  std::vector<std::int64_t> wrt;
   for (const Parameter& parameter : parameters) {
     const Tensor captured = StateAt(parameter, depth() - 1).current;
-    for (std::size_t i = 0; i < frame.operands.size(); ++i) {
-      if (SameValue(frame.operands[i], captured)) {
-        wrt.push_back(static_cast<std::int64_t>(i));
-        break;
-      }
-    }
+    const auto operand = std::find_if(frame.operands.begin(), frame.operands.end(),
+                                      [&](const Tensor& each) { return SameValue(each, captured); });
+    if (operand != frame.operands.end()) loss.wrt.push_back(operand - frame.operands.begin());
   }
   if (!failed()) graph_.EndFunction(results);
   for (const StateValue& state : frame.states) {
     if (state.read) read_by_losses_.push_back(state.parameter);
   }
   differentiated_.insert(differentiated_.end(), parameters.begin(), parameters.end());
-  const Frame closed = std::move(frames_.back());
+  loss.frame = std::move(frames_.back());
   frames_.pop_back();
+}
 
-  absl::StatusOr<std::vector<compiler::TypedValue>> values = absl::UnknownError("not called");
-  if (!failed()) {
-    std::vector<compiler::ValueHandle> operands;
-    for (const Tensor& operand : closed.operands) operands.push_back(operand.node()->value);
-    values = graph_.ValueAndGrad(callee, operands, Import(seed_value, depth()).node()->value, wrt, loss_id, scope());
-    if (!values.ok()) Fail(std::string(values.status().message()));
-  }
+std::vector<compiler::TypedValue> Trace::CallLoss(const LossFunction& loss, const Tensor& seed, std::int64_t loss_id) {
+  if (failed()) return {};
+  std::vector<compiler::ValueHandle> operands;
+  for (const Tensor& operand : loss.frame.operands) operands.push_back(operand.node()->value);
+  absl::StatusOr<std::vector<compiler::TypedValue>> values =
+      graph_.ValueAndGrad(loss.callee, operands, Import(seed, depth()).node()->value, loss.wrt, loss_id, scope());
+  if (values.ok()) return *std::move(values);
+  Fail(std::string(values.status().message()));
+  return {};
+}
+
+Trace::Gradients Trace::ValueAndGrad(const nn::Cell* cell, const TensorFunction& function,
+                                     const std::vector<Tensor>& inputs, absl::Span<const Parameter> parameters,
+                                     const Tensor& seed, std::int64_t loss_id) {
+  const Tensor seed_value = seed.defined() ? seed : Splat({DType::kF32, {}}, 1.0);
+  LossFunction loss;
+  loss.callee = graph_.BeginFunction("forward", /*is_private=*/true);
+  frames_.emplace_back();
+  loss.outputs = TraceForward(cell, function, inputs, parameters);
+  CloseLoss(parameters, loss);
+  const std::vector<compiler::TypedValue> values = CallLoss(loss, seed_value, loss_id);
+  Gradients result;
   if (failed()) {
-    result.outputs.assign(std::max<std::size_t>(1, outputs.size()), Poison({}));
+    result.outputs.assign(std::max<std::size_t>(1, loss.outputs.size()), Poison({}));
     for (const Parameter& parameter : parameters) result.gradients.push_back(Poison(parameter.shape()));
     return result;
   }
   std::size_t next = 0;
-  auto take = [&] { return Symbolic((*values)[next++], depth()); };
-  for (std::size_t i = 0; i < outputs.size(); ++i) result.outputs.push_back(take());
+  auto take = [&] { return Symbolic(values[next++], depth()); };
+  for (std::size_t i = 0; i < loss.outputs.size(); ++i) result.outputs.push_back(take());
   if (cell != nullptr) ReplaceEarlierCall(cell, inputs, result.outputs);
-  for (Deferred update : closed.deferred) {
+  for (Deferred update : loss.frame.deferred) {
     for (Tensor& operand : update.operands) operand = take();
     update.call = 0;
     frames_.back().deferred.push_back(std::move(update));
   }
-  for (const Parameter& parameter : assigned) Assign(parameter, take());
+  for (const Parameter& parameter : loss.assigned) Assign(parameter, take());
   for (std::size_t i = 0; i < parameters.size(); ++i) result.gradients.push_back(take());
   return result;
 }

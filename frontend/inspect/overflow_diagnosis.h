@@ -8,10 +8,10 @@
 
 namespace mpc {
 
-/// What a replayed step says about an overflow, as text of several lines: the first value that is not finite (its
-/// operation, Cell, direction, how many elements), the largest finite magnitude before it and where it stood, and the
-/// parameters and inputs with magnitudes beyond 65504, the largest f16. `values` are in program order; `loss_scale` is
-/// the scale of the step.
+/// Describes the overflow of a replayed step in several lines. They name the first value that is not finite: its
+/// operation, Cell and direction, and how many elements are not finite. They also name the largest finite magnitude
+/// before it and where that stood. The last lines list the parameters and inputs with magnitudes beyond 65504, the
+/// largest f16. `values` are in program order; `loss_scale` is the scale of the step.
 std::string DiagnoseOverflow(const std::vector<ValueStatistics>& values, double loss_scale);
 
 }  // namespace mpc

@@ -12,12 +12,12 @@
 
 namespace mpc {
 
-/// Gathers the exponents of values of steps computed in f32, and says what the low type would make of them at the loss
-/// scale they were taken at and at the best one.
+/// Gathers the exponents of values of steps computed in f32. Says what the low type would lose of them at two loss
+/// scales: the one they were taken at and the best one.
 ///
 /// An element is *lost* in f16 if it is not zero and rounds to zero (below 2^-25), *subnormal* from there to 2^-14,
-/// *overflown* from 2^16. The best scale is the power of two in [1, 2^24] without overflow in any gradient at which the
-/// fewest gradient elements are lost, then subnormal; the smallest of equals.
+/// *overflown* from 2^16. The best scale is a power of two in [1, 2^24] without overflow in any gradient. Of these it
+/// loses the fewest gradient elements, then has the fewest subnormal ones; the smallest of equals.
 class PrecisionProfile {
  public:
   /// One row: the activations or the gradients of one Cell.
@@ -28,7 +28,7 @@ class PrecisionProfile {
     std::int64_t zeros = 0;
     double largest = 0;
   };
-  /// Parts of the elements, in [0, 1].
+  /// Shares of the elements, in [0, 1].
   struct Loss {
     double lost = 0;
     double subnormal = 0;
@@ -47,8 +47,8 @@ class PrecisionProfile {
   double best_scale() const;
   /// What the low type loses of a row at a scale (which acts on gradients alone).
   Loss At(const Row& row, double scale) const;
-  /// Cells of which more than `limit` of the elements of activations or gradients are lost or overflown at the best
-  /// scale: what the level auto is told to keep f32.
+  /// The Cells that level auto is told to keep in f32. More than `limit` of the elements of their activations or
+  /// gradients are lost or overflown at the best scale.
   std::vector<std::string> LossyCells(double limit = 0.01) const;
 
   /// A table for a terminal.
@@ -58,8 +58,8 @@ class PrecisionProfile {
   std::string ToJson() const;
   /// One strip of exponents a row, darker where more elements are, with the limits of the low type.
   std::string ToSvg() const;
-  /// Writes table (.txt), JSON (.json) or picture (.svg) by the ending of `path`: beside, synced, renamed. Errors:
-  /// another ending, what writing reports.
+  /// Writes table (.txt), JSON (.json) or picture (.svg) by the ending of `path`. The file is written beside `path`,
+  /// synced and renamed. Errors: another ending; what writing reports.
   absl::Status Save(const std::string& path) const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace mpc::nn {
 
-/// x times the normal distribution at x; `approximate`: its tanh form.
+/// x times the cumulative standard normal distribution at x; `approximate`: its tanh form.
 class GELU : public Cell {
  public:
   MPC_CELL(GELU)

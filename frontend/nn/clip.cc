@@ -16,10 +16,10 @@ Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attr
   return internal::RunOperation(op, operands, attributes, dtype)[0];
 }
 
-// The norm that clips: f64, which the squares of finite gradients do not overflow.
+// The norm that clips. It is f64, which the squares of finite gradients do not overflow.
 Tensor WideNorm(const std::vector<Tensor>& gradients) { return Emit("global_norm", gradients); }
 
-// The norm that is told. The user's own arithmetic takes it: its rounding stays.
+// The norm that is returned. The user's own arithmetic takes it, so its rounding stays.
 Tensor ReportedNorm(const Tensor& wide) { return Emit("cast", {wide}, {{"user", true}}, DType::kF32); }
 
 absl::Status CheckLimit(const char* field, const std::optional<double>& value) {

@@ -11,15 +11,17 @@ namespace mpc {
 
 namespace ops {
 
-/// sqrt of the f64 sum of squares of all elements: f32, rank 0, infinite beyond f32. At least one gradient.
+/// The square root of the sum of squares of all elements, which is f64. The result is f32, rank 0, infinite beyond
+/// f32's range. Takes at least one gradient.
 Tensor GlobalNorm(const std::vector<Tensor>& gradients);
 
 struct ClippedGradients {
   std::vector<Tensor> gradients;  ///< f32
   Tensor norm;                    ///< before clipping: that of GlobalNorm
 };
-/// Every gradient times min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_; norm and factor are f64, so
-/// that finite gradients of any size are clipped. `max_norm` > 0. A gradient that is not finite makes all of them NaN.
+/// Multiplies every gradient by min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_ does. Norm and factor
+/// are f64, so that finite gradients of any size are clipped. `max_norm` > 0. A gradient that is not finite makes all
+/// of them NaN.
 ClippedGradients ClipByGlobalNorm(const std::vector<Tensor>& gradients, double max_norm);
 
 /// Every element limited to [-limit, limit]; `limit` > 0.
@@ -31,7 +33,8 @@ std::vector<Tensor> ClipByValue(const std::vector<Tensor>& gradients, double min
 
 namespace nn {
 
-/// What a training step does to gradients between unscaling and the optimizer. Both given: values first.
+/// What a training step does to gradients between unscaling and the optimizer. If both are given, values are clipped
+/// first.
 struct GradientClip {
   std::optional<double> global_norm;  ///< > 0
   std::optional<double> value;        ///< > 0

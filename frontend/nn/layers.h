@@ -100,7 +100,7 @@ class BatchNorm : public Cell {
   double momentum_;
 };
 
-/// [N, C].
+/// Batch normalisation of [N, C].
 class BatchNorm1d : public BatchNorm {
  public:
   MPC_CELL(BatchNorm1d)
@@ -109,7 +109,7 @@ class BatchNorm1d : public BatchNorm {
   Tensor Construct(const Tensor& x) { return BatchNorm::Construct(x); }
 };
 
-/// [N, C, H, W].
+/// Batch normalisation of [N, C, H, W].
 class BatchNorm2d : public BatchNorm {
  public:
   MPC_CELL(BatchNorm2d)

@@ -57,7 +57,7 @@ class LearningRate {
     }
   }
 
-  /// The first argument out of range.
+  /// OK, or the error of the first argument out of range.
   const absl::Status& status() const { return status_; }
   bool is_schedule() const { return schedule_ != nullptr; }
   /// The constant rate; 0 of a schedule.
@@ -72,7 +72,7 @@ class LearningRate {
 };
 
 struct StepDecayOptions {
-  double learning_rate = 0.1;     ///< of the first `step_size` updates
+  double learning_rate = 0.1;     ///< rate of the first `step_size` updates
   double decay_rate = 0.1;        ///< in (0, 1]
   std::int64_t step_size = 1000;  ///< updates between two decays
 };
@@ -90,7 +90,7 @@ class StepDecay {
 
 struct CosineDecayOptions {
   double learning_rate = 0.1;       ///< the highest rate, reached after the warm-up
-  double min_learning_rate = 0.0;   ///< from `total_steps` on
+  double min_learning_rate = 0.0;   ///< rate from `total_steps` on
   std::int64_t total_steps = 1000;  ///< warm-up included
   std::int64_t warmup_steps = 0;    ///< updates over which the rate rises linearly
 };
@@ -109,7 +109,7 @@ class CosineDecay {
 
 struct PolynomialDecayOptions {
   double learning_rate = 0.1;
-  double end_learning_rate = 0.0;  ///< from `decay_steps` on
+  double end_learning_rate = 0.0;  ///< rate from `decay_steps` on
   std::int64_t decay_steps = 1000;
   double power = 1.0;  ///< 1: a straight line
 };

@@ -21,7 +21,7 @@ struct Session;
 
 namespace mpc::nn {
 
-/// Parameters that share what differs from the rest.
+/// Parameters that share a learning rate and a weight decay.
 struct ParameterGroup {
   std::vector<Parameter> params;
   std::optional<LearningRate> learning_rate;  ///< left out: the optimizer's
@@ -44,7 +44,7 @@ class ParameterGroups {
   ParameterGroups(std::initializer_list<ParameterGroup> groups) : groups_(groups) {}   // NOLINT
 
   const std::vector<ParameterGroup>& groups() const { return groups_; }
-  /// False of a plain list of Parameters.
+  /// False for a plain list of Parameters.
   bool grouped() const { return grouped_; }
 
  private:
@@ -59,7 +59,7 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   const absl::Status& status() const { return status_; }
-  /// Of every group, in order.
+  /// The parameters of every group, in order.
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::size_t num_groups() const { return groups_.size(); }
   /// What gradients are divided by inside the optimizer (MindSpore's `loss_scale`); 1 where it has none.
@@ -70,15 +70,15 @@ class Optimizer {
   /// Errors: the scaler leaves the division to the optimizer, and its `loss_scale` differs or does not exist.
   absl::Status CheckLossScale(const LossScaleConfig& config) const;
 
-  /// The next step uses it; no recompile. Without a group: every group. Errors: a negative or non-finite rate, no such
-  /// group, a rate that a schedule computes.
+  /// Sets the learning rate of `group`, or of every group if none is given. The next step uses it, without a recompile.
+  /// Errors: a negative or non-finite rate, no such group, a rate that a schedule computes.
   absl::Status SetLearningRate(double learning_rate);
   absl::Status SetLearningRate(std::size_t group, double learning_rate);
   /// Errors: no such group, a schedule (its value is the record "learning_rate" of a step).
   absl::StatusOr<double> learning_rate(std::size_t group = 0) const;
   /// The weight decay of a group; 0 if there is no such group.
   double weight_decay(std::size_t group = 0) const;
-  /// Updates done; skipped steps do not count.
+  /// Number of updates done; skipped steps do not count.
   absl::StatusOr<std::int64_t> step() const;
 
   /// In a training step: applies `gradients` (in the order of `parameters()`); after amp::ScaleLoss for this optimizer
@@ -143,7 +143,7 @@ class Optimizer {
   std::vector<Parameter> parameters_;
   std::vector<std::size_t> group_of_;  ///< by parameter
   std::vector<Group> groups_;
-  std::string prefix_ = "optimizer";  ///< of state names; the second optimizer of a step is "optimizer2"
+  std::string prefix_ = "optimizer";  ///< prefix of state names; the second optimizer of a step is "optimizer2"
   Parameter step_;
   std::vector<std::string> slot_names_;
   std::vector<std::vector<Parameter>> slots_;  ///< by parameter

@@ -8,8 +8,8 @@
 
 namespace mpc::nn {
 
-// `skip_decay_of_norms` of every optimizer, MindSpore's habit: no weight decay for parameters with "beta" or "gamma" in
-// their names. Of ungrouped parameters only; a group's weight decay is what it says.
+// `skip_decay_of_norms` of every optimizer is MindSpore's habit: parameters with "beta" or "gamma" in their names get
+// no weight decay. It acts on ungrouped parameters only; a group's weight decay is what it says.
 
 struct SGDOptions {
   LearningRate learning_rate = 0.1;

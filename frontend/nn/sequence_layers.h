@@ -87,8 +87,8 @@ class Conv2dTranspose : public Cell {
 struct MultiHeadAttentionOptions {
   bool has_bias = true;
   bool causal = false;                     ///< position t reads positions up to t only
-  std::optional<Initializer> weight_init;  ///< of in_proj; XavierUniform()
-  std::optional<Initializer> output_init;  ///< of out_proj; weight_init
+  std::optional<Initializer> weight_init;  ///< weight of in_proj; left out: XavierUniform()
+  std::optional<Initializer> output_init;  ///< weight of out_proj; left out: weight_init
 };
 
 /// Self-attention: [N, T, embed_dim] -> [N, T, embed_dim]. `in_proj` [3 embed_dim, embed_dim] makes queries, keys and
@@ -111,9 +111,9 @@ struct LSTMCellOptions {
   bool has_bias = true;
 };
 
-/// One step of a long short-term memory: x [N, input_size], h and c [N, hidden_size] -> (h', c'). weight_ih [4 H, I],
-/// weight_hh [4 H, H], bias_ih and bias_hh [4 H], gates in the order input, forget, cell, output; all drawn from
-/// U(-1/sqrt(H), 1/sqrt(H)).
+/// One step of a long short-term memory: x [N, input_size], h and c [N, hidden_size] -> (h', c'). Parameters are
+/// weight_ih [4 H, I], weight_hh [4 H, H], bias_ih [4 H] and bias_hh [4 H]. Their gates stand in the order input,
+/// forget, cell, output. All are drawn from U(-1/sqrt(H), 1/sqrt(H)).
 class LSTMCell : public Cell {
  public:
   MPC_CELL(LSTMCell, weight_ih, weight_hh, bias_ih, bias_hh)

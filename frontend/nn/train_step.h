@@ -40,12 +40,14 @@ class WithLossCell : public Cell {
 ///      public:
 ///       MPC_CELL(Step, network)
 ///       Step(Network& network, mpc::nn::Optimizer& optimizer) : network(network), optimizer(optimizer) {}
+///
 ///       mpc::Tensor Construct(mpc::Tensor x, mpc::Tensor label) {
 ///         mpc::Tensor loss = softmax_cross_entropy(network(x), label);
 ///         mpc::Tensor scaled = scaler.Scale(loss);
 ///         scaler.Minimize(optimizer, ops::Backward(scaled, optimizer.parameters()));
 ///         return loss;
 ///       }
+///
 ///       Network& network;
 ///       mpc::nn::Optimizer& optimizer;
 ///       mpc::amp::AmpScaler scaler;
@@ -57,21 +59,21 @@ class TrainingStep : public Cell {
   /// A single network keeps its own paths ("conv1.weight"); those of several begin with the member's name.
   bool transparent() const override;
   bool is_training_step() const override { return true; }
-  /// The levels act in the member Cells that are no losses; a loss Cell inside them excludes itself.
+  /// AMP levels act in the member Cells that are no losses; a loss Cell inside them excludes itself.
   void ConfigureStep(mpc::internal::StepOptions& options) override;
-  /// What a Model predicts with; undefined: it cannot.
+  /// The network that a Model predicts with; undefined if it cannot predict.
   virtual CellFunction predicted_network() const { return {}; }
   /// The optimizers, where the step can name them before it is traced: their state is known from the start.
   virtual std::vector<Optimizer*> optimizers() const { return {}; }
 
  protected:
-  /// For ConfigureStep: their state is named in that order.
+  /// For ConfigureStep: names the state of optimizers() in that order.
   void NameOptimizers(mpc::internal::StepOptions& options) const;
 };
 
-/// One training step: the loss of `network` on the inputs, its gradients with cotangent `sens`, the optimizer's update.
-/// Nothing divides by `sens`. Subclasses override it by a `Construct` of their own and use the protected members.
-/// Neither network nor optimizer is owned.
+/// One training step: computes the loss of `network` on the inputs and its gradients with cotangent `sens`, then calls
+/// the optimizer. Nothing divides by `sens`. Subclasses replace it by a `Construct` of their own and use the protected
+/// members. Neither network nor optimizer is owned.
 class TrainOneStepCell : public TrainingStep {
  public:
   MPC_CELL(TrainOneStepCell)

@@ -17,13 +17,13 @@ struct SaveOptions {
   NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
 };
 
-/// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors: beside `path`,
-/// synced, renamed. Errors: the path and the reason.
+/// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors. The file is
+/// written beside `path`, synced and renamed. Errors: the path and the reason.
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options = {});
 
-/// The parameters and statistics in a file, by the file's names, be it a checkpoint of weights, one of a Model's
-/// training (whose optimizer and counters stay behind) or another program's safetensors. Errors: a file that is
-/// missing, truncated or damaged.
+/// The parameters and statistics in a file, by the file's names. The file may be a checkpoint of weights or another
+/// program's safetensors. It may also be a checkpoint of a Model's training, whose optimizer and counters are left out.
+/// Errors: a file that is missing, truncated or damaged.
 absl::StatusOr<std::map<std::string, Tensor>> LoadCheckpoint(const std::string& path);
 
 struct LoadOptions {

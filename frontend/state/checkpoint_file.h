@@ -9,8 +9,8 @@
 
 namespace mpc::internal {
 
-/// CRC-32 of names, types, shapes, bytes and metadata (the entry "mpc_crc32" aside) in name order, as eight hexadecimal
-/// digits: the same for the same content however a writer orders it.
+/// CRC-32 of names, types, shapes, bytes and metadata in name order, as eight hexadecimal digits. The entry "mpc_crc32"
+/// is left out. The checksum is the same for the same content, however a writer orders it.
 std::string ContentChecksum(const Safetensors& content);
 
 /// Writes `content` with the metadata entry "mpc_crc32". Errors: those of SaveSafetensors.

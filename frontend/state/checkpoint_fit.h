@@ -24,7 +24,7 @@ struct CheckpointSetting {
 
 /// The comparison, without any effect. Nothing may be written unless `problems` is empty.
 struct CheckpointFit {
-  std::vector<std::pair<Parameter, Tensor>> assignments;            ///< of the Model's entries
+  std::vector<std::pair<Parameter, Tensor>> assignments;            ///< the Model's entries, with the file's values
   std::vector<std::pair<std::string, const Tensor*>> accumulators;  ///< that the Model will have once it compiles
   std::vector<std::string> loaded;
   std::vector<std::string> differences;  ///< what is not as it was, in words

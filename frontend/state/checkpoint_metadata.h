@@ -18,7 +18,7 @@ struct TrainPosition {
   std::int64_t data_epoch = 0;       ///< epoch of the data set that the next step reads, over all runs of Train
   std::int64_t run_epoch = 0;        ///< epochs of the present run of Train
   std::int64_t step_in_epoch = 0;    ///< steps of the present epoch
-  std::int64_t steps_per_epoch = 0;  ///< of the data set; 0: not known
+  std::int64_t steps_per_epoch = 0;  ///< steps of an epoch of the data set; 0: not known
 
   /// The next step is the first one of the next epoch.
   void CompleteEpoch() {
@@ -45,14 +45,14 @@ struct CheckpointMetadata {
   TextMap precision;                                       ///< the precision of each slot, where one was solved
   std::map<std::string, TextMap> choices;                  ///< a Program's choice table by its signature
   TextMap environment;                                     ///< versions, device, processor, threads
-  RoleMap roles;                                           ///< of every entry
-  std::vector<std::pair<std::string, TensorSpec>> inputs;  ///< of the training step; empty: none was compiled
+  RoleMap roles;                                           ///< role of every entry
+  std::vector<std::pair<std::string, TensorSpec>> inputs;  ///< inputs of the training step; empty: none was compiled
 };
 
-/// As it stands in a file, the format's name and version included.
+/// The metadata as it stands in a file, with the format's name and version.
 TextMap FormatMetadata(const CheckpointMetadata& metadata);
 
-/// True if `stored` is that of a file that FormatMetadata's result was written to, of any version.
+/// True if `stored` is the metadata of a file that FormatMetadata's result was written to, of any version.
 bool IsTrainingCheckpoint(const TextMap& stored);
 
 /// Errors (INVALID_ARGUMENT), with `origin` in front: a newer version; a field that is missing or not what it should

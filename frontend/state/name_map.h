@@ -8,7 +8,7 @@
 
 namespace mpc {
 
-/// From the names of a network's Parameters ("bn.gamma") to those in a file ("bn.weight"). Both loading and saving ask
+/// Maps the names of a network's Parameters ("bn.gamma") to those in a file ("bn.weight"). Both loading and saving ask
 /// for the file's name of each Parameter.
 class NameMap {
  public:
@@ -19,15 +19,15 @@ class NameMap {
   /// biases keep their names. `num_batches_tracked` entries are ignored.
   static NameMap PyTorch();
 
-  /// Parameters below the path `own` have `foreign` in its place: Rename("conv1", "features.0"); an empty path stands
-  /// for the whole network on the one side and for nothing on the other. The longest path that fits wins.
+  /// Parameters below the path `own` have `foreign` in its place: Rename("conv1", "features.0"). An empty `own` stands
+  /// for the whole network, an empty `foreign` for nothing. The longest path that fits wins.
   NameMap& Rename(std::string own, std::string foreign);
 
   /// The file's name of the Parameter `own`.
   std::string Foreign(std::string_view own) const;
-  /// True if the file's entry `foreign` means nothing to a network here.
+  /// True if the file's entry `foreign` means nothing to a network here and is ignored.
   bool Ignores(std::string_view foreign) const;
-  /// What a file with these names says of itself under "format": "mpc", "pt".
+  /// The value of "format" in the metadata of a file with these names: "mpc", "pt".
   const std::string& format() const { return format_; }
 
  private:

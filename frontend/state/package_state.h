@@ -13,10 +13,10 @@
 
 namespace mpc {
 
-/// Every entry that a Program of `package` binds, at its beginning; derived entries without a value, which the first
-/// step rebuilds. Random values are drawn on the CPU. A `seed` takes the place of the package's: for initial values and
-/// in the generator's state (role "rng"). Equal seeds give the bits that training where the package was made begins
-/// with. Errors: those of drawing.
+/// Makes every entry that a Program of `package` binds, with its initial value. Derived entries have no value; the
+/// first step rebuilds them. Random values are drawn on the CPU. A `seed` takes the place of the package's: for initial
+/// values and in the generator's state (role "rng"). Equal seeds give the bits that training begins with where the
+/// package was made. Errors: those of drawing.
 absl::StatusOr<runtime::StateStore> MakeInitialState(const runtime::Package& package,
                                                      std::optional<std::uint64_t> seed = std::nullopt);
 

@@ -25,15 +25,16 @@ struct Safetensors {
   const Tensor* Find(std::string_view name) const;
 };
 
-/// Writes the bytes that the Python library writes: tensors ordered by element type (widest first), then by name; the
-/// header padded with spaces to 8 bytes; no `__metadata__` where there is none. The file is written beside `path`,
-/// synced, renamed. Errors (INVALID_ARGUMENT): a repeated or reserved name, a name that is not UTF-8, a tensor without
-/// elements in memory.
+/// Writes the bytes that the Python library writes. Tensors are ordered by element type (widest first), then by name.
+/// The header is padded with spaces to 8 bytes and has no `__metadata__` if there is none. The file is written beside
+/// `path`, synced and renamed. Errors (INVALID_ARGUMENT): a repeated or reserved name, a name that is not UTF-8, a
+/// tensor without elements in memory.
 absl::Status SaveSafetensors(const std::string& path, const Safetensors& content);
 
 /// Reads a whole file and checks all of it before anything is returned. Errors (INVALID_ARGUMENT) name the file, the
-/// entry, what was found and what was expected: a file shorter or longer than its header says, broken JSON, a repeated
-/// name, an unknown dtype, offsets that overlap, leave a gap or point outside, a size that differs from the shape's.
+/// entry, what was found and what was expected. Errors of the file: it is shorter or longer than its header says, or
+/// its JSON is broken. Errors of an entry: a repeated name, an unknown dtype, or a size that differs from the shape's.
+/// Errors of offsets: they overlap, leave a gap or point outside.
 absl::StatusOr<Safetensors> LoadSafetensors(const std::string& path);
 
 /// As LoadSafetensors from memory; `origin` names the source in errors.

@@ -36,7 +36,7 @@ class RunContext {
   /// Unscaled loss of the last finished step. Reading it may wait for the device. NaN before the first step.
   float loss() const;
   void set_loss(float loss);
-  /// `read` is called at most once, when someone asks.
+  /// `read` computes the loss; it is called at most once, when loss() is.
   void set_loss(std::function<float()> read);
 
   /// What mpc::Tap named `name` in the last finished step; undefined if it named nothing so.
@@ -75,19 +75,21 @@ class RunContext {
 /// Hooks of a run. Each does nothing unless overridden.
 ///
 /// The CPU runs a step from OnStepBegin to OnStepEnd. A GPU runs ahead: OnStepEnd of a step comes when the next launch
-/// has been started, in order, with that step's own records (loss, overflow, loss scale, taps, batch, step numbers).
-/// What a hook writes to the state acts from the next launch on. Before OnEpochEnd and OnTrainEnd every step has ended.
+/// has been started. It comes in order, with that step's own records (loss, overflow, loss scale, taps, batch, step
+/// numbers). What a hook writes to the state acts from the next launch on. Before OnEpochEnd and OnTrainEnd every step
+/// has ended.
 class Callback {
  public:
   virtual ~Callback() = default;
 
-  /// Whether this callback reads or writes the state of training at the end of the step that begins: it saves, measures
-  /// or evaluates the network, changes a parameter, stops the run at this very step. Asked after OnStepBegin; then no
-  /// further step is started before OnStepEnd of this one. Matters only where a device runs ahead.
+  /// Whether this callback reads or writes the state of training at the end of the step that begins. It does if it
+  /// saves, measures or evaluates the network, changes a parameter, or stops the run at this very step. Asked after
+  /// OnStepBegin. If true, no further step is started before OnStepEnd of this one. Matters only where a device runs
+  /// ahead.
   virtual bool NeedsState(const RunContext& context) const { return false; }
   /// Whether the step that begins is to be run instruction by instruction. It leaves the same bits, and takes longer.
   virtual bool WantsTiming(const RunContext& context) const { return false; }
-  /// After OnStepEnd of such a step, for each callback that asked.
+  /// Called after OnStepEnd of such a step, for each callback that asked.
   virtual void OnStepTimed(const StepTiming& timing) {}
 
   virtual void OnTrainBegin(RunContext& context) {}

@@ -11,22 +11,22 @@
 namespace mpc {
 
 struct ModelCheckpointOptions {
-  std::string prefix = kCheckpointPrefix;  ///< of file names; no '/'
+  std::string prefix = kCheckpointPrefix;  ///< prefix of file names; no '/'
   std::string directory = ".";             ///< made if it is missing
   std::int64_t save_checkpoint_steps = 0;  ///< save after every so many steps (global count); 0: not by steps
   /// Save after every so many epochs; 0: not by epochs. Left out: 1, or 0 if steps are given.
   std::optional<std::int64_t> save_checkpoint_epochs;
-  std::int64_t keep_checkpoint_max = 5;  ///< the newest so many stay; 0: all
+  std::int64_t keep_checkpoint_max = 5;  ///< number of newest files that stay; 0: all
 };
 
 /// Writes "directory/prefix-<global step>.safetensors" as Model::SaveCheckpoint does, at the end of training too.
 /// Stands last in the list of callbacks, so that it saves what the others have changed. A file that cannot be written
-/// ends the run with an error, and so does a folder that holds later steps of another run under this prefix.
+/// ends the run with an error. So does a folder that holds later steps of another run under this prefix.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(ModelCheckpointOptions options = {});
 
-  /// Before the steps that it saves after.
+  /// True for the steps that it saves after.
   bool NeedsState(const RunContext& context) const override;
   void OnTrainBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;

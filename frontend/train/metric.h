@@ -53,8 +53,8 @@ class Accuracy : public TopK {
   Accuracy() : TopK(1) {}
 };
 
-/// Mean loss over rows: the mean of each batch's loss weighs as much as the batch has rows (extent 0 of the
-/// predictions; 1 without predictions).
+/// Mean loss over rows. The mean loss of each batch is weighted by the batch's rows: extent 0 of the predictions, or 1
+/// without predictions.
 class Loss : public Metric {
  public:
   void Clear() override;
@@ -66,12 +66,12 @@ class Loss : public Metric {
   double rows_ = 0;
 };
 
-/// "accuracy", "Accuracy", "acc"; "loss", "Loss"; "top_1_accuracy", "top_5_accuracy", any "top_<k>_accuracy" or
-/// "top_<k>". Errors (INVALID_ARGUMENT): another name; the known ones are listed.
+/// Makes a metric by name: "accuracy", "Accuracy", "acc"; "loss", "Loss"; "top_1_accuracy", "top_5_accuracy", any
+/// "top_<k>_accuracy" or "top_<k>". Errors (INVALID_ARGUMENT): another name; the known ones are listed.
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(std::string_view name);
 
-/// One element of a MetricList: a known name, or a name with a metric (a temporary is moved in, a named object is
-/// borrowed and must outlive the Model).
+/// One element of a MetricList: a known name, or a name with a metric. A temporary is moved in; a named object is
+/// borrowed and must outlive the Model.
 class MetricRef {
  public:
   MetricRef(const char* name) : name_(name) {}             // NOLINT(google-explicit-constructor): {"accuracy"}

@@ -48,9 +48,9 @@ struct ModelOptions {
   // What the Model's own step does to unscaled gradients before the optimizer; a step of your own clips its own.
   std::optional<double> clip_global_norm;  ///< > 0; see ops::ClipByGlobalNorm
   std::optional<double> clip_value;        ///< > 0; see ops::ClipByValue. Both given: values first
-  // Asked for, the RunContext of a step tells it.
-  bool record_gradient_norm = false;  ///< of unscaled gradients, before clipping; a step of your own has none: an error
-  bool record_learning_rate = false;  ///< of the first optimizer's first parameter group
+  // What the RunContext of a step tells if asked for.
+  bool record_gradient_norm = false;  ///< norm of unscaled gradients, before clipping; an error with a step of your own
+  bool record_learning_rate = false;  ///< rate of the first optimizer's first parameter group
 };
 
 struct MeasureOptions {
@@ -73,7 +73,7 @@ struct ResumeReport {
 /// Owns the state of training and the Programs compiled for it. Network, loss and optimizer are not owned and must
 /// outlive the Model. Errors of construction are returned by `status()` and by every method.
 ///
-/// Programs are compiled on first use for each batch shape; all share one state, so that the last partial batch, Eval
+/// Programs are compiled on first use for each batch shape. All share one state, so that the last partial batch, Eval
 /// and Predict see what training left.
 class Model {
  public:
@@ -83,15 +83,15 @@ class Model {
       : Model(nn::CellFunction(network), nn::CellFunction(loss), &optimizer, std::move(options)) {
     BuildStep();
   }
-  /// Evaluation and prediction. Of a training step of its own: it trains too, and Eval measures the network that it
-  /// predicts with by `loss`.
+  /// Evaluation and prediction. If `network` is a training step (see nn::TrainingStep), the Model trains too. Eval then
+  /// measures the network that the step predicts with, by `loss`.
   template <nn::CellType Network, nn::CellType Loss>
   Model(Network& network, Loss& loss, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(loss), nullptr, std::move(options)) {
     if constexpr (std::is_base_of_v<nn::TrainingStep, Network>) UseStep(nn::CellFunction(network), network);
   }
-  /// A training step of its own (see nn::TrainingStep), which every column of the data set is an input of; or a
-  /// network without a loss, to predict. Predict runs the network that the step trains.
+  /// `network` is a training step (see nn::TrainingStep), whose inputs are all columns of the data set. Predict then
+  /// runs the network that the step trains. Or it is a network without a loss, which the Model only predicts with.
   template <typename Network>
   explicit Model(Network& network, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(), nullptr, std::move(options)) {
@@ -104,11 +104,11 @@ class Model {
   const absl::Status& status() const;
 
   /// Trains `epochs` >= 1 epochs. Called again it trains as many more; epoch numbers restart at 1. After LoadCheckpoint
-  /// it continues the run that was saved: `epochs` counts from that run's beginning, what it had done is left out.
-  /// On a device that runs ahead callbacks learn of a step when the next launch is under way (see Callback).
-  /// Errors: no optimizer; a data set whose columns do not fit; what compiling reports; too many skipped steps in a
-  /// row; a data set of another size than that of an epoch to be continued; what a callback reports; what the device
-  /// failed with, naming the step. State is that of the last complete step.
+  /// it continues the run that was saved: `epochs` counts from that run's beginning, and what it had done is left out.
+  /// On a device that runs ahead callbacks learn of a step when the next launch is under way (see Callback). Errors: no
+  /// optimizer; a data set whose columns do not fit; what compiling reports; too many skipped steps in a row; what a
+  /// callback reports. Also: a data set of another size than that of an epoch to be continued; what the device failed
+  /// with, naming the step. On an error the state is that of the last complete step.
   absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
 
   /// The metrics over one pass of `dataset`, by name.
@@ -140,9 +140,9 @@ class Model {
   // What happened.
   std::int64_t global_step() const;    ///< steps run, skipped ones included
   std::int64_t skipped_steps() const;  ///< steps skipped because they were not finite
-  /// 1 without a scaler: of a step of your own that turned out to have a seed of its own, too.
+  /// The loss scale; 1 without a scaler, as for a step of your own that turned out to have a seed of its own.
   double loss_scale() const;
-  /// Of scaler `loss_id` where `amp.num_losses` > 1; 1 if there is none.
+  /// The scale of scaler `loss_id` where `amp.num_losses` > 1; 1 if there is none.
   double loss_scale(std::int64_t loss_id) const;
   const LossScaleConfig& loss_scale_config() const;
   const amp::Precision& precision() const;
@@ -166,11 +166,11 @@ class Model {
   /// The compiled training step on batches like `columns`, as Train runs it, bound to this Model's state: running it
   /// trains. It lives as long as the Model.
   absl::StatusOr<runtime::Executable*> LoadTrainStep(const std::vector<Tensor>& columns);
-  /// The Programs for batches like `columns` (names and types), compiled for the context's device and architecture,
-  /// with what a run without this Model begins from; see docs/programs.md. "train_step"; also "eval_step" and "predict"
-  /// where the step is the Model's own, whose last column is the label. No parameter's value goes along: a run draws
-  /// initial values or loads others. Learning rates, counters and scaler fields begin as they are now. Errors: a Model
-  /// that does not train; those of compiling; state beyond 64 KiB that was made from data.
+  /// The Programs for batches like `columns` (names and types), compiled for the context's device and architecture. The
+  /// package also holds what a run without this Model begins from; see docs/programs.md. It has "train_step"; also
+  /// "eval_step" and "predict" where the step is the Model's own, whose last column is the label. No parameter's value
+  /// goes along: a run draws initial values or loads others. Learning rates, counters and scaler fields begin as they
+  /// are now. Errors: a Model that does not train; those of compiling; state beyond 64 KiB that was made from data.
   absl::StatusOr<runtime::Package> MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns);
 
  private:

@@ -182,6 +182,43 @@ absl::Status Model::SaveCheckpoint(const std::string& path) const {
   return internal::WriteCheckpointFile(path, std::move(content));
 }
 
+absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMetadata& metadata,
+                                   const CheckpointMetadata& own, internal::CheckpointFit& fit) const {
+  if (step.defined() && metadata.optimizer != own.optimizer && !fit.weights_only) {
+    fit.problems.insert(fit.problems.begin(),
+                        absl::StrCat("the optimizer was ", metadata.optimizer, ", here it is ", own.optimizer));
+  }
+  for (const auto& [name, value] : fit.accumulators) {
+    if (pass_state->FindDerived(name) != nullptr) {
+      fit.problems.push_back(absl::StrCat("'", name, "' is gathered over steps in the file, derived in this Model"));
+    }
+  }
+  if (fit.problems.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, " does not fit this Model of ", own.model, ":\n  ", absl::StrJoin(fit.problems, "\n  "),
+      "\nnothing was loaded",
+      fit.weights_only ? "; the file has no optimizer state: LoadParamIntoNet(network, path) loads its weights" : ""));
+}
+
+void Model::Impl::ContinueFrom(CheckpointMetadata metadata, bool same_level, bool continue_run) {
+  global_step = metadata.global_step;
+  position = metadata.position;
+  continues = continue_run;
+  resumed = std::move(metadata);
+  // Another precision solves its own assignment and makes its own choices.
+  if (!same_level) {
+    resumed.precision.clear();
+    resumed.choices.clear();
+  } else if (!resumed.precision.empty()) {
+    KeepAssignment(resumed.precision, /*training=*/true);
+  }
+  in_overflow_run = false;
+  warned_about_nan = false;
+  for (const auto& [key, program] : programs) {
+    if (program != nullptr) CompareChoices(*program);
+  }
+}
+
 absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, const ResumeOptions& options) {
   Impl& self = *impl_;
   if (!self.status.ok()) return self.status;
@@ -198,30 +235,14 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   const std::vector<Parameter> state = AllState();
   const CheckpointMetadata own = self.Describe(state);
   const bool same_level = metadata->amp == own.amp;
-  const bool same_scaler = metadata->loss_scale == own.loss_scale;
   const bool same_accumulation = metadata->step["accumulation_steps"] == own.step.at("accumulation_steps");
   CheckpointFit fit = internal::FitCheckpoint(state, *content, metadata->roles,
                                               {.same_level = same_level,
-                                               .same_scaler = same_scaler,
+                                               .same_scaler = metadata->loss_scale == own.loss_scale,
                                                .same_accumulation = same_accumulation,
                                                .stores_low = !self.precision.master_weights,
                                                .trains = self.step.defined()});
-  if (self.step.defined() && metadata->optimizer != own.optimizer && !fit.weights_only) {
-    fit.problems.insert(fit.problems.begin(),
-                        absl::StrCat("the optimizer was ", metadata->optimizer, ", here it is ", own.optimizer));
-  }
-  for (const auto& [name, value] : fit.accumulators) {
-    if (self.pass_state->FindDerived(name) != nullptr) {
-      fit.problems.push_back(absl::StrCat("'", name, "' is gathered over steps in the file, derived in this Model"));
-    }
-  }
-  if (!fit.problems.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, " does not fit this Model of ", own.model, ":\n  ", absl::StrJoin(fit.problems, "\n  "),
-        "\nnothing was loaded",
-        fit.weights_only ? "; the file has no optimizer state: LoadParamIntoNet(network, path) loads its weights"
-                         : ""));
-  }
+  if (absl::Status status = self.CheckFit(path, *metadata, own, fit); !status.ok()) return status;
   for (const auto& [name, value] : fit.accumulators) {
     absl::StatusOr<Parameter> accumulator = self.pass_state->Accumulator(name, value->spec());
     if (!accumulator.ok()) return accumulator.status();
@@ -243,22 +264,7 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   for (auto& [entry, value] : fit.assignments) {
     if (absl::Status status = entry.SetData(value); !status.ok()) return status;
   }
-  self.global_step = metadata->global_step;
-  self.position = metadata->position;
-  self.continues = options.continue_run;
-  self.resumed = *std::move(metadata);
-  // Another precision solves its own assignment and makes its own choices.
-  if (!same_level) {
-    self.resumed.precision.clear();
-    self.resumed.choices.clear();
-  } else if (!self.resumed.precision.empty()) {
-    self.KeepAssignment(self.resumed.precision, /*training=*/true);
-  }
-  self.in_overflow_run = false;
-  self.warned_about_nan = false;
-  for (const auto& [key, program] : self.programs) {
-    if (program != nullptr) self.CompareChoices(*program);
-  }
+  self.ContinueFrom(*std::move(metadata), same_level, options.continue_run);
   return report;
 }
 

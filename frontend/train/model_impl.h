@@ -10,6 +10,7 @@
 #include "frontend/amp/scaler_history.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/context.h"
+#include "frontend/state/checkpoint_fit.h"
 #include "frontend/state/checkpoint_metadata.h"
 #include "frontend/train/model.h"
 
@@ -48,13 +49,13 @@ struct Model::Impl {
   amp::Precision precision;
   LossScaleConfig scale_config;
   std::shared_ptr<LossScaler> scaler;
-  std::vector<std::shared_ptr<LossScaler>> more_scalers;  ///< of losses 1, 2, ... where there are several
+  std::vector<std::shared_ptr<LossScaler>> more_scalers;  ///< scalers of losses 1, 2, ... where there are several
   internal::RngState rng;
   /// What passes add to this Model's Programs: low copies of parameters, accumulators.
   std::shared_ptr<internal::PassState> pass_state = std::make_shared<internal::PassState>();
   std::vector<const nn::Cell*> networks;
 
-  std::unique_ptr<nn::WithLossCell> with_loss;  ///< of a Model of network, loss and optimizer
+  std::unique_ptr<nn::WithLossCell> with_loss;  ///< given for a Model of network, loss and optimizer
   std::unique_ptr<nn::TrainOneStepCell> own_step;
 
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
@@ -64,8 +65,8 @@ struct Model::Impl {
   /// Scalers that a step of the user's own calls, once it has been traced.
   std::vector<internal::StepFacts::Scaler> step_scalers;
   bool step_is_scaled = true;  ///< false: a step of the user's own was compiled, and no scaler acts in it
-  /// What O1 and auto decided: on the training graph, here or in the run that a checkpoint continues; before there is
-  /// one, on the graphs compiled so far. Every other Program is compiled with it.
+  /// What O1 and auto decided on the training graph, here or in the run that a checkpoint continues. Before there is a
+  /// training graph, what they decided on the graphs compiled so far. Every other Program is compiled with it.
   compiler::PrecisionMap assignment;
   bool assignment_is_trained = false;
   int assignment_version = 0;  ///< counts changes of `assignment`: part of the key of a Program
@@ -74,10 +75,10 @@ struct Model::Impl {
   bool continues = false;  ///< the next Train goes on at `position`
   /// What the last checkpoint says; compiling compares its choices.
   internal::CheckpointMetadata resumed;
-  std::vector<Parameter> traced_state;  ///< of a step of the user's own, where it was traced but not compiled
+  std::vector<Parameter> traced_state;  ///< state of a step of the user's own that was traced but not compiled
   bool in_overflow_run = false;         ///< the last step had a gradient that is not finite
   bool warned_about_nan = false;
-  /// Of the active scalers, while Train runs a device that is ahead of the host.
+  /// The histories of the active scalers, while Train runs a device that is ahead of the host.
   std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
 
   /// Errors: there is no such device, here or to compile for.
@@ -111,9 +112,9 @@ struct Model::Impl {
   std::string GivenScaling() const;
   /// The scalers that act: the Model's, or those of a step of the user's own. Empty: none.
   std::vector<const LossScaler*> ActiveScalers() const;
-  /// Of several the one with most skips in a row.
+  /// The scaler that acts; of several the one with most skips in a row.
   const LossScaler* ActiveScaler() const;
-  /// Over all scalers.
+  /// The skipped steps of all scalers.
   std::int64_t SkippedSteps() const;
   /// A scaler's state after the step whose results are read: that of the host's history, else that of the device.
   struct ScalerState {
@@ -138,6 +139,11 @@ struct Model::Impl {
   internal::CheckpointMetadata Describe(absl::Span<const Parameter> state) const;
   /// Learns the state and the scalers of a step of the user's own by tracing it on the inputs that a checkpoint names.
   void TraceState(const internal::CheckpointMetadata& metadata);
+  /// Errors (INVALID_ARGUMENT): everything that keeps the checkpoint of `path` from this Model, which `own` describes.
+  absl::Status CheckFit(const std::string& path, const internal::CheckpointMetadata& metadata,
+                        const internal::CheckpointMetadata& own, internal::CheckpointFit& fit) const;
+  /// Takes over the counters, the position and the decisions of a checkpoint, whose state has been loaded.
+  void ContinueFrom(internal::CheckpointMetadata metadata, bool same_level, bool continue_run);
   /// Says on std::cerr where a Program's choices are not those of the checkpoint.
   void CompareChoices(const internal::CompiledStep& program) const;
   /// Tells callbacks of a step and reports overflow; `completes`: it is no micro-step before the last. Errors: too many
@@ -146,8 +152,8 @@ struct Model::Impl {
   /// Model::Measure.
   absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
                                                        const MeasureOptions& options);
-  /// Replays a step on its batch and says which value was the first that is not finite: on std::cerr, or in addition to
-  /// `failure` where there is one. Returns `failure`.
+  /// Replays a step on its batch and names the first value that is not finite. Writes to std::cerr, or adds the
+  /// diagnosis to `failure` if there is one. Returns `failure`.
   absl::Status DiagnoseOverflow(const internal::StepResults& results, const std::vector<Tensor>& columns,
                                 absl::Status failure);
   /// A scaler with what its records are called: "finite" + suffix, ...

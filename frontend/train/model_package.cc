@@ -125,7 +125,7 @@ absl::StatusOr<runtime::Package> Model::Impl::MakePackage(
   step.cell()->SetTrain(true);
   absl::Status status = add(
       step.cell(), [this](const std::vector<Tensor>& inputs) { return step.Flat(inputs); }, specs, TrainOptions(names));
-  // Which inputs of a step of the user's own the network would take is not known.
+  // It is not known which inputs of a step of the user's own the network would take.
   if (status.ok() && own_step != nullptr) {
     const internal::InferenceMode inference(*network.cell());
     StepOptions eval = CommonOptions("eval_step");

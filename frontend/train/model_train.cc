@@ -27,8 +27,8 @@ bool Match(const std::vector<Tensor>& tensors, const std::vector<TensorSpec>& sp
 
 /// One call of Train. Steps are begun one by one, gathered until a launch is full, started, and finished: their records
 /// are read and their last hooks called. A device that keeps the results of two launches is given the next launch
-/// before those of the last one are read, so that it never waits for the host; elsewhere, and where a callback needs
-/// the state, a step is finished before the next one begins.
+/// before those of the last one are read. So it never waits for the host. Elsewhere, and where a callback needs the
+/// state, a step is finished before the next one begins.
 class Model::Impl::TrainingRun {
  public:
   TrainingRun(Impl& model, const data::Dataset& dataset, const CallbackList& callbacks, RunContext& context)
@@ -49,12 +49,12 @@ class Model::Impl::TrainingRun {
  private:
   struct Step {
     CompiledStep* program = nullptr;
-    std::uint64_t number = 0;  ///< of the program's steps
+    std::uint64_t number = 0;  ///< number of the step among the program's steps
     data::Row columns;
     std::int64_t step_in_epoch = 0;
-    std::int64_t global_step = 0;  ///< after it
+    std::int64_t global_step = 0;  ///< global step after this step
     bool completes = true;         ///< false: a micro-step before the last, after which no optimizer acts
-    std::map<const LossScaler*, ScalerHistory::Writes> writes;  ///< by the host, since the launch before it
+    std::map<const LossScaler*, ScalerHistory::Writes> writes;  ///< the host's, since the launch before it
     std::vector<Callback*> timed_for;
     StepTiming timing;
   };
@@ -64,7 +64,8 @@ class Model::Impl::TrainingRun {
   absl::StatusOr<CompiledStep*> FindProgram(const data::Row& row);
   /// Whether a launch of `program` may be started before the last one is finished.
   bool MayRunAhead(const CompiledStep& program) const;
-  /// ... at present: a run of overflows may end training, or be diagnosed, at any of its steps.
+  /// Whether it may at present. It may not in a run of overflows, which may end training, or be diagnosed, at any of
+  /// its steps.
   bool RunsAhead(const CompiledStep& program) const { return MayRunAhead(program) && !model_.in_overflow_run; }
   /// Whether the next step is the last micro-step of its kind.
   absl::StatusOr<bool> CountMicroStep();
@@ -99,7 +100,7 @@ class Model::Impl::TrainingRun {
   std::int64_t begun_in_epoch_ = 0;
   std::int64_t begun_steps_ = 0;  ///< Model::global_step after the last step that was begun
   std::int64_t micro_step_ = 0;
-  std::uint64_t micro_step_version_ = 0;  ///< of its state entry after the last launch
+  std::uint64_t micro_step_version_ = 0;  ///< version of its state entry after the last launch
 };
 
 absl::Status Model::Impl::TrainingRun::Epoch() {
@@ -177,7 +178,8 @@ absl::StatusOr<CompiledStep*> Model::Impl::TrainingRun::FindProgram(const data::
 }
 
 bool Model::Impl::TrainingRun::MayRunAhead(const CompiledStep& program) const {
-  // What a step prints stands beside what the host prints. An overflow is diagnosed from the state that it met.
+  // What a step prints must appear in order with what the host prints. An overflow is diagnosed from the state that it
+  // met.
   if (!program.can_run_ahead() || program.prints() || model_.options.diagnose_overflow) return false;
   // A scaler that moves several times in a step cannot be followed by its records.
   const std::vector<internal::StepFacts::Scaler>& scalers = program.facts().scalers;

@@ -25,7 +25,7 @@ class PrecisionProfiler : public Callback {
   /// `model` must outlive the profiler.
   explicit PrecisionProfiler(Model& model, const PrecisionProfilerOptions& options = {});
   const PrecisionProfile& profile() const { return profile_; }
-  /// Of the step before the one that it measures: the measurement begins with the state that it leaves.
+  /// True for the step before one that it measures: the measurement begins with the state which that step leaves.
   bool NeedsState(const RunContext& context) const override;
   void OnStepBegin(RunContext& context) override;
 

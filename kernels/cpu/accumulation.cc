@@ -1,4 +1,4 @@
-// accumulate_gradient, next_micro_step, increment: state that counts steps, and the gradients that they gather.
+// accumulate_gradient, next_micro_step, increment: state that counts steps, and state that sums their gradients.
 #include <cstdint>
 
 #include "kernels/cpu/blocks.h"

@@ -1,5 +1,5 @@
-// Element-wise functions and their derivatives, for any floating storage type: abs, floor, square, log1p, sin, cos,
-// silu, gelu, leaky_relu, pow, clamp, and the gradient operations (dy, x).
+// Element-wise functions and their derivatives, for any floating storage type. They are abs, floor, square, log1p, sin,
+// cos, silu, gelu, leaky_relu, pow and clamp. Their gradient operations have the operands (dy, x).
 #include "kernels/scalar/activation.h"
 
 #include "kernels/cpu/elementwise_loops.h"

@@ -33,7 +33,8 @@ float LargestOf(const float* scores, std::int64_t count) {
   return largest;
 }
 
-// exp(scores) over their sum in place, and its logarithm. A row of -inf gives zeros and -inf.
+// Replaces scores by exp(scores) divided by their sum. Returns the logarithm of the sum. A row of -inf gives zeros and
+// -inf.
 float Normalize(float* scores, std::int64_t count) {
   const float largest = LargestOf(scores, count);
   const float shift = largest == -std::numeric_limits<float>::infinity() ? 0.0f : largest;

@@ -1,5 +1,5 @@
-// attention_grad: a task is a head. Blocks of query rows compute their probabilities again and add to the derivatives
-// by key and value, which stay in f32 in the workspace until the head is done.
+// attention_grad: a task is a head. Blocks of query rows compute their probabilities again. They add to the gradients
+// of key and value, which stay in f32 in the workspace until the head is done.
 #include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/registry.h"
 
@@ -69,7 +69,7 @@ struct AttentionGrad {
     });
   }
 
-  // Rows of a padded f32 matrix to result `index`.
+  // Stores rows of a padded f32 matrix to result `index`.
   void Store(std::size_t index, const float* from, std::int64_t rows, std::int64_t width, std::int64_t base,
              const KernelOperands& operands) const {
     if (!used[index]) return;
@@ -79,7 +79,7 @@ struct AttentionGrad {
     }
   }
 
-  // p = exp(scores - log_sum_exp), ds = scale * p * (dp - delta), each rounded to what its products read.
+  // p = exp(scores - log_sum_exp), ds = scale * p * (dp - delta). Each is rounded to the type that its products read.
   void DifferentiateRow(float log_sum_exp, std::int64_t columns, float* p, float* ds) const {
     if (log_sum_exp == -std::numeric_limits<float>::infinity()) {
       std::fill_n(p, columns, 0.0f);

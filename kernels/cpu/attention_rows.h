@@ -14,7 +14,7 @@
 
 namespace mpc::cpu {
 
-/// The geometry with what the loops pad and deal out.
+/// The geometry, with the padding and the cut into tasks that the loops use.
 struct AttentionShape : AttentionGeometry {
   /// Rows of scores that a task keeps.
   static constexpr std::int64_t kRows = 24;
@@ -32,7 +32,7 @@ struct AttentionShape : AttentionGeometry {
   std::int64_t row_blocks() const { return (rows + kRows - 1) / kRows; }
   std::int64_t work() const { return heads() * rows * columns * (width + value_width); }
 
-  /// Scales the products of one row and gives positions that may not be read -inf. `scores` holds `count` columns, of
+  /// Scales the products of one row. Positions that may not be read become -inf. `scores` holds `count` columns, of
   /// which the row may read those below ReadableColumns(row).
   void ScaleAndMask(const std::uint8_t* mask, std::int64_t head, std::int64_t row, std::int64_t count,
                     float* scores) const {
@@ -70,7 +70,8 @@ inline const float* LoadRows(Source x, std::int64_t offset, std::int64_t rows, s
   return buffer;
 }
 
-/// Parts of the workspace for `tasks` tasks. Four tasks a slot or more pay for what a slot packs first.
+/// The number of slots, parts of the workspace, for `tasks` tasks. A slot needs at least four tasks to pay for what it
+/// packs first.
 inline std::int64_t SlotsOf(std::int64_t tasks) {
   return std::clamp<std::int64_t>(tasks / 4, std::min<std::int64_t>(tasks, 2), AttentionShape::kSlots);
 }

@@ -17,7 +17,7 @@ std::int64_t InsideExtent(const Window& window, std::size_t axis, std::int64_t p
   return inside;
 }
 
-// What the sum of the window at (row, column) is divided by.
+// The divisor of the sum of the window at (row, column).
 float WindowCount(const Window& window, bool include_padding, std::int64_t row, std::int64_t column) {
   if (include_padding) return static_cast<float>(window.kernel[0] * window.kernel[1]);
   const std::int64_t inside = InsideExtent(window, 0, row) * InsideExtent(window, 1, column);

@@ -13,7 +13,8 @@
 namespace mpc::cpu {
 namespace {
 
-/// Images that are widened at a time. About a cache: what one pass widens the next finds there.
+/// The most bytes of images that are widened at a time. This is about a cache, so that the next pass finds there what
+/// one pass widened.
 constexpr std::int64_t kWidenedBytes = 3 << 20;
 
 bool IsWidened(DType dtype) { return dtype == DType::kF16 || (dtype == DType::kBF16 && !HasNativeBf16()); }
@@ -22,7 +23,7 @@ std::int64_t WidenedBytes(const TensorSpec& tensor) {
   return IsWidened(tensor.dtype) ? tensor.num_elements() * static_cast<std::int64_t>(sizeof(float)) : 0;
 }
 
-/// Of the images of one part.
+/// Bytes of the images of one part.
 std::size_t PartBytes(const TensorSpec& images, const BatchCut& cut) {
   return images.bytes() / static_cast<std::size_t>(images.shape[0]) * static_cast<std::size_t>(cut.images);
 }
@@ -39,7 +40,7 @@ class PartsKernel : public Kernel {
     for (std::size_t i = 0; i < images_; ++i) strides_.push_back(PartBytes(spec.inputs[i], cut));
   }
   std::string choice() const override { return part_->choice(); }
-  /// Once for all parts, where the last one wants it the same way.
+  /// The weight is packed once for all parts, where the last part wants the same layout.
   std::optional<WeightPacking> packing() const override {
     std::optional<WeightPacking> packing = part_->packing();
     if (!packing || rest_ == nullptr) return packing;
@@ -66,7 +67,7 @@ class PartsKernel : public Kernel {
   std::size_t images_;
   std::int64_t parts_;
   std::unique_ptr<Kernel> part_, rest_;
-  std::vector<std::size_t> strides_;  ///< bytes of a part
+  std::vector<std::size_t> strides_;  ///< bytes of a part, for each image operand
   std::vector<const void*> inputs_;
 };
 
@@ -86,7 +87,7 @@ class ImagesInParts final : public PartsKernel {
   std::size_t stride_;
 };
 
-/// The workspace: the sum, unless the result is f32 itself; a part of it; what the part needs.
+/// The workspace holds the result of one part, the sum (unless the result itself is f32), and the workspace of a part.
 class SumInParts final : public PartsKernel {
  public:
   SumInParts(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut, std::unique_ptr<Kernel> part,

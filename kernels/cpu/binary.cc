@@ -1,7 +1,7 @@
 // Element-wise operations of two operands with broadcasting, for any floating storage type: add, sub, mul, div,
-// maximum, minimum, and the gradient operations div_grad (dy, y, b), maximum_grad and minimum_grad (dy, a, b). Operands
-// of the result's shape are read where they lie; scalars, rows (biases), columns and every other stretching are
-// expanded block by block in the cache.
+// maximum, minimum. Their gradient operations are div_grad (dy, y, b), maximum_grad and minimum_grad (dy, a, b).
+// Operands of the result's shape are read where they lie. Every broadcast operand (scalar, row such as a bias, column,
+// others) is expanded block by block in the cache.
 #include "kernels/scalar/binary.h"
 
 #include "kernels/cpu/elementwise_loops.h"

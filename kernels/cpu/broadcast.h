@@ -25,7 +25,8 @@ class BroadcastMap {
   bool is_scalar() const { return rank_ == 0 || (rank_ == 1 && strides_[0] == 0); }
 
   /// Calls segment(position, source, stride, length) for the runs that make up result elements [offset, offset +
-  /// count): result `position + i` (counted from `offset`) is source element `source + i * stride`, with stride 0 or 1.
+  /// count). Result `position + i`, counted from `offset`, is source element `source + i * stride`. The stride is 0 or
+  /// 1.
   template <typename Segment>
   void ForEachSegment(std::int64_t offset, std::int64_t count, const Segment& segment) const {
     if (rank_ == 0) return segment(std::int64_t{0}, std::int64_t{0}, std::int64_t{0}, count);

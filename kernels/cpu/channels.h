@@ -18,7 +18,7 @@ class ChannelView {
     alignas(64) float values[kRun];
   };
 
-  /// Of [batch, channels, plane] elements.
+  /// The view of a tensor of [batch, channels, plane] elements.
   ChannelView(std::int64_t batch, std::int64_t channels, std::int64_t plane)
       : batch_(batch),
         channels_(channels),

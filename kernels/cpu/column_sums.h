@@ -1,6 +1,6 @@
-// Sums down the columns of a row-major [rows, columns] matrix: sums over leading axes, the gradients of PReLU's
-// slopes. The rows are cut into groups by the shape alone; each group is summed in order, then the groups are added in
-// order, so the result does not depend on the thread count.
+// Sums down the columns of a row-major [rows, columns] matrix: sums over leading axes, the gradients of PReLU's slopes.
+// The rows are cut into groups by the shape alone. Each group is summed in order, then the groups are added in order.
+// So the result does not depend on the thread count.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// equal, greater and less (with broadcasting, over floating types and integers), select (a scalar condition or one of
-// the operands' shape; any element type) and where (floating, with broadcasting).
+// equal, greater and less, with broadcasting, over floating types and integers. select, for any element type, with a
+// scalar condition or one of the operands' shape. where, for floating types, with broadcasting.
 #include <array>
 #include <cstring>
 
@@ -13,8 +13,8 @@
 namespace mpc::cpu {
 namespace {
 
-// Exact whatever the pair of types: integers are compared as integers, and the rest in f64, whose 53 bits hold every
-// floating operand.
+// The comparison is exact for every pair of types. Integers are compared as integers, and the rest in f64, whose 53
+// bits hold every floating operand.
 template <typename Relation>
 struct Comparison {
   DType a_type, b_type;

@@ -74,7 +74,7 @@ class BiasedKernel final : public Kernel {
 
 bool HasBias(const KernelSpec& spec) { return spec.inputs.size() > 2; }
 
-/// The derivative of a convolution by its input that the operation is, without the bias.
+/// The operation without its bias: the derivative of a convolution by its input.
 KernelSpec ProductOf(const KernelSpec& spec) {
   KernelSpec product{
       "conv2d_grad_input", {spec.inputs[0], spec.inputs[1]}, spec.outputs, {}, spec.attributes, spec.weight_layout,

@@ -25,6 +25,25 @@ bool ConvolutionShape::IsProduct() const {
 
 bool ConvolutionShape::IsDeep() const { return weight.size() == 4 && x[1] >= 256 && y[2] * y[3] <= 64; }
 
+namespace {
+
+/// Why the channels of x and of the weight are not those of a convolution in groups. Empty where they are.
+absl::string_view ProblemOfChannels(std::int64_t in_channels, const Shape& weight, std::int64_t groups) {
+  if (in_channels < 1 || weight[0] < 1 || groups < 1) return "every extent is at least 1";
+  if (in_channels % groups != 0 || weight[0] % groups != 0 || weight[1] != in_channels / groups) {
+    return "weight is [O, C / groups, kh, kw] with groups dividing O and C";
+  }
+  return "";
+}
+
+/// Whether `y` is an image of `batch` rows, with these channels and the window's extents.
+bool IsResult(const Shape& y, const ImageAxes& axes, std::int64_t batch, std::int64_t channels, const Window& window) {
+  return y[axes.batch] == batch && y[axes.channel] == channels && y[axes.height] == window.output[0] &&
+         y[axes.width] == window.output[1];
+}
+
+}  // namespace
+
 absl::StatusOr<ConvolutionShape> ConvolutionShape::Of(const KernelSpec& spec, const Shape& x, const Shape& weight,
                                                       const Shape& y) {
   const std::string format = spec.attributes.GetString("data_format", "NCHW");
@@ -40,15 +59,14 @@ absl::StatusOr<ConvolutionShape> ConvolutionShape::Of(const KernelSpec& spec, co
   const std::int64_t batch = x[axes.batch];
   const std::int64_t in_channels = x[axes.channel];
   const std::int64_t out_channels = weight[0];
-  if (batch < 1 || in_channels < 1 || out_channels < 1 || groups < 1) return invalid("every extent is at least 1");
-  if (in_channels % groups != 0 || out_channels % groups != 0 || weight[1] != in_channels / groups) {
-    return invalid("weight is [O, C / groups, kh, kw] with groups dividing O and C");
+  if (batch < 1) return invalid("every extent is at least 1");
+  if (const absl::string_view problem = ProblemOfChannels(in_channels, weight, groups); !problem.empty()) {
+    return invalid(problem);
   }
   absl::StatusOr<Window> window =
       ResolveWindow(spec.attributes, {x[axes.height], x[axes.width]}, {weight[2], weight[3]});
   if (!window.ok()) return invalid(window.status().message());
-  if (y[axes.batch] != batch || y[axes.channel] != out_channels || y[axes.height] != window->output[0] ||
-      y[axes.width] != window->output[1]) {
+  if (!IsResult(y, axes, batch, out_channels, *window)) {
     return invalid(absl::StrCat("y has ", out_channels, " channels of ", window->output[0], "x", window->output[1]));
   }
   ConvolutionShape shape;

@@ -17,7 +17,7 @@ struct ConvolutionShape {
 
   dnnl::memory::dims x, weight, bias, y;
   dnnl::memory::dims strides, dilations, pad_begin, pad_end;
-  FormatTag stored_layout;  ///< of x and y
+  FormatTag stored_layout;  ///< layout in which x and y are stored
   FormatTag weight_layout;
 
   /// Resolves the geometry of x, weight [O, C / groups, kh, kw] and y. Errors (INVALID_ARGUMENT): what does not fit.
@@ -30,14 +30,14 @@ struct ConvolutionShape {
   Layout AnyWeight(DataType type) const { return {weight, type, FormatTag::any}; }
   Layout Bias(DataType type) const { return {bias, type, FormatTag::x}; }
 
-  /// 3x3 windows that slide by one, and channels enough that transforming tiles costs less than it saves.
+  /// True for 3x3 windows of stride 1 with so many channels that transforming tiles costs less than it saves.
   bool SuitsWinograd() const;
-  /// y [pixels, O] = x [pixels, C] weight^T: 1x1 windows over channels-last storage.
+  /// True for 1x1 windows over channels-last storage, where y [pixels, O] = x [pixels, C] weight^T.
   bool IsProduct() const;
-  /// Many channels of few pixels: weights are most of what is read.
+  /// True for many channels of few pixels, where weights are most of what is read.
   bool IsDeep() const;
 
-  /// The operands of a product as matrices.
+  /// Extents of the matrices, where the convolution is a product.
   std::int64_t pixels() const { return x[0] * x[2] * x[3]; }
   std::int64_t in_channels() const { return x[1]; }
   std::int64_t out_channels() const { return y[1]; }

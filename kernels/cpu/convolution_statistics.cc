@@ -21,7 +21,7 @@ class LaneSums {
  public:
   static constexpr std::int64_t kLanes = 64;
 
-  /// At most kLanes elements from `offset`.
+  /// Adds at most kLanes elements from `offset` on.
   void Add(DType dtype, const void* data, std::int64_t offset, std::int64_t size) {
     float values[kLanes];
     LoadFloats(dtype, data, offset, size, values);
@@ -49,7 +49,7 @@ class LaneSums {
   double squares_[kLanes] = {};
 };
 
-/// Where the statistics of a channel go; null: not wanted.
+/// The addresses that the statistics of a channel go to. Null where they are not wanted.
 struct Results {
   float *mean, *variance, *inv_std;
   float epsilon;

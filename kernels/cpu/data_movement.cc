@@ -1,6 +1,6 @@
 // reshape, transpose, broadcast_to and, of one process, all_reduce: bits move, nothing is computed. Transposes of any
-// rank and element size are merged into as few axes as possible; swapping two (merged) axes, which covers matrices and
-// NCHW <-> NHWC, runs in tiles, the rest row by row.
+// rank and element size are merged into as few axes as possible. A swap of two (merged) axes runs in tiles; it covers
+// matrices and NCHW <-> NHWC. Other transposes run row by row.
 #include <algorithm>
 #include <cstring>
 

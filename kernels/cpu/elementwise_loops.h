@@ -1,5 +1,5 @@
-// The loops of element-wise kernels, written once: an operation is a struct with the formula of one element, `Apply`,
-// constructed from the attributes where it has any. Operands and results have any floating storage type.
+// The loops of element-wise kernels, written once. An operation is a struct with the formula of one element, `Apply`.
+// It is constructed from the attributes where it has any. Operands and results have any floating storage type.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 namespace mpc::cpu {
 
-/// Operations whose `Apply` holds for |x| <= kFastLimit alone, x the last operand, have a slower form for every x.
+/// Operations whose `Apply` holds only for |x| <= kFastLimit, where x is the last operand, have a slower form for every
+/// x.
 template <typename Op>
 concept HasFastRange = requires {
   Op::kFastLimit;

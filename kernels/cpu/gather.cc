@@ -13,7 +13,7 @@
 namespace mpc::cpu {
 namespace {
 
-// Rows of one task: at least so many elements.
+// Rows of one task: as many as make a least number of elements.
 std::int64_t RowsPerTask(std::int64_t width) {
   constexpr std::int64_t kElements = 16 * 1024;
   return std::max<std::int64_t>(1, kElements / width);

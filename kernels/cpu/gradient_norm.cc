@@ -1,4 +1,4 @@
-// scale_loss, global_norm, sum_of_squares, clip_by_norm: what stands between a loss and its optimizer besides the
+// scale_loss, global_norm, sum_of_squares, clip_by_norm: the operations between a loss and its optimizer, except the
 // finite check.
 #include <cmath>
 #include <vector>
@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateScaleLoss(const KernelSpec& spec) 
   });
 }
 
-// One sum a block in `sums`, then the blocks in operand order: the threads that shared them do not matter.
+// Computes one sum for each block, then adds the blocks in operand order. So the result does not depend on the threads.
 double SumOfBlocks(const GradientBlocks& blocks, const void* const* gradients, float factor, void* workspace) {
   double* sums = static_cast<double*>(workspace);
   ParallelFor(blocks.count(), blocks.total(), [&](std::int64_t block) {
@@ -44,7 +44,7 @@ std::size_t WorkspaceOf(const GradientBlocks& blocks) {
   return static_cast<std::size_t>(blocks.count()) * sizeof(double);
 }
 
-// Operands scale, where there is one, gradients, and what sum_of_squares gave of others.
+// The operands are the scale (if there is one), gradients, and the results of sum_of_squares for other gradients.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec) {
   const bool unscales = spec.attributes.GetBool("unscale");
   const std::size_t first = unscales ? 1 : 0, operand_count = spec.inputs.size();
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec)
       workspace);
 }
 
-// Operands gradient and, where it is scaled, scale.
+// The operands are the gradient and, where it is scaled, the scale.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSumOfSquares(const KernelSpec& spec) {
   GradientBlocks blocks(spec, 0, 1);
   const std::size_t workspace = WorkspaceOf(blocks);

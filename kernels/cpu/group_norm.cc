@@ -1,5 +1,6 @@
-// group_norm and group_norm_grad for NCHW and NHWC. Everything follows from sums over each channel of each sample: they
-// are taken in f32, then added within groups (statistics, dx) and over samples (dgamma, dbeta) in order.
+// group_norm and group_norm_grad for NCHW and NHWC. Everything follows from sums over each channel of each sample,
+// which are taken in f32. They are then added in order: within groups for statistics and dx, over samples for dgamma
+// and dbeta.
 #include <cmath>
 
 #include "kernels/cpu/blocks.h"
@@ -10,8 +11,8 @@
 namespace mpc::cpu {
 namespace {
 
-/// Runs of contiguous elements with parameter values that step by 0 (one channel, NCHW) or by 1 (a channel an element,
-/// NHWC).
+/// Runs of contiguous elements. The parameter's index steps by 0 along a run in NCHW (one channel), and by 1 in NHWC (a
+/// channel for each element).
 struct GroupView {
   std::int64_t batch, channels, groups, plane;
   bool channels_last;
@@ -233,7 +234,7 @@ void InputGradient(const GroupView& view, Source dy, Source x, Sink dx, const st
   });
 }
 
-// Operands dy, x, gamma, mean, inv_std.
+// The operands are dy, x, gamma, mean and inv_std.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNormGrad(const KernelSpec& spec) {
   const GroupView view(spec, spec.inputs[1].shape);
   const auto run =

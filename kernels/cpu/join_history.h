@@ -1,4 +1,5 @@
-// How long the ends of loops waited for other threads, and whether loops should do without them for a while.
+// Records how long the ends of loops waited for other threads. Decides whether loops should do without other threads
+// for a while.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +10,14 @@
 namespace mpc::cpu {
 
 /// On a busy machine a thread can lose its processor within a loop, and the caller then waits for milliseconds. Where 8
-/// of the last 64 ends of loops took over 200 us, loops stay on their caller for 10 ms, or for 20 times the last wait
-/// where that is longer. The loop after that tries again and counts as the others do: a machine that stays busy costs
-/// one wait a pause, a twentieth of the time.
+/// of the last 64 ends of loops took over 200 us, loops pause: they stay on their caller. The pause lasts 10 ms, or 20
+/// times the last wait where that is longer. The loop after the pause tries again and counts as the others do. So a
+/// machine that stays busy costs one wait for each pause, a twentieth of the time.
 class JoinHistory {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kSlow{200};
-  static constexpr int kMostSlow = 7;  ///< of the last 64
+  static constexpr int kMostSlow = 7;  ///< the most slow ends among the last 64 without a pause
   static constexpr std::chrono::milliseconds kPause{10};
   static constexpr int kPauseOfWaits = 20;
 

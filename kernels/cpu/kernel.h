@@ -34,41 +34,44 @@ class Kernel {
   virtual void Run(const KernelOperands& operands) = 0;
   /// Which of several implementations this is, in the form of KernelOptions::choice; empty where there is only one.
   virtual std::string choice() const { return ""; }
-  /// How this kernel packs its weight in every run; made for a spec with that `weight_layout`, it is given the packed
-  /// weight. Nothing where it takes the weight as it lies.
+  /// How this kernel packs its weight in every run. A kernel made for a spec with that `weight_layout` is given the
+  /// packed weight. Nothing where the kernel takes the weight as it lies.
   virtual std::optional<WeightPacking> packing() const { return std::nullopt; }
 };
 
-/// How a kernel is made where its operation has several implementations. The default: rules of shape and processor.
+/// How a kernel is made where its operation has several implementations. By default rules of shape and processor
+/// choose.
 struct KernelOptions {
-  /// Of an earlier plan for this very spec: it is used or refused, never replaced. A packed weight says it itself.
+  /// The choice of an earlier plan for this very spec. It is used or refused, never replaced. For a packed weight the
+  /// spec itself has the choice.
   std::string choice = {};
   bool allow_winograd = false;  ///< rules and tuning may choose "winograd", which rounds more: docs/tuning.md
 };
 
-/// Creates the kernel of `spec`. Errors: UNIMPLEMENTED for an operation or type without a CPU kernel, naming both;
-/// INTERNAL where a oneDNN primitive would fall back to its reference loop; FAILED_PRECONDITION for a choice or
-/// a layout of the weight that this processor, this shape or this version of oneDNN does not offer.
+/// Creates the kernel of `spec`. Errors: UNIMPLEMENTED for an operation or type without a CPU kernel, naming both.
+/// INTERNAL where a oneDNN primitive would fall back to its reference loop. FAILED_PRECONDITION for a choice or a
+/// weight layout that this processor, shape or version of oneDNN does not offer.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelOptions& options = {});
 
-/// The choices that tuning measures for `spec`, that of the rules first; one at most where nothing is to be chosen.
-/// `options.choice` is left aside.
+/// The choices that tuning measures for `spec`, that of the rules first. There is at most one where nothing is to be
+/// chosen. `options.choice` is ignored.
 std::vector<std::string> CandidateChoices(const KernelSpec& spec, const KernelOptions& options = {});
 
-/// True if instructions of kernel `name` that follow each other, agree in types and attributes and are independent may
-/// become one call (the optimizers: one parallel region for all parameters).
+/// True if several instructions of kernel `name` may become one call. They must follow each other, agree in types and
+/// attributes, and be independent. The optimizers do so: one parallel region serves all parameters.
 bool MayGroup(std::string_view name);
 
 /// One kernel for all of `specs`, which agree in name, attributes, types and used results, not in shapes. Its operands
-/// are those of the first spec, then those of the second, and so on. It gives the bits of one call each and needs no
-/// workspace. Errors: INVALID_ARGUMENT without specs; UNIMPLEMENTED where the kernel is not grouped or lacks a type.
+/// are those of the first spec, then those of the second, and so on. Its results are bit for bit those of separate
+/// calls. It needs no workspace. Errors: INVALID_ARGUMENT without specs; UNIMPLEMENTED where the kernel is not grouped
+/// or lacks a type.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const KernelSpec> specs);
 
 /// Every mnemonic that has a CPU kernel, sorted.
 std::vector<std::string_view> KernelNames();
 
-/// True if output `output` of kernel `name` may share storage with input `input` (element-wise kernels that read each
-/// element before they write it, and state updates).
+/// True if output `output` of kernel `name` may share storage with input `input`. This holds for state updates, and for
+/// element-wise kernels that read each element before they write it.
 bool MayAlias(std::string_view name, std::size_t output, std::size_t input);
 
 /// Threads of the parallel regions. Equal counts give equal bits. Default: the processor's cores (OMP_NUM_THREADS).

@@ -1,5 +1,5 @@
-// all_finite over gradients of any floating storage type, check_finite of one, and the loss-scale state machine of
-// update_loss_scale.
+// all_finite over gradients of any floating storage type, check_finite of one gradient, and the loss-scale state
+// machine of update_loss_scale.
 #include "kernels/scalar/loss_scale.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ bool ExponentsAreFinite(const void* gradient, std::int64_t offset, std::int64_t 
 
 constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::max();
 
-// The position of the block's gradient if it holds a value whose product with `inverse` is not finite, or is the flag
-// that says so, else kNone.
+// The position of the block's gradient if the block holds a value whose product with `inverse` is not finite. A
+// gradient may also be a flag that says whether it is finite. kNone if all is finite.
 std::int32_t FirstBadOfBlock(const GradientBlocks& blocks, std::int64_t block, const void* const* gradients,
                              float inverse) {
   const TensorBlocks::Block part = blocks.At(block);
@@ -64,7 +64,7 @@ std::int32_t FirstBadOfBlock(const GradientBlocks& blocks, std::int64_t block, c
   return finite ? kNone : static_cast<std::int32_t>(part.tensor);
 }
 
-// The first of the gradients that is not finite, else kNone.
+// The position of the first gradient that is not finite, else kNone.
 std::int32_t FirstBad(const GradientBlocks& blocks, const void* const* gradients, float inverse) {
   std::atomic<std::int32_t> first_bad = kNone;
   ParallelFor(blocks.count(), blocks.total(), [&](std::int64_t block) {
@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) 
   });
 }
 
-// Operands gradient and scale.
+// The operands are the gradient and the scale.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCheckFinite(const KernelSpec& spec) {
   if (spec.inputs[0].dtype == DType::kF64) {
     return MakeKernel([](const KernelOperands& operands) {

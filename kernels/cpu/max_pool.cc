@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPool(const KernelSpec& spec) {
   return wide ? MakeMaxPool<std::int32_t>(spec, *geometry) : MakeMaxPool<std::int8_t>(spec, *geometry);
 }
 
-// Pixels of an image that windows send cotangents to.
+// The pixels of an image that windows send gradients to.
 class WindowTargets {
  public:
   /// The first pixel of a result's window, which may lie in the padding.
@@ -96,7 +96,8 @@ class WindowTargets {
         row >= 0 && column >= 0 && row + Reach(0) < window_.input[0] && column + Reach(1) < window_.input[1];
     return {row, column, row * window_.input[1] + column, whole};
   }
-  /// Whether element `index` of the window is a pixel: -1, a window without a winner, is none.
+  /// Whether element `index` of the window is a pixel of the image. -1, the index of a window without a winner, is
+  /// none.
   bool Has(const Corner& corner, std::int64_t index) const {
     return static_cast<std::size_t>(index) < distances_.size() && (corner.whole || InImage(corner, index));
   }

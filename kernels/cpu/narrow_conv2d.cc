@@ -16,23 +16,24 @@
 namespace mpc::cpu {
 namespace {
 
-/// Rows of results that have accumulators of their own, by preference.
+/// The numbers of result rows that a block may have, by preference. Each row has an accumulator of its own.
 constexpr std::array<int, 5> kRowBlocks{14, 10, 8, 4, 1};
 
-/// The first results of a block. Row i of them takes the window from row i of x.
+/// The operands of a block, from its first results on. Row i of the results takes the window from row i of x.
 struct Operands {
   const float* x;
   std::int64_t x_pitch, pixel_step, channels, channel_step;
-  const std::int32_t* place;  ///< of RepeatedPixels
+  const std::int32_t* place;  ///< permutation of RepeatedPixels
   const float* weights;       ///< [channel of x][column of the window][row of the window][lane]
-  std::int64_t columns;       ///< of the window
+  std::int64_t columns;       ///< columns of the window
   const float* bias;          ///< a vector
   float* y;
   std::int64_t y_pitch;
   __mmask16 lanes;
 };
 
-/// y of kBlock rows and one vector of columns. Each vector of x is taken once for all the results that it is part of.
+/// Computes y for kBlock rows and one vector of columns. Each vector of x is read once for all the results that it is
+/// part of.
 template <PixelSource kSource, int kWindowRows, int kBlock>
 [[gnu::target("avx512f")]] void SlideWindow(const Operands& at) {
   const __m512i place = _mm512_loadu_si512(at.place);
@@ -63,7 +64,7 @@ template <PixelSource kSource, int kWindowRows, int kBlock>
 }
 
 using SlideWindowFunction = void (*)(const Operands&);
-/// In the order of kRowBlocks.
+/// Functions in the order of kRowBlocks.
 using ByBlock = std::array<SlideWindowFunction, kRowBlocks.size()>;
 
 template <PixelSource kSource, int kRows>
@@ -71,7 +72,7 @@ constexpr ByBlock kByBlock{SlideWindow<kSource, kRows, kRowBlocks[0]>, SlideWind
                            SlideWindow<kSource, kRows, kRowBlocks[2]>, SlideWindow<kSource, kRows, kRowBlocks[3]>,
                            SlideWindow<kSource, kRows, kRowBlocks[4]>};
 
-/// By the window's rows - 1.
+/// Functions, indexed by the window's rows - 1.
 template <PixelSource kSource>
 constexpr std::array<ByBlock, kMaxWindowRows> kByRows{kByBlock<kSource, 1>, kByBlock<kSource, 2>, kByBlock<kSource, 3>,
                                                       kByBlock<kSource, 4>, kByBlock<kSource, 5>};
@@ -82,7 +83,8 @@ SlideWindowFunction SlideWindowFor(PixelSource source, std::int64_t window_rows,
                                      : kByRows<PixelSource::kVector>[rows][block];
 }
 
-/// The block that computes `rows` rows with the least work; blocks overlap where they do not divide the rows.
+/// The index in kRowBlocks of the block that computes `rows` rows with the least work. Blocks overlap where they do not
+/// divide the rows.
 std::size_t RowBlockFor(std::int64_t rows) {
   const auto cost = [rows](std::size_t block) {
     const std::int64_t size = kRowBlocks[block];
@@ -120,7 +122,7 @@ class SlidingProduct {
     return image_.fits() && image_.size() <= kImageFloats && block_rows() * row_length_ <= kImageFloats;
   }
 
-  /// Floats of the packed biases and weights, and of the weights as they are.
+  /// The number of floats of the packed biases and weights, and of the unpacked weights.
   std::int64_t packed_size() const { return pixels_.patterns() * kLanes * (1 + taps()) + weights(); }
 
   /// Biases and weights in the order in which the lanes of results meet them, for each pattern.
@@ -176,9 +178,9 @@ class SlidingProduct {
   NarrowConvolution convolution_;
   PaddedImage image_;
   RepeatedPixels pixels_;
-  std::size_t block_;  ///< of kRowBlocks
+  std::size_t block_;  ///< index in kRowBlocks
   std::int64_t row_length_;
-  std::vector<std::int32_t> packed_weights_;  ///< where each of them lies among the weights
+  std::vector<std::int32_t> packed_weights_;  ///< for each packed weight, its index among the weights
 };
 
 }  // namespace
@@ -197,7 +199,7 @@ std::optional<NarrowConvolution> NarrowConvolution::Of(const Attributes& attribu
 }
 
 bool NarrowConvolution::TakesForward(bool bf16_products) const {
-  // Results of 16 channels fill a vector anyway: what the library lacks then is channels of x, and not in bf16.
+  // Results of 16 channels fill a vector anyway. The library is slow then only with few channels of x, and not in bf16.
   const bool one_vector =
       out_channels == kLanes && in_channels < kLanes && window.kernel[0] * window.kernel[1] > 1 && !bf16_products;
   const bool narrow = out_channels <= kLanes / 2 || one_vector;

@@ -13,7 +13,7 @@
 
 namespace mpc::cpu {
 
-/// What the kernels here can do.
+/// A convolution that the kernels here can compute.
 struct NarrowConvolution {
   std::int64_t batch = 0, in_channels = 0, out_channels = 0;
   Window window;
@@ -22,7 +22,8 @@ struct NarrowConvolution {
   /// dilation. None on processors without AVX-512.
   static std::optional<NarrowConvolution> Of(const Attributes& attributes, const Shape& x, const Shape& weight);
 
-  /// Whether y, dx or dweight is better computed here than by the library. `bf16_products`: it multiplies in bf16.
+  /// Whether y, dx or dweight is better computed here than by the library. `bf16_products` says that the library
+  /// multiplies in bf16.
   bool TakesForward(bool bf16_products) const;
   bool TakesGradInput(bool bf16_products) const;
   bool TakesGradWeight(bool bf16_products) const;

@@ -1,5 +1,5 @@
-// The gradient of narrow images. In channels-last storage a row of a window is one run: `kw` pixels of few channels. It
-// fills one to three vectors, and a column of dy adds such runs to as many rows of dx as windows of its rows reach.
+// The gradient of narrow images. In channels-last storage a row of a window is one run: `kw` pixels of few channels. A
+// run fills one to three vectors. A column of dy adds such runs to all rows of dx that the windows of its rows reach.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace mpc::cpu {
 namespace {
 
-/// Vectors of a run at most.
+/// The most vectors of a run.
 constexpr int kMaxRun = 3;
 
 std::int64_t VectorsOf(std::int64_t run) { return (run + kLanes - 1) / kLanes; }
@@ -29,7 +29,7 @@ struct Column {
   __mmask16 last;  ///< lanes of a run's last vector
 };
 
-/// dx += dy of kRows rows. The sums of all rows that they reach are kept in registers.
+/// Adds to dx the products of kRows rows of dy. The sums of all rows of dx that they reach are kept in registers.
 template <int kWindowRows, int kVectors, int kRows>
 [[gnu::target("avx512f")]] void AddColumn(const Column& column) {
   constexpr int kReached = kRows + kWindowRows - 1;
@@ -70,7 +70,7 @@ template <int kWindowRows, int kVectors, int kRows>
 
 using AddColumnFunction = void (*)(const Column&);
 
-/// The functions for some numbers of rows, most first; the last one takes a single row.
+/// The functions for some numbers of rows, the largest first. The last one takes a single row.
 struct ByRows {
   std::array<std::int64_t, 3> rows;
   std::array<AddColumnFunction, 3> add;
@@ -86,12 +86,12 @@ constexpr ByRows MakeByRows() {
            AddColumn<kWindowRows, kVectors, 1>}};
 }
 
-/// By the run's vectors - 1.
+/// Functions, indexed by the run's vectors - 1.
 template <int kWindowRows>
 constexpr std::array<ByRows, kMaxRun> kByVectors{MakeByRows<kWindowRows, 1>(), MakeByRows<kWindowRows, 2>(),
                                                  MakeByRows<kWindowRows, 3>()};
 
-/// By the window's rows - 1.
+/// Functions, indexed by the window's rows - 1.
 constexpr std::array<std::array<ByRows, kMaxRun>, kMaxWindowRows> kByWindowRows{
     kByVectors<1>, kByVectors<2>, kByVectors<3>, kByVectors<4>, kByVectors<5>};
 
@@ -118,10 +118,10 @@ class InputGradient {
   std::int64_t cotangents() const {
     return convolution_.window.output[0] * convolution_.window.output[1] * convolution_.out_channels;
   }
-  /// Floats of the packed weights, and of the weights as they are.
+  /// The number of floats of the packed weights, and of the unpacked weights.
   std::int64_t packed_size() const { return packed_weights() + static_cast<std::int64_t>(place_.size()); }
 
-  /// [row of the window][result channel][run], runs filled up with zeros.
+  /// Packs weights as [row of the window][result channel][run]. Runs are filled up with zeros.
   void Pack(Source weight, float* packed) const {
     const auto count = static_cast<std::int64_t>(place_.size());
     const float* values = weight.Load(0, count, packed + packed_weights());
@@ -147,7 +147,7 @@ class InputGradient {
     return convolution_.window.kernel[0] * convolution_.out_channels * packed_run();
   }
 
-  /// dy [rows, columns, out] in f32 into dx, padded.
+  /// Adds dy [rows, columns, out], in f32, into the padded dx.
   void AddImage(const float* dy, const float* packed, float* dx) const {
     const NarrowConvolution& c = convolution_;
     const std::int64_t rows = c.window.output[0], columns = c.window.output[1];
@@ -169,7 +169,7 @@ class InputGradient {
 
   NarrowConvolution convolution_;
   PaddedImage image_;
-  std::vector<std::int32_t> place_;  ///< of each weight among the packed ones
+  std::vector<std::int32_t> place_;  ///< index of each weight among the packed ones
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The gradient of narrow weights. Results of dy fill vectors as they do in the forward product; lane by lane they are
-// multiplied by the pixels of x that they met there, and the lanes of a channel are added up at the end.
+// The gradient of narrow weights. Elements of dy fill vectors as the results do in the forward product. Lane by lane
+// they are multiplied by the pixels of x that they met there. The lanes of a channel are added up at the end.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -18,11 +18,11 @@ namespace {
 /// Groups of images whose gradients are summed apart.
 constexpr std::int64_t kGroups = 16;
 
-/// One vector of every row of dy, and x where the first of them meets the window's first row.
+/// One vector of every row of dy, and x at the place where the first of these rows meets the window's first row.
 struct Column {
   const float* x;
   std::int64_t x_pitch, pixel_step;
-  const std::int32_t* place;  ///< of RepeatedPixels
+  const std::int32_t* place;  ///< permutation of RepeatedPixels
   const float* dy;
   std::int64_t dy_pitch, rows;
   __mmask16 lanes;
@@ -70,13 +70,13 @@ template <int kRows, int kColumns>
 }
 
 using AddColumnFunction = void (*)(const Column&, float*);
-/// By columns - 1.
+/// Functions, indexed by columns - 1.
 using ByColumns = std::array<AddColumnFunction, 3>;
 
 template <int kRows>
 constexpr ByColumns kByColumns{AddColumn<kRows, 1>, AddColumn<kRows, 2>, AddColumn<kRows, 3>};
 
-/// By the window's rows - 1.
+/// Functions, indexed by the window's rows - 1.
 constexpr std::array<ByColumns, kMaxWindowRows> kByRows{kByColumns<1>, kByColumns<2>, kByColumns<3>, kByColumns<4>,
                                                         kByColumns<5>};
 
@@ -157,14 +157,14 @@ class WeightGradient {
   NarrowConvolution convolution_;
   PaddedImage image_;
   RepeatedPixels pixels_;
-  std::vector<std::int32_t> weight_;  ///< that each sum of a group belongs to
+  std::vector<std::int32_t> weight_;  ///< the weight that each sum of a group belongs to
 };
 
 }  // namespace
 
 bool NarrowConvolution::TakesGradWeight(bool bf16_products) const {
   // Cotangents of 16 channels fill a vector anyway. The library is a tenth faster then, but it waits for threads of its
-  // own, which a busy machine has no processors for. Of one channel of x it is faster still, and in bf16.
+  // own, which a busy machine has no processors for. The library is faster still with one channel of x, and in bf16.
   const bool one_vector = out_channels == kLanes && in_channels > 1 && in_channels <= kLanes / 2 && !bf16_products;
   const bool narrow = (out_channels <= kLanes / 2 && in_channels <= kLanes) || one_vector;
   return narrow && window.kernel[0] <= kMaxWindowRows && WeightGradient(*this).fits();

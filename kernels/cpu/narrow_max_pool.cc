@@ -13,7 +13,7 @@
 namespace mpc::cpu {
 namespace {
 
-/// Window columns.
+/// The most columns of a window.
 constexpr std::int64_t kMaxWindow = 3;
 
 bool IsNarrow(const PoolGeometry& geometry) {
@@ -68,7 +68,8 @@ class PooledRow {
           const __m512 candidate =
               _mm512_castsi512_ps(columns_[v].Take(reinterpret_cast<const std::int32_t*>(rows[u]), slot));
           const __m512i place = _mm512_set1_epi32(static_cast<int>(u * w.kernel[1] + static_cast<std::int64_t>(v)));
-          // Larger, or the first NaN: not less or equal, where there is no NaN yet.
+          // A value wins if it is larger or the first NaN, that is, not less or equal. Lanes that hold a NaN already
+          // keep it.
           const __mmask16 numbers = _mm512_cmp_ps_mask(best, best, _CMP_ORD_Q);
           const __mmask16 larger = _mm512_mask_cmp_ps_mask(numbers, candidate, best, _CMP_NLE_UQ);
           const bool first = u == 0 && v == 0;

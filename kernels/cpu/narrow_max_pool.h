@@ -1,4 +1,4 @@
-// max_pool2d for few channels, channels-last, without padding, and the gradient of windows that share no pixel: rows
+// max_pool2d for few channels, channels-last, without padding, and the gradient of windows that share no pixel. Rows
 // are rearranged so that every lane of a vector holds a result.
 #pragma once
 

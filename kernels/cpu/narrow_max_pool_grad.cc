@@ -1,5 +1,5 @@
-// The gradient of max_pool2d where no two windows share a pixel: a vector of dx takes the cotangents and indices of its
-// windows by permutations, and keeps the lanes whose index names them. Bits are copied.
+// The gradient of max_pool2d where no two windows share a pixel. A vector of dx takes the gradients and indices of its
+// windows by permutations. It keeps the lanes whose index names them. Bits are copied.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -16,10 +16,11 @@ namespace {
 
 using WidenedRow = std::array<std::int32_t, kMaxRow>;
 
-/// No index of a window's element: of pixels outside all windows. -1 is that of a window without a winner.
+/// Marks pixels outside all windows. It is never the index of a window's element, nor -1, the index of a window without
+/// a winner.
 constexpr std::int32_t kNowhere = -1 << 30;
 
-/// `count` values as 32 bits, where they lie or in `row`.
+/// `count` values of 32 bits. They stay where they lie if they have 32 bits, else they are widened into `row`.
 template <typename T>
 const std::int32_t* Widened(const T* values, std::int64_t count, WidenedRow& row) {
   if constexpr (sizeof(T) == 4) {
@@ -47,7 +48,7 @@ class ScatteredRow {
 
   bool fits() const { return columns_.fits(); }
 
-  /// The rows of dx [image] that result row `row` alone reaches.
+  /// Computes the rows of dx [image] that only result row `row` reaches.
   template <typename Word, typename Index>
   [[gnu::target("avx512f")]] void Run(const Word* dy, const Index* indices, std::int64_t row, Word* dx) const {
     const Window& w = geometry_.window;
@@ -89,7 +90,7 @@ class ScatteredRow {
  private:
   std::int64_t row_length() const { return geometry_.window.input[1] * geometry_.inner; }
 
-  /// The result that each value of a row of dx belongs to; any where there is none.
+  /// The result that each value of a row of dx belongs to. Any result where there is none.
   static std::vector<std::int64_t> Sources(const PoolGeometry& geometry) {
     const Window& w = geometry.window;
     std::vector<std::int64_t> from;
@@ -102,7 +103,7 @@ class ScatteredRow {
 
   PoolGeometry geometry_;
   RowPermutation columns_;
-  std::vector<std::int32_t> place_;  ///< the window's column that each value of a row of dx is, up to whole vectors
+  std::vector<std::int32_t> place_;  ///< for each value of a row of dx, its column in the window; whole vectors
 };
 
 template <typename Word, typename Index>

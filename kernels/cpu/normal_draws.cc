@@ -1,5 +1,5 @@
-// Box and Muller's radius and angle by series that the compiler vectorises. What comes out is within kNormalDistance of
-// philox.h's definition, which the C library computes, so that rounding both ends of that interval to f32 shows whether
+// Box and Muller's radius and angle by series that the compiler vectorises. The result is within kNormalDistance of
+// philox.h's definition, which the C library computes. Both ends of that interval are rounded to f32. Where they agree,
 // the definition rounds to the same number (Ziv's test, TOMS 17, 1991). About one draw in 2^18 does not pass and is
 // computed as defined.
 #include "kernels/cpu/normal_draws.h"
@@ -45,7 +45,8 @@ WideWordOfBlocks MultiplyWide(const WordOfBlocks& a, const WordOfBlocks& b) {
   return product;
 }
 
-/// Coefficients from the highest power down. Without a loop, since the compiler vectorises the one around it alone.
+/// A polynomial, its coefficients from the highest power down. It has no loop, since the compiler vectorises only the
+/// loop around it.
 template <typename... Coefficients>
 inline double Polynomial(double x, double highest, Coefficients... coefficients) {
   double sum = highest;
@@ -53,7 +54,7 @@ inline double Polynomial(double x, double highest, Coefficients... coefficients)
   return sum;
 }
 
-/// As f64, by way of the signed conversion that AVX2 has.
+/// `word` as f64, by way of the signed conversion that AVX2 has.
 inline double ToDouble(std::uint32_t word) {
   return static_cast<double>(static_cast<std::int32_t>(word ^ 0x80000000u)) + 0x1p31;
 }

@@ -25,7 +25,7 @@ void ApproximateNormals(const std::array<std::uint32_t, kBlocksAbreast>& bits0,
                         const std::array<std::uint32_t, kBlocksAbreast>& bits1, NormalsAbreast& of_cosine,
                         NormalsAbreast& of_sine);
 
-/// What mpc.random draws from stream `stream`; `a` and `b` as its distribution has them.
+/// A draw of mpc.random from stream `stream`. `a` and `b` are the parameters of its distribution.
 struct Draw {
   std::uint32_t stream;
   float a, b;

@@ -1,5 +1,5 @@
-// What kernels on oneDNN are put together from: primitives with their arguments, changes of layout, an operand's way
-// from storage to primitive.
+// The building blocks of kernels on oneDNN: primitives with their arguments, changes of layout, an operand's way from
+// storage to primitive.
 #pragma once
 
 #include <cstddef>

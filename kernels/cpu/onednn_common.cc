@@ -76,7 +76,7 @@ Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, A
       Attempt attempt = make(epilogue);
       if (IsFast(attempt)) return attempt;
     } catch (const dnnl::error&) {
-      // Winograd's algorithm, for one, has none.
+      // Some implementations, such as Winograd's algorithm, have no gelu.
     }
   }
   return make({{}, ResultType(computed, storage, activation), activation});

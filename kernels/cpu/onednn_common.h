@@ -1,5 +1,5 @@
-// How oneDNN primitives become kernels: operands are widened and reordered into the workspace where the primitive wants
-// another type or layout, the primitive runs, the result is reordered, activated and rounded once.
+// How oneDNN primitives become kernels. Operands are widened and reordered into the workspace where the primitive wants
+// another type or layout. Then the primitive runs. The result is reordered, activated and rounded once.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ dnnl::memory::data_type OnednnType(DType dtype);
 /// others do not: they need the f32 result. `computed` is the type of the primitive's operands.
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation);
 
-/// The other way round, for f32 and bf16.
+/// The inverse of OnednnType, for f32 and bf16.
 DType TypeOf(const dnnl::memory::desc& layout);
 
 /// One operand or result on its way between storage and primitive.
@@ -66,8 +66,8 @@ struct StagedPart {
   std::size_t output_offset = 0;           ///< bytes
 };
 
-/// Parts that depend on nothing but the operation, each on one thread, beside each other in the threads of our own
-/// loops. They are made within a SerialLibrary.
+/// A kernel of parts that run beside each other in our own loops, each on one thread. The cut into parts depends on
+/// nothing but the operation. The parts are made within a SerialLibrary.
 std::unique_ptr<Kernel> MakePartsKernel(const std::vector<StagedPart>& parts);
 
 /// While it lives, oneDNN makes primitives for one thread and runs them on the calling thread alone.
@@ -85,8 +85,8 @@ class SerialLibrary {
 
 /// One way to ask oneDNN for an operation.
 struct Candidate {
-  dnnl::memory::data_type type;     ///< of the operands
-  dnnl::memory::format_tag layout;  ///< of the activations
+  dnnl::memory::data_type type;     ///< type of the operands
+  dnnl::memory::format_tag layout;  ///< layout of the activations
   std::string way = {};             ///< what tells candidates of a type apart: "nhwc", "winograd"
   bool last_resort = false;         ///< known to be slow: not measured where there is another
 
@@ -98,7 +98,7 @@ struct Attempt {
   std::string implementation;  ///< oneDNN's name for it, "brgconv:avx512_core"
   std::string defect;          ///< why it must not be used although it is fast; empty if nothing is known
   StagedPrimitive staged;
-  std::vector<StagedPart> parts = {};  ///< in place of `staged`, unless empty
+  std::vector<StagedPart> parts = {};  ///< used in place of `staged` unless empty
 };
 
 using MakeAttempt = std::function<Attempt(const Candidate&)>;
@@ -106,27 +106,27 @@ using MakeAttempt = std::function<Attempt(const Candidate&)>;
 /// What a primitive does with its sums before it rounds and stores them, and what our own code does behind it.
 struct Epilogue {
   dnnl::post_ops in_primitive;
-  dnnl::memory::data_type result;  ///< of the primitive
+  dnnl::memory::data_type result;  ///< type of the primitive's result
   Activation behind = Activation::kNone;
 };
 
 /// The attempt that `make` makes with `activation`. gelu is computed in the primitive where a fast implementation takes
-/// it: NaN and infinities come through, and its error, at most 6 units of 2^-24 of what it is applied to, is below that
-/// of a sum. Elsewhere our own code computes it, as it computes other activations: oneDNN's relu turns NaN into 0,
-/// which would hide an overflow. `computed` is the type of the primitive's operands.
+/// it. NaN and infinities come through there. Its error is at most 6 units of 2^-24 of its argument, which is below
+/// that of a sum. Elsewhere our own code computes it, as it computes all other activations. oneDNN's relu is not used:
+/// it turns NaN into 0, which would hide an overflow. `computed` is the type of the primitive's operands.
 Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, Activation activation,
                               const std::function<Attempt(const Epilogue&)>& make);
 
-/// Takes the first candidate whose implementation is neither oneDNN's reference loop nor defective, among those called
-/// `choice` where it is not empty, and which take the weight as `spec` has it packed. Errors: there is none, INTERNAL
-/// or, with a choice or a packed weight, FAILED_PRECONDITION; the message names `spec`'s types and shapes and every
-/// implementation that was offered.
+/// Takes the first candidate whose implementation is neither oneDNN's reference loop nor defective. Where `choice` is
+/// not empty, only candidates of that name count. Where `spec` has a packed weight, only those that take it so count.
+/// Error where there is none: INTERNAL or, with a choice or a packed weight, FAILED_PRECONDITION. The message names
+/// `spec`'s types and shapes and every implementation that was offered.
 absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spec,
                                                            const std::vector<Candidate>& candidates,
                                                            const MakeAttempt& attempt, const std::string& choice = "");
 
-/// What FirstFastCandidate could take, by name: only of the type that it would take, so that a choice changes how
-/// numbers are added, not what is rounded.
+/// The names of the candidates that FirstFastCandidate could take. They all have the type that it would take. So a
+/// choice changes how numbers are added, not what is rounded.
 std::vector<std::string> FastCandidates(const std::vector<Candidate>& candidates, const MakeAttempt& attempt);
 
 /// The operand types to try, best first: bf16 where every operand is stored so and the processor has it, then f32.

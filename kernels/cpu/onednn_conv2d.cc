@@ -44,11 +44,11 @@ std::vector<Candidate> ConvolutionCandidates(const ConvolutionShape& shape, DTyp
 
 namespace {
 
-/// oneDNN 2.6 gathers the pixels of strided 1x1 windows into a buffer of each thread, and channels-last it stores whole
+/// oneDNN 2.6 gathers the pixels of strided 1x1 windows into a buffer of each thread. Channels-last it stores whole
 /// vectors there. The gradient of the weight then writes past the buffers, into those of other threads and past the
-/// scratch memory. Seen with fewer channels than a vector has lanes: 16 with AVX-512, in f32 and bf16, with two threads
-/// or more; 8 with AVX2, with one thread too. y and the gradient of the input share the code, and were never seen
-/// wrong. Every remainder of channels is left to other kernels, in every direction.
+/// scratch memory. This was seen with fewer channels than a vector has lanes. With AVX-512 that is 16, in f32 and bf16,
+/// with two threads or more. With AVX2 it is 8, with one thread too. y and the gradient of the input share the code,
+/// and were never seen wrong. Every remainder of channels is left to other kernels, in every direction.
 bool GathersPastItsBuffer(const std::string& implementation, const ConvolutionShape& shape) {
   if (shape.strides == memory::dims{1, 1}) return false;
   if (implementation == "jit_1x1:avx2") return shape.x[1] % 8 != 0;
@@ -58,7 +58,8 @@ bool GathersPastItsBuffer(const std::string& implementation, const ConvolutionSh
 }
 
 /// oneDNN 2.6 sums pairs of bf16 products over blocks of pixels. The gradient of the input is wrong where blocks have
-/// 30 pixels (images of 30, 59, 60, 90) and y has an odd number of channels, for any strides and any number of threads.
+/// 30 pixels (images of 30, 59, 60, 90) and y's channels are odd in number. Strides and the number of threads do not
+/// matter.
 bool SumsAnOddChannelWrongly(const std::string& implementation, const ConvolutionShape& shape) {
   return absl::StartsWith(implementation, "jit_bf16_1x1:avx512") && shape.y[1] % 2 != 0;
 }
@@ -183,7 +184,7 @@ constexpr BatchOperands kImagesToImages{1, false}, kImagesToSum{2, true};
 
 template <Resolve kResolve, const BatchOperands& kBatch>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec, const KernelOptions& options) {
-  // What was chosen was allowed when it was chosen.
+  // A given choice was allowed when it was made.
   const bool allow_winograd = options.allow_winograd || !options.choice.empty();
   const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, allow_winograd);
   if (!problem.ok()) return problem.status();
@@ -202,7 +203,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec
   if (!part.ok()) return part.status();
   absl::StatusOr<std::unique_ptr<Kernel>> rest = nullptr;
   if (cut.rest > 0) {
-    // As the other parts, where a shorter one can be.
+    // The shorter last part takes the implementation of the others where it can.
     rest = create(cut.rest, (*part)->choice());
     if (!rest.ok()) rest = create(cut.rest, "");
     if (!rest.ok()) return rest.status();

@@ -21,7 +21,8 @@ struct ConvolutionProblem {
   std::function<std::unique_ptr<Kernel>()> own = {};  ///< null where the library is better
 };
 
-/// dy and weight to dx, x and dy to dweight. Errors (INVALID_ARGUMENT): operands that do not fit.
+/// The problems of dx, from dy and weight, and of dweight, from x and dy. Errors (INVALID_ARGUMENT): operands that do
+/// not fit.
 absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, bool allow_winograd);
 absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, bool allow_winograd);
 
@@ -58,7 +59,7 @@ inline dnnl::memory::desc Transposed(std::int64_t rows, std::int64_t columns, dn
   return {{rows, columns}, type, dnnl::memory::format_tag::ba};
 }
 
-/// What a primitive of `description` is, without its operands.
+/// The attempt for a primitive of `description`, without its operands.
 template <typename Primitive>
 Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
   Attempt attempt;

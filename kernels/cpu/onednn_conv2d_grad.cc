@@ -81,7 +81,7 @@ Attempt GradWeightProduct(const KernelSpec& spec, const ConvolutionShape& shape,
   return attempt;
 }
 
-/// How one of the two is made of the other operands. Positions among inputs and then outputs.
+/// How one of the two gradients is computed. Fields are positions among the inputs followed by the outputs.
 struct Derivative {
   const char* takes;  ///< for the error
   std::size_t x, weight, y;

@@ -69,7 +69,7 @@ std::string LayoutName(const dnnl::memory::desc& layout) {
     blocks.push_back({blocking.inner_blks[i], static_cast<int>(blocking.inner_idxs[i])});
     counts[static_cast<std::size_t>(blocking.inner_idxs[i])] /= blocking.inner_blks[i];
   }
-  // Of dimensions with one stride all but the outermost have one element.
+  // Of the dimensions that share a stride, all but the outermost have one element.
   std::vector<int> order(static_cast<std::size_t>(data.ndims));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {

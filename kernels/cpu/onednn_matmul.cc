@@ -13,7 +13,7 @@ namespace {
 
 using dnnl::memory;
 
-/// y[m, n] = op(a)[m, k] op(b)[k, n] + bias[n], or + bias[m, n]: the product is added to what lies there.
+/// y[m, n] = op(a)[m, k] op(b)[k, n] + bias[n], or + bias[m, n]. In the latter case the product is added to the bias.
 struct MatmulShape {
   std::int64_t m, k, n;
   bool transpose_a, transpose_b;
@@ -31,6 +31,21 @@ struct MatmulShape {
   std::int64_t multiply_adds() const { return m * k * n; }
 };
 
+/// Whether the operands and the result are tensors that a product can have, whatever their extents.
+bool HasRanksOfProduct(const KernelSpec& spec) {
+  return spec.inputs.size() >= 2 && spec.inputs.size() <= 3 && spec.outputs.size() == 1 &&
+         spec.inputs[0].shape.size() == 2 && spec.inputs[1].shape.size() == 2;
+}
+
+/// Whether the extents of b, of the bias and of y are those of `shape`.
+bool HasExtents(const KernelSpec& spec, const MatmulShape& shape) {
+  const Shape& b = spec.inputs[1].shape;
+  if (shape.m < 1 || shape.k < 1 || shape.n < 1 || b[shape.transpose_b ? 1 : 0] != shape.k) return false;
+  const Shape y{shape.m, shape.n};
+  if (shape.has_bias && spec.inputs[2].shape != Shape{shape.n}) return false;
+  return spec.outputs[0].shape == y && (!shape.adds || spec.inputs[2].shape == y);
+}
+
 absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
   const auto invalid = [&] {
     std::string given;
@@ -39,10 +54,8 @@ absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
         "matmul takes a [M, K], b [K, N] and an optional bias [N] or [M, N] to y [M, N], every extent at least 1; got ",
         given, " to ", spec.outputs.empty() ? "nothing" : spec.outputs[0].ToString()));
   };
-  if (spec.inputs.size() < 2 || spec.inputs.size() > 3 || spec.outputs.size() != 1) return invalid();
+  if (!HasRanksOfProduct(spec)) return invalid();
   const Shape& a = spec.inputs[0].shape;
-  const Shape& b = spec.inputs[1].shape;
-  if (a.size() != 2 || b.size() != 2) return invalid();
   MatmulShape shape;
   shape.transpose_a = spec.attributes.GetBool("transpose_a");
   shape.transpose_b = spec.attributes.GetBool("transpose_b");
@@ -50,25 +63,24 @@ absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
   shape.has_bias = spec.inputs.size() == 3 && !shape.adds;
   shape.m = a[shape.transpose_a ? 1 : 0];
   shape.k = a[shape.transpose_a ? 0 : 1];
-  shape.n = b[shape.transpose_b ? 0 : 1];
-  if (shape.m < 1 || shape.k < 1 || shape.n < 1 || b[shape.transpose_b ? 1 : 0] != shape.k) return invalid();
-  if (spec.outputs[0].shape != Shape{shape.m, shape.n}) return invalid();
-  if (shape.has_bias && spec.inputs[2].shape != Shape{shape.n}) return invalid();
-  if (shape.adds && spec.inputs[2].shape != Shape{shape.m, shape.n}) return invalid();
+  shape.n = spec.inputs[1].shape[shape.transpose_b ? 0 : 1];
+  if (!HasExtents(spec, shape)) return invalid();
   return shape;
 }
 
-/// A product of fewer multiply-adds is computed on one thread: it takes 40 us, starting others may take as long.
+/// A product of fewer multiply-adds is computed on one thread. It takes 40 us, and starting other threads may take as
+/// long.
 constexpr std::int64_t kSerialProduct = std::int64_t{1} << 21;
-/// One of up to so many is computed in parts on threads of our loops, which start faster than the library's.
+/// A product of up to so many multiply-adds is computed in parts on threads of our loops, which start faster than the
+/// library's.
 constexpr std::int64_t kSmallProduct = std::int64_t{1} << 24;
-/// Rows of a part at least: each part packs b again.
+/// The fewest rows of a part, since each part packs b again.
 constexpr std::int64_t kPartRows = 64;
 constexpr std::int64_t kMaxParts = 4;
 
-/// Rows of the parts of a product; 0: it is left to the library's threads. They follow from the shape and types alone,
-/// so that bits do not depend on threads. Only whole rows of a and y lie as oneDNN's fast products take them, and b
-/// must not be converted by each part.
+/// The rows of each part of a product. 0 leaves the product to the library's threads. The rows follow from the shape
+/// and types alone, so that results do not depend on threads. Only whole rows of a and y lie as oneDNN's fast products
+/// take them, and b must not be converted by each part.
 std::int64_t RowsOfParts(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type) {
   if (shape.multiply_adds() < kSerialProduct) return shape.m;
   const auto is_taken = [type](const TensorSpec& tensor) {
@@ -84,8 +96,8 @@ std::int64_t RowsOfParts(const KernelSpec& spec, const MatmulShape& shape, memor
 constexpr char kPlain[] = "plain";
 constexpr char kTransposed[] = "transposed";
 
-/// y^T = b^T a^T, transposed afterwards: for an a^T that is stored by rows, where rows of a would be gathered from all
-/// of memory (the gradient of a large vocabulary's weight).
+/// Computes y^T = b^T a^T, and transposes it afterwards. This is for an a^T that is stored by rows, such as in the
+/// gradient of a large vocabulary's weight. Rows of a would be gathered from all of memory.
 Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type,
                           const Epilogue& epilogue) {
   const auto flip = [](const memory::desc& matrix) { return matrix.permute_axes({1, 0}); };
@@ -144,7 +156,7 @@ Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Can
   return attempt;
 }
 
-/// `rows` rows of the product each, as primitives for one thread.
+/// The product in parts of `rows` rows, each a primitive for one thread.
 Attempt PartsAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
                      const Epilogue& epilogue, std::int64_t rows) {
   const SerialLibrary serial;
@@ -176,8 +188,8 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
   absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
   if (!activation.ok()) return activation.status();
 
-  // `ab` takes the operands as they lie, `any` lets oneDNN choose: it packs b into the workspace, which is worth it for
-  // long sums alone, and as large as b.
+  // `ab` takes the operands as they lie. `any` lets oneDNN choose: it packs b into the workspace. The packed b is as
+  // large as b, and is worth it for long sums alone.
   Problem problem;
   for (memory::data_type type : OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype})) {
     problem.candidates.push_back({type, memory::format_tag::ab, kPlain});

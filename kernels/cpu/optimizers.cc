@@ -1,7 +1,7 @@
 // sgd, momentum, adam, adam_weight_decay, adamw, lamb. Parameters and gradients of any floating storage type, optimizer
-// state f32, all of one shape. One pass over a block widens the gradient, divides it by its scale, clips it, applies
-// the rule and writes the parameter, its states and its shadow, the f32 parameter's low copy. Each element of every
-// operand is read before its results are written, so results may lie in their state operands' storage. A false
+// state f32, all of one shape. One pass over a block widens the gradient, divides it by its scale, clips it and applies
+// the rule. It writes the parameter, its states and its shadow, the f32 parameter's low-precision copy. Each element of
+// every operand is read before its results are written, so results may lie in their state operands' storage. A false
 // predicate copies the state, or does nothing where it is updated in place. Updates of several parameters share one
 // parallel region.
 #include <array>
@@ -27,7 +27,7 @@ constexpr bool kNeedsNorms = requires(const Rule& rule, const scalar::StepScalar
   rule.Direction(scalars);
 };
 
-// What all instructions of one kernel agree in.
+// The types and attributes that all instructions of one kernel agree in.
 template <typename Rule>
 struct UpdateLayout {
   static constexpr int kStates = Rule::kStates;
@@ -115,7 +115,7 @@ void UpdateBlock(const UpdateLayout<Rule>& layout, const KernelOperands& operand
   }
 }
 
-// What a skipped update leaves: the old state, and the old parameter rounded.
+// Writes the results of a skipped update: the old state, and the old parameter rounded.
 template <typename Rule>
 void KeepBlock(const UpdateLayout<Rule>& layout, const KernelOperands& operands, std::int64_t offset,
                std::int64_t size) {
@@ -183,10 +183,10 @@ class OptimizerKernel final : public Kernel {
         inputs_(specs[0].inputs.size()),
         outputs_(specs[0].outputs.size()),
         blocks_(kBlock),
-        turns_(specs.size()) {
+        members_(specs.size()) {
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      turns_[i].count = specs[i].inputs[0].num_elements();
-      blocks_.Add(turns_[i].count);
+      members_[i].count = specs[i].inputs[0].num_elements();
+      blocks_.Add(members_[i].count);
     }
   }
   std::size_t workspace_bytes() const override {
@@ -194,13 +194,13 @@ class OptimizerKernel final : public Kernel {
   }
 
   void Run(const KernelOperands& operands) override {
-    for (std::size_t i = 0; i < turns_.size(); ++i) Begin(turns_[i], Of(operands, i));
+    for (std::size_t i = 0; i < members_.size(); ++i) Begin(members_[i], OperandsOf(operands, i));
     ParallelFor(blocks_.count(), blocks_.total(), [&](std::int64_t index) {
       const TensorBlocks::Block block = blocks_.At(index);
-      const Turn& turn = turns_[block.tensor];
-      const KernelOperands own = Of(operands, block.tensor);
-      if (turn.step) {
-        UpdateBlock(layout_, own, block.offset, block.size, *turn.step, turn.factors);
+      const Member& member = members_[block.tensor];
+      const KernelOperands own = OperandsOf(operands, block.tensor);
+      if (member.step) {
+        UpdateBlock(layout_, own, block.offset, block.size, *member.step, member.factors);
       } else {
         KeepBlock(layout_, own, block.offset, block.size);
       }
@@ -210,28 +210,28 @@ class OptimizerKernel final : public Kernel {
  private:
   using Step = decltype(BeginStep(std::declval<const Rule&>(), std::declval<const UpdateLayout<Rule>&>(),
                                   std::declval<const KernelOperands&>(), std::int64_t{}));
-  // An instruction in this run; without a step it is skipped.
-  struct Turn {
+  // One update of the group, in one run. Without a step it is skipped.
+  struct Member {
     std::int64_t count = 0;
     std::optional<Step> step;
     scalar::GradientFactors factors;
   };
 
-  KernelOperands Of(const KernelOperands& operands, std::size_t instruction) const {
+  KernelOperands OperandsOf(const KernelOperands& operands, std::size_t instruction) const {
     return {operands.inputs + instruction * inputs_, operands.outputs + instruction * outputs_, operands.workspace};
   }
-  void Begin(Turn& turn, const KernelOperands& operands) const {
-    turn.step.reset();
+  void Begin(Member& member, const KernelOperands& operands) const {
+    member.step.reset();
     if (!layout_.predicate.Holds(operands)) return;
-    turn.step.emplace(BeginStep(rule_, layout_, operands, turn.count));
-    turn.factors = layout_.Factors(operands);
+    member.step.emplace(BeginStep(rule_, layout_, operands, member.count));
+    member.factors = layout_.Factors(operands);
   }
 
   Rule rule_;
   UpdateLayout<Rule> layout_;
   std::size_t inputs_, outputs_;
   TensorBlocks blocks_;
-  std::vector<Turn> turns_;
+  std::vector<Member> members_;
 };
 
 template <typename Rule>

@@ -15,7 +15,7 @@ inline constexpr int kMaxWindowRows = 5;
 /// Floats of one image, or of a block of its results, on the stack.
 inline constexpr std::int64_t kImageFloats = 24 * 1024;
 
-/// What the window leaves unread at the end of the input is left out.
+/// The image leaves out pixels at the end of the input that no window reads.
 struct PaddedImage {
   std::int64_t rows, columns, channels;  ///< padding included
   std::int64_t image_rows, image_columns, top, left;
@@ -36,11 +36,11 @@ struct PaddedImage {
   std::int64_t pixel_step() const { return planes ? 1 : channels; }
   std::int64_t channel_step() const { return planes ? rows * columns : 1; }
   std::int64_t pitch() const { return columns * pixel_step(); }
-  /// Some vectors may be read behind the last pixel.
+  /// Floats of the image. Some vectors may be read behind the last pixel, so there is room for them.
   std::int64_t size() const { return rows * columns * channels + 3 * kLanes; }
   std::int64_t OffsetOf(std::int64_t row) const { return (row + top) * pitch() + left * pixel_step(); }
 
-  /// Whether it can be filled.
+  /// Whether the image can be filled.
   bool fits() const { return !planes || image_columns * channels <= kBlock; }
 
   void Fill(Source source, std::int64_t image, float* target) const {

@@ -24,7 +24,7 @@ constexpr std::int64_t kSerialWork = 16;
 constexpr std::int64_t kSerialWork = 64 * 1024;
 #endif
 
-/// Pieces of a loop for each thread: what a thread that comes late leaves to the others.
+/// Pieces of a loop for each thread. A thread that comes late leaves pieces to the others.
 constexpr std::int64_t kPiecesPerThread = 8;
 
 /// How long a thread looks for the next loop, or for the last piece of this one, before it sleeps: waking it takes as
@@ -90,19 +90,19 @@ void UseEveryProcessor() {
   if (CPU_COUNT(&processors) > 0) sched_setaffinity(0, sizeof(processors), &processors);
 }
 
-/// The library's threads are OpenMP's. Where libgomp has more threads than there are processors, those that wait spin
-/// for a microsecond, else for milliseconds, in which ours would find no processor. A team that waits for ever makes
-/// them more.
+/// The library's threads are OpenMP's. Where libgomp has more threads than there are processors, waiting threads spin
+/// for a microsecond. Otherwise they spin for milliseconds, and our threads would find no processor meanwhile. So this
+/// starts a team that then waits for ever, which raises their number.
 void KeepOpenMpFromSpinning() {
   std::atomic<int> members{0};
 #pragma omp parallel num_threads(omp_get_num_procs())
   members.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Threads that wait for loops. Those of OpenMP spin for milliseconds where they wait, which a busy machine has no
-/// processors for, or take 40 us to start and to join; a small network's kernel takes less than that to compute. One
-/// loop runs at a time, and its caller works too: it waits for nobody who has not begun, so that a thread that is slow
-/// to wake costs nothing.
+/// Threads that wait for loops. OpenMP's threads are not used. They either spin for milliseconds where they wait, which
+/// a busy machine has no processors for. Or they take 40 us to start and to join, and a small network's kernel takes
+/// less than that to compute. One loop runs at a time, and its caller works too. The caller does not wait for threads
+/// that have not begun, so that a thread that is slow to wake costs nothing.
 class ThreadPool {
  public:
   /// Never destroyed: its threads may wait until the process ends.

@@ -16,11 +16,11 @@ namespace mpc::cpu {
 using TaskRange = absl::FunctionRef<void(std::int64_t begin, std::int64_t end)>;
 
 /// Calls run(begin, end) for ranges that together are [0, count), on NumThreads() threads of our own. The calling
-/// thread does it alone where the loop's work (about one element each) is less than starting others costs, within a
-/// loop, beside a loop of another thread, and on a machine that is too busy for several (join_history.h).
+/// thread runs the loop alone where its `work` (a unit is about one element) is less than starting other threads costs.
+/// It also does so within a loop, beside a loop of another thread, and on a machine that is too busy (join_history.h).
 void RunTasks(std::int64_t count, std::int64_t work, TaskRange run);
 
-/// Before a library starts threads of its own: those that wait for the next loop stop looking for it and sleep.
+/// Makes the threads that look for the next loop sleep. It is called before a library starts threads of its own.
 void RestThreads();
 
 /// Calls body(0) .. body(count - 1) in an order that depends on nothing; tasks must not write what others touch. A

@@ -47,10 +47,10 @@ struct PoolTileShape {
   std::int64_t size() const { return columns * run; }
 };
 
-/// Reduces each window. tile(shape) makes the state of at most kBlock neighbouring results;
-/// state.Add(position, length, values, stride, element) takes the values values[i * stride], which are element
-/// `element` of their windows, into results position + i, in row-major order of the window (`length` and `stride` may
-/// be constants); state.Finish(offset) stores the results from element `offset` on.
+/// Reduces each window. tile(shape) makes the state of at most kBlock neighbouring results. state.Add(position, length,
+/// values, stride, element) takes values[i * stride] into result position + i. These values are element `element` of
+/// their windows. Elements come in row-major order of the window. `length` and `stride` may be constants.
+/// state.Finish(offset) stores the results from element `offset` on.
 template <typename Tile>
 void ForEachPoolTile(const PoolGeometry& geometry, Source x, const Tile& tile) {
   const Window& window = geometry.window;

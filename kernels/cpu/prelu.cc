@@ -35,7 +35,7 @@ ChannelView ViewOf(const KernelSpec& spec, const Shape& x, std::int64_t slopes) 
   return ChannelView(x[0], slopes, count / x[0] / slopes);
 }
 
-// Operands dy, x and alpha.
+// The operands are dy, x and alpha.
 absl::StatusOr<std::unique_ptr<Kernel>> CreatePreluGrad(const KernelSpec& spec) {
   const std::int64_t slopes = spec.inputs[2].num_elements();
   const ChannelView view = ViewOf(spec, spec.inputs[1].shape, slopes);

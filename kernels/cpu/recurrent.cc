@@ -1,5 +1,5 @@
-// lstm_cell and lstm_cell_grad: rows of four gates in blocks of columns; gates, hidden states and their cotangents of
-// any floating storage type, cell states and activations f32.
+// lstm_cell and lstm_cell_grad: rows of four gates, in blocks of columns. Gates, hidden states and their gradients have
+// any floating storage type. Cell states and activations are f32.
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLstmCell(const KernelSpec& spec) {
   return MakeKernel(run);
 }
 
-// Operands dhidden, dnew_cell_state, activations, cell_state, new_cell_state.
+// The operands are dhidden, dnew_cell_state, activations, cell_state and new_cell_state.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateLstmCellGrad(const KernelSpec& spec) {
   const auto run = [rows = spec.inputs[3].shape[0], width = spec.inputs[3].shape[1],
                     dhidden_type = spec.inputs[0].dtype, dgates_type = spec.outputs[0].dtype,

@@ -1,7 +1,7 @@
 // reduce_sum, reduce_mean and argmax, for any floating storage type. Sums accumulate in f32 in an order that depends on
-// the shape alone. The cases of a ReducePlan are
-//   inner axis reduced: each result is a sum of contiguous segments (rows, everything, NCHW bias gradients);
-//   [reduced, kept]:    column sums (bias gradients of matrices and of NHWC);
+// the shape alone. The cases of a ReducePlan are:
+//   inner axis reduced: each result is a sum of contiguous segments (rows, everything, NCHW bias gradients).
+//   [reduced, kept]:    column sums (bias gradients of matrices and of NHWC).
 //   the rest:           columns, one reduced index at a time.
 #include <cmath>
 

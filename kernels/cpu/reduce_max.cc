@@ -1,5 +1,5 @@
 // reduce_max and reduce_max_grad, for any floating storage type. A task handles the results of one run of the inner
-// axis: one where that axis is reduced, a block of columns where it is kept.
+// axis. That is one result where the axis is reduced, and a block of columns where it is kept.
 #include <algorithm>
 
 #include "kernels/cpu/blocks.h"
@@ -13,7 +13,7 @@ namespace {
 
 using scalar::Larger;
 
-// In eight lanes, so that the loop vectorises; the maximum does not depend on the order.
+// The maximum is taken in eight lanes, so that the loop vectorises. It does not depend on the order.
 float LargestOf(const float* values, std::int64_t count) {
   constexpr std::int64_t kLanes = 8;
   float lanes[kLanes];
@@ -40,8 +40,8 @@ void ForEachReducedBlock(const ReducePlan& plan, std::int64_t base, const Visit&
   }
 }
 
-// Calls body(result, base, size) for each block of results that lie along the kept inner axis: `size` results from
-// `result` on, whose first elements begin at `base`.
+// Calls body(result, base, size) for each block of results that lie along the kept inner axis. The block has `size`
+// results from `result` on. Their first elements begin at `base`.
 template <typename Body>
 void ForEachColumnBlock(const ReducePlan& plan, const Body& body) {
   const std::int64_t blocks = (plan.inner + kBlock - 1) / kBlock;

@@ -1,4 +1,4 @@
-// The table of CPU kernels. Each family file adds its operations through one function declared here; nothing registers
+// The table of CPU kernels. Each family file adds its operations through one function declared here. Nothing registers
 // itself from a static initialiser, so that a static library keeps every kernel.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace mpc::cpu {
 
 using Factory = absl::StatusOr<std::unique_ptr<Kernel>> (*)(const KernelSpec&);
 
-/// Of an operation with several implementations: what CreateKernel and CandidateChoices do.
+/// The functions behind CreateKernel and CandidateChoices for an operation with several implementations.
 struct Implementations {
   absl::StatusOr<std::unique_ptr<Kernel>> (*create)(const KernelSpec&, const KernelOptions&) = nullptr;
   std::vector<std::string> (*candidates)(const KernelSpec&, const KernelOptions&) = nullptr;

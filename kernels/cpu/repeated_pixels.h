@@ -1,6 +1,6 @@
-// Pixels of few channels against results of few channels: channels-last results fill vectors without empty lanes, and
-// each of their lanes takes its pixel from a vector of x by one permutation. For processors with AVX-512; callers ask
-// `HasAvx512()`.
+// Pixels of few channels are multiplied to results of few channels. Channels-last results fill vectors without empty
+// lanes. Each of their lanes takes its pixel from a vector of x by one permutation. For processors with AVX-512;
+// callers ask `HasAvx512()`.
 #pragma once
 
 #include <immintrin.h>
@@ -24,8 +24,8 @@ enum class PixelSource {
   kVector,  ///< a permutation
 };
 
-/// Of `channels` results a pixel: result i takes pixel i / channels of a row of x, where pixels lie `step` floats
-/// apart.
+/// The pixels of x for results with `channels` channels a pixel. Result i takes pixel i / channels of a row of x.
+/// Pixels lie `step` floats apart.
 class RepeatedPixels {
  public:
   RepeatedPixels(std::int64_t channels, std::int64_t step)
@@ -43,7 +43,7 @@ class RepeatedPixels {
   bool fits() const { return reach_ <= kLanes; }
   PixelSource source() const { return reach_ == 1 ? PixelSource::kOne : PixelSource::kVector; }
 
-  /// Vectors of results differ in which lane has which pixel and channel: in as many ways as this.
+  /// The number of patterns. A pattern says which lane of a vector of results has which pixel and channel.
   std::int64_t patterns() const { return patterns_; }
 
   /// Where the pixels of vector `vector` of a row of results begin in a row of x, in floats.
@@ -68,18 +68,18 @@ class RepeatedPixels {
 
  private:
   struct Pattern {
-    alignas(64) std::array<std::int32_t, kLanes> place;  ///< of each lane's value, from `begin` on
-    std::int64_t begin;                                  ///< in a row of x, of the first vector with this pattern
+    alignas(64) std::array<std::int32_t, kLanes> place;  ///< offset of each lane's value from `begin`
+    std::int64_t begin;  ///< where the first vector with this pattern begins in a row of x
   };
 
   std::int64_t patterns_;
-  std::int64_t cycle_;      ///< of a row of x, from one vector of a pattern to the next
+  std::int64_t cycle_;      ///< floats of a row of x from one vector of a pattern to the next
   std::int64_t reach_ = 0;  ///< floats from the first to the last that a vector takes
   std::array<Pattern, kMaxRepeated> pattern_{};
 };
 
-/// The image of x whose pixels RepeatedPixels takes: in planes where channels between them would set them too far
-/// apart.
+/// The image of x whose pixels RepeatedPixels takes. It is in planes where channels between the pixels would set them
+/// too far apart.
 inline PaddedImage ImageOfPixels(const NarrowConvolution& c) {
   PaddedImage image = PaddedImage::InputOf(c);
   image.planes = !RepeatedPixels(c.out_channels, c.in_channels).fits();

@@ -24,7 +24,7 @@ inline __mmask16 FirstLanes(std::int64_t count) {
   return count >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1u << count) - 1u);
 }
 
-/// target[i] = source[from[i]], where neighbours in the target come from near each other in the source.
+/// Computes target[i] = source[from[i]], where neighbours in the target come from near each other in the source.
 class RowPermutation {
  public:
   /// `source_length` bounds what is read.
@@ -63,7 +63,7 @@ class RowPermutation {
     const Step& step = steps_[vector];
     const std::int32_t* from = source + step.base;
     const __m512i lane = _mm512_load_si512(step.lane.data());
-    // Where the second source is not needed, nothing of it is readable.
+    // Where the second vector of the source lies behind its end, none of its lanes is readable.
     const __m512i first = _mm512_maskz_loadu_epi32(step.readable[0], from);
     const __m512i second = _mm512_maskz_loadu_epi32(step.readable[1], from + kLanes);
     __m512i taken = _mm512_permutex2var_epi32(first, lane, second);
@@ -78,7 +78,7 @@ class RowPermutation {
  private:
   static constexpr int kMaxSources = 6;
   struct Step {
-    alignas(64) std::array<std::int32_t, kLanes> lane;  ///< of the first two sources, or of one behind them
+    alignas(64) std::array<std::int32_t, kLanes> lane;  ///< lane in the first two vectors, or in a later one
     std::array<std::uint16_t, kMaxSources> mask, readable;
     std::int64_t base;
     int sources;

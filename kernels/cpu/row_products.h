@@ -1,5 +1,5 @@
 // Products of small f32 matrices inside a task, for operations that keep their intermediates in the cache. The right
-// operand is packed into *panels* of 16 columns, so that the inner loop reads it in order; every element of the result
+// operand is packed into *panels* of 16 columns, so that the inner loop reads it in order. Every element of the result
 // is one chain of fused multiply-adds along the depth, whatever the blocking.
 #pragma once
 
@@ -36,7 +36,7 @@ inline void PackPanels(Source x, std::int64_t base, std::int64_t depth, std::int
   }
 }
 
-/// As PackPanels, of the transpose of the [columns, depth] matrix at `base`.
+/// As PackPanels, for the transpose of the [columns, depth] matrix at `base`.
 inline void PackTransposedPanels(Source x, std::int64_t base, std::int64_t depth, std::int64_t columns, float* panels) {
   std::fill_n(panels, PaddedToPanel(columns) * depth, 0.0f);
   BlockBuffer buffer;

@@ -1,4 +1,4 @@
-// merge_checks, all_of, any_of: what several finite checks and flags say together. Scalars only.
+// merge_checks, all_of, any_of: they combine several finite checks or flags into one. All operands are scalars.
 #include <algorithm>
 #include <cstdint>
 

@@ -8,15 +8,15 @@
 
 namespace mpc::cpu {
 
-/// No block holds elements of two tensors. Which elements are a block depends on the tensors alone.
+/// No block holds elements of two tensors. The cut into blocks depends on the tensors alone.
 class TensorBlocks {
  public:
   struct Block {
     std::size_t tensor;
-    std::int64_t offset, size;  ///< of its elements
+    std::int64_t offset, size;  ///< elements [offset, offset + size) of the tensor
   };
 
-  /// At most `elements` in a block.
+  /// A block has at most `elements` elements.
   explicit TensorBlocks(std::int64_t elements) : elements_(elements) {}
 
   void Add(std::int64_t count) {

@@ -1,5 +1,6 @@
-// Element-wise operations of one shape, for any floating storage type and layout: relu, sigmoid, tanh, exp, log, sqrt,
-// neg, add_scalar, mul_scalar, unscale, stop_gradient; relu_grad, sigmoid_grad, tanh_grad, sqrt_grad; sum_n.
+// Element-wise operations of one shape, for any floating storage type and layout. They are relu, sigmoid, tanh, exp,
+// log, sqrt, neg, add_scalar, mul_scalar, unscale and stop_gradient. Further relu_grad, sigmoid_grad, tanh_grad and
+// sqrt_grad, and sum_n.
 #include "kernels/scalar/unary.h"
 
 #include <algorithm>

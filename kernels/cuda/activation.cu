@@ -1,5 +1,5 @@
-// Element-wise functions and their derivatives: abs, floor, square, log1p, sin, cos, silu, hard_swish, gelu, leaky_relu,
-// pow, clamp, prelu, and the gradient operations (dy, x).
+// Element-wise functions and their derivatives: abs, floor, square, log1p, sin, cos, silu, hard_swish, gelu,
+// leaky_relu, pow, clamp, prelu, and the gradient operations (dy, x).
 #include <type_traits>
 
 #include "kernels/cuda/broadcast.h"
@@ -14,7 +14,7 @@ concept HasFastRange = requires {
   Op::kFastLimit;
 };
 
-/// Op of one or two elements, the last of which is x.
+/// Applies Op to one or two elements, the last of which is x.
 template <typename Op>
 struct Activation {
   Op op;
@@ -102,8 +102,8 @@ struct PreluGrad {
 
 constexpr int kSlopeThreads = 256;
 
-/// The tensor as [outer, slopes, inner], and how blocks share the sums over outer and inner: a block adds the elements
-/// [group * per_group, ...) of `columns` slopes, thread t those of slope t % columns.
+/// The tensor as [outer, slopes, inner], and how blocks share the sums over outer and inner. A block adds the elements
+/// [group * per_group, ...) of `columns` slopes. Thread t adds those of slope t % columns.
 struct SlopeSums {
   std::int64_t outer, slopes, inner;
   int columns;
@@ -175,7 +175,7 @@ absl::Status SumSlopes(LaunchQueue& queue, const SlopeSums& plan, const Source& 
   return launch(queue, &SlopeTotalsKernel, shape, plan, partial, dalpha);
 }
 
-/// Operands dy, x and alpha.
+/// The operands are dy, x and alpha.
 absl::StatusOr<std::unique_ptr<Kernel>> CreatePreluGrad(const KernelSpec& spec, const KernelContext&) {
   const Shape& shape = spec.inputs[1].shape;
   absl::StatusOr<BroadcastMap> slope = SlopeMap(spec, shape, spec.inputs[2].shape);
@@ -186,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePreluGrad(const KernelSpec& spec, 
                     dalpha_type = spec.outputs[1].dtype, uses_dx = spec.uses(0), uses_dalpha = spec.uses(1),
                     count = NumElements(shape)](const KernelOperands& operands, LaunchQueue& queue) {
     const Source dy{operands.inputs[0], dy_type}, x{operands.inputs[1], x_type};
-    // Before dx, which may lie where dy or x does.
+    // The sums come before dx, which may lie where dy or x does.
     if (uses_dalpha) {
       absl::Status status =
           SumSlopes(queue, plan, dy, x, static_cast<float*>(operands.workspace), {operands.outputs[1], dalpha_type});

@@ -13,7 +13,7 @@ struct Attention {
   ResultTiles tiles;
 };
 
-/// What a softmax subtracts from scores and multiplies exponentials by.
+/// The number that a softmax subtracts from scores, and the factor of the exponentials.
 struct RowNorm {
   float shift, inverse;
 };

@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kScoreThreads, 1)
   }
 }
 
-/// The kernels of one attention_grad. Operands dy, query, key, value, log_sum_exp and a mask.
+/// The kernels of one attention_grad. The operands are dy, query, key, value, log_sum_exp and a mask.
 struct AttentionGradLaunches {
   AttentionGrad grad;
   DType dy_type, key_type;

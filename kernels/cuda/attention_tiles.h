@@ -1,5 +1,5 @@
-// What attention and its gradient share: tiles of 64 query rows and 64 keys, computed again wherever they are needed,
-// so that nothing of the size of the scores lies in memory.
+// What attention and its gradient share: tiles of 64 query rows and 64 keys. Tiles are computed again wherever they are
+// needed, so that nothing of the size of the scores lies in memory.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ __device__ __forceinline__ void StoreTile(const Elements& elements, Quad* tile) 
   }
 }
 
-/// Combines what the sixteen lanes hold that share a row of a tile; each gets the same bits.
+/// Combines the values of the sixteen lanes that share a row of a tile. Each lane gets the same bits.
 template <typename Combine>
 __device__ __forceinline__ float ReduceRow(float value, const Combine& combine) {
   for (int lanes = kScoreTile / 8; lanes > 0; lanes /= 2) {

@@ -62,7 +62,7 @@ ChannelView ViewOf(const KernelSpec& spec) {
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateTrain(const KernelSpec& spec, const KernelContext&) {
   const ChannelView view = ViewOf(spec);
-  // Partial sums first: they are the wider.
+  // Partial sums come first, since they are wider.
   const std::size_t partial_bytes = view.workspace_bytes<double>(2);
   const auto run = [view, partial_bytes, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                     used = std::array<bool, 4>{spec.uses(0), spec.uses(1), spec.uses(2), spec.uses(3)},
@@ -111,7 +111,7 @@ struct CotangentSums {
   }
 };
 
-/// What dx needs of a channel.
+/// The values of a channel that dx needs.
 struct GradientScales {
   float *scale, *shift, *slope;
 };
@@ -166,7 +166,7 @@ struct ScaleByChannel {
   __device__ static float Apply(const Parameters& p, const float (&x)[1]) { return x[0] * p.scale; }
 };
 
-// Operands dy, x, gamma, mean, and inv_std (train) or variance (infer).
+// The operands are dy, x, gamma, mean, and inv_std (train) or variance (infer).
 template <bool kTrain>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGrad(const KernelSpec& spec, const KernelContext&) {
   const ChannelView view = ViewOf(spec);
@@ -184,7 +184,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGrad(const KernelSpec& spec, const
     const auto result = [&](std::size_t i) { return used[i] ? static_cast<float*>(operands.outputs[i]) : nullptr; };
     auto* scale = reinterpret_cast<float*>(static_cast<unsigned char*>(operands.workspace) + partial_bytes);
     const GradientScales scales{scale, scale + view.channels, scale + 2 * view.channels};
-    // First the sums: dx may lie where dy or x do.
+    // The sums come first, since dx may lie where dy or x do.
     if (kTrain || used[1] || used[2]) {
       const StoreGradients<kTrain> store{
           scales, gamma, deviation, result(1), result(2), static_cast<float>(view.count()), epsilon};

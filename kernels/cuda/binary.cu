@@ -1,5 +1,5 @@
-// Element-wise operations of two operands with broadcasting: add, sub, mul, div, maximum, minimum, and the gradient
-// operations div_grad (dy, y, b), maximum_grad and minimum_grad (dy, a, b).
+// Element-wise operations of two operands with broadcasting: add, sub, mul, div, maximum, minimum. Their gradient
+// operations are div_grad (dy, y, b), maximum_grad and minimum_grad (dy, a, b).
 #include "kernels/cuda/broadcast.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/scalar/binary.h"

@@ -1,5 +1,5 @@
-// What the threads of a warp or of a block hold together: a sum, a maximum, where it is. The order in which values meet
-// depends on the number of threads alone, and every thread gets the same bits.
+// Reductions over the threads of a warp or of a block: a sum, a maximum, the position of a maximum. The order in which
+// values meet depends on the number of threads alone. Every thread gets the same bits.
 #pragma once
 
 #include <bit>
@@ -36,7 +36,7 @@ __device__ __forceinline__ typename Op::Value BlockReduce(typename Op::Value val
   constexpr int kWarps = kThreads / kWarpSize;
   MPC_SHARED_ARRAY(Value, of_warp, kWarps);
   value = WarpReduce<Op>(value);
-  __syncthreads();  // who reads the results of an earlier call has done so
+  __syncthreads();  // all reads of an earlier call's results are done
   if (threadIdx.x % kWarpSize == 0) of_warp[threadIdx.x / kWarpSize] = value;
   __syncthreads();
   value = of_warp[0];
@@ -44,7 +44,7 @@ __device__ __forceinline__ typename Op::Value BlockReduce(typename Op::Value val
   return value;
 }
 
-/// For a team of kTeam threads that share a row: a warp, or a whole block.
+/// The reduction for a team of kTeam threads that share a row: a warp, or a whole block.
 template <typename Op, int kTeam>
 __device__ __forceinline__ typename Op::Value TeamReduce(typename Op::Value value) {
   if constexpr (kTeam == kWarpSize) return WarpReduce<Op>(value);

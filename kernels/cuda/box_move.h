@@ -52,7 +52,7 @@ struct BoxMove {
   Mover mover;
   std::int64_t from_offset, to_offset;
   std::int64_t units;
-  PairedOffsets offsets;  ///< of units
+  PairedOffsets offsets;  ///< offsets in units
 };
 
 /// Boxes that one launch moves: blockIdx.y chooses.
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(kMapThreads) MoveBoxesKernel(BoxMoves<kBoxes> 
   }
 }
 
-/// How `spec` moves `box`, its tensors' addresses left open. In vectors where every run begins at a multiple of kVector
-/// in both tensors and ends there. Errors: UNIMPLEMENTED beyond eight merged axes.
+/// Plans how `spec` moves `box`, without the tensors' addresses. It moves in vectors where every run begins and ends at
+/// multiples of kVector in both tensors. Errors: UNIMPLEMENTED beyond eight merged axes.
 inline absl::StatusOr<BoxMove> PlanBox(const KernelSpec& spec, const Box& box, DType from, DType to) {
   bool vectors = box.run % kVector == 0 && box.from_offset % kVector == 0 && box.to_offset % kVector == 0;
   for (const Box::Axis& axis : box.axes) {
@@ -111,7 +111,7 @@ absl::Status LaunchMoves(LaunchQueue& queue, const BoxMove* first, int count) {
   return launch(queue, &MoveBoxesKernel<kBoxes>, shape, moves);
 }
 
-/// As many launches as their parameters need.
+/// Moves the boxes, in as many launches as their parameters need.
 inline absl::Status MoveBoxes(LaunchQueue& queue, const std::vector<BoxMove>& moves) {
   const int count = static_cast<int>(moves.size());
   if (count == 1) return LaunchMoves<1>(queue, moves.data(), 1);

@@ -10,7 +10,7 @@
 
 namespace mpc::cuda {
 
-/// The way an operand's elements repeat, and how eight consecutive elements of the result find theirs.
+/// The way an operand's elements repeat, and how eight consecutive elements of the result are read from it.
 class BroadcastMap {
  public:
   BroadcastMap() = default;
@@ -31,8 +31,8 @@ class BroadcastMap {
     return access_ == Access::kIdentity ? index : offsets_.At(index);
   }
 
-  /// values[i] of result elements [index, index + kVector), `index` a multiple of kVector: load(i) reads element i of
-  /// the operand, load_vector(i, values) eight from i, which lie 16-byte aligned.
+  /// Loads values[i] for result elements [index, index + kVector), where `index` is a multiple of kVector. load(i)
+  /// reads element i of the operand. load_vector(i, values) reads eight elements from i on, which are 16-byte aligned.
   template <typename T, typename LoadOne, typename LoadEight>
   __device__ __forceinline__ void LoadVector(std::int64_t index, T (&values)[kVector], const LoadOne& load,
                                              const LoadEight& load_vector) const {

@@ -11,7 +11,8 @@
 
 namespace mpc::cuda {
 
-/// Where the statistics of `count` elements a channel go; null: not wanted. What ends a ChannelReduce of MomentSums.
+/// The end of a ChannelReduce of MomentSums: stores the statistics of `count` elements per channel. A null address
+/// means that a statistic is not wanted.
 struct ChannelStatistics {
   float *mean, *variance, *inv_std;
   double count;
@@ -25,7 +26,7 @@ struct ChannelStatistics {
   }
 };
 
-/// Of conv2d_statistics, whose convolution has results of shape `y`. convolution_statistics.cu
+/// The statistics of conv2d_statistics, whose convolution has results of shape `y`. convolution_statistics.cu
 ChannelStatistics StatisticsOf(const KernelSpec& spec, const Shape& y, const KernelOperands& operands);
 
 /// Statistics from f32 sums, [channels], that a library has computed. convolution_statistics.cu

@@ -40,7 +40,7 @@ struct ChannelView {
     return ColumnPlan::For(by_sample ? samples : 1, count(), channels, blocks);
   }
 
-  /// Of a ChannelReduce of kValues values.
+  /// The workspace of a ChannelReduce of kValues values.
   template <typename Value>
   std::size_t workspace_bytes(int values) const {
     return channels_last ? Columns().workspace_bytes<Value>(values) : Rows().workspace_bytes<Value>(values);
@@ -127,8 +127,9 @@ struct ChannelColumnTerms {
   }
 };
 
-/// kValues sums a result. `Channel` has `Parameters Load(result) const` and the static `Add(parameters, x, sums)`,
-/// which adds the terms of one element, x[k] of operand k. `finish(result, sums)` is called by one thread a result.
+/// Computes kValues sums for each result. `Channel` has `Parameters Load(result) const` and the static `Add(parameters,
+/// x, sums)`, which adds the terms of one element, x[k] of operand k. `finish(result, sums)` is called by one thread a
+/// result.
 template <typename Value, int kOperands, int kValues, typename Channel, typename Finish>
 absl::Status ChannelReduce(LaunchQueue& queue, const ChannelView& view, const ChannelOperands<kOperands>& operands,
                            const Channel& channel, const Finish& finish, void* workspace) {
@@ -152,7 +153,7 @@ struct MomentSums {
   }
 };
 
-/// Threads keep their columns' parameters and go down the rows.
+/// Each thread keeps its columns' parameters and goes down the rows.
 template <int kWidth, int kOperands, typename Channel>
 __global__ void __launch_bounds__(kColumnThreads, 2)
     ChannelColumnMapKernel(ColumnPlan plan, MapOperands<kOperands> operands, Channel channel) {

@@ -1,6 +1,7 @@
-// The column reduction skeleton: one result a column of row-major matrices, combined over the rows: bias gradients,
-// channels-last statistics. Neighbouring threads read neighbouring columns; the rows are shared out over the threads of
-// a block and over blocks, which leave partial values in the workspace for a second launch. Shapes alone decide how.
+// The column reduction skeleton: one result for each column of row-major matrices, combined over the rows. Examples are
+// bias gradients and channels-last statistics. Neighbouring threads read neighbouring columns. The rows are shared out
+// over the threads of a block and over blocks. Blocks leave partial values in the workspace for a second launch. Shapes
+// alone decide how.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace mpc::cuda {
 
 inline constexpr int kColumnThreads = 256;
 
-/// How `matrices` matrices of [rows, columns] are shared out. A block's threads are `lanes` next to each other along
-/// the columns, each with one column or a vector of them, times kColumnThreads / lanes slices of the rows.
+/// How `matrices` matrices of [rows, columns] are shared out. A block's threads are `lanes` threads along the columns
+/// times kColumnThreads / lanes slices of the rows. A thread has one column or a vector of them.
 struct ColumnPlan {
   std::int64_t matrices = 1, rows = 1, columns = 1;
   std::int64_t row_blocks = 1, rows_per_block = 1;
@@ -27,9 +28,9 @@ struct ColumnPlan {
 
   static constexpr std::int64_t kBlocks = 1056;  ///< enough to fill a device evenly: eight a multiprocessor of an H200
 
-  /// `blocks`: how many to share the rows out over, where they are long enough.
+  /// Shares the rows out over `blocks` blocks where there are enough rows.
   static ColumnPlan For(std::int64_t matrices, std::int64_t rows, std::int64_t columns, std::int64_t blocks = kBlocks) {
-    constexpr std::int64_t kRowsPerThread = 8;  // at least, where a block does not take all rows
+    constexpr std::int64_t kRowsPerThread = 8;  // the least, where a block does not take all rows
     ColumnPlan plan;
     plan.matrices = matrices;
     plan.rows = rows;
@@ -59,20 +60,20 @@ struct ColumnPlan {
     return shape;
   }
 
-  /// For kValues values a column.
+  /// The workspace for kValues values a column.
   template <typename Value>
   std::size_t workspace_bytes(int values) const {
     return row_blocks == 1 ? 0 : static_cast<std::size_t>(results() * row_blocks * values) * sizeof(Value);
   }
 };
 
-/// Combines what the slices of a block hold of each column; the threads of slice 0 get it.
+/// Combines the values of a block's slices, column by column. The threads of slice 0 get the result.
 template <typename Op, int kWidth>
 __device__ __forceinline__ void CombineSlices(int lanes, typename Op::Value (&values)[kWidth]) {
   using Value = typename Op::Value;
   const int thread = static_cast<int>(threadIdx.x);
   MPC_SHARED_ARRAY(Value, of_thread, kWidth * kColumnThreads);
-  __syncthreads();  // who reads the values of an earlier call has done so
+  __syncthreads();  // all reads of an earlier call's values are done
   for (int i = 0; i < kWidth; ++i) of_thread[i * kColumnThreads + thread] = values[i];
   for (int half = kColumnThreads / 2; half >= lanes; half /= 2) {
     __syncthreads();
@@ -179,9 +180,9 @@ __global__ void __launch_bounds__(kColumnThreads)
   }
 }
 
-/// kValues values a column of each matrix, each combined by Op (kernels/scalar/reduction.h) from Op::Identity() on.
-/// `terms.At<kWidth>(matrix, column)` returns the columns [column, column + kWidth); kWidth is 1 or kVector. They have
-/// `Loaded Load(row)`, called for RowsAhead<Loaded>() rows before `Add(loaded, row, Op::Value
+/// Computes kValues values for each column of each matrix, each combined by Op (kernels/scalar/reduction.h) from
+/// Op::Identity() on. `terms.At<kWidth>(matrix, column)` returns the columns [column, column + kWidth); kWidth is 1 or
+/// kVector. They have `Loaded Load(row)`, called for RowsAhead<Loaded>() rows before `Add(loaded, row, Op::Value
 /// (&values)[kValues][kWidth])` adds the terms of these one by one: a Loaded holds StoredElements. `finish(result,
 /// values)`, result = matrix * columns + column, is called by one thread a column. `workspace` holds
 /// plan.workspace_bytes<Op::Value>(kValues).

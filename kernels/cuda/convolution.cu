@@ -56,7 +56,7 @@ absl::StatusOr<ConvolutionShape> ResolveConvolution(const KernelSpec& spec, cons
 
 namespace {
 
-/// y from x: each result reads the pixels under its window.
+/// The sum of y from x: each result reads the pixels under its window.
 WindowSum Forward(const ConvolutionShape& shape) {
   const Window& window = shape.window;
   const auto axis = [&](std::size_t i) {
@@ -79,7 +79,7 @@ WindowSum Forward(const ConvolutionShape& shape) {
           shape.taps()};
 }
 
-/// x's cotangent from y's: each pixel reads the results whose windows cover it.
+/// The sum of x's gradient from y's: each pixel reads the results whose windows cover it.
 WindowSum Backward(const ConvolutionShape& shape) {
   const Window& window = shape.window;
   const auto axis = [&](std::size_t i) {
@@ -117,7 +117,7 @@ absl::Status RunDirect(LaunchQueue& queue, const DirectPlan& plan, const WindowS
   return EnqueueDirect<4>(queue, plan, sum, source, weight, result);
 }
 
-/// Operands source, weight and, if `has_bias`, bias.
+/// The operands are the source, the weight and, if `has_bias`, the bias.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateWindowSum(const KernelSpec& spec, const KernelContext& context,
                                                         const WindowSum& sum, Activation activation) {
   const bool has_bias = spec.inputs.size() > 2;

@@ -12,14 +12,15 @@ namespace mpc::cuda {
 /// Strides of an activation in either data format; a pixel is row * width + column.
 struct ImageLayout {
   std::int64_t batch_stride, channel_stride, pixel_stride;
-  int pixels;  ///< of an image
+  int pixels;  ///< pixels of an image
 
   static ImageLayout Of(bool channels_last, std::int64_t channels, std::int64_t pixels) {
     return {channels * pixels, channels_last ? 1 : pixels, channels_last ? channels : 1, static_cast<int>(pixels)};
   }
 };
 
-/// A convolution's extents, validated. Channels are counted a group; weights are [groups * results, sources, kernel].
+/// A convolution's extents, validated. Channels are counted for each group. Weights are [groups * results, sources,
+/// kernel].
 struct ConvolutionShape {
   std::int64_t batch, groups, sources, results;
   Window window;

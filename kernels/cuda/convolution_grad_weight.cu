@@ -1,5 +1,5 @@
 // conv2d_grad_weight: a product over all result pixels. For few channels a thread keeps one term of the window for
-// several results; blocks take parts of the pixels, and the sums of the parts are added in their order.
+// several results. Blocks take parts of the pixels. The sums of the parts are added in their order.
 #include <algorithm>
 
 #include "kernels/cuda/launch.h"
@@ -26,13 +26,13 @@ constexpr int kPositions = 64;
 constexpr int kTogether = 4;
 constexpr int kMostThreads = 512;
 
-/// How the direct form is dealt out: `lanes` threads take a term each, `slices` such sets of threads share a block's
+/// How the direct form is dealt out. `lanes` threads take a term each. `slices` such sets of threads share a block's
 /// positions.
 struct DirectPlan {
-  int results;  ///< of a thread: 4, 8 or 16
-  int chunks;   ///< of a group's results
+  int results;  ///< results of a thread: 4, 8 or 16
+  int chunks;   ///< chunks of `results` results that make up a group
   int lanes, slices;
-  int parts;  ///< of the positions
+  int parts;  ///< parts of the positions
   ProductShape product;
 
   int threads() const { return lanes * slices; }
@@ -43,7 +43,7 @@ struct DirectPlan {
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(parts * product.elements()) * sizeof(float); }
 };
 
-/// Fewer results than a tile has rows, and a thread for every term.
+/// True where there are fewer results than a tile has rows, and a thread for every term.
 bool PrefersDirect(const PatchShape& shape) {
   constexpr int kFewResults = 16;
   return shape.results <= kFewResults && shape.terms() <= kMostThreads;

@@ -1,5 +1,5 @@
-// Many small copies in one launch: a step moves its inputs, the state that could not be updated in place and its
-// outputs, and a copy of four bytes alone costs as much as a kernel.
+// Many small copies in one launch. A step copies its inputs, its outputs, and the state that could not be updated in
+// place. A single copy of four bytes costs as much as a kernel.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The window sum for few channels (LeNet's 1 and 6, depthwise): a thread computes several channels of one pixel, with
+// The window sum for few channels (LeNet's 1 and 6, depthwise). A thread computes several channels of one pixel, with
 // the weights of those channels in shared memory.
 #pragma once
 
@@ -15,22 +15,23 @@ inline constexpr int kDirectThreads = 128;
 inline constexpr int kDirectSharedBytes = 16 << 10;
 /// A single source channel's weights are at most these, which every device gives a block without being asked.
 inline constexpr int kMostDirectSharedBytes = 48 << 10;
-/// Taps of a window of which four results' weights fit.
+/// The most taps of a window such that the weights of four results fit.
 inline constexpr int kMostDirectTaps = kMostDirectSharedBytes / (4 * static_cast<int>(sizeof(float)));
 
 /// How a direct window sum is dealt out.
 struct DirectPlan {
   int results;   ///< channels of a thread: 4, 8 or 16
-  int chunks;    ///< of a group's channels
+  int chunks;    ///< chunks of `results` channels that make up a group
   int channels;  ///< source channels whose weights are in shared memory together
-  int blocks;    ///< of pixels
+  int blocks;    ///< blocks that the pixels are shared out over
 
   std::size_t shared_bytes(const WindowSum& sum) const {
     return static_cast<std::size_t>(channels) * sum.taps() * results * sizeof(float);
   }
 };
 
-/// The most results a thread that still fill the device and whose weights fit. A window has kMostDirectTaps at most.
+/// Takes the most results per thread that still fill the device and whose weights fit. A window has at most
+/// kMostDirectTaps taps.
 inline DirectPlan PlanDirect(const Target& target, const WindowSum& sum) {
   DirectPlan plan{};
   plan.blocks = static_cast<int>((static_cast<std::int64_t>(sum.pixels()) + kDirectThreads - 1) / kDirectThreads);
@@ -47,85 +48,121 @@ inline DirectPlan PlanDirect(const Target& target, const WindowSum& sum) {
   return plan;
 }
 
-/// kTaps: taps of a window's row whose source elements are read together.
+/// The results that a thread computes of its pixel: some channels of one group.
+struct DirectItem {
+  std::int64_t group;
+  int first_result;  ///< within the group
+};
+
+/// Loads the weights of `channels` source channels from `first` on into shared memory: [source channel][tap][result].
+template <int kResults>
+__device__ inline void LoadDirectWeights(const WindowSum& sum, const DirectItem& item, int first, int channels,
+                                         const Source& weight, float* weights) {
+  const int taps = sum.taps();
+  for (int e = static_cast<int>(threadIdx.x); e < channels * taps * kResults; e += kDirectThreads) {
+    const int term = e / kResults;
+    const int r = item.first_result + e % kResults;
+    const std::int64_t at = item.group * sum.group_weights() + r * sum.weight_result_stride +
+                            (first + term / taps) * sum.weight_source_stride + term % taps;
+    weights[e] = r < sum.results ? weight.Load(at) : 0.0f;
+  }
+}
+
+/// Adds the products of the taps of one row of a window. `line` is the source row's first element; `factors` are the
+/// row's weights. kTaps source elements are read together.
+template <int kResults, int kTaps>
+__device__ inline void AccumulateDirectRow(const WindowSum& sum, const WindowPixel& pixel, const Source& source,
+                                           std::int64_t line, const Quad* row_factors, float* sums) {
+  for (int v = 0; v < sum.kernel_width; v += kTaps) {
+    std::int64_t at[kTaps];
+    float x[kTaps];
+#pragma unroll
+    for (int t = 0; t < kTaps; ++t) {
+      const int column = v + t < sum.kernel_width ? sum.columns.At(pixel.column, v + t) : -1;
+      at[t] = column < 0 ? -1 : line + column * sum.source.pixel_stride;
+    }
+    LoadEach(source, at, x);
+    const Quad* const factors = row_factors + v * (kResults / 4);
+#pragma unroll
+    for (int t = 0; t < kTaps; ++t) {
+      if (v + t >= sum.kernel_width) continue;
+#pragma unroll
+      for (int q = 0; q < kResults / 4; ++q) {
+        const Quad factor = factors[t * (kResults / 4) + q];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[q * 4 + i] = std::fma(x[t], factor.values[i], sums[q * 4 + i]);
+      }
+    }
+  }
+}
+
+/// Adds the products of `channels` source channels from `first` on, whose weights are in shared memory.
+template <int kResults, int kTaps>
+__device__ inline void AccumulateDirect(const WindowSum& sum, const WindowPixel& pixel, const DirectItem& item,
+                                        int first, int channels, const Source& source, const Quad* weights,
+                                        float* sums) {
+  const int taps = sum.taps();
+  for (int s = 0; s < channels; ++s) {
+    const std::int64_t plane =
+        pixel.image * sum.source.batch_stride + (item.group * sum.sources + first + s) * sum.source.channel_stride;
+    for (int u = 0; u < sum.kernel_height; ++u) {
+      const int row = sum.rows.At(pixel.row, u);
+      if (row < 0) continue;
+      const std::int64_t line = plane + static_cast<std::int64_t>(row) * sum.source_width * sum.source.pixel_stride;
+      AccumulateDirectRow<kResults, kTaps>(sum, pixel, source, line,
+                                           weights + (s * taps + u * sum.kernel_width) * (kResults / 4), sums);
+    }
+  }
+}
+
+/// Finishes and stores the sums, four channels at a time where these lie side by side.
+template <int kResults>
+__device__ inline void StoreDirect(const WindowSum& sum, const WindowPixel& pixel, const DirectItem& item,
+                                   const float* sums, const WindowResult& result) {
+  const std::int64_t channel = item.group * sum.results + item.first_result;
+  const std::int64_t to = pixel.image * sum.result.batch_stride + channel * sum.result.channel_stride +
+                          pixel.pixel * sum.result.pixel_stride;
+  const bool vectors = sum.result.channel_stride == 1 && to % 4 == 0;
+#pragma unroll
+  for (int q = 0; q < kResults; q += 4) {
+    float values[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      values[i] = item.first_result + q + i < sum.results ? result.Finish(channel + q + i, sums[q + i]) : 0.0f;
+    }
+    const int left = sum.results - item.first_result - q;
+    const int count = left < 4 ? left : 4;
+    if (vectors && count == 4) {
+      StoreSome(result.y, to + q, 4, true, values);
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i < count) result.y.Store(to + (q + i) * sum.result.channel_stride, values[i]);
+    }
+  }
+}
+
+/// Each thread computes kResults channels of its pixel; kTaps source elements of a window's row are read together.
 template <int kResults, int kTaps>
 __global__ void __launch_bounds__(kDirectThreads, 4)
     DirectWindowSumKernel(WindowSum sum, DirectPlan plan, Source source, Source weight, WindowResult result) {
-  Quad* const weights = dynamic_shared<Quad>();  // [source channel][tap][result]
-  const int taps = sum.taps();
+  Quad* const weights = dynamic_shared<Quad>();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kDirectThreads + threadIdx.x;
   const bool inside = index < sum.pixels();
   const WindowPixel pixel = WindowPixel::Of(sum, inside ? static_cast<int>(index) : 0);
-  for (int item = static_cast<int>(blockIdx.y); item < sum.groups * plan.chunks; item += gridDim.y) {
-    const int chunk = item % plan.chunks;
-    const std::int64_t group = item / plan.chunks;
-    const int first_result = chunk * kResults;
+  for (int work = static_cast<int>(blockIdx.y); work < sum.groups * plan.chunks; work += gridDim.y) {
+    const DirectItem item = {work / plan.chunks, work % plan.chunks * kResults};
     float sums[kResults] = {};
     for (int first = 0; first < sum.sources; first += plan.channels) {
       const int channels = sum.sources - first < plan.channels ? sum.sources - first : plan.channels;
+      // No thread may still read the weights of the channels before.
       __syncthreads();
-      for (int e = static_cast<int>(threadIdx.x); e < channels * taps * kResults; e += kDirectThreads) {
-        const int term = e / kResults;
-        const int r = first_result + e % kResults;
-        const std::int64_t at = group * sum.group_weights() + r * sum.weight_result_stride +
-                                (first + term / taps) * sum.weight_source_stride + term % taps;
-        reinterpret_cast<float*>(weights)[e] = r < sum.results ? weight.Load(at) : 0.0f;
-      }
+      LoadDirectWeights<kResults>(sum, item, first, channels, weight, reinterpret_cast<float*>(weights));
       __syncthreads();
-      if (!inside) continue;
-      for (int s = 0; s < channels; ++s) {
-        const std::int64_t plane =
-            pixel.image * sum.source.batch_stride + (group * sum.sources + first + s) * sum.source.channel_stride;
-        for (int u = 0; u < sum.kernel_height; ++u) {
-          const int row = sum.rows.At(pixel.row, u);
-          if (row < 0) continue;
-          const std::int64_t line = plane + static_cast<std::int64_t>(row) * sum.source_width * sum.source.pixel_stride;
-          for (int v = 0; v < sum.kernel_width; v += kTaps) {
-            std::int64_t at[kTaps];
-            float x[kTaps];
-#pragma unroll
-            for (int t = 0; t < kTaps; ++t) {
-              const int column = v + t < sum.kernel_width ? sum.columns.At(pixel.column, v + t) : -1;
-              at[t] = column < 0 ? -1 : line + column * sum.source.pixel_stride;
-            }
-            LoadEach(source, at, x);
-            const Quad* const factors = weights + (s * taps + u * sum.kernel_width + v) * (kResults / 4);
-#pragma unroll
-            for (int t = 0; t < kTaps; ++t) {
-              if (v + t >= sum.kernel_width) continue;
-#pragma unroll
-              for (int q = 0; q < kResults / 4; ++q) {
-                const Quad factor = factors[t * (kResults / 4) + q];
-#pragma unroll
-                for (int i = 0; i < 4; ++i) sums[q * 4 + i] = std::fma(x[t], factor.values[i], sums[q * 4 + i]);
-              }
-            }
-          }
-        }
-      }
+      if (inside) AccumulateDirect<kResults, kTaps>(sum, pixel, item, first, channels, source, weights, sums);
     }
-    if (!inside) continue;
-    const std::int64_t channel = group * sum.results + first_result;
-    const std::int64_t to = pixel.image * sum.result.batch_stride + channel * sum.result.channel_stride +
-                            pixel.pixel * sum.result.pixel_stride;
-    const bool vectors = sum.result.channel_stride == 1 && to % 4 == 0;
-#pragma unroll
-    for (int q = 0; q < kResults; q += 4) {
-      float values[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        values[i] = first_result + q + i < sum.results ? result.Finish(channel + q + i, sums[q + i]) : 0.0f;
-      }
-      const int count = sum.results - first_result - q < 4 ? sum.results - first_result - q : 4;
-      if (vectors && count == 4) {
-        StoreSome(result.y, to + q, 4, true, values);
-        continue;
-      }
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (i < count) result.y.Store(to + (q + i) * sum.result.channel_stride, values[i]);
-      }
-    }
+    if (inside) StoreDirect<kResults>(sum, pixel, item, sums, result);
   }
 }
 

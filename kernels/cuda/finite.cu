@@ -1,5 +1,5 @@
-// What stands between gradients and their optimizer: all_finite, global_norm, their parts for one gradient
-// (check_finite, sum_of_squares), clip_by_norm; and tensor_statistics.
+// The operations between gradients and their optimizer: all_finite, global_norm, their parts for one gradient
+// (check_finite, sum_of_squares), clip_by_norm. Also tensor_statistics.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -30,7 +30,7 @@ struct SmallestOp {
   __device__ static Value Combine(Value a, Value b) { return b < a ? b : a; }
 };
 
-/// Whether g / scale is finite for every g of a block: leaves the position of the gradient if not, else
+/// Checks whether g / scale is finite for every g of a block. Leaves the position of the gradient if not, else
 /// SmallestOp::Identity(). Booleans say it of their gradient.
 struct FiniteBody {
   using Segment = Gradient;
@@ -61,8 +61,8 @@ __device__ __forceinline__ double LoadSum(DType dtype, const void* data) {
   return dtype == DType::kF64 ? *static_cast<const double*>(data) : double{*static_cast<const float*>(data)};
 }
 
-/// Leaves the sum of squares of g / scale of a block, in f64, where squares are exact and do not overflow; of g where
-/// there is no scale. A sum is left as it is.
+/// Leaves the sum of squares of g / scale over a block, or of g where there is no scale. The sum is f64, where squares
+/// are exact and do not overflow. A gradient that is already a sum of squares is left as it is.
 struct SquaresBody {
   using Segment = Gradient;
   const float* scale;
@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec, 
       workspace);
 }
 
-// Operands gradient and scale.
+// The operands are the gradient and the scale.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCheckFinite(const KernelSpec& spec, const KernelContext&) {
   if (spec.inputs[0].dtype == DType::kF64) {
     return MakeKernel([](const KernelOperands& operands, LaunchQueue& queue) {
@@ -191,13 +191,14 @@ __global__ void __launch_bounds__(kFinishThreads)
   }
 }
 
-/// Of the gradients among the operands, from `first` on; the operand `scale` divides them, which may be none.
+/// The sum of squares of the gradients among the operands, from `first` on. The operand `scale`, if there is one,
+/// divides them.
 struct SquaresOf {
   Gradients gradients;
   std::size_t first;
   std::optional<std::size_t> scale;
   bool root;
-  bool is_f64;  ///< the result; else f32
+  bool is_f64;  ///< the result is f64; else f32
 
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(gradients.blocks()) * sizeof(double); }
 
@@ -223,7 +224,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec,
   return MakeKernel(squares, squares.workspace_bytes());
 }
 
-// Operands gradient and, where it is scaled, scale.
+// The operands are the gradient and, where it is scaled, the scale.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSumOfSquares(const KernelSpec& spec, const KernelContext&) {
   const SquaresOf squares{Gradients(absl::MakeSpan(spec.inputs).first(1)), /*first=*/0,
                           spec.inputs.size() > 1 ? std::optional<std::size_t>(1) : std::nullopt, /*root=*/false,

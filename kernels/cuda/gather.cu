@@ -20,7 +20,7 @@ struct GatherOperands {
   std::int64_t rows;
 };
 
-/// Units of kWidth elements. Bits move as they are where both have one type.
+/// Moves units of kWidth elements. Bits move as they are where both tensors have one type.
 template <int kWidth>
 __global__ void __launch_bounds__(kTeamThreads) GatherKernel(RowTeams teams, GatherOperands operands) {
   teams.ForEachRow(teams.rows, [&](std::int64_t i, int lane) {
@@ -89,7 +89,7 @@ struct GatherGradOperands {
   float* partials;  ///< [pieces, width]
 };
 
-/// Blocks of a multiprocessor: few, so that the rows that are read ahead stay in registers.
+/// Blocks of a multiprocessor. They are few, so that the rows that are read ahead stay in registers.
 constexpr int kSumBlocks = 2;
 
 /// The sums of the pieces of long lists.

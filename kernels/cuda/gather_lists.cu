@@ -28,7 +28,8 @@ __global__ void __launch_bounds__(kListThreads)
   });
 }
 
-/// Where this lane's `amount` begins behind `*total`, which the whole warp enlarges by one atomic operation.
+/// Reserves `amount` entries for this lane behind `*total` and returns where they begin. The whole warp enlarges
+/// `*total` by one atomic operation.
 __device__ __forceinline__ unsigned Reserve(unsigned* total, unsigned amount) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   unsigned sum = amount;
@@ -41,7 +42,8 @@ __device__ __forceinline__ unsigned Reserve(unsigned* total, unsigned amount) {
   return __shfl_sync(kFullWarp, begin, kWarpSize - 1) + sum - amount;
 }
 
-/// Room for each list and for the pieces of the long ones. Until the lists are filled, `ends` are their beginnings.
+/// Reserves room for each list and for the pieces of the long ones. Until the lists are filled, `ends` are their
+/// beginnings.
 __global__ void __launch_bounds__(kListThreads) ReserveKernel(GatherListsPlan plan, GatherLists lists) {
   // Whole warps: the rows behind the last one have no entries.
   const std::int64_t padded = (plan.rows + kWarpSize - 1) / kWarpSize * kWarpSize;
@@ -107,7 +109,7 @@ GatherLists GatherListsPlan::Lists(void* workspace) const {
     return taken;
   };
   GatherLists lists;
-  // What starts at zero lies together.
+  // The counters that start at zero lie together.
   lists.piece_count = take(1);
   lists.placed = take(1);
   lists.counts = take(rows);

@@ -1,5 +1,6 @@
-// Which indices name which row of a table, as one list a row, ascending: gather's gradient sums lists, so that no sum
-// depends on chance. Integer atomics count and place; where a list lies may change from run to run, what it holds not.
+// For each row of a table, an ascending list of the indices that name it. gather's gradient sums lists, so that no sum
+// depends on chance. Integer atomics count and place. The place of a list may change from run to run, but not its
+// content.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +13,18 @@
 
 namespace mpc::cuda {
 
-/// Entries of a piece: longer lists are summed piece by piece, by many teams at once.
+/// Entries of a piece. Longer lists are summed piece by piece, by many teams at once.
 inline constexpr unsigned kPieceRows = 64;
 
 MPC_HOST_DEVICE inline unsigned PiecesOf(unsigned length) { return (length + kPieceRows - 1) / kPieceRows; }
 
-/// In device memory. The list of `row` is order[ends[row] - counts[row]] .. order[ends[row] - 1].
+/// The lists, in device memory. The list of `row` is order[ends[row] - counts[row]] .. order[ends[row] - 1].
 struct GatherLists {
-  unsigned* piece_count;  ///< of all lists longer than kPieceRows
+  unsigned* piece_count;  ///< pieces of all lists longer than kPieceRows
   unsigned* placed;       ///< entries of all lists
-  unsigned* counts;       ///< of each row
-  unsigned* ends;         ///< of each row
-  unsigned* first_piece;  ///< of each row whose list is longer than kPieceRows; its others follow
+  unsigned* counts;       ///< entries of each row's list
+  unsigned* ends;         ///< where each row's list ends
+  unsigned* first_piece;  ///< for each row with a list longer than kPieceRows, its first piece; the others follow
   unsigned* row_of_piece;
   unsigned* unordered;  ///< the lists as they were filled
   unsigned* order;      ///< the lists
@@ -32,13 +33,13 @@ struct GatherLists {
 struct GatherListsPlan {
   std::int64_t rows = 0, count = 0, most_pieces = 0;
 
-  /// For `count` indices into a table of `rows` rows. UNIMPLEMENTED for 2^31 or more of either.
+  /// The plan for `count` indices into a table of `rows` rows. UNIMPLEMENTED for 2^31 or more of either.
   static absl::StatusOr<GatherListsPlan> For(std::int64_t rows, std::int64_t count);
-  /// A multiple of 256.
+  /// Bytes of the lists, a multiple of 256.
   std::size_t bytes() const;
-  /// Laid out in `workspace`.
+  /// The lists, laid out in `workspace`.
   GatherLists Lists(void* workspace) const;
-  /// Indices outside the table are in no list.
+  /// Fills the lists. Indices outside the table are in no list.
   absl::Status Enqueue(const IntegerSource& indices, const GatherLists& lists, LaunchQueue& queue) const;
 };
 

@@ -244,7 +244,7 @@ struct InputGradient {
   }
 };
 
-// Operands dy, x, gamma, mean, inv_std.
+// The operands are dy, x, gamma, mean and inv_std.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNormGrad(const KernelSpec& spec, const KernelContext&) {
   const Groups groups(spec, spec.inputs[1].shape);
   const ColumnPlan samples = ColumnPlan::For(1, groups.view.samples, groups.view.channels);
@@ -268,7 +268,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNormGrad(const KernelSpec& sp
     sums.second = carve.Take<float>(view.results());
     float* shift = carve.Take<float>(groups.count());
     float* slope = carve.Take<float>(groups.count());
-    // First the sums: dx may lie where dy or x do.
+    // The sums come first, since dx may lie where dy or x do.
     const absl::Status summed = ChannelReduce<float, 2, 2>(
         queue, view, {{dy, x}}, CotangentSums{mean, groups.group_channels}, sums, operands.workspace);
     if (!summed.ok()) return summed;

@@ -15,7 +15,7 @@
 
 namespace mpc::cuda {
 
-/// What choices depend on. The defaults are an H200's.
+/// The properties of a device that choices depend on. The defaults are an H200's.
 struct Target {
   int compute_capability = 90;  ///< 80 for sm_80
   int multiprocessors = 132;
@@ -42,14 +42,15 @@ struct KernelArgument {
   std::size_t bytes = 0;
 };
 
-/// Where kernels go: a stream, a stream that records a graph, the emulation. Work runs in the order it was enqueued.
-/// Arguments are copied before the call returns. Pointers are to device memory and stay valid for every replay.
+/// The queue that kernels are enqueued on: a stream, a stream that records a graph, or the emulation. Work runs in the
+/// order it was enqueued. Arguments are copied before the call returns. Pointers are to device memory and stay valid
+/// for every replay.
 class LaunchQueue {
  public:
   virtual ~LaunchQueue() = default;
   virtual absl::Status Launch(const KernelFunction& function, const LaunchShape& shape,
                               absl::Span<const KernelArgument> arguments) = 0;
-  /// Both in device memory; they do not overlap.
+  /// Copies within device memory. The ranges do not overlap.
   virtual absl::Status Copy(void* to, const void* from, std::size_t bytes) = 0;
   virtual absl::Status Fill(void* to, std::uint8_t byte, std::size_t bytes) = 0;
   /// The cudaStream_t of library calls; null in the emulation.
@@ -83,22 +84,22 @@ struct LibraryHandles {
   void* cudnn = nullptr;      ///< cudnnHandle_t
 };
 
-/// Where and for what a kernel is created.
+/// The device, limits and choice that a kernel is created for.
 struct KernelContext {
   Target target;
   bool use_libraries = true;  ///< false: own kernels only (the emulation, or a debugging aid)
   bool allow_tf32 = false;
-  std::size_t workspace_cap = std::size_t{256} << 20;  ///< of one instruction
+  std::size_t workspace_cap = std::size_t{256} << 20;  ///< most bytes of one instruction's workspace
   LibraryHandles handles;
-  std::string choice;  ///< of an earlier plan for this very spec: it is used or refused, never replaced
+  std::string choice;  ///< an earlier plan's choice for this very spec: it is used or refused, never replaced
 };
 
-/// Creates the kernel of `spec`. Errors: UNIMPLEMENTED for an operation or type without a CUDA kernel, naming both;
+/// Creates the kernel of `spec`. Errors: UNIMPLEMENTED for an operation or type without a CUDA kernel, naming both.
 /// FAILED_PRECONDITION for a choice that these libraries or this device do not offer.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelContext& context);
 
-/// True if instructions of kernel `name` that follow each other, agree in types and attributes and are independent may
-/// become one launch (the optimizers: one launch for all parameters).
+/// True if several instructions of kernel `name` may become one launch. They must follow each other, agree in types and
+/// attributes, and be independent. The optimizers do so: one launch serves all parameters.
 bool MayGroup(std::string_view name);
 
 /// One kernel for all of `specs`, which agree in name, attributes, types and used results, not in shapes. Its operands

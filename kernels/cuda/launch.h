@@ -13,7 +13,7 @@
 
 namespace mpc::cuda {
 
-/// What a launch's parameters may take, on every device that is supported.
+/// The most bytes of a launch's parameters, on every device that is supported.
 inline constexpr std::size_t kMaxArgumentBytes = 4096;
 
 namespace internal {

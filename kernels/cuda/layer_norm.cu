@@ -14,7 +14,7 @@ namespace {
 using scalar::SumOp;
 
 struct NormResults {
-  Sink y;  ///< null data: not wanted, as for the others
+  Sink y;  ///< null data where it is not wanted, as for the others
   float* mean;
   float* inv_std;
 };
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
 }
 
 /// Operands of layer_norm_grad; gamma, mean and inv_std are f32.
-struct Cotangent {
+struct GradOperands {
   Source dy, x, gamma;
   const float *mean, *inv_std;
 };
@@ -63,7 +63,7 @@ struct Cotangent {
 /// dx of a row = inv_std * (g - mean(g) - x_hat * mean(g * x_hat)), g = dy * gamma.
 template <typename Team>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
-    LayerNormGradKernel(Cotangent in, Sink dx, std::int64_t rows, std::int64_t width) {
+    LayerNormGradKernel(GradOperands in, Sink dx, std::int64_t rows, std::int64_t width) {
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 2> row({in.dy, in.x}, index * width, width);
     const float mean = in.mean[index];
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
 
 /// dgamma = sum over rows of dy * x_hat, dbeta = sum over rows of dy.
 struct ParameterTerms {
-  Cotangent in;
+  GradOperands in;
   std::int64_t width;
 
   template <int kWidth>
@@ -107,7 +107,7 @@ struct ParameterTerms {
     std::int64_t column;
 
     __device__ __forceinline__ Loaded Load(std::int64_t row) const {
-      const Cotangent& in = terms.in;
+      const GradOperands& in = terms.in;
       const std::int64_t at = row * terms.width + column;
       return {LoadStored<kWidth>(in.dy, at), LoadStored<kWidth>(in.x, at), in.mean[row], in.inv_std[row]};
     }
@@ -162,12 +162,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLayerNormGrad(const KernelSpec& sp
                     dx_type = spec.outputs[0].dtype,
                     used = std::array<bool, 3>{spec.uses(0), spec.uses(1), spec.uses(2)}](
                        const KernelOperands& operands, LaunchQueue& queue) -> absl::Status {
-    const Cotangent in{{operands.inputs[0], dy_type},
-                       {operands.inputs[1], x_type},
-                       {operands.inputs[2], DType::kF32},
-                       static_cast<const float*>(operands.inputs[3]),
-                       static_cast<const float*>(operands.inputs[4])};
-    // First the sums: dx may lie where dy or x do.
+    const GradOperands in{{operands.inputs[0], dy_type},
+                          {operands.inputs[1], x_type},
+                          {operands.inputs[2], DType::kF32},
+                          static_cast<const float*>(operands.inputs[3]),
+                          static_cast<const float*>(operands.inputs[4])};
+    // The sums come first, since dx may lie where dy or x do.
     if (used[1] || used[2]) {
       const StoreParameterGradients store{used[1] ? static_cast<float*>(operands.outputs[1]) : nullptr,
                                           used[2] ? static_cast<float*>(operands.outputs[2]) : nullptr};

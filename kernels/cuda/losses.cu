@@ -32,7 +32,7 @@ bool LabelsHaveKernel(const KernelSpec& spec, const TensorSpec& labels) {
   return labels.dtype != DType::kBool && spec.outputs[0].dtype != DType::kBool;
 }
 
-// What the sum of element losses is divided by to give the loss; 0 for `none`.
+// The divisor that turns the sum of element losses into the loss; 0 for `none`.
 float DivisorOf(const KernelSpec& spec, std::int64_t count) {
   const std::string reduction = spec.attributes.GetString("reduction", "mean");
   if (reduction == "none") return 0;
@@ -223,7 +223,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateElementLoss(const KernelSpec& spec
   return MakeKernel(run, divisor == 0 ? 0 : total.workspace_bytes<float>(1));
 }
 
-/// With a cotangent for each element.
+/// The gradient where each element has an output gradient of its own.
 template <typename Element>
 struct ElementSlope {
   __device__ float operator()(float dloss, float prediction, float target) const {
@@ -231,7 +231,7 @@ struct ElementSlope {
   }
 };
 
-/// With one cotangent, which lies in device memory.
+/// The gradient where all elements share one output gradient, which lies in device memory.
 template <typename Element>
 struct SharedSlope {
   const float* dloss;

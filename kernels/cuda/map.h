@@ -1,6 +1,6 @@
-// The map skeleton: each element of a result from the same element of its operands. A thread takes vectors of eight
-// elements; what is left over goes one by one. Tensors are 16-byte aligned. An output may lie where an input of its
-// type does: a thread reads its elements before it writes them, and no other thread touches them.
+// The map skeleton: each element of a result is computed from the same element of its operands. A thread takes vectors
+// of eight elements; the rest goes one by one. Tensors are 16-byte aligned. An output may lie where an input of its
+// type does. A thread reads its elements before it writes them, and no other thread touches them.
 #pragma once
 
 #include <cstdint>

@@ -24,10 +24,10 @@ struct TensorSegment {
   std::int64_t count;
 };
 
-/// What one launch works on. `end_block[i]` is the first block behind those of segment i.
+/// The segments that one launch works on. `end_block[i]` is the first block behind those of segment i.
 template <typename Segment>
 struct SegmentTable {
-  /// What the body may take of a launch's parameters.
+  /// The most bytes that the body may take of a launch's parameters.
   static constexpr std::size_t kBodyBytes = 256;
   static constexpr int kCapacity =
       static_cast<int>((kMaxArgumentBytes - kBodyBytes - 16) / (sizeof(Segment) + sizeof(unsigned)));
@@ -71,12 +71,13 @@ __global__ void __launch_bounds__(kTensorThreads) SegmentKernel(SegmentTable<typ
   body(table.segments[low], SegmentShare{first, blockIdx.x - first, table.end_block[low] - first});
 }
 
-/// How tensors are cut: elements of a block, and at most so many blocks a tensor.
+/// How tensors are cut: the elements of a block, and the most blocks of a tensor.
 struct SegmentPlan {
   std::int64_t elements_per_block = kTensorThreads * kVector;
   std::int64_t most_blocks = 65536;
 
-  /// For `elements` in all: what every thread does once is paid for by several vectors where there is enough work.
+  /// The plan for `elements` elements in all. Where there is enough work, a thread takes several vectors, which pay for
+  /// what it does once.
   static SegmentPlan For(std::int64_t elements) {
     constexpr std::int64_t kRounds = 4, kBlocksOfAFullDevice = 1024;
     SegmentPlan plan;
@@ -100,12 +101,12 @@ absl::Status LaunchSegments(LaunchQueue& queue, const SegmentTable<typename Body
 }
 
 /// The kernel of one instruction, or of several that agree in everything but their shapes. `Update` has
-///   kTensors     operands that are tensors; those behind them are scalars in device memory, and instructions that read
-///                the same ones share launches
-///   Segment      what it keeps of an instruction: SegmentOf(operands, count)
-///   Start(queue, table, blocks, operands of an instruction of the table) -> status
-///   Plan(elements)   how tensors are cut that have `elements` together; where a result depends on it, it must not
-///                    depend on them
+///   kTensors     The number of operands that are tensors. Those behind them are scalars in device memory.
+///                Instructions that read the same scalars share launches.
+///   Segment      What it keeps of an instruction: SegmentOf(operands, count).
+///   Start(queue, table, blocks, operands of an instruction of the table) -> status.
+///   Plan(elements)   How tensors are cut that have `elements` together. A plan that results depend on must not depend
+///                    on `elements`.
 ///   WorkspaceBytes(blocks)
 template <typename Update>
 class MultiTensorKernel : public Kernel {

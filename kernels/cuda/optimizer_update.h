@@ -1,6 +1,6 @@
-// What the kernels of the optimizers do on one tensor: f32 arithmetic by a rule of kernels/scalar/optimizer_rules.h on
-// the gradient, unscaled and clipped; the new values and the low shadow in one pass, all of it under the predicate.
-// What changes from step to step is read on the device.
+// What the optimizers' kernels do on one tensor. They apply a rule of kernels/scalar/optimizer_rules.h, in f32, to the
+// unscaled and clipped gradient. One pass writes the new values and the low-precision shadow, all of it under the
+// predicate. Values that change from step to step are read on the device.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@ struct DeviceScalars {
   }
 };
 
-/// `kWidth` neighbours of every operand, as f32; of the gradient what the rule sees.
+/// `kWidth` neighbours of every operand, as f32. The gradient is the one that the rule sees.
 template <int kStates, int kWidth>
 struct OptimizerElements {
   float parameter[kWidth], gradient[kWidth];
@@ -61,7 +61,7 @@ struct OptimizerElements {
   }
 };
 
-/// What a skipped update leaves: the old values, and the old parameter rounded.
+/// Writes the results of a skipped update: the old values, and the old parameter rounded.
 template <int kStates>
 __device__ __forceinline__ void KeepOldState(const OptimizerTypes& types, const OptimizerSegment<kStates>& segment,
                                              const SegmentShare& share) {

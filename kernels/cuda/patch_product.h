@@ -1,5 +1,5 @@
-// The derivative of a convolution by its weight as a product over all result pixels: rows are a group's results,
-// columns the terms (s, u, v) of their windows, in the order of the weight's elements.
+// The derivative of a convolution by its weight as a product over all result pixels. Rows are a group's results.
+// Columns are the terms (s, u, v) of their windows, in the order of the weight's elements.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct PatchShape {
   int batch, groups, sources, results;
   int kernel_height, kernel_width;
   int stride_height, stride_width, dilation_height, dilation_width, top, left;
-  int height, width;  ///< of x
+  int height, width;  ///< extents of x
   int result_width;
   ImageLayout x, y;
 
@@ -44,7 +44,7 @@ struct PatchShape {
   MPC_HOST_DEVICE int positions() const { return batch * y.pixels; }
 };
 
-/// What a term reads, from where a result pixel's window begins.
+/// The element that a term reads, relative to the begin of a result pixel's window.
 struct PatchTerm {
   std::int64_t offset;
   int row, column;

@@ -40,7 +40,8 @@ struct PoolAxis {
   /// Whether the window of result `position`, one of those, reads `at`: dilation leaves positions out.
   __device__ bool Reads(int position, int at) const { return dilation == 1 || (at - Start(position)) % dilation == 0; }
 
-  /// Where the window of result `position`, which reads `at`, has it: 0 is the window's first.
+  /// The index of input position `at` within the window of result `position`, which reads it. 0 is the window's first
+  /// position.
   __device__ int Within(int position, int at) const {
     const int distance = at - Start(position);
     return dilation == 1 ? distance : distance / dilation;
@@ -82,7 +83,7 @@ struct Pool {
     return static_cast<std::int64_t>(rows.output) * columns.output * inner;
   }
 
-  /// What the sum of a window is divided by.
+  /// The divisor of a window's sum.
   __device__ float Count(bool include_padding, int row, int column) const {
     if (include_padding) return static_cast<float>(rows.kernel * columns.kernel);
     const int inside = rows.CountInside(row) * columns.CountInside(column);

@@ -20,7 +20,8 @@ struct Draw {
   float a, b;
 };
 
-// Each distribution: `Four` elements of generator block `block`, the same values as `One` by one.
+// Each distribution has `Four`, the elements of generator block `block`. They are the values that `One` gives one by
+// one.
 struct UniformDraws {
   __device__ static float One(const Draw& draw, std::uint64_t seed, std::uint64_t element) {
     return RandomUniform(seed, draw.stream, element, draw.a, draw.b);

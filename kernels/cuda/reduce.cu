@@ -1,5 +1,5 @@
-// reduce_sum, reduce_mean, reduce_max and its gradient, argmax, over any axes and any floating storage type: rows where
-// the innermost axis is reduced, columns where it is kept.
+// reduce_sum, reduce_mean, reduce_max and its gradient, argmax, over any axes and any floating storage type. They
+// reduce rows where the innermost axis is reduced, and columns where it is kept.
 #include "kernels/cuda/column_reduce.h"
 #include "kernels/cuda/map.h"
 #include "kernels/cuda/registry.h"
@@ -10,7 +10,7 @@ namespace mpc::cuda {
 namespace {
 
 using scalar::ArgmaxOp;
-using scalar::LargerOp;
+using scalar::MaximumOrNanOp;
 using scalar::SumOp;
 
 /// Kept and reduced axes alternate after merging, so that there are at most four of a kind. Loops over a constant
@@ -28,7 +28,7 @@ __device__ __forceinline__ std::int64_t OffsetOf(const AxisList& axes, std::int6
   return axes.rank > 0 ? offset + index * axes.strides[0] : offset;
 }
 
-// What a reduction takes from its elements.
+// The value that a reduction takes from an element.
 template <typename Op>
 struct ElementTerm {
   __device__ float operator()(float x, std::int64_t) const { return x; }
@@ -160,7 +160,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateArgmax(const KernelSpec& spec, con
 
 /// Counts the elements that equal the maximum of their result; none equals a NaN.
 struct TieTerms {
-  ReduceTerms<LargerOp> elements;
+  ReduceTerms<MaximumOrNanOp> elements;
   Source y;
 
   template <int kWidth>
@@ -235,7 +235,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceMaxGrad(const KernelSpec& sp
   if (!plan.ok()) return plan.status();
   const Reduction<SumOp<std::int64_t>> reduction(*plan);
   const std::int64_t results = spec.inputs[0].num_elements();
-  // Partial counts first: they are the wider.
+  // Partial counts come first, since they are wider.
   const std::size_t partial_bytes = reduction.workspace_bytes();
   const auto run = [reduction, partial_bytes, dy_type = spec.inputs[0].dtype, y_type = spec.inputs[2].dtype,
                     dx_type = spec.outputs[0].dtype,
@@ -262,7 +262,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceMaxGrad(const KernelSpec& sp
 void RegisterReduce(Registry& registry) {
   registry.Add("reduce_sum", CreateReduce<SumOp<float>, false>);
   registry.Add("reduce_mean", CreateReduce<SumOp<float>, true>);
-  registry.Add("reduce_max", CreateReduce<LargerOp, false>);
+  registry.Add("reduce_max", CreateReduce<MaximumOrNanOp, false>);
   registry.Add("reduce_max_grad", CreateReduceMaxGrad);
   registry.Add("argmax", CreateArgmax);
 }

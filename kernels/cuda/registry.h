@@ -24,7 +24,7 @@ class Registry {
     Factory own = nullptr;            ///< this project's kernel
     Factory library = nullptr;        ///< the vendor's; UNIMPLEMENTED where it cannot or should not be used
     GroupFactory group = nullptr;     ///< several instructions in one launch
-    Candidates candidates = nullptr;  ///< of the library, for tuning
+    Candidates candidates = nullptr;  ///< the library's choices, for tuning
     std::vector<AliasRule> aliases;
   };
 

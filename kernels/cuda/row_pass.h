@@ -1,7 +1,7 @@
 // Passes over whole rows that later passes need again: normalisation, softmax. A team of threads, a warp or a block,
-// holds a row of one or several operands in its registers; a row too long for that is read again in every pass, mostly
-// from the second-level cache. A thread meets its elements in the same order in every pass, and only after the reads of
-// the last pass does it write, so that a result may lie where an operand does.
+// holds a row of one or several operands in its registers. A row too long for that is read again in every pass, mostly
+// from the second-level cache. A thread meets its elements in the same order in every pass. It writes only after the
+// reads of the last pass, so that a result may lie where an operand does.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct RowTeam {
   static constexpr bool kIsResident = kResident;
   static constexpr int kCapacity = kTeam * kVectors * kVector;
   static constexpr int kBlockThreads = kTeam < 256 ? 256 : kTeam;
-  /// What a multiprocessor should hold: fewer registers a thread would not pay.
+  /// The blocks that a multiprocessor should hold. More of them would leave a thread fewer registers, which would not
+  /// pay.
   static constexpr int kBlocksAtOnce = 512 / kBlockThreads;
   static constexpr int kTeamsOfBlock = kBlockThreads / kTeam;
 
@@ -182,45 +183,45 @@ class Row {
   float values_[kVectors][kOperands][kVector];
 };
 
-/// The largest element of a row, NaN passed over, and the sum of exp(x - largest), which a NaN makes NaN.
+/// The largest element of a row, ignoring NaN, and the sum of exp(x - largest), which a NaN makes NaN.
 struct ExpSum {
   float largest, sum;
 
   /// The whole team gets it.
   template <typename Team>
   __device__ static __forceinline__ ExpSum Of(Row<Team, 1>& row) {
-    using scalar::MaximumOp;
-    ExpSum result{MaximumOp::Identity(), 0};
+    using scalar::MaxNumOp;
+    ExpSum result{MaxNumOp::Identity(), 0};
     if constexpr (Team::kIsResident) {
       row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
         for (int i = 0; i < kVector; ++i) {
-          if (i < slots.count) result.largest = MaximumOp::Combine(result.largest, x[0][i]);
+          if (i < slots.count) result.largest = MaxNumOp::Combine(result.largest, x[0][i]);
         }
       });
-      result.largest = Team::template Reduce<MaximumOp>(result.largest);
+      result.largest = Team::template Reduce<MaxNumOp>(result.largest);
       row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
         for (int i = 0; i < kVector; ++i) {
           if (i < slots.count) result.sum += scalar::Exp(x[0][i] - result.largest);
         }
       });
     } else {
-      // One pass instead of two: what has been summed is rescaled when a larger element appears. A thread does so once
-      // a vector at most, so that the error of a row of n elements grows by less than n / 400 roundings.
+      // One pass instead of two: what has been summed is rescaled when a larger element appears. A thread rescales at
+      // most once per vector. So the error of a row of n elements grows by less than n / 400 roundings.
       row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
         float largest = result.largest;
         for (int i = 0; i < kVector; ++i) {
-          if (i < slots.count) largest = MaximumOp::Combine(largest, x[0][i]);
+          if (i < slots.count) largest = MaxNumOp::Combine(largest, x[0][i]);
         }
         if (largest > result.largest) result.sum *= scalar::Exp(result.largest - largest);
         result.largest = largest;
         // As long as there is nothing but -infinity, its share is 0 and not NaN.
-        const float shift = largest == MaximumOp::Identity() ? 0.0f : largest;
+        const float shift = largest == MaxNumOp::Identity() ? 0.0f : largest;
         for (int i = 0; i < kVector; ++i) {
           if (i < slots.count) result.sum += scalar::Exp(x[0][i] - shift);
         }
       });
       const float mine = result.largest;
-      result.largest = Team::template Reduce<MaximumOp>(mine);
+      result.largest = Team::template Reduce<MaxNumOp>(mine);
       result.sum *= scalar::Exp(mine - result.largest);
     }
     result.sum = Team::template Reduce<scalar::SumOp<float>>(result.sum);

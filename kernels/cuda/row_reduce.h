@@ -1,6 +1,7 @@
-// The row reduction skeleton: each result from runs of contiguous elements. A warp or a block takes a result, by its
-// length; where results are few and long, several blocks share one and leave partial values in the workspace, which a
-// second launch combines. Shapes alone decide how, so that results are the same on every device.
+// The row reduction skeleton: each result is computed from runs of contiguous elements. A warp or a block takes a
+// result, depending on its length. Where results are few and long, several blocks share one. They leave partial values
+// in the workspace, which a second launch combines. Shapes alone decide how, so that results are the same on every
+// device.
 #pragma once
 
 #include <algorithm>
@@ -41,15 +42,15 @@ struct RowPlan {
     return plan;
   }
 
-  /// For kValues values a result.
+  /// The workspace for kValues values a result.
   template <typename Value>
   std::size_t workspace_bytes(int values) const {
     return splits == 1 ? 0 : static_cast<std::size_t>(results * splits * values) * sizeof(Value);
   }
 };
 
-/// Adds the units [begin, end) of a row, of kWidth elements each and numbered through all its segments: this thread's
-/// share of them.
+/// Adds this thread's share of the units [begin, end) of a row. A unit has kWidth elements. Units are numbered through
+/// all segments of the row.
 template <int kWidth, int kTeam, typename Row, typename Value, int kValues>
 __device__ __forceinline__ void AddUnits(const Row& row, const RowPlan& plan, std::int64_t begin, std::int64_t end,
                                          Value (&values)[kValues]) {
@@ -118,9 +119,9 @@ __global__ void __launch_bounds__(kRowThreads)
   }
 }
 
-/// kValues values a result, each combined by Op (kernels/scalar/reduction.h) from Op::Identity() on.
-/// `terms.At<kWidth>(result)` returns a row with `Add(segment, index, Op::Value (&values)[kValues])`, which adds the
-/// terms of elements [index, index + kWidth) of a segment; kWidth is 1 or kVector. `finish(result, values)` is called
+/// Computes kValues values for each result, each combined by Op (kernels/scalar/reduction.h) from Op::Identity() on.
+/// `terms.At<kWidth>(result)` returns a row with `Add(segment, index, Op::Value (&values)[kValues])`. Add adds the
+/// terms of elements [index, index + kWidth) of a segment. kWidth is 1 or kVector. `finish(result, values)` is called
 /// by one thread a result. `workspace` holds plan.workspace_bytes<Op::Value>(kValues).
 template <typename Op, int kValues, typename Terms, typename Finish>
 absl::Status RowReduce(LaunchQueue& queue, const RowPlan& plan, const Terms& terms, const Finish& finish,

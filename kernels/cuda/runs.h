@@ -1,5 +1,4 @@
-// Runs of neighbouring elements, kVector or one: what a thread takes at a time where rows are made of whole vectors, or
-// are not.
+// Runs of neighbouring elements that a thread takes at a time: kVector where rows are made of whole vectors, else one.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// equal, greater and less (with broadcasting, over floating types and integers), select (a scalar condition or one of
-// the operands' shape; any element type), where (floating, with broadcasting), and cast between every pair of f32, f16,
-// bf16, i32, i64 and i1.
+// equal, greater and less, with broadcasting, over floating types and integers. select, for any element type, with a
+// scalar condition or one of the operands' shape. where, for floating types, with broadcasting. cast between every pair
+// of f32, f16, bf16, i32, i64 and i1.
 #include <cstdint>
 #include <type_traits>
 
@@ -51,8 +51,8 @@ struct NumberSource {
   }
 };
 
-/// Exact whatever the pair of types: integers are compared as integers, and the rest in f64, whose 53 bits hold every
-/// floating operand.
+/// The comparison is exact for every pair of types. Integers are compared as integers, and the rest in f64, whose 53
+/// bits hold every floating operand.
 template <typename Relation>
 __global__ void __launch_bounds__(kMapThreads)
     CompareNumbersKernel(NumberSource a, NumberSource b, std::uint8_t* y, std::int64_t count) {
@@ -216,8 +216,8 @@ struct Identity {
   __device__ float operator()(float x) const { return x; }
 };
 
-/// Writes an integer or a float as an element of any type: floats to integers truncate towards zero and saturate, NaN
-/// gives 0; integers to smaller integers saturate; anything to i1 asks whether it differs from 0.
+/// Writes an integer or a float as an element of any type. Floats to integers truncate towards zero and saturate; NaN
+/// gives 0. Integers to smaller integers saturate. The cast to i1 asks whether the value differs from 0.
 struct AnySink {
   void* data;
   DType dtype;

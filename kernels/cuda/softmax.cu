@@ -7,7 +7,7 @@
 namespace mpc::cuda {
 namespace {
 
-using scalar::MaximumOp;
+using scalar::MaxNumOp;
 using scalar::SumOp;
 
 constexpr int kLineThreads = 128;
@@ -76,8 +76,8 @@ template <typename Op>
 __global__ void __launch_bounds__(kLineThreads) SoftmaxLineKernel(Source x, Sink y, AxisView view) {
   const std::int64_t size = view.extent * view.inner;
   ForEachLine(view, [&](std::int64_t base) {
-    float largest = MaximumOp::Identity();
-    for (std::int64_t k = 0; k < size; k += view.inner) largest = MaximumOp::Combine(largest, x.Load(base + k));
+    float largest = MaxNumOp::Identity();
+    for (std::int64_t k = 0; k < size; k += view.inner) largest = MaxNumOp::Combine(largest, x.Load(base + k));
     float sum = 0;
     for (std::int64_t k = 0; k < size; k += view.inner) sum += scalar::Exp(x.Load(base + k) - largest);
     const float normaliser = Op::Normaliser(sum);

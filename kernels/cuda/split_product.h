@@ -1,10 +1,11 @@
-// Whole products from the tiles of tile_product.h: tiles are dealt to blocks, and where there are too few to fill the
-// device, the summation index is cut into parts whose sums are added in their order by a second kernel.
+// Whole products from the tiles of tile_product.h. Tiles are dealt to blocks. Where there are too few tiles to fill the
+// device, the summation index is cut into parts. A second kernel adds the sums of the parts in their order.
 //
 // A result `Result` has
+//
 //   void Store(int64 batch, int64 row, int64 column, const float (&sums)[4], int count) const
-//                                  the first `count` of four neighbouring columns from `column`, a multiple of 4 if
-//                                  count is 4
+//                                  Stores the first `count` of four neighbouring columns from `column` on.
+//                                  `column` is a multiple of 4 if count is 4.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,7 @@ struct ProductShape {
 struct ProductPlan {
   ProductShape shape;
   int tile;
-  /// Of partial sums; 0 without.
+  /// Bytes of the partial sums; 0 where there are none.
   std::size_t workspace_bytes() const {
     return shape.splits < 2 ? 0 : static_cast<std::size_t>(shape.splits * shape.elements()) * sizeof(float);
   }
@@ -103,8 +104,8 @@ inline constexpr int kSumColumns = 32;  ///< results of a block of SumPartialsKe
 inline constexpr int kSumParts = 8;     ///< threads that share a result
 inline constexpr int kSumThreads = kSumColumns * kSumParts;
 
-/// Adds `parts` partial results of the product's shape: thread p of a result adds parts p, p + 8, ..., and the eight
-/// sums are added in order.
+/// Adds `parts` partial results of the product's shape. Thread p of a result adds parts p, p + 8, ... The eight sums
+/// are then added in order.
 template <typename Result>
 __global__ void __launch_bounds__(kSumThreads)
     SumPartialsKernel(const float* partials, std::int64_t parts, Result result, ProductShape shape) {

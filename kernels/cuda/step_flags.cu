@@ -1,4 +1,4 @@
-// merge_checks, all_of, any_of: what several finite checks and flags say together. Scalars only.
+// merge_checks, all_of, any_of: they combine several finite checks or flags into one. All operands are scalars.
 #include <cstdint>
 #include <vector>
 
@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(kScalars) ReduceFlagsKernel(Scalars<std::uint8
   if (thread == 0) *result = found == kDecisive;
 }
 
-/// All operands through `kernel`; where they are too many for one launch, the next one takes the result as its first.
+/// Combines all operands by `kernel`. Where they are too many for one launch, the next launch takes the result as its
+/// first operand.
 template <typename T>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateReduction(const KernelSpec& spec, void (*kernel)(Scalars<T>, T*)) {
   return MakeKernel([kernel, inputs = spec.inputs.size()](const KernelOperands& operands, LaunchQueue& queue) {

@@ -1,6 +1,6 @@
-// Floating tensors of any storage type as f32. The type is a run-time field, not a template parameter: the branch is
-// the same for all threads, so that none diverges, and each kernel is compiled once instead of once for every
-// combination of types.
+// Floating tensors of any storage type as f32. The type is a run-time field, not a template parameter. The branch is
+// the same for all threads, so that none diverges. Each kernel is compiled once instead of once for every combination
+// of types.
 #pragma once
 
 #include <bit>

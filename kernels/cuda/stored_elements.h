@@ -1,6 +1,6 @@
-// Elements that were loaded and not yet looked at. A thread that loads several before it widens the first has them on
-// their way at once: the branch on the type lies between a load and its use, and the compiler does not move loads over
-// branches.
+// Elements that were loaded but not yet widened. A thread that loads several before it widens the first has all loads
+// on their way at once. The compiler would not arrange that: the branch on the type lies between a load and its use,
+// and loads are not moved over branches.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Where elements lie whose order is another tensor's: the device side of StridedView and Box. Indices are taken apart
-// by multiplications, since a GPU divides integers by some twenty instructions.
+// Offsets of elements that are visited in another tensor's order: the device side of StridedView and Box. Indices are
+// taken apart by multiplications, since a GPU divides integers by some twenty instructions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace mpc::cuda {
 
 /// Divides by a number that is known when a kernel is created, after Granlund and Montgomery, "Division by invariant
-/// integers using multiplication" (PLDI 1994): exact below 2^31; beyond, by the division itself.
+/// integers using multiplication" (PLDI 1994). This is exact below 2^31. Larger indices are divided by a division.
 class Divisor {
  public:
   Divisor() = default;

@@ -1,14 +1,14 @@
-// Matrix products from tiles in shared memory: a block computes a square tile of the result, each thread four by four
-// elements of it, in f32 and in the order of the summation index. An operand is whatever gives eight neighbouring
-// elements: a stored matrix, the windows of an image, a tile that the block itself computed.
+// Matrix products from tiles in shared memory. A block computes a square tile of the result, and each thread four by
+// four elements of it. Sums are f32, in the order of the summation index. An operand is whatever gives eight
+// neighbouring elements: a stored matrix, the windows of an image, a tile that the block itself computed.
 //
 // An operand `Operand` of a product over k has
-//   Cursor                                        what a thread keeps about its row (left) or column (right)
-//   bool along_depth() const                      eight neighbours differ in k, else in the row or column
-//   Cursor At(int64 batch, int64 outer) const     `outer` is a row or column, a multiple of 8 unless along_depth()
+//   Cursor                                        What a thread keeps about its row (left) or column (right).
+//   bool along_depth() const                      Whether eight neighbours differ in k, else in the row or column.
+//   Cursor At(int64 batch, int64 outer) const     `outer` is a row or column, a multiple of 8 unless along_depth().
 //   void Load(const Cursor&, int64 k, int64 end, float (&values)[8]) const
-//                                                 elements from k on; zeros from `end` on and beyond the last row; k is
-//                                                 a multiple of 8 if along_depth()
+//                                                 Loads elements from k on, a multiple of 8 if along_depth().
+//                                                 From `end` on and beyond the last row it gives zeros.
 #pragma once
 
 #include <cmath>
@@ -165,10 +165,11 @@ __device__ __forceinline__ int ThreadColumn() {
   return static_cast<int>(threadIdx.x % (kTile / 4) * 4);
 }
 
-/// sums[i][j] += sum over k in [begin, end), a multiple of 32 apart from the first k, of left(row + i, k) *
-/// right(column + j, k) for the thread's rows and columns of the tile at (row, column) of product `batch`. Called by
-/// all of a block's Tile<kTile>::kThreads threads with two arrays of Tile<kTile>::kQuads in shared memory. What an
-/// operand reads from shared memory has been written before a barrier, and may be written again when this returns.
+/// sums[i][j] += sum over k in [begin, end) of left(row + i, k) * right(column + j, k). The rows and columns are the
+/// thread's in the tile at (row, column) of product `batch`. `begin` lies a multiple of 32 behind the operands' first
+/// k. Called by all of a block's Tile<kTile>::kThreads threads with two arrays of Tile<kTile>::kQuads in shared memory.
+/// What an operand reads from shared memory has been written before a barrier, and may be written again when this
+/// returns.
 template <int kTile, typename Left, typename Right>
 __device__ __forceinline__ void AddTileProduct(const Left& left, const Right& right, std::int64_t batch,
                                                std::int64_t row, std::int64_t column, std::int64_t begin,

@@ -1,5 +1,6 @@
 // The transpose skeleton: any permutation of any element type, planned once. Where the innermost axes of operand and
-// result differ, both sides are contiguous through a tile in shared memory; the rest is gathered in the widest words.
+// result differ, a tile in shared memory makes the accesses to both contiguous. All other transposes gather in the
+// widest words.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,15 @@ inline constexpr int kTile = 32;
 inline constexpr std::int64_t kLeastTileExtent = kTile / 2;
 
 struct TransposePlan {
-  /// Rows are contiguous in the operand along axis q and in the result along axis r: element (q, r) of a plane lies at
-  /// q + r * from_stride of one and at q * to_stride + r of the other. `planes` are the other axes.
+  /// Rows are contiguous along axis q in the operand and along axis r in the result. Element (q, r) of a plane lies at
+  /// q + r * from_stride of the operand and at q * to_stride + r of the result. `planes` are the other axes.
   struct Tiles {
     std::int64_t q = 0, r = 0, from_stride = 0, to_stride = 0;
     std::int64_t planes = 0;
     PairedOffsets offsets;
   };
   bool tiled = false;
-  int word_bytes = 0;  ///< of what is moved: an element, or up to sixteen bytes of neighbours
+  int word_bytes = 0;  ///< bytes of a word: an element, or neighbours of up to sixteen bytes
   std::int64_t words = 0;
   Tiles tiles;
   StridedOffsets gather;

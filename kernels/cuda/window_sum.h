@@ -1,8 +1,9 @@
-// A convolution and its derivative by the input as one sum: every result gathers the products of a weight and a source
+// A convolution and its derivative by the input as one sum. Every result gathers the products of a weight and a source
 // element, so that no two threads add to one element.
 //
-//   result[n, g * results + r, i, j] = sum over s < sources, u, v of
-//                                      weight(g, r, s, u, v) * source[n, g * sources + s, rows(i, u), columns(j, v)]
+//   result[n, g * results + r, i, j] = sum over s < sources, u, v of weight(g, r, s, u, v) * x(s, u, v)
+//
+//   with x(s, u, v) = source[n, g * sources + s, rows(i, u), columns(j, v)]
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace mpc::cuda {
 
-/// Where along an axis of the source a result reads with a tap of the window.
+/// The position along an axis of the source that a result reads with a tap of the window.
 struct SourceAxis {
   int scale, offset, step, divisor, extent;
 
@@ -58,13 +59,13 @@ struct WindowResult {
   Source bias;  ///< null data: none
   Activation activation;
   ImageLayout layout;
-  int channels;  ///< of a group
+  int channels;  ///< channels of a group
 
   __device__ __forceinline__ float Finish(std::int64_t channel, float sum) const {
     return scalar::Activate(activation, bias.data == nullptr ? sum : sum + bias.Load(channel));
   }
 
-  /// As the result of a product: rows are the group's channels, columns the pixels of all images.
+  /// Stores results as a product gives them: rows are the group's channels, columns the pixels of all images.
   __device__ void Store(std::int64_t group, std::int64_t row, std::int64_t column, const float (&sums)[4],
                         int count) const {
     const std::int64_t channel = group * channels + row;

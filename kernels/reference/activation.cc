@@ -50,7 +50,7 @@ double GeluTanhGrad(double dy, double x) {
   return dy * Logistic(u) * (1 + limited * Logistic(-u) * TwiceUSlope(limited));
 }
 
-// One of two forms, by the attribute `approximate`.
+// Applies one of two forms, by the attribute `approximate`.
 template <Function exact, Function tanh>
 void ByForm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   (attributes.GetString("approximate", "none") == "tanh" ? tanh : exact)(attributes, inputs, outputs);

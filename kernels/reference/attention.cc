@@ -60,7 +60,7 @@ class Attention {
   std::vector<std::size_t> mask_indices_;
 };
 
-// What a low-precision product reads.
+// The value that a low-precision product reads.
 double RoundedIfLow(DType dtype, double value) { return IsLowPrecision(dtype) ? RoundTo(dtype, value) : value; }
 
 void Forward(const Attributes& attributes, Inputs inputs, Outputs outputs) {

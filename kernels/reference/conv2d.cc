@@ -92,7 +92,7 @@ void ConvTranspose2d(const Attributes& attributes, Inputs inputs, Outputs output
   }
 }
 
-// Of y as it is computed here: rounding to storage is the caller's.
+// The statistics are those of y as it is computed here. The caller rounds to storage.
 void Conv2dStatistics(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   Conv2d(attributes, inputs, outputs);
   const Image image(attributes, outputs[0].spec.shape);

@@ -47,15 +47,16 @@ inline double FloatAttribute(const Attributes& attributes, std::string_view name
 /// The single element of a scalar operand.
 inline double Scalar(const Tensor& tensor) { return tensor.values[0]; }
 
-/// What mpc.unscale makes of a gradient: an f32 product by definition, so that whether it overflows is part of it. A
-/// finite one of a gradient that f32 does not hold, which Rounding::kNone and kLowOnly bring, is not rounded either.
+/// The result of mpc.unscale for a gradient. It is an f32 product by definition, so that whether it overflows is part
+/// of it. Rounding::kNone and kLowOnly give gradients that f32 does not hold. Their products, if finite, are not
+/// rounded either.
 inline double Unscaled(double gradient, const Tensor& scale) {
   const float held = static_cast<float>(gradient), inverse = 1.0f / static_cast<float>(Scalar(scale));
   if (static_cast<double>(held) == gradient || !std::isfinite(held * inverse)) return held * inverse;
   return gradient * inverse;
 }
 
-/// What gradients of this norm are multiplied by: NaN for a norm that is not finite.
+/// The factor for gradients of this norm. NaN for a norm that is not finite.
 double ClipFactor(double norm, double max_norm);
 
 /// Optional trailing operands are absent from `inputs`.
@@ -67,7 +68,7 @@ inline std::size_t NormalizeAxis(std::int64_t axis, std::size_t rank) {
 }
 
 /// For each element of `to`, in row-major order, the flat index of the element of `from` that it reads under
-/// broadcasting: shapes are aligned at the right, an extent of 1 stretches.
+/// broadcasting. Shapes are aligned at the right, and an extent of 1 is repeated.
 std::vector<std::size_t> BroadcastIndices(const Shape& from, const Shape& to);
 
 /// mpc.gelu of one value in its forms "none" and "tanh".

@@ -82,8 +82,8 @@ inline ChannelMoments MomentsOfChannel(const Image& image, const std::vector<dou
   return {mean, squares / ElementsPerChannel(image)};
 }
 
-/// Calls `visit(u, v, row, column)` for each window position (u, v) of result pixel (i, j), in row-major order, with
-/// the input pixel under it, which may lie in the padding.
+/// Calls `visit(u, v, row, column)` for each window position (u, v) of result pixel (i, j), in row-major order. (row,
+/// column) is the input pixel under that position, which may lie in the padding.
 template <typename Visit>
 void VisitWindow(const Window& window, std::int64_t i, std::int64_t j, Visit visit) {
   for (std::int64_t u = 0; u < window.kernel[0]; ++u) {

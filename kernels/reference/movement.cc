@@ -92,7 +92,7 @@ void OneHot(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   }
 }
 
-// For each element of x the result that it belongs to.
+// For each element of x, the index of the result that it belongs to.
 std::vector<std::size_t> ResultIndices(const Attributes& attributes, const Shape& x) {
   const std::vector<std::int64_t> axes = attributes.GetInts("axes");
   Shape kept = x;
@@ -114,7 +114,7 @@ void ReduceMax(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   }
 }
 
-// Operands dy, x and y. No element equals a NaN.
+// The operands are dy, x and y. No element equals a NaN.
 void ReduceMaxGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const std::vector<double>& x = inputs[1].values;
   const std::vector<double>& y = inputs[2].values;

@@ -60,7 +60,7 @@ void Normalize(const Attributes& attributes, const std::vector<Row>& rows, Input
   }
 }
 
-// Operands dy, x, gamma, mean, inv_std.
+// The operands are dy, x, gamma, mean and inv_std.
 void Differentiate(const std::vector<Row>& rows, Inputs inputs, Outputs outputs) {
   const std::vector<double>& dy = inputs[0].values;
   const std::vector<double>& gamma = inputs[2].values;

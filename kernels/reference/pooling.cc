@@ -60,7 +60,7 @@ void MaxPool2dGrad(const Attributes& attributes, Inputs inputs, Outputs outputs)
   });
 }
 
-// What a window's sum is divided by.
+// The divisor of a window's sum.
 double AverageCount(const Attributes& attributes, const Image& x, const Window& window, std::int64_t i,
                     std::int64_t j) {
   if (attributes.GetBool("count_include_pad", true)) {

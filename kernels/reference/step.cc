@@ -1,4 +1,4 @@
-// What surrounds the optimizers of a step: gradient norms, accumulation over micro-steps, flags, statistics.
+// The operations around a step's optimizers: gradient norms, accumulation over micro-steps, flags, statistics.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -46,7 +46,7 @@ void AnyOf(const Attributes&, Inputs inputs, Outputs outputs) {
       std::any_of(inputs.begin(), inputs.end(), [](const Tensor& flag) { return Scalar(flag) != 0; });
 }
 
-// Of the gradient's elements, divided by the scale where there is one.
+// The sum of squares of the gradient's elements, divided by the scale where there is one.
 double SumOfSquares(const Tensor& gradient, const Tensor* scale) {
   double sum = 0;
   for (double value : gradient.values) {

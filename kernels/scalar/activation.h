@@ -130,8 +130,8 @@ struct HardSwishGradOp {
   }
 };
 
-// x Phi(x), where Phi(-x) = 1 - Phi(x), is max(x, 0) - a Phi(-a) with a = |x|; its slope is w = Phi(-a) - a Phi'(a) for
-// x < 0, and 1 - w for x > 0. So the tail, which is small, is all that is computed. Beyond some a it is 0.
+// With a = |x| and Phi(-x) = 1 - Phi(x), the value x Phi(x) is max(x, 0) - a Phi(-a). Its slope is w = Phi(-a) - a
+// Phi'(a) for x < 0, and 1 - w for x > 0. So only the tail, which is small, is computed. Beyond some a it is 0.
 
 /// max(x, 0) - a tail. NaN passes, and -infinity, where the product of x and 0 is asked for, gives one.
 template <typename F>
@@ -210,7 +210,7 @@ struct LeakyReluOp {
   float alpha;
 };
 
-/// Operands x and its slope.
+/// The operands are x and its slope.
 struct PreluOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F x, F alpha) {

@@ -37,7 +37,7 @@ struct MaximumOp {
     return Select((a > b) | (a != a), a, b);
   }
 };
-// As MaximumOp.
+// NaN as in MaximumOp.
 struct MinimumOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F a, F b) {

@@ -11,8 +11,8 @@
 
 namespace mpc::scalar {
 
-/// An f32 that later rounding to 16 bits cannot tell from `value`: rounded to odd (Boldo and Melquiond 2005), so that
-/// two roundings give what one would.
+/// Rounds `value` to an f32 that later rounding to 16 bits cannot tell from it. It is rounded to odd (Boldo and
+/// Melquiond 2005), so that two roundings give what one would.
 MPC_HOST_DEVICE inline float RoundToOdd(std::int64_t value) {
   const float nearest = static_cast<float>(value);
   // 2^63 is no 64-bit integer: numbers just below it round to it.
@@ -23,7 +23,7 @@ MPC_HOST_DEVICE inline float RoundToOdd(std::int64_t value) {
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(nearest) - (away ? 1u : 0u)) | 1u);
 }
 
-/// Truncated towards zero; beyond the integer's range its limits, of NaN 0.
+/// Truncates towards zero. Values beyond the integer's range become its limits, and NaN becomes 0.
 template <typename Integer>
 MPC_HOST_DEVICE Integer Saturate(float value) {
   if (value != value) return 0;
@@ -39,7 +39,7 @@ MPC_HOST_DEVICE Long Nearest(Long value, Long low, Long high) {
   return Select(value < low, low, Select(value > high, high, value));
 }
 
-/// Beyond the integer's range its limits.
+/// Values beyond the integer's range become its limits.
 template <typename Integer>
 MPC_HOST_DEVICE Integer Saturate(std::int64_t value) {
   return static_cast<Integer>(

@@ -6,8 +6,8 @@
 
 namespace mpc::scalar {
 
-/// What gradients of this norm, an f64 number, are multiplied by: f32, NaN for a norm that is not finite. The squares
-/// of finite f32 gradients overflow f32 but never f64, so that only gradients that are not finite have such a norm.
+/// The f32 factor for gradients of this norm, an f64 number. It is NaN for a norm that is not finite. The squares of
+/// finite f32 gradients overflow f32 but never f64, so that only gradients that are not finite have such a norm.
 template <typename D>
 MPC_HOST_DEVICE inline auto ClipFactor(D norm, float max_norm) {
   using F = decltype(ToFloat(norm));

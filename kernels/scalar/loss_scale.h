@@ -18,8 +18,9 @@ struct LossScaleOptions {
   bool dynamic, skip;
 };
 
-/// `first_bad` is what the finite check says: the position of a gradient that is not finite, -1 where all are, -2 where
-/// only the loss is not. "At least" below: the limits are state, and one may have been lowered below the count.
+/// `first_bad` is the result of the finite check. It is the position of a gradient that is not finite, -1 where all are
+/// finite, and -2 where only the loss is not. "At least" below: the limits are state, and one may have been lowered
+/// below the count.
 MPC_HOST_DEVICE inline LossScaleState NextState(std::int32_t first_bad, LossScaleState state,
                                                 const LossScaleOptions& options) {
   const float minimum = options.minimum < 0x1p-126f ? 0x1p-126f : options.minimum;

@@ -10,7 +10,7 @@ struct LstmElement {
   float input, forget, candidate, output;  ///< the activated gates
   float cell, hidden;
 
-  /// From the gates' sums and the cell state `c`.
+  /// Computes the element from the gates' sums and the cell state `c`.
   [[gnu::always_inline]] MPC_HOST_DEVICE static inline LstmElement Of(float i, float f, float g, float o, float c) {
     LstmElement element;
     element.input = Sigmoid(i);
@@ -24,10 +24,11 @@ struct LstmElement {
 };
 
 struct LstmElementGrad {
-  float input, forget, candidate, output;  ///< by the gates' sums
-  float cell;                              ///< by the old cell state
+  float input, forget, candidate, output;  ///< derivatives by the gates' sums
+  float cell;                              ///< derivative by the old cell state
 
-  /// From the cotangents of the hidden and the new cell state, the activated gates, the old and the new cell state.
+  /// Computes the gradients from those of the hidden and the new cell state, the activated gates, and the old and the
+  /// new cell state.
   [[gnu::always_inline]] MPC_HOST_DEVICE static inline LstmElementGrad Of(float dhidden, float dnext, float i, float f,
                                                                           float g, float o, float c, float next) {
     const float t = Tanh(next);

@@ -1,7 +1,7 @@
-// What the arithmetic of an element needs beside operators, for f32 and f64. The rest of kernels/scalar is written for
-// any kind of number that has these functions and types: kernels compute with `float`, the code generator with numbers
-// that emit instructions (compiler/element/number_functions.h), whose functions argument-dependent lookup finds. So
-// what is generated does what the kernels do, operation by operation.
+// The functions that the arithmetic of an element needs beside operators, for f32 and f64. The rest of kernels/scalar
+// is written for any kind of number that has these functions and types. Kernels compute with `float`. The code
+// generator computes with numbers that emit instructions (compiler/element/number_functions.h), whose functions
+// argument-dependent lookup finds. So generated code does what the kernels do, operation by operation.
 //
 // There is one rule for such code: nothing branches on an element. A choice is a Select.
 #pragma once
@@ -48,12 +48,12 @@ MPC_HOST_DEVICE inline float CopySign(float magnitude, float sign) { return std:
 MPC_HOST_DEVICE inline std::uint32_t BitsOf(float x) { return std::bit_cast<std::uint32_t>(x); }
 MPC_HOST_DEVICE inline float FloatFromBits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
-/// Rounded to nearest even where f32 does not hold it.
+/// Converts to f32, rounding to nearest even where f32 does not hold the integer.
 MPC_HOST_DEVICE inline float ToFloat(std::int32_t x) { return static_cast<float>(x); }
 MPC_HOST_DEVICE inline float ToFloat(std::uint32_t x) { return static_cast<float>(x); }
 MPC_HOST_DEVICE inline float ToFloat(double x) { return static_cast<float>(x); }
 
-/// What is added to a number below 2^21 to round it to an integer, which the low bits of the sum then hold.
+/// Added to a number below 2^21, it rounds that number to an integer, which the low bits of the sum then hold.
 inline constexpr float kRoundingShift = 0x1.8p23f;
 
 /// value * 2^n, rounded once, where `shifted` is kRoundingShift + n, n an integer in [-252, 254].

@@ -1,11 +1,15 @@
-// The arithmetic of the optimizers, one element at a time, in f32: what every device's kernels apply, the same bits on
-// each. A rule has
-//   kStates     f32 states after the parameter (operands 1 .. kStates; the gradient and the learning rate follow them)
-//   kHasStep    whether the number of the step follows the learning rate; the scalars of GradientScaling come last
+// The arithmetic of the optimizers, one element at a time, in f32. The kernels of every device apply it and give the
+// same bits. A rule has
+//
+//   kStates     The number of f32 states after the parameter: operands 1 .. kStates. The gradient and the learning rate
+//               follow them.
+//   kHasStep    Whether the number of the step follows the learning rate. The scalars of GradientScaling come last.
 //   Begin(scalars) -> a functor step(parameter&, state1&, state2&, gradient) for one element
-// and, where it scales each tensor's update by the tensor's norms,
+//
+// A rule that scales each tensor's update by the tensor's norms has instead of this Begin
+//
 //   Direction(scalars) -> a functor (parameter, state1&, state2&, gradient) -> direction
-//   Begin(scalars, |parameter|, |direction|) instead, of norms in f64.
+//   Begin(scalars, |parameter|, |direction|), with norms in f64.
 #pragma once
 
 #include <cmath>
@@ -18,22 +22,22 @@
 
 namespace mpc::scalar {
 
-/// What a step reads beside its tensors.
+/// The scalars that a step reads beside its tensors.
 struct StepScalars {
   float learning_rate;
   std::int32_t step;  ///< 0 where the rule does not count steps
 };
 
-/// What every gradient is multiplied by before its rule sees it. Each product is rounded, as mpc.unscale and
-/// mpc.clip_by_norm round theirs; a factor of 1 changes nothing.
+/// The factors of every gradient before its rule sees it. Each product is rounded, as mpc.unscale and mpc.clip_by_norm
+/// round theirs; a factor of 1 changes nothing.
 struct GradientFactors {
   float inverse_scale = 1;
   float clip = 1;
   MPC_HOST_DEVICE float Apply(float gradient) const { return gradient * inverse_scale * clip; }
 };
 
-/// The scalars of an optimizer behind the `rule_operands` operands of its rule: the scale where `unscale` is set, the
-/// norm where `max_norm` is not 0, the optional predicate.
+/// The scalars of an optimizer behind the `rule_operands` operands of its rule. They are the scale where `unscale` is
+/// set, the norm where `max_norm` is not 0, and the optional predicate.
 struct GradientScaling {
   bool unscales;
   float max_norm;
@@ -229,8 +233,8 @@ struct Lamb {
   }
 };
 
-/// The gradient of an accumulation over micro-steps. What an earlier round left behind, perhaps NaN, is not read by the
-/// first.
+/// The gradient of an accumulation over micro-steps. The first micro-step does not read what an earlier round left
+/// behind, which may be NaN.
 struct AccumulateOp {
   float micro_steps;
   MPC_HOST_DEVICE float Apply(bool first, float sum, float gradient) const {

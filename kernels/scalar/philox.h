@@ -93,7 +93,7 @@ MPC_HOST_DEVICE inline bool DropoutKeeps(std::uint64_t seed, std::uint32_t step,
   return UniformFromBits(PhiloxBlock(seed, step, call_site, element / 4)[element % 4]) >= p;
 }
 
-/// What mpc.dropout multiplies a kept element by.
+/// The factor by which mpc.dropout multiplies a kept element.
 MPC_HOST_DEVICE inline float DropoutScale(float p) { return 1.0f / (1.0f - p); }
 
 }  // namespace mpc

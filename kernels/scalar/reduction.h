@@ -23,7 +23,7 @@ struct SumOp {
 };
 
 /// The largest number; NaN are passed over.
-struct MaximumOp {
+struct MaxNumOp {
   using Value = float;
   MPC_HOST_DEVICE static float Identity() { return -std::numeric_limits<float>::infinity(); }
   template <typename F>
@@ -33,7 +33,7 @@ struct MaximumOp {
 };
 
 /// The largest value; a NaN counts as the largest.
-struct LargerOp {
+struct MaximumOrNanOp {
   using Value = float;
   MPC_HOST_DEVICE static float Identity() { return -std::numeric_limits<float>::infinity(); }
   template <typename F>
@@ -42,7 +42,7 @@ struct LargerOp {
   }
 };
 
-/// Where the largest value is: the first of equals, a NaN being the largest.
+/// The position of the largest value, the first of equals. A NaN counts as the largest.
 struct ArgmaxOp {
   struct Value {
     float value;

@@ -1,7 +1,7 @@
-// log1p, sin, cos, the normal distribution and powers, free of branches and calls like those of vector_math.h. Largest
-// errors measured against f64, every seventh f32 bit pattern: Log1p 1.44 ulp, Sine and Cosine 0.53 ulp,
-// NormalTail's product 6.88 ulp and bell 1.06 ulp, Power 0.5002 ulp.
-// What is long is always inlined: a call would keep the loop around it from being vectorised.
+// log1p, sin, cos, the normal distribution and powers, free of branches and calls like those of vector_math.h. The
+// largest errors were measured against f64, over every seventh f32 bit pattern. Log1p has 1.44 ulp, Sine and Cosine
+// 0.53 ulp, NormalTail's product 6.88 ulp and bell 1.06 ulp, Power 0.5002 ulp. Long functions are always inlined: a
+// call would keep the loop around it from being vectorised.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace mpc::scalar {
 template <typename F>
 MPC_HOST_DEVICE inline F Log1p(F x) {
   const F u = 1.0f + x;
-  // What the sum rounded away, as a share of u: log(1 + x) = log(u) + (x - (u - 1)) / u to first order.
+  // The rounding error of the sum, as a share of u: log(1 + x) = log(u) + (x - (u - 1)) / u to first order.
   const auto regular = (u > 0.0f) & (u < __builtin_inff());
   const F lost = Select(regular, (x - (u - 1.0f)) / u, 0.0f);
   return Log(u) + lost;
@@ -53,8 +53,8 @@ template <bool kCosine>
   return static_cast<float>((quadrant & 2) != 0 ? -value : value);
 }
 
-/// The lower tail of the standard normal distribution, Phi(-a) = bell * ratio with bell = exp(-a^2 / 2); both factors
-/// have their relative accuracy as far as f32 goes.
+/// The lower tail of the standard normal distribution, Phi(-a) = bell * ratio with bell = exp(-a^2 / 2). Both factors
+/// keep their relative accuracy over the whole range of f32.
 template <typename F>
 struct NormalTail {
   /// From there on Phi(-a) is 0 in f32.
@@ -86,8 +86,8 @@ struct NormalTail {
   }
 
  private:
-  /// 1 / d without a division, for d in [1, 8): a guess from the bits, off by 12 % at most, and two steps of third
-  /// order.
+  /// 1 / d without a division, for d in [1, 8). It makes a guess from the bits, off by 12 % at most, and two steps of
+  /// third order.
   MPC_HOST_DEVICE static F Inverse(F d) {
     const F guess = FloatFromBits(UnsignedOf<F>(0x7ef311c7u) - BitsOf(d));
     return Refined(d, Refined(d, guess));
@@ -109,7 +109,7 @@ class Power {
     at_zero_ = exponent > 0 ? 0 : (exponent < 0 ? infinity : 1);
     at_infinity_ = exponent > 0 ? infinity : (exponent < 0 ? 0 : 1);
     at_nan_ = exponent == 0 ? 1 : std::numeric_limits<double>::quiet_NaN();
-    // What a negative number's power is multiplied by.
+    // The factor for a negative number's power.
     sign_ = negates_ ? -1 : (integral ? 1 : std::numeric_limits<double>::quiet_NaN());
   }
 

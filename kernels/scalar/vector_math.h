@@ -3,8 +3,8 @@
 // seventh f32 bit pattern: Exp 0.89 ulp, Log 0.84 ulp, Tanh 1.38 ulp, Sigmoid 2.00 ulp. Infinities, NaN, overflow and
 // subnormal results are those of <cmath>.
 //
-// ShareExp and ShareExp2 are for terms of a sum and tails of a function, of which a subnormal number is as good as 0:
-// they take two thirds of the time of Exp.
+// ShareExp and ShareExp2 are for terms of a sum and tails of a function, where a subnormal number is as good as 0. They
+// take two thirds of the time of Exp.
 #pragma once
 
 #include "kernels/host_device.h"
@@ -41,7 +41,7 @@ MPC_HOST_DEVICE inline F Exp(F x) {
   return ExpWithin(Select(below < -110.0f, -110.0f, below));
 }
 
-/// What is added to a number n from -127 to 128 to have the bits of 2^n at the end of the sum's.
+/// Added to a number n from -127 to 128, it puts the bits of 2^n at the end of the sum's bits.
 inline constexpr float kPowerShift = kRoundingShift + 127.0f;
 
 /// value * 2^n, where `shifted` is kPowerShift + n: 0 for n = -127, infinite for n = 128.
@@ -112,8 +112,8 @@ MPC_HOST_DEVICE inline F Log(F x) {
   return Select(x >= 0.0f, y, __builtin_nanf(""));
 }
 
-/// The logistic function of a number's magnitude, with either sign: 1 / (1 + exp(-a)) and 1 / (1 + exp(a)), the latter
-/// with its relative accuracy down to the subnormals.
+/// The logistic function of a number's magnitude, with either sign: 1 / (1 + exp(-a)) and 1 / (1 + exp(a)). The latter
+/// keeps its relative accuracy down to the subnormals.
 template <typename F>
 struct Logistic {
   F upper, lower;

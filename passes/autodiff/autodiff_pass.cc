@@ -27,8 +27,8 @@ private:
   LogicalResult expandIn(func::FuncOp Function);
   LogicalResult expand(ValueAndGradOp Op);
   LogicalResult expand(BackwardOp Op);
-  /// Ends the expansion of \p Op: inlines the rules that are called from \p First on, and erases \p Op and what is dead
-  /// of \p Made.
+  /// Ends the expansion of \p Op. Inlines the rules that are called from \p First on, and erases \p Op and the dead
+  /// operations among \p Made.
   LogicalResult finish(Operation *Op, Block::iterator First, ArrayRef<Operation *> Made);
   /// Inlines every call between \p Begin and \p End that \p Wanted accepts.
   LogicalResult inlineCalls(Block::iterator Begin, Block::iterator End, llvm::function_ref<bool(func::CallOp)> Wanted);

@@ -8,8 +8,8 @@
 
 namespace mpc {
 
-/// Walks a block from its loss back to the values to differentiate by, asks each operation between them for its
-/// derivative rule and puts the cotangents behind them. What it creates carries `mpc.backward` and the `mpc.scope` of
+/// Walks a block from its loss back to the values to differentiate by. Asks each operation between them for its
+/// derivative rule, and puts the cotangents behind them. What it creates carries `mpc.backward` and the `mpc.scope` of
 /// the forward operation.
 ///
 /// An operation is on the gradient path if it depends on one of those values through floating tensors and the loss
@@ -22,7 +22,8 @@ public:
     std::string Name;
   };
 
-  /// Looks at the operations of \p Body before \p End, where the cotangents go; null: at all, and to its end.
+  /// Looks at the operations of \p Body before \p End, where the cotangents go. A null \p End means all operations, and
+  /// the cotangents go to the end of the block.
   ReverseSweep(mlir::Block &Body, llvm::ArrayRef<Input> Inputs, mlir::Operation *End = nullptr);
 
   /// The gradients in the order of the inputs, of their types; null where the loss does not depend on an input.

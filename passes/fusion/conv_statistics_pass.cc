@@ -11,8 +11,9 @@ namespace mpc {
 
 namespace {
 
-// What cuDNN has engines for on every architecture that mpc compiles for (tests/cuda/cudnn_plans_test.cc): rows of
-// channels aligned to 16 bytes, and not the few channels that mpc's direct convolution takes. Some take more.
+// cuDNN has engines for these channels on every architecture that mpc compiles for (tests/cuda/cudnn_plans_test.cc).
+// Rows of channels are aligned to 16 bytes. The few channels that mpc's direct convolution takes are left out. Some
+// architectures take more.
 constexpr int64_t FewestChannels = 32;
 constexpr int64_t ChannelAlignment = 8;
 

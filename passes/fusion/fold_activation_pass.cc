@@ -30,8 +30,8 @@ public:
   }
 
 private:
-  // The product or convolution whose result gelu reads, maybe behind reshapes, and nothing else does, with no rounding
-  // but its own in between; null where there is none.
+  // The product or convolution whose result only gelu reads, maybe behind reshapes. Nothing but its own rounding lies
+  // in between. Null: there is none.
   static Operation *productOf(GeluOp Gelu) {
     Type Element = getElementTypeOrSelf(Gelu.getY());
     auto IsSole = [&](Value V) { return V.hasOneUse() && getElementTypeOrSelf(V) == Element; };
@@ -44,7 +44,7 @@ private:
     // oneDNN's convolutions in bf16 take longer with gelu than without it and a region (docs/fusion.md).
     if (isa<Conv2dOp>(Product) && Element.isBF16())
       return nullptr;
-    // What one of them has to compute again, the other does not.
+    // Both must belong to the same recompute call. Otherwise the backward pass would compute only one of them again.
     return recomputeCallOf(Product) == recomputeCallOf(Gelu) ? Product : nullptr;
   }
 

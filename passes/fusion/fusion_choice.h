@@ -1,4 +1,4 @@
-// What mpc-fusion says of a region: a discardable attribute of mpc.fusion.
+// What mpc-fusion reports about a region, as a discardable attribute of mpc.fusion.
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -9,7 +9,7 @@ namespace mpc {
 
 /// `{bytes_saved = 4096 : i64, left_out = ["conv2d in net/conv1: it is not computed element by element"]}`
 struct FusionChoice {
-  int64_t BytesSaved = 0;                 ///< that a run moves less than the operations would alone
+  int64_t BytesSaved = 0;                 ///< bytes that a run moves less than the operations alone would
   llvm::SmallVector<std::string> LeftOut; ///< neighbours, with the first thing that speaks against them
 };
 

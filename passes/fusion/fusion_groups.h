@@ -10,7 +10,7 @@
 
 namespace mpc {
 
-/// What a device makes of a region; the first and the last are those of its TargetModel.
+/// The costs and limits of regions on a device. BytesPerLaunch and AlsoAlone come from its TargetModel.
 struct FusionCosts {
   int64_t BytesPerLaunch = 0;
   unsigned MaxOperations = 32;
@@ -26,24 +26,25 @@ struct FusionRegion {
   unsigned Group;
   llvm::SmallVector<mlir::Operation *> Operations; ///< in program order, without views
   int64_t BytesSaved = 0;                          ///< memory traffic of the operations alone, less the region's
-  llvm::SmallVector<Neighbour> LeftOut;            ///< what it takes values from or hands them to, and why not
+  llvm::SmallVector<Neighbour> LeftOut;            ///< neighbours that are not in it, and why
 };
 
-/// Merges, as long as that saves time, the two groups of operations that save most together: one hands values to the
-/// other, or both read a value. Two groups may be one where codegen::RegionPlan finds a space for them, no way leads
-/// out of them and back, no expensive element is computed twice and the limits of the costs hold.
+/// Merges two groups of operations at a time, as long as that saves time. It takes the pair that saves most among
+/// neighbours: one group hands values to the other, or both read a value. Two groups may be merged if
+/// codegen::RegionPlan finds a space for them and no path leads out of them and back. No expensive element may be
+/// computed twice, and the limits of the costs must hold.
 class FusionGroups {
 public:
   FusionGroups(mlir::Block &Body, const FusionCosts &Costs);
 
   llvm::ArrayRef<FusionRegion> regions() const { return Regions; }
   const BlockGroups &groups() const { return Groups; }
-  /// How many pairs of groups were judged: what choosing takes.
+  /// How many pairs of groups were judged, as a measure of the pass's work.
   unsigned numTrials() const { return Trials; }
 
 private:
   using Pair = std::pair<unsigned, unsigned>;
-  /// What merging two groups saves; an obstacle where they may not be one.
+  /// What merging two groups saves, or the obstacle where they may not be merged.
   struct Merge {
     int64_t Saved = 0;
     std::string Obstacle;
@@ -62,8 +63,8 @@ private:
   BlockGroups Groups;
   /// Why an operation can be in no region; empty where it can.
   llvm::DenseMap<mlir::Operation *, std::string> Obstacles;
-  llvm::SmallVector<RegionCost> GroupCosts; ///< by group
-  llvm::SmallVector<int64_t> BytesAlone;    ///< of a group's operations, by group
+  llvm::SmallVector<RegionCost> GroupCosts; ///< cost of each group as a region
+  llvm::SmallVector<int64_t> BytesAlone;    ///< bytes that a group's operations move alone, by group
   llvm::MapVector<Pair, Merge> Proposals;
   llvm::SmallVector<FusionRegion> Regions;
   unsigned Trials = 0;

@@ -7,28 +7,31 @@ include "passes/pass_base.td"
 def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
   let summary = "Puts operations that one generated kernel computes together into mpc.fusion";
   let description = [{
-    Behind layout, casts and shadows, which have settled what is read and written. Regions grow from single operations:
-    of all pairs of neighbours (one hands a value to the other, or both read a whole tensor) the one that saves most is
-    merged, as long as any saves something. Two may be merged where
+    Runs after layout, casts and shadows, which have settled what is read and written. Regions grow from single
+    operations. Operations are neighbours if one hands a value to the other, or both read a whole tensor. The pair of
+    neighbours that saves most is merged, as long as any saves something. Two may be merged under these conditions:
 
-    * both are computed element by element, maybe after reductions, over one space of rows and columns (RegionPlan);
-    * no way leads out of the region and back through another operation;
-    * no element that takes many instructions (exp, gelu, dropout) is computed in two phases, unless it is stored anyway;
-    * operations smaller than the region come after a reduction of it;
-    * loads and stores of intermediate values that go, and launches that go, outweigh loads that later sweeps repeat;
-    * what operations of the forward pass read, where they would wait for backward ones, is no larger than what they make.
+    * Both are computed element by element, maybe after reductions, over one space of rows and columns (RegionPlan).
+    * No path leads out of the region and back through another operation.
+    * No element that takes many instructions (exp, gelu, dropout) is computed in two phases, unless it is stored
+      anyway.
+    * Operations smaller than the region come after a reduction of it.
+    * The loads, stores and launches that are saved outweigh the loads that later sweeps repeat.
+    * Where operations of the forward pass would wait for backward ones, what they read is no larger than what they
+      make.
 
     Updates of state, unscale, clipping, constants and random values stay outside, and so does every operation of a
     library. Views join regions where both sides do; they move nothing.
 
-    An operation that no other joins keeps its own kernel, with two exceptions on the CPU: one that has none written by
-    hand (softmax, layer_norm, batch_norm_train, ...) is a region of its own, and so is one whose region is expected to
+    An operation that no other joins keeps its own kernel, with two exceptions on the CPU. One without a kernel written
+    by hand (softmax, layer_norm, batch_norm_train, ...) is a region of its own. So is one whose region is expected to
     be faster (isWorthAlone). So that its rows are contiguous, a softmax along another axis than the last is put between
     transposes. With max-operations=1 only operations without a kernel become regions.
 
     Checks and norms of all gradients (mpc.all_finite, mpc.global_norm) stay outside. But a gradient that a region
-    produces may be checked (mpc.check_finite) and squared (mpc.sum_of_squares) there, where the bytes that are not read
-    again outweigh the launch that combines the partial values; the flag or sum takes its place among the gradients.
+    produces may be checked (mpc.check_finite) and squared (mpc.sum_of_squares) there. That is done where the bytes that
+    are not read again outweigh the launch that combines the partial values. The flag or sum takes the gradient's place
+    among the gradients.
 
     Operations keep their order as far as regions allow; an update of state stays behind the readers of the old state.
     The region has the Cell path that its operations share, and `mpc.fusion_choice` says how many bytes it saves and why
@@ -55,12 +58,13 @@ def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
 def FoldActivationPass : MpcPass<"mpc-fold-activation", "::mlir::func::FuncOp"> {
   let summary = "Gives gelu to the product that it is applied to";
   let description = [{
-    A matmul or conv2d whose result gelu alone reads, reshapes between them aside, takes gelu as its `activation`: the
-    library computes it before it stores the sums. In training that is so in frozen parts alone: elsewhere gelu's
-    derivative reads the product, too. Behind autodiff, layout and cast cleanup, and before fusion, which would make a
-    region of gelu. Product and gelu have one element type, to which the product is no longer rounded; a cast between
-    them keeps them apart. So does bf16 for convolutions, which would take longer, and a GPU: of cuBLASLt's gelu neither
-    form nor error is stated, and a product of mpc's own takes longer than the library's and a region.
+    A matmul or conv2d whose result only gelu reads takes gelu as its `activation`; reshapes may lie between them. The
+    library computes gelu before it stores the sums. In training this applies to frozen parts alone: elsewhere gelu's
+    derivative reads the product, too. The pass runs after autodiff, layout and cast cleanup, and before fusion, which
+    would make a region of gelu. Product and gelu have one element type, to which the product is no longer rounded; a
+    cast between them keeps them apart. Convolutions in bf16 are left alone, since they would take longer. On a GPU the
+    pass does nothing. For cuBLASLt's gelu neither form nor error is stated. A product of mpc's own takes longer than
+    the library's and a region.
 
     ```mlir
     // before
@@ -78,9 +82,9 @@ def ConvStatisticsPass : MpcPass<"mpc-conv-statistics", "::mlir::func::FuncOp"> 
   let description = [{
     A convolution whose result `mpc.batch_norm_train` normalises becomes `mpc.conv2d_statistics`, and the normalisation
     `mpc.batch_norm_infer` by these statistics: nothing reads the whole result for them. The derivative stays what it
-    was. A convolution is taken where a library computes the statistics with it: operands and result f16 and
-    channels-last, one group, neither bias nor activation, at least 32 channels on both sides and multiples of 8. The
-    variance is a difference of sums in f32, so that its relative error grows with 1 + mean^2 / variance: the pass is
+    was. A convolution is taken where a library computes the statistics with it. Operands and result must be f16 and
+    channels-last, with one group and neither bias nor activation. Both sides need at least 32 channels and multiples of
+    8. The variance is a difference of sums in f32, so its relative error grows with 1 + mean^2 / variance. The pass is
     in the pipelines only where that is allowed.
 
     ```mlir

@@ -6,9 +6,9 @@ namespace mpc {
 
 static int64_t elementsOf(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
 
-// Whether an element of the gradient is an element of a region's space. What reduces something larger gives its value
-// behind a combination, where no sweep over the gradient follows: to reduce that as well would take one more launch,
-// for a value a row or column.
+// Whether an element of the gradient is an element of a region's space. An operation that reduces something larger
+// gives its value after a combination, and no sweep over the gradient follows. To reduce the gradient as well would
+// take one more launch, for a value a row or column.
 static bool isElementOfRegion(Value Gradient) {
   Operation *Producer = behindViews(Gradient).getDefiningOp();
   if (!isa_and_nonnull<FusibleOpInterface>(Producer))
@@ -66,7 +66,7 @@ static GlobalNormOp replaceNorm(GlobalNormOp Norm, ArrayRef<Value> Gradients, Ar
 }
 
 void GradientParts::split(GlobalNormOp Norm) {
-  // One that was split before has no gradient of a region left.
+  // A norm that was split before has no gradient of a region left.
   if (Norm.getSums() != 0)
     return;
   OpBuilder Builder(Norm);

@@ -1,25 +1,26 @@
-// The share that single gradients have in checks and norms of all of them.
+// Splits checks and norms of all gradients into parts of single gradients.
 #pragma once
 
 #include "compiler/dialect/dialect.h"
 
 namespace mpc {
 
-/// While regions are chosen, each gradient of mpc.all_finite and mpc.global_norm that a region may produce has an
-/// operation of its own (mpc.check_finite, mpc.sum_of_squares), which can join that region. Those that no region took
-/// go back afterwards, so that the gradients of libraries are read in one pass over all of them.
+/// Splits mpc.all_finite and mpc.global_norm while regions are chosen. Each gradient that a region may produce has an
+/// operation of its own then (mpc.check_finite, mpc.sum_of_squares), which can join that region. Those that no region
+/// took go back afterwards, so that the gradients of libraries are read in one pass over all of them.
 class GradientParts {
 public:
   /// Splits the checks and norms of \p Body.
   explicit GradientParts(mlir::Block &Body);
 
-  /// Undoes it for what is in no region by now. Operands are in their old order, but that sums of squares come last.
+  /// Undoes the split for operations that are in no region by now. Operands are in their old order, except that sums of
+  /// squares come last.
   void joinLeftOver();
 
 private:
   struct SplitNorm {
     GlobalNormOp Norm;
-    /// Places among the gradients, before the split, of those whose sums are the last operands now.
+    /// The positions, before the split, of the gradients whose sums are the last operands now.
     llvm::SmallVector<unsigned> Places;
   };
   void split(AllFiniteOp Check);

@@ -1,4 +1,4 @@
-// What regions across the border of the forward and the backward pass cost in memory.
+// The memory that regions across the border of the forward and the backward pass cost.
 #pragma once
 
 #include "mlir/IR/Operation.h"
@@ -6,9 +6,9 @@
 
 namespace mpc {
 
-/// How many bytes more are kept for the backward pass where two groups of operations run as one. That is nothing but
-/// where one of them is of the forward pass alone and the other is not: then the first waits for the second, and what
-/// it reads is kept instead of what it makes. Negative where that is less.
+/// How many bytes more are kept for the backward pass where two groups of operations run as one. It is 0 unless one
+/// group is of the forward pass alone and the other is not. Then the first group waits for the second, and what it
+/// reads is kept instead of what it makes. It is negative where that is less.
 int64_t bytesKeptMore(llvm::ArrayRef<mlir::Operation *> A, llvm::ArrayRef<mlir::Operation *> B);
 
 } // namespace mpc

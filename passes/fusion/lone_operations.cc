@@ -14,7 +14,8 @@ namespace mpc {
 // Below it a region saves a few microseconds a step and takes some milliseconds to generate.
 static constexpr int64_t ManyElements = 1 << 16;
 
-// It computes more than it moves, or rounds: kernels written by hand go through f32 buffers there.
+// Whether the operation computes more than it moves, or rounds. Kernels written by hand go through f32 buffers where it
+// rounds.
 static bool computesOrRounds(Operation *Op) {
   auto IsLow = [](Type Type) { return isLow(getElementTypeOrSelf(Type)); };
   return has<Property::Expensive>(Op) || has<Property::Sum>(Op) || llvm::any_of(Op->getResultTypes(), IsLow);
@@ -67,7 +68,7 @@ void makeRowsContiguous(Block &Body) {
 
 //===-- Operands -------------------------------------------------------------------------------------------------===//
 
-// What a region reads in one way has one argument.
+// A region has one argument for each way in which it reads a value.
 static void separateOperands(Operation *Op) {
   auto Space = cast<FusibleOpInterface>(Op).getSpace();
   if (!Space)

@@ -8,12 +8,12 @@ namespace mpc {
 /// Whether, on the CPU, a region of this operation alone is expected to beat the operation's own kernel.
 bool isWorthAlone(mlir::Operation *Op);
 
-/// Puts operations along an axis that is not the last one between transposes, where only generated code computes them:
-/// it takes contiguous rows.
+/// Puts operations along an axis that is not the last one between transposes, where only generated code computes them.
+/// Generated code takes contiguous rows.
 void makeRowsContiguous(mlir::Block &Body);
 
-/// Copies operands, where only generated code computes an operation that reads one value in several ways, as a row and
-/// for each column: a region has an argument of its own for each way.
+/// Copies operands of operations that only generated code computes and that read one value in several ways, such as by
+/// row and by column. A region has an argument of its own for each way.
 void separateOperands(mlir::Block &Body);
 
 } // namespace mpc

@@ -1,4 +1,4 @@
-// What would be inside a region of given operations, and what would cross its border.
+// The content of a region of given operations, and the values that would cross its border.
 #pragma once
 
 #include "mlir/IR/Operation.h"
@@ -10,14 +10,14 @@ struct RegionBody {
   /// The operations and the views between them, each behind what it reads. A view may be in several bodies and
   /// outside, too: it moves nothing.
   llvm::SmallVector<mlir::Operation *> Operations;
-  /// What they read from outside, each value once.
+  /// The values that they read from outside, each once.
   llvm::SmallVector<mlir::Value> Inputs;
   /// Results that something outside reads, behind views or not.
   llvm::SmallVector<mlir::Value> Outputs;
 };
 
-/// The body of \p Operations, which are in program order. A view is inside where its source is, or where the
-/// operations read a value of their own size under two shapes: one load serves both.
+/// The body of \p Operations, which are in program order. A view is inside where its source is. It is also inside where
+/// the operations read a value of their own size under two shapes: one load serves both.
 RegionBody regionBody(llvm::ArrayRef<mlir::Operation *> Operations);
 
 } // namespace mpc

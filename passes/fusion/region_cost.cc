@@ -48,32 +48,40 @@ private:
       for (Value Result : Op->getResults())
         if (IsStored(Result) && Plan.available(Result) == Now) {
           Cost.Bytes += bytesOf(Result);
-          // What a combination gives needs no sweep of its own.
+          // The results of a combination need no sweep of their own.
           Works |= Plan.extent(Result) == Extent::Full;
           need(Result);
         }
     return Works;
   }
 
+  // Depth first, with a stack of its own: a region may be a long chain.
   void need(Value V) {
+    SmallVector<Value> Worklist{V};
+    while (!Worklist.empty())
+      if (Operation *Op = computedFor(Worklist.pop_back_val()))
+        llvm::append_range(Worklist, llvm::reverse(Op->getOperands()));
+  }
+
+  // The operation that computes `V` now, whose operands are needed; null where `V` is there or is loaded.
+  Operation *computedFor(Value V) {
     Operation *Op = V.getDefiningOp();
     bool Full = Plan.extent(V) == Extent::Full;
     if (!Op || !Inside.contains(Op)) {
       Loaded.insert(V);
-      return;
+      return nullptr;
     }
     if (Full && IsStored(V) && Plan.available(V) < Now) {
       if (Plan.available(V).sweep < Now.sweep)
         Loaded.insert(V);
-      return;
+      return nullptr;
     }
     bool Reduced = !Full && llvm::any_of(Plan.steps(), [&](const RegionPlan::Step &Step) { return Step.op == Op; });
     if (Reduced || !Computed.insert(Op).second)
-      return;
+      return nullptr;
     if (!ComputedBefore.insert(Op).second && has<Property::Expensive>(Op) && !Cost.Repeated)
       Cost.Repeated = Op;
-    for (Value Operand : Op->getOperands())
-      need(Operand);
+    return Op;
   }
 
   const RegionPlan &Plan;

@@ -1,4 +1,4 @@
-// What a region moves and computes, from its plan.
+// The memory traffic and the launches of a region, from its plan.
 #pragma once
 
 #include "compiler/dialect/region_plan.h"
@@ -7,7 +7,7 @@
 namespace mpc {
 
 struct RegionCost {
-  int64_t Bytes = 0;     ///< that one run loads from memory and stores
+  int64_t Bytes = 0;     ///< bytes that one run loads from memory and stores
   unsigned Launches = 0; ///< sweeps and combinations that do something
   /// An operation of many instructions whose elements are computed in more than one phase; null where there is none.
   mlir::Operation *Repeated = nullptr;
@@ -15,8 +15,9 @@ struct RegionCost {
 
 /// The cost of a region that stores what \p IsStored says of the results of its operations.
 ///
-/// Each sweep loads what it reads once: later phases find their row in a cache. A value that is needed after the phase
-/// in which it can be had is computed again from what that phase loads, or read where it is stored.
+/// Each sweep loads what it reads once: later phases find their row in a cache. A value may be needed after the phase
+/// in which it becomes available. It is then computed again from what the later phase loads, or read where it is
+/// stored.
 RegionCost regionCost(const codegen::RegionPlan &Plan, llvm::function_ref<bool(mlir::Value)> IsStored);
 
 } // namespace mpc

@@ -1,4 +1,4 @@
-// Which operands, results and attributes of an operation follow the image layout, and how operations compute on
+// Says which operands, results and attributes of an operation follow the image layout, and how operations compute on
 // permuted axes.
 #pragma once
 

@@ -137,8 +137,8 @@ private:
       addTo(Sum, Known, Part);
   }
 
-  /// A gradient [V, X] is summed as [X, V] and transposed once: rows of the logits' gradient are read as they lie, and
-  /// no chunk turns its part around.
+  /// Whether \p Sum is a gradient [V, X] that is summed as [X, V] and transposed once. Then rows of the logits'
+  /// gradient are read as they lie, and no chunk transposes its part.
   bool isSummedTransposed(Operation *Sum) {
     auto Product = dyn_cast<MatmulOp>(Sum);
     return Product && behindCasts(Product.getA()) == Head.Gradient.getDlogits();
@@ -200,7 +200,7 @@ private:
 
   void replace(Value Old, Value New) { Old.replaceAllUsesWith(New); }
 
-  /// In their order, behind what they need now.
+  /// Moves dependent operations, in their order, behind what they need now.
   void moveDependent() {
     Block *Body = Builder.getInsertionBlock();
     for (Operation *Op : Head.Dependent)
@@ -249,7 +249,7 @@ public:
   }
 
 private:
-  int64_t LogitBytes = 0; ///< of all heads, as wholes
+  int64_t LogitBytes = 0; ///< bytes of the whole logits of all heads
 
   void chunk(SoftmaxCrossEntropyOp Loss) {
     llvm::Expected<LanguageModelHead> Head = LanguageModelHead::of(Loss);

@@ -91,7 +91,7 @@ static llvm::SetVector<Operation *> dependentOn(Operation *Op) {
   return Found;
 }
 
-// What the head takes from outside.
+// The values that the head takes from outside.
 static SmallVector<Value> takenValues(const LanguageModelHead &Head) {
   MatmulOp Product = Head.Product;
   SoftmaxCrossEntropyGradOp Gradient = Head.Gradient;

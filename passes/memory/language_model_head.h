@@ -1,4 +1,4 @@
-// The head of a classifier over many classes: a product, its cross-entropy and what their gradients are made of.
+// The head of a classifier over many classes: a product, its cross-entropy and the operations of their gradients.
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -6,8 +6,8 @@
 
 namespace mpc {
 
-/// What reads and writes the logits [N, V] and their gradient, and nothing else does: rows of both can be made, used
-/// and given up together.
+/// All operations that read or write the logits [N, V] and their gradient. Since no other operation does, rows of both
+/// can be made, used and given up together.
 struct LanguageModelHead {
   MatmulOp Product; ///< makes the logits: rows of `a` times `b`, maybe with a bias
   SoftmaxCrossEntropyOp Loss;
@@ -23,14 +23,14 @@ struct LanguageModelHead {
   llvm::SmallVector<mlir::Operation *> Dependent;
 
   int64_t rows() const;
-  /// Where the head was traced; may be empty.
+  /// The Cell path where the head was traced; may be empty.
   llvm::StringRef path() const;
 
   /// The head around \p Loss. Errors: why its rows cannot be computed apart from each other.
   static llvm::Expected<LanguageModelHead> of(SoftmaxCrossEntropyOp Loss);
 };
 
-/// What \p V is a cast of, or \p V itself.
+/// The value that \p V is a cast of, or \p V itself.
 mlir::Value behindCasts(mlir::Value V);
 
 } // namespace mpc

@@ -7,12 +7,12 @@ include "passes/pass_base.td"
 def SinkReluPass : MpcPass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
   let summary = "Moves relu behind max pooling and dropout, so that less is saved for it";
   let description = [{
-    The largest of several values and relu commute, so pooling first leaves relu, its derivative and what is saved for it
-    a quarter of the elements for 2x2 windows. Values and gradients are the same bits, since relu gives +0 for all that is
-    not above zero: where no element of a window is, another one may win, but its derivative is zero.
+    The largest of several values and relu commute. So for 2x2 windows pooling first leaves a quarter of the elements to
+    relu, its derivative and what is saved for it. Values and gradients are the same bits, since relu gives +0 for all
+    that is not above zero. Where no element of a window is above zero, another one may win, but its derivative is zero.
 
-    Dropout gives +0 or multiplies by at least 1, so it keeps signs and relu commutes with it, bit by bit, backward too:
-    relu's result is then what the product behind dropout keeps anyway, and dropout's is not kept.
+    Dropout gives +0 or multiplies by at least 1. So it keeps signs, and relu commutes with it, bit by bit, backward
+    too. The product after dropout keeps its operand anyway, which is then relu's result. Dropout's result is not kept.
 
     relu moves where the other operation alone reads it, reshapes and transposes between them aside, and where neither
     rounds to another type. It runs before autodiff.
@@ -31,24 +31,24 @@ def SinkReluPass : MpcPass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
 def ChunkHeadPass : MpcPass<"mpc-chunk-head", "::mlir::func::FuncOp"> {
   let summary = "Computes a language model's head, its loss and their gradients in chunks of rows";
   let description = [{
-    Behind autodiff and before fusion. The head is a product whose result, the logits [N, V], only
-    `softmax_cross_entropy` and its gradient read, maybe through casts, and whose gradient only the two gradient
-    products (and a bias's sum) read. With `chunks` = K above 1, rows are cut into K parts of sizes that differ by
-    one at most, the larger ones first. Each part slices its rows of the hidden values and the labels, makes its
-    logits, its losses, its part of the gradient and its rows of the hidden values' gradient, and adds its part of
-    the weight's gradient. So N / K rows of logits live at a time. `mpc.head_chunks` on the function says in how
-    many parts, and how many bytes of logits there are; a function that has it is left as it is.
+    Runs after autodiff and before fusion. The head is a product whose result is the logits [N, V]. Only
+    `softmax_cross_entropy` and its gradient read the logits, maybe through casts. Only the two gradient products (and a
+    bias's sum) read the gradient of the logits. With `chunks` = K above 1, rows are cut into K parts of sizes that
+    differ by one at most, the larger ones first. Each part slices its rows of the hidden values and the labels. It
+    computes its logits, its losses, its part of the gradient and its rows of the hidden values' gradient. It adds its
+    part of the weight's gradient. So N / K rows of logits live at a time. `mpc.head_chunks` on the function holds the
+    number of parts and the bytes of the logits. A function that has it is left as it is.
 
     * Logits, their gradient and the hidden values' gradient are the numbers that they were: each row is computed
       from the same operands with the same roundings. The divisor of a mean is the whole batch's.
     * The loss of a mean or a sum adds the rows' losses, joined again.
     * The parts of the weight's and the bias's gradient are f32 and added in f32 in the order of the rows, those of
       the weight by the product itself, whose bias is what it is added to; the sum is rounded once to the gradient's
-      type. Beside one product, the order of summation differs, no rounding to a low type is added. A gradient [V,
-      X] is summed as [X, V], for which the logits' gradient is read as it lies, and transposed once.
+      type. Compared with one product, the order of summation differs; no rounding to a low type is added. A gradient
+      [V, X] is summed as [X, V], for which the logits' gradient is read as it lies, and transposed once.
 
-    Where something else reads the logits, the loss decides what its own gradient is multiplied by, or there are
-    fewer than K rows, the head stays whole and a remark says why. `mpc.chain` on the addition of a bias's gradient
+    The head stays whole, and a remark says why, in three cases. Something else reads the logits; the loss decides what
+    its own gradient is multiplied by; or there are fewer than K rows. `mpc.chain` on the addition of a bias's gradient
     keeps it apart from others: one region that adds all parts would compute all chunks.
 
     ```mlir
@@ -81,14 +81,15 @@ def ReluMaskPass : MpcPass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
   let summary = "Keeps a byte an element for relu's derivative where its result is not kept anyway";
   let description = [{
     `mpc.relu_grad` asks whether relu's result, or that of a convolution or product that ends in relu, is above zero.
-    Where nothing else in the backward pass reads the result, behind reshapes or not, one byte an element says so: the
-    result is compared where it is made and the derivative chooses by that. relu before a mean over the image or before
-    an addition is such a case; before a convolution or a product it is not, whose own derivative reads the result. Where
-    relu's operand is kept for something else and has the result's type, the derivative reads it instead.
+    Where nothing else in the backward pass reads the result, behind reshapes or not, one byte an element is kept
+    instead. The result is compared with zero where it is made, and the derivative selects by the comparison. relu
+    before a mean over the image or before an addition is such a case. relu before a convolution or a product is not:
+    their own derivative reads the result. Where relu's operand is kept for something else and has the result's type,
+    the derivative reads it instead.
 
     Values and gradients are the same bits: where the result is NaN or a zero of either sign the derivative is zero, as
-    before. Behind layout, so that the mask lies as the result does, and before fusion, which takes both operations in;
-    pipelines without fusion leave it out.
+    before. It runs after layout, so that the mask lies as the result does, and before fusion, which takes both
+    operations in. Pipelines without fusion leave it out.
 
     ```mlir
     // before: 2 bytes an element are kept
@@ -107,20 +108,20 @@ def ReluMaskPass : MpcPass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
 def RecomputePass : MpcPass<"mpc-recompute", "::mlir::func::FuncOp"> {
   let summary = "Computes forward values again in the backward pass instead of keeping them";
   let description = [{
-    Operations with `mpc.recompute` (the tracer marks what a Cell with `Recompute()` calls) get copies with
-    `mpc.recomputed`, before the first operation of the backward pass that reads them, and so does what the copies read
-    inside the same call. What a call takes from outside and what it hands on stays where it is; casts and transposes
-    that passes have put behind a marked operation follow it. A copy draws the random numbers of its original, whose
+    The tracer marks what a Cell with `Recompute()` calls with `mpc.recompute`. Marked operations get copies with
+    `mpc.recomputed`, before the first operation of the backward pass that reads them. So does what the copies read
+    inside the same call. What a call takes from outside and what it hands on stays where it is. Casts and transposes
+    that passes have put after a marked operation follow it. A copy draws the random numbers of its original, whose
     counter is an operand. Updates of state are never copied: they go on reading the forward pass.
 
-    It runs behind fusion and copies whole regions: a copy sums in the order of its original and gives the same bits,
-    which its operations in another region or in kernels of their own need not. A region belongs to a call where all of
-    its operations do; what a region across the border of a Cell computes is kept.
+    It runs after fusion and copies whole regions. A copy sums in the order of its original and gives the same bits. The
+    same operations in another region or in kernels of their own need not. A region belongs to a call where all of its
+    operations do; what a region across the border of a Cell computes is kept.
 
-    `candidates` gives up further values without being asked to, as `--memory-budget` needs: first values of operations
-    without matrix work that can be computed from values that are kept, the least work for each byte first; then whole
-    Cells. `mpc.recompute_candidates` on the function says how many of both there are. A function that has it is left as
-    it is.
+    `candidates` gives up further values without being asked to, as `--memory-budget` needs. First come values of
+    operations without matrix work that can be computed from values that are kept, the least work for each byte first.
+    Then come whole Cells. `mpc.recompute_candidates` on the function says how many of both there are. A function that
+    has it is left as it is.
 
     ```mlir
     // before: %y is kept from the forward to the backward pass
@@ -141,18 +142,18 @@ def RecomputePass : MpcPass<"mpc-recompute", "::mlir::func::FuncOp"> {
 def SchedulePass : MpcPass<"mpc-schedule", "::mlir::ModuleOp"> {
   let summary = "Moves operations where that lowers the largest sum of live bytes";
   let description = [{
-    Behind fusion, which has settled what runs as one. As long as it lowers the peak, the operation at the peak moves
-    behind later ones (where its results are not read yet and its workspace or its results are in the way), an operation
-    that frees more than it makes moves before the peak, and one that makes more than it frees moves behind it.
-    No operation passes one that it reads from or that reads from it, and none passes an update of state: old values are
-    read before they are overwritten, as before. Values and random numbers do not depend on the order, so the bits are the
-    same.
+    Runs after fusion, which has settled what runs as one. Operations move as long as that lowers the peak. The
+    operation at the peak moves after later ones that do not read its results, if its workspace or its results are in
+    the way. An operation that frees more than it makes moves before the peak. One that makes more than it frees moves
+    after it. No operation passes one that it reads from or that reads from it, and none passes an update of state. So
+    old values are read before they are overwritten, as before. Values and random numbers do not depend on the order, so
+    the bits are the same.
 
-    Live bytes are those of temporaries and inputs, and the workspaces that the target names; a kernel of the target that
-    may write over a dying operand does so. The workspace of `mpc.repeat` is what the function needs that it calls, which
-    is ordered before its caller. Where the arena that lowering plans for the new order is not smaller, the old
-    one stays. It stops where no move lowers the peak, so that running the pass again changes nothing. It stops, too,
-    after work that grows with the number of operations.
+    Live bytes are those of temporaries and inputs, and the workspaces that the target names. A kernel of the target
+    that may write over a dying operand does so. `mpc.repeat` needs as workspace the memory of the function that it
+    calls, which is ordered before its caller. Where the arena that lowering plans for the new order is not smaller, the
+    old one stays. It stops where no move lowers the peak, so that running the pass again changes nothing. It stops,
+    too, after work that grows with the number of operations.
 
     ```mlir
     // before: %a and %b are live together with the large %l

@@ -13,9 +13,9 @@ using namespace mlir;
 
 namespace mpc {
 
-/// How far from the peak's operation others are tried.
+/// How many positions from the peak's operation others are tried.
 static constexpr unsigned Window = 24;
-/// What bounds the time it takes: positions looked at while moves are tried, for each operation of the block.
+/// The bound of the pass's work: positions looked at while moves are tried, for each operation of the block.
 static constexpr uint64_t WorkAnOperation = 4096;
 /// Storage is padded to cache lines.
 static constexpr int64_t Line = 64;
@@ -190,8 +190,8 @@ bool MemorySchedule::improve() {
   bool Moved = false;
   auto MoveOne = [&] {
     unsigned Peak = Current.At;
-    // The operation at the peak itself: to where least is live, or to a place near by, which keeps what it reads live
-    // for little longer.
+    // Move the operation at the peak itself to where least is live, or to a place near by. A near place keeps what the
+    // operation reads live for little longer.
     auto [First, Last] = range(Peak);
     std::vector<unsigned> Places;
     for (unsigned To = First; To <= Last; ++To)

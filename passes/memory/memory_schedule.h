@@ -14,15 +14,16 @@ namespace mpc {
 
 class BlockDependences;
 
-/// What a device makes of an operation's storage. Left out: no workspaces, nothing is written over an operand.
+/// What a device needs for an operation's storage. Members that are left out mean no workspaces, and that nothing is
+/// written over an operand.
 struct MemoryModel {
   std::function<int64_t(mlir::Operation *)> Workspace;
   std::function<bool(mlir::Operation *, unsigned Result, unsigned Operand)> MayAlias;
 };
 
-/// The operations of a function's one block, whose storage is counted as lowering assigns it: temporaries and inputs
-/// live from the operation that writes them to the last that reads them, views have no storage of their own, state lies
-/// elsewhere.
+/// An order of the operations of a function's one block. Their storage is counted as lowering assigns it. Temporaries
+/// and inputs live from the operation that writes them to the last that reads them. Views have no storage of their own,
+/// and state lies elsewhere.
 class MemorySchedule {
 public:
   MemorySchedule(mlir::Block &Body, const MemoryModel &Model);
@@ -73,7 +74,7 @@ private:
   std::vector<int64_t> Bytes;                    ///< by storage number; 0 for state and constants
   std::vector<bool> IsInput;                     ///< by storage number: it lies in the arena from the beginning
   std::vector<bool> IsResult;                    ///< by storage number: it lies there to the end
-  llvm::DenseMap<mlir::Value, unsigned> Numbers; ///< of storage
+  llvm::DenseMap<mlir::Value, unsigned> Numbers; ///< storage numbers, by root value
   llvm::DenseMap<mlir::Operation *, unsigned> NodeOf;
   std::vector<unsigned> Order;    ///< node numbers
   std::vector<unsigned> Position; ///< by node number

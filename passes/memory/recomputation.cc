@@ -14,7 +14,7 @@ namespace mpc {
 
 void Recomputation::add(Value V, StringRef Why) { Reasons[V] = Why; }
 
-// Of a region, or of an operation alone.
+// The number of operations in a region, or 1 for an operation alone. Views do not count.
 static unsigned operationsIn(Operation *Op) {
   unsigned Count = 0;
   Op->walk([&](Operation *Nested) { Count += !isa<ViewLikeOpInterface, FusionOp, YieldOp>(Nested); });

@@ -11,8 +11,8 @@
 
 namespace mpc {
 
-/// Which values of a block are computed again, and how: each value by its operation, from the operation's operands, of
-/// which those that are computed again themselves are taken in their new form. Apply it once.
+/// The values of a block that are computed again. Each value is computed by a copy of its operation from the
+/// operation's operands. Operands that are computed again themselves are taken in their new form. Apply it once.
 class Recomputation {
 public:
   explicit Recomputation(mlir::Block &Body) : Body(Body) {}
@@ -26,10 +26,10 @@ public:
   /// more.
   void apply();
 
-  /// What was done under one name.
+  /// What was recomputed under one name.
   struct Summary {
-    unsigned Operations = 0; ///< that run again, without those that move no bytes
-    int64_t BytesSaved = 0;  ///< of values that are not kept for the backward pass any more
+    unsigned Operations = 0; ///< operations that run again, without those that move no bytes
+    int64_t BytesSaved = 0;  ///< bytes of values that are not kept for the backward pass any more
   };
   const llvm::MapVector<llvm::StringRef, Summary> &summaries() const { return Summaries; }
 

@@ -15,7 +15,8 @@ namespace mpc {
 
 /// Values below this size are not worth an operation.
 static constexpr int64_t SmallestSaving = 4096;
-/// What keeping a value costs beside the one that it helps to give up: a sixteenth is noise, as statistics of channels.
+/// A kept value costs next to nothing if it is at most this share of the value that it helps to give up. Statistics of
+/// channels are an example.
 static constexpr int64_t NegligibleShare = 16;
 static constexpr unsigned LongestChain = 16;
 
@@ -105,7 +106,7 @@ private:
 
 CheapCandidates::CheapCandidates(Block &Body) {
   llvm::SetVector<Value> Saved = savedValues(Body);
-  // What a chain begins at has to stay.
+  // The values that a chain begins at have to be kept.
   llvm::DenseSet<Value> GivenUp, Needed;
   while (true) {
     std::optional<ChainFinder> Best;
@@ -166,7 +167,7 @@ struct CellCost {
   double Work = 0;
 };
 
-/// What a Cell would save, and the work of computing it again.
+/// The bytes that a Cell would save, and the work of computing it again.
 CellCost costOf(Block &Body, StringRef Cell, const llvm::SetVector<Value> &Saved) {
   Recomputation Chosen(Body);
   addCalls(
@@ -194,7 +195,8 @@ CellCandidates::CellCandidates(Block &Body) {
   for (auto &[Path, Cost] : Costs)
     Cost = costOf(Body, Path, Saved);
   auto IsOutermostThatPays = [&](StringRef Path) {
-    // Where the Cells inside save half of what it saves, they do so one after the other: at less peak.
+    // The Cells inside are better where they save half of what this one saves. They are computed again one after the
+    // other, at a lower peak.
     int64_t Inside = 0;
     for (const auto &[Other, Cost] : Costs)
       if (Other != Path && liesInCell(Other, Path) && !Other.drop_front(Path.size() + 1).contains('/'))

@@ -1,4 +1,4 @@
-// What could be computed again to keep less, cheapest first: how a memory budget is met.
+// The values that could be computed again to keep less, cheapest first. A memory budget is met with them.
 #pragma once
 
 #include "passes/memory/recomputation.h"
@@ -7,7 +7,7 @@
 
 namespace mpc {
 
-/// Values of operations without matrix work, in the order in which they are given up: the least work for each byte that
+/// Values of operations without matrix work, in the order in which they are given up. The least work for each byte that
 /// need not be kept comes first. A candidate is computed from values that are kept, so two of them never wait for each
 /// other.
 class CheapCandidates {

@@ -66,7 +66,7 @@ private:
     });
   }
 
-  // What relu has read, where that is kept anyway: it is above zero where the result is.
+  // The operand of relu, where it is kept anyway. It is above zero where the result is.
   Value keptOperand(Value Result) const {
     auto Relu = Result.getDefiningOp<ReluOp>();
     if (!Relu || Relu.getX().getType() != Result.getType())
@@ -91,7 +91,7 @@ private:
     Builder.setInsertionPointAfter(Op);
     auto Type = cast<RankedTensorType>(Result.getType()).clone(Builder.getI1Type());
     auto Mask = GreaterOp::create(Builder, Op->getLoc(), Type, Result, zero());
-    // It belongs to the Cell, and to the call that is computed again, that the result belongs to.
+    // The mask belongs to the same Cell and the same recompute call as the result.
     if (ScopeAttr Scope = scopeOf(Op))
       setScope(Mask, Scope);
     setRecomputeCall(Mask, recomputeCallOf(Op));

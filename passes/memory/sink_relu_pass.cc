@@ -25,8 +25,8 @@ public:
   }
 
 private:
-  // The relu whose result Operand is, or shows behind reshapes and transposes, where nothing else reads it and nothing
-  // from its operand to Result rounds; null where there is none.
+  // The relu whose result Operand is, directly or behind reshapes and transposes. Nothing else reads the result, and
+  // nothing from relu's operand to Result rounds. Null: there is none.
   static ReluOp reluBehind(Value Operand, Value Result) {
     Type Element = getElementTypeOrSelf(Result);
     auto IsSole = [&](Value V) { return V.hasOneUse() && getElementTypeOrSelf(V) == Element; };

@@ -121,8 +121,8 @@ private:
   }
 
   void apply(const PrecisionAssignment &Assignment) {
-    // What every use wants, taken before any result changes its type: undecided operations (steps, returns, the loss
-    // outside the network) keep what they had.
+    // The type that every use wants, taken before any result changes its type. Undecided operations (steps, returns,
+    // the loss outside the network) keep what they had.
     SmallVector<std::pair<OpOperand *, Type>> Wanted;
     SmallVector<Operation *> Decided;
     getOperation().walk<WalkOrder::PreOrder>([&](Operation *Op) {

@@ -45,38 +45,55 @@ static bool isOnlyUsedBy(Value V, Operation *Op) {
   return llvm::all_of(V.getUsers(), [&](Operation *User) { return User == Op; });
 }
 
-bool sinkWidening(CastOp Cast) {
-  if (!isWidening(Cast) || Cast.getY().use_empty())
-    return false;
-  Operation *Move = *Cast.getY().user_begin();
-  if (!keepsValues(Move) || (!isDataMovement(Move) && (Cast.getUser() || isPinnedByUser(Move))))
-    return false;
-  Type Low = elementOf(Cast.getX()), Wide = elementOf(Cast.getY());
-  // Every floating operand is such a cast.
+// The operation behind a widening that gives the same values from the narrow ones; null where there is none.
+static Operation *readerThatKeepsValues(CastOp Widening) {
+  if (!isWidening(Widening) || Widening.getY().use_empty())
+    return nullptr;
+  Operation *Move = *Widening.getY().user_begin();
+  bool MayMove = isDataMovement(Move) || (!Widening.getUser() && !isPinnedByUser(Move));
+  return keepsValues(Move) && MayMove ? Move : nullptr;
+}
+
+// Whether `Other` widens as `Cast` does.
+static bool isSameWidening(CastOp Other, CastOp Cast) {
+  return elementOf(Other.getX()) == elementOf(Cast.getX()) && elementOf(Other.getY()) == elementOf(Cast.getY()) &&
+         Other.getUser() == Cast.getUser();
+}
+
+// How many elements the casts in front of `Move` widen. nullopt: a floating operand is no cast like `Cast`, or other
+// operations read it.
+static std::optional<int64_t> elementsWidenedBefore(Operation *Move, CastOp Cast) {
   llvm::SmallSetVector<Operation *, 4> Casts;
-  int64_t Before = 0, After = 0;
+  int64_t Elements = 0;
   for (Value Operand : Move->getOperands()) {
-    auto Other = Operand.getDefiningOp<CastOp>();
     if (!isFloating(Operand))
       continue;
-    if (!Other || elementOf(Other.getX()) != Low || elementOf(Other.getY()) != Wide ||
-        Other.getUser() != Cast.getUser() || !isOnlyUsedBy(Operand, Move))
-      return false;
+    auto Other = Operand.getDefiningOp<CastOp>();
+    if (!Other || !isSameWidening(Other, Cast) || !isOnlyUsedBy(Operand, Move))
+      return std::nullopt;
     if (Casts.insert(Other))
-      Before += elementCount(Operand);
+      Elements += elementCount(Operand);
   }
-  // Results are wide, or low where a narrowing has been folded into the operation. One of another type is rounded.
+  return Elements;
+}
+
+// How many elements casts after `Move` would widen. Results are wide, or low where a narrowing has been folded into the
+// operation. nullopt: a result of another type would be rounded.
+static std::optional<int64_t> elementsWidenedBehind(Operation *Move, CastOp Cast) {
+  int64_t Elements = 0;
   for (Value Result : Move->getResults()) {
-    if (!isFloating(Result))
+    if (!isFloating(Result) || elementOf(Result) == elementOf(Cast.getX()))
       continue;
-    if (elementOf(Result) == Wide)
-      After += elementCount(Result);
-    else if (elementOf(Result) != Low)
-      return false;
+    if (elementOf(Result) != elementOf(Cast.getY()))
+      return std::nullopt;
+    Elements += elementCount(Result);
   }
-  // Casts move 6 bytes an element, the operation 8 where it is wide and 4 where it is low, reads and writes together.
-  if (After >= 2 * Before)
-    return false;
+  return Elements;
+}
+
+// Lets `Move` read what is cast in front of it, and casts its results like `Cast`.
+static void widenBehind(Operation *Move, CastOp Cast) {
+  Type Low = elementOf(Cast.getX()), Wide = elementOf(Cast.getY());
   for (OpOperand &Use : Move->getOpOperands())
     if (isFloating(Use.get()))
       Use.set(Use.get().getDefiningOp<CastOp>().getX());
@@ -91,6 +108,17 @@ bool sinkWidening(CastOp Cast) {
     Value Widened = createCast(Builder, Cast, Result, Wide);
     Result.replaceAllUsesExcept(Widened, Widened.getDefiningOp());
   }
+}
+
+bool sinkWidening(CastOp Cast) {
+  Operation *Move = readerThatKeepsValues(Cast);
+  if (!Move)
+    return false;
+  std::optional<int64_t> Before = elementsWidenedBefore(Move, Cast), After = elementsWidenedBehind(Move, Cast);
+  // Casts move 6 bytes an element, the operation 8 where it is wide and 4 where it is low, reads and writes together.
+  if (!Before || !After || *After >= 2 * *Before)
+    return false;
+  widenBehind(Move, Cast);
   // Other operands' casts are dead now and go with what else is dead.
   Cast.erase();
   return true;

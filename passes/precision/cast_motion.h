@@ -1,4 +1,4 @@
-// Casts that move past other operations towards fewer bytes.
+// Moves casts past other operations towards fewer bytes.
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -11,17 +11,19 @@ bool isWidening(CastOp Cast);
 /// f32 -> low: rounds.
 bool isNarrowing(CastOp Cast);
 
-/// move(ext(x)) becomes ext(move(x)): the low value moves. Past data movement and operations that keep the order of
-/// values (relu, max_pool2d, ...), which give the same values in either type, where fewer bytes move; not past an
-/// operation whose precision the user chose. The casts have no other users. Erases \p Cast where it returns true.
+/// move(ext(x)) becomes ext(move(x)): the low value moves. The cast moves past data movement and operations that keep
+/// the order of values (relu, max_pool2d, ...), where fewer bytes move. These operations give the same values in either
+/// type. The cast does not move past an operation whose precision the user chose. The casts have no other users. Erases
+/// \p Cast where it returns true.
 bool sinkWidening(CastOp Cast);
 
 /// trunc(move(x)) becomes move(trunc(x)), past data movement alone: rounding before an operation that compares would
 /// change its ties and the masks of its derivative. Erases \p Cast where it returns true.
 bool hoistNarrowing(CastOp Cast);
 
-/// Whether the operation reads this f32 operand exactly as well where it is low: gradients that step operations read,
-/// and arithmetic, which computes in f32 and rounds its result once. Not where the user chose the precision.
+/// Whether the operation could read this f32 operand in a low type with the same result. That holds for gradients that
+/// step operations read, and for arithmetic, which computes in f32 and rounds its result once. It does not hold where
+/// the user chose the precision.
 bool readsAnyFloat(mlir::OpOperand &Use);
 
 /// trunc(op(x)) becomes op(x) with a low result, where nothing else reads the f32 result: arithmetic rounds once either

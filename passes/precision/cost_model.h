@@ -1,4 +1,4 @@
-// What operations and casts cost on a device, in seconds: the weights of level auto.
+// The seconds that operations and casts take on a device. They are the weights of level auto.
 #pragma once
 
 #include "mlir/IR/Operation.h"
@@ -17,7 +17,7 @@ struct CostModel {
   /// Seconds of \p Op with every floating tensor stored in f32, or in a 16-bit type.
   double operationSeconds(mlir::Operation *Op, bool Low) const;
 
-  /// What \p Op saves in a 16-bit type; negative where the device is slower in it.
+  /// The seconds that \p Op saves in a 16-bit type; negative where the device is slower in it.
   double secondsSavedByLow(mlir::Operation *Op) const {
     return operationSeconds(Op, /*Low=*/false) - operationSeconds(Op, /*Low=*/true);
   }

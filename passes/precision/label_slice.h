@@ -1,4 +1,4 @@
-// What a network does to labels before its loss reads them.
+// Finds what a network does to labels before its loss reads them.
 #pragma once
 
 #include "mlir/IR/Operation.h"

@@ -38,7 +38,8 @@ void NetworkRegions::collectNetwork(ModuleOp Module) {
   }
 }
 
-// What value_and_grad or backward differentiates, before a scaler multiplies it; null for any other operation.
+// The value that value_and_grad or backward differentiates, before a scaler multiplies it; null for any other
+// operation.
 static Value differentiatedValue(Operation *Request) {
   Value Loss;
   if (auto Backward = dyn_cast<BackwardOp>(Request)) {
@@ -56,8 +57,8 @@ static Value differentiatedValue(Operation *Request) {
   return Loss;
 }
 
-// A loss written by hand inside the network ends in the differentiated value: the arithmetic behind it (square, mean),
-// back to the last matrix work or norm, is f32.
+// A loss written by hand inside the network ends in the differentiated value. The arithmetic that leads to it (square,
+// mean), back to the last matrix work or norm, is f32.
 void NetworkRegions::collectDifferentiated(ModuleOp Module) {
   Module.walk([&](Operation *Request) {
     Value Loss = differentiatedValue(Request);

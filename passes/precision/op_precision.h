@@ -14,7 +14,7 @@ namespace mpc {
 /// The precision of one operation. A null element type means "as stored": the operation takes the value in whatever
 /// type its producer gives.
 struct OpPrecision {
-  /// Arithmetic and accumulation; the numerics contract leaves only f32 (f64 in reference graphs).
+  /// The type of arithmetic and accumulation. The numerics contract leaves only f32 (f64 in reference graphs).
   mlir::Type Compute;
   llvm::SmallVector<mlir::Type> Operands;
   llvm::SmallVector<mlir::Type> Results;
@@ -58,11 +58,11 @@ PrecisionAttr toAttribute(mlir::Operation *Op, const OpPrecision &Precision);
 /// Whether some result is in the type of the operation's slot.
 bool hasSlot(mlir::Operation *Op);
 
-/// Every floating operand and result in \p Element, but those that the operation declares f32. An operation without a
-/// floating result reads what is stored: a cast would only change what it compares.
+/// Gives every floating operand and result the type \p Element, except those that the operation declares f32. An
+/// operation without a floating result reads what is stored: a cast would only change what it compares.
 void assignTypes(mlir::Operation *Op, mlir::Type Element, OpPrecision &Precision);
 
-/// f32 at Infer slots that f32-pinned operations reach along floating values, before any low-pinned one.
+/// Decides f32 for Infer slots that f32-pinned operations reach along floating values, before any low-pinned one.
 void applyInferRule(const DecidedOperations &Decided, OpenOperations &Open);
 
 } // namespace mpc

@@ -29,10 +29,10 @@ llvm::SmallVector<ParameterVersions> findParameters(mlir::func::FuncOp Function)
 /// Whether \p Op updates a parameter (operand and result 0) and can write its shadow.
 bool isOptimizer(mlir::Operation *Op);
 
-/// The rounding of a parameter to a low type, at the end of data movement that starts at it.
+/// A cast of a parameter to a low type, at the end of data movement that starts at the parameter.
 struct LowUse {
   mlir::Operation *Cast;
-  /// From the parameter to the cast.
+  /// The movement in order from the parameter to the cast.
   llvm::SmallVector<mlir::Operation *, 2> Movement;
 };
 
@@ -40,12 +40,12 @@ struct LowUse {
 /// and slices.
 llvm::SmallVector<LowUse> findLowUses(mlir::Value Value, bool Parts);
 
-/// Puts the low copy of a parameter in the place of its casts.
+/// Replaces the casts of a parameter by its low copy.
 class LowCopies {
 public:
   explicit LowCopies(mlir::MLIRContext *Context) : Builder(Context) {}
 
-  /// What reads the cast of \p Use reads \p Low instead, behind the same data movement. Erases the cast, and the
+  /// Makes readers of the cast of \p Use read \p Low instead, behind the same data movement. Erases the cast, and the
   /// movement that nothing else reads.
   void replace(const LowUse &Use, mlir::Value Low);
 
@@ -58,12 +58,12 @@ private:
 /// The low type of a use.
 mlir::Type lowTypeOf(const LowUse &Use);
 
-/// Stores \p Parameter in \p Low: the argument, what optimizers make of it and the result become low; other uses in f32
+/// Stores \p Parameter in \p Low. The argument, what optimizers make of it and the result become low. Other uses in f32
 /// read it through a cast. The caller gives the function its new type.
 void storeLow(mlir::func::FuncOp Function, ParameterVersions &Parameter, mlir::Type Low, LowCopies &Copies);
 
-/// The type that \p Parameter can be stored in without changing what its readers see, once it is rounded: every use is
-/// through a cast to that type, or updates it. Null: none.
+/// The type that \p Parameter can be stored in without changing what its readers see, once it is rounded. Every use is
+/// a cast to that type, or updates the parameter. Null: none.
 mlir::Type onlyLowType(const ParameterVersions &Parameter);
 
 } // namespace mpc

@@ -30,8 +30,8 @@ PrecisionAssignment::PrecisionAssignment(ModuleOp Module, const PrecisionOptions
     CutCost = *Solved;
     closeOpen();
   }
-  // Users decide whether a norm's y is low, so norms are folded once every other operation is decided. What a norm
-  // reads depends on nothing: x comes as it is stored.
+  // Users decide whether a norm's y is low, so norms are folded once every other operation is decided. The type that a
+  // norm reads depends on nothing: x comes as it is stored.
   for (Operation *Norm : KeptNorms)
     foldNorm(Norm, Decisions[Norm]);
   record();
@@ -121,7 +121,7 @@ void PrecisionAssignment::decide(Operation *Op) {
   } else {
     decideByLevel(Op, Choice, Precision);
   }
-  // What is open waits for the cut.
+  // An open operation waits for the cut.
   if (Precision.Rule)
     Decisions[Op] = std::move(Precision);
 }
@@ -185,7 +185,7 @@ void PrecisionAssignment::decideByLevel(Operation *Op, const LevelChoice &Choice
   if (isSolved(Choice.Level))
     return decideByClass(Op, Choice, Class, "", Precision);
   if (Choice.Level == AmpLevel::O0) {
-    // What tracing gave: f32, or low where a user's cast made every operand low.
+    // The types that tracing gave: f32, or low where a user's cast made every operand low.
     llvm::append_range(Precision.Operands, llvm::map_range(Op->getOperands(), elementOf));
     llvm::append_range(Precision.Results, llvm::map_range(Op->getResults(), elementOf));
     Precision.decideBy(PrecisionRule::Level, ampLevelName(Choice.Level).str());
@@ -235,7 +235,7 @@ void PrecisionAssignment::takeStored() {
   }
 }
 
-// What the infer rule and the cut chose becomes types.
+// Turns what the infer rule and the cut chose into types.
 void PrecisionAssignment::closeOpen() {
   for (auto &[Op, Slot] : Open) {
     OpPrecision &Precision = Decisions[Op];
@@ -245,7 +245,7 @@ void PrecisionAssignment::closeOpen() {
     assignTypes(Op, *Slot.IsLow ? Type(Slot.Low) : F32, Precision);
     if (classOf(Op) == AmpClass::Norm)
       Precision.Operands[0] = Type();
-    // What a stored assignment says, the graph that decided has remarked upon.
+    // The graph that decided a stored assignment has made its remarks already.
     if (Slot.Class != AmpClass::Allow || *Slot.IsLow || Slot.Rule == PrecisionRule::StoredAssignment)
       continue;
     double Saved = Options.Costs.secondsSavedByLow(Op) * 1e6;

@@ -10,11 +10,12 @@ namespace mpc {
 
 /// The decision for every operation of a module that the AMP pass may change.
 ///
-/// The first rule that matches decides: the user's cast, `Cell::ToFloat` (losses ignore a low one), losses, labels and
-/// the differentiated value (f32 at every level), an entry of the lists (Cell path, then name), the level. O0, O2 and
-/// O3 decide every operation; O1 and auto decide classes Allow (low; at auto by the cut) and Deny (f32), then what the
-/// module's stored assignment names, then the infer rule, then the minimum cut. An operation that already carries
-/// `mpc.precision` keeps its types.
+/// The first rule that matches decides. The user's cast and `Cell::ToFloat` (losses ignore a low one) come first. Then
+/// come losses, labels and the differentiated value, which are f32 at every level. Then comes an entry of the lists
+/// (Cell path, then name), and last the level. O0, O2 and O3 decide every operation. O1 and auto decide the classes
+/// Allow (low; at auto by the cut) and Deny (f32). Other operations follow the module's stored assignment where it
+/// names them, then the infer rule, then the minimum cut. An operation that already carries `mpc.precision` keeps its
+/// types.
 class PrecisionAssignment {
 public:
   PrecisionAssignment(mlir::ModuleOp Module, const PrecisionOptions &Options);
@@ -25,13 +26,13 @@ public:
   /// Null where the operation keeps its types.
   const OpPrecision *lookup(mlir::Operation *Op) const;
 
-  /// What the user should know, one a Cell path: the operation and the text, in program order.
+  /// Remarks for the user, one for each Cell path: the operation and the text, in program order.
   llvm::ArrayRef<std::pair<mlir::Operation *, std::string>> remarks() const { return Remarks; }
 
-  /// The slots at O1 and auto, those stored in the module before included.
+  /// The slots at O1 and auto, including those that the module stored before.
   const StoredAssignment &stored() const { return Stored; }
 
-  /// Elements (auto: 1e-15 s) of the casts that the cut chose.
+  /// The cost of the casts that the cut chose, in elements (auto: 1e-15 s).
   std::int64_t cutCost() const { return CutCost; }
 
 private:

@@ -28,7 +28,7 @@ public:
     return Flow;
   }
 
-  // What reaches the sink through arcs with capacity left.
+  // The nodes that reach the sink through arcs with capacity left.
   std::vector<bool> reaching(unsigned Sink) const {
     std::vector<bool> Reaches(Arcs.size(), false);
     std::vector<unsigned> Worklist{Sink};

@@ -9,19 +9,21 @@ namespace mpc {
 
 /// Chooses low or f32 for every slot so that the casts of values cost least.
 ///
-/// A slot is what reads and writes one precision. A value has the precision of its producer; it is cast once, at its
-/// weight, if the producer is low and some consumer f32, and once if the producer is f32 and some consumer low.
+/// A slot reads and writes one precision. A value has the precision of its producer, and one cast of it costs its
+/// weight. It is cast once if the producer is low and some consumer f32. It is cast once if the producer is f32 and
+/// some consumer low.
 ///
 ///     S = low, T = f32;  low pins S->n inf;  f32 pins n->T inf;  a slot's gain g > 0: S->n cap g, g < 0: n->T cap -g
+///
 ///     value v from p, consumers C, weight w:  p->a_v cap w, a_v->c inf;  b_v->p cap w, c->b_v inf
 ///
-/// Of several optimal assignments solve() takes the one with the most low slots, which is unique: the complement of
-/// what reaches T in the residual network.
+/// Of several optimal assignments solve() takes the one with the most low slots. It is unique: the complement of what
+/// reaches T in the residual network.
 class PrecisionCut {
 public:
   enum class Pin { None, Low, F32 };
 
-  /// What weights and gains, without their signs, must add up to less than.
+  /// The bound that weights and gains, without their signs, must add up to less than.
   static constexpr std::int64_t CostLimit = std::int64_t(1) << 61;
 
   /// Adds a slot and returns its number, from 0. \p LowGain is what the slot saves where it is low (negative: costs).
@@ -33,10 +35,10 @@ public:
   /// False, and nothing is solved, where weights and gains add up to CostLimit or more.
   [[nodiscard]] bool solve();
 
-  /// After solve() returned true.
+  /// Whether the slot is low. Valid after solve() returned true.
   bool isLow(unsigned Slot) const { return Low[Slot]; }
 
-  /// After solve() returned true: weights of the casts, and gains that were not taken.
+  /// The weights of the casts plus the gains that were not taken. Valid after solve() returned true.
   std::int64_t cost() const { return Cost; }
 
   unsigned numSlots() const { return static_cast<unsigned>(Slots.size()); }
@@ -58,7 +60,7 @@ private:
   std::vector<Value> Values;
   std::vector<bool> Low;
   std::int64_t Cost = 0;
-  std::int64_t Total = 0; ///< of weights and gains, at most CostLimit
+  std::int64_t Total = 0; ///< sum of weights and gains, at most CostLimit
 };
 
 } // namespace mpc

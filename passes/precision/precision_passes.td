@@ -4,7 +4,7 @@
 
 include "passes/pass_base.td"
 
-// What the AMP pass and the precision verifier both need to know.
+// The options that the AMP pass and the precision verifier share.
 class PrecisionListOptions {
   list<Option> common = [
     Option<"level", "level", "std::string", "\"O0\"", "O0, O1, O2, O3 or auto">,
@@ -17,22 +17,24 @@ class PrecisionListOptions {
 def AmpPass : MpcPass<"mpc-amp", "::mlir::ModuleOp"> {
   let summary = "Assigns f32 or a low type to every operation of a network by level, and inserts the casts";
   let description = [{
-    Levels O0, O2 and O3 pin each operation. O1 and auto pin by class (matrix work low; reductions, exponentials and norm
-    parameters f32; element-wise arithmetic fed by f32 work f32) and leave the rest to the minimum cut over the values
-    that would be cast; for auto the pins of matrix work are what it saves on the device whose rates are given.
-    Entries of the lists (`softmax`, `lenet5/fc1` with all that is inside), `Cell::ToFloat` pins (`mpc.scope`'s `pin`)
-    and the user's own casts beat the level, in this order; `mpc.scope`'s `level` and `low` replace level and low type.
+    Levels O0, O2 and O3 pin each operation. O1 and auto pin by class. Matrix work is low. Reductions, exponentials and
+    norm parameters are f32, and so is element-wise arithmetic fed by f32 work. The minimum cut over the values that
+    would be cast decides the rest. At auto the time that low matrix work saves on the device with the given rates
+    replaces its pin. Three things beat the level, each stronger than the one before: entries of the lists,
+    `Cell::ToFloat` pins (`mpc.scope`'s `pin`) and the user's own casts. An entry of the lists is a name such as
+    `softmax`, or a path such as `lenet5/fc1` with all that is inside. `mpc.scope`'s `level` and `low` replace level and
+    low type.
 
     Norms are matched by class and read and write the low type directly where their neighbours do (the norm fold).
     Losses are f32 at every level, and so is the operation that produces the value that `value_and_grad` or `backward`
-    differentiates. There is one cast for each (value, type). Every operation it decides receives
-    `#mpc.precision`. What O1 and auto decided becomes the module attribute `mpc.assignment`; slots that it names already are not decided
+    differentiates. There is one cast for each (value, type). Every operation it decides receives `#mpc.precision`. What
+    O1 and auto decided becomes the module attribute `mpc.assignment`. Slots that it names already are not decided
     again.
 
-    An operation belongs to a network if its `mpc.scope` says so; in a module where no operation has a scope, every
-    operation outside training steps (functions with `mpc.value_and_grad`) does. A loss written by hand inside the
-    network is f32 back to the last matrix work or norm, and so is what the network does to labels. Function signatures
-    keep their types.
+    An operation belongs to a network if its `mpc.scope` says so. In a module without scopes, every operation outside
+    training steps (functions with `mpc.value_and_grad`) belongs to one. A loss written by hand inside the network is
+    f32 back to the last matrix work or norm. What the network does to labels is f32, too. Function signatures keep
+    their types.
 
     ```mlir
     // before, level=O2
@@ -58,10 +60,10 @@ def AmpPass : MpcPass<"mpc-amp", "::mlir::ModuleOp"> {
 def VerifyPrecisionPass : MpcPass<"mpc-verify-precision", "::mlir::ModuleOp"> {
   let summary = "Proves that losses, statistics and kept norms are f32";
   let description = [{
-    After AMP: losses compute f32 and return f32; norm parameters and statistics are f32; integer labels were never cast
-    to a floating type and floating labels never passed through a low type; running statistics are f32. At O1 and auto no
-    operation of class Deny reads or writes a low type, unless the user's ToFloat or a list entry says so or it is a
-    folded norm. At a failure the message names the operation and its `mpc.scope`.
+    Runs after AMP. Losses must compute f32 and return f32. Norm parameters, statistics and running statistics must be
+    f32. Integer labels must never have been cast to a floating type, and floating labels must never have passed through
+    a low type. At O1 and auto no operation of class Deny may read or write a low type. The user's ToFloat, a list entry
+    and a folded norm are exceptions. At a failure the message names the operation and its `mpc.scope`.
   }];
   let options = PrecisionListOptions<>.common;
 }
@@ -69,20 +71,20 @@ def VerifyPrecisionPass : MpcPass<"mpc-verify-precision", "::mlir::ModuleOp"> {
 def CastCleanupPass : MpcPass<"mpc-cast-cleanup", "::mlir::func::FuncOp"> {
   let summary = "Removes and moves casts where no value changes";
   let description = [{
-    One cast for each (value, type); trunc(ext(x)) is x; the widening of a gradient is read by unscale, the finite check
-    and the optimizer, never materialised; narrowing casts move through pure data movement towards fewer bytes; dead
-    operations go. The rounding of a user's cast stays.
+    There is one cast for each (value, type), and trunc(ext(x)) becomes x. Unscale, the finite check and the optimizer
+    read a low gradient themselves, so its widening is never materialised. Narrowing casts move through pure data
+    movement towards fewer bytes. Dead operations are erased. The rounding of a user's cast stays.
   }];
 }
 
 def ShadowPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let summary = "Keeps the low copies of parameters as state that optimizers write";
   let description = [{
-    A cast of a state argument with the role `parameter` to f16 or bf16, the user's or not, directly or behind
-    reshapes and transposes, gives way to a new argument: its *shadow*,
-    `#mpc.state<derived, "w.f16", of = "w">` for the parameter `w`. Where an optimizer writes the parameter, it gets
-    `shadow = "f16"`, and its new result is returned under the same role and name, so that the next step finds the low
-    copy of the new parameter. A parameter that nothing in the function updates has a shadow that is only read. Rows and
+    A new argument replaces casts of a state argument with the role `parameter` to f16 or bf16, the user's or not. The
+    casts may stand behind reshapes and transposes. The argument is the *shadow*,
+    `#mpc.state<derived, "w.f16", of = "w">` for the parameter `w`. An optimizer that writes the parameter gets
+    `shadow = "f16"`. Its new result is returned under the same role and name, so that the next step finds the low copy
+    of the new parameter. A parameter that nothing in the function updates has a shadow that is only read. Rows and
     slices are taken from a shadow that exists for another reason.
 
     ```mlir
@@ -100,11 +102,11 @@ def ShadowPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
       return %w2, ..., %ws2
     ```
 
-    An optimizer writes one shadow: where a parameter is read in both low types, or something that is no optimizer writes
-    it, the runtime rebuilds the other shadow before the next step.
+    An optimizer writes one shadow. Where a parameter is read in both low types, or something that is no optimizer
+    writes it, the runtime rebuilds the other shadow before the next step.
 
-    With `master-weights=false` a parameter that is used only through casts to one low type is stored in that type: the
-    argument, the optimizer's operand and its result become low, slots stay f32, and there is no shadow. An argument
+    With `master-weights=false` a parameter that is used only through casts to one low type is stored in that type. The
+    argument, the optimizer's operand and its result become low. Slots stay f32, and there is no shadow. An argument
     with a `form` is stored in that type whatever its uses are: uses in f32 read it through a cast.
   }];
   let options = [

@@ -14,7 +14,8 @@ namespace {
 // Seconds become integers: a cut compares sums, which must not depend on their order.
 constexpr double UnitsPerSecond = 1e15;
 
-// At most the cut's limit, which is then exceeded; so it is where rates of nothing make the time infinite or NaN.
+// The units are at most the cut's limit; the sum then reaches the limit, which is an error. The same happens where
+// rates of 0 make the time infinite or NaN.
 std::int64_t toUnits(double Seconds) {
   double Units = Seconds * UnitsPerSecond;
   constexpr double Limit = PrecisionCut::CostLimit;

@@ -17,7 +17,7 @@ namespace {
 
 ArrayRef<int64_t> shapeOf(Value V) { return cast<RankedTensorType>(V.getType()).getShape(); }
 
-/// What the tensors of a buffer have in common; those of inputs and constants lie where their owners put them.
+/// The kind of storage that the tensors of a buffer share. Inputs and constants lie where their owners put them.
 enum class Home { State, Arena, Elsewhere };
 
 Home homeOf(Value V) {

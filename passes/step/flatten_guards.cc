@@ -25,8 +25,8 @@ public:
   }
 
 private:
-  // The value that `New` equals where the condition is false: the state operand at the head of a chain of predicated
-  // updates, or null if `New` is not the result of such an update.
+  // The value that `New` equals where the condition is false. It is the state operand at the head of a chain of
+  // predicated updates. Null: `New` is not the result of such an update.
   static Value heldState(Value New, const llvm::DenseSet<Operation *> &Predicated) {
     Value Held = New;
     while (Predicated.contains(Held.getDefiningOp()))

@@ -39,7 +39,8 @@ private:
     return Runs;
   }
 
-  // No update reads what another one writes, before or after. Of two that write one state, the first is the writer.
+  // Whether no update reads what another one writes, before or after. Of two that write one state, the first is the
+  // writer.
   static bool areIndependent(const Run &Updates) {
     llvm::DenseMap<Value, Operation *> Writers;
     for (Operation *Update : Updates)

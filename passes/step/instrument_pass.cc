@@ -18,8 +18,8 @@ namespace mpc {
 
 namespace {
 
-// What happens to gradients after the backward pass is not measured: it computes nothing that a network or its
-// gradients hold.
+// Whether the operation is measured. Operations on gradients after the backward pass are not: they compute nothing that
+// a network or its gradients hold.
 bool isMeasured(Operation &Op) { return !Op.hasTrait<StateUpdate>() && !has<Property::BesideNetwork>(&Op); }
 
 class InstrumentPass : public impl::InstrumentPassBase<InstrumentPass> {
@@ -28,7 +28,7 @@ public:
 
   void runOnOperation() override {
     func::FuncOp Function = getOperation();
-    // What a step calls is measured by its results.
+    // A function that a step calls is measured by its results.
     Block *Body = onlyBlock(Function);
     if (!Body || isSequence(Function))
       return;

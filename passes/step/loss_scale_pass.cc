@@ -69,7 +69,7 @@ private:
     return StepWrap(Function, Flow, Options).run();
   }
 
-  // What checks, scales, adds up or updates by a gradient reads the sum.
+  // Operations that check, scale, add up or update by a gradient read the sum.
   static void sumOverProcesses(func::FuncOp Function) {
     StepFlow Flow(Function);
     for (const GradientRequest &Request : Flow.requests()) {

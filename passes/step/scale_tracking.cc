@@ -69,7 +69,7 @@ void ScaleTracking::visit(Operation *Op) {
       });
 }
 
-// Where the scale is divided out, or a step decides by it, what follows is of no scale. A seed reaches gradients only.
+// Values after an operation that divides the scale out, or decides by it, have no scale. A seed reaches gradients only.
 void ScaleTracking::followScaler(Operation *Op) {
   if (has<Property::EndsScale>(Op))
     return;
@@ -156,7 +156,7 @@ void ScaleTracking::visitSum(Operation *Op) {
       Known = false;
       break;
     }
-    // What was unscaled must not be unscaled again.
+    // An unscaled gradient must not be unscaled again.
     if (IsFirst || Next.State == Kind::Unscaled)
       First = Next;
   }

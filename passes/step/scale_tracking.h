@@ -20,8 +20,8 @@ class ScaleTracking {
 public:
   enum class Kind {
     None,     ///< no gradient, as far as is known
-    Plain,    ///< of a loss that no scaler has multiplied
-    Scaled,   ///< by `By`
+    Plain,    ///< a gradient of a loss that no scaler has multiplied
+    Scaled,   ///< a gradient that is scaled by `By`
     Unscaled, ///< mpc.unscale undid its scale
     Unknown,  ///< a gradient after arithmetic of the user's own, or with a seed of the user's own
   };

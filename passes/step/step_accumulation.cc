@@ -7,7 +7,7 @@ namespace mpc {
 
 static RankedTensorType scalar(Type Element) { return RankedTensorType::get({}, Element); }
 
-/// What an accumulator belongs to: the name of a value that is state, empty for others.
+/// The name of the state that an accumulator belongs to; empty for a value that is no state.
 static StringRef stateName(Value V) { return isState(roleOf(V)) ? nameOf(V) : StringRef(); }
 
 Value StepWrap::constant(int32_t Number) {
@@ -23,7 +23,7 @@ void StepWrap::addMicroStep() {
   IsLast = EqualOp::create(Builder, Loc, Flag, MicroStep, constant(Options.AccumulationSteps - 1));
 }
 
-// What one micro-step found stays until the last one has acted on it.
+// The finding of a micro-step stays until the last micro-step has acted on it.
 void StepWrap::accumulateCheck(unsigned Request, Operation *Check) {
   std::string Suffix = Flow.requests().size() == 1 ? "" : std::to_string(Request);
   Type Position = scalar(Builder.getI32Type());

@@ -1,4 +1,4 @@
-// Which losses a training step differentiates, and what their gradients and forward values reach.
+// Finds which losses a training step differentiates, and what their gradients and forward values reach.
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -11,12 +11,12 @@
 
 namespace mpc {
 
-/// One mpc.value_and_grad or mpc.backward.
+/// An mpc.value_and_grad or mpc.backward.
 struct GradientRequest {
   mlir::Operation *Op = nullptr;
   mlir::Value Loss;
   llvm::SmallVector<mlir::Value> Gradients;
-  llvm::SmallVector<mlir::Value> DifferentiatedBy; ///< of the gradients, in their order
+  llvm::SmallVector<mlir::Value> DifferentiatedBy; ///< what the gradients are of, in their order
   int64_t LossId = -1;
 
   mlir::OpOperand &seed() const;
@@ -30,8 +30,8 @@ using RequestSet = llvm::SmallBitVector;
 
 /// Looks at the first block of a function, where no operation has a region of its own but guarded updates.
 ///
-/// Gradients and forward values are followed through every operation but state updates: where one of these is skipped
-/// its state holds, so nothing that is not finite passes it.
+/// Gradients and forward values are followed through every operation but state updates. A skipped state update keeps
+/// its state, so nothing that is not finite passes it.
 class StepFlow {
 public:
   explicit StepFlow(mlir::func::FuncOp Function);
@@ -40,10 +40,10 @@ public:
 
   /// The requests whose gradients reach \p V.
   RequestSet gradientsInto(mlir::Value V) const;
-  /// The requests that decide whether state update \p Op happens: for an optimizer those whose gradients reach any of
-  /// its updates (one optimizer: the updates of one scope path; without a path, updates that read one counter, and a
-  /// counter of role "step" goes with them all); for running statistics those whose forward pass their batch feeds.
-  /// Empty: none of them in particular.
+  /// The requests that decide whether state update \p Op happens. For an optimizer they are those whose gradients reach
+  /// any of its updates. The updates of one scope path form an optimizer. Without a path, the updates that read one
+  /// counter do, and a counter of role "step" belongs to all of them. For running statistics they are the requests
+  /// whose forward pass their batch feeds. Empty: no request in particular.
   RequestSet deciding(mlir::Operation *Op) const;
   /// Whether gradients reach \p Op, or the optimizer it belongs to.
   bool isOptimizer(mlir::Operation *Op) const;
@@ -58,7 +58,7 @@ public:
 
   /// The role of the function argument that \p State is, or follows from through updates; none for other values.
   std::optional<Role> roleOf(mlir::Value State) const { return mpc::roleOf(stateBefore(State)); }
-  /// What messages and state call gradient \p Position of \p Request: the parameter's name, or "gradient3".
+  /// The name of gradient \p Position of \p Request in messages and state: the parameter's name, or "gradient3".
   std::string gradientName(unsigned Request, unsigned Position) const;
 
 private:
@@ -77,7 +77,7 @@ private:
   llvm::SmallVector<GradientRequest> Requests;
   llvm::DenseMap<mlir::Value, RequestSet> Gradients;
   llvm::SmallVector<Slice> Slices;     ///< what each loss is computed from, up to state updates
-  llvm::SmallVector<Slice> FullSlices; ///< and beyond
+  llvm::SmallVector<Slice> FullSlices; ///< what each loss is computed from, through state updates
   llvm::StringMap<RequestSet> ByPath;
   llvm::DenseMap<mlir::Value, RequestSet> ByCounter;
   RequestSet WithoutPath;

@@ -1,4 +1,4 @@
-// What holds in a skipped step: guarded updates, and the choice of state that no update computes.
+// Keeps state in a skipped step: guarded updates, and the choice of state that no update computes.
 #include "compiler/dialect/step_signature.h"
 #include "passes/step/step_wrap.h"
 
@@ -119,7 +119,7 @@ void StepWrap::guard(const UpdateRegion &Region) {
   YieldOp::create(Builder, Loc, New);
 }
 
-// What reads the updates, directly or not, goes behind the region.
+// Moves operations that read the updates, directly or not, behind the region.
 void StepWrap::moveFollowing(const UpdateRegion &Region, Operation *Guard) {
   llvm::SetVector<Operation *> Follows;
   for (Operation &Op : llvm::make_range(Guard->getBlock()->begin(), Guard->getIterator())) {

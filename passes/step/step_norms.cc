@@ -1,4 +1,4 @@
-// The norms of a step's finite checks: what they find that gradients do not show.
+// Adds norms to a step's finite checks, because they may overflow where gradients do not.
 #include "passes/step/step_wrap.h"
 
 using namespace mlir;
@@ -25,8 +25,9 @@ static bool reachesUpdate(Operation *From) {
   return false;
 }
 
-// What follows from gradients may overflow though they are finite: their sum over several losses or micro-steps, the
-// user's own arithmetic. Clipping would then make everything NaN, so that the norm counts as one gradient more.
+// Values that follow from gradients may overflow though the gradients are finite. Such values are a sum over several
+// losses or micro-steps, and the user's own arithmetic. Clipping would then make everything NaN, so the norm counts as
+// one more gradient.
 //
 // A norm that follows from an update which the loss does not follow from comes too late for the check.
 void StepWrap::collectNorms() {
@@ -65,7 +66,7 @@ void StepWrap::checkNorms(unsigned Request) {
   }
   if (Last == Check)
     return;
-  // With what follows from the check: no update reads it yet.
+  // Move the check with what follows from it: no update reads it yet.
   llvm::SetVector<Operation *> Follows;
   Follows.insert(Check);
   for (Operation &Op : llvm::make_range(Check->getIterator(), Last->getIterator()))

@@ -7,30 +7,30 @@ include "passes/pass_base.td"
 def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
   let summary = "Wraps a training step in loss scale, finite check, guarded update and scale update";
   let description = [{
-    Works on functions whose requests (`mpc.value_and_grad`, `mpc.backward`) all have the constant 1 as their seed: the
-    seed becomes the scale, each request gets a finite check, the state updates move into `mpc.guarded_update` on unscaled
-    gradients, and the scaler's fields become state arguments and results (`#mpc.state<scaler, "scaler.scale">`,
+    Works on functions whose requests (`mpc.value_and_grad`, `mpc.backward`) all have the constant 1 as their seed. The
+    seed becomes the scale, and each request gets a finite check. The state updates move into `mpc.guarded_update` on
+    unscaled gradients. The scaler's fields become state arguments and results (`#mpc.state<scaler, "scaler.scale">`,
     `good`, `bad`, `skipped`, `consecutive`, `growth`, `backoff`, `minimum`, `maximum`, `interval`, `bad_limit`,
-    `dynamic`, `skip`). Three results of role `record` follow: `finite`, `first_bad`, and
-    `loss_scale`, the scale that this step used. State that no update operation computes is chosen by `mpc.select`;
-    arithmetic of the user on gradients sees them unscaled. A step with a seed of its own is left as it is, with a remark.
-    The function attribute `mpc.gradients` names what `first_bad` counts: the gradients, then norms that may overflow
-    though the gradients are finite (`mpc.check_finite`).
+    `dynamic`, `skip`). Three results of role `record` follow: `finite`, `first_bad`, and `loss_scale`, the scale that
+    this step used. State that no update operation computes is chosen by `mpc.select`; arithmetic of the user on
+    gradients sees them unscaled. A step with a seed of its own is left as it is, with a remark. The function attribute
+    `mpc.gradients` names what `first_bad` counts: the gradients, then norms that may overflow though the gradients are
+    finite (`mpc.check_finite`).
 
     **Several losses.** With `num-losses=1` one scaler serves them all and moves once a step, by `mpc.merge_checks` (and
     a record `loss0.first_bad`, ... for each); else request i has scaler `loss_id`, or i: `scaler0.scale`, `finite0`, ...
-    An optimizer (the updates of one scope path) holds where any request whose gradients reach it is not finite;
-    running statistics hold where any request that their forward pass feeds is not finite; the random generator's counter
-    holds where no request is finite. There is one guarded update for each set of requests.
+    An optimizer (the updates of one scope path) holds where any request whose gradients reach it is not finite. Running
+    statistics hold where any request that their forward pass feeds is not finite. The random generator's counter holds
+    where no request is finite. There is one guarded update for each set of requests.
 
-    **Scalers traced by hand** (the function has `mpc.all_finite`) stay as they are; running statistics and generator
+    **Scalers traced by hand** (the function has `mpc.all_finite`) stay as they are. Running statistics and generator
     counters get the predicates that follow from the rules above.
 
     **Accumulation.** With `accumulation-steps` > 1 the function is one micro-step. State of role `accumulator` gathers
-    the mean of the unscaled gradients (`accumulator.<parameter>`), counts (`accumulator.micro_step`), keeps the first
-    position that was not finite (`accumulator.first_bad`) and what statistics and counters were before the first
-    micro-step (`accumulator.old.<name>`). Optimizers and scalers act in the last micro-step; a micro-step that is not
-    finite makes the whole step one.
+    the mean of the unscaled gradients (`accumulator.<parameter>`) and counts micro-steps (`accumulator.micro_step`). It
+    keeps the first position that was not finite (`accumulator.first_bad`). It keeps what statistics and counters were
+    before the first micro-step (`accumulator.old.<name>`). Optimizers and scalers act in the last micro-step; a
+    micro-step that is not finite makes the whole step one.
 
     **Several processes.** With `all-reduce` each gradient is summed over the processes (`mpc.all_reduce`) before
     anything reads it, while it is scaled. So the update is that of all processes; the loss stays that of one.
@@ -49,10 +49,15 @@ def VerifyLossScalePass : MpcPass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
   let summary = "Finds gradients that are unscaled without a scale or twice, used while they are scaled, or of two scales";
   let description = [{
     Follows the scale of gradients from `mpc.scale_loss` (or a seed that is scaler state) through `mpc.unscale`, casts,
-    data movement and sums. Errors, with notes and parameters' names: a gradient unscaled twice, by a scale that has not
-    scaled its loss, or by another one than has; the norm or the clipping of gradients that are still scaled; an
-    optimizer's update by them, unless its `loss_scale` divides; a `loss_scale` that has nothing to divide, or is not the
-    seed; the sum of gradients of two scales. Other arithmetic makes the scale unknown, and unknown is never an error.
+    data movement and sums. It reports these errors, with notes and parameters' names:
+
+    * A gradient is unscaled twice, by a scale that has not scaled its loss, or by another one than has.
+    * The norm or the clipping reads gradients that are still scaled.
+    * An optimizer's update reads gradients that are still scaled, unless its `loss_scale` divides.
+    * A `loss_scale` has nothing to divide, or is not the seed.
+    * Gradients of two scales are added.
+
+    Other arithmetic makes the scale unknown, and unknown is never an error.
   }];
 }
 
@@ -67,12 +72,12 @@ def FlattenGuardsPass : MpcPass<"mpc-flatten-guards", "::mlir::func::FuncOp"> {
 def FoldGradientScalingPass : MpcPass<"mpc-fold-gradient-scaling", "::mlir::func::FuncOp"> {
   let summary = "Lets updates unscale and clip the gradients that they read";
   let description = [{
-    `mpc.unscale` and `mpc.clip_by_norm` each read a gradient and write it in f32, and the optimizer reads it again. Where
-    optimizers alone read what they write, the optimizer does their work: it takes the scale or the norm as a scalar and
-    multiplies in registers, rounding as they round, so that the bits stay the same. `mpc.global_norm` takes the scale
-    likewise where all of its gradients are unscaled by it. A gradient whose unscaled value something else reads is left as
-    it is. After flatten-guards and cast-cleanup, which lets `mpc.unscale` read low gradients: the optimizer reads them then.
-    The report says of an optimizer what it has taken over.
+    `mpc.unscale` and `mpc.clip_by_norm` each read a gradient and write it in f32, and the optimizer reads it again.
+    Where optimizers alone read what they write, the optimizer does their work. It takes the scale or the norm as a
+    scalar and multiplies in registers. It rounds as they round, so the bits stay the same. `mpc.global_norm` takes the
+    scale likewise where all of its gradients are unscaled by it. A gradient whose unscaled value something else reads
+    is left as it is. The pass runs after flatten-guards and after cast-cleanup, which lets `mpc.unscale` read low
+    gradients. Then the optimizer reads them. The report says of an optimizer what it has taken over.
 
     ```mlir
     // before
@@ -91,20 +96,20 @@ def GroupUpdatesPass : MpcPass<"mpc-group-updates", "::mlir::func::FuncOp"> {
   let summary = "Brings optimizers together that a device can run as one kernel";
   let description = [{
     The runtime makes one kernel of instructions that follow each other and agree in mnemonic, attributes, element types
-    and used results. Parameters that are read low and those that are not (of norms) take turns in a network, so their
-    updates do: within a run of updates, those that agree are moved behind the first of their kind. After the shadows,
-    which are part of it. A run in which one update reads what another writes stays as it is.
+    and used results. Parameters that are read low alternate in a network with those that are not (of norms), and so do
+    their updates. Within a run of updates, those that agree are moved behind the first of their kind. The pass runs
+    after the shadows, which are part of an update. A run in which one update reads what another writes stays as it is.
   }];
 }
 
 def FlatUpdatesPass : MpcPass<"mpc-flat-updates", "::mlir::func::FuncOp"> {
   let summary = "Decides which optimizer updates share flat buffers";
   let description = [{
-    Behind the schedule, which settles what follows what. Element-wise updates that follow each other get one number as
-    `mpc.flat_group`. They agree in kernel, attributes and types, and share their scalars. No tensor belongs to two of
-    them. Tensors at one place of their operands are all state, or all computed in the step. Lowering lays the tensors of
-    a group behind each other (docs/update.md). Where storage or the size of the arena forbids it, the updates run as a
-    group of tensors.
+    Runs after the schedule, which settles the order of operations. Element-wise updates that follow each other get one
+    number as `mpc.flat_group`. They agree in kernel, attributes and types, and share their scalars. No tensor belongs
+    to two of them. Tensors at one place of their operands are all state, or all computed in the step. Lowering lays the
+    tensors of a group behind each other (docs/update.md). Where storage or the size of the arena forbids it, the
+    updates run as a group of tensors.
 
     ```mlir
     // before
@@ -120,11 +125,12 @@ def FlatUpdatesPass : MpcPass<"mpc-flat-updates", "::mlir::func::FuncOp"> {
 def InstrumentPass : MpcPass<"mpc-instrument", "::mlir::func::FuncOp"> {
   let summary = "Makes a step measure its values instead of updating state";
   let description = [{
-    After autodiff. Every floating value of the forward and the backward pass, every parameter and input gets a
-    `mpc.tensor_statistics`, whose results become the results of the function, in program order, with role `record` and
-    name `statistics|<Cell path>|<operation>|forward or backward|<result>|<element type>|<field>`; parameters and inputs
-    have their role as the operation. State results go, and with them every update: running the step changes nothing.
-    What happens to gradients after the backward pass is not measured. A function that has been instrumented stays.
+    Runs after autodiff. Every floating value of the forward and the backward pass, every parameter and input gets a
+    `mpc.tensor_statistics`. Its results become the results of the function, in program order. They have the role
+    `record` and the name `statistics|<Cell path>|<operation>|forward or backward|<result>|<element type>|<field>`.
+    Parameters and inputs have their role as the operation. State results go, and with them every update: running the
+    step changes nothing. What happens to gradients after the backward pass is not measured. A function that has been
+    instrumented stays.
   }];
 }
 

@@ -187,7 +187,7 @@ void StepWrap::appendRecords(const Scaler &Chosen) {
   for (unsigned Request : Chosen.Requests)
     Finite.push_back(Flags[Request]);
   Value All = reduceFlags(Builder, Finite, /*Any=*/false, Loc);
-  // One check alone names its gradient; of several losses under one scaler each has a record of its own.
+  // A single check names its gradient. Several losses under one scaler have a record each.
   bool One = Chosen.Requests.size() == 1;
   appendResult(All, Role::kRecord, "finite" + Chosen.Suffix);
   appendResult(Chosen.FirstBad, Role::kRecord, "first_bad" + Chosen.Suffix);

@@ -29,9 +29,9 @@ private:
     std::string Suffix; ///< "" where one scaler serves every loss
     llvm::SmallVector<unsigned> Requests;
     llvm::SmallVector<mlir::Value> Fields;
-    mlir::Value FirstBad; ///< of its requests together
+    mlir::Value FirstBad; ///< the first bad position of its requests together
   };
-  /// What a state result is computed from; see StepFlow::behind.
+  /// The requests that a state result is computed from; see StepFlow::behind.
   struct Origin {
     RequestSet Requests;
     bool FollowsUpdate = false;
@@ -58,7 +58,7 @@ private:
   UpdateKey keyOf(RequestSet Set, bool FollowsUpdate) const;
   /// Null: always.
   mlir::Value predicate(const UpdateKey &Key);
-  /// What state falls back to where it is not updated.
+  /// The value that state keeps where it is not updated.
   mlir::Value fallback(mlir::Value Old, const UpdateKey &Key);
   void guard(const UpdateRegion &Region);
   void moveFollowing(const UpdateRegion &Region, mlir::Operation *Guard);
@@ -84,14 +84,14 @@ private:
   mlir::Location Loc;
   mlir::func::ReturnOp Return;
   llvm::SmallVector<Scaler> Scalers;
-  llvm::SmallVector<unsigned> ScalerOf;                          ///< of each request
-  llvm::SmallVector<AllFiniteOp> Checks;                         ///< of each request
-  llvm::SmallVector<llvm::SmallVector<GlobalNormOp, 1>> NormsOf; ///< that the check of each request takes in
+  llvm::SmallVector<unsigned> ScalerOf;                          ///< index of each request's scaler
+  llvm::SmallVector<AllFiniteOp> Checks;                         ///< the check of each request
+  llvm::SmallVector<llvm::SmallVector<GlobalNormOp, 1>> NormsOf; ///< norms that the check of each request takes in
   llvm::DenseMap<mlir::Operation *, mlir::Value> NormFlags;
-  llvm::SmallVector<mlir::Value> Flags;    ///< whether a request is finite (so far, under accumulation)
-  llvm::SmallVector<mlir::Value> FirstBad; ///< of each request, the same way
+  llvm::SmallVector<mlir::Value> Flags;    ///< whether each request is finite (so far, under accumulation)
+  llvm::SmallVector<mlir::Value> FirstBad; ///< the first bad position of each request (so far, under accumulation)
   std::unique_ptr<UpdateRegions> Regions;
-  llvm::SmallVector<Origin> Origins; ///< of each result
+  llvm::SmallVector<Origin> Origins; ///< the origin of each result
   llvm::SmallVector<std::pair<UpdateKey, mlir::Value>> Predicates;
   llvm::SmallVector<mlir::NamedAttribute> GradientNames;
 

@@ -113,7 +113,7 @@ private:
   const StepFlow &Flow;
   Block &Body;
   OpBuilder Builder;
-  SmallVector<SmallVector<Value>> Flags; ///< of each request: none where it skips nothing
+  SmallVector<SmallVector<Value>> Flags; ///< flags of each request; none where it skips nothing
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Which optimizer updates may share a kernel.
+// Decides which optimizer updates may share a kernel.
 #pragma once
 
 #include "mlir/IR/Operation.h"

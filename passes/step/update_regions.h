@@ -1,4 +1,4 @@
-// The state updates of a step, by what decides whether they happen.
+// Groups the state updates of a step by what decides whether they happen.
 #pragma once
 
 #include "passes/step/step_flow.h"
@@ -6,8 +6,8 @@
 
 namespace mpc {
 
-/// What decides whether state moves: all of, or any of, the finite flags of some requests; and under accumulation
-/// whether the micro-step is the last one.
+/// What decides whether state is updated: all or any of the finite flags of some requests. Under accumulation it also
+/// matters whether the micro-step is the last one.
 struct UpdateKey {
   RequestSet Requests;
   bool Any = false;  ///< any of all requests instead of all of `Requests`
@@ -26,8 +26,8 @@ struct UpdateRegion {
 
 /// Groups the top-level state updates of \p Body. A region comes after those that it reads from.
 ///
-/// An update that precedes a request which decides it joins no region if anything but the function's return reads it:
-/// what it leaves behind is chosen at the end of the step.
+/// An update may precede a request that decides it. It joins no region then if anything but the function's return reads
+/// it. Its final value is chosen at the end of the step.
 class UpdateRegions {
 public:
   UpdateRegions(mlir::Block &Body, const StepFlow &Flow, llvm::function_ref<UpdateKey(mlir::Operation *)> KeyOf);
@@ -51,9 +51,9 @@ private:
 
   const StepFlow &Flow;
   llvm::SmallVector<UpdateRegion> Regions;
-  llvm::SmallVector<Mask> Needs; ///< of each region
+  llvm::SmallVector<Mask> Needs; ///< the regions that each region reads from
   llvm::DenseMap<mlir::Operation *, unsigned> RegionOf;
-  llvm::DenseMap<mlir::Operation *, Mask> NeedsOf; ///< of operations outside regions
+  llvm::DenseMap<mlir::Operation *, Mask> NeedsOf; ///< the regions that an operation outside regions reads from
 };
 
 } // namespace mpc

@@ -34,7 +34,8 @@ absl::Status CheckFeatures(const Program& program) {
                    "\" was compiled for processor features that this one lacks: ", absl::StrJoin(missing, ", ")));
 }
 
-/// Brings state of flat updates together, as far as no other Program has been bound to it and there is memory.
+/// Moves the state of each flat update into one buffer. It stays apart where a Program is already bound to some of it,
+/// or where memory is short.
 void PlaceFlatState(const Program& program, const StateEntries& entries) try {
   for (const FlatStateBuffer& buffer : FlatStateBuffers(program)) {
     const bool stays = std::any_of(buffer.state.begin(), buffer.state.end(),
@@ -44,7 +45,7 @@ void PlaceFlatState(const Program& program, const StateEntries& entries) try {
     for (std::size_t i = 0; i < buffer.state.size(); ++i) entries[buffer.state[i]]->MoveTo(memory, buffer.offsets[i]);
   }
 } catch (const std::bad_alloc&) {
-  // What stays apart is updated tensor by tensor.
+  // State that stays apart is updated tensor by tensor.
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> Bind(std::shared_ptr<const Program> program, const StateStore& state) {
@@ -105,8 +106,8 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Load(std::shared_ptr<cons
   if (absl::Status status = CheckFeatures(*program); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<Executable>> executable = Bind(program, state);
   if (executable.status().code() != absl::StatusCode::kFailedPrecondition) return executable;
-  // Where it was compiled, with another number of threads or on another processor, kernels wanted less scratch or
-  // another layout.
+  // The Program may have been compiled with another number of threads or on another processor. Kernels there wanted
+  // less workspace or another layout.
   auto fitted = std::make_shared<Program>(*program);
   if (!EnlargeWorkspaces(*this, *fitted).ok() && (!HasPackedWeights(*program) || !RepackWeights(*this, *fitted).ok())) {
     return executable;

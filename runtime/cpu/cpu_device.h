@@ -18,8 +18,8 @@ class CpuDevice : public Device {
   std::string_view name() const override { return "cpu"; }
   std::vector<std::string> required_cpu_features() const override { return {"avx2", "fma", "f16c"}; }
 
-  /// Creates the kernel to ask it: the answer holds for the thread count at the time of the call. Where rules choose
-  /// and none of `options` changes them, the choice is not kept in the Program: rules give it again.
+  /// Creates the kernel and asks it. The answer holds for the thread count at the time of the call. Where rules choose
+  /// and none of `options` changes them, the choice is not kept in the Program, since the rules give it again.
   absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
                                        const PlanOptions& options = {}) const override;
   absl::Status EndPlanning(const PlanOptions& options) const override { return tuner_.WriteCache(options); }

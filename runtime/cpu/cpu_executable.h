@@ -20,8 +20,8 @@ namespace mpc::runtime {
 class CpuExecutable : public Executable {
  public:
   /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of loading code
-  /// and creating kernels, a workspace that is too small (FAILED_PRECONDITION), an output that overlaps what its kernel
-  /// still reads, no memory.
+  /// and of creating kernels. FAILED_PRECONDITION for a workspace that is too small. Also an output that overlaps what
+  /// its kernel still reads, and no memory.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<const Program> program,
                                                             std::vector<std::shared_ptr<StateEntry>> entries);
 
@@ -39,7 +39,7 @@ class CpuExecutable : public Executable {
     const Call* call;
     StateEntry* derived;
     const StateEntry* source;
-    bool written;  ///< by the step as well
+    bool written;  ///< the step writes the derived state itself
   };
   struct InputSlot {
     std::byte* data;
@@ -53,9 +53,9 @@ class CpuExecutable : public Executable {
   absl::StatusOr<std::unique_ptr<cpu::Kernel>> MakeKernel(const Instruction& instruction, const KernelSpec& spec) const;
   absl::Status AddCalls();
   void RefreshStaleState();
-  /// A call of the step, with what it calls.
+  /// Runs a call of the step, with the sequences that it calls.
   void RunCallOfStep(const Call& call);
-  /// What comes before and after the instructions of a step.
+  /// Begin and Finish do what comes before and after the instructions of a step.
   absl::Status Begin(StepInputs inputs);
   void Finish();
 

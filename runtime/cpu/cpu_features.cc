@@ -59,10 +59,10 @@ namespace {
 /// A cache of a processor as Linux lists it.
 struct ListedCache {
   std::size_t bytes = 0;
-  std::string processors;  ///< that share it: "0-7"
+  std::string processors;  ///< the processors that share it: "0-7"
 };
 
-/// The largest one; of no bytes where none is listed.
+/// The largest cache of a processor; one of 0 bytes where none is listed.
 ListedCache LargestCacheOf(const std::string& folder, int processor) {
   ListedCache largest;
   for (int index = 0;; ++index) {
@@ -77,7 +77,7 @@ ListedCache LargestCacheOf(const std::string& folder, int processor) {
   }
 }
 
-/// Those that this process may run on; none where the system does not say.
+/// The processors that this process may run on; none where the system does not say.
 std::vector<int> AllowedProcessors() {
   std::vector<int> processors;
   cpu_set_t allowed;

@@ -1,4 +1,4 @@
-// What this processor can do, asked once.
+// The features and caches of this processor, each asked for once.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ bool HasAvx512Bf16();
 /// "avx512dq", "avx512bw", "avx512vl", "avx512_bf16"; an unknown name is absent.
 bool HasCpuFeature(std::string_view name);
 
-/// Bytes of the largest caches of `processors`, each once however many share it, as Linux lists them below `folder`; 0
-/// where none is listed.
+/// Bytes of the largest caches of `processors`, as Linux lists them below `folder`. A cache that several processors
+/// share counts once. 0 where none is listed.
 std::size_t ListedCacheBytes(const std::string& folder, absl::Span<const int> processors);
 
-/// Bytes of the last-level caches of the processors that this process may run on, each once, as the system lists them.
-/// Where it lists none, 32 MiB. A virtual machine may have only a share of them.
+/// Bytes of the last-level caches of the processors that this process may run on, as the system lists them. Each cache
+/// counts once. 32 MiB where the system lists none. A virtual machine may have only a share of them.
 std::size_t LastLevelCacheBytes();
 
 }  // namespace mpc::runtime

@@ -16,13 +16,13 @@ namespace mpc::runtime {
 /// The code blobs of one Program, loaded.
 class HostCode {
  public:
-  /// Errors: those of LoadCode; a function that a blob lists and does not have; two functions of one name.
+  /// Errors: those of LoadCode; a blob that lists a function but does not have it; two functions of one name.
   static absl::StatusOr<HostCode> Load(const Program& program);
 
-  /// The kernel of `instruction`. Each of its stages is a function `void f(void* const* operands, void* workspace,
-  /// std::int64_t block)` that is called once a block, by several threads where the attribute "work" says that it is
-  /// worth it; stages follow each other. Operands are the inputs, then the outputs. Errors (INVALID_ARGUMENT): those of
-  /// StagesOf; no blob has a stage's function.
+  /// The kernel of `instruction`. Its stages run one after the other. A stage is a function `void f(void* const*
+  /// operands, void* workspace, std::int64_t block)` that is called once for each block. Several threads call it where
+  /// the attribute "work" says that this is worth it. Operands are the inputs, then the outputs. Errors
+  /// (INVALID_ARGUMENT): those of StagesOf; no blob has a stage's function.
   absl::StatusOr<std::unique_ptr<cpu::Kernel>> CreateKernel(const Instruction& instruction) const;
 
  private:

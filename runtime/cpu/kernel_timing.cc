@@ -22,14 +22,14 @@
 namespace mpc::runtime {
 namespace {
 
-/// Operands of one kernel, filled.
+/// The memory of one kernel's operands, filled with values.
 struct Operands {
   std::vector<AlignedBuffer> memory;
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   void* workspace = nullptr;
 
-  /// Zeros.
+  /// Adds memory that is filled with zeros.
   void* Add(std::size_t bytes) { return memory.emplace_back(bytes).data(); }
 };
 

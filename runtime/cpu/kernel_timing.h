@@ -8,12 +8,13 @@
 
 namespace mpc::runtime {
 
-/// The time of one run of `kernel` in microseconds, on operands of its own: random numbers in [-1, 1), which are
-/// neither denormal nor absent as zeros would be; integers and flags are 0, which is in every range. Errors
-/// (RESOURCE_EXHAUSTED): no memory for them; those of creating "random".
+/// The time of one run of `kernel` in microseconds. The operands are made for the measurement. Floating operands are
+/// random numbers in [-1, 1), since zeros or denormal numbers would take other times. Integers and flags are 0, which
+/// is in every range. Errors: RESOURCE_EXHAUSTED where there is no memory for the operands; those of creating "random".
 absl::StatusOr<double> TimeKernel(const KernelSpec& spec, cpu::Kernel& kernel);
 
-/// What measurements depend on: "Intel(R) Xeon(R) Processor (6-173-1) with 2 threads, oneDNN 2.6.3".
+/// The machine and versions that measurements depend on: "Intel(R) Xeon(R) Processor (6-173-1) with 2 threads, oneDNN
+/// 2.6.3".
 std::string MeasuredOn();
 
 }  // namespace mpc::runtime

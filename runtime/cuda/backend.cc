@@ -11,7 +11,7 @@
 namespace mpc::runtime {
 namespace {
 
-/// Devices that were opened. Programs and Executables point into them for as long as the process runs.
+/// The devices that were opened. Programs and Executables point into them for as long as the process runs.
 struct Opened {
   std::mutex mutex;
   CudartApi api;

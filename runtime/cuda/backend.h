@@ -1,6 +1,6 @@
-// The border between a program and libmpc_cuda.so. Both have a copy of the runtime's plain functions; objects cross it
-// (Program, StateEntry, Device, Executable, absl::Status), global variables do not: what counts or registers is
-// virtual and runs in the code that made the object.
+// The border between a program and libmpc_cuda.so. Both sides have a copy of the runtime's plain functions. Objects
+// cross the border: Program, StateEntry, Device, Executable, absl::Status. Global variables do not cross it. So
+// functions that count or register are virtual and run in the code that made the object.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@
 namespace mpc::runtime {
 
 struct CudaBackend {
-  const char* build;  ///< equal to kCudaBackendBuild of the program, else the two do not fit
+  const char* build;  ///< must equal the program's kCudaBackendBuild, else the two do not fit
   absl::StatusOr<const Device*> (*open_device)();
   absl::StatusOr<const Device*> (*open_target)(std::string_view arch);
 };

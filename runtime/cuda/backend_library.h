@@ -9,12 +9,13 @@
 namespace mpc::runtime {
 
 /// This machine's GPU. The library is looked for in MPC_CUDA_LIBRARY, beside the running program, in ../lib of it and
-/// in the build folder. Errors (UNAVAILABLE): the build has no CUDA backend, the library cannot be opened (with the
-/// loader's reason), there is no device, its driver is too old; (FAILED_PRECONDITION) a library of another version.
+/// in the build folder. Errors: UNAVAILABLE where the build has no CUDA backend, or the library cannot be opened (with
+/// the loader's reason). UNAVAILABLE also where there is no device, or its driver is too old. FAILED_PRECONDITION for a
+/// library of another version.
 absl::StatusOr<const Device*> OpenCudaDevice();
 
-/// A GPU to compile for, present or not: "sm_80" or "sm_90". Errors: as above without those about the device;
-/// (INVALID_ARGUMENT) another architecture, with those that are known.
+/// A GPU to compile for, present or not: "sm_80" or "sm_90". Errors: those of OpenCudaDevice, except those about the
+/// device; INVALID_ARGUMENT for another architecture, with the known ones.
 absl::StatusOr<const Device*> OpenCudaTarget(std::string_view arch);
 
 }  // namespace mpc::runtime

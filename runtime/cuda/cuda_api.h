@@ -1,6 +1,7 @@
-// Every CUDA call the runtime makes, behind one table of functions: the real one (cudart, cuBLASLt, cuDNN, NVTX), or a
-// recording one on the host that tests use to count, to fail on purpose, and to run kernels in the emulation. No CUDA
-// header here. Errors carry CUDA's own name and text, what was asked for, and for RESOURCE_EXHAUSTED the sizes.
+// Every CUDA call that the runtime makes, behind one table of functions. The real table calls cudart, cuBLASLt, cuDNN
+// and NVTX. Tests use a recording table on the host: it counts, fails on purpose, and runs kernels in the emulation.
+// This file includes no CUDA header. Errors carry CUDA's own name and text, what was asked for, and for
+// RESOURCE_EXHAUSTED the sizes.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct CudaDeviceProperties {
   std::size_t memory_bytes = 0;
   std::size_t l2_cache_bytes = 0;
   int driver_version = 0;   ///< 13000 for 13.0: the newest runtime that the driver serves
-  int runtime_version = 0;  ///< of the cudart in use
+  int runtime_version = 0;  ///< version of the cudart in use
 };
 
 struct CudaMemoryInfo {
@@ -45,7 +46,8 @@ class CudaApi {
   virtual absl::StatusOr<int> DeviceCount() = 0;
   virtual absl::StatusOr<CudaDeviceProperties> Properties() = 0;
   virtual absl::StatusOr<CudaMemoryInfo> MemoryInfo() = 0;
-  /// Makes the device that of the calling thread, which may have made no CUDA call before. From any thread.
+  /// Makes the device the current one of the calling thread, which may have made no CUDA call before. Any thread may
+  /// call it.
   virtual absl::Status UseDevice() = 0;
 
   // Memory. Device memory is 256-byte aligned; host memory is pinned.
@@ -57,7 +59,7 @@ class CudaApi {
   // Streams and events. Streams do not wait for the default stream.
   virtual absl::StatusOr<Stream> CreateStream() = 0;
   virtual absl::Status DestroyStream(Stream stream) = 0;
-  virtual absl::Status SynchronizeStream(Stream stream) = 0;  ///< returns what asynchronous work failed with
+  virtual absl::Status SynchronizeStream(Stream stream) = 0;  ///< returns the error of asynchronous work
   virtual absl::StatusOr<Event> CreateEvent(bool timing) = 0;
   virtual absl::Status DestroyEvent(Event event) = 0;
   virtual absl::Status RecordEvent(Event event, Stream stream) = 0;

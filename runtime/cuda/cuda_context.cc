@@ -55,7 +55,7 @@ absl::Status CudaContext::Upload(const StateEntry& entry, void* to) {
   const std::size_t bytes = entry.spec().bytes();
   if (bytes == 0) return absl::OkStatus();
   if (bytes > kSmallEntry) {
-    // Straight from the entry's pageable memory, which not every system copies before the call returns.
+    // This copies straight from the entry's pageable memory, which not every system reads before the call returns.
     absl::Status status = api_.Copy(to, entry.data(), bytes, CudaCopy::kHostToDevice, compute_.get());
     return status.ok() ? Synchronize() : status;
   }

@@ -1,4 +1,4 @@
-// What all Programs on one GPU share: streams, library handles, the way of state to the device.
+// What all Programs on one GPU share: streams, library handles, and the upload of state to the device.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace mpc::runtime {
 
-/// Steps of every Program run on one stream, in the order in which they were started: one Program sees what another one
-/// wrote without any event. Inputs travel on a second stream, beside the step before.
+/// Steps of every Program run on one stream, in the order in which they were started. So one Program sees what another
+/// one wrote, without any event. Inputs are uploaded on a second stream while the previous step runs.
 class CudaContext {
  public:
   /// `api` outlives the context.
@@ -28,16 +28,16 @@ class CudaContext {
   CudaApi& api() { return api_; }
   CudaApi::Stream compute_stream() const { return compute_.get(); }
   CudaApi::Stream upload_stream() const { return upload_.get(); }
-  /// Only records graphs: another thread may start steps meanwhile.
+  /// A stream that only records graphs. Another thread may start steps meanwhile.
   CudaApi::Stream capture_stream() const { return capture_.get(); }
   const cuda::LibraryHandles& handles() const { return handles_; }
 
-  /// What threads that make kernels use, a set for each of at most `threads`, so that none is used by two: handles()
-  /// and others that are made when they are first wanted. At least one set, at most eight and as many as there are
-  /// cores.
+  /// Library handles for threads that make kernels: one set for each of at most `threads` threads, so that no two
+  /// threads share one. The first set is handles(); others are made when they are first wanted. There is at least one
+  /// set, and at most eight and as many as there are cores.
   std::vector<cuda::LibraryHandles> HandlesForThreads(std::size_t threads);
 
-  /// Held while work is put on the streams: library handles and the upload buffer are one for all.
+  /// Held while work is put on the streams, since all Programs share the library handles and the upload buffer.
   std::mutex& mutex() { return mutex_; }
 
   /// Waits for every step that was started. Errors: what one of them failed with.
@@ -54,7 +54,7 @@ class CudaContext {
   const bool use_libraries_;
   OwnedStream compute_, upload_, capture_;
   cuda::LibraryHandles handles_;
-  std::vector<cuda::LibraryHandles> more_handles_;  ///< plans that were made with them run with them
+  std::vector<cuda::LibraryHandles> more_handles_;  ///< kept, since plans run with the handles that made them
   PinnedMemory small_entries_;
   std::size_t small_used_ = 0;  ///< bytes whose copies may still be under way
   std::mutex mutex_;
@@ -63,9 +63,9 @@ class CudaContext {
 /// A state entry's copy on the GPU.
 class CudaStateCopy : public DeviceCopy {
  public:
-  /// Memory of its own. Errors: those of CudaApi::Malloc.
+  /// A copy with memory of its own. Errors: those of CudaApi::Malloc.
   static absl::StatusOr<std::unique_ptr<CudaStateCopy>> Create(std::shared_ptr<CudaContext> context, std::size_t bytes);
-  /// `bytes` at `offset` of `memory`, which other copies share.
+  /// A copy in `bytes` bytes at `offset` of `memory`, which other copies share.
   CudaStateCopy(std::shared_ptr<CudaContext> context, std::shared_ptr<DeviceMemory> memory, std::size_t offset,
                 std::size_t bytes)
       : context_(std::move(context)), memory_(std::move(memory)), offset_(offset), bytes_(bytes) {}
@@ -75,7 +75,7 @@ class CudaStateCopy : public DeviceCopy {
   absl::Status Download(void* host) override;
 
   const CudaContext* context() const { return context_.get(); }
-  /// A step that writes the copy failed half-way: Download gives `why` until new content is uploaded.
+  /// Called when a step that writes the copy failed half-way: Download gives `why` until new content is uploaded.
   void MarkBroken(const absl::Status& why) { broken_ = why; }
   const absl::Status& broken() const { return broken_; }
   /// Brings the content of `entry`, whose copy this is, to the device.

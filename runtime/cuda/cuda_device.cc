@@ -22,7 +22,7 @@ namespace {
 constexpr int kOldestComputeCapability = 80;
 constexpr int kMostStepsPerLaunch = 64;
 
-/// What is compiled for without the device: compute capability and multiprocessors of an A100 and an H200.
+/// A device that is compiled for without having it: compute capability and multiprocessors of an A100 and an H200.
 struct KnownTarget {
   std::string_view arch;
   cuda::Target target;
@@ -128,7 +128,7 @@ absl::StatusOr<MeasuredChoice> CudaDevice::Choose(const Program& program, const 
         tried[name] = *kernel;
         return TimeKernel(*context_, spec, **kernel);
       });
-  // The fastest is not made again, neither for the plan nor for the step.
+  // The fastest kernel is kept, so that neither the plan nor the step makes it again.
   if (fastest.ok() && tried.count(fastest->choice) > 0) {
     cuda::KernelContext chosen = kernels;
     chosen.choice = fastest->choice;
@@ -140,7 +140,7 @@ absl::StatusOr<MeasuredChoice> CudaDevice::Choose(const Program& program, const 
 absl::StatusOr<std::shared_ptr<cuda::Kernel>> CudaDevice::MakeShared(const KernelSpec& spec,
                                                                      const cuda::KernelContext& kernels) const {
   if (context_ == nullptr) return shared_.Get(spec, kernels);
-  // The library handles are one for all.
+  // All Programs share the library handles.
   const std::lock_guard<std::mutex> device_lock(context_->mutex());
   return shared_.Get(spec, kernels);
 }

@@ -17,9 +17,9 @@ namespace mpc::runtime {
 class CudaContext;
 
 struct CudaDeviceOptions {
-  /// False: own kernels only. What the emulation needs.
+  /// False: own kernels only, as the emulation needs it.
   bool use_libraries = true;
-  /// What makes kernels, and what tuning tries; in tests something that stands in for the libraries.
+  /// The functions that make kernels and that list what tuning tries. Tests put stand-ins for the libraries here.
   KernelFactory make_kernel = cuda::CreateKernel;
   KernelCandidates candidates = cuda::CandidateChoices;
 };
@@ -49,19 +49,20 @@ class CudaDevice : public Device {
       : candidates_(options.candidates), shared_(options.make_kernel) {}
 
   cuda::KernelContext KernelsOf(bool allow_tf32) const;
-  /// What was chosen for `spec`: by `program` already, by the cache, by timing; no choice: leave it to the heuristics.
+  /// The choice for `spec`: the one in `program`, else the cache's, else the fastest by timing. No choice leaves it to
+  /// the heuristics.
   absl::StatusOr<MeasuredChoice> Choose(const Program& program, const KernelSpec& spec,
                                         const cuda::KernelContext& kernels, const PlanOptions& options) const;
-  /// The kernel of `spec`, made under the device's mutex where it is a device that is here.
+  /// The kernel of `spec`. It is made under the device's mutex where the device is present.
   absl::StatusOr<std::shared_ptr<cuda::Kernel>> MakeShared(const KernelSpec& spec,
                                                            const cuda::KernelContext& kernels) const;
 
   std::string arch_;
   std::string description_;               ///< "NVIDIA H200 (sm_90)"
   std::string measured_on_;               ///< the GPU and the versions of the libraries: what measurements depend on
-  std::shared_ptr<CudaContext> context_;  ///< null: only compiled for
+  std::shared_ptr<CudaContext> context_;  ///< null where the device is only compiled for
   KernelCandidates candidates_;
-  mutable SharedKernels shared_;  ///< of plans, tuning and Programs; they use handles of the context
+  mutable SharedKernels shared_;  ///< kernels of plans, tuning and Programs; they use the context's handles
   mutable KernelTuner tuner_;
   cuda::KernelContext kernels_;  ///< without a choice
 };

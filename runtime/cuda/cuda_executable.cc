@@ -87,7 +87,7 @@ absl::StatusOr<std::size_t> CudaExecutable::Record(std::size_t slot, std::size_t
   const CudaApi::Stream stream = context_->capture_stream();
   if (absl::Status status = api_.BeginCapture(stream); !status.ok()) return status;
   const absl::Status enqueued = EnqueueSteps(slot, steps, stream);
-  // Also after an error: the stream must leave the capture.
+  // The capture is ended after an error too, since the stream must leave it.
   const absl::StatusOr<CudaApi::Graph> captured = api_.EndCapture(stream);
   OwnedGraph graph;
   if (captured.ok()) graph = OwnedGraph(api_, *captured);

@@ -1,5 +1,5 @@
-// A Program on a GPU. At Load everything is allocated and the step is recorded as CUDA graphs; from then on a launch
-// writes the inputs, starts their upload and the graph, and returns: the host is at most two launches ahead.
+// A Program on a GPU. Load allocates everything and records the step as CUDA graphs. From then on a launch writes the
+// inputs, starts their upload and the graph, and returns. The host is at most two launches ahead.
 #pragma once
 
 #include <array>
@@ -46,17 +46,17 @@ class CudaExecutable : public Executable {
   absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) override;
   MemoryUse memory() const override;
   std::size_t nodes_per_step() const override { return nodes_per_step_; }
-  /// With the choices in force: what the Program left open, or this device refused, is filled in.
+  /// The Program with the choices in force: those that it left open, or that this device refused, are filled in.
   const Program& program() const override { return *program_; }
 
  private:
-  /// What one launch under way occupies. Launches use the slots in turn.
+  /// The resources of one launch under way. Launches use the slots in turn.
   struct Slot {
     OwnedEvent done;
     OwnedGraphExec one_step, all_steps;  ///< empty where the graph is off
     std::uint64_t first_step = 0;
-    std::size_t steps = 0;         ///< of the last launch; 0 before the first
-    mutable bool finished = true;  ///< known to be done
+    std::size_t steps = 0;         ///< steps of the last launch; 0 before the first
+    mutable bool finished = true;  ///< the last launch is known to be done
   };
 
   CudaExecutable(std::shared_ptr<CudaContext> context, std::shared_ptr<const Program> program,
@@ -64,17 +64,17 @@ class CudaExecutable : public Executable {
 
   absl::Status Allocate(const StateEntries& entries, StepKernels& kernels);
   absl::Status CreateEvents();
-  /// Records the work of `steps` steps in `slot`; says of how many nodes.
+  /// Records the work of `steps` steps in `slot`. Returns the number of nodes.
   absl::StatusOr<std::size_t> Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded);
   absl::Status RecordGraphs();
 
   absl::Status Launch(absl::Span<const StepInputs> steps);
-  /// What comes before the device's work of a launch: the slot becomes free, inputs and state travel.
+  /// Does what comes before the device's work of a launch: waits until the slot is free, and uploads inputs and state.
   absl::Status Prepare(Slot& slot, absl::Span<const StepInputs> steps);
-  /// The instructions of `steps` steps with the copies around them.
+  /// Enqueues the instructions of `steps` steps, with the copies around them.
   absl::Status EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const;
   absl::Status EnqueueEnd(std::size_t slot, std::size_t step, CudaApi::Stream stream) const;
-  /// What comes after it.
+  /// Does what comes after the device's work of a launch.
   absl::Status Finish(Slot& slot, std::size_t steps);
   absl::StatusOr<std::vector<InstructionTime>> TimeCalls();
   absl::StatusOr<double> TimeSinceStart(CudaApi::Event event);
@@ -82,9 +82,9 @@ class CudaExecutable : public Executable {
   std::size_t IndexOf(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
   /// Waits until the launch that used `slot` last is done.
   absl::Status WaitFor(const Slot& slot) const;
-  /// Keeps what Prepare would overwrite although it is among the last steps_kept().
+  /// Saves the outputs that Prepare would overwrite although they are among the last steps_kept().
   absl::Status SaveOutputs(const Slot& slot, std::size_t new_steps);
-  /// Remembers `status` as what every later call fails with, and says which steps it was.
+  /// Makes every later call fail with `status`, which is extended by the steps that failed.
   absl::Status Fail(const absl::Status& status, std::uint64_t first_step, std::size_t steps) const;
 
   std::shared_ptr<CudaContext> context_;

@@ -1,4 +1,4 @@
-// What the host reads back from a CudaExecutable: outputs, errors, times.
+// Reading results back from a CudaExecutable: outputs, errors, times.
 #include <mutex>
 #include <utility>
 
@@ -39,7 +39,7 @@ absl::Status CudaExecutable::WaitFor(const Slot& slot) const {
 
 absl::Status CudaExecutable::Wait() {
   for (std::size_t i = 0; i < kLaunchSlots; ++i) {
-    // The older launch first: it is the one to blame.
+    // The older launch is asked first, since it is the one to blame.
     if (absl::Status status = WaitFor(slots_[(launches_ + i) % kLaunchSlots]); !status.ok()) return status;
   }
   return absl::OkStatus();

@@ -47,7 +47,7 @@ std::string VersionText(int version) { return absl::StrCat(version / 1000, ".", 
 
 absl::Status CudaStatus(cudaError_t error, const std::string& call) {
   if (error == cudaSuccess) return absl::OkStatus();
-  cudaGetLastError();  // what is not sticky must not show up in a later call
+  cudaGetLastError();  // an error that is not sticky must not show up in a later call
   return absl::Status(CodeOf(error),
                       absl::StrCat(call, ": ", cudaGetErrorName(error), ": ", cudaGetErrorString(error)));
 }

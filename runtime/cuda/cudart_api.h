@@ -1,5 +1,5 @@
-// The table of CUDA calls over cudart, cuBLASLt, cuDNN and NVTX. The driver is loaded by cudart: without one everything
-// here gives an error, nothing fails to load.
+// The table of CUDA calls over cudart, cuBLASLt, cuDNN and NVTX. cudart loads the driver. Without a driver every call
+// here gives an error, but nothing fails to load.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -58,8 +58,8 @@ class CudartApi : public CudaApi {
   void PopRange() override;
 };
 
-/// OK, or `call` with CUDA's name and text of `error`: RESOURCE_EXHAUSTED for memory, UNAVAILABLE for a missing device
-/// or driver, INTERNAL for the rest.
+/// OK, or an error with `call` and with CUDA's name and text of `error`. The code is RESOURCE_EXHAUSTED for memory,
+/// UNAVAILABLE for a missing device or driver, and INTERNAL for the rest.
 absl::Status CudaStatus(cudaError_t error, const std::string& call);
 
 }  // namespace mpc::runtime

@@ -1,4 +1,4 @@
-// The state of one Program on the device: what must be brought there before a step, and what a step makes new.
+// The state of one Program on the device: what must be uploaded before a step, and what a step writes.
 #pragma once
 
 #include <vector>
@@ -18,16 +18,16 @@ class DeviceState {
   DeviceState(const Program& program, StateEntries entries);
 
   /// Before a step: uploads what the host wrote and rebuilds derived state that is stale, both on `queue`'s stream.
-  /// Errors: CUDA's, and what an earlier step failed with that left an entry half-written.
+  /// Errors: CUDA's, and the error of an earlier step that left an entry half-written.
   absl::Status BringUpToDate(const DeviceStep& step, cuda::LaunchQueue& queue);
 
-  /// What every step but the first of a launch does first: rebuilds derived state whose source the step before wrote
-  /// without it.
+  /// Begins every step of a launch except the first. Rebuilds derived state whose source the previous step wrote
+  /// without writing the derived state.
   absl::Status EnqueueRefreshesBetweenSteps(const DeviceStep& step, cuda::LaunchQueue& queue) const;
 
-  /// `steps` steps were started.
+  /// Notes that `steps` steps were started.
   void MarkStepsStarted(std::size_t steps);
-  /// A step failed half-way: what it writes cannot be read, until it is written anew.
+  /// Notes that a step failed half-way. The state that it writes cannot be read until it is written anew.
   void MarkBroken(const absl::Status& why);
 
  private:

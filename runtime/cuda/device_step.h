@@ -1,4 +1,4 @@
-// The work of one step with every address resolved: what is enqueued on a stream, or recorded as a graph.
+// The work of one step with every address resolved. It is enqueued on a stream, or recorded as a graph.
 #pragma once
 
 #include <cstddef>
@@ -31,24 +31,25 @@ struct DeviceAddresses {
 
 class DeviceStep {
  public:
-  /// Calls share kernels, also with those of other Programs.
+  /// Calls share kernels, also with calls of other Programs.
   using Call = StepCall<std::shared_ptr<cuda::Kernel>>;
 
-  /// Takes the kernels of `program`, which outlives the step, and allocates the workspace that they need beyond what it
-  /// plans: groups, a built plan or a replaced choice that wants more. Errors: those of kernels, with the instruction
-  /// and its Cell; an output that overlaps what its kernel still reads; RESOURCE_EXHAUSTED.
+  /// Takes the kernels of `program`, which outlives the step. Allocates the workspace that they need beyond what the
+  /// Program plans: for groups, and for a built plan or a replaced choice that wants more. Errors: those of kernels,
+  /// with the instruction and its Cell; an output that overlaps what its kernel still reads; RESOURCE_EXHAUSTED.
   static absl::StatusOr<std::unique_ptr<DeviceStep>> Create(CudaApi& api, const Program& program,
                                                             DeviceAddresses addresses, StepKernels& kernels);
 
-  /// Those of the step itself.
+  /// The calls of the step itself.
   const std::vector<Call>& calls() const { return calls_.sequences.front().calls; }
-  /// Rebuilds derived state: one a Program::refreshes.
+  /// The calls that rebuild derived state, one for each entry of Program::refreshes.
   const std::vector<Call>& refreshes() const { return calls_.refreshes; }
   const DeviceAddresses& addresses() const { return addresses_; }
   /// Device memory of workspaces beyond the Program's arena, which kernels use one after another.
   std::size_t extra_bytes() const { return extra_bytes_; }
 
-  /// Enqueues one call, with what it calls. Errors: the kernel's, with the program, the instruction and its Cell.
+  /// Enqueues one call, with the sequences that it calls. Errors: the kernel's, with the program, the instruction and
+  /// its Cell.
   absl::Status Enqueue(const Call& call, cuda::LaunchQueue& queue) const;
   absl::Status EnqueueStateCopies(cuda::LaunchQueue& queue) const;
 

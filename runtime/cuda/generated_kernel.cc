@@ -9,13 +9,13 @@
 namespace mpc::runtime {
 namespace {
 
-/// One launch.
+/// A stage, resolved to one launch.
 struct LaunchedStage {
   cuda::KernelFunction function;
   cuda::LaunchShape shape;
 };
 
-/// Launches functions with the addresses of their operands, which are the same for all.
+/// Launches the functions of all stages with the same operand addresses.
 class GeneratedKernel : public cuda::Kernel {
  public:
   GeneratedKernel(std::vector<LaunchedStage> stages, std::size_t inputs, std::size_t outputs, bool has_workspace)

@@ -17,13 +17,13 @@ namespace mpc::runtime {
 /// The code blobs of one Program, loaded.
 class GeneratedCode {
  public:
-  /// Errors: INVALID_ARGUMENT for a format other than "cubin" and "ptx"; what CudaApi gives for code that it cannot
-  /// load, with the blob's name.
+  /// Errors: INVALID_ARGUMENT for a format other than "cubin" and "ptx"; CudaApi's error for code that it cannot load,
+  /// with the blob's name.
   static absl::StatusOr<GeneratedCode> Load(CudaApi& api, const Program& program);
 
-  /// The kernel of `instruction`, one launch a stage: the parameters of each are the addresses of the inputs, of the
-  /// used outputs and, where there is one, of the workspace. Errors (INVALID_ARGUMENT): those of StagesOf; no blob has
-  /// a stage's function.
+  /// The kernel of `instruction`, with one launch for each stage. The parameters of a launch are the addresses of the
+  /// inputs, then of the used outputs, then of the workspace if there is one. Errors (INVALID_ARGUMENT): those of
+  /// StagesOf; no blob has a stage's function.
   absl::StatusOr<std::unique_ptr<cuda::Kernel>> CreateKernel(const Instruction& instruction) const;
 
  private:

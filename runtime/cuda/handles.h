@@ -1,4 +1,4 @@
-// Owners of what CudaApi hands out: memory, streams, events, graphs. Each gives its thing back when it goes.
+// Owners of the resources of CudaApi: memory, streams, events, graphs. Each releases its resource when it is destroyed.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace mpc::runtime {
 
-/// One thing that `kRelease` gives back. Errors of giving back have nobody to go to: by then the device has failed, and
-/// what used it has said so.
+/// Owns one resource that `kRelease` releases. Errors of the release are dropped: by then the device has failed, and
+/// what used it has reported that.
 template <absl::Status (CudaApi::*kRelease)(void*)>
 class Owned {
  public:

@@ -1,6 +1,6 @@
-// The way of inputs to the device: the host writes them into pinned memory, a stream of their own carries them into
-// device memory beside the step before, and the step copies them to where its kernels read them. Two of each, used in
-// turn.
+// The way of inputs to the device. The host writes them into pinned memory. A stream of their own uploads them into
+// device memory while the previous step runs. The step then copies them to where its kernels read them. There are two
+// buffers of each kind, used in turn.
 #pragma once
 
 #include <array>
@@ -17,22 +17,23 @@
 
 namespace mpc::runtime {
 
-/// Launches that may be under way at once: one runs, one waits.
+/// The number of launches that may be under way at once: one runs, one waits.
 inline constexpr std::size_t kLaunchSlots = 2;
 
 class InputStaging {
  public:
-  /// Room for the inputs of `steps` steps in each slot. Errors: no memory.
+  /// Allocates room for the inputs of `steps` steps in each slot. Errors: no memory.
   absl::Status Create(CudaApi& api, const Program& program, const DeviceAddresses& addresses, std::size_t steps);
 
   /// Copies the inputs of step `step` of a launch into the pinned memory of `slot`, which no upload reads any more.
   void Write(std::size_t slot, std::size_t step, StepInputs inputs);
 
-  /// Sends what was written for `steps` steps. The upload waits for `slot_free`, recorded when the launch that used the
-  /// slot before had done with it (null: none did); the compute stream waits for the upload.
+  /// Uploads the inputs that were written for `steps` steps. The upload waits for `slot_free`, which was recorded when
+  /// the previous launch in this slot no longer needed it. It is null where there was no such launch. The compute
+  /// stream waits for the upload.
   absl::Status Upload(CudaContext& context, std::size_t slot, std::size_t steps, CudaApi::Event slot_free);
 
-  /// Recorded when the upload of a slot is complete: its pinned memory may be written again.
+  /// The event that is recorded when the upload of a slot is complete. Its pinned memory may then be written again.
   CudaApi::Event uploaded(std::size_t slot) const { return slots_[slot].uploaded.get(); }
 
   /// Enqueues the copies from the slot into the arena, for step `step` of a launch.
@@ -41,7 +42,7 @@ class InputStaging {
   }
 
   bool empty() const { return stride_ == 0; }
-  /// On the device, for `steps` steps a launch.
+  /// Bytes that staging takes on the device, for launches of `steps` steps.
   static std::size_t DeviceBytes(const Program& program, std::size_t steps);
 
  private:

@@ -11,14 +11,14 @@
 namespace mpc::runtime {
 namespace {
 
-/// Operands of one kernel, filled.
+/// The memory of one kernel's operands, filled with values.
 struct Operands {
   std::vector<DeviceMemory> memory;
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   void* workspace = nullptr;
 
-  /// Zeros.
+  /// Adds memory that is filled with zeros.
   absl::StatusOr<void*> Add(CudaContext& context, std::size_t bytes) {
     CudaApi& api = context.api();
     if (absl::Status status = Allocate(api, bytes, memory.emplace_back()); !status.ok()) return status;
@@ -71,7 +71,7 @@ absl::Status MakeOperands(CudaContext& context, const KernelSpec& spec, std::siz
   return workspace.status();
 }
 
-/// Microseconds of `runs` runs.
+/// The time of `runs` runs in microseconds.
 absl::StatusOr<double> TimeRuns(CudaContext& context, cuda::Kernel& kernel, const Operands& operands, int runs,
                                 const OwnedEvent& begin, const OwnedEvent& end) {
   CudaApi& api = context.api();

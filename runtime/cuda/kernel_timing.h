@@ -7,9 +7,9 @@
 
 namespace mpc::runtime {
 
-/// The time of one run of `kernel` in microseconds, on operands of the device's own: random numbers in [-1, 1), whose
-/// products draw the power, and so leave the clock, that those of a training do; integers and flags are 0, which is in
-/// every range. Errors: the kernel's, no memory.
+/// The time of one run of `kernel` in microseconds. The operands are made on the device for the measurement. Floating
+/// operands are random numbers in [-1, 1). Their products draw as much power as those of a training, so that the clock
+/// is the same. Integers and flags are 0, which is in every range. Errors: the kernel's, no memory.
 absl::StatusOr<double> TimeKernel(CudaContext& context, const KernelSpec& spec, cuda::Kernel& kernel);
 
 }  // namespace mpc::runtime

@@ -8,7 +8,7 @@ namespace mpc::runtime {
 namespace {
 
 constexpr std::size_t kOutputAlignment = 64;
-/// Records (a loss, flags) are written to the host by one kernel; what is larger is worth a copy of its own.
+/// One kernel writes all small outputs (a loss, flags) to the host. A larger output is worth a copy of its own.
 constexpr std::size_t kSmallOutput = std::size_t{16} << 10;
 
 }  // namespace
@@ -21,7 +21,7 @@ absl::Status OutputRing::Create(CudaApi& api, const Program& program, const Devi
     bytes_.push_back(program.values[output.value].spec.bytes());
     stride_ += (bytes_.back() + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment;
   }
-  // With one step a launch the slots hold all that is kept.
+  // With one step per launch the slots hold all outputs that are kept.
   if (steps > 1) saved_.resize(kLaunchSlots * steps * stride_);
   if (absl::Status status = Allocate(api, kLaunchSlots * steps * stride_, pinned_); !status.ok()) return status;
   copies_.resize(kLaunchSlots * steps);

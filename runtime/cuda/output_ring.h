@@ -1,5 +1,5 @@
-// Outputs of the last steps in pinned memory: the device writes them there at the end of each step, the host reads them
-// while later steps run.
+// The outputs of the last steps, in pinned memory. The device writes them there at the end of each step. The host reads
+// them while later steps run.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace mpc::runtime {
 
 class OutputRing {
  public:
-  /// Room for the outputs of `steps` steps in each slot, and for what Save keeps. Errors: no memory.
+  /// Allocates room for the outputs of `steps` steps in each slot, and for what Save keeps. Errors: no memory.
   absl::Status Create(CudaApi& api, const Program& program, const DeviceAddresses& addresses, std::size_t steps);
 
   /// Enqueues the copies of the outputs of step `step` of a launch, at its end.
@@ -32,14 +32,14 @@ class OutputRing {
 
   /// Keeps the outputs of one step of a launch that is done, under its number: the slot is about to be used again.
   void Save(std::size_t slot, std::size_t step, std::uint64_t number);
-  /// What Save kept of step `number`, one of the last kLaunchSlots * steps.
+  /// The output that Save kept of step `number`, one of the last kLaunchSlots * steps.
   absl::Span<const std::uint8_t> Saved(std::uint64_t number, std::size_t index) const;
 
  private:
   /// The copies of one step's outputs.
   struct Copies {
-    std::vector<CopyRange> small;  ///< in one launch
-    std::vector<CopyRange> large;  ///< one by one
+    std::vector<CopyRange> small;  ///< copied in one launch
+    std::vector<CopyRange> large;  ///< copied one by one
   };
 
   const std::byte* Place(std::size_t slot, std::size_t step) const {

@@ -12,7 +12,7 @@
 namespace mpc::runtime {
 namespace {
 
-/// `status`, with the plan where memory is what failed.
+/// `status`. Where memory is what failed, the plan is added.
 absl::Status Explain(CudaContext& context, const Program& program, std::size_t staging_bytes,
                      const absl::Status& status) {
   if (!absl::IsResourceExhausted(status)) return status;
@@ -33,7 +33,7 @@ absl::Status BindEntry(const std::shared_ptr<CudaContext>& context, StateEntry& 
       absl::StrCat("state \"", entry.name(), "\" lives on another device; one StateStore serves one GPU"));
 }
 
-/// Gives state of flat updates copies that lie together, where none of it has a copy yet.
+/// Gives the state of each flat update copies in one buffer, where none of it has a copy yet.
 absl::Status BindFlatState(const std::shared_ptr<CudaContext>& context, const Program& program,
                            const StateEntries& entries) {
   for (const FlatStateBuffer& buffer : FlatStateBuffers(program)) {
@@ -50,7 +50,7 @@ absl::Status BindFlatState(const std::shared_ptr<CudaContext>& context, const Pr
   return absl::OkStatus();
 }
 
-/// What is written on the host of a fill. Copies on the device double it.
+/// The bytes of a fill that the host writes at most. Copies on the device then double them.
 constexpr std::size_t kFilledOnHost = 64 << 10;
 
 /// Fills memory of the device, from `to` on.

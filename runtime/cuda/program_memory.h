@@ -1,5 +1,5 @@
-// The device memory of one Program: its arena, its constants, and the copies of its state entries, which it shares with
-// the other Programs of the Model.
+// The device memory of one Program: its arena, its constants, and the copies of its state entries. The copies are
+// shared with the other Programs of the Model.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class ProgramMemory {
   DeviceAddresses addresses_;
 };
 
-/// The message of memory that cannot be had: what `program` plans, what the device has, and `reason` where CUDA gave
+/// The error for memory that cannot be had: what `program` plans, what the device has, and `reason` where CUDA gave
 /// one.
 absl::Status MemoryExhausted(CudaContext& context, const Program& program, std::size_t staging_bytes,
                              std::string_view reason);

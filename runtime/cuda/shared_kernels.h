@@ -1,4 +1,5 @@
-// Kernels that a device makes once for all instructions and Programs: building the plan of a library can take a second.
+// Kernels that a device makes once for all instructions and Programs, since building a library's plan can take a
+// second.
 #pragma once
 
 #include <functional>
@@ -28,14 +29,15 @@ class SharedKernels {
  public:
   explicit SharedKernels(KernelFactory make) : make_(std::move(make)) {}
 
-  /// The kernel of `spec` with the choice in `context`: one that was made before, or a new one. What was made by
-  /// heuristics is also found under the name of its choice. Errors: the factory's; nothing is kept of them.
+  /// The kernel of `spec` with the choice in `context`: one that was made before, or a new one. A kernel that
+  /// heuristics chose is also found under the name of its choice. Errors: the factory's. A kernel that failed is not
+  /// remembered.
   absl::StatusOr<std::shared_ptr<cuda::Kernel>> Get(const KernelSpec& spec, const cuda::KernelContext& context);
 
   /// True if Get would give the kernel with this SharedKernelKey without making it.
   bool Has(const std::string& key);
 
-  /// A new kernel that is not kept: tuning makes many and Keeps one.
+  /// Makes a new kernel that is not kept. Tuning makes many and calls Keep for one.
   absl::StatusOr<std::shared_ptr<cuda::Kernel>> Make(const KernelSpec& spec, const cuda::KernelContext& context) const;
   void Keep(const KernelSpec& spec, const cuda::KernelContext& context, const std::shared_ptr<cuda::Kernel>& kernel);
 
@@ -49,8 +51,9 @@ class SharedKernels {
   std::set<std::string> said_;
 };
 
-/// The name of a kernel among all that one device can make: equal only where every byte that the factory reads but the
-/// library handles is equal. cuda::ChoiceKey shortens numbers and leaves out which results are used.
+/// The name of a kernel among all that one device can make. Two names are equal only where everything that the factory
+/// reads, except the library handles, is equal byte for byte. cuda::ChoiceKey shortens numbers and leaves out which
+/// results are used.
 std::string SharedKernelKey(const KernelSpec& spec, const cuda::KernelContext& context);
 
 }  // namespace mpc::runtime

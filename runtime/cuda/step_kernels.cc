@@ -29,7 +29,7 @@ std::pair<const TensorSpec*, const TensorSpec*> ResultAndFilter(const KernelSpec
   return {nullptr, nullptr};
 }
 
-/// Of the two products of attention, or of the five of its gradient.
+/// Floating-point operations of the two products of attention, or of the five products of its gradient.
 double AttentionFlops(const KernelSpec& spec) {
   const bool is_gradient = spec.name == "attention_grad";
   const std::size_t first = is_gradient ? 1 : 0;
@@ -72,7 +72,7 @@ void StepKernels::Collect() {
   if (is_collected_) return;
   is_collected_ = true;
   const auto add = [this](const Instruction& instruction) {
-    // Those of groups are made with their group.
+    // Kernels of groups are made with their group.
     if (instruction.sequence != 0 || IsGenerated(instruction.kernel) || cuda::MayGroup(instruction.kernel)) return;
     if (const absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program_, instruction); spec.ok()) EntryOf(*spec);
   };

@@ -1,4 +1,4 @@
-// The kernels of one Program on one device: each is made once, several at a time, and what was chosen is told.
+// The kernels of one Program on one device. Each is made once, several at a time, and the choices are reported.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@
 
 namespace mpc::runtime {
 
-/// A choice of the Program that the device refuses is replaced, in this order: by what the libraries' heuristics offer
-/// on the device, then by the project's own kernel.
+/// Replaces each choice of the Program that the device refuses. The libraries' heuristics are asked first, then the
+/// project's own kernel is taken.
 class StepKernels {
  public:
   /// Makes nothing yet. `program` and `shared` outlive the object. `context` has no choice.
@@ -27,30 +27,32 @@ class StepKernels {
       : program_(program), context_(context), shared_(shared) {}
 
   /// Makes the kernels of all instructions that have one of their own, on a thread for each of `handles`; each thread
-  /// uses its handles alone. Errors show where a kernel is asked for.
+  /// uses its handles alone. Errors are returned when the kernel is asked for.
   void MakeAll(CudaApi& api, absl::Span<const cuda::LibraryHandles> handles);
 
   /// The kernel of `spec`, made now where MakeAll left it out. Errors: those of the factory for all that was tried.
   absl::StatusOr<std::shared_ptr<cuda::Kernel>> Of(const KernelSpec& spec);
 
-  /// How many of them take long to make: convolutions and attentions of a library that nobody has made yet.
+  /// The number of kernels that take long to make: convolutions and attentions of a library that have not been made
+  /// yet.
   std::size_t LongToMake();
 
-  /// The Program with the choices in force: those that the device made for what the Program left open, or refused.
+  /// The Program with the choices in force. The device fills in those that the Program left open or that the device
+  /// refused.
   std::shared_ptr<const Program> WithChoices(const std::shared_ptr<const Program>& program) const;
 
-  /// Says, once each, which choices were replaced and what much work went to own kernels.
+  /// Warns, once each, of choices that were replaced and of large operations that went to own kernels.
   void Warn() const;
 
-  /// For groups, which have no choices.
+  /// The context for groups, which have no choices.
   const cuda::KernelContext& context() const { return context_; }
 
  private:
   struct Entry {
     KernelSpec spec;
     cuda::KernelContext context;                                               ///< with the Program's choice
-    std::optional<absl::StatusOr<std::shared_ptr<cuda::Kernel>>> kernel = {};  ///< nothing: not made yet
-    std::string refusal = {};  ///< of the Program's choice; empty: there was none
+    std::optional<absl::StatusOr<std::shared_ptr<cuda::Kernel>>> kernel = {};  ///< empty where it is not made yet
+    std::string refusal = {};  ///< why the Program's choice was refused; empty where it was not
 
     /// Null where it is not made or could not be.
     const cuda::Kernel* made() const { return kernel.has_value() && kernel->ok() ? (*kernel)->get() : nullptr; }
@@ -58,7 +60,7 @@ class StepKernels {
 
   Entry& EntryOf(const KernelSpec& spec);
   void Make(Entry& entry) const;
-  /// Notes what MakeAll makes.
+  /// Collects the kernels that MakeAll makes.
   void Collect();
 
   const Program& program_;
@@ -71,8 +73,9 @@ class StepKernels {
 /// Floating-point operations of a product, a convolution or an attention; 0 for everything else.
 double MatrixFlops(const KernelSpec& spec);
 
-/// What is to be said of a kernel that the libraries left to the project's own code although it is more than 1 GFLOP:
-/// the operation, its work and the libraries' reason. Nothing for all others, and for an own kernel that was asked for.
+/// The warning for a kernel of more than 1 GFLOP that the libraries left to the project's own code. It names the
+/// operation, its work and the libraries' reason. Nothing for all other kernels, and for an own kernel that was asked
+/// for.
 std::optional<std::string> SlowKernelWarning(const KernelSpec& spec, const cuda::Kernel& kernel);
 
 }  // namespace mpc::runtime

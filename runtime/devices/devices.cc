@@ -1,4 +1,4 @@
-// The devices that there are: those of mpc, and those of one's own.
+// The devices that exist: those of mpc, and those that a user registers.
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,7 +14,7 @@
 namespace mpc::runtime {
 namespace {
 
-/// Devices that were registered. Programs and Executables point into them for as long as the process runs.
+/// The devices that were registered. Programs and Executables point into them for as long as the process runs.
 struct Registered {
   std::mutex mutex;
   std::map<std::string, const Device*, std::less<>> devices;

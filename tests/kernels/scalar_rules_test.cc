@@ -79,10 +79,10 @@ TEST(ScalarRules, AVarianceIsNeverNegative) {
 }
 
 TEST(ScalarRules, MaximaTreatNanAsTheySay) {
-  for (const auto& [a, b] : {std::pair(1.0f, 2.0f), std::pair(2.0f, 1.0f)}) EXPECT_EQ(MaximumOp::Combine(a, b), 2);
-  EXPECT_EQ(MaximumOp::Combine(1.0f, kNan), 1);
-  EXPECT_TRUE(std::isnan(LargerOp::Combine(1.0f, kNan)));
-  EXPECT_TRUE(std::isnan(LargerOp::Combine(kNan, 1.0f)));
+  for (const auto& [a, b] : {std::pair(1.0f, 2.0f), std::pair(2.0f, 1.0f)}) EXPECT_EQ(MaxNumOp::Combine(a, b), 2);
+  EXPECT_EQ(MaxNumOp::Combine(1.0f, kNan), 1);
+  EXPECT_TRUE(std::isnan(MaximumOrNanOp::Combine(1.0f, kNan)));
+  EXPECT_TRUE(std::isnan(MaximumOrNanOp::Combine(kNan, 1.0f)));
 }
 
 int Position(ArgmaxOp::Value a, ArgmaxOp::Value b) {

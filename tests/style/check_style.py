@@ -9,6 +9,9 @@ import shutil
 import subprocess
 import sys
 
+import complexity
+import sentences
+
 FOLDERS = ["compiler", "passes", "runtime", "kernels", "frontend", "models", "tools", "tests"]
 SOURCES = {".h", ".cc"}
 LENGTH_LIMIT = 500
@@ -23,6 +26,7 @@ OPERATIONS_NAMED = {
 
 # What sources include as "mpc/nn.h" lies below this folder.
 PUBLIC_HEADERS = "frontend/include/"
+GENERATED_PAGES = {"dialect.md", "passes.md"}
 ARROWS_PAGE = "docs/architecture.md"
 ARROWS_TABLE = re.compile(r"(<!-- folders -->\n)((?:\|.*\n)*)")
 
@@ -154,6 +158,24 @@ def docs(root):
                     yield f"{path}:{number}", f"a link that leads nowhere: {target}"
 
 
+def plain_sentences(root):
+    """Comments, descriptions and pages are sentences that a reader holds at once. Left out are pages of measurements, and
+    pages that are generated from descriptions."""
+    pages = [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]
+    pages = [page for page in pages if page.name not in GENERATED_PAGES]
+    sources = files(root, SOURCES | {".td", ".cu", ".cuh"}, [folder for folder in FOLDERS if folder != "tests"])
+    for path in [*pages, *sources]:
+        for line, text in sentences.violations(path, path.read_text()):
+            yield f"{path.relative_to(root)}:{line}", text
+
+
+def paths(root):
+    """No function has more than 20 paths, as McCabe counts them."""
+    for path in files(root, SOURCES | {".cu", ".cuh"}, [folder for folder in FOLDERS if folder != "tests"]):
+        for line, text in complexity.violations(path.read_text()):
+            yield f"{path.relative_to(root)}:{line}", text
+
+
 RULES = {
     "clang_format": clang_format,
     "layers": layers,
@@ -161,6 +183,8 @@ RULES = {
     "operations": operations,
     "length": length,
     "docs": docs,
+    "sentences": plain_sentences,
+    "paths": paths,
 }
 
 

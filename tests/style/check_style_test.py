@@ -1,9 +1,11 @@
-"""Planted violations: python3 check_style_test.py. The rules `arrows` and `operations` find each, and no more."""
+"""Planted violations: python3 check_style_test.py. The rules find each, and no more."""
 import importlib.util
 import pathlib
+import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 SPEC = importlib.util.spec_from_file_location("check_style", pathlib.Path(__file__).with_name("check_style.py"))
 check_style = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(check_style)
@@ -78,6 +80,45 @@ class Operations(Tree):
         check_style.OPERATIONS_NAMED = {"passes/few.cc": "a reason"}
         self.assertEqual(self.violations("operations"), [
             "passes/few.cc: names few enough operations by now: take it out of OPERATIONS_NAMED"])
+
+
+class Sentences(Tree):
+    LONG = " ".join(["word"] * 13)
+
+    def test_each_kind_of_text_is_read(self):
+        long = f"{self.LONG} {self.LONG}."
+        self.write("runtime/step.h", f"int x; ///< {long}\n// {self.LONG}\n// {self.LONG}\nint y; ///< of y\n")
+        self.write("passes/passes.td", f"def P {{ let description = [{{\n{long}\n}}]; }}\n")
+        self.write("docs/page.md", f"# Page\n\n* Short.\n* {long}\n")
+        found = self.violations("sentences")
+        self.assertEqual([place.split(": ")[0] for place in found],
+                         ["docs/page.md:4", "passes/passes.td:1", "runtime/step.h:1", "runtime/step.h:2",
+                          "runtime/step.h:4"], found)
+        self.assertIn("26 words", found[0])
+
+    def test_what_ends_is_short(self):
+        self.write("runtime/step.h", f"// {self.LONG}.\n// {self.LONG}\n//\n// {self.LONG}\n")
+        self.write("docs/page.md", f"{self.LONG}\n\n* {self.LONG}\n* {self.LONG}\n\n```\n{self.LONG * 3}\n```\n")
+        self.assertEqual(self.violations("sentences"), [])
+
+
+class Paths(Tree):
+    def test_a_function_is_counted_wherever_it_stands(self):
+        body = "".join("  if (x > 0) ++x;\n" for _ in range(20))
+        for name, text in {"long": f"int Long(int x) {{\n{body}}}\n",
+                           "member": f"struct S {{\n  int Long(int x) const {{\n{body}  }}\n}};\n",
+                           "made": f"S::S(int x) : x_(x), y_{{1}} {{\n{body}}}\n",
+                           "lambda": f"void F() {{\n  auto g = [&](int x) {{\n{body}  }};\n}}\n"}.items():
+            with self.subTest(name):
+                self.write("runtime/step.cc", text)
+                self.assertEqual(len(self.violations("paths")), 1, text)
+                self.assertIn("21 paths", self.violations("paths")[0])
+
+    def test_strings_comments_and_neighbours_do_not_count(self):
+        ten = "".join("  if (x > 0) ++x;  // if if if\n" for _ in range(10))
+        text = f'int A(int x) {{\n{ten}  Say("if && while");\n}}\nint B(int x) {{\n{ten}}}\n'
+        self.write("runtime/step.cc", text)
+        self.assertEqual(self.violations("paths"), [])
 
 
 if __name__ == "__main__":

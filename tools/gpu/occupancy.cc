@@ -1,5 +1,7 @@
 // How many threads of a multiprocessor kernels keep resident, by CUDA's own rules. Needs no GPU and no driver.
+//
 //   gpu_occupancy < KERNELS
+//
 // A kernel is a line of four numbers: compute capability (80, 90), registers a thread, threads a block, bytes of shared
 // memory a block. The answer to each is a line: resident threads, in percent of the most. Exit status 2: bad input.
 #include <cuda_occupancy.h>
@@ -21,7 +23,7 @@ struct Kernel {
 
 constexpr int kMostThreads = 2048;
 
-/// Of an A100 and an H100: the CUDA programming guide's table of compute capabilities.
+/// The properties of an A100 and an H100, from the CUDA programming guide's table of compute capabilities.
 cudaOccDeviceProp PropertiesOf(int compute_capability) {
   cudaOccDeviceProp properties;
   properties.computeMajor = compute_capability / 10;

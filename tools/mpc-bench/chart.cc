@@ -47,7 +47,7 @@ struct Bar {
 
 struct Group {
   std::string label;
-  std::string sizes;  ///< of the network, where they are not as published
+  std::string sizes;  ///< sizes of the network, where they are not as published
   std::vector<Bar> bars;
 
   double height() const {

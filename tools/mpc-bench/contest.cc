@@ -14,7 +14,7 @@
 namespace mpc::tools {
 namespace {
 
-/// This program with the flags that say what step the row has.
+/// The command line of this program with the flags that select the row's step.
 std::vector<std::string> OwnCommand(const BenchOptions& row) {
   std::vector<std::string> command = {"/proc/self/exe",
                                       row.model,

@@ -34,7 +34,7 @@ class GraphUnderTest {
 
   explicit GraphUnderTest(DType dtype);
 
-  /// Of the measured type; of f32; of i32 below `classes`.
+  /// An argument of the measured type, of f32, or of i32 below `classes`.
   compiler::TypedValue Argument(const Shape& shape, Fill fill = Fill::kNormal);
   compiler::TypedValue F32Argument(const Shape& shape, Fill fill = Fill::kNormal);
   compiler::TypedValue Labels(const Shape& shape, std::int64_t classes);
@@ -52,12 +52,12 @@ class GraphUnderTest {
     return Emit(name, operands, attributes)[0];
   }
 
-  /// `value` in f32; one of f32 in bf16.
+  /// Converts `value` to f32, or to bf16 if it is f32.
   compiler::TypedValue Cast(const compiler::TypedValue& value);
 
   /// Writes `value` where nobody reads it in the graph.
   void Result(const compiler::TypedValue& value);
-  /// `value` is the new content of `argument`, as of an optimizer's state.
+  /// Makes `value` the new content of `argument`, as of an optimizer's state.
   void Update(const compiler::TypedValue& argument, const compiler::TypedValue& value);
 
   struct Finished {

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Of one call of Measure: long enough to time, short enough to be repeated beside what is measured.
+/// Bytes of one call of Measure: long enough to time, short enough to be repeated beside what is measured.
 constexpr std::size_t kPiece = std::size_t{64} << 20;
 constexpr std::size_t kBlock = std::size_t{64} << 10;
 

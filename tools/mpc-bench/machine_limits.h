@@ -11,7 +11,7 @@
 
 namespace mpc::tools {
 
-/// Bytes that can be had without swapping.
+/// Bytes of memory that can be had without swapping.
 std::size_t AvailableBytes();
 
 /// Copies between two buffers that are together twice the last-level cache, a piece after another, on all of mpc's
@@ -21,7 +21,7 @@ class CopyProbe {
   /// `footprint` bytes for both buffers. Chooses the fastest form of copying.
   explicit CopyProbe(std::size_t footprint);
 
-  /// Copies the next piece; bytes read and written a second.
+  /// Copies the next piece; returns bytes read and written a second.
   double Measure();
 
   std::string_view form() const;  ///< "memcpy", "streaming stores"

@@ -1,5 +1,5 @@
-// mpc-bench: how long the compiled training step takes, beside peers if they are asked for, and where its time goes;
-// how fast operations are beside what the machine can do.
+// mpc-bench measures how long the compiled training step takes, beside peers if they are asked for, and where its time
+// goes. It also measures how fast operations are beside what the machine can do.
 #include <iostream>
 
 #include "runtime/atomic_file.h"

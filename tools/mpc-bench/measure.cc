@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<double>> TimeSteps(runtime::Executable& step, const s
   return seconds;
 }
 
-/// Waits for it.
+/// The loss of the last step that was started; waits for the step.
 absl::StatusOr<double> LossOfLastStep(const runtime::Executable& step) {
   const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = step.OutputOfStep(step.steps_started() - 1, 0);
   if (!bytes.ok()) return bytes.status();

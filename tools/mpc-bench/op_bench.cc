@@ -30,7 +30,7 @@ absl::StatusOr<double> TimeRuns(OpProgram& program, std::int64_t repeats) {
   return SecondsSince(begin) / static_cast<double>(repeats);
 }
 
-/// Every set once, which also brings its pages in; then how often a sample runs the graph.
+/// Runs every set once, which also brings its pages in. Returns how often a sample runs the graph.
 absl::StatusOr<std::int64_t> WarmUp(OpProgram& program) {
   const absl::StatusOr<double> first = TimeRuns(program, static_cast<std::int64_t>(program.sets()));
   if (!first.ok()) return first.status();

@@ -11,9 +11,9 @@
 
 namespace mpc::tools {
 
-/// Rates in the same minutes as the measurements: what copying and multiplying reached.
+/// Rates that copying and multiplying reached, in the same minutes as the measurements.
 struct MachineLimits {
-  Percentiles copy_bytes;          ///< a second, read and written
+  Percentiles copy_bytes;          ///< bytes a second, read and written
   std::string_view copy_form;      ///< see CopyProbe
   std::size_t copy_footprint = 0;  ///< bytes of its buffers
   Percentiles multiply_adds;       ///< floating-point operations a second on registers
@@ -24,11 +24,11 @@ struct MachineLimits {
 struct OpResult {
   std::string name;
   Shape shape;
-  Percentiles seconds;        ///< of one run of the graph
-  double bytes = 0;           ///< that it must read and write
-  double flops = 0;           ///< of its matrix work
-  bool memory_bound = false;  ///< whether copying or multiplying is its limit
-  Percentiles fraction;       ///< of that limit, measured right before
+  Percentiles seconds;        ///< time of one run of the graph
+  double bytes = 0;           ///< bytes that the graph must read and write
+  double flops = 0;           ///< floating-point operations of its matrix work
+  bool memory_bound = false;  ///< true: copying is its limit; false: multiplying
+  Percentiles fraction;       ///< share of that limit, which was measured right before
   std::size_t instructions = 0;
   std::size_t sets = 0;
   std::size_t footprint = 0;

@@ -19,7 +19,7 @@ double Product(const Shape& shape) {
   return product;
 }
 
-/// Two for each of m k n.
+/// Two floating-point operations for each of the m k n products.
 double MatmulFlops(const Shape& shape) { return 2 * Product(shape); }
 
 // Convolutions of stride 1, padded to their input's size, on channels-last images: N, H, W, C, O, kernel.

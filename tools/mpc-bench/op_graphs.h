@@ -20,14 +20,14 @@ struct OpGraph {
   std::function<double(const Shape&)> flops;
 };
 
-/// In the order of the help.
+/// All graphs, in the order of the help.
 const std::vector<OpGraph>& OpGraphs();
 std::vector<std::string> OpGraphNames();
 
 /// Errors: there is no such graph; `shape`, unless empty, has another number of sizes than the graph.
 absl::Status CheckOpGraph(const std::string& name, const Shape& shape);
 
-/// CheckOpGraph holds.
+/// The graph called `name`, for which CheckOpGraph holds.
 const OpGraph& FindOpGraph(const std::string& name);
 
 }  // namespace mpc::tools

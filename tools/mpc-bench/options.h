@@ -28,7 +28,7 @@ struct BenchOptions : DeviceOptions {
   double seconds = 20;               ///< on the CPU: fewer steps where they take longer, but three; 0: no limit
   std::int64_t runs = 5;             ///< each in a process of its own
   std::vector<std::string> peers;    ///< names of PeerNames()
-  std::string peer_layout = "auto";  ///< of images: nchw, nhwc; auto: the faster one
+  std::string peer_layout = "auto";  ///< layout of images: nchw, nhwc; auto: the faster one
   std::string python = "python3";
   std::string peer_script;   ///< empty: that of the network, where mpc's tools are
   std::string start_folder;  ///< where the initial weights and the batches are written; empty: nowhere
@@ -42,13 +42,13 @@ struct BenchOptions : DeviceOptions {
 
 /// Operations on their own; see op_graphs.h.
 struct OpOptions {
-  std::vector<std::string> names;   ///< of OpGraphs(); empty: networks are measured
+  std::vector<std::string> names;   ///< names of OpGraphs(); empty: networks are measured
   std::vector<std::int64_t> shape;  ///< empty: each graph's default
   DType dtype = DType::kF32;
   std::int64_t buffers = 0;  ///< sets of tensors that are used in turn; 0: as many as no cache holds
   std::int64_t threads = 2;
   bool fusion = false;
-  double seconds = 1;  ///< of measuring, for each graph
+  double seconds = 1;  ///< seconds of measuring, for each graph
 };
 
 /// A size of networks and its flag.

@@ -30,7 +30,7 @@ constexpr char kOwnUnscaled[] = "mpc-unscaled";
 constexpr char kOwnUnfused[] = "mpc-unfused";
 constexpr char kOwnOneThread[] = "mpc-one-thread";
 
-/// What makes an own peer's step the row's; empty: it is another one.
+/// The flags that make the step of one of mpc's own peers the row's step; empty if it is another step.
 std::string SameStep(const BenchOptions& row, const std::string& peer, bool scales) {
   if (peer == kOwnUnfused) return row.fuses() ? "" : "--fusion=false";
   if (peer == kOwnOneThread) return row.threads > 1 ? "" : "--threads=1";
@@ -68,7 +68,7 @@ const Script* FindScript(const std::string& model) {
   return found == Scripts().end() ? nullptr : &found->second;
 }
 
-/// Beside an installed executable, else in the source tree that mpc was built from.
+/// The path of the script: beside an installed executable, else in the source tree that mpc was built from.
 absl::StatusOr<std::string> ScriptPath(const BenchOptions& row) {
   const std::string script = FindScript(row.model)->name;
   std::vector<std::string> places;

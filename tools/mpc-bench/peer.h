@@ -11,16 +11,17 @@
 
 namespace mpc::tools {
 
-/// "torch": PyTorch, eager; "torch-compile": torch.compile; "torch-max-autotune": in that mode; "torch-graph": the
-/// whole step captured by hand as one CUDA graph; "mpc-f32": mpc at O0; "mpc-unscaled": mpc without loss scale,
-/// overflow check and skip; "mpc-unfused": mpc with a kernel for each operation; "mpc-one-thread": mpc on one thread.
+/// PyTorch's peers are "torch" (eager), "torch-compile" (torch.compile), "torch-max-autotune" (in that mode) and
+/// "torch-graph" (the whole step captured by hand as one CUDA graph). mpc's own are "mpc-f32" (at O0), "mpc-unscaled"
+/// (without loss scale, overflow check and skip), "mpc-unfused" (a kernel for each operation) and "mpc-one-thread" (on
+/// one thread).
 std::vector<std::string> PeerNames();
 
 /// True if the peer begins from weights and batches that mpc writes (WriteStart).
 bool IsTorch(const std::string& peer);
 
-/// Errors: the network has no such peer; what has. A peer that would take the row's own step: `scales` says whether the
-/// row's step scales its loss.
+/// Errors: the network has no such peer, with what has it; the peer would measure the row's own step again. `scales`
+/// says whether the row's step scales its loss.
 absl::Status CheckPeer(const BenchOptions& row, const std::string& peer, bool scales);
 
 /// The row that `peer`, one of mpc's own, measures.
@@ -30,11 +31,11 @@ BenchOptions OwnPeerRow(const BenchOptions& row, const std::string& peer);
 /// name another.
 absl::Status CheckTorch(const BenchOptions& row);
 
-/// One run in a process of its own, from the start in `row.start_folder`.
+/// Measures one run of `peer` in a process of its own, from the files of WriteStart in `row.start_folder`.
 absl::StatusOr<RunResult> MeasureTorch(const BenchOptions& row, const std::string& peer);
 
-/// `row.peer_layout` where it says one or the network has no images; else the one that took less time in a short run of
-/// `peer` with each: "nchw", "nhwc".
+/// Returns `row.peer_layout` if it names a layout or the network has no images. Otherwise returns the layout, "nchw" or
+/// "nhwc", that took less time in a short run of `peer` with each.
 absl::StatusOr<std::string> ChoosePeerLayout(const BenchOptions& row, const std::string& peer);
 
 }  // namespace mpc::tools

@@ -60,7 +60,8 @@ std::string Ratio(const Contestant& mpc, const Contestant& peer) {
                          peer.name, PercentilesOf(ratios).median, *lowest, *highest);
 }
 
-/// What was measured, where: "lenet5, batch 32, f32, 2 threads, 5 runs of 200 steps after 50 to warm up; <processor>".
+/// The title says what was measured, and where: "lenet5, batch 32, f32, 2 threads, 5 runs of 200 steps after 50 to warm
+/// up; <processor>".
 std::string Title(const BenchOptions& row) {
   const std::string device = row.device == "cpu" ? "" : absl::StrCat("device ", row.device, ", ");
   const std::string limit = row.seconds > 0 && row.device == "cpu" ? absl::StrCat(" or ", row.seconds, " s") : "";

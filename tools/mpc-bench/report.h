@@ -15,8 +15,8 @@ std::vector<double> RatiosByRun(const Contestant& mpc, const Contestant& peer);
 /// All measured steps of its runs, in seconds.
 std::vector<double> AllSteps(const Contestant& contestant);
 
-/// Seconds to the end of the first step: of the first run, which finds empty caches, and the median of the others,
-/// which find its code; that one is 0 where there was one run.
+/// Seconds to the end of the first step. `cold` is that of the first run, which finds empty caches. `cached` is the
+/// median of the other runs, which find its code; 0 if there was one run.
 struct FirstStep {
   double cold = 0;
   double cached = 0;
@@ -36,8 +36,8 @@ std::string ProcessorName();
 /// the ratios.
 std::string FormatTable(const BenchOptions& row, const std::vector<Contestant>& contestants);
 
-/// An object for each peer, one where there is none: `model`, `batch`, `mode`, and `mpc`, `peer` (seconds a step) and
-/// `ratio`, each with `median`, `p5`, `p95`. Memory and compile time are in `mpc` and `peer`.
+/// An object for each peer, one where there is none. Keys are `model`, `batch`, `mode`, and `mpc`, `peer` (seconds a
+/// step) and `ratio`, each with `median`, `p5`, `p95`. Memory and compile time are in `mpc` and `peer`.
 std::vector<Json> RowsToJson(const BenchOptions& row, const std::vector<Contestant>& contestants);
 
 }  // namespace mpc::tools

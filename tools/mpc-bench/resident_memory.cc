@@ -10,7 +10,7 @@
 namespace mpc::tools {
 namespace {
 
-/// Bytes of a line of /proc/self/status; 0 if there is none.
+/// The bytes in the line `field` of /proc/self/status; 0 if there is none.
 std::size_t Status(const std::string& field) {
   std::ifstream file("/proc/self/status");
   std::string line;
@@ -24,8 +24,8 @@ std::size_t Status(const std::string& field) {
   return 0;
 }
 
-/// The peak that Linux keeps has mapped files in it. They hardly ever leave, so what is there of them now was there
-/// then.
+/// The peak that Linux keeps includes mapped files, which are subtracted. They hardly ever leave memory, so those that
+/// are there now were there at the peak.
 std::size_t PeakBytes() {
   const std::size_t peak = Status("VmHWM");
   return peak - std::min(peak, Status("RssFile"));

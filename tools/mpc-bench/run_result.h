@@ -16,12 +16,12 @@ struct RunResult {
   std::vector<double> step_seconds;  ///< one a measured step
   std::string version;               ///< "mpc 0.1.0", "PyTorch 2.4.0"
   std::string settings;              ///< what matters for the time and is not in the row's title; may be empty
-  double first_loss = 0;             ///< of the first step: shows that two programs compute the same
-  double final_loss = 0;             ///< of the last one: shows that the step trains
+  double first_loss = 0;             ///< loss of the first step: shows that two programs compute the same
+  double final_loss = 0;             ///< loss of the last step: shows that the step trains
   /// mpc: arena, state, staging as planned before the first step; a peer on a GPU: its allocator's maximum; 0: not
   /// known.
   std::size_t peak_bytes = 0;
-  std::optional<ResidentGrowth> resident;  ///< of host memory
+  std::optional<ResidentGrowth> resident;  ///< growth of host memory
   double first_step_seconds = 0;           ///< from Compile(), or a peer's first call, to the end of the first step
   std::vector<std::pair<std::string, double>> compile_seconds;  ///< mpc's phases: trace, passes, lowering, ...
 };

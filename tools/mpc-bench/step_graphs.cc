@@ -6,8 +6,8 @@ namespace {
 using Value = compiler::TypedValue;
 using Graph = GraphUnderTest;
 
-/// Sizes are N x T: T tensors of N elements. Operations on tensors of a kind become one kernel, as those of a network's
-/// parameters do; one tensor of N * T elements is what they would be in a flat buffer.
+/// Sizes are N x T: T tensors of N elements. Operations on tensors of the same kind become one kernel, as those on a
+/// network's parameters do. One tensor of N * T elements is what they would be in a flat buffer.
 constexpr char kSizes[] = "NxT";
 
 Shape Tensor(const Shape& s) { return {s[0]}; }

@@ -16,25 +16,25 @@ namespace mpc::tools {
 struct ProfileRow {
   Phase phase = Phase::kForward;
   std::string name;         ///< the kernel, or the operations of a fused region: "relu_grad, batch_norm_train_grad"
-  std::size_t kernels = 0;  ///< that run for it in a step: instructions that run as one count once
+  std::size_t kernels = 0;  ///< kernels that run for it in a step: instructions that run as one count once
   Percentiles seconds;
-  double share = 0;  ///< of the step's instructions, by medians
-  double flops = 0;  ///< of matrix work in a step, two a multiply-add
+  double share = 0;  ///< share of the time of the step's instructions, by medians
+  double flops = 0;  ///< floating-point operations of matrix work in a step, two a multiply-add
 };
 
 /// Products, convolutions and attention of a step beside what the processor can do.
 struct MatrixWork {
-  double flops = 0;           ///< in a step
-  double seconds = 0;         ///< of the kernels that do it, by medians
+  double flops = 0;           ///< floating-point operations in a step
+  double seconds = 0;         ///< time of the kernels that do it, by medians
   double flops_a_second = 0;  ///< on the CPU: of multiply-adds on registers, in the type that the products compute in
-  std::string instructions;   ///< that those use: "avx512f"
+  std::string instructions;   ///< instructions that those multiply-adds use: "avx512f"
 };
 
 struct StepProfile {
   std::int64_t steps = 0;
-  Percentiles seconds;             ///< of all instructions of a step
+  Percentiles seconds;             ///< time of all instructions of a step
   std::vector<ProfileRow> rows;    ///< by kernel and phase, the longest first
-  std::vector<ProfileRow> phases;  ///< in order; without a name; those that the step has
+  std::vector<ProfileRow> phases;  ///< the phases that the step has, in order, without a name
   ProfileRow loss_scaling;         ///< scale, check, skip and unscale together
   MatrixWork matrix_work;
 };

@@ -14,7 +14,7 @@ extern char** environ;
 namespace mpc::tools {
 namespace {
 
-/// Everything until the other end is closed.
+/// Reads everything until the other end is closed.
 std::string ReadAll(int descriptor) {
   std::string text;
   char buffer[4096];

@@ -24,18 +24,18 @@ class BatchSource {
   virtual absl::StatusOr<data::Row> Next() = 0;
 };
 
-/// Training batches for `program`, in the order that mpc-train reads them in. `seed`: of row order, and of synthetic
-/// numbers. Integers are below `classes`, as far as it is known: those of synthetic batches, 2 where it is not, and
-/// bytes. Errors: missing data; data that do not fit the Program, with both.
+/// Training batches for `program`, in the order that mpc-train reads them in. `seed` is that of row order and of
+/// synthetic numbers. Synthetic integers are below `classes`, or below 2 if it is not known. Errors: missing data; data
+/// that do not fit the Program, with both; text where `classes` is less than the 256 bytes.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingBatches(const RunOptions& options,
                                                                  const runtime::Program& program, std::uint64_t seed,
                                                                  std::optional<std::int64_t> classes);
 
 /// A batch to predict, filled up with its last row.
 struct TestBatch {
-  data::Row inputs;       ///< of the Program
-  Tensor labels;          ///< i32 [rows], of text [rows, tokens]; undefined for synthetic data
-  std::int64_t rows = 0;  ///< that are no filling
+  data::Row inputs;       ///< inputs of the Program
+  Tensor labels;          ///< i32 [rows], for text [rows, tokens]; undefined for synthetic data
+  std::int64_t rows = 0;  ///< rows that are no filling
 };
 
 /// The test rows in order, or a few synthetic batches. Errors: as MakeTrainingBatches.

@@ -14,11 +14,11 @@ namespace mpc::tools {
 /// Reads losses in the order of their steps, each while its step is still kept.
 class LossReader {
  public:
-  /// From the next step of `step` on. Prints every `print_every`-th loss on `progress`; 0: none.
+  /// Reads from the next step of `step` on. Prints every `print_every`-th loss on `progress`; 0: none.
   LossReader(const runtime::Executable& step, std::int64_t print_every, std::ostream& progress)
       : step_(step), print_every_(print_every), progress_(progress), next_(step.steps_started()) {}
 
-  /// Of the steps before number `end`. Errors: those of the device; a step that is no longer kept.
+  /// Reads the losses of the steps before number `end`. Errors: those of the device; a step that is no longer kept.
   absl::Status ReadUntil(std::uint64_t end);
 
   std::vector<double> TakeLosses() { return std::move(losses_); }

@@ -15,16 +15,16 @@ struct RunOptions {
   std::int64_t warmup = 0;     ///< the first of them, which are not timed
   std::string data;            ///< digits, mnist, synthetic, text
   std::string data_directory;  ///< empty: where mpc looks by itself
-  std::string text_path;       ///< of text; empty: what comes with mpc
+  std::string text_path;       ///< file of text; empty: the text that comes with mpc
   std::optional<std::int64_t> shift;
   std::string device;                 ///< empty: the file's
   std::optional<bool> graph;          ///< cuda: record the step as a graph; left out: true
   std::int64_t steps_per_launch = 1;  ///< cuda
   bool tune = false;                  ///< choose kernels by timing them here
   std::string choice_cache;           ///< file of choices from earlier runs; empty: none
-  bool allow_winograd = false;        ///< cpu: of f32 convolutions; choose kernels anew
+  bool allow_winograd = false;        ///< cpu: Winograd's algorithm for f32 convolutions; choose kernels anew
   std::optional<std::int64_t> seed;   ///< left out: the file's
-  std::int64_t threads = 1;           ///< of the CPU; 0: OMP_NUM_THREADS, else one a core
+  std::int64_t threads = 1;           ///< threads of the CPU; 0: OMP_NUM_THREADS, else one a core
   std::int64_t print_every = 0;       ///< steps; 0: no losses are printed
   std::string load_state_path;
   std::string dump_state_path;

@@ -18,11 +18,11 @@ struct RunResults {
 /// A few lines for people.
 std::string FormatResults(const Session& session, const RunResults& results);
 
-/// Keys: file, metadata (an object), device, arch, batch, load_seconds, memory_bytes {arena, state, other, total}; of
-/// training and of loading alone: graph, steps_per_launch, nodes_per_step, choices (an object: those in force); of
-/// training: steps, losses (one a step; null where not finite), timed_steps, step_seconds {median, p5, p95},
-/// steps_per_second, skipped_steps (null without a scaler), loss_scale; of a test: test_rows, test_right and
-/// test_accuracy (null without labels), test_seconds.
+/// Keys of every run: file, metadata (an object), device, arch, batch, load_seconds, memory_bytes {arena, state, other,
+/// total}. Training, and loading alone, add graph, steps_per_launch, nodes_per_step and choices (an object: those in
+/// force). Training adds steps, losses (one a step; null where not finite), timed_steps, step_seconds {median, p5, p95}
+/// and steps_per_second. It also adds skipped_steps (null without a scaler) and loss_scale. A test adds test_rows,
+/// test_right and test_accuracy (null without labels), and test_seconds.
 Json ResultsToJson(const RunOptions& options, const Session& session, const RunResults& results);
 
 /// How long the instructions of `program` took: {"instructions": [{index, kernel, scope, median_us, p95_us}],

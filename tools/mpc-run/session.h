@@ -19,20 +19,20 @@ namespace mpc::tools {
 
 struct TrainResult {
   std::vector<double> losses;        ///< one a step; NaN and infinities are possible
-  std::vector<double> step_seconds;  ///< of the timed launches, each divided by its steps
+  std::vector<double> step_seconds;  ///< seconds of the timed launches, each divided by its steps
   std::int64_t timed_steps = 0;
   /// With RunOptions::times_path: microseconds of each instruction in each of the timed steps.
   std::vector<std::vector<double>> instruction_us;
-  double seconds = 0;  ///< of the timed steps, from the first launch until the last one has ended
+  double seconds = 0;  ///< seconds of the timed steps, from the first launch until the last one has ended
 };
 
 struct PredictResult {
   std::int64_t rows = 0;
-  std::int64_t labels = 0;  ///< one a row, of text one a token; 0: there are none
+  std::int64_t labels = 0;  ///< number of labels: one a row, for text one a token; 0: there are none
   std::int64_t right = 0;   ///< labels that are the class with the largest prediction
   std::string note;         ///< what the rows are; see TestSetNote
-  double seconds = 0;       ///< of the Program's runs
-  Tensor predictions;       ///< of all rows; with RunOptions::predictions_path
+  double seconds = 0;       ///< seconds of the Program's runs
+  Tensor predictions;       ///< predictions of all rows; with RunOptions::predictions_path
 };
 
 class Session {
@@ -49,7 +49,7 @@ class Session {
   /// Errors: the path and the reason.
   absl::Status DumpState() const;
 
-  /// As it was bound, with the choices in force; null where nothing is trained or loaded for it.
+  /// The training Program as it was bound, with the choices in force; null if nothing is trained or loaded for it.
   const runtime::Program* train_program() const { return train_ == nullptr ? nullptr : &train_->program(); }
   /// Nodes of the graph of one training step; 0: it is no graph.
   std::size_t nodes_per_step() const { return train_ == nullptr ? 0 : train_->nodes_per_step(); }
@@ -58,9 +58,9 @@ class Session {
   double load_seconds() const { return load_seconds_; }
   /// Arena, state and the rest of the Programs that are loaded; they share their state.
   runtime::MemoryUse memory() const;
-  /// Of every scaler, counted since the state began. -1: nothing scales losses.
+  /// Skipped steps of all scalers together, counted since the state began. -1: nothing scales losses.
   std::int64_t skipped_steps() const;
-  /// Of the first scaler; 1 without one.
+  /// The scale of the first scaler; 1 without one.
   double loss_scale() const;
 
  private:
@@ -71,7 +71,7 @@ class Session {
   /// Starts a step for each of `rows`. With RunOptions::times_path a timed step is run to its end and measured.
   absl::Status Start(const std::vector<data::Row>& rows, bool timed, TrainResult* result);
   std::uint64_t seed() const;
-  /// Of labels and tokens; empty where the file has no prediction to say so.
+  /// Number of classes of labels and tokens: the last extent of the predictions. Empty if the file has no predictions.
   std::optional<std::int64_t> classes() const;
   double Scalar(const runtime::StateEntry& entry) const;
 

@@ -15,12 +15,12 @@ namespace mpc::tools {
 absl::Status CheckSavePath(const TrainOptions& options);
 
 /// Saves as --save, --save-every and --keep say; null without --save. A file is written at the end, and every so many
-/// steps; a folder gets a file every so many steps, else every epoch, and one at the end.
+/// steps. A folder gets a file every so many steps, else every epoch, and one at the end.
 std::unique_ptr<Callback> MakeSaver(const TrainOptions& options);
 
-/// Loads what --resume asks for and returns a line that says so; empty without --resume. What is not as it was goes to
-/// std::cerr. A plain --resume without an earlier checkpoint begins anew. Errors: no file where one was named; one that
-/// does not fit.
+/// Loads what --resume asks for and returns a line that says so; empty without --resume. What differs from the saved
+/// run is reported on std::cerr. A plain --resume without an earlier checkpoint begins anew. Errors: no file where one
+/// was named; one that does not fit.
 absl::StatusOr<std::string> Resume(const TrainOptions& options, Model& model);
 
 }  // namespace mpc::tools

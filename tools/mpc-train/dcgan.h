@@ -24,9 +24,9 @@ struct DcganResult {
   std::vector<DcganEpoch> epochs;
   std::int64_t steps = 0;
   double seconds = 0;
-  int signal = 0;                   ///< that stopped the run at the end of a step; 0: none did
+  int signal = 0;                   ///< signal that stopped the run at the end of a step; 0: none did
   std::int64_t skipped = 0;         ///< losses whose update was skipped
-  std::vector<double> loss_scales;  ///< of the losses on real images, on generated ones, of the generator
+  std::vector<double> loss_scales;  ///< scales of the losses: on real images, on generated ones, of the generator
 
   Json Summary(const TrainOptions& options) const;
 };

@@ -46,7 +46,7 @@ void PrintResults(const TrainOptions& options, const Training& training) {
   }
 }
 
-/// Of the training step on a full batch, which is compiled first; of the test where nothing was trained.
+/// The report of the training step on a full batch, which is compiled first, or of the test if nothing was trained.
 void PrintReport(const Training& training) {
   const std::vector<const compiler::CompileResult*> programs = training.model().compiled();
   if (!programs.empty()) std::cout << compiler::PrecisionReport(*programs.front());

@@ -11,10 +11,10 @@
 namespace mpc::tools {
 
 /// What language models are trained with (Brown et al. 2020, appendix B), beside the flags' defaults.
-inline constexpr double kTextBeta2 = 0.95;     ///< of torch-adamw
-inline constexpr double kTextFinalRate = 0.1;  ///< of the learning rate, at the end of a cosine
+inline constexpr double kTextBeta2 = 0.95;     ///< beta2 of torch-adamw
+inline constexpr double kTextFinalRate = 0.1;  ///< share of the learning rate at the end of a cosine
 
-/// On text weight decay is for matrices and tables alone: biases, gains and offsets keep what they have learnt.
+/// On text, weight decay acts on matrices and tables alone: biases, gains and offsets keep what they have learnt.
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::vector<Parameter> parameters);
 
 /// Whether the step computes its own learning rate: a cosine over all steps of a training on text, after a warm-up.

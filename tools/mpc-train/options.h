@@ -29,10 +29,10 @@ struct TrainOptions : DeviceOptions {
   std::string model;
   amp::Options amp;
   std::string data = "digits";                    ///< digits, mnist, synthetic, text
-  std::int64_t steps = 100;                       ///< of an epoch of synthetic data or text
-  std::int64_t image_size = 0;                    ///< of synthetic photographs; 0: the network's
-  std::int64_t tokens = 0;                        ///< of a row of text, synthetic or not; 0: the network's
-  std::int64_t layers = 0, width = 0, heads = 0;  ///< of a language model; 0: the network's
+  std::int64_t steps = 100;                       ///< steps of an epoch of synthetic data or text
+  std::int64_t image_size = 0;                    ///< pixels of a side of synthetic photographs; 0: the network's
+  std::int64_t tokens = 0;                        ///< tokens of a row of text, synthetic or not; 0: the network's
+  std::int64_t layers = 0, width = 0, heads = 0;  ///< sizes of a language model; 0: the network's
   std::string data_directory;                     ///< empty: where mpc looks by itself
   std::int64_t epochs = 0;                        ///< 0: evaluates only
   std::int64_t batch_size = 32;
@@ -40,16 +40,16 @@ struct TrainOptions : DeviceOptions {
   std::int64_t shift = 0;              ///< training images move by up to so many pixels
   std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw, torch-adamw
   double learning_rate = 0;
-  double momentum = 0.9;  ///< of momentum and sgd
+  double momentum = 0.9;  ///< momentum of optimizers momentum and sgd
   double weight_decay = 0;
-  double clip_norm = 0;             ///< of all gradients together; 0: they are not clipped
+  double clip_norm = 0;             ///< largest norm of all gradients together; 0: they are not clipped
   std::string schedule = "cosine";  ///< cosine, constant
   std::int64_t warmup_steps = 0;    ///< on text, before the cosine
   std::string text_path;            ///< empty: the text that comes with mpc
   std::int64_t validate_every = 0;  ///< steps, on text; 0: after epochs only
-  std::int64_t sample_bytes = 0;    ///< written at the end, on text
-  double temperature = 1;           ///< of the sample
-  std::string prompt = "\n";        ///< of the sample
+  std::int64_t sample_bytes = 0;    ///< bytes of the sample written at the end, on text
+  double temperature = 1;           ///< for the sample
+  std::string prompt = "\n";        ///< for the sample
   std::int64_t seed = 1;
   /// One by default: these networks are small, more threads gain little on an idle machine and wait for each other on a
   /// busy one. 0: OMP_NUM_THREADS, else one a core.
@@ -67,7 +67,7 @@ struct TrainOptions : DeviceOptions {
   bool profile_precision = false;
   std::string profile_path;                        ///< .txt, .json or .svg; empty: the table is printed only
   std::string trace_path;                          ///< Chrome trace of the steps below; empty: none
-  std::int64_t trace_first = 10, trace_last = 12;  ///< of this process, from 1
+  std::int64_t trace_first = 10, trace_last = 12;  ///< steps of this process, counted from 1
   bool timing = false;
   bool report = false;
   bool quiet = false;
@@ -76,10 +76,10 @@ struct TrainOptions : DeviceOptions {
 /// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.
 bool SavesToFolder(const TrainOptions& options);
 
-/// Of all epochs of synthetic data or text, at least of one; the largest number where there are more.
+/// Steps of all epochs of synthetic data or text, at least those of one epoch. The largest number where there are more.
 std::int64_t TotalSteps(const TrainOptions& options);
 
-/// What the network is built with. 0: as published.
+/// The sizes that the network is built with. 0: as published.
 models::WorkloadSizes SizesOf(const TrainOptions& options);
 
 struct CommandLine {

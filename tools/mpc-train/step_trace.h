@@ -42,8 +42,8 @@ class StepTrace : public Callback {
 /// Saves the trace of a run. One that was stopped may not have come to the steps: that is then a warning on std::cerr.
 absl::Status SaveTrace(const StepTrace& trace, const std::string& path, bool stopped);
 
-/// What part of a training step each of its instructions belongs to: "forward", "backward" or "update" (of parameters,
-/// statistics and loss scales, with the check that it hangs on).
+/// The part of a training step that each instruction belongs to: "forward", "backward" or "update". The update is that
+/// of parameters, statistics and loss scales, with the check that it depends on.
 std::vector<std::string> PartsOfStep(const runtime::Program& program);
 
 }  // namespace mpc::tools

@@ -21,9 +21,9 @@ struct GivenText {
 
 void AddTextFlags(FlagSet& flags, GivenText& given);
 
-/// Fills in what text is trained with where no flag says otherwise. Steps, epochs and tokens are set; 0 tokens: those
-/// of the defaults. Errors: a warm-up that leaves no step behind it, or that a constant rate has none of; what a sample
-/// is written with, where none is.
+/// Fills in the defaults of training on text where no flag says otherwise. Steps, epochs and tokens of `options` are
+/// set already; 0 tokens: the default. Errors: a warm-up that leaves no step after it; a warm-up with a constant rate;
+/// a temperature or prompt without a sample.
 absl::Status ResolveText(const GivenText& given, TrainOptions& options);
 
 }  // namespace mpc::tools

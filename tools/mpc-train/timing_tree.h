@@ -16,9 +16,9 @@ std::vector<std::pair<std::string, double>> SecondsByPhase(const std::vector<con
 double TotalSeconds(const compiler::CompileResult& program);
 double TotalSeconds(const std::vector<const compiler::CompileResult*>& programs);
 
-/// The Programs, their phases and passes as a tree of seconds and shares of the total, a number of children in
-/// brackets, then the sums by phase with their count. The line of code generation ends with its numbers of regions and
-/// kernels, and how many of those were in the cache:
+/// The Programs, their phases and passes as a tree of seconds and shares of the total, with numbers of children in
+/// brackets. Then the sums by phase follow, with their count. The line of code generation ends with its numbers of
+/// regions and kernels, and how many of those were in the cache:
 ///
 ///     TotalTime = 0.0812, [2]
 ///     [train_step 32x1x32x32]: 0.0641 (78.94%), [5]

@@ -174,37 +174,37 @@ absl::Status Training::Sample() {
   return absl::OkStatus();
 }
 
+absl::Status Training::Train(std::ostream* progress) {
+  EpochRecorder recorder(*this, progress);
+  const std::shared_ptr<Callback> saver = MakeSaver(options_);
+  std::shared_ptr<PrecisionProfiler> profiler;
+  if (options_.profile_precision) profiler = std::make_shared<PrecisionProfiler>(*model_, ProfilerOptions(*model_));
+  std::shared_ptr<StepTrace> trace;
+  if (!options_.trace_path.empty()) {
+    trace = std::make_shared<StepTrace>(options_.model, options_.trace_first, options_.trace_last);
+  }
+  // Where the output is no terminal the recorder's line says what the bar's would; lines amid an epoch would break it.
+  const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1 && options_.validate_every == 0;
+  // The saver saves at the end of a run that is stopped too.
+  OnRequestExit on_exit;
+  const absl::Status status =
+      bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler, trace, on_exit})
+          : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler, trace, on_exit});
+  signal_ = on_exit.signal();
+  if (!status.ok()) return status;
+  if (!recorder.status().ok()) return recorder.status();
+  if (trace != nullptr) {
+    if (absl::Status saved = SaveTrace(*trace, options_.trace_path, signal_ != 0); !saved.ok()) return saved;
+  }
+  if (profiler == nullptr) return absl::OkStatus();
+  profile_ = profiler->profile();
+  return options_.profile_path.empty() ? absl::OkStatus() : profile_->Save(options_.profile_path);
+}
+
 absl::Status Training::Run(std::ostream* progress) {
   if (progress != nullptr && !resumed_.empty()) *progress << resumed_ << std::endl;
   if (options_.epochs > 0) {
-    EpochRecorder recorder(*this, progress);
-    const std::shared_ptr<Callback> saver = MakeSaver(options_);
-    std::shared_ptr<PrecisionProfiler> profiler;
-    if (options_.profile_precision) profiler = std::make_shared<PrecisionProfiler>(*model_, ProfilerOptions(*model_));
-    std::shared_ptr<StepTrace> trace;
-    if (!options_.trace_path.empty()) {
-      trace = std::make_shared<StepTrace>(options_.model, options_.trace_first, options_.trace_last);
-    }
-    // Where the output is no terminal the recorder's line says what the bar's would; lines amid an epoch would break
-    // it.
-    const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1 && options_.validate_every == 0;
-    // The saver saves at the end of a run that is stopped too.
-    OnRequestExit on_exit;
-    const absl::Status status =
-        bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler, trace, on_exit})
-            : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler, trace, on_exit});
-    signal_ = on_exit.signal();
-    if (!status.ok()) return status;
-    if (!recorder.status().ok()) return recorder.status();
-    if (trace != nullptr) {
-      if (absl::Status saved = SaveTrace(*trace, options_.trace_path, signal_ != 0); !saved.ok()) return saved;
-    }
-    if (profiler != nullptr) {
-      profile_ = profiler->profile();
-      if (!options_.profile_path.empty()) {
-        if (absl::Status saved = profile_->Save(options_.profile_path); !saved.ok()) return saved;
-      }
-    }
+    if (absl::Status status = Train(progress); !status.ok()) return status;
   } else if (!options_.save_path.empty() && !SavesToFolder(options_)) {
     if (absl::Status status = model_->SaveCheckpoint(options_.save_path); !status.ok()) return status;
   }

@@ -23,7 +23,7 @@ struct TestResult {
 
 /// What a language model makes of the text that it does not learn from.
 struct Validation {
-  std::int64_t step = 0;  ///< after it
+  std::int64_t step = 0;  ///< the validation comes after this step
   double train_loss = 0;  ///< mean over the steps since the last validation whose loss is finite; NaN if none is
   double loss = 0;        ///< nats a byte
 };
@@ -31,7 +31,7 @@ struct Validation {
 struct EpochResult {
   double train_loss = 0;  ///< mean over the steps whose loss is finite; NaN if none is
   std::int64_t steps = 0;
-  double seconds = 0;  ///< of its steps, without compiling and testing
+  double seconds = 0;  ///< seconds of its steps, without compiling and testing
   TestResult test;
 };
 
@@ -51,24 +51,26 @@ class Training {
 
   const Model& model() const { return *model_; }
   const std::vector<EpochResult>& epochs() const { return epochs_; }
-  /// After the last epoch.
+  /// The test after the last epoch.
   const TestResult& test() const { return test_; }
-  /// Of text: as TrainOptions::validate_every asks, and after each epoch.
+  /// The validations on text: as TrainOptions::validate_every asks, and after each epoch.
   const std::vector<Validation>& validations() const { return validations_; }
-  /// Of text, after Run: the prompt and what the network wrote behind it; empty if nothing was asked for.
+  /// On text, after Run: the prompt and what the network wrote behind it; empty if nothing was asked for.
   const std::string& sample() const { return sample_; }
   /// What the test rows are; see TestSetNote.
   const std::string& test_note() const { return test_note_; }
-  /// 0: synthetic data have no test.
+  /// Number of test rows. 0: synthetic data have no test.
   std::int64_t test_rows() const { return test_rows_; }
   /// SIGINT or SIGTERM, which stopped Run at the end of a step; 0: none did.
   int signal() const { return signal_; }
-  /// With TrainOptions::profile_precision, after Run.
+  /// The profile that TrainOptions::profile_precision asks for, after Run.
   const std::optional<PrecisionProfile>& profile() const { return profile_; }
   std::int64_t steps() const;
   double seconds() const;
 
  private:
+  /// The epochs of Run, with what watches them: tests, checkpoints, profile and trace.
+  absl::Status Train(std::ostream* progress);
   class EpochRecorder;
   explicit Training(const TrainOptions& options) : options_(options) {}
   absl::Status LoadData();
@@ -92,7 +94,7 @@ class Training {
   std::string resumed_;  ///< a line that says what training goes on from
   std::vector<EpochResult> epochs_;
   TestResult test_;
-  double test_seconds_ = 0;  ///< of all tests, without compiling
+  double test_seconds_ = 0;  ///< seconds of all tests, without compiling
   std::vector<Validation> validations_;
   std::string sample_;
   std::optional<PrecisionProfile> profile_;

@@ -141,8 +141,8 @@ ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
   context.allow_conv_statistics = options.allow_conv_statistics;
   context.allow_winograd = options.allow_winograd;
   context.tune = options.tune;
-  // Choices are measured on a GPU that is here, not on one that is only compiled for. On the CPU what was measured once
-  // does not change what a command computes that does not ask for it.
+  // Choices are measured on a GPU that is here, not on one that is only compiled for. On the CPU, earlier measurements
+  // do not change what a command computes unless it asks for them.
   const bool measures = (options.device == "cuda" && options.arch.empty()) || (options.device == "cpu" && options.tune);
   context.choice_cache = options.choice_cache.value_or(measures ? UserChoiceCache() : "");
   return context;

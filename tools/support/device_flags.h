@@ -19,7 +19,7 @@ struct DeviceOptions {
   /// `fusion`, or the device's default.
   bool fuses() const;
   std::int64_t memory_budget = 0;  ///< bytes of arena, state and constants; 0: none
-  std::int64_t head_chunks = 1;    ///< of rows, of a language model's head
+  std::int64_t head_chunks = 1;    ///< chunks of rows of a language model's head
   std::string arch;                ///< to compile for without the device: "sm_90"
   std::string graph;               ///< "on", "off"; empty: not given
   std::int64_t steps_per_launch = 1;
@@ -40,7 +40,7 @@ bool IsOfRunning(std::string_view flag);
 /// All of DeviceFlags but --arch, which tools have that can compile without running.
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options);
 
-/// What they ask of SetContext.
+/// What the flags ask of SetContext.
 ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads);
 
 /// "$XDG_CACHE_HOME/mpc/choices", else "~/.cache/mpc/choices"; empty where there is no such folder and none can be

@@ -15,7 +15,7 @@ struct DigitDataOptions {
   std::string directory;        ///< empty: where mpc looks by itself
   std::int64_t shift = 0;       ///< training images move by up to so many pixels
   std::int64_t batch_size = 32;
-  std::int64_t seed = 1;        ///< of row order and shifts
+  std::int64_t seed = 1;        ///< seed of row order and shifts
   bool drop_remainder = false;  ///< leaves out the rows of an epoch that fill no batch
 };
 

@@ -12,7 +12,8 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kFailure = 1;   ///< something went wrong while running
 inline constexpr int kBadUsage = 2;  ///< the command line alone is wrong; nothing was begun
 
-/// Of a run that `signal` stopped, well: as a shell tells of a process that it ended.
+/// The exit code of a run that `signal` stopped in good order: what a shell reports for a process that the signal
+/// ended.
 inline int StoppedBy(int signal) { return 128 + signal; }
 
 /// Prints "program: message" to std::cerr and returns `exit_code`.

@@ -11,8 +11,8 @@
 namespace mpc::tools {
 namespace {
 
-/// The numbers of an engine by their position, cheap where they are asked for in order. The standard fixes what this
-/// engine draws, not what its distributions do: callers take a remainder.
+/// The numbers of a random engine by their position; access in order is cheap. The standard fixes the engine's numbers,
+/// but not its distributions, so callers take a remainder.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : seed_(seed), engine_(seed) {}

@@ -7,9 +7,9 @@
 
 namespace mpc::tools {
 
-/// Moves each image (f32 [1, height, width]) by up to `pixels` in both directions, uniformly; what comes in from
-/// outside is the image's lowest value, its background. The draws are a function of the seed and of the number of
-/// images in the epochs before, each of `rows`, and in this one: equal seeds give equal epochs, wherever a run begins.
+/// Moves each image (f32 [1, height, width]) by up to `pixels` in both directions, uniformly. What comes in from
+/// outside is the image's lowest value, its background. The draws are a function of the seed and of the image's number,
+/// which is epoch * `rows` + row. Equal seeds give equal epochs, wherever a run begins.
 data::PositionMapFunction RandomShift(std::int64_t pixels, std::uint64_t seed, std::int64_t rows);
 
 }  // namespace mpc::tools

@@ -8,10 +8,10 @@
 
 namespace mpc::tools {
 
-/// Batches of random values, in turn: normally distributed numbers, whole ones in [0, classes).
+/// Batches of random values that are used in turn: normally distributed numbers, and whole numbers in [0, classes).
 struct SyntheticDataOptions {
-  std::vector<TensorSpec> columns;  ///< of a batch; at least one
-  data::ColumnNames names;          ///< of the columns
+  std::vector<TensorSpec> columns;  ///< columns of a batch; at least one
+  data::ColumnNames names;          ///< names of the columns
   std::int64_t classes = 10;
   std::int64_t steps = 100;  ///< batches of an epoch
   std::int64_t seed = 1;     ///< equal seeds give equal batches

@@ -19,11 +19,12 @@ struct TextDataOptions {
   std::int64_t tokens = 64;
   std::int64_t batch_size = 32;
   std::int64_t steps = 100;  ///< batches of an epoch
-  std::int64_t seed = 1;     ///< of where training windows begin
+  std::int64_t seed = 1;     ///< seed of the positions of training windows
 };
 
-/// Rows of one part: columns "data" and "label" (i32 [tokens]), each the bytes of a window and those behind them. Of
-/// training as many as an epoch's steps take; of validation all, in order. Errors: those of data::TextDataset.
+/// Rows of one part: columns "data" and "label" (i32 [tokens]), the bytes of a window and the byte behind each of them.
+/// Training has as many rows as an epoch's steps take; validation has all, in order. Errors: those of
+/// data::TextDataset.
 data::Dataset LoadTextRows(const TextDataOptions& options, data::Split split);
 
 }  // namespace mpc::tools

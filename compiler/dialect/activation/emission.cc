@@ -62,7 +62,8 @@ void ClampGradOp::emitElement(ElementContext &Context) {
   emitBinary(Context, scalar::ClampOp(getMinimum().convertToFloat(), getMaximum().convertToFloat()));
 }
 
-// One slope for all, or one a channel. The slope is the last operand, all others and the first result are whole.
+// There is one slope for all elements, or one for each channel. The slope is the last operand. All other operands and
+// the first result are whole.
 static FusibleSpace slopeSpace(Operation *Op, Value X, Value Alpha, StringRef DataFormat) {
   codegen::OperationSpace Space;
   Space.elements = tensorType(X).getNumElements();

@@ -25,7 +25,7 @@ InferredTypes GeluGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictiona
   return inferAllSameShape(Operands, "gelu_grad", {"dy", "x"});
 }
 
-// One slope for all, or one a channel.
+// Requires one slope for all elements, or one for each channel.
 static llvm::Error checkSlopes(StringRef Op, RankedTensorType X, RankedTensorType Alpha, DictionaryAttr Dictionary) {
   if (Alpha.getRank() == 1 && Alpha.getDimSize(0) == 1)
     return llvm::Error::success();

@@ -1,4 +1,4 @@
-// What activation functions promise beside their types.
+// Verifies what activation functions promise beside their types.
 #include "compiler/dialect/dialect.h"
 
 using namespace mlir;

@@ -166,8 +166,8 @@ def Mpc_CastOp
   let summary = "The same values in another element type.";
   let description = [{
     Between floating types widening is exact and narrowing rounds to nearest even. To an integer it truncates towards
-    zero and saturates: what lies beyond the integer's range, infinities and wider integers too, becomes the nearest
-    limit, and NaN becomes 0. From an integer it rounds once, to nearest even. To i1 it asks whether the element differs
+    zero and saturates. What lies beyond the integer's range becomes the nearest limit, also infinities and wider
+    integers. NaN becomes 0. From an integer it rounds once, to nearest even. To i1 it asks whether the element differs
     from 0, as NaN does; from i1 it gives 0 or 1.
 
     f8E4M3FN and f8E5M2 are types that nothing but casts reads or writes. What rounds beyond the largest value of

@@ -71,7 +71,7 @@ static SmallVector<Reduction> reductionsOf(Operation *Op, ArrayRef<int64_t> Axes
   }
 MPC_EMIT_REDUCTION(ReduceSumOp, Combine::Sum)
 MPC_EMIT_REDUCTION(ReduceMeanOp, Combine::Sum)
-MPC_EMIT_REDUCTION(ReduceMaxOp, Combine::Largest)
+MPC_EMIT_REDUCTION(ReduceMaxOp, Combine::Maximum)
 #undef MPC_EMIT_REDUCTION
 
 FusibleSpace ReduceSumOp::getSpace() { return reductionSpace(*this, getAxes()); }
@@ -114,7 +114,7 @@ SmallVector<Reduction> ReduceMaxGradOp::getReductions() {
   return Along ? SmallVector<Reduction>{{*Along, {Combine::Sum}}} : SmallVector<Reduction>{};
 }
 
-// None equals a NaN.
+// No element equals a NaN.
 static codegen::Bool isLargest(ElementContext &Context) { return Context.operand(1) == Context.operand(2); }
 
 void ReduceMaxGradOp::emitTerms(unsigned, ElementContext &Context) {

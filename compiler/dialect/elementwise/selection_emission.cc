@@ -70,7 +70,7 @@ static void castBool(ElementContext &Context, Type To) {
     Context.setResult(0, Select(X, One, Zero));
 }
 
-// What a result stores of 64 bits are the low ones.
+// A result stores the low ones of 64 bits.
 static Long saturate(Long X, unsigned Width) {
   return Width == 64 ? X : scalar::Nearest<Long>(X, llvm::minIntN(Width), llvm::maxIntN(Width));
 }

@@ -1,4 +1,4 @@
-// What constants promise beside their types.
+// Verifies what constants promise beside their types.
 #include "compiler/dialect/dialect.h"
 
 using namespace mlir;

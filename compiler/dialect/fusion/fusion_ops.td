@@ -8,9 +8,9 @@ def Mpc_FusionOp : Op<Mpc_Dialect, "fusion", [
     IsolatedFromAbove, Pure, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "Operations that are computed together, by one generated kernel.";
   let description = [{
-    The body computes the results from the operands, which its block arguments stand for, with the operations that it
-    would have outside: every one keeps its storage types and so its rounding. Only what is yielded is stored; the rest
-    stays in registers.
+    The body computes the results from the operands, which its block arguments stand for. It holds the same operations
+    that would stand outside: every one keeps its storage types and so its rounding. Only what is yielded is stored; the
+    rest stays in registers.
 
     The body holds operations of `FusibleOpInterface` that share one iteration space of rows and columns (see
     `compiler/dialect/region_plan.h`), and views that keep it. It yields what its operations compute, never an operand.

@@ -98,7 +98,7 @@ static llvm::Expected<SmallVector<int64_t>> poolingShape(StringRef Op, ArrayRef<
 // Whether i8 tells the elements of a pooling window apart.
 static bool windowFitsI8(ArrayRef<int64_t> Kernel) { return Kernel[0] * Kernel[1] <= 128; }
 
-// What max_pool2d writes and its gradient reads.
+// Verifies the window indices that max_pool2d writes and its gradient reads.
 template <typename PoolOp> static LogicalResult verifyWindowIndices(PoolOp Op) {
   ArrayRef<int64_t> Kernel = Op.getKernelSize();
   auto Indices = cast<RankedTensorType>(Op.getIndices().getType());

@@ -9,12 +9,12 @@ include "compiler/dialect/mpc_base.td"
 def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow", [Mpc_MatrixWork, Mpc_TakesActivation]> {
   let summary = "Matrix product with optional bias and activation, rounded once.";
   let description = [{
-    y = activation(op(a) op(b) + bias), a: [M, K] ([K, M] if transpose_a), b: [K, N] ([N, K] if transpose_b), bias: [N], or
-    [M, N] with an element for each of y, y: [M, N]. Accumulates in f32. y may take the place of a bias of its type.
+    y = activation(op(a) op(b) + bias), y: [M, N]. a: [M, K] ([K, M] if transpose_a), b: [K, N] ([N, K] if transpose_b).
+    bias: [N], or [M, N] with an element for each of y. Accumulates in f32. y may take the place of a bias of its type.
 
     `activation` is `relu`, `sigmoid`, `tanh`, or `mpc.gelu` in its form `none` (`gelu`) or `tanh` (`gelu_tanh`). The
-    derivative of gelu reads what it is applied to, so that the derivative of such a product computes it again:
-    mpc-fold-activation writes gelu here, behind autodiff, where nothing else reads the product.
+    derivative of gelu reads what gelu is applied to, so the derivative of such a product computes it again.
+    mpc-fold-activation writes gelu here, after autodiff, where nothing else reads the product.
   }];
   let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b, Optional<Mpc_FloatTensor>:$bias,
                        Mpc_Flag:$transpose_a, Mpc_Flag:$transpose_b, Mpc_Activation:$activation);
@@ -43,9 +43,9 @@ def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow", [Mpc_MatrixWork, Mpc_
 def Mpc_Conv2dStatisticsOp : Mpc_Op<"conv2d_statistics", "Exempt", [Pure, Mpc_MatrixWork]> {
   let summary = "conv2d without bias and activation, with the statistics of each channel of its result.";
   let description = [{
-    y is conv2d's. mean, variance and inv_std, [O], are what `mpc.batch_norm_train` has of the stored y: sum y / n, the
-    biased sum y^2 / n - mean^2, and 1 / sqrt(variance + epsilon). The sums are f32 at least. mpc-conv-statistics
-    writes it in front of batch normalisation.
+    y is conv2d's. mean, variance and inv_std, [O], are those of `mpc.batch_norm_train` for the stored y. They are
+    sum y / n, the biased sum y^2 / n - mean^2, and 1 / sqrt(variance + epsilon). The sums are f32 at least.
+    mpc-conv-statistics writes it in front of batch normalisation.
   }];
   let f32Results = [1, 2, 3];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Mpc_Strides:$strides, Mpc_Strides:$dilations,
@@ -80,10 +80,10 @@ def Mpc_Conv2dGradWeightOp : Mpc_GradientOp<"conv2d_grad_weight", [Mpc_MatrixWor
 def Mpc_MaxPool2dOp : Mpc_DifferentiableOp<"max_pool2d", "Clear", [Mpc_Image, Mpc_SelectsValues]> {
   let summary = "Maximum over windows; padding never wins.";
   let description = [{
-    `indices` holds, for each result element, where in its window the winning input element lies: row * kernel width +
-    column, counted from the window's first element, which may lie in the padding. The first in row-major order wins; a
-    NaN wins. Windows of at most 128 elements take i8, which is what tracing gives, or i32; larger ones i32. It is saved
-    for the derivative and costs nothing where it is unused.
+    `indices` holds the position of the winning input element in its window for each result element. It is row * kernel
+    width + column, counted from the window's first element, which may lie in the padding. The first in row-major order
+    wins; a NaN wins. Windows of at most 128 elements take i8, which is what tracing gives, or i32; larger ones i32. It
+    is saved for the derivative and costs nothing where it is unused.
   }];
   let imageOperands = [0];
   let imageResults = [0, 1];
@@ -144,9 +144,9 @@ def Mpc_BatchNormTrainOp
                            [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsBatchNorm, Mpc_Image]> {
   let summary = "Normalises each channel by the statistics of the batch.";
   let description = [{
-    y = (x - mean) * inv_std * gamma + beta per channel, inv_std = 1 / sqrt(variance + epsilon), with the biased
-    variance of the stored x, computed as the mean of (x - mean)^2. x is [N, C] or rank 4 by `data_format`. Arithmetic,
-    parameters and statistics are f32; only x and y may be low.
+    y = (x - mean) * inv_std * gamma + beta per channel, inv_std = 1 / sqrt(variance + epsilon). The variance is the
+    biased one of the stored x, computed as the mean of (x - mean)^2. x is [N, C] or rank 4 by `data_format`.
+    Arithmetic, parameters and statistics are f32; only x and y may be low.
   }];
   let f32Operands = [1, 2];
   let f32Results = [1, 2, 3];
@@ -161,7 +161,7 @@ def Mpc_BatchNormTrainGradOp
     : Mpc_GradientOp<"batch_norm_train_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_Image]> {
   let summary = "Derivatives of batch_norm_train's y by x, gamma and beta.";
   let description = [{
-    With x_hat = (x - mean) * inv_std and n elements a channel: dbeta = sum dy; dgamma = sum dy * x_hat;
+    Let x_hat = (x - mean) * inv_std and n the elements of a channel. dbeta = sum dy; dgamma = sum dy * x_hat.
     dx = gamma * inv_std * (dy - dbeta / n - x_hat * dgamma / n).
   }];
   let imageOperands = [0, 1];

@@ -1,6 +1,6 @@
 // Layer normalisation over rows, batch normalisation over columns, with their gradients.
 //
-// What is finished once a row or column uses no operand: sums are formed so that their finish needs none.
+// emitFinish, which runs once a row or column, uses no operand: sums are formed so that it needs none.
 #include "compiler/dialect/fusible_space.h"
 #include "kernels/scalar/moments.h"
 
@@ -57,7 +57,7 @@ FusibleSpace LayerNormGradOp::getSpace() {
                     {Extent::Full, Extent::PerColumn, Extent::PerColumn}, {1, 2, 2});
 }
 
-// Of g = dy * gamma and g * (x - mean) along rows, for dx; of dy * x_hat and dy along columns.
+// Sums of g = dy * gamma and g * (x - mean) along rows, for dx. Sums of dy * x_hat and dy along columns.
 SmallVector<Reduction> LayerNormGradOp::getReductions() {
   return {{Axis::Row, {Combine::Sum, Combine::Sum}}, {Axis::Column, {Combine::Sum, Combine::Sum}}};
 }
@@ -137,7 +137,7 @@ void BatchNormTrainOp::emitElement(ElementContext &Context) {
 
 FusibleSpace BatchNormTrainGradOp::getSpace() { return channelSpace(*this, getX(), getDataFormat()); }
 
-// Of dy * x_hat and dy.
+// Sums of dy * x_hat and dy.
 SmallVector<Reduction> BatchNormTrainGradOp::getReductions() { return {{Axis::Column, {Combine::Sum, Combine::Sum}}}; }
 
 static Float normalised(ElementContext &Context) {
@@ -177,7 +177,7 @@ FusibleSpace BatchNormInferGradOp::getSpace() {
   return Space;
 }
 
-// Of dy * x_hat and dy.
+// Sums of dy * x_hat and dy.
 SmallVector<Reduction> BatchNormInferGradOp::getReductions() { return {{Axis::Column, {Combine::Sum, Combine::Sum}}}; }
 
 void BatchNormInferGradOp::emitTerms(unsigned, ElementContext &Context) {

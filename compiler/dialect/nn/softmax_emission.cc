@@ -20,9 +20,7 @@ static FusibleSpace rowSpace(Operation *Op, int64_t Axis) {
 
 //===-- softmax --------------------------------------------------------------------------------------------------===//
 
-static SmallVector<Reduction> maximumThenSum() {
-  return {{Axis::Row, {Combine::Maximum}}, {Axis::Row, {Combine::Sum}}};
-}
+static SmallVector<Reduction> maximumThenSum() { return {{Axis::Row, {Combine::MaxNum}}, {Axis::Row, {Combine::Sum}}}; }
 
 static SmallVector<Reduction> sumAlone() { return {{Axis::Row, {Combine::Sum}}}; }
 
@@ -104,8 +102,8 @@ SmallVector<Reduction> SoftmaxCrossEntropyOp::getReductions() {
 
 static Bool isOutside(Long Label, int64_t Classes) { return (Label < 0) | (Label >= Classes); }
 
-/// What one class adds to the loss of its row: that of the label all, the others -0, which changes no sum. Where the
-/// label is outside of the classes, the loss is NaN, and the first one adds it.
+/// The term that one class adds to the loss of its row. The label's class adds the whole loss; the others add -0, which
+/// changes no sum. Where the label is outside of the classes, the loss is NaN, and the first class adds it.
 static Float sparseTerm(ElementContext &Context, int64_t Classes, Float Logit, Float LogSumExp) {
   Long Label = Context.integerOperand(1);
   Bool Outside = isOutside(Label, Classes);

@@ -6,8 +6,8 @@ using namespace mlir;
 
 namespace mpc {
 
-// `StateCount` state operands and a gradient of one shape, then scalars; behind those of the rule the ones that the
-// attributes ask for, and the predicate. A shadow is one more result.
+// Operands are `StateCount` state operands and a gradient of one shape, then scalars. The scalars of the rule come
+// first, then those that the attributes ask for, then the predicate. A shadow is one more result.
 static InferredTypes inferOptimizer(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op, size_t StateCount,
                                     ArrayRef<StringRef> RuleNames) {
   SmallVector<StringRef> Names(RuleNames);

@@ -1,7 +1,7 @@
 // Optimizers: one update of one parameter and its slots.
 //
-// `gradient` below is what mpc.unscale and mpc.clip_by_norm would make of the operand: with `unscale`, the scalar `scale`
-// divides it; with `max_norm`, it is clipped by the scalar `norm`. The optional predicate is the last scalar.
+// `gradient` below is what mpc.unscale and mpc.clip_by_norm would make of the operand. With `unscale`, the scalar
+// `scale` divides it. With `max_norm`, it is clipped by the scalar `norm`. The optional predicate is the last scalar.
 #ifndef MPC_OPTIMIZER_OPS_TD
 #define MPC_OPTIMIZER_OPS_TD
 
@@ -11,7 +11,8 @@ include "compiler/dialect/step/step_ops.td"
 // and `new_shadow` is the last result: the new parameter rounded to that type (the old one where the predicate is false).
 def Mpc_Shadow : DefaultValuedAttr<Mpc_OneOf<["none", "f16", "bf16"]>, "\"none\"">;
 
-// What comes between the backward pass and the rule, computed by the update itself: see OptimizerOpInterface.
+// The scalars and the attribute of the work between the backward pass and the rule that the update itself does: see
+// OptimizerOpInterface.
 def Mpc_UpdateScalar : StaticShapeTensorOf<[F32, F64, I1]>;
 def Mpc_MaxNorm : Mpc_Float<"0.0f">;
 class Mpc_OptimizerOp<string mnemonic, list<Trait> traits = []>
@@ -50,7 +51,7 @@ def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum", [Mpc_IsElementwiseUpdate]> {
 def Mpc_AdamOp : Mpc_OptimizerOp<"adam", [Mpc_IsElementwiseUpdate]> {
   let summary = "Adam with coupled weight decay (Kingma and Ba 2015; MindSpore's placement of epsilon).";
   let description = [{
-    g = gradient / loss_scale + weight_decay * p; t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
+    g = gradient / loss_scale + weight_decay * p; t = step + 1. m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2.
     p -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon).
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
@@ -80,8 +81,8 @@ def Mpc_AdamWeightDecayOp : Mpc_OptimizerOp<"adam_weight_decay", [Mpc_IsElementw
 def Mpc_AdamWOp : Mpc_OptimizerOp<"adamw", [Mpc_IsElementwiseUpdate]> {
   let summary = "Adam with decoupled weight decay (Loshchilov and Hutter 2019; PyTorch's placement of epsilon).";
   let description = [{
-    t = step + 1; p -= lr * weight_decay * p; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
-    p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon), with g = gradient / loss_scale.
+    g = gradient / loss_scale; t = step + 1. p -= lr * weight_decay * p. m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2.
+    p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon).
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
@@ -96,8 +97,8 @@ def Mpc_AdamWOp : Mpc_OptimizerOp<"adamw", [Mpc_IsElementwiseUpdate]> {
 def Mpc_LambOp : Mpc_OptimizerOp<"lamb"> {
   let summary = "Layer-wise adaptive moments (You et al. 2020).";
   let description = [{
-    t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
-    u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + weight_decay * p;
+    t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2.
+    u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + weight_decay * p.
     r = |p| / |u|, limited to [0, 10], 1 where either norm is 0; p -= lr * r * u. Norms are f64.
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,

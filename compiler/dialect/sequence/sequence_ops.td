@@ -7,8 +7,8 @@ include "compiler/dialect/mpc_base.td"
 def Mpc_BatchMatmulOp : Mpc_DifferentiableOp<"batch_matmul", "Allow", [Mpc_MatrixWork]> {
   let summary = "One matrix product for each index of the leading axes.";
   let description = [{
-    y = op(a) op(b) on the last two axes; a: [..., M, K] ([..., K, M] if transpose_a), b: [..., K, N] ([..., N, K] if
-    transpose_b), with equal leading axes, at least one. Accumulates in f32, rounds once.
+    y = op(a) op(b) on the last two axes. a: [..., M, K] ([..., K, M] if transpose_a), b: [..., K, N] ([..., N, K] if
+    transpose_b). The leading axes are equal, and there is at least one. Accumulates in f32, rounds once.
   }];
   let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b, Mpc_Flag:$transpose_a, Mpc_Flag:$transpose_b);
   let results = (outs Mpc_FloatTensor:$y);
@@ -17,12 +17,12 @@ def Mpc_BatchMatmulOp : Mpc_DifferentiableOp<"batch_matmul", "Allow", [Mpc_Matri
 def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow", [Mpc_MatrixWork]> {
   let summary = "Scaled-dot-product attention (Vaswani et al. 2017).";
   let description = [{
-    query: [B, H, T, D], key: [B, H, S, D], value: [B, H, S, E]; mask: i1, broadcast to [B, H, T, S], true where a
+    query: [B, H, T, D], key: [B, H, S, D], value: [B, H, S, E]. mask: i1, broadcast to [B, H, T, S], true where a
     position may be read. `causal` lets row t read columns s <= t + S - T only.
 
-    scores = scale * query key^T (f32); log_sum_exp = log sum over allowed s of exp(scores) (f32);
-    p = exp(scores - log_sum_exp), 0 where not allowed, rounded to the type of value; y = p value, accumulated in f32 and
-    rounded once. A row that may read nothing has log_sum_exp = -inf and y = 0, without NaN, in the derivative too.
+    scores = scale * query key^T (f32); log_sum_exp = log sum over allowed s of exp(scores) (f32).
+    p = exp(scores - log_sum_exp), 0 where not allowed, rounded to the type of value. y = p value, accumulated in f32
+    and rounded once. A row that may read nothing has log_sum_exp = -inf and y = 0, without NaN, in the derivative too.
   }];
   let f32Results = [1];
   let arguments = (ins Mpc_FloatTensor:$query, Mpc_FloatTensor:$key, Mpc_FloatTensor:$value,
@@ -34,8 +34,8 @@ def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad", [Mpc_MatrixWork]> {
   let summary = "Derivatives of attention by query, key and value.";
   let description = [{
     p = exp(scores - log_sum_exp) again, P = p rounded to the type of value. dvalue = P^T dy; dp = dy value^T (f32);
-    delta = sum over s of dp * p (f32); ds = scale * p * (dp - delta), rounded to the type of query;
-    dquery = ds key; dkey = ds^T query. Products accumulate in f32 and round once.
+    delta = sum over s of dp * p (f32). ds = scale * p * (dp - delta), rounded to the type of query; dquery = ds key;
+    dkey = ds^T query. Products accumulate in f32 and round once.
   }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$query, Mpc_FloatTensor:$key, Mpc_FloatTensor:$value,
                        Mpc_F32Tensor:$log_sum_exp, Optional<Mpc_BoolTensor>:$mask, F32Attr:$scale, Mpc_Flag:$causal);
@@ -45,8 +45,8 @@ def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad", [Mpc_MatrixWork]> {
 def Mpc_LstmCellOp : Mpc_DifferentiableOp<"lstm_cell", "Allow"> {
   let summary = "The gates of a long short-term memory cell (Hochreiter and Schmidhuber 1997).";
   let description = [{
-    gates: [N, 4H], the sums of the input's and the state's matrix products in the order input i, forget f, cell g,
-    output o; cell_state c: [N, H].
+    gates: [N, 4H], the sums of the input's and the state's matrix products. Their order is input i, forget f, cell g,
+    output o. cell_state c: [N, H].
     c' = sigmoid(f) * c + sigmoid(i) * tanh(g); h' = sigmoid(o) * tanh(c'). Computed in f32, each result rounded once;
     cell states are f32. `activations` holds the four activated gates for the derivative.
   }];
@@ -59,8 +59,8 @@ def Mpc_LstmCellOp : Mpc_DifferentiableOp<"lstm_cell", "Allow"> {
 def Mpc_LstmCellGradOp : Mpc_GradientOp<"lstm_cell_grad"> {
   let summary = "Derivatives of lstm_cell by the gates and the cell state.";
   let description = [{
-    With a = activations, t = tanh(c'): dc' = dnew_cell_state + dhidden * o * (1 - t^2); di = dc' g i (1 - i);
-    df = dc' c f (1 - f); dg = dc' i (1 - g^2); do = dhidden t o (1 - o); dc = dc' f. Computed in f32, rounded once.
+    With a = activations, t = tanh(c'): dc' = dnew_cell_state + dhidden * o * (1 - t^2). di = dc' g i (1 - i);
+    df = dc' c f (1 - f). dg = dc' i (1 - g^2); do = dhidden t o (1 - o); dc = dc' f. Computed in f32, rounded once.
   }];
   let arguments = (ins Mpc_FloatTensor:$dhidden, Mpc_FloatTensor:$dnew_cell_state, Mpc_FloatTensor:$activations,
                        Mpc_FloatTensor:$cell_state, Mpc_FloatTensor:$new_cell_state);
@@ -70,9 +70,10 @@ def Mpc_LstmCellGradOp : Mpc_GradientOp<"lstm_cell_grad"> {
 def Mpc_ConvTranspose2dOp : Mpc_DifferentiableOp<"conv_transpose2d", "Allow", [Mpc_MatrixWork, Mpc_Image]> {
   let summary = "2-D transposed convolution with optional bias, rounded once.";
   let description = [{
-    The derivative of conv2d by its input, as a layer: x: [N, C, H, W] (or [N, H, W, C]), weight: [C, O / groups, kh,
+    The derivative of conv2d by its input, as a layer. x: [N, C, H, W] (or [N, H, W, C]), weight: [C, O / groups, kh,
     kw], bias: [O]. Result extent: (in - 1) * stride - low - high + dilation * (kernel - 1) + 1 + output_padding with
-    `pad_mode` `pad` and `padding` = [top, bottom, left, right]; in * stride with `same`; `valid` has no padding.
+    `pad_mode` `pad`. Here `padding` = [top, bottom, left, right]. The extent is in * stride with `same`; `valid` has no
+    padding.
   }];
   let imageOperands = [0];
   let imageResults = [0];
@@ -87,8 +88,8 @@ def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, 
   let summary = "Normalises over the trailing axes (Ba et al. 2016).";
   let description = [{
     gamma and beta have the shape of the trailing axes that are normalised together.
-    y = (x - mean) * inv_std * gamma + beta, inv_std = 1 / sqrt(variance + epsilon) with the biased variance of the
-    stored x, computed as the mean of (x - mean)^2. mean and inv_std have the shape of the leading axes. Arithmetic,
+    y = (x - mean) * inv_std * gamma + beta, inv_std = 1 / sqrt(variance + epsilon). The variance is the biased one of
+    the stored x, computed as the mean of (x - mean)^2. mean and inv_std have the shape of the leading axes. Arithmetic,
     parameters and statistics are f32; only x and y may be low.
   }];
   let f32Operands = [1, 2];
@@ -100,8 +101,9 @@ def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, 
 def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {
   let summary = "Derivatives of layer_norm's y by x, gamma and beta.";
   let description = [{
-    With x_hat = (x - mean) * inv_std, g = dy * gamma and n elements a row: dx = inv_std * (g - mean(g) - x_hat *
-    mean(g * x_hat)); dgamma = sum over rows of dy * x_hat; dbeta = sum over rows of dy.
+    Let x_hat = (x - mean) * inv_std and g = dy * gamma, with n elements a row.
+    dx = inv_std * (g - mean(g) - x_hat * mean(g * x_hat)). dgamma = sum over rows of dy * x_hat; dbeta = sum over rows
+    of dy.
   }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
                        Mpc_F32Tensor:$inv_std);
@@ -111,7 +113,7 @@ def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_I
 def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm", [Mpc_Image]> {
   let summary = "Normalises groups of channels of each sample (Wu and He 2018).";
   let description = [{
-    x: [N, C, H, W] (or [N, H, W, C]); gamma, beta: [C]; each sample's C / groups channels and all positions share a
+    x: [N, C, H, W] (or [N, H, W, C]); gamma, beta: [C]. Each sample's C / groups channels and all positions share a
     mean and a biased variance. Results mean and inv_std: [N, groups]. Formula and precision as in layer_norm.
   }];
   let f32Operands = [1, 2];

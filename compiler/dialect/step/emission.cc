@@ -1,4 +1,4 @@
-// What a training step computes of the loss and of every gradient: scale, clip, finite check and sum of squares.
+// Emits what a training step computes of the loss and of every gradient: scale, clip, finite check and sum of squares.
 #include "compiler/dialect/fusible_space.h"
 #include "kernels/scalar/binary.h"
 #include "kernels/scalar/clip.h"
@@ -21,7 +21,7 @@ void ClipByNormOp::emitElement(ElementContext &Context) {
   Context.setResult(0, Context.operand(0) * scalar::ClipFactor(Norm, getMaxNorm().convertToFloat()));
 }
 
-// Of everything, beside single values.
+// The space of an operation that reduces everything: its first operand is whole, and all other values are single.
 static OperationSpace wholeSpace(Operation *Op) {
   OperationSpace Space;
   Space.elements = tensorType(Op->getOperand(0)).getNumElements();

@@ -45,7 +45,7 @@ InferredTypes BatchNormRunningUpdateOp::inferTypes(TypeRange Operands, Dictionar
   return SmallVector<RankedTensorType>{Types[0], Types[1]};
 }
 
-// What sums of squares are: f32 would overflow.
+// The type of sums of squares: f32 would overflow.
 static RankedTensorType f64Scalar(MLIRContext *Context) { return RankedTensorType::get({}, Float64Type::get(Context)); }
 
 static RankedTensorType f32Like(RankedTensorType Type) {

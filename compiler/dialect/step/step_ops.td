@@ -132,8 +132,8 @@ def Mpc_AllFiniteOp
               Mpc_IsBesideNetwork]> {
   let summary = "Whether a loss and all gradients are finite, unscaled in f32.";
   let description = [{
-    `first_bad` is the position of the first gradient g with a non-finite g * (1 / scale); -1 if every value is finite;
-    -2 if the gradients are finite and the loss is not. A scalar flag in the place of a gradient is what
+    `first_bad` is the position of the first gradient g with a non-finite g * (1 / scale). It is -1 if every value is
+    finite, and -2 if the gradients are finite and the loss is not. A scalar flag in the place of a gradient is what
     mpc.check_finite found of it.
   }];
   let arguments = (ins Mpc_F32Tensor:$scale, Mpc_FloatTensor:$loss, Variadic<Mpc_GradientOrFlag>:$gradients);
@@ -216,7 +216,7 @@ def Mpc_ClipByNormOp
 def Mpc_TensorStatisticsOp : Mpc_Op<"tensor_statistics", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
   let summary = "Exponents and magnitude of a tensor: what diagnosis and the precision profile read.";
   let description = [{
-    `exponents`: i32 [256], the number of elements by the biased exponent of their f32 value: bin 0 holds zeros and f32
+    `exponents`: i32 [256], the number of elements by the biased exponent of their f32 value. Bin 0 holds zeros and f32
     subnormals, bin 127 values in [1, 2), bin 255 infinities and NaN. `zeros`: how many are exactly zero. `largest`: the
     largest finite magnitude, 0 if there is none.
   }];

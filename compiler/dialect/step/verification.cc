@@ -1,4 +1,4 @@
-// What requests for gradients, calls and guarded updates promise beside their types.
+// Verifies what requests for gradients, calls and guarded updates promise beside their types.
 #include "compiler/dialect/inference_support.h"
 #include "compiler/dialect/step_signature.h"
 #include "runtime/program.h"

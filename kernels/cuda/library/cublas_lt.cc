@@ -1,5 +1,5 @@
-// matmul and batch_matmul on cuBLASLt. Its heuristic needs a device: without one the kernel is only planned, with the
-// workspace that it will be given, and the algorithm is chosen where it will run.
+// matmul and batch_matmul on cuBLASLt. Its heuristic needs a device. Without one the kernel is only planned, with the
+// workspace that it will be given. The algorithm is then chosen where the kernel will run.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -22,7 +22,8 @@ absl::StatusOr<Product> ProductOf(const KernelSpec& spec, const KernelContext& c
   const TensorSpec& b = spec.inputs[1];
   const TensorSpec& y = spec.outputs[0];
   if (a.shape.size() < 2 || b.shape.size() < 2 || y.shape.size() < 2) return UnsupportedTypes(spec);
-  // Operands of one type; the result may be the sums themselves. The bias has the result's type.
+  // Both operands have one type. The result has that type, or is the f32 sums themselves. The bias has the result's
+  // type.
   if (a.dtype != b.dtype || (y.dtype != a.dtype && y.dtype != DType::kF32)) return UnsupportedTypes(spec);
   Product product;
   if (spec.inputs.size() > 2) {
@@ -118,7 +119,7 @@ class MatmulKernel : public Kernel {
   }
 
   CublasLtProblem problem_;
-  cublasLtHandle_t handle_ = nullptr;  ///< null: only planned
+  cublasLtHandle_t handle_ = nullptr;  ///< null where it is only planned
   cublasLtMatmulAlgo_t algorithm_{};
   std::string choice_;  ///< empty where it is left to the device that will run it
   std::size_t workspace_ = 0;

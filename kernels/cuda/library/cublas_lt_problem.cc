@@ -11,7 +11,7 @@
 namespace mpc::cuda {
 namespace {
 
-/// What every tensor of a Program is aligned to, in bytes.
+/// The alignment of every tensor of a Program, in bytes.
 constexpr std::uint32_t kAlignment = 64;
 
 absl::Status Check(cublasStatus_t status, const char* call) {
@@ -87,7 +87,7 @@ bool KeepsContract(std::optional<std::uint32_t> reduction_scheme) {
 std::string AlgorithmText(const cublasLtMatmulAlgo_t& algorithm) {
   std::string text = kPrefix;
   for (std::uint64_t word : algorithm.data) absl::StrAppendFormat(&text, "%016x", word);
-  // For people: the bytes say it to cuBLASLt.
+  // These fields are for people. cuBLASLt reads the bytes.
   absl::StrAppend(&text, ":id", Config(algorithm, CUBLASLT_ALGO_CONFIG_ID).value_or(0), ":tile",
                   Config(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID).value_or(0), ":stages",
                   Config(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID).value_or(0), ":splits",
@@ -197,7 +197,7 @@ absl::Status CublasLtProblem::Run(cublasLtHandle_t handle, const cublasLtMatmulA
       return status;
     }
   }
-  // What the product is added to may lie where the result goes.
+  // The operand that the product is added to may lie where the result goes.
   const float one = 1.0f, zero = 0.0f;
   const void* const addend = whole_bias_ ? operands.inputs[2] : operands.outputs[0];
   return Check(cublasLtMatmul(handle, description_.value, &one, operands.inputs[1], b_.value, operands.inputs[0],

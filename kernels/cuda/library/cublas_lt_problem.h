@@ -23,9 +23,9 @@ struct Product {
   std::int64_t batch = 1, m = 0, k = 0, n = 0;
   bool transpose_a = false, transpose_b = false;
   bool has_bias = false;    ///< [n]
-  bool whole_bias = false;  ///< of the shape of y
+  bool whole_bias = false;  ///< the bias has the shape of y
   cudaDataType_t operand_type = CUDA_R_32F;
-  cudaDataType_t result_type = CUDA_R_32F;  ///< of the bias too
+  cudaDataType_t result_type = CUDA_R_32F;  ///< type of the result and the bias
   bool tf32 = false;
 };
 
@@ -35,9 +35,9 @@ std::string AlgorithmText(const cublasLtMatmulAlgo_t& algorithm);
 /// Errors (FAILED_PRECONDITION): `text` is not written so.
 absl::StatusOr<cublasLtMatmulAlgo_t> ParseAlgorithm(const std::string& text);
 
-/// Whether an algorithm with this reduction scheme adds partial sums in f32 and in a fixed order: neither with atomics,
-/// whose order is chance, nor in the result's type. An algorithm whose scheme cannot be read came from a search that
-/// asked for such schemes alone, and keeps the contract.
+/// Whether an algorithm with this reduction scheme adds partial sums in f32 and in a fixed order. It must neither use
+/// atomics, whose order is chance, nor add in the result's type. An algorithm whose scheme cannot be read came from a
+/// search that asked for such schemes alone, and keeps the contract.
 bool KeepsContract(std::optional<std::uint32_t> reduction_scheme);
 
 /// A cuBLASLt object with its destroy function.
@@ -54,7 +54,7 @@ struct Owned {
 
 class CublasLtProblem {
  public:
-  /// Once, before anything else.
+  /// Builds the problem. It is called once, before anything else.
   absl::Status Build(const Product& product);
 
   /// The heuristic's answers, best first, at most `limit`: those that add partial sums in f32 and in a fixed order.

@@ -1,7 +1,7 @@
-// attention and its gradient on cuDNN's fused kernels, in f16 and bf16. Scores, softmax and sums are f32 and the
-// probabilities are rounded before their product, as the operation says; cuDNN rounds them before it divides by their
-// sum, with the same relative error. Its statistic is the operation's log_sum_exp: the natural logarithm of the sum of
-// exponentials of scaled scores.
+// attention and its gradient on cuDNN's fused kernels, in f16 and bf16. Scores, softmax and sums are f32. Probabilities
+// are rounded before their product, as the operation says. cuDNN rounds them before it divides by their sum, with the
+// same relative error. Its statistic is the operation's log_sum_exp: the natural logarithm of the sum of exponentials
+// of scaled scores.
 #include <cudnn_frontend.h>
 
 #include <algorithm>
@@ -128,7 +128,7 @@ class AttentionKernel : public CudnnKernel {
 
  private:
   std::unique_ptr<CudnnGraph> graph_;
-  std::size_t y_bytes_;  ///< of y in the workspace, where nothing uses it
+  std::size_t y_bytes_;  ///< bytes of y in the workspace, where nothing uses it
   bool statistics_;
 };
 
@@ -168,12 +168,13 @@ absl::StatusOr<GradientChoice> ParseGradientChoice(const std::string& text, std:
   return choice;
 }
 
-/// cuDNN derives delta, the row sums of dp * p, from y, which the operation does not take: y is computed again, at
-/// about a quarter of the gradient's work, with the engine that the forward operation would use. A fixed order of sums
-/// costs cuDNN workspace in proportion to the batch, so that a large batch goes through in parts that share it.
+/// cuDNN derives delta, the row sums of dp * p, from y, which is not an operand of the operation. So y is computed
+/// again with the engine that the forward operation would use. That is about a quarter of the gradient's work. A fixed
+/// order of sums costs cuDNN workspace in proportion to the batch. So a large batch goes through in parts that share
+/// the workspace.
 class AttentionGradKernel : public CudnnKernel {
  public:
-  /// `form`: of the whole batch. Errors: UNIMPLEMENTED where one part of `choice.parts` needs more workspace than
+  /// `form` describes the whole batch. Errors: UNIMPLEMENTED where one part of `choice.parts` needs more workspace than
   /// allowed.
   static absl::StatusOr<std::unique_ptr<AttentionGradKernel>> Create(const Form& form, const KernelSpec& spec,
                                                                      const KernelContext& context,
@@ -255,9 +256,9 @@ class AttentionGradKernel : public CudnnKernel {
  private:
   AttentionGradKernel() = default;
 
-  std::unique_ptr<CudnnGraph> forward_, backward_;  ///< of one part
+  std::unique_ptr<CudnnGraph> forward_, backward_;  ///< graphs of one part
   std::int64_t parts_ = 1;
-  std::size_t part_bytes_[3] = {0, 0, 0};  ///< of query, key, value and their gradients
+  std::size_t part_bytes_[3] = {0, 0, 0};  ///< bytes of a part of query, key, value (as of their gradients)
   std::size_t y_bytes_ = 0, statistic_bytes_ = 0;
   std::size_t unused_[3] = {0, 0, 0};  ///< offsets of results that nothing uses; 0: used
   std::size_t scratch_ = 0;            ///< offset of what the engines need: behind y and unused results
@@ -280,7 +281,7 @@ absl::StatusOr<std::unique_ptr<AttentionGradKernel>> MakeAttentionGrad(const Ker
     if (!absl::IsUnimplemented(kernel.status())) return kernel;
     return absl::FailedPreconditionError(kernel.status().message());
   }
-  // As few parts as fit.
+  // Take as few parts as fit.
   absl::StatusOr<std::unique_ptr<AttentionGradKernel>> kernel = UnsupportedTypes(spec);
   for (std::int64_t parts = 1; parts <= batch && absl::IsUnimplemented(kernel.status()); ++parts) {
     if (batch % parts == 0) kernel = AttentionGradKernel::Create(*form, spec, context, {"", "", parts});
@@ -303,7 +304,7 @@ absl::StatusOr<std::vector<std::string>> AttentionCandidates(const KernelSpec& s
   return (*graph)->Engines(kCandidates);
 }
 
-/// The heuristic's forward engine and division with each backward engine.
+/// The heuristic's forward engine and number of parts, with each backward engine.
 absl::StatusOr<std::vector<std::string>> AttentionGradCandidates(const KernelSpec& spec, const KernelContext& context) {
   KernelContext heuristic = context;
   heuristic.choice.clear();

@@ -1,6 +1,6 @@
 // conv2d, alone and with statistics of its result, its derivatives and conv_transpose2d on cuDNN, with f32 sums and one
-// rounding. Operands and result have one type. Filters lie as OIHW everywhere; where images are channels-last cuDNN
-// gets them packed as OHWI, which a kernel of this project does in every step (weights change in every step).
+// rounding. Operands and result have one type. Filters lie as OIHW everywhere. Where images are channels-last, cuDNN
+// gets filters packed as OHWI. A kernel of this project packs them in every step, since weights change in every step.
 #include <cudnn_frontend.h>
 
 #include <algorithm>
@@ -62,11 +62,11 @@ absl::StatusOr<Geometry> GeometryOf(const KernelSpec& spec, const Shape& x, cons
   return geometry;
 }
 
-/// What an operation is to cuDNN.
+/// An operation in cuDNN's terms.
 struct Form {
   enum class Kind { kForward, kGradInput, kGradWeight } kind;
   Geometry geometry;
-  DType dtype;             ///< of operands and result, not of the bias
+  DType dtype;             ///< type of operands and result, not of the bias
   const TensorSpec* bias;  ///< null: none
   bool relu = false;
   bool statistics = false;  ///< sums of the result and of its squares a channel, f32
@@ -194,7 +194,7 @@ class ConvolutionKernel : public CudnnKernel {
     kernel->operands_ = spec.inputs.size();
     kernel->spec_ = spec;
     if (form.statistics) kernel->sums_bytes_ = Aligned(2 * form.geometry.y.extents[1] * sizeof(float));
-    KernelContext parts = context;  // of kernels that have no choice of their own
+    KernelContext parts = context;  // the context of kernels that have no choice of their own
     parts.choice.clear();
     if (form.geometry.pack_weight) {
       const bool computes_weight = form.kind == Form::Kind::kGradWeight;
@@ -231,7 +231,7 @@ class ConvolutionKernel : public CudnnKernel {
     return context.choice.empty() ? absl::UnimplementedError(message) : absl::FailedPreconditionError(message);
   }
 
-  /// The packed filter, the sums, then what cuDNN and the transpose need one after the other.
+  /// The packed filter, the sums, then the workspace that cuDNN and the transpose use one after the other.
   std::size_t workspace_bytes() const override {
     std::size_t scratch = graph_->workspace_bytes();
     for (const Kernel* part : {pack_.get(), unpack_.get()}) {

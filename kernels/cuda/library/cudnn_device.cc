@@ -14,9 +14,9 @@
 namespace mpc::cuda {
 namespace {
 
-/// cuDNN offers engines that it compiles at run time (fused graphs, attention) only where it can open the driver's
-/// library, even to plan for a device that is elsewhere. The toolkit's stub of it is enough: it is the same interface,
-/// and nothing is called in it. Where a driver is installed it is used.
+/// cuDNN compiles some engines at run time (fused graphs, attention). It offers them only where it can open the
+/// driver's library, even to plan for a device that is elsewhere. The toolkit's stub of it is enough: it is the same
+/// interface, and nothing is called in it. Where a driver is installed it is used.
 void OpenDriverLibrary() {
   static const bool opened = [] {
     if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr) return true;

@@ -9,9 +9,9 @@
 
 namespace mpc::cuda {
 
-/// What cuDNN plans with in place of a device of this compute capability; made once a process. Makes sure that engines
-/// which are compiled at run time can be planned where no driver is installed. Errors (UNIMPLEMENTED): a cuDNN before
-/// 9.8, which knows no such descriptor.
+/// The properties that cuDNN plans with in place of a device of this compute capability. They are made once in a
+/// process. Makes sure that engines which are compiled at run time can be planned where no driver is installed. Errors
+/// (UNIMPLEMENTED): a cuDNN before 9.8, which knows no such descriptor.
 absl::StatusOr<std::shared_ptr<const cudnn_frontend::DeviceProperties>> CudnnDeviceProperties(int compute_capability);
 
 }  // namespace mpc::cuda

@@ -32,8 +32,8 @@ absl::Status Unimplemented(absl::string_view what, const fe::error_t& error) {
   return absl::UnimplementedError(absl::StrCat("cuDNN: ", what, ": ", FirstLine(error)));
 }
 
-/// The frontend's graph with access to what it lowered. Engines are chosen here and not by the frontend, which neither
-/// tells the workspace of an engine that is not built nor takes an engine by its name.
+/// The frontend's graph with access to what it lowered. Engines are chosen here and not by the frontend. The frontend
+/// does not tell the workspace of an engine that is not built, and takes no engine by its name.
 class Graph : public fe::graph::Graph {
  public:
   fe::error_t Lower(cudnnHandle_t handle) {
@@ -87,11 +87,11 @@ class Graph : public fe::graph::Graph {
   }
 
   std::int64_t BuiltWorkspace() const { return plans.execution_plans[0]->getWorkspaceSize(); }
-  /// What the frontend itself adds in front of the engine's workspace.
+  /// The bytes that the frontend itself adds in front of the engine's workspace.
   std::int64_t OwnWorkspace() const { return get_fe_workspace_size_subtree(); }
 };
 
-/// A list that the engine of `config` has; nothing if it cannot be read.
+/// A list of notes of the engine of `config`; nothing if it cannot be read.
 template <typename Note>
 std::optional<std::vector<Note>> EngineNotes(const Config& config, cudnnBackendAttributeName_t attribute,
                                              cudnnBackendAttributeType_t type, std::int64_t most) {
@@ -127,8 +127,8 @@ std::string NoteName(cudnnBackendNumericalNote_t note) {
   return std::string(absl::StripPrefix(fe::to_string(note), "CUDNN_NUMERICAL_NOTE_"));
 }
 
-/// The contract: sums in f32, equal bits in every run, and in f32 no tensor cores, which would round operands to TF32,
-/// unless the context allows them.
+/// Whether the numerics contract excludes an engine. The contract asks for sums in f32 and equal bits in every run. In
+/// f32 it forbids tensor cores, which would round operands to TF32, unless the context allows them.
 bool IsExcluded(cudnnBackendNumericalNote_t note, bool allow_tensor_cores) {
   switch (note) {
     case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
@@ -192,7 +192,7 @@ struct CudnnGraph::State {
   cudnnHandle_t handle = nullptr;
   bool allow_tensor_cores = true;
   std::size_t workspace_cap = 0;
-  fe::EngineConfigList configs;  ///< of the heuristic, once it was asked
+  fe::EngineConfigList configs;  ///< the heuristic's configurations, once it was asked
 
   Config chosen;
   std::string engine;

@@ -1,5 +1,5 @@
 // A cuDNN operation graph and the engine that runs it. Engines are named as cuDNN's own tools name them:
-// "eng51_k2=1_k13=0" is engine 51 with two knobs. With a handle the engine is built for the device behind it; without
+// "eng51_k2=1_k13=0" is engine 51 with two knobs. With a handle the engine is built for the device behind it. Without
 // one it is chosen for the architecture in the context and cannot run.
 #pragma once
 
@@ -25,7 +25,7 @@ class Graph;
 
 namespace mpc::cuda {
 
-/// Of a floating storage type.
+/// cuDNN's name of a floating storage type.
 cudnn_frontend::DataType_t CudnnType(DType dtype);
 
 class CudnnGraph {
@@ -39,21 +39,21 @@ class CudnnGraph {
                                                             const Operations& operations);
   ~CudnnGraph();
 
-  /// Engines that keep the numerics contract (f32 sums, equal bits in every run, no TF32 unless allowed) and the
-  /// context's cap on workspace, in the order of the heuristic, at most `limit`. Errors (UNIMPLEMENTED): cuDNN has no
-  /// engine for this graph.
+  /// At most `limit` engines, in the order of the heuristic. They keep the numerics contract (f32 sums, equal bits in
+  /// every run, no TF32 unless allowed) and the context's cap on workspace. Errors (UNIMPLEMENTED): cuDNN has no engine
+  /// for this graph.
   absl::StatusOr<std::vector<std::string>> Engines(std::size_t limit);
 
   /// Takes `engine`, or the heuristic's best where it is empty. Errors: UNIMPLEMENTED if no engine is left;
   /// FAILED_PRECONDITION for an engine that is not offered here, breaks the contract or needs more workspace.
   absl::Status Choose(std::string_view engine);
 
-  /// Finalises the plan of the last Choose where that left it: without a handle, of an engine that is compiled at run
-  /// time. Errors (UNIMPLEMENTED): cuDNN refuses it, or the driver's library takes no code.
+  /// Finalises the plan of the last Choose where Choose did not. That is so without a handle, for an engine that is
+  /// compiled at run time. Errors (UNIMPLEMENTED): cuDNN refuses it, or the driver's library takes no code.
   absl::Status Build();
 
-  const std::string& engine() const;    ///< of the last Choose
-  std::size_t workspace_bytes() const;  ///< of the last Choose
+  const std::string& engine() const;    ///< the engine of the last Choose
+  std::size_t workspace_bytes() const;  ///< workspace of that engine
   /// Numerical notes of the chosen engine, as cuDNN spells them without prefix: "TENSOR_CORE".
   std::vector<std::string> notes() const;
 

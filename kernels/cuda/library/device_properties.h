@@ -1,4 +1,4 @@
-// What cuDNN must know of a GPU that is not here: with it plans are chosen on any machine.
+// The properties of GPUs that cuDNN needs to choose plans on a machine without them.
 #pragma once
 
 #include <string_view>

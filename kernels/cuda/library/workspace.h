@@ -6,10 +6,10 @@
 
 namespace mpc::cuda {
 
-/// A Program aligns workspaces to less.
+/// The alignment that the libraries expect. A Program aligns workspaces to less.
 inline constexpr std::size_t kWorkspaceAlignment = 256;
 
-/// What to ask for, so that `bytes` are left behind AlignedWorkspace.
+/// The bytes to ask for, so that `bytes` are left behind AlignedWorkspace.
 inline std::size_t PaddedWorkspace(std::size_t bytes) { return bytes == 0 ? 0 : bytes + kWorkspaceAlignment; }
 
 inline void* AlignedWorkspace(void* workspace) {

@@ -32,8 +32,8 @@ class OperationCheck {
       : body_(fusion.getBody().front()) {
     fusion->walk([&](FusibleOpInterface op) {
       for (const codegen::Reduction& reduction : op.getReductions()) {
-        takes_maxima_ |= llvm::is_contained(reduction.accumulators, codegen::Combine::Maximum) ||
-                         llvm::is_contained(reduction.accumulators, codegen::Combine::Largest);
+        takes_maxima_ |= llvm::is_contained(reduction.accumulators, codegen::Combine::MaxNum) ||
+                         llvm::is_contained(reduction.accumulators, codegen::Combine::Maximum);
       }
     });
     for (auto [argument, bits] : llvm::zip_equal(body_.getArguments(), inputs)) known_[argument] = bits;
