@@ -106,7 +106,12 @@ bool IsOfRunning(std::string_view flag) { return flag == "graph" || flag == "ste
 
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
   for (const DeviceFlag& flag : DeviceFlags()) {
-    if (flag.name != "arch") flags.Add(flag, options);
+    if (flag.name == "arch") continue;
+    DeviceFlag shown = flag;
+    if (flag.name == "choice-cache") {
+      shown.help += " Default: in the user's cache folder, on the CPU with --tune alone.";
+    }
+    flags.Add(shown, options);
   }
 }
 
