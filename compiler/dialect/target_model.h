@@ -19,6 +19,9 @@ enum class LoneRegions {
 /// A device as passes weigh it. While a model lives, functions that others call stay as they are.
 /// compiler/target/targets.h implements it over runtime::Device. Where this build has no such device, nothing is known
 /// of its kernels: none writes over an operand or takes a workspace.
+///
+/// It answers what passes ask, and nothing that none asks. The low type of level auto is an option, which the front end
+/// finds out from the device. Packings of weights are made in lowering, for the kernel that a plan chooses.
 class TargetModel {
 public:
   virtual ~TargetModel() = default;

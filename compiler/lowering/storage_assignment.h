@@ -18,6 +18,9 @@ bool mayAlias(mlir::Operation *Op, unsigned Result, unsigned Operand, const runt
 /// Storage of the values of one straight-line function. Values are grouped by their *root*: a view has that of its
 /// source. New values of state, or of the first arguments of a sequence, live in their argument. A kernel may write
 /// over an operand that dies with it.
+///
+/// BlockDependences says which order keeps updates in place. The assignment takes the order that there is, also one
+/// that a user wrote, and copies old state where a reader comes too late.
 class StorageAssignment {
 public:
   /// A new value that could not be made in the place of the old one.
