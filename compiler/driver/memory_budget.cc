@@ -7,8 +7,8 @@
 #include "compiler/report/memory_table.h"
 #include "compiler/report/text_table.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/stopwatch.h"
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -222,11 +222,11 @@ absl::StatusOr<CompileResult> planWithin(StepCompiler &Step, const CompileOption
 }
 
 absl::StatusOr<CompileResult> compileWithin(StepCompiler &Step, const CompileOptions &Options) {
-  auto Start = std::chrono::steady_clock::now();
+  runtime::Stopwatch OfTrials;
   absl::StatusOr<CompileResult> Result = planWithin(Step, Options);
   if (!Result.ok())
     return Result;
-  double Others = std::chrono::duration<double>(std::chrono::steady_clock::now() - Start).count();
+  double Others = OfTrials.seconds();
   for (const PhaseTime &Phase : Result->phases)
     Others -= Phase.depth == 0 ? Phase.seconds : 0;
   if (absl::Status Status = Step.generate(*Result); !Status.ok())

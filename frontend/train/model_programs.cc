@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/amp_session.h"
 #include "frontend/graph/device_rates.h"
 #include "frontend/train/model_impl.h"
 
@@ -14,19 +15,9 @@ StepOptions Model::Impl::CommonOptions(const char* name) const {
   StepOptions common;
   common.name = name;
   common.networks = networks;
-  common.network_outputs = precision.cast_model_outputs;
   common.rng = rng;
   common.pass_state = pass_state;
-  common.compile.level = precision.level;
-  common.compile.dtype = std::string(DTypeName(precision.dtype));
-  if (precision.keep_batchnorm_fp32.has_value()) {
-    common.compile.keep_batchnorm_fp32 = *precision.keep_batchnorm_fp32 ? "true" : "false";
-  }
-  common.compile.master_weights = precision.master_weights;
-  common.compile.allow = precision.lists.allow;
-  common.compile.deny = precision.lists.deny;
-  common.compile.infer = precision.lists.infer;
-  common.compile.clear = precision.lists.clear;
+  amp::internal::SetPrecision(precision, common);
   internal::UseDevice(device(), common);
   if (options.record_gradient_norm) common.records.push_back("gradient_norm");
   if (options.record_learning_rate) common.records.push_back("learning_rate");
