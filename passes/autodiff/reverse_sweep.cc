@@ -65,8 +65,7 @@ private:
 
 FailureOr<SmallVector<Value>> ReverseSweep::run(Value LossValue, Value LossCotangent) {
   Loss = LossValue;
-  if (Active.contains(Loss))
-    Contributions[Loss].push_back(LossCotangent);
+  Contributions[Loss].push_back(LossCotangent);
 
   SmallVector<Operation *> Forward;
   for (Operation &Op : operations())
@@ -96,7 +95,8 @@ FailureOr<SmallVector<Value>> ReverseSweep::run(Value LossValue, Value LossCotan
 
 LogicalResult ReverseSweep::differentiate(Operation &Op, OpBuilder &Builder) {
   bool Reached = llvm::any_of(Op.getResults(), [&](Value Result) { return Contributions.contains(Result); });
-  if (!Reached)
+  // What depends on no input needs no rule: what makes the loss or an input may be such an operation.
+  if (!Reached || !dependsOnInputs(Op))
     return success();
   auto Differentiable = dyn_cast<DifferentiableOpInterface>(Op);
   if (!Differentiable)

@@ -68,3 +68,20 @@ func.func @second(%x: tensor<f32>, %s: tensor<f32>) -> tensor<f32> {
   %ddx = mpc.backward %dx wrt(%x) seed(%s) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
   return %ddx : tensor<f32>
 }
+
+// -----
+
+// By a constant: what makes an input is not differentiated.
+// CHECK-LABEL: func @by_constant(
+// CHECK-SAME: %[[S:.*]]: tensor<f32>)
+// CHECK: %[[W:.*]] = mpc.constant
+// CHECK: %[[D:.*]] = mpc.broadcast_to %[[S]] {mpc.backward
+// CHECK: %[[DW:.*]] = mpc.square_grad %[[D]], %[[W]] {mpc.backward}
+// CHECK: return %[[DW]]
+func.func @by_constant(%s: tensor<f32>) -> tensor<2xf32> {
+  %w = mpc.constant {value = dense<[3.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %y = mpc.square %w : (tensor<2xf32>) -> tensor<2xf32>
+  %loss = mpc.reduce_sum %y {axes = array<i64>} : (tensor<2xf32>) -> tensor<f32>
+  %dw = mpc.backward %loss wrt(%w) seed(%s) : (tensor<f32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  return %dw : tensor<2xf32>
+}
