@@ -16,7 +16,8 @@ namespace {
 /// Evaluates one function; calls make further ones.
 class FunctionInterpreter {
 public:
-  FunctionInterpreter(func::FuncOp Function, reference::Rounding Rounding) : Function(Function), Rounding(Rounding) {}
+  FunctionInterpreter(func::FuncOp Function, reference::Rounding Rounding, const FunctionInterpreter *Caller = nullptr)
+      : Function(Function), Rounding(Rounding), Caller(Caller) {}
 
   absl::StatusOr<std::vector<Tensor>> run(absl::Span<const Tensor> Inputs);
 
@@ -34,9 +35,12 @@ private:
 
   std::vector<Tensor> valuesOf(ValueRange Operands) const;
   void bind(ValueRange Names, std::vector<Tensor> Values);
+  /// Whether the function runs already, and so calls itself.
+  bool isRunning() const;
 
   func::FuncOp Function;
   reference::Rounding Rounding;
+  const FunctionInterpreter *Caller;
   DenseMap<Value, Tensor> Environment;
 };
 
@@ -66,6 +70,13 @@ void FunctionInterpreter::bind(ValueRange Names, std::vector<Tensor> Values) {
     Environment[Name] = std::move(Computed);
 }
 
+bool FunctionInterpreter::isRunning() const {
+  for (const FunctionInterpreter *Running = Caller; Running; Running = Running->Caller)
+    if (Running->Function == Function)
+      return true;
+  return false;
+}
+
 absl::Status FunctionInterpreter::runBody(Block &Body) {
   for (Operation &Op : Body.without_terminator())
     if (absl::Status Status = runOperation(Op); !Status.ok())
@@ -77,6 +88,8 @@ absl::StatusOr<std::vector<Tensor>> FunctionInterpreter::run(absl::Span<const Te
   std::string Name = "@" + Function.getName().str();
   if (Function.isExternal() || !Function.getBody().hasOneBlock())
     return absl::FailedPreconditionError(absl::StrCat(Name, " has no body or has control flow: it cannot be run"));
+  if (isRunning())
+    return absl::FailedPreconditionError(absl::StrCat(Name, " calls itself: it cannot be run"));
   if (Inputs.size() != Function.getNumArguments())
     return absl::InvalidArgumentError(
         absl::StrCat(Name, " takes ", Function.getNumArguments(), " arguments, got ", Inputs.size()));
@@ -139,7 +152,8 @@ absl::Status FunctionInterpreter::runCall(func::CallOp Op) {
   if (!Callee)
     return absl::FailedPreconditionError(
         absl::StrCat(describe(*Op, Function), " names no function of the module: ", Op.getCallee().str()));
-  absl::StatusOr<std::vector<Tensor>> Results = FunctionInterpreter(Callee, Rounding).run(valuesOf(Op.getOperands()));
+  absl::StatusOr<std::vector<Tensor>> Results =
+      FunctionInterpreter(Callee, Rounding, this).run(valuesOf(Op.getOperands()));
   if (!Results.ok())
     return Results.status();
   bind(Op.getResults(), *std::move(Results));
@@ -149,7 +163,7 @@ absl::Status FunctionInterpreter::runCall(func::CallOp Op) {
 absl::Status FunctionInterpreter::runRepeat(RepeatOp Op) {
   std::vector<Tensor> Values = valuesOf(Op.getInputs());
   for (uint64_t Call = 0; Call < Op.getCount(); ++Call) {
-    absl::StatusOr<std::vector<Tensor>> Results = FunctionInterpreter(Op.getFunction(), Rounding).run(Values);
+    absl::StatusOr<std::vector<Tensor>> Results = FunctionInterpreter(Op.getFunction(), Rounding, this).run(Values);
     if (!Results.ok())
       return Results.status();
     llvm::move(*Results, Values.begin());
@@ -181,7 +195,7 @@ absl::Status FunctionInterpreter::runGuardedUpdate(GuardedUpdateOp Op) {
 }
 
 absl::Status FunctionInterpreter::runReference(Operation &Op) {
-  if (!isa<MpcDialect>(Op.getDialect()) || Op.getNumRegions() != 0)
+  if (!isa_and_nonnull<MpcDialect>(Op.getDialect()) || Op.getNumRegions() != 0)
     return absl::FailedPreconditionError(absl::StrCat(describe(Op, Function), " cannot be run by the interpreter"));
   std::vector<Tensor> Inputs = valuesOf(Op.getOperands());
   std::vector<Tensor> Outputs;

@@ -17,8 +17,8 @@ namespace mpc {
 /// accuracy.
 ///
 /// Errors: INVALID_ARGUMENT where the inputs do not match the arguments. FAILED_PRECONDITION for an operation that a
-/// pass must expand first (mpc.value_and_grad), and for functions without a body or with control flow. NOT_FOUND for an
-/// operation without a reference function.
+/// pass must expand first (mpc.value_and_grad), and for functions without a body, with control flow or that call
+/// themselves. NOT_FOUND for an operation without a reference function.
 absl::StatusOr<std::vector<reference::Tensor>> interpret(mlir::func::FuncOp Function,
                                                          absl::Span<const reference::Tensor> Inputs,
                                                          reference::Rounding Rounding = reference::Rounding::kStorage);

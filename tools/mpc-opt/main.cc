@@ -12,6 +12,7 @@
 #include "tools/mpc-opt/check_program_pass.h"
 #include "tools/mpc-opt/driver.h"
 #include "tools/mpc-opt/driver_options.h"
+#include "tools/mpc-opt/interpret_pass.h"
 
 int main(int argc, char** argv) {
   llvm::cl::SetVersionPrinter(
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
   mlir::registerTransformsPasses();
   mpc::registerMpcPasses();
   mpc::opt::RegisterCheckProgramPass();
+  mpc::opt::RegisterInterpretPass();
   std::string header = mlir::registerCLIOptions("mpc optimizer\n", registry);
   mpc::opt::HideForeignOptions();
   auto [input, output] = mlir::parseCLIOptions(argc, argv, header);

@@ -1,0 +1,62 @@
+// RUN: mpc-opt %s --mpc-interpret --split-input-file --allow-unregistered-dialect --verify-diagnostics | FileCheck %s
+// RUN: mpc-opt %s --mpc-interpret --mpc-interpret --split-input-file --allow-unregistered-dialect --verify-diagnostics | FileCheck %s
+
+// A function without arguments returns what it computes, as constants. Each type rounds as it is stored.
+// CHECK-LABEL: func @values() -> (tensor<2xf32>, tensor<2xf16>, tensor<2xi8>, tensor<2xi1>)
+// CHECK-NEXT: %[[A:.*]] = mpc.constant {{.*}}dense<[0.000000e+00, 2.750000e+00]> : tensor<2xf32>
+// CHECK-NEXT: %[[B:.*]] = mpc.constant {{.*}}dense<[-3.000000e+02, 2.750000e+00]> : tensor<2xf16>
+// CHECK-NEXT: %[[C:.*]] = mpc.constant {{.*}}dense<[-128, 2]> : tensor<2xi8>
+// CHECK-NEXT: %[[D:.*]] = mpc.constant {{.*}}dense<[false, true]> : tensor<2xi1>
+// CHECK-NEXT: return %[[A]], %[[B]], %[[C]], %[[D]]
+func.func @values() -> (tensor<2xf32>, tensor<2xf16>, tensor<2xi8>, tensor<2xi1>) {
+  %x = mpc.constant {value = dense<[-300.03, 2.75]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %a = mpc.relu %x : (tensor<2xf32>) -> tensor<2xf32>
+  %b = mpc.cast %x : (tensor<2xf32>) -> tensor<2xf16>
+  %c = mpc.cast %x : (tensor<2xf32>) -> tensor<2xi8>
+  %d = mpc.equal %a, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  return %a, %b, %c, %d : tensor<2xf32>, tensor<2xf16>, tensor<2xi8>, tensor<2xi1>
+}
+
+// Calls run what they call. A function with arguments stays as it is.
+// CHECK-LABEL: func private @halve(
+// CHECK: mpc.mul_scalar
+// CHECK-LABEL: func @call() -> tensor<f32>
+// CHECK-NEXT: mpc.constant {{.*}}dense<4.000000e+00>
+// CHECK-NEXT: return
+func.func private @halve(%x: tensor<f32>) -> tensor<f32> {
+  %y = mpc.mul_scalar %x {value = 0.5 : f32} : (tensor<f32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+func.func @call() -> tensor<f32> {
+  %x = mpc.constant {value = dense<8.0> : tensor<f32>} : () -> tensor<f32>
+  %y = func.call @halve(%x) : (tensor<f32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+// CHECK-LABEL: func private @outside()
+func.func private @outside() -> tensor<f32>
+
+// -----
+
+// expected-error @+1 {{@again calls itself: it cannot be run}}
+func.func @again() -> tensor<f32> {
+  %x = func.call @again() : () -> tensor<f32>
+  return %x : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{'mpc.backward' of @gradient: run mpc-autodiff first}}
+func.func @gradient() -> tensor<f32> {
+  %x = mpc.constant {value = dense<8.0> : tensor<f32>} : () -> tensor<f32>
+  %y = mpc.square %x : (tensor<f32>) -> tensor<f32>
+  %dx = mpc.backward %y wrt(%x) seed(%x) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %dx : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{'other.operation' of @unknown cannot be run by the interpreter}}
+func.func @unknown() -> tensor<f32> {
+  %x = "other.operation"() : () -> tensor<f32>
+  return %x : tensor<f32>
+}
