@@ -279,6 +279,18 @@ class Mpc_UnaryVjp<string op, string reads> {
   }];
 }
 
+// The code of an example: `op` of constants, and what the interpreter answers. `values` has a constant for each of
+// `operands`, then the answer.
+class Mpc_ExampleOf<string op, list<string> operands, string result, list<string> values,
+                    list<string> types = !listsplat("tensor<3xf32>", !size(operands))> {
+  list<string> constants = !foreach(i, !range(!size(operands)),
+      "%" # operands[i] # " = mpc.constant {value = dense<" # values[i] # "> : " # types[i] # "} : () -> " # types[i]);
+  string text = !interleave(constants # [
+      "%" # result # " = mpc." # op # " " # !interleave(!foreach(operand, operands, "%" # operand), ", ") #
+          " : (" # !interleave(types, ", ") # ") -> tensor<3xf32>",
+      "// %" # result # " = " # values[!size(operands)]], "\n    ");
+}
+
 // `ampClass` is an enumerator of mpc::AmpClass. Operations whose operands or results partly stay f32 list them. Operations
 // of Mpc_ImageInterface list their images. Shape inference is written where `alike` lists operands, the derivative where
 // there is a `gradientOp`; otherwise they are C++.
@@ -293,6 +305,9 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
   list<string> alike = [];
   string gradientOp = "";
   string gradientReads = "";
+  // The example in a description that a class writes: values for Mpc_ExampleOf, or code.
+  list<string> exampleValues = [];
+  string example = "";
   code extraDeclarations = "";
   let extraClassDeclaration = extraDeclarations;
   let extraClassDefinition =

@@ -9,6 +9,7 @@ include "compiler/dialect/nn/nn_ops.td"
 include "compiler/dialect/sequence/sequence_ops.td"
 include "compiler/dialect/fusion/fusion_ops.td"
 include "compiler/dialect/step/step_ops.td"
+include "compiler/dialect/step/state_ops.td"
 include "compiler/dialect/optimizer/optimizer_ops.td"
 
 #endif

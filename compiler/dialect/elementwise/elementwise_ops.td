@@ -25,6 +25,11 @@ def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
   let description = [{
     Philox-4x32-10 with key = seed and counter = (element block, 0, stream). `uniform` draws from [a, b); `normal` has
     mean `a` and deviation `b`; `truncated_normal` is the same, redrawn until within two deviations of the mean.
+
+    ```mlir
+    %weight = mpc.random %seed {distribution = "uniform", a = -1.0 : f32, b = 1.0 : f32, shape = array<i64: 2, 3>}
+        : (tensor<i64>) -> tensor<2x3xf32>
+    ```
   }];
   let arguments = (ins Mpc_I64Tensor:$seed, Mpc_OneOf<["uniform", "normal", "truncated_normal"]>:$distribution,
                        Mpc_Float<"0.0f">:$a, Mpc_Float<"1.0f">:$b, Mpc_Int<"0">:$stream, DenseI64ArrayAttr:$shape);
@@ -37,7 +42,13 @@ class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> 
                   list<Trait> fusible = [Mpc_Elementwise]>
     : Mpc_DifferentiableOp<mnemonic, ampClass, [Mpc_IsElementwise] # properties # fusible> {
   let summary = "Element-wise " # formula # ".";
-  let description = "y = " # formula # ", computed in f32 and rounded once.";
+  let description = [{
+    y = }] # formula # [{, computed in f32 and rounded once.
+
+    ```mlir
+    }] # Mpc_ExampleOf<mnemonic, ["x"], "y", exampleValues>.text # [{
+    ```
+  }];
   let alike = ["x"];
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
@@ -61,59 +72,127 @@ def Mpc_ReluOp
   let description = [{
     y = x where x > 0 and +0 where x <= 0, -0 included; NaN stays NaN. This is `maximum(x, +0)` of IEEE 754-2019. So relu
     commutes with rounding, with widening and with the largest of several values, the signs of zeros included.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[-2.0, 0.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %y = mpc.relu %x : (tensor<3xf32>) -> tensor<3xf32>
+    // %y = [0.0, 0.0, 3.0]
+    ```
   }];
 }
-def Mpc_SigmoidOp : Mpc_UnaryOpFromY<"sigmoid", "Infer", "1 / (1 + exp(-x))", "SigmoidGradOp", [Mpc_IsExpensive]>;
-def Mpc_TanhOp : Mpc_UnaryOpFromY<"tanh", "Infer", "tanh(x)", "TanhGradOp", [Mpc_IsExpensive]>;
+def Mpc_SigmoidOp : Mpc_UnaryOpFromY<"sigmoid", "Infer", "1 / (1 + exp(-x))", "SigmoidGradOp", [Mpc_IsExpensive]> {
+  let exampleValues = ["[-1.0, 0.0, 1.0]", "[0.268941432, 0.5, 0.731058598]"];
+}
+def Mpc_TanhOp : Mpc_UnaryOpFromY<"tanh", "Infer", "tanh(x)", "TanhGradOp", [Mpc_IsExpensive]> {
+  let exampleValues = ["[-1.0, 0.0, 1.0]", "[-0.761594176, 0.0, 0.761594176]"];
+}
 // dx = dy * y.
-def Mpc_ExpOp : Mpc_UnaryOpFromY<"exp", "Deny", "exp(x)", "MulOp", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
+def Mpc_ExpOp : Mpc_UnaryOpFromY<"exp", "Deny", "exp(x)", "MulOp", [Mpc_IsArithmetic, Mpc_IsExpensive]> {
+  let exampleValues = ["[-1.0, 0.0, 1.0]", "[0.36787945, 1.0, 2.71828175]"];
+}
 // dx = dy / x.
-def Mpc_LogOp : Mpc_UnaryOpFromX<"log", "Deny", "log(x)", "DivOp", [Mpc_IsArithmetic, Mpc_IsExpensive]>;
-def Mpc_SqrtOp : Mpc_UnaryOpFromY<"sqrt", "Infer", "sqrt(x)", "SqrtGradOp">;
+def Mpc_LogOp : Mpc_UnaryOpFromX<"log", "Deny", "log(x)", "DivOp", [Mpc_IsArithmetic, Mpc_IsExpensive]> {
+  let exampleValues = ["[1.0, 2.0, 4.0]", "[0.0, 0.693147182, 1.38629436]"];
+}
+def Mpc_SqrtOp : Mpc_UnaryOpFromY<"sqrt", "Infer", "sqrt(x)", "SqrtGradOp"> {
+  let exampleValues = ["[1.0, 4.0, 9.0]", "[1.0, 2.0, 3.0]"];
+}
 def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x", [Mpc_HandsOnValue, Mpc_SelectsValues]> {
+  let exampleValues = ["[-2.0, 1.5, 3.0]", "[2.0, -1.5, -3.0]"];
   let gradientOp = "NegOp";
 }
 
 class Mpc_UnaryGradOp<string mnemonic, string formula>
     : Mpc_GradientOp<mnemonic, [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of the operation of the same name: " # formula # ".";
-  let description = "dx = " # formula # " from the forward result y, computed in f32 and rounded once.";
+  let description = [{
+    dx = }] # formula # [{ from the forward result y, computed in f32 and rounded once.
+
+    ```mlir
+    }] # Mpc_ExampleOf<mnemonic, ["dy", "y"], "dx", exampleValues>.text # [{
+    ```
+  }];
   let alike = ["dy", "y"];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
-def Mpc_ReluGradOp : Mpc_UnaryGradOp<"relu_grad", "y > 0 ? dy : 0">;
-def Mpc_SigmoidGradOp : Mpc_UnaryGradOp<"sigmoid_grad", "dy * y * (1 - y)">;
-def Mpc_TanhGradOp : Mpc_UnaryGradOp<"tanh_grad", "dy * (1 - y * y)">;
-def Mpc_SqrtGradOp : Mpc_UnaryGradOp<"sqrt_grad", "dy / (2 * y)">;
+def Mpc_ReluGradOp : Mpc_UnaryGradOp<"relu_grad", "y > 0 ? dy : 0"> {
+  let exampleValues = ["[1.0, 2.0, 3.0]", "[0.0, 0.0, 3.0]", "[0.0, 0.0, 3.0]"];
+}
+def Mpc_SigmoidGradOp : Mpc_UnaryGradOp<"sigmoid_grad", "dy * y * (1 - y)"> {
+  let exampleValues = ["[4.0, 16.0, 4.0]", "[0.5, 0.25, 1.0]", "[1.0, 3.0, 0.0]"];
+}
+def Mpc_TanhGradOp : Mpc_UnaryGradOp<"tanh_grad", "dy * (1 - y * y)"> {
+  let exampleValues = ["[4.0, 4.0, 4.0]", "[0.0, 0.5, -1.0]", "[4.0, 3.0, 0.0]"];
+}
+def Mpc_SqrtGradOp : Mpc_UnaryGradOp<"sqrt_grad", "dy / (2 * y)"> {
+  let exampleValues = ["[1.0, 1.0, 3.0]", "[1.0, 2.0, 3.0]", "[0.5, 0.25, 0.5]"];
+}
 
 class Mpc_BinaryOp<string mnemonic, string ampClass, string formula, list<Trait> properties>
     : Mpc_DifferentiableOp<mnemonic, ampClass,
                            [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsArithmetic] # properties> {
   let summary = "Element-wise " # formula # ", with broadcasting.";
-  let description = "y = " # formula # [{, computed in f32 and rounded once. Shapes are aligned at the right; an extent of
-    1 stretches.}];
+  let description = [{
+    y = }] # formula # [{, computed in f32 and rounded once. Shapes are aligned at the right; an extent of 1 stretches.
+
+    ```mlir
+    }] # Mpc_ExampleOf<mnemonic, ["a", "b"], "y", exampleValues, ["tensor<3xf32>", "tensor<f32>"]>.text # [{
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_AddOp : Mpc_BinaryOp<"add", "Infer", "a + b", [Mpc_IsSimpleArithmetic, Mpc_SumsGradients]>;
-def Mpc_SubOp : Mpc_BinaryOp<"sub", "Infer", "a - b", [Mpc_IsSimpleArithmetic, Mpc_SumsGradients]>;
-def Mpc_MulOp : Mpc_BinaryOp<"mul", "Infer", "a * b", [Mpc_IsSimpleArithmetic, Mpc_IsProductOrQuotient]>;
-def Mpc_DivOp : Mpc_BinaryOp<"div", "Infer", "a / b", [Mpc_IsProductOrQuotient]>;
-def Mpc_MaximumOp : Mpc_BinaryOp<"maximum", "Clear", "max(a, b), NaN if either is", [Mpc_SelectsValues]>;
+def Mpc_AddOp : Mpc_BinaryOp<"add", "Infer", "a + b", [Mpc_IsSimpleArithmetic, Mpc_SumsGradients]> {
+  let exampleValues = ["[1.0, 2.0, 3.0]", "10.0", "[11.0, 12.0, 13.0]"];
+}
+def Mpc_SubOp : Mpc_BinaryOp<"sub", "Infer", "a - b", [Mpc_IsSimpleArithmetic, Mpc_SumsGradients]> {
+  let exampleValues = ["[1.0, 2.0, 3.0]", "10.0", "[-9.0, -8.0, -7.0]"];
+}
+def Mpc_MulOp : Mpc_BinaryOp<"mul", "Infer", "a * b", [Mpc_IsSimpleArithmetic, Mpc_IsProductOrQuotient]> {
+  let exampleValues = ["[1.0, 2.0, 3.0]", "10.0", "[10.0, 20.0, 30.0]"];
+}
+def Mpc_DivOp : Mpc_BinaryOp<"div", "Infer", "a / b", [Mpc_IsProductOrQuotient]> {
+  let exampleValues = ["[1.0, 2.0, 3.0]", "2.0", "[0.5, 1.0, 1.5]"];
+}
+def Mpc_MaximumOp : Mpc_BinaryOp<"maximum", "Clear", "max(a, b), NaN if either is", [Mpc_SelectsValues]> {
+  let exampleValues = ["[1.0, 5.0, 3.0]", "3.0", "[3.0, 5.0, 3.0]"];
+}
 
 def Mpc_DivGradOp : Mpc_GradientOp<"div_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of div by its divisor, before broadcasting is undone.";
-  let description = "db = -dy * y / b, with b broadcast to dy; computed in f32 and rounded once.";
+  let description = [{
+    db = -dy * y / b, with b broadcast to dy; computed in f32 and rounded once.
+
+    ```mlir
+    %dy = mpc.constant {value = dense<1.0> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.constant {value = dense<[3.0, 0.5]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %b = mpc.constant {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+    %db = mpc.div_grad %dy, %y, %b : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+    // %db = [-1.5, -0.25]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$db);
 }
 
 def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of maximum, before broadcasting is undone.";
-  let description = "The larger operand receives dy; equal operands receive half of it each.";
+  let description = [{
+    The larger operand receives dy; equal operands receive half of it each.
+
+    ```mlir
+    %dy = mpc.constant {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %a = mpc.constant {value = dense<[1.0, 5.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %b = mpc.constant {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
+    %da, %db = mpc.maximum_grad %dy, %a, %b
+        : (tensor<3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>)
+    // %da = [0.0, 2.0, 1.5]
+    // %db = [1.0, 0.0, 1.5]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$da, Mpc_FloatTensor:$db);
 }
@@ -121,14 +200,29 @@ def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad", [Mpc_Elementwise, Mpc_IsE
 class Mpc_ScalarOp<string mnemonic, string formula>
     : Mpc_DifferentiableOp<mnemonic, "Infer", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsArithmetic]> {
   let summary = "Element-wise " # formula # " with an f32 constant.";
-  let description = "y = " # formula # ", computed in f32 and rounded once; the constant never becomes low.";
+  let description = [{
+    y = }] # formula # [{, computed in f32 and rounded once; the constant never becomes low.
+
+    ```mlir}] # example # [{  ```
+  }];
   let alike = ["x"];
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$value);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_AddScalarOp : Mpc_ScalarOp<"add_scalar", "x + value">;
+def Mpc_AddScalarOp : Mpc_ScalarOp<"add_scalar", "x + value"> {
+  let example = [{
+    %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.add_scalar %x {value = 0.5 : f32} : (tensor<2xf32>) -> tensor<2xf32>
+    // %y = [1.5, 2.5]
+  }];
+}
 def Mpc_MulScalarOp : Mpc_ScalarOp<"mul_scalar", "x * value"> {
+  let example = [{
+    %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.mul_scalar %x {value = 0.5 : f32} : (tensor<2xf32>) -> tensor<2xf32>
+    // %y = [0.5, 1.0]
+  }];
   let gradientOp = "MulScalarOp";
   let gradientReads = "getValueAttr()";
 }
@@ -137,14 +231,33 @@ def Mpc_SumNOp
     : Mpc_DifferentiableOp<"sum_n", "Infer",
                            [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsArithmetic, Mpc_SumsGradients]> {
   let summary = "Sum of several tensors of one shape: added in f32, rounded once.";
-  let description = "y = x_0 + x_1 + ... in operand order. Autodiff adds the cotangents of several uses with it.";
+  let description = [{
+    y = x_0 + x_1 + ... in operand order. Autodiff adds the cotangents of several uses with it.
+
+    ```mlir
+    %dx0 = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %dx1 = mpc.constant {value = dense<[10.0, 20.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %dx2 = mpc.constant {value = dense<[100.0, 200.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %dx = mpc.sum_n %dx0, %dx1, %dx2 : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    // %dx = [111.0, 222.0]
+    ```
+  }];
   let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
 def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure, Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Element-wise a == b, with broadcasting.";
-  let description = "Compares exact values; NaN equals nothing.";
+  let description = [{
+    Compares exact values; NaN equals nothing.
+
+    ```mlir
+    %label = mpc.constant {value = dense<[1, 2, 3]> : tensor<3xi32>} : () -> tensor<3xi32>
+    %ignored = mpc.constant {value = dense<2> : tensor<i32>} : () -> tensor<i32>
+    %y = mpc.equal %label, %ignored : (tensor<3xi32>, tensor<i32>) -> tensor<3xi1>
+    // %y = [false, true, false]
+    ```
+  }];
   let arguments = (ins Mpc_NumberTensor:$a, Mpc_NumberTensor:$b);
   let results = (outs Mpc_BoolTensor:$y);
 }
@@ -152,7 +265,17 @@ def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure, Mpc_Elementwise, Mpc_IsElement
 def Mpc_SelectOp
     : Mpc_Op<"select", "Clear", [Pure, Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsDataMovement]> {
   let summary = "a where the condition holds, else b.";
-  let description = "The condition is a scalar or has the shape of a and b. Writes the bits of the chosen operand.";
+  let description = [{
+    The condition is a scalar or has the shape of a and b. Writes the bits of the chosen operand.
+
+    ```mlir
+    %finite = mpc.constant {value = dense<false> : tensor<i1>} : () -> tensor<i1>
+    %new = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %old = mpc.constant {value = dense<[3.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.select %finite, %new, %old : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    // %y = [3.0, 4.0]
+    ```
+  }];
   let arguments = (ins Mpc_BoolTensor:$condition, Mpc_Tensor:$a, Mpc_Tensor:$b);
   let results = (outs Mpc_Tensor:$y);
 }
@@ -177,6 +300,12 @@ def Mpc_CastOp
     `user = true` marks a cast that the user wrote: its rounding is never removed. The derivative of a cast is a cast.
 
     Folds: a cast to the type it has; trunc(ext(x)) of one type. ext(trunc(x)) is never folded.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[2.75, -300.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.cast %x : (tensor<2xf32>) -> tensor<2xi8>
+    // %y = [2, -128]
+    ```
   }];
   let alike = ["x"];
   let arguments = (ins Mpc_StoredTensor:$x, Mpc_Flag:$user);
@@ -188,7 +317,15 @@ def Mpc_StopGradientOp
     : Mpc_DifferentiableOp<"stop_gradient", "Clear",
                            [Mpc_Elementwise, Mpc_IsElementwise, Mpc_HandsOnValue, Mpc_SelectsValues, Mpc_KeepsScale]> {
   let summary = "Identity with a zero derivative.";
-  let description = "Autodiff treats the result as a constant.";
+  let description = [{
+    Autodiff treats the result as a constant.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.stop_gradient %x : (tensor<2xf32>) -> tensor<2xf32>
+    // %y = [1.0, 2.0]
+    ```
+  }];
   let alike = ["x"];
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
@@ -199,6 +336,10 @@ def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise, M
   let description = [{
     The mask is Philox: key = seed, counter = (element / 4, step, call_site). It depends on nothing else, so that the
     derivative (`mpc.dropout` on the cotangent) draws it again instead of saving it.
+
+    ```mlir
+    %y = mpc.dropout %x, %seed, %step {p = 0.5 : f32} : (tensor<4x8xf32>, tensor<i64>, tensor<i32>) -> tensor<4x8xf32>
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_I64Tensor:$seed, Mpc_I32Tensor:$step,
                        F32Attr:$p, Mpc_Int<"0">:$call_site);
@@ -214,7 +355,15 @@ def Mpc_ReshapeOp
     : Mpc_DifferentiableOp<"reshape", "Clear",
                            Mpc_Moves # [Mpc_ReordersElements, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
   let summary = "The same elements in row-major order under another shape.";
-  let description = "The element counts agree. In the IR every extent of `shape` is explicit.";
+  let description = [{
+    The element counts agree. In the IR every extent of `shape` is explicit.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+    %y = mpc.reshape %x {shape = array<i64: 3, 2>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    // %y = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    ```
+  }];
   let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$shape);
   let results = (outs Mpc_Tensor:$y);
   let hasFolder = 1;
@@ -222,7 +371,15 @@ def Mpc_ReshapeOp
 
 def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear", Mpc_Moves # [Mpc_ReordersElements]> {
   let summary = "Permutes axes: result axis i is operand axis permutation[i].";
-  let description = "`permutation` names every axis once.";
+  let description = [{
+    `permutation` names every axis once.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+    %y = mpc.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    // %y = [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+    ```
+  }];
   let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$permutation);
   let results = (outs Mpc_Tensor:$y);
   let hasFolder = 1;
@@ -230,7 +387,15 @@ def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear", Mpc_Moves # [Mp
 
 def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", Mpc_Moves # [Mpc_Elementwise]> {
   let summary = "Stretches extents of 1 and missing leading axes to `shape`.";
-  let description = "Shapes are aligned at the right.";
+  let description = [{
+    Shapes are aligned at the right.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.broadcast_to %x {shape = array<i64: 2, 2>} : (tensor<2xf32>) -> tensor<2x2xf32>
+    // %y = [[1.0, 2.0], [1.0, 2.0]]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$shape);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -240,17 +405,41 @@ def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", Mpc_Moves 
 class Mpc_ReductionOp<string mnemonic, string what>
     : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing, Mpc_IsArithmetic, Mpc_IsSum, Mpc_IsReduction]> {
   let summary = what # " over the given axes.";
-  let description = "Accumulates in f32 and rounds once. Axes are distinct and not negative; none means all.";
+  let description = [{
+    Accumulates in f32 and rounds once. Axes are distinct and not negative; none means all.
+
+    ```mlir}] # example # [{  ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ReduceSumOp : Mpc_ReductionOp<"reduce_sum", "Sum">;
-def Mpc_ReduceMeanOp : Mpc_ReductionOp<"reduce_mean", "Mean">;
+def Mpc_ReduceSumOp : Mpc_ReductionOp<"reduce_sum", "Sum"> {
+  let example = [{
+    %x = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %y = mpc.reduce_sum %x {axes = array<i64: 1>} : (tensor<2x2xf32>) -> tensor<2xf32>
+    // %y = [3.0, 7.0]
+  }];
+}
+def Mpc_ReduceMeanOp : Mpc_ReductionOp<"reduce_mean", "Mean"> {
+  let example = [{
+    %x = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %y = mpc.reduce_mean %x {axes = array<i64: 0>} : (tensor<2x2xf32>) -> tensor<2xf32>
+    // %y = [2.0, 3.0]
+  }];
+}
 
 def Mpc_ArgmaxOp : Mpc_Op<"argmax", "Clear", [Pure]> {
   let summary = "Index of the largest element along an axis; the first of equals.";
-  let description = "The axis disappears from the shape. A NaN counts as the largest value.";
+  let description = [{
+    The axis disappears from the shape. A NaN counts as the largest value.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 5.0, 5.0], [9.0, 2.0, 3.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+    %y = mpc.argmax %x {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2xi32>
+    // %y = [1, 0]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"-1">:$axis);
   let results = (outs Mpc_I32Tensor:$y);
 }

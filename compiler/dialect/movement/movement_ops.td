@@ -6,7 +6,16 @@ include "compiler/dialect/mpc_base.td"
 
 def Mpc_ConcatOp : Mpc_DifferentiableOp<"concat", "Clear", [Mpc_IsDataMovement, Mpc_MovesAlongAxes]> {
   let summary = "Joins tensors along an axis.";
-  let description = "Shapes agree but for the axis, element types throughout.";
+  let description = [{
+    Shapes agree but for the axis, element types throughout.
+
+    ```mlir
+    %a = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %b = mpc.constant {value = dense<[3.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %y = mpc.concat %a, %b : (tensor<2xf32>, tensor<1xf32>) -> tensor<3xf32>
+    // %y = [1.0, 2.0, 3.0]
+    ```
+  }];
   let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs, Mpc_Int<"0">:$axis);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -17,6 +26,12 @@ def Mpc_SliceOp
   let summary = "The block of `sizes` that begins at `starts`.";
   let description = [{
     One start and one size an axis; the block lies inside x. The derivative is mpc.pad.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+    %y = mpc.slice %x {starts = array<i64: 0, 1>, sizes = array<i64: 2, 2>} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    // %y = [[2.0, 3.0], [5.0, 6.0]]
+    ```
   }];
   let arguments = (ins Mpc_NumberTensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes);
   let results = (outs Mpc_NumberTensor:$y);
@@ -24,14 +39,31 @@ def Mpc_SliceOp
 
 def Mpc_SplitOp : Mpc_DifferentiableOp<"split", "Clear", [Mpc_IsDataMovement, Mpc_MovesAlongAxes, Mpc_KeepsScale]> {
   let summary = "Cuts a tensor along an axis into pieces of the given sizes.";
-  let description = "The sizes are positive and add up to the extent of the axis. The derivative is mpc.concat.";
+  let description = [{
+    The sizes are positive and add up to the extent of the axis. The derivative is mpc.concat.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %first, %rest = mpc.split %x {sizes = array<i64: 1, 2>} : (tensor<3xf32>) -> (tensor<1xf32>, tensor<2xf32>)
+    // %first = [1.0]
+    // %rest = [2.0, 3.0]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$sizes, Mpc_Int<"0">:$axis);
   let results = (outs Variadic<Mpc_FloatTensor>:$pieces);
 }
 
 def Mpc_PadOp : Mpc_DifferentiableOp<"pad", "Clear", [Mpc_IsDataMovement, Mpc_MovesAlongAxes, Mpc_KeepsScale]> {
   let summary = "Puts `low` elements before and `high` after each axis.";
-  let description = "Padding elements are `value`, an f32 constant rounded to y. The derivative is mpc.slice.";
+  let description = [{
+    Padding elements are `value`, an f32 constant rounded to y. The derivative is mpc.slice.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.pad %x {low = array<i64: 1>, high = array<i64: 2>, value = 9.0 : f32} : (tensor<2xf32>) -> tensor<5xf32>
+    // %y = [9.0, 1.0, 2.0, 9.0, 9.0]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, Mpc_Float<"0.0f">:$value);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -41,6 +73,14 @@ def Mpc_GatherOp : Mpc_DifferentiableOp<"gather", "Clear", [Mpc_IsDataMovement, 
   let description = [{
     table: [V, ...], indices: i32 or i64 of any shape; y has the shape of indices followed by the rest of the table's.
     An index outside [0, V) gives a row of NaN.
+
+    ```mlir
+    %table = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>}
+        : () -> tensor<3x2xf32>
+    %indices = mpc.constant {value = dense<[2, 0]> : tensor<2xi32>} : () -> tensor<2xi32>
+    %y = mpc.gather %table, %indices : (tensor<3x2xf32>, tensor<2xi32>) -> tensor<2x2xf32>
+    // %y = [[5.0, 6.0], [1.0, 2.0]]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$table, Mpc_IndexTensor:$indices);
   let results = (outs Mpc_FloatTensor:$y);
@@ -51,6 +91,13 @@ def Mpc_GatherGradOp : Mpc_GradientOp<"gather_grad"> {
   let description = [{
     dtable[v] = sum of the rows of dy whose index is v, added in the order of the indices, accumulated in f32 and
     rounded once. `rows` is V. Indices outside [0, V) add nothing.
+
+    ```mlir
+    %dy = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>} : () -> tensor<3x2xf32>
+    %indices = mpc.constant {value = dense<[1, 0, 1]> : tensor<3xi32>} : () -> tensor<3xi32>
+    %dtable = mpc.gather_grad %dy, %indices {rows = 3 : i64} : (tensor<3x2xf32>, tensor<3xi32>) -> tensor<3x2xf32>
+    // %dtable = [[3.0, 4.0], [6.0, 8.0], [0.0, 0.0]]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_IndexTensor:$indices, I64Attr:$rows);
   let results = (outs Mpc_FloatTensor:$dtable);
@@ -58,7 +105,15 @@ def Mpc_GatherGradOp : Mpc_GradientOp<"gather_grad"> {
 
 def Mpc_OneHotOp : Mpc_Op<"one_hot", "Clear", [Pure]> {
   let summary = "`on` at the index, `off` elsewhere, along a new last axis of extent `depth`.";
-  let description = "An index outside [0, depth) gives `off` everywhere. f32, whatever the level says.";
+  let description = [{
+    An index outside [0, depth) gives `off` everywhere. f32, whatever the level says.
+
+    ```mlir
+    %labels = mpc.constant {value = dense<[1, 0]> : tensor<2xi32>} : () -> tensor<2xi32>
+    %y = mpc.one_hot %labels {depth = 3 : i64} : (tensor<2xi32>) -> tensor<2x3xf32>
+    // %y = [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    ```
+  }];
   let f32Results = [0];
   let arguments = (ins Mpc_IndexTensor:$indices, I64Attr:$depth, Mpc_Float<"1.0f">:$on, Mpc_Float<"0.0f">:$off);
   let results = (outs Mpc_F32Tensor:$y);
@@ -66,7 +121,15 @@ def Mpc_OneHotOp : Mpc_Op<"one_hot", "Clear", [Pure]> {
 
 def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing, Mpc_SelectsValues, Mpc_IsReduction]> {
   let summary = "Maximum over the given axes.";
-  let description = "A NaN wins. Axes are distinct and not negative; none means all.";
+  let description = [{
+    A NaN wins. Axes are distinct and not negative; none means all.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 5.0], [7.0, 3.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %y = mpc.reduce_max %x {axes = array<i64: 1>} : (tensor<2x2xf32>) -> tensor<2xf32>
+    // %y = [5.0, 7.0]
+    ```
+  }];
   let gradientOp = "ReduceMaxGradOp";
   let gradientReads = "getX(), getY(), getAxesAttr(), getKeepDimsAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);
@@ -75,7 +138,18 @@ def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing,
 
 def Mpc_ReduceMaxGradOp : Mpc_GradientOp<"reduce_max_grad", [Mpc_Reducing]> {
   let summary = "Derivative of reduce_max.";
-  let description = "Each cotangent is divided evenly among the elements of x that equal the maximum y.";
+  let description = [{
+    Each cotangent is divided evenly among the elements of x that equal the maximum y.
+
+    ```mlir
+    %dy = mpc.constant {value = dense<[6.0, 8.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %x = mpc.constant {value = dense<[[1.0, 5.0], [7.0, 7.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %y = mpc.constant {value = dense<[5.0, 7.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %dx = mpc.reduce_max_grad %dy, %x, %y {axes = array<i64: 1>}
+        : (tensor<2xf32>, tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+    // %dx = [[0.0, 6.0], [4.0, 4.0]]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_FloatTensor:$y, DenseI64ArrayAttr:$axes,
                        Mpc_Flag:$keep_dims);
   let results = (outs Mpc_FloatTensor:$dx);

@@ -5,7 +5,7 @@
 #ifndef MPC_OPTIMIZER_OPS_TD
 #define MPC_OPTIMIZER_OPS_TD
 
-include "compiler/dialect/step/step_ops.td"
+include "compiler/dialect/step/state_ops.td"
 
 // A parameter that the network reads in a low type has a shadow: its low copy, written with it. `shadow` names the type
 // and `new_shadow` is the last result: the new parameter rounded to that type (the old one where the predicate is false).
@@ -23,6 +23,17 @@ def Mpc_SgdOp : Mpc_OptimizerOp<"sgd", [Mpc_IsElementwiseUpdate]> {
   let description = [{
     g = gradient / loss_scale + weight_decay * p. Without momentum p -= lr * g. With it v = g at step 0, then
     v = momentum * v + (1 - dampening) * g; p -= lr * v, or lr * (g + momentum * v) for nesterov.
+
+    ```mlir
+    %w = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %velocity = mpc.constant {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
+    %dw = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %rate = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+    %step = mpc.constant {value = dense<0> : tensor<i32>} : () -> tensor<i32>
+    %new_w, %new_velocity = mpc.sgd %w, %velocity, %dw, %rate, %step
+        : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>, tensor<i32>) -> (tensor<2xf32>, tensor<2xf32>)
+    // %new_w = [0.5, 1.0]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
                        Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step, Variadic<Mpc_UpdateScalar>:$scalars,
@@ -38,6 +49,17 @@ def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum", [Mpc_IsElementwiseUpdate]> {
   let description = [{
     g = gradient / loss_scale + weight_decay * p; v = momentum * v + g; p -= lr * v, or for nesterov
     p -= lr * (g + momentum * v).
+
+    ```mlir
+    %w = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %velocity = mpc.constant {value = dense<[2.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %dw = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %rate = mpc.constant {value = dense<0.25> : tensor<f32>} : () -> tensor<f32>
+    %new_w, %new_velocity = mpc.momentum %w, %velocity, %dw, %rate {momentum = 0.5 : f32}
+        : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<2xf32>)
+    // %new_w = [0.5, 1.0]
+    // %new_velocity = [2.0, 4.0]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
                        Mpc_F32Tensor:$learning_rate, Variadic<Mpc_UpdateScalar>:$scalars,
@@ -53,6 +75,21 @@ def Mpc_AdamOp : Mpc_OptimizerOp<"adam", [Mpc_IsElementwiseUpdate]> {
   let description = [{
     g = gradient / loss_scale + weight_decay * p; t = step + 1. m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2.
     p -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon).
+
+    ```mlir
+    %w = mpc.constant {value = dense<[1.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %zero = mpc.constant {value = dense<0.0> : tensor<1xf32>} : () -> tensor<1xf32>
+    %dw = mpc.constant {value = dense<[4.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %rate = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+    %step = mpc.constant {value = dense<0> : tensor<i32>} : () -> tensor<i32>
+    %new_w, %moment1, %moment2 = mpc.adam %w, %zero, %zero, %dw, %rate, %step
+        {beta1 = 0.5 : f32, beta2 = 0.75 : f32, epsilon = 0.0 : f32}
+        : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<f32>, tensor<i32>)
+        -> (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>)
+    // %new_w = [0.5]
+    // %moment1 = [2.0]
+    // %moment2 = [4.0]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
@@ -68,6 +105,20 @@ def Mpc_AdamWeightDecayOp : Mpc_OptimizerOp<"adam_weight_decay", [Mpc_IsElementw
   let summary = "Adam with decoupled weight decay and no bias correction (MindSpore's AdamWeightDecay).";
   let description = [{
     m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= lr * (m / (sqrt(v) + epsilon) + weight_decay * p).
+
+    ```mlir
+    %w = mpc.constant {value = dense<[1.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %zero = mpc.constant {value = dense<0.0> : tensor<1xf32>} : () -> tensor<1xf32>
+    %dw = mpc.constant {value = dense<[4.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %rate = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+    %new_w, %moment1, %moment2 = mpc.adam_weight_decay %w, %zero, %zero, %dw, %rate
+        {beta1 = 0.5 : f32, beta2 = 0.75 : f32, epsilon = 0.0 : f32, weight_decay = 0.5 : f32}
+        : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<f32>)
+        -> (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>)
+    // %new_w = [0.25]
+    // %moment1 = [2.0]
+    // %moment2 = [4.0]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Variadic<Mpc_UpdateScalar>:$scalars,
@@ -83,6 +134,21 @@ def Mpc_AdamWOp : Mpc_OptimizerOp<"adamw", [Mpc_IsElementwiseUpdate]> {
   let description = [{
     g = gradient / loss_scale; t = step + 1. p -= lr * weight_decay * p. m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2.
     p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon).
+
+    ```mlir
+    %w = mpc.constant {value = dense<[1.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %zero = mpc.constant {value = dense<0.0> : tensor<1xf32>} : () -> tensor<1xf32>
+    %dw = mpc.constant {value = dense<[4.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %rate = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+    %step = mpc.constant {value = dense<0> : tensor<i32>} : () -> tensor<i32>
+    %new_w, %moment1, %moment2 = mpc.adamw %w, %zero, %zero, %dw, %rate, %step
+        {beta1 = 0.5 : f32, beta2 = 0.75 : f32, epsilon = 0.0 : f32, weight_decay = 0.5 : f32}
+        : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<f32>, tensor<i32>)
+        -> (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>)
+    // %new_w = [0.25]
+    // %moment1 = [2.0]
+    // %moment2 = [4.0]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
@@ -100,6 +166,21 @@ def Mpc_LambOp : Mpc_OptimizerOp<"lamb"> {
     t = step + 1; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2.
     u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + weight_decay * p.
     r = |p| / |u|, limited to [0, 10], 1 where either norm is 0; p -= lr * r * u. Norms are f64.
+
+    ```mlir
+    %w = mpc.constant {value = dense<[2.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %zero = mpc.constant {value = dense<0.0> : tensor<1xf32>} : () -> tensor<1xf32>
+    %dw = mpc.constant {value = dense<[4.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %rate = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+    %step = mpc.constant {value = dense<0> : tensor<i32>} : () -> tensor<i32>
+    %new_w, %moment1, %moment2 = mpc.lamb %w, %zero, %zero, %dw, %rate, %step
+        {beta1 = 0.5 : f32, beta2 = 0.75 : f32, epsilon = 0.0 : f32}
+        : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<f32>, tensor<i32>)
+        -> (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>)
+    // %new_w = [1.0]
+    // %moment1 = [2.0]
+    // %moment2 = [4.0]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,

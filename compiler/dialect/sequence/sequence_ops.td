@@ -9,6 +9,13 @@ def Mpc_BatchMatmulOp : Mpc_DifferentiableOp<"batch_matmul", "Allow", [Mpc_Matri
   let description = [{
     y = op(a) op(b) on the last two axes. a: [..., M, K] ([..., K, M] if transpose_a), b: [..., K, N] ([..., N, K] if
     transpose_b). The leading axes are equal, and there is at least one. Accumulates in f32, rounds once.
+
+    ```mlir
+    %a = mpc.constant {value = dense<[[[1.0, 2.0]], [[3.0, 4.0]]]> : tensor<2x1x2xf32>} : () -> tensor<2x1x2xf32>
+    %b = mpc.constant {value = dense<[[[1.0], [1.0]], [[10.0], [1.0]]]> : tensor<2x2x1xf32>} : () -> tensor<2x2x1xf32>
+    %y = mpc.batch_matmul %a, %b : (tensor<2x1x2xf32>, tensor<2x2x1xf32>) -> tensor<2x1x1xf32>
+    // %y = [[[3.0]], [[34.0]]]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b, Mpc_Flag:$transpose_a, Mpc_Flag:$transpose_b);
   let results = (outs Mpc_FloatTensor:$y);
@@ -23,6 +30,17 @@ def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow", [Mpc_MatrixWork
     scores = scale * query key^T (f32); log_sum_exp = log sum over allowed s of exp(scores) (f32).
     p = exp(scores - log_sum_exp), 0 where not allowed, rounded to the type of value. y = p value, accumulated in f32
     and rounded once. A row that may read nothing has log_sum_exp = -inf and y = 0, without NaN, in the derivative too.
+
+    ```mlir
+    %query = mpc.constant {value = dense<0.0> : tensor<1x1x1x1xf32>} : () -> tensor<1x1x1x1xf32>
+    %key = mpc.constant {value = dense<[[[[1.0], [2.0]]]]> : tensor<1x1x2x1xf32>} : () -> tensor<1x1x2x1xf32>
+    %value = mpc.constant {value = dense<[[[[1.0, 2.0], [3.0, 4.0]]]]> : tensor<1x1x2x2xf32>}
+        : () -> tensor<1x1x2x2xf32>
+    %y, %log_sum_exp = mpc.attention %query, %key, %value {scale = 1.0 : f32}
+        : (tensor<1x1x1x1xf32>, tensor<1x1x2x1xf32>, tensor<1x1x2x2xf32>) -> (tensor<1x1x1x2xf32>, tensor<1x1x1xf32>)
+    // %y = [[[[2.0, 3.0]]]]
+    // %log_sum_exp = 0.693147182
+    ```
   }];
   let f32Results = [1];
   let arguments = (ins Mpc_FloatTensor:$query, Mpc_FloatTensor:$key, Mpc_FloatTensor:$value,
@@ -36,6 +54,13 @@ def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad", [Mpc_MatrixWork]> {
     p = exp(scores - log_sum_exp) again, P = p rounded to the type of value. dvalue = P^T dy; dp = dy value^T (f32);
     delta = sum over s of dp * p (f32). ds = scale * p * (dp - delta), rounded to the type of query; dquery = ds key;
     dkey = ds^T query. Products accumulate in f32 and round once.
+
+    ```mlir
+    %dquery, %dkey, %dvalue = mpc.attention_grad %dy, %query, %key, %value, %log_sum_exp
+        {scale = 0.125 : f32, causal = true}
+        : (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf32>)
+        -> (tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>)
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$query, Mpc_FloatTensor:$key, Mpc_FloatTensor:$value,
                        Mpc_F32Tensor:$log_sum_exp, Optional<Mpc_BoolTensor>:$mask, F32Attr:$scale, Mpc_Flag:$causal);
@@ -49,6 +74,16 @@ def Mpc_LstmCellOp : Mpc_DifferentiableOp<"lstm_cell", "Allow"> {
     output o. cell_state c: [N, H].
     c' = sigmoid(f) * c + sigmoid(i) * tanh(g); h' = sigmoid(o) * tanh(c'). Computed in f32, each result rounded once;
     cell states are f32. `activations` holds the four activated gates for the derivative.
+
+    ```mlir
+    %gates = mpc.constant {value = dense<0.0> : tensor<1x4xf32>} : () -> tensor<1x4xf32>
+    %cell_state = mpc.constant {value = dense<2.0> : tensor<1x1xf32>} : () -> tensor<1x1xf32>
+    %hidden, %new_cell_state, %activations = mpc.lstm_cell %gates, %cell_state
+        : (tensor<1x4xf32>, tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x4xf32>)
+    // %hidden = 0.380797088
+    // %new_cell_state = 1.0
+    // %activations = [[0.5, 0.5, 0.0, 0.5]]
+    ```
   }];
   let f32Operands = [1];
   let f32Results = [1, 2];
@@ -61,6 +96,12 @@ def Mpc_LstmCellGradOp : Mpc_GradientOp<"lstm_cell_grad"> {
   let description = [{
     With a = activations, t = tanh(c'): dc' = dnew_cell_state + dhidden * o * (1 - t^2). di = dc' g i (1 - i);
     df = dc' c f (1 - f). dg = dc' i (1 - g^2); do = dhidden t o (1 - o); dc = dc' f. Computed in f32, rounded once.
+
+    ```mlir
+    %dgates, %dcell_state = mpc.lstm_cell_grad %dhidden, %dnew_cell_state, %activations, %cell_state, %new_cell_state
+        : (tensor<2x5xf16>, tensor<2x5xf32>, tensor<2x20xf16>, tensor<2x5xf32>, tensor<2x5xf32>)
+        -> (tensor<2x20xf16>, tensor<2x5xf32>)
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$dhidden, Mpc_FloatTensor:$dnew_cell_state, Mpc_FloatTensor:$activations,
                        Mpc_FloatTensor:$cell_state, Mpc_FloatTensor:$new_cell_state);
@@ -74,6 +115,13 @@ def Mpc_ConvTranspose2dOp : Mpc_DifferentiableOp<"conv_transpose2d", "Allow", [M
     kw], bias: [O]. Result extent: (in - 1) * stride - low - high + dilation * (kernel - 1) + 1 + output_padding with
     `pad_mode` `pad`. Here `padding` = [top, bottom, left, right]. The extent is in * stride with `same`; `valid` has no
     padding.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[[[1.0, 2.0]]]]> : tensor<1x1x1x2xf32>} : () -> tensor<1x1x1x2xf32>
+    %weight = mpc.constant {value = dense<1.0> : tensor<1x1x2x2xf32>} : () -> tensor<1x1x2x2xf32>
+    %y = mpc.conv_transpose2d %x, %weight : (tensor<1x1x1x2xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x2x3xf32>
+    // %y = [[[[1.0, 3.0, 2.0], [1.0, 3.0, 2.0]]]]
+    ```
   }];
   let imageOperands = [0];
   let imageResults = [0];
@@ -91,6 +139,17 @@ def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, 
     y = (x - mean) * inv_std * gamma + beta, inv_std = 1 / sqrt(variance + epsilon). The variance is the biased one of
     the stored x, computed as the mean of (x - mean)^2. mean and inv_std have the shape of the leading axes. Arithmetic,
     parameters and statistics are f32; only x and y may be low.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 3.0], [10.0, 14.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %gamma = mpc.constant {value = dense<1.0> : tensor<2xf32>} : () -> tensor<2xf32>
+    %beta = mpc.constant {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y, %mean, %inv_std = mpc.layer_norm %x, %gamma, %beta {epsilon = 0.0 : f32}
+        : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>)
+    // %y = [[-1.0, 1.0], [-1.0, 1.0]]
+    // %mean = [2.0, 12.0]
+    // %inv_std = [1.0, 0.5]
+    ```
   }];
   let f32Operands = [1, 2];
   let f32Results = [1, 2];
@@ -104,6 +163,20 @@ def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_I
     Let x_hat = (x - mean) * inv_std and g = dy * gamma, with n elements a row.
     dx = inv_std * (g - mean(g) - x_hat * mean(g * x_hat)). dgamma = sum over rows of dy * x_hat; dbeta = sum over rows
     of dy.
+
+    ```mlir
+    %dy = mpc.constant {value = dense<[[4.0, 0.0, 0.0, 0.0]]> : tensor<1x4xf32>} : () -> tensor<1x4xf32>
+    %x = mpc.constant {value = dense<[[1.0, 1.0, 3.0, 3.0]]> : tensor<1x4xf32>} : () -> tensor<1x4xf32>
+    %gamma = mpc.constant {value = dense<1.0> : tensor<4xf32>} : () -> tensor<4xf32>
+    %mean = mpc.constant {value = dense<[2.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %inv_std = mpc.constant {value = dense<[1.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %dx, %dgamma, %dbeta = mpc.layer_norm_grad %dy, %x, %gamma, %mean, %inv_std
+        : (tensor<1x4xf32>, tensor<1x4xf32>, tensor<4xf32>, tensor<1xf32>, tensor<1xf32>)
+        -> (tensor<1x4xf32>, tensor<4xf32>, tensor<4xf32>)
+    // %dx = [[2.0, -2.0, 0.0, 0.0]]
+    // %dgamma = [-4.0, 0.0, 0.0, 0.0]
+    // %dbeta = [4.0, 0.0, 0.0, 0.0]
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
                        Mpc_F32Tensor:$inv_std);
@@ -115,6 +188,18 @@ def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm", [Mpc_Image]> {
   let description = [{
     x: [N, C, H, W] (or [N, H, W, C]); gamma, beta: [C]. Each sample's C / groups channels and all positions share a
     mean and a biased variance. Results mean and inv_std: [N, groups]. Formula and precision as in layer_norm.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[[[1.0, 3.0]], [[10.0, 14.0]]]]> : tensor<1x2x1x2xf32>}
+        : () -> tensor<1x2x1x2xf32>
+    %gamma = mpc.constant {value = dense<1.0> : tensor<2xf32>} : () -> tensor<2xf32>
+    %beta = mpc.constant {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y, %mean, %inv_std = mpc.group_norm %x, %gamma, %beta {groups = 2 : i64, epsilon = 0.0 : f32}
+        : (tensor<1x2x1x2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2x1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>)
+    // %y = [[[[-1.0, 1.0]], [[-1.0, 1.0]]]]
+    // %mean = [[2.0, 12.0]]
+    // %inv_std = [[1.0, 0.5]]
+    ```
   }];
   let f32Operands = [1, 2];
   let f32Results = [1, 2];
@@ -127,7 +212,15 @@ def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm", [Mpc_Image]> {
 
 def Mpc_GroupNormGradOp : Mpc_GradientOp<"group_norm_grad", [Mpc_Image]> {
   let summary = "Derivatives of group_norm's y by x, gamma and beta.";
-  let description = "As layer_norm_grad, each group of a sample being a row and gamma varying by channel.";
+  let description = [{
+    As layer_norm_grad, each group of a sample being a row and gamma varying by channel.
+
+    ```mlir
+    %dx, %dgamma, %dbeta = mpc.group_norm_grad %dy, %x, %gamma, %mean, %inv_std {groups = 3 : i64}
+        : (tensor<2x6x4x4xf16>, tensor<2x6x4x4xf16>, tensor<6xf32>, tensor<2x3xf32>, tensor<2x3xf32>)
+        -> (tensor<2x6x4x4xf16>, tensor<6xf32>, tensor<6xf32>)
+    ```
+  }];
   let imageOperands = [0, 1];
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
@@ -140,6 +233,13 @@ def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_R
   let description = [{
     loss = max(x, 0) - x * z + log(1 + exp(-|x|)) with logits x and labels z of one shape, in [0, 1]. `reduction`: `none`
     keeps the shape; `mean` divides the sum by the element count. Everything is f32; labels have no derivative.
+
+    ```mlir
+    %logits = mpc.constant {value = dense<[0.0, 0.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %labels = mpc.constant {value = dense<[1.0, 0.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %loss = mpc.bce_with_logits %logits, %labels : (tensor<2xf32>, tensor<2xf32>) -> tensor<f32>
+    // %loss = 0.693147182
+    ```
   }];
   let f32Operands = [0, 1];
   let f32Results = [0];
@@ -150,7 +250,18 @@ def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_R
 def Mpc_BceWithLogitsGradOp
     : Mpc_GradientOp<"bce_with_logits_grad", [Mpc_Elementwise, Mpc_IsGeneratedOnCpu, Mpc_IsExpensive]> {
   let summary = "Derivative of bce_with_logits by the logits.";
-  let description = "dlogits = dloss * (sigmoid(logits) - labels), divided by the element count for `mean`.";
+  let description = [{
+    dlogits = dloss * (sigmoid(logits) - labels), divided by the element count for `mean`.
+
+    ```mlir
+    %dloss = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+    %logits = mpc.constant {value = dense<[0.0, 0.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %labels = mpc.constant {value = dense<[1.0, 0.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %dlogits = mpc.bce_with_logits_grad %dloss, %logits, %labels
+        : (tensor<f32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    // %dlogits = [-0.25, 0.25]
+    ```
+  }];
   let arguments = (ins Mpc_F32Tensor:$dloss, Mpc_FloatTensor:$logits, Mpc_FloatTensor:$labels,
                        Mpc_Reduction:$reduction);
   let results = (outs Mpc_FloatTensor:$dlogits);

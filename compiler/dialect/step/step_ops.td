@@ -16,8 +16,18 @@ def Mpc_ValueAndGradOp
     broadcast). `loss_id` chooses among several loss scalers; -1: the place of this operation among those of the step.
 
     ```mlir
-    %loss, %mean, %dw = mpc.value_and_grad @forward(%w, %x) seed(%one) {wrt = array<i64: 0>}
-        : (tensor<4x4xf32>, tensor<2x4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4x4xf32>)
+    func.func private @sum_of_squares(%w: tensor<2xf32>) -> tensor<f32> {
+      %squares = mpc.square %w : (tensor<2xf32>) -> tensor<2xf32>
+      %loss = mpc.reduce_sum %squares {axes = array<i64>} : (tensor<2xf32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+
+    %w = mpc.constant {value = dense<[3.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+    %loss, %dw = mpc.value_and_grad @sum_of_squares(%w) seed(%one) {wrt = array<i64: 0>}
+        : (tensor<2xf32>, tensor<f32>) -> (tensor<f32>, tensor<2xf32>)
+    // %loss = 25.0
+    // %dw = [6.0, 8.0]
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Mpc_Tensor>:$inputs, Mpc_F32Tensor:$seed,
@@ -34,7 +44,12 @@ def Mpc_BackwardOp : Op<Mpc_Dialect, "backward", [Mpc_IsGradientRequest]> {
     `loss_id` are those of value_and_grad. Several losses may share forward operations: they run once.
 
     ```mlir
-    %dw = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+    %w = mpc.constant {value = dense<[3.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+    %squares = mpc.square %w : (tensor<2xf32>) -> tensor<2xf32>
+    %loss = mpc.reduce_sum %squares {axes = array<i64>} : (tensor<2xf32>) -> tensor<f32>
+    %dw = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+    // %dw = [6.0, 8.0]
     ```
   }];
   let arguments = (ins Mpc_FloatTensor:$loss, Variadic<Mpc_FloatTensor>:$wrt, Mpc_F32Tensor:$seed,
@@ -51,6 +66,20 @@ def Mpc_CustomVjpOp : Op<Mpc_Dialect, "custom_vjp", [
   let description = [{
     `callee` maps inputs to outputs. `vjp` takes the inputs, the outputs and one cotangent an output, and returns one
     cotangent a floating input, of its type. Autodiff inlines both; nothing of `callee` is differentiated.
+
+    ```mlir
+    func.func private @round(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %y = mpc.floor %x : (tensor<2xf32>) -> tensor<2xf32>
+      return %y : tensor<2xf32>
+    }
+    func.func private @straight_through(%x: tensor<2xf32>, %y: tensor<2xf32>, %dy: tensor<2xf32>) -> tensor<2xf32> {
+      return %dy : tensor<2xf32>
+    }
+
+    %x = mpc.constant {value = dense<[1.5, -0.5]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.custom_vjp @round(%x) vjp @straight_through : (tensor<2xf32>) -> tensor<2xf32>
+    // %y = [1.0, -1.0]
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, FlatSymbolRefAttr:$vjp, Variadic<Mpc_Tensor>:$inputs);
   let results = (outs Variadic<Mpc_Tensor>:$outputs);
@@ -68,9 +97,15 @@ def Mpc_RepeatOp : Op<Mpc_Dialect, "repeat", [DeclareOpInterfaceMethods<SymbolUs
     the kernels of every call. The front end traces no such operation, and autodiff has no derivative of it.
 
     ```mlir
-    func.func private @halve(%x: tensor<4xf32>, %half: tensor<f32>) -> tensor<4xf32> attributes {mpc.sequence}
+    func.func private @halve(%x: tensor<2xf32>, %half: tensor<f32>) -> tensor<2xf32> attributes {mpc.sequence} {
+      %y = mpc.mul %x, %half : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+      return %y : tensor<2xf32>
+    }
 
-    %y = mpc.repeat @halve(%x, %half) {count = 3 : i64} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %x = mpc.constant {value = dense<[8.0, 16.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %half = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+    %y = mpc.repeat @halve(%x, %half) {count = 3 : i64} : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+    // %y = [1.0, 2.0]
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Mpc_Tensor>:$inputs, I64Attr:$count);
@@ -106,7 +141,16 @@ def Mpc_AllReduceOp
 def Mpc_ScaleLossOp
     : Mpc_DifferentiableOp<"scale_loss", "Exempt", [Mpc_InPhase<"Scale">, Mpc_Elementwise, Mpc_IsScaling]> {
   let summary = "loss * scale, in f32: what a gradient scaler gives to the backward pass.";
-  let description = "The scale is a scalar; it has no derivative.";
+  let description = [{
+    The scale is a scalar; it has no derivative.
+
+    ```mlir
+    %loss = mpc.constant {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
+    %scale = mpc.constant {value = dense<1024.0> : tensor<f32>} : () -> tensor<f32>
+    %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    // %scaled = 3072.0
+    ```
+  }];
   let arguments = (ins Mpc_F32Tensor:$loss, Mpc_F32Tensor:$scale);
   let results = (outs Mpc_F32Tensor:$output);
 }
@@ -120,7 +164,16 @@ def Mpc_UnscaleOp
               Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale,
               Mpc_IsBesideNetwork, Mpc_PreparesUpdate]> {
   let summary = "gradient * (1 / scale), in f32.";
-  let description = "Reads a low or f32 gradient, writes f32.";
+  let description = [{
+    Reads a low or f32 gradient, writes f32.
+
+    ```mlir
+    %dw = mpc.constant {value = dense<[2.0, 4.0]> : tensor<2xf16>} : () -> tensor<2xf16>
+    %scale = mpc.constant {value = dense<4.0> : tensor<f32>} : () -> tensor<f32>
+    %unscaled = mpc.unscale %dw, %scale : (tensor<2xf16>, tensor<f32>) -> tensor<2xf32>
+    // %unscaled = [0.5, 1.0]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$scale);
   let results = (outs Mpc_F32Tensor:$output);
 }
@@ -135,6 +188,17 @@ def Mpc_AllFiniteOp
     `first_bad` is the position of the first gradient g with a non-finite g * (1 / scale). It is -1 if every value is
     finite, and -2 if the gradients are finite and the loss is not. A scalar flag in the place of a gradient is what
     mpc.check_finite found of it.
+
+    ```mlir
+    %scale = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+    %loss = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+    %dw = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %db = mpc.constant {value = dense<[3.0e38]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %finite, %first_bad = mpc.all_finite %scale, %loss, %dw, %db
+        : (tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<1xf32>) -> (tensor<i1>, tensor<i32>)
+    // %finite = false
+    // %first_bad = 1
+    ```
   }];
   let arguments = (ins Mpc_F32Tensor:$scale, Mpc_FloatTensor:$loss, Variadic<Mpc_GradientOrFlag>:$gradients);
   let results = (outs Mpc_BoolTensor:$finite, Mpc_I32Tensor:$first_bad);
@@ -147,6 +211,13 @@ def Mpc_CheckFiniteOp
   let description = [{
     The part of mpc.all_finite that is one gradient's: of every g * (1 / scale). The fusion pass takes it out of
     mpc.all_finite where the region that produces the gradient can check it.
+
+    ```mlir
+    %dw = mpc.constant {value = dense<[1.0, 3.0e38]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %scale = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+    %finite = mpc.check_finite %dw, %scale : (tensor<2xf32>, tensor<f32>) -> tensor<i1>
+    // %finite = false
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$scale);
   let results = (outs Mpc_BoolTensor:$finite);
@@ -154,7 +225,16 @@ def Mpc_CheckFiniteOp
 
 def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure, Mpc_InPhase<"Check">, Mpc_IsBesideNetwork]> {
   let summary = "The `first_bad` of several finite checks together.";
-  let description = "The largest position if any is >= 0; else -2 if any is -2; else -1.";
+  let description = [{
+    The largest position if any is >= 0; else -2 if any is -2; else -1.
+
+    ```mlir
+    %finite = mpc.constant {value = dense<-1> : tensor<i32>} : () -> tensor<i32>
+    %bad = mpc.constant {value = dense<2> : tensor<i32>} : () -> tensor<i32>
+    %first_bad = mpc.merge_checks %finite, %bad : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    // %first_bad = 2
+    ```
+  }];
   let arguments = (ins Variadic<Mpc_I32Tensor>:$checks);
   let results = (outs Mpc_I32Tensor:$first_bad);
 }
@@ -162,12 +242,30 @@ def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure, Mpc_InPhase<"Che
 class Mpc_FlagReductionOp<string mnemonic, string what>
     : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_InPhase<"Check">, Mpc_JoinsFlags, Mpc_IsBesideNetwork]> {
   let summary = "Whether " # what # " scalar flags hold.";
-  let description = "At least one operand.";
+  let description = [{
+    At least one operand.
+
+    ```mlir}] # example # [{  ```
+  }];
   let arguments = (ins Variadic<Mpc_BoolTensor>:$flags);
   let results = (outs Mpc_BoolTensor:$output);
 }
-def Mpc_AllOfOp : Mpc_FlagReductionOp<"all_of", "all">;
-def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the">;
+def Mpc_AllOfOp : Mpc_FlagReductionOp<"all_of", "all"> {
+  let example = [{
+    %finite = mpc.constant {value = dense<true> : tensor<i1>} : () -> tensor<i1>
+    %in_range = mpc.constant {value = dense<false> : tensor<i1>} : () -> tensor<i1>
+    %y = mpc.all_of %finite, %in_range : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    // %y = false
+  }];
+}
+def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the"> {
+  let example = [{
+    %finite = mpc.constant {value = dense<true> : tensor<i1>} : () -> tensor<i1>
+    %in_range = mpc.constant {value = dense<false> : tensor<i1>} : () -> tensor<i1>
+    %y = mpc.any_of %finite, %in_range : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    // %y = true
+  }];
+}
 
 def Mpc_GlobalNormOp
     : Mpc_Op<"global_norm", "Exempt",
@@ -179,6 +277,13 @@ def Mpc_GlobalNormOp
     With `unscale` the first operand is a scale: the norm is that of the gradients times 1 / scale, each rounded to f32.
     The last `sums` operands are what mpc.sum_of_squares gave of gradients. A norm that clips is f64; one that was made
     before norms were may be f32.
+
+    ```mlir
+    %dw = mpc.constant {value = dense<[3.0, 0.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %db = mpc.constant {value = dense<[4.0]> : tensor<1xf32>} : () -> tensor<1xf32>
+    %norm = mpc.global_norm %dw, %db : (tensor<2xf32>, tensor<1xf32>) -> tensor<f64>
+    // %norm = 5.0
+    ```
   }];
   let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs, Mpc_Flag:$unscale, Mpc_Int<"0">:$sums);
   let results = (outs Mpc_F32Tensor:$norm);
@@ -195,6 +300,12 @@ def Mpc_SumOfSquaresOp
   let description = [{
     The part of mpc.global_norm that is one gradient's, accumulated in f64. With `scale` of g * (1 / scale), rounded to
     f32. The fusion pass takes it out of mpc.global_norm where the region that produces the gradient can sum it.
+
+    ```mlir
+    %dw = mpc.constant {value = dense<[1.0, 2.0, 2.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %sum = mpc.sum_of_squares %dw : (tensor<3xf32>) -> tensor<f64>
+    // %sum = 9.0
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$gradient, Optional<Mpc_F32Tensor>:$scale);
   let results = (outs Mpc_F32Tensor:$sum);
@@ -207,8 +318,17 @@ def Mpc_ClipByNormOp
               Mpc_IsBesideNetwork,
               Mpc_PreparesUpdate]> {
   let summary = "gradient * min(1, max_norm / (norm + 1e-6)).";
-  let description = "`norm` is that of mpc.global_norm. The factor is computed in f64 and rounded to f32; of a norm that is not "
-                    "finite it is NaN.";
+  let description = [{
+    `norm` is that of mpc.global_norm. The factor is computed in f64 and rounded to f32; of a norm that is not finite it
+    is NaN.
+
+    ```mlir
+    %dw = mpc.constant {value = dense<[3.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %norm = mpc.constant {value = dense<5.0> : tensor<f64>} : () -> tensor<f64>
+    %clipped = mpc.clip_by_norm %dw, %norm {max_norm = 1.0 : f32} : (tensor<2xf32>, tensor<f64>) -> tensor<2xf32>
+    // %clipped = [0.599999905, 0.799999833]
+    ```
+  }];
   let arguments = (ins Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$norm, F32Attr:$max_norm);
   let results = (outs Mpc_F32Tensor:$output);
 }
@@ -219,6 +339,14 @@ def Mpc_TensorStatisticsOp : Mpc_Op<"tensor_statistics", "Exempt", [Pure, Mpc_Is
     `exponents`: i32 [256], the number of elements by the biased exponent of their f32 value. Bin 0 holds zeros and f32
     subnormals, bin 127 values in [1, 2), bin 255 infinities and NaN. `zeros`: how many are exactly zero. `largest`: the
     largest finite magnitude, 0 if there is none.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[0.0, -3.0, 2.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %exponents, %zeros, %largest = mpc.tensor_statistics %x
+        : (tensor<3xf32>) -> (tensor<256xi32>, tensor<i32>, tensor<f32>)
+    // %zeros = 1
+    // %largest = 3.0
+    ```
   }];
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_I32Tensor:$exponents, Mpc_I32Tensor:$zeros, Mpc_F32Tensor:$largest);
@@ -234,11 +362,12 @@ def Mpc_GuardedUpdateOp : Op<Mpc_Dialect, "guarded_update", [
     constants.
 
     ```mlir
-    %w_new = mpc.guarded_update %finite else(%w) {
-      %g = mpc.unscale %dw, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-      ...
-      mpc.yield %updated : tensor<4xf32>
-    } : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32>
+    %new:2 = mpc.guarded_update %finite else(%w, %v) {
+      %g = mpc.unscale %dw, %scale : (tensor<4xf16>, tensor<f32>) -> tensor<4xf32>
+      %w1, %v1 = mpc.momentum %w, %v, %g, %rate
+          : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+      mpc.yield %w1, %v1 : tensor<4xf32>, tensor<4xf32>
+    } : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
     ```
   }];
   let arguments = (ins Mpc_BoolTensor:$condition, Variadic<Mpc_Tensor>:$old);
@@ -251,7 +380,19 @@ def Mpc_GuardedUpdateOp : Op<Mpc_Dialect, "guarded_update", [
 
 def Mpc_YieldOp : Op<Mpc_Dialect, "yield", [Pure, Terminator, ReturnLike, ParentOneOf<["FusionOp", "GuardedUpdateOp"]>]> {
   let summary = "The results of the enclosing region: the new state of a guarded update, what a fusion stores.";
-  let description = "One operand for each result of the enclosing operation.";
+  let description = [{
+    One operand for each result of the enclosing operation.
+
+    ```mlir
+    %finite = mpc.constant {value = dense<true> : tensor<i1>} : () -> tensor<i1>
+    %step = mpc.constant {value = dense<7> : tensor<i32>} : () -> tensor<i32>
+    %next = mpc.guarded_update %finite else(%step) {
+      %more = mpc.increment %step : (tensor<i32>) -> tensor<i32>
+      mpc.yield %more : tensor<i32>
+    } : (tensor<i1>, tensor<i32>) -> tensor<i32>
+    // %next = 8
+    ```
+  }];
   let arguments = (ins Variadic<Mpc_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
@@ -272,6 +413,15 @@ def Mpc_UpdateLossScaleOp
     The scale stays in [2^-126, 2^126]. Every field is state, configuration too, so that it can change between steps
     without a recompile (a limit may be lowered below its counter, hence `>=`). `dynamic` is 0 or 1. `skip` is 1 where a non-finite step is skipped; the counters `skipped` and
     `consecutive` count nothing otherwise.
+
+    ```mlir
+    %new_scale, %new_good, %new_bad, %new_skipped, %new_consecutive = mpc.update_loss_scale
+        %first_bad, %scale, %good, %bad, %skipped, %consecutive, %growth, %backoff, %minimum, %maximum,
+        %interval, %bad_limit, %dynamic, %skip
+        : (tensor<i32>, tensor<f32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<f32>, tensor<f32>,
+           tensor<f32>, tensor<f32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>)
+        -> (tensor<f32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>)
+    ```
   }];
   let arguments = (ins Mpc_I32Tensor:$first_bad, Mpc_F32Tensor:$scale, Mpc_I32Tensor:$good, Mpc_I32Tensor:$bad,
                        Mpc_I32Tensor:$skipped, Mpc_I32Tensor:$consecutive, Mpc_F32Tensor:$growth,
@@ -280,47 +430,6 @@ def Mpc_UpdateLossScaleOp
                        Mpc_I32Tensor:$skip);
   let results = (outs Mpc_F32Tensor:$new_scale, Mpc_I32Tensor:$new_good, Mpc_I32Tensor:$new_bad,
                       Mpc_I32Tensor:$new_skipped, Mpc_I32Tensor:$new_consecutive);
-}
-
-//===-- State updates: operand i becomes result i where the optional predicate holds -----------------------------===//
-
-// The first operands are state in the order of the results. `predicate`, the last operand, is written by
-// flatten-guards: where it is false every result equals its state operand, bit for bit.
-class Mpc_UpdateOp<string mnemonic, list<Trait> traits = []>
-    : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_StateUpdateTrait, Mpc_EndsScale] # traits>;
-
-def Mpc_IncrementOp : Mpc_UpdateOp<"increment"> {
-  let summary = "Counts: counter + 1.";
-  let description = "For step and RNG counters.";
-  let arguments = (ins Mpc_I32Tensor:$counter, Optional<Mpc_BoolTensor>:$predicate);
-  let results = (outs Mpc_I32Tensor:$updated);
-}
-
-def Mpc_AccumulateGradientOp : Mpc_UpdateOp<"accumulate_gradient", [Mpc_GradientReaderInterface]> {
-  let summary = "Adds one micro-step's gradient to the sum of the step.";
-  let description = "a' = (micro_step == 0 ? 0 : a) + gradient / count.";
-  let arguments = (ins Mpc_F32Tensor:$accumulator, Mpc_FloatTensor:$gradient, Mpc_I32Tensor:$micro_step,
-                       Optional<Mpc_BoolTensor>:$predicate, I64Attr:$count);
-  let results = (outs Mpc_F32Tensor:$updated);
-}
-
-def Mpc_NextMicroStepOp : Mpc_UpdateOp<"next_micro_step"> {
-  let summary = "(micro_step + 1) mod count.";
-  let description = "The place inside a step of `count` accumulated micro-steps.";
-  let arguments = (ins Mpc_I32Tensor:$micro_step, Optional<Mpc_BoolTensor>:$predicate, I64Attr:$count);
-  let results = (outs Mpc_I32Tensor:$updated);
-}
-
-def Mpc_BatchNormRunningUpdateOp : Mpc_UpdateOp<"batch_norm_running_update"> {
-  let summary = "Moves running statistics towards those of the batch.";
-  let description = [{
-    r' = momentum * r + (1 - momentum) * batch: momentum is the weight of the *old* statistic (MindSpore's meaning). The
-    running variance takes the unbiased variance, batch * count / (count - 1), of `count` elements a channel.
-  }];
-  let arguments = (ins Mpc_F32Tensor:$running_mean, Mpc_F32Tensor:$running_variance, Mpc_F32Tensor:$mean,
-                       Mpc_F32Tensor:$variance, Optional<Mpc_BoolTensor>:$predicate,
-                       Mpc_Float<"0.9f">:$momentum, I64Attr:$count);
-  let results = (outs Mpc_F32Tensor:$new_mean, Mpc_F32Tensor:$new_variance);
 }
 
 #endif
