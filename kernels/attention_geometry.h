@@ -7,6 +7,7 @@
 
 #include "kernels/host_device.h"
 #include "kernels/kernel_spec.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc {
 
@@ -27,7 +28,7 @@ struct AttentionGeometry {
                                key.shape[2],
                                query.shape[3],
                                value.shape[3],
-                               static_cast<float>(spec.attributes.GetDouble("scale", 1)),
+                               spec.attributes.Get(attribute::kScale),
                                spec.attributes.GetBool("causal")};
     if (mask == nullptr) return geometry;
     geometry.has_mask = true;

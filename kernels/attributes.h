@@ -6,14 +6,31 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "kernels/attribute_enums.h"
 
 namespace mpc {
 
 using AttributeValue =
     std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
+
+/// An attribute and its value where it is left out. T is an enum of words, bool, std::int64_t, float (a double as
+/// kernels compute with it), or an array of std::int64_t. kernels/known_attributes.h lists them.
+template <typename T>
+struct KnownAttribute {
+  std::string_view name;
+  T fallback;
+};
+
+/// An attribute that is never left out.
+template <typename T>
+struct RequiredAttribute {
+  std::string_view name;
+};
 
 /// A small ordered map. Lookups are linear and happen when kernels are created, never inside a step.
 class Attributes {
@@ -56,6 +73,20 @@ class Attributes {
   }
   std::vector<std::int64_t> GetInts(std::string_view name, std::vector<std::int64_t> fallback = {}) const {
     return Get<std::vector<std::int64_t>>(name, std::move(fallback));
+  }
+
+  /// The value of a known attribute. A word that the enum lacks reads as no word: CheckWords refuses it before.
+  template <typename T>
+  auto Get(const KnownAttribute<T>& known) const {
+    if constexpr (std::is_enum_v<T>) {
+      return ParseEnum<T>(GetString(known.name)).value_or(known.fallback);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return static_cast<float>(GetDouble(known.name, static_cast<double>(known.fallback)));
+    } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t>) {
+      return Get<T>(known.name, known.fallback);
+    } else {
+      return GetInts(known.name, {known.fallback.begin(), known.fallback.end()});
+    }
   }
 
   const std::vector<Entry>& entries() const { return entries_; }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/known_attributes.h"
 #include "kernels/window.h"
 
 namespace mpc {
@@ -12,7 +13,7 @@ absl::StatusOr<ConvolutionPart> ConvolutionPartOf(const KernelSpec& spec) {
   if (spec.uses(0)) return part;
   const TensorSpec& x = spec.inputs[0];
   const TensorSpec& weight = spec.inputs[1];
-  const ImageAxes axes = AxesOf(spec.attributes.GetString("data_format", "NCHW"));
+  const ImageAxes axes = AxesOf(spec.attributes.Get(attribute::kDataFormat));
   const auto height = static_cast<std::size_t>(axes.height), width = static_cast<std::size_t>(axes.width);
   const absl::StatusOr<Window> window =
       ResolveWindow(spec.attributes, {x.shape[height], x.shape[width]}, {weight.shape[2], weight.shape[3]});

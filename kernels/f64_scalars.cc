@@ -15,10 +15,10 @@ bool MayBeF64Operand(const KernelSpec& spec, std::size_t operand) {
   if (spec.name == "check_finite") return operand == 0;
   if (spec.name == "cast") return spec.outputs[0].dtype == DType::kF32;
   if (spec.name == "global_norm") {
-    return operand + static_cast<std::size_t>(spec.attributes.GetInt("sums", 0)) >= count;
+    return operand + static_cast<std::size_t>(spec.attributes.GetInt("sums")) >= count;
   }
   // An optimizer that clips: the predicate, where there is one, follows the norm.
-  if (!(spec.attributes.GetDouble("max_norm", 0) > 0)) return false;
+  if (!(spec.attributes.GetDouble("max_norm") > 0)) return false;
   const std::size_t behind = spec.inputs.back().dtype == DType::kBool ? 2 : 1;
   return operand + behind == count;
 }

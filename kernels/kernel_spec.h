@@ -27,9 +27,9 @@ struct KernelSpec {
   bool uses(std::size_t output) const { return output_used.empty() || output_used[output]; }
 };
 
-/// A number of the spec as kernels compute with it.
-inline float FloatAttribute(const KernelSpec& spec, std::string_view name, float fallback) {
-  return static_cast<float>(spec.attributes.GetDouble(name, static_cast<double>(fallback)));
+/// A number of the spec as kernels compute with it, 0 where it is left out.
+inline float FloatAttribute(const KernelSpec& spec, std::string_view name) {
+  return static_cast<float>(spec.attributes.GetDouble(name));
 }
 
 }  // namespace mpc

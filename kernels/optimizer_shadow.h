@@ -3,21 +3,21 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 
 #include "kernels/kernel_spec.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc {
 
 /// The type of the shadow, which is result `position`; f32 where there is none to write. Nothing where the spec
 /// contradicts itself: the parameter itself has low precision, or the result has another type.
 inline std::optional<DType> ShadowType(const KernelSpec& spec, std::size_t position) {
-  const std::string name = spec.attributes.GetString("shadow", "none");
-  if (name == "none") return DType::kF32;
-  const std::optional<DType> dtype = ParseDType(name);
+  const Shadow shadow = spec.attributes.Get(attribute::kShadow);
+  if (shadow == Shadow::kNone) return DType::kF32;
+  const DType dtype = shadow == Shadow::kF16 ? DType::kF16 : DType::kBF16;
   if (spec.inputs[0].dtype != DType::kF32 || spec.outputs.size() <= position) return std::nullopt;
   if (!spec.uses(position)) return DType::kF32;
-  return spec.outputs[position].dtype == dtype ? dtype : std::nullopt;
+  return spec.outputs[position].dtype == dtype ? std::optional(dtype) : std::nullopt;
 }
 
 }  // namespace mpc

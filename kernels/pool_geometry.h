@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/known_attributes.h"
 #include "kernels/window.h"
 
 namespace mpc {
@@ -17,16 +17,16 @@ struct PoolGeometry {
 
   /// `image` is the shape of the tensor that the windows slide over.
   static absl::StatusOr<PoolGeometry> Create(const Attributes& attributes, const Shape& image) {
-    const std::string format = attributes.GetString("data_format", "NCHW");
+    const DataFormat format = attributes.Get(attribute::kDataFormat);
     const ImageAxes axes = AxesOf(format);
-    const std::vector<std::int64_t> size = attributes.GetInts("kernel_size", {1, 1});
+    const std::vector<std::int64_t> size = attributes.Get(attribute::kKernelSize);
     const auto extent = [&](int axis) { return image[static_cast<std::size_t>(axis)]; };
     absl::StatusOr<Window> window =
         ResolveWindow(attributes, {extent(axes.height), extent(axes.width)}, {size[0], size.back()});
     if (!window.ok()) return window.status();
     PoolGeometry geometry;
     geometry.window = *window;
-    const bool channels_last = format == "NHWC";
+    const bool channels_last = format == DataFormat::kNHWC;
     geometry.outer = channels_last ? extent(axes.batch) : extent(axes.batch) * extent(axes.channel);
     geometry.inner = channels_last ? extent(axes.channel) : 1;
     return geometry;

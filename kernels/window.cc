@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/attribute_words.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc {
 
@@ -15,25 +18,23 @@ struct WindowAttributes {
   std::vector<std::int64_t> strides;    ///< [height, width]
   std::vector<std::int64_t> dilations;  ///< [height, width]
   std::vector<std::int64_t> padding;    ///< [top, bottom, left, right]
-  std::string mode;                     ///< "valid", "same", "pad"
+  PadMode mode;
 };
 
 absl::StatusOr<WindowAttributes> ReadAttributes(const Attributes& attributes) {
-  WindowAttributes read = {attributes.GetInts("strides", {1, 1}), attributes.GetInts("dilations", {1, 1}),
-                           attributes.GetInts("padding", {0, 0, 0, 0}), attributes.GetString("pad_mode", "valid")};
+  const absl::StatusOr<PadMode> mode = ReadWord(attributes, attribute::kPadMode);
+  if (!mode.ok()) return mode.status();
+  WindowAttributes read = {attributes.Get(attribute::kStrides), attributes.Get(attribute::kDilations),
+                           attributes.Get(attribute::kPadding), *mode};
   if (read.strides.size() != 2 || read.dilations.size() != 2 || read.padding.size() != 4) {
     return absl::InvalidArgumentError(
         absl::StrCat("strides and dilations take [height, width], padding takes [top, bottom, left, right]; got ",
                      read.strides.size(), ", ", read.dilations.size(), " and ", read.padding.size(), " values"));
   }
-  if (read.mode != "valid" && read.mode != "same" && read.mode != "pad") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("pad_mode is one of \"same\", \"valid\", \"pad\"; got \"", read.mode, "\""));
-  }
   const bool pads = std::any_of(read.padding.begin(), read.padding.end(), [](std::int64_t p) { return p != 0; });
-  if (read.mode != "pad" && pads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("explicit padding needs pad_mode = \"pad\"; got pad_mode = \"", read.mode, "\""));
+  if (read.mode != PadMode::kPad && pads) {
+    return absl::InvalidArgumentError(absl::StrCat("explicit padding needs pad_mode = \"pad\"; got pad_mode = \"",
+                                                   std::string(NameOf(read.mode)), "\""));
   }
   return read;
 }
@@ -63,8 +64,8 @@ struct AxisPadding {
 // behind.
 AxisPadding PaddingOf(const WindowAttributes& attributes, std::size_t axis, std::int64_t input,
                       std::int64_t effective) {
-  if (attributes.mode == "pad") return {attributes.padding[2 * axis], attributes.padding[2 * axis + 1]};
-  if (attributes.mode == "valid") return {};
+  if (attributes.mode == PadMode::kPad) return {attributes.padding[2 * axis], attributes.padding[2 * axis + 1]};
+  if (attributes.mode == PadMode::kValid) return {};
   const std::int64_t stride = attributes.strides[axis];
   const std::int64_t output = (input + stride - 1) / stride;
   const std::int64_t total = std::max<std::int64_t>(0, (output - 1) * stride + effective - input);

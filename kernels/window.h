@@ -3,11 +3,11 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/attribute_enums.h"
 #include "kernels/attributes.h"
 #include "kernels/tensor_spec.h"
 
@@ -36,12 +36,16 @@ struct Window {
 absl::StatusOr<Window> ResolveWindow(const Attributes& attributes, std::array<std::int64_t, 2> input,
                                      std::array<std::int64_t, 2> kernel);
 
-/// Axis roles of a rank-4 activation in `data_format` "NCHW" or "NHWC".
+/// Axis roles of a rank-4 activation.
 struct ImageAxes {
   int batch, channel, height, width;
 };
+inline ImageAxes AxesOf(DataFormat format) {
+  return format == DataFormat::kNHWC ? ImageAxes{0, 3, 1, 2} : ImageAxes{0, 1, 2, 3};
+}
+/// The same for the word of the IR. The dialect verifies it.
 inline ImageAxes AxesOf(std::string_view data_format) {
-  return data_format == "NHWC" ? ImageAxes{0, 3, 1, 2} : ImageAxes{0, 1, 2, 3};
+  return AxesOf(ParseEnum<DataFormat>(data_format).value_or(DataFormat::kNCHW));
 }
 
 }  // namespace mpc

@@ -5,13 +5,14 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/state_update.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/optimizer_rules.h"
 
 namespace mpc::cpu {
 namespace {
 
 scalar::AccumulateOp Accumulate(const KernelSpec& spec) {
-  return {static_cast<float>(spec.attributes.GetInt("count", 1))};
+  return {static_cast<float>(spec.attributes.Get(attribute::kCount))};
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAccumulateGradient(const KernelSpec& spec) {
@@ -38,8 +39,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAccumulateGradient(const KernelSpe
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateNextMicroStep(const KernelSpec& spec) {
-  return MakeKernel([predicate = Predicate(spec, 1), count = static_cast<std::int32_t>(spec.attributes.GetInt(
-                                                         "count", 1))](const KernelOperands& operands) {
+  return MakeKernel([predicate = Predicate(spec, 1), count = static_cast<std::int32_t>(spec.attributes.Get(
+                                                         attribute::kCount))](const KernelOperands& operands) {
     const auto micro_step = ScalarOperand<std::int32_t>(operands, 0);
     *static_cast<std::int32_t*>(operands.outputs[0]) =
         predicate.Holds(operands) ? (micro_step + 1) % count : micro_step;

@@ -4,11 +4,12 @@
 
 #include "kernels/cpu/elementwise_loops.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
 namespace {
 
-bool IsTanhForm(const KernelSpec& spec) { return spec.attributes.GetString("approximate", "none") == "tanh"; }
+bool IsTanhForm(const KernelSpec& spec) { return spec.attributes.Get(attribute::kApproximate) == Approximation::kTanh; }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGelu(const KernelSpec& spec) {
   return IsTanhForm(spec) ? CreateUnary<scalar::GeluTanhOp>(spec) : CreateUnary<scalar::GeluOp>(spec);

@@ -2,6 +2,7 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/pooling.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
 namespace {
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPool(const KernelSpec& spec) {
   if (!geometry.ok()) return geometry.status();
   return MakeKernel([geometry = *geometry, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                      include_padding =
-                         spec.attributes.GetBool("count_include_pad", true)](const KernelOperands& operands) {
+                         spec.attributes.Get(attribute::kCountIncludePad)](const KernelOperands& operands) {
     const Sink y{out, operands.outputs[0]};
     ForEachPoolTile(geometry, {in, operands.inputs[0]},
                     [&](const PoolTileShape& shape) { return MeanTile(geometry.window, include_padding, y, shape); });
@@ -89,7 +90,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPoolGrad(const KernelSpec& spec
   const DType dx_type = spec.outputs[0].dtype;
   const auto run = [geometry = *geometry, dy_type = spec.inputs[0].dtype, dx_type,
                     include_padding =
-                        spec.attributes.GetBool("count_include_pad", true)](const KernelOperands& operands) {
+                        spec.attributes.Get(attribute::kCountIncludePad)](const KernelOperands& operands) {
     const Source dy{dy_type, operands.inputs[0]};
     const Sink dx{dx_type, operands.outputs[0]};
     float* sums = static_cast<float*>(dx_type == DType::kF32 ? operands.outputs[0] : operands.workspace);

@@ -8,6 +8,7 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/window.h"
 
 namespace mpc::cpu {
@@ -19,11 +20,11 @@ class BiasedKernel final : public Kernel {
   BiasedKernel(std::unique_ptr<Kernel> product, const KernelSpec& spec)
       : product_(std::move(product)), bias_type_(spec.inputs[2].dtype), y_type_(spec.outputs[0].dtype) {
     const Shape& y = spec.outputs[0].shape;
-    const std::string format = spec.attributes.GetString("data_format", "NCHW");
+    const DataFormat format = spec.attributes.Get(attribute::kDataFormat);
     const ImageAxes axes = AxesOf(format);
     channels_ = y[static_cast<std::size_t>(axes.channel)];
     // Runs of one channel (NCHW) or of every channel (NHWC).
-    channels_last_ = format == "NHWC";
+    channels_last_ = format == DataFormat::kNHWC;
     run_ =
         channels_last_ ? channels_ : y[static_cast<std::size_t>(axes.height)] * y[static_cast<std::size_t>(axes.width)];
     runs_ = spec.outputs[0].num_elements() / run_;

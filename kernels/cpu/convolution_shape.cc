@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/known_attributes.h"
 #include "kernels/window.h"
 
 namespace mpc::cpu {
@@ -46,14 +47,13 @@ bool IsResult(const Shape& y, const ImageAxes& axes, std::int64_t batch, std::in
 
 absl::StatusOr<ConvolutionShape> ConvolutionShape::Of(const KernelSpec& spec, const Shape& x, const Shape& weight,
                                                       const Shape& y) {
-  const std::string format = spec.attributes.GetString("data_format", "NCHW");
-  const std::int64_t groups = spec.attributes.GetInt("groups", 1);
+  const DataFormat format = spec.attributes.Get(attribute::kDataFormat);
+  const std::int64_t groups = spec.attributes.Get(attribute::kGroups);
   const auto invalid = [&](absl::string_view problem) {
-    return absl::InvalidArgumentError(absl::StrCat(spec.name, ": ", problem, "; x is ", ShapeToString(x), " (", format,
-                                                   "), weight ", ShapeToString(weight), ", y ", ShapeToString(y),
-                                                   ", groups ", groups));
+    return absl::InvalidArgumentError(absl::StrCat(spec.name, ": ", problem, "; x is ", ShapeToString(x), " (",
+                                                   std::string(NameOf(format)), "), weight ", ShapeToString(weight),
+                                                   ", y ", ShapeToString(y), ", groups ", groups));
   };
-  if (format != "NCHW" && format != "NHWC") return invalid("data_format is \"NCHW\" or \"NHWC\"");
   if (x.size() != 4 || weight.size() != 4 || y.size() != 4) return invalid("x, weight and y have rank 4");
   const ImageAxes axes = AxesOf(format);
   const std::int64_t batch = x[axes.batch];
@@ -79,7 +79,7 @@ absl::StatusOr<ConvolutionShape> ConvolutionShape::Of(const KernelSpec& spec, co
   shape.dilations = {window->dilation[0] - 1, window->dilation[1] - 1};
   shape.pad_begin = {window->pad_begin[0], window->pad_begin[1]};
   shape.pad_end = {window->pad_end[0], window->pad_end[1]};
-  shape.stored_layout = format == "NHWC" ? FormatTag::nhwc : FormatTag::nchw;
+  shape.stored_layout = format == DataFormat::kNHWC ? FormatTag::nhwc : FormatTag::nchw;
   shape.weight_layout = groups == 1 ? FormatTag::oihw : FormatTag::goihw;
   return shape;
 }

@@ -10,6 +10,7 @@
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/moments.h"
 #include "kernels/window.h"
 
@@ -69,11 +70,11 @@ struct ChannelImage {
 
   explicit ChannelImage(const KernelSpec& convolution) {
     const TensorSpec& y = convolution.outputs[0];
-    const std::string format = convolution.attributes.GetString("data_format", "NCHW");
+    const DataFormat format = convolution.attributes.Get(attribute::kDataFormat);
     const ImageAxes axes = AxesOf(format);
     const auto extent = [&](int axis) { return y.shape[static_cast<std::size_t>(axis)]; };
     dtype = y.dtype;
-    channels_last = format == "NHWC";
+    channels_last = format == DataFormat::kNHWC;
     batch = extent(axes.batch);
     channels = extent(axes.channel);
     plane = extent(axes.height) * extent(axes.width);
@@ -118,7 +119,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolutionStatistics(const Kernel
   const std::size_t kept = part->kept_bytes;
   const std::size_t workspace = kept + (*convolution)->workspace_bytes();
   auto run = [convolution = *std::move(convolution), image = ChannelImage(part->convolution), spec, kept,
-              epsilon = FloatAttribute(spec, "epsilon", 1e-5f)](const KernelOperands& operands) {
+              epsilon = spec.attributes.Get(attribute::kEpsilon)](const KernelOperands& operands) {
     const auto result = [&](std::size_t i) {
       return spec.uses(i) ? static_cast<float*>(operands.outputs[i]) : nullptr;
     };

@@ -9,6 +9,7 @@
 #include "kernels/cpu/move_elements.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
 namespace {
@@ -93,8 +94,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGatherGrad(const KernelSpec& spec)
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateOneHot(const KernelSpec& spec) {
   const std::int64_t depth = spec.outputs[0].shape.back();
-  const float on = static_cast<float>(spec.attributes.GetDouble("on", 1));
-  const float off = static_cast<float>(spec.attributes.GetDouble("off", 0));
+  const float on = spec.attributes.Get(attribute::kOn);
+  const float off = FloatAttribute(spec, "off");
   return MakeKernel([depth, on, off, count = spec.inputs[0].num_elements(), index_type = spec.inputs[0].dtype,
                      out = spec.outputs[0].dtype](const KernelOperands& operands) {
     const Sink y{out, operands.outputs[0]};

@@ -48,7 +48,7 @@ std::size_t WorkspaceOf(const GradientBlocks& blocks) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec) {
   const bool unscales = spec.attributes.GetBool("unscale");
   const std::size_t first = unscales ? 1 : 0, operand_count = spec.inputs.size();
-  const std::size_t first_sum = operand_count - static_cast<std::size_t>(spec.attributes.GetInt("sums", 0));
+  const std::size_t first_sum = operand_count - static_cast<std::size_t>(spec.attributes.GetInt("sums"));
   std::vector<DType> sum_types;
   for (std::size_t i = first_sum; i < operand_count; ++i) sum_types.push_back(spec.inputs[i].dtype);
   GradientBlocks blocks(spec, first, first_sum);
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSumOfSquares(const KernelSpec& spe
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateClipByNorm(const KernelSpec& spec) {
   return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
-                     norm_is_f64 = spec.inputs[1].dtype == DType::kF64, max_norm = FloatAttribute(spec, "max_norm", 1),
+                     norm_is_f64 = spec.inputs[1].dtype == DType::kF64, max_norm = FloatAttribute(spec, "max_norm"),
                      count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
     const float factor = scalar::NormOperand{operands.inputs[1], norm_is_f64}.Factor(max_norm);
     Map({in, operands.inputs[0]}, {out, operands.outputs[0]}, count, [factor](float g) { return g * factor; });

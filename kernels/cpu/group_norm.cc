@@ -6,6 +6,7 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/window.h"
 
 namespace mpc::cpu {
@@ -20,13 +21,13 @@ struct GroupView {
   static constexpr std::int64_t kRun = kBlock / 2;
 
   explicit GroupView(const KernelSpec& spec, const Shape& x) {
-    const std::string format = spec.attributes.GetString("data_format", "NCHW");
+    const DataFormat format = spec.attributes.Get(attribute::kDataFormat);
     const ImageAxes axes = AxesOf(format);
     batch = x[static_cast<std::size_t>(axes.batch)];
     channels = x[static_cast<std::size_t>(axes.channel)];
-    groups = spec.attributes.GetInt("groups", 1);
+    groups = spec.attributes.Get(attribute::kGroups);
     plane = x[static_cast<std::size_t>(axes.height)] * x[static_cast<std::size_t>(axes.width)];
-    channels_last = format == "NHWC";
+    channels_last = format == DataFormat::kNHWC;
   }
 
   std::int64_t channels_per_group() const { return channels / groups; }
@@ -171,28 +172,27 @@ void StoreGroups(const GroupView& view, const float* per_channel, void* result) 
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNorm(const KernelSpec& spec) {
   const GroupView view(spec, spec.inputs[0].shape);
-  const auto run =
-      [view, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
-       used = std::array<bool, 3>{spec.uses(0), spec.uses(1), spec.uses(2)},
-       epsilon = static_cast<float>(spec.attributes.GetDouble("epsilon", 1e-5f))](const KernelOperands& operands) {
-        const Source x{in, operands.inputs[0]};
-        const auto* gamma = static_cast<const float*>(operands.inputs[1]);
-        const auto* beta = static_cast<const float*>(operands.inputs[2]);
-        float* const mean = static_cast<float*>(operands.workspace);
-        float* const scale = mean + view.per_channel();
-        float* const shift = scale + view.per_channel();
-        GroupStatistics(view, x, mean, scale);
-        for (std::size_t i = 0; i < view.per_channel(); ++i) scale[i] = 1.0f / std::sqrt(scale[i] + epsilon);
-        if (used[1]) StoreGroups(view, mean, operands.outputs[1]);
-        if (used[2]) StoreGroups(view, scale, operands.outputs[2]);
-        if (!used[0]) return;
-        for (std::size_t i = 0; i < view.per_channel(); ++i) {
-          const std::size_t c = i % static_cast<std::size_t>(view.channels);
-          scale[i] *= gamma[c];
-          shift[i] = beta[c];
-        }
-        Normalize(view, x, {out, operands.outputs[0]}, mean, scale, shift);
-      };
+  const auto run = [view, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
+                    used = std::array<bool, 3>{spec.uses(0), spec.uses(1), spec.uses(2)},
+                    epsilon = spec.attributes.Get(attribute::kEpsilon)](const KernelOperands& operands) {
+    const Source x{in, operands.inputs[0]};
+    const auto* gamma = static_cast<const float*>(operands.inputs[1]);
+    const auto* beta = static_cast<const float*>(operands.inputs[2]);
+    float* const mean = static_cast<float*>(operands.workspace);
+    float* const scale = mean + view.per_channel();
+    float* const shift = scale + view.per_channel();
+    GroupStatistics(view, x, mean, scale);
+    for (std::size_t i = 0; i < view.per_channel(); ++i) scale[i] = 1.0f / std::sqrt(scale[i] + epsilon);
+    if (used[1]) StoreGroups(view, mean, operands.outputs[1]);
+    if (used[2]) StoreGroups(view, scale, operands.outputs[2]);
+    if (!used[0]) return;
+    for (std::size_t i = 0; i < view.per_channel(); ++i) {
+      const std::size_t c = i % static_cast<std::size_t>(view.channels);
+      scale[i] *= gamma[c];
+      shift[i] = beta[c];
+    }
+    Normalize(view, x, {out, operands.outputs[0]}, mean, scale, shift);
+  };
   return MakeKernel(run, 3 * view.per_channel() * sizeof(float));
 }
 

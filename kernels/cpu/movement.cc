@@ -39,7 +39,7 @@ void Move(const Box& box, DType from_type, const void* from, DType to_type, void
 Shape Zeros(const Shape& like) { return Shape(like.size(), 0); }
 
 std::size_t AxisOf(const KernelSpec& spec, const Shape& shape) {
-  const std::int64_t axis = spec.attributes.GetInt("axis", 0);
+  const std::int64_t axis = spec.attributes.GetInt("axis");
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis);
 }
 
@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePad(const KernelSpec& spec) {
   const Shape& x = spec.inputs[0].shape;
   const Shape& y = spec.outputs[0].shape;
   const Box box = MakeBox(x, x, Zeros(x), y, spec.attributes.GetInts("low"));
-  const float value = static_cast<float>(spec.attributes.GetDouble("value", 0));
+  const float value = FloatAttribute(spec, "value");
   return MakeKernel([box, value, x_type = spec.inputs[0].dtype, y_type = spec.outputs[0].dtype,
                      count = NumElements(y)](const KernelOperands& operands) {
     FillElements(y_type, operands.outputs[0], count, value);

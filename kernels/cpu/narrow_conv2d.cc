@@ -11,6 +11,7 @@
 #include "kernels/cpu/padded_image.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/repeated_pixels.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/fused_activation.h"
 
 namespace mpc::cpu {
@@ -187,7 +188,8 @@ class SlidingProduct {
 
 std::optional<NarrowConvolution> NarrowConvolution::Of(const Attributes& attributes, const Shape& x,
                                                        const Shape& weight) {
-  if (!HasAvx512() || attributes.GetString("data_format", "NCHW") != "NHWC" || attributes.GetInt("groups", 1) != 1) {
+  if (!HasAvx512() || attributes.Get(attribute::kDataFormat) != DataFormat::kNHWC ||
+      attributes.Get(attribute::kGroups) != 1) {
     return std::nullopt;
   }
   absl::StatusOr<Window> window = ResolveWindow(attributes, {x[1], x[2]}, {weight[2], weight[3]});
@@ -210,7 +212,7 @@ std::unique_ptr<Kernel> MakeNarrowConv2d(const KernelSpec& spec, const NarrowCon
   SlidingProduct product(c);
   const std::size_t scratch = static_cast<std::size_t>(product.packed_size()) * sizeof(float);
   return *MakeKernel(
-      [c, product = std::move(product), activation = *ParseActivation(spec.attributes.GetString("activation", "none")),
+      [c, product = std::move(product), activation = spec.attributes.Get(attribute::kActivation),
        x = spec.inputs[0].dtype, weight = spec.inputs[1].dtype, y = spec.outputs[0].dtype,
        bias = spec.inputs.size() > 2 ? std::optional<DType>(spec.inputs[2].dtype)
                                      : std::nullopt](const KernelOperands& operands) {

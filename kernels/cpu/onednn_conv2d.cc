@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/batch_parts.h"
 #include "kernels/cpu/narrow_conv2d.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
 
@@ -157,12 +158,11 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
     return absl::InvalidArgumentError(
         absl::StrCat("conv2d: bias is [", shape.bias[0], "], got ", spec.inputs[2].ToString()));
   }
-  const absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
-  if (!activation.ok()) return activation.status();
+  const Activation activation = spec.attributes.Get(attribute::kActivation);
 
   ConvolutionProblem problem{
       shape, ConvolutionCandidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allow_winograd), {}};
-  problem.attempt = [&spec, shape, has_bias, activation = *activation](const Candidate& candidate) {
+  problem.attempt = [&spec, shape, has_bias, activation](const Candidate& candidate) {
     const DataType bias_type =
         has_bias && candidate.type == DataType::bf16 ? OnednnType(spec.inputs[2].dtype) : DataType::f32;
     return AttemptWithActivation(candidate.type, spec.outputs[0].dtype, activation, [&](const Epilogue& epilogue) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
 namespace {
@@ -185,8 +186,7 @@ struct Problem {
 absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
   absl::StatusOr<MatmulShape> resolved = ShapeOf(spec);
   if (!resolved.ok()) return resolved.status();
-  absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
-  if (!activation.ok()) return activation.status();
+  const Activation activation = spec.attributes.Get(attribute::kActivation);
 
   // `ab` takes the operands as they lie. `any` lets oneDNN choose: it packs b into the workspace. The packed b is as
   // large as b, and is worth it for long sums alone.
@@ -198,7 +198,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
       problem.candidates.push_back({type, memory::format_tag::ab, kTransposed});
     }
   }
-  problem.attempt = [&spec, shape = *resolved, activation = *activation](const Candidate& candidate) {
+  problem.attempt = [&spec, shape = *resolved, activation](const Candidate& candidate) {
     const std::int64_t rows = candidate.way == kPlain ? RowsOfParts(spec, shape, candidate.type) : 0;
     const auto make = [&](const Epilogue& epilogue) {
       if (rows > 0) return PartsAttempt(spec, shape, candidate, epilogue, rows);

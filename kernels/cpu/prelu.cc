@@ -4,6 +4,7 @@
 #include "kernels/cpu/channels.h"
 #include "kernels/cpu/elementwise_loops.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/activation.h"
 
 namespace mpc::cpu {
@@ -13,7 +14,7 @@ using Expanded = ChannelView::Expanded;
 constexpr std::int64_t kRun = ChannelView::kRun;
 
 bool ChannelsLast(const KernelSpec& spec, const Shape& x) {
-  return x.size() == 4 && spec.attributes.GetString("data_format", "NCHW") == "NHWC";
+  return x.size() == 4 && spec.attributes.Get(attribute::kDataFormat) == DataFormat::kNHWC;
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreatePrelu(const KernelSpec& spec) {

@@ -1,14 +1,13 @@
 // random and dropout: the draws of kernels/scalar/philox.h, four elements a generator block. A block of elements starts
 // at a multiple of four, so that threads and block size cannot change a draw.
 #include <cstdint>
-#include <string>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "kernels/attribute_words.h"
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/normal_draws.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/philox.h"
 
 namespace mpc::cpu {
@@ -40,20 +39,24 @@ void FillUniform(const Draw& draw, std::uint64_t seed, std::int64_t offset, std:
   for (std::int64_t i = 0; i < size; ++i) values[i] = a + (b - a) * uniform.values[i];
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateRandom(const KernelSpec& spec) {
-  const std::string distribution = spec.attributes.GetString("distribution");
-  FillBlock fill = nullptr;
-  if (distribution == "uniform") fill = FillUniform;
-  if (distribution == "normal") fill = FillNormal;
-  if (distribution == "truncated_normal") fill = FillTruncatedNormal;
-  if (fill == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "distribution is one of \"uniform\", \"normal\", \"truncated_normal\"; got \"", distribution, "\""));
+FillBlock FillOf(Distribution distribution) {
+  switch (distribution) {
+    case Distribution::kUniform:
+      return FillUniform;
+    case Distribution::kNormal:
+      return FillNormal;
+    case Distribution::kTruncatedNormal:
+      return FillTruncatedNormal;
   }
-  const Draw draw{static_cast<std::uint32_t>(spec.attributes.GetInt("stream")),
-                  static_cast<float>(spec.attributes.GetDouble("a", 0)),
-                  static_cast<float>(spec.attributes.GetDouble("b", 1))};
-  return MakeKernel([fill, draw, dtype = spec.outputs[0].dtype,
+  return nullptr;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateRandom(const KernelSpec& spec) {
+  const absl::StatusOr<Distribution> distribution = ReadWord(spec.attributes, attribute::kDistribution);
+  if (!distribution.ok()) return distribution.status();
+  const Draw draw{static_cast<std::uint32_t>(spec.attributes.GetInt("stream")), FloatAttribute(spec, "a"),
+                  spec.attributes.Get(attribute::kUpper)};
+  return MakeKernel([fill = FillOf(*distribution), draw, dtype = spec.outputs[0].dtype,
                      count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
     const auto seed = static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(operands.inputs[0]));
     const Sink y{dtype, operands.outputs[0]};

@@ -9,6 +9,7 @@
 #include "kernels/cpu/column_sums.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/reduce_plan.h"
 
 namespace mpc::cpu {
@@ -129,7 +130,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduce(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateArgmax(const KernelSpec& spec) {
   const Shape& shape = spec.inputs[0].shape;
   const std::int64_t rank = static_cast<std::int64_t>(shape.size());
-  std::int64_t axis = spec.attributes.GetInt("axis", -1);
+  std::int64_t axis = spec.attributes.Get(attribute::kLastAxis);
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank || spec.outputs[0].dtype != DType::kI32) return UnsupportedTypes(spec);
   const std::int64_t extent = shape[static_cast<std::size_t>(axis)];

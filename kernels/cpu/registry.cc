@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/attribute_words.h"
 #include "kernels/f64_scalars.h"
 
 namespace mpc::cpu {
@@ -95,14 +96,14 @@ absl::Status UnsupportedTypes(const KernelSpec& spec) {
                                                ") -> (", TypesOf(spec.outputs), ")"));
 }
 
-absl::Status CheckStorageTypes(const KernelSpec& spec) {
-  return TakesStorageTypes(spec) ? absl::OkStatus() : UnsupportedTypes(spec);
+absl::Status CheckSpec(const KernelSpec& spec) {
+  return TakesStorageTypes(spec) ? CheckWords(spec.name, spec.attributes) : UnsupportedTypes(spec);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelOptions& options) {
   const Registry::Entry* entry = FindEntry(spec.name);
   if (entry == nullptr) return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CPU kernel"));
-  if (absl::Status status = CheckStorageTypes(spec); !status.ok()) return status;
+  if (absl::Status status = CheckSpec(spec); !status.ok()) return status;
   if (entry->implementations.create != nullptr) {
     KernelOptions making = options;
     if (!spec.weight_layout.empty()) making.choice = spec.weight_choice;
@@ -121,7 +122,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, con
 
 std::vector<std::string> CandidateChoices(const KernelSpec& spec, const KernelOptions& options) {
   const Registry::Entry* entry = FindEntry(spec.name);
-  if (entry == nullptr || entry->implementations.candidates == nullptr || !CheckStorageTypes(spec).ok()) return {};
+  if (entry == nullptr || entry->implementations.candidates == nullptr || !CheckSpec(spec).ok()) return {};
   return entry->implementations.candidates(spec, options);
 }
 
@@ -136,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const Kerne
     return absl::UnimplementedError(absl::StrCat("mpc.", specs[0].name, " has no CPU kernel for several operations"));
   }
   for (const KernelSpec& spec : specs) {
-    if (absl::Status status = CheckStorageTypes(spec); !status.ok()) return status;
+    if (absl::Status status = CheckSpec(spec); !status.ok()) return status;
   }
   return FindEntry(specs[0].name)->group(specs);
 }

@@ -92,7 +92,8 @@ std::unique_ptr<Kernel> WithChoice(std::unique_ptr<Kernel> kernel, std::string c
 /// UNIMPLEMENTED, naming the operation with the types of its operands and results.
 absl::Status UnsupportedTypes(const KernelSpec& spec);
 
-/// UNIMPLEMENTED if an operand or result is f64 where kernels take none (kernels/f64_scalars.h).
-absl::Status CheckStorageTypes(const KernelSpec& spec);
+/// What every kernel takes as given. Errors: UNIMPLEMENTED if an operand or result is f64 where kernels take none
+/// (kernels/f64_scalars.h); those of CheckWords.
+absl::Status CheckSpec(const KernelSpec& spec);
 
 }  // namespace mpc::cpu

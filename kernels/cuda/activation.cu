@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/broadcast.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/activation.h"
 
 namespace mpc::cuda {
@@ -59,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGradient(const KernelSpec& spec, c
   });
 }
 
-bool IsTanhForm(const KernelSpec& spec) { return spec.attributes.GetString("approximate", "none") == "tanh"; }
+bool IsTanhForm(const KernelSpec& spec) { return spec.attributes.Get(attribute::kApproximate) == Approximation::kTanh; }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGelu(const KernelSpec& spec, const KernelContext& context) {
   return IsTanhForm(spec) ? CreateForward<scalar::GeluTanhOp>(spec, context)
@@ -71,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGeluGrad(const KernelSpec& spec, c
 }
 
 bool ChannelsLast(const KernelSpec& spec, const Shape& x) {
-  return x.size() == 4 && spec.attributes.GetString("data_format", "NCHW") == "NHWC";
+  return x.size() == 4 && spec.attributes.Get(attribute::kDataFormat) == DataFormat::kNHWC;
 }
 
 /// One slope a channel or one for all, stretched to the shape of x.

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/channels.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/moments.h"
 
 namespace mpc::cuda {
@@ -54,10 +55,10 @@ struct NormalizeByGiven {
   __device__ static float Apply(const Parameters& p, const float (&x)[1]) { return Normalize::Apply(p, x); }
 };
 
-float Epsilon(const KernelSpec& spec) { return static_cast<float>(spec.attributes.GetDouble("epsilon", 1e-5f)); }
+float Epsilon(const KernelSpec& spec) { return spec.attributes.Get(attribute::kEpsilon); }
 
 ChannelView ViewOf(const KernelSpec& spec) {
-  return ChannelView(spec.inputs[0].shape, spec.attributes.GetString("data_format", "NCHW"), /*by_sample=*/false);
+  return ChannelView(spec.inputs[0].shape, spec.attributes.Get(attribute::kDataFormat), /*by_sample=*/false);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateTrain(const KernelSpec& spec, const KernelContext&) {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "kernels/cuda/column_reduce.h"
 #include "kernels/cuda/map.h"
@@ -19,13 +18,13 @@ struct ChannelView {
   bool channels_last = true;
   bool by_sample = false;  ///< results are [sample, channel]; else [channel]
 
-  ChannelView(const Shape& shape, const std::string& data_format, bool by_sample) : by_sample(by_sample) {
+  ChannelView(const Shape& shape, DataFormat data_format, bool by_sample) : by_sample(by_sample) {
     samples = shape[0];
     if (shape.size() == 4) {
       const ImageAxes axes = AxesOf(data_format);
       channels = shape[static_cast<std::size_t>(axes.channel)];
       plane = shape[static_cast<std::size_t>(axes.height)] * shape[static_cast<std::size_t>(axes.width)];
-      channels_last = data_format == "NHWC" || plane == 1;
+      channels_last = data_format == DataFormat::kNHWC || plane == 1;
     } else {
       channels = shape[1];
     }

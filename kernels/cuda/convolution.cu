@@ -2,22 +2,24 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/convolution.h"
 #include "kernels/cuda/direct_window_sum.h"
 #include "kernels/cuda/split_product.h"
 #include "kernels/cuda/window_sum.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cuda {
 
 absl::StatusOr<ConvolutionShape> ResolveConvolution(const KernelSpec& spec, const Shape& x, const Shape& weight,
                                                     const Shape& y) {
-  const std::string format = spec.attributes.GetString("data_format", "NCHW");
-  const std::int64_t groups = spec.attributes.GetInt("groups", 1);
+  const DataFormat format = spec.attributes.Get(attribute::kDataFormat);
+  const std::int64_t groups = spec.attributes.Get(attribute::kGroups);
   const auto describe = [&](absl::string_view problem) {
-    return absl::StrCat(spec.name, ": ", problem, "; x is ", ShapeToString(x), " (", format, "), weight ",
-                        ShapeToString(weight), ", y ", ShapeToString(y), ", groups ", groups);
+    return absl::StrCat(spec.name, ": ", problem, "; x is ", ShapeToString(x), " (", std::string(NameOf(format)),
+                        "), weight ", ShapeToString(weight), ", y ", ShapeToString(y), ", groups ", groups);
   };
   const auto invalid = [&](absl::string_view problem) { return absl::InvalidArgumentError(describe(problem)); };
   if (x.size() != 4 || weight.size() != 4 || y.size() != 4) return invalid("x, weight and y have rank 4");
@@ -44,7 +46,7 @@ absl::StatusOr<ConvolutionShape> ResolveConvolution(const KernelSpec& spec, cons
                 NumElements({weight[0], weight[2], weight[3]}), channels}) > kLargest) {
     return absl::UnimplementedError(describe("pixels, channels and window positions on CUDA are less than 2^31"));
   }
-  const bool channels_last = format == "NHWC";
+  const bool channels_last = format == DataFormat::kNHWC;
   return ConvolutionShape{axis(x, axes.batch),
                           groups,
                           channels / groups,
@@ -158,9 +160,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConv2d(const KernelSpec& spec, con
   absl::StatusOr<ConvolutionShape> shape =
       ResolveConvolution(spec, spec.inputs[0].shape, spec.inputs[1].shape, spec.outputs[0].shape);
   if (!shape.ok()) return shape.status();
-  absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
-  if (!activation.ok()) return activation.status();
-  return CreateWindowSum(spec, context, Forward(*shape), *activation);
+  return CreateWindowSum(spec, context, Forward(*shape), spec.attributes.Get(attribute::kActivation));
 }
 
 /// conv2d_grad_input, and conv_transpose2d, which is the same with a bias.

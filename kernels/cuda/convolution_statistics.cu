@@ -7,13 +7,14 @@
 #include "kernels/cuda/channels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cuda {
 
 ChannelStatistics StatisticsOf(const KernelSpec& spec, const Shape& y, const KernelOperands& operands) {
   const auto result = [&](std::size_t i) { return spec.uses(i) ? static_cast<float*>(operands.outputs[i]) : nullptr; };
-  const ChannelView view(y, spec.attributes.GetString("data_format", "NCHW"), /*by_sample=*/false);
-  return {result(1), result(2), result(3), static_cast<double>(view.count()), FloatAttribute(spec, "epsilon", 1e-5f)};
+  const ChannelView view(y, spec.attributes.Get(attribute::kDataFormat), /*by_sample=*/false);
+  return {result(1), result(2), result(3), static_cast<double>(view.count()), spec.attributes.Get(attribute::kEpsilon)};
 }
 
 namespace {
@@ -39,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateStatistics(const KernelSpec& spec,
   absl::StatusOr<std::unique_ptr<Kernel>> convolution = CreateKernel(part->convolution, own);
   if (!convolution.ok()) return convolution.status();
   const TensorSpec y = part->y();
-  const ChannelView view(y.shape, spec.attributes.GetString("data_format", "NCHW"), /*by_sample=*/false);
+  const ChannelView view(y.shape, spec.attributes.Get(attribute::kDataFormat), /*by_sample=*/false);
   const std::size_t kept = part->kept_bytes;
   const std::size_t scratch_bytes = std::max((*convolution)->workspace_bytes(), view.workspace_bytes<double>(2));
   auto run = [convolution = *std::move(convolution), view, spec, y, kept](const KernelOperands& operands,

@@ -1,5 +1,5 @@
-// reshape, transpose, broadcast_to, concat, split, slice, pad and, of one process, all_reduce: elements move, nothing is
-// computed. Bits stay as they are where both tensors have one type; else values are rounded once.
+// reshape, transpose, broadcast_to, concat, split, slice, pad and, of one process, all_reduce: elements move, nothing
+// is computed. Bits stay as they are where both tensors have one type; else values are rounded once.
 #include <cstdint>
 #include <vector>
 
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBroadcastTo(const KernelSpec& spec
 }
 
 std::size_t AxisOf(const KernelSpec& spec, const Shape& shape) {
-  const std::int64_t axis = spec.attributes.GetInt("axis", 0);
+  const std::int64_t axis = spec.attributes.GetInt("axis");
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis);
 }
 
@@ -195,16 +195,15 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePad(const KernelSpec& spec, const 
   int unit = 1;
   const absl::StatusOr<PadAxes> axes = PlanPad(spec, unit);
   if (!axes.ok()) return axes.status();
-  return MakeKernel(
-      [axes = *axes, unit, value = static_cast<float>(spec.attributes.GetDouble("value", 0)), in = spec.inputs[0].dtype,
-       out = spec.outputs[0].dtype,
-       units = spec.outputs[0].num_elements() / unit](const KernelOperands& operands, LaunchQueue& queue) {
-        const Mover mover{{operands.inputs[0], in}, {operands.outputs[0], out}, unit};
-        LaunchShape shape;
-        shape.threads = kMapThreads;
-        shape.blocks_x = BlocksFor(units, kMapThreads);
-        return launch(queue, &PadKernel, shape, axes, mover, value, units);
-      });
+  return MakeKernel([axes = *axes, unit, value = FloatAttribute(spec, "value"), in = spec.inputs[0].dtype,
+                     out = spec.outputs[0].dtype, units = spec.outputs[0].num_elements() / unit](
+                        const KernelOperands& operands, LaunchQueue& queue) {
+    const Mover mover{{operands.inputs[0], in}, {operands.outputs[0], out}, unit};
+    LaunchShape shape;
+    shape.threads = kMapThreads;
+    shape.blocks_x = BlocksFor(units, kMapThreads);
+    return launch(queue, &PadKernel, shape, axes, mover, value, units);
+  });
 }
 
 }  // namespace

@@ -217,7 +217,7 @@ struct SquaresOf {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalNorm(const KernelSpec& spec, const KernelContext&) {
   const bool unscales = spec.attributes.GetBool("unscale");
   const std::size_t first = unscales ? 1 : 0;
-  const auto sums = static_cast<std::size_t>(spec.attributes.GetInt("sums", 0));
+  const auto sums = static_cast<std::size_t>(spec.attributes.GetInt("sums"));
   const SquaresOf squares{Gradients(absl::MakeSpan(spec.inputs).subspan(first), sums), first,
                           unscales ? std::optional<std::size_t>(0) : std::nullopt, /*root=*/true,
                           spec.outputs[0].dtype == DType::kF64};
@@ -242,8 +242,7 @@ struct Clip {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateClipByNorm(const KernelSpec& spec, const KernelContext&) {
   return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements(),
                      norm_is_f64 = spec.inputs[1].dtype == DType::kF64,
-                     max_norm = static_cast<float>(spec.attributes.GetDouble("max_norm", 1))](
-                        const KernelOperands& operands, LaunchQueue& queue) {
+                     max_norm = FloatAttribute(spec, "max_norm")](const KernelOperands& operands, LaunchQueue& queue) {
     const Clip clip{{operands.inputs[1], norm_is_f64}, max_norm};
     return Map<1>(queue, {{{operands.inputs[0], in}}, {operands.outputs[0], out}}, clip, count);
   });

@@ -9,6 +9,7 @@
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/row_teams.h"
 #include "kernels/cuda/storage.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cuda {
 namespace {
@@ -186,8 +187,8 @@ __global__ void __launch_bounds__(kMapThreads) OneHotKernel(OneHotOperands opera
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateOneHot(const KernelSpec& spec, const KernelContext&) {
-  return MakeKernel([depth = spec.outputs[0].shape.back(), on = FloatAttribute(spec, "on", 1),
-                     off = FloatAttribute(spec, "off", 0), count = spec.outputs[0].num_elements(),
+  return MakeKernel([depth = spec.outputs[0].shape.back(), on = spec.attributes.Get(attribute::kOn),
+                     off = FloatAttribute(spec, "off"), count = spec.outputs[0].num_elements(),
                      index = spec.inputs[0].dtype,
                      y = spec.outputs[0].dtype](const KernelOperands& operands, LaunchQueue& queue) {
     const OneHotOperands bound{{operands.inputs[0], index}, {operands.outputs[0], y}, depth, on, off};

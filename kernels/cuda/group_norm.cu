@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/channels.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/moments.h"
 
 namespace mpc::cuda {
@@ -83,8 +84,8 @@ struct Groups {
   std::int64_t group_channels;
 
   Groups(const KernelSpec& spec, const Shape& x)
-      : view(x, spec.attributes.GetString("data_format", "NCHW"), /*by_sample=*/true),
-        group_channels(view.channels / spec.attributes.GetInt("groups", 1)) {}
+      : view(x, spec.attributes.Get(attribute::kDataFormat), /*by_sample=*/true),
+        group_channels(view.channels / spec.attributes.Get(attribute::kGroups)) {}
 
   /// Rows that share statistics.
   std::int64_t count() const { return view.results() / group_channels; }
@@ -113,8 +114,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNorm(const KernelSpec& spec, 
       std::max(groups.view.workspace_bytes<double>(2), groups.Rows().workspace_bytes<double>(2));
   const auto run = [groups, partial_bytes, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                     used = std::array<bool, 3>{spec.uses(0), spec.uses(1), spec.uses(2)},
-                    epsilon = static_cast<float>(spec.attributes.GetDouble("epsilon", 1e-5f))](
-                       const KernelOperands& operands, LaunchQueue& queue) -> absl::Status {
+                    epsilon = spec.attributes.Get(attribute::kEpsilon)](const KernelOperands& operands,
+                                                                        LaunchQueue& queue) -> absl::Status {
     const ChannelView& view = groups.view;
     const Source x{operands.inputs[0], in};
     const auto result = [&](std::size_t i) { return used[i] ? static_cast<float*>(operands.outputs[i]) : nullptr; };

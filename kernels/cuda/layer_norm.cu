@@ -7,6 +7,7 @@
 #include "kernels/cuda/column_reduce.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/row_pass.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cuda {
 namespace {
@@ -138,20 +139,20 @@ struct StoreParameterGradients {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateLayerNorm(const KernelSpec& spec, const KernelContext&) {
   const std::int64_t width = spec.inputs[1].num_elements();
   const std::int64_t rows = width == 0 ? 0 : spec.inputs[0].num_elements() / width;
-  return MakeKernel([width, rows, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
-                     used = std::array<bool, 3>{spec.uses(0), spec.uses(1), spec.uses(2)},
-                     epsilon = static_cast<float>(spec.attributes.GetDouble("epsilon", 1e-5f))](
-                        const KernelOperands& operands, LaunchQueue& queue) {
-    const NormResults results{{used[0] ? operands.outputs[0] : nullptr, out},
-                              used[1] ? static_cast<float*>(operands.outputs[1]) : nullptr,
-                              used[2] ? static_cast<float*>(operands.outputs[2]) : nullptr};
-    return WithRowTeam(width, [&](auto team) {
-      using Team = decltype(team);
-      return launch(queue, &LayerNormKernel<Team>, Team::ShapeFor(rows), Source{operands.inputs[0], in},
-                    Source{operands.inputs[1], DType::kF32}, Source{operands.inputs[2], DType::kF32}, results, rows,
-                    width, epsilon);
-    });
-  });
+  return MakeKernel(
+      [width, rows, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
+       used = std::array<bool, 3>{spec.uses(0), spec.uses(1), spec.uses(2)},
+       epsilon = spec.attributes.Get(attribute::kEpsilon)](const KernelOperands& operands, LaunchQueue& queue) {
+        const NormResults results{{used[0] ? operands.outputs[0] : nullptr, out},
+                                  used[1] ? static_cast<float*>(operands.outputs[1]) : nullptr,
+                                  used[2] ? static_cast<float*>(operands.outputs[2]) : nullptr};
+        return WithRowTeam(width, [&](auto team) {
+          using Team = decltype(team);
+          return launch(queue, &LayerNormKernel<Team>, Team::ShapeFor(rows), Source{operands.inputs[0], in},
+                        Source{operands.inputs[1], DType::kF32}, Source{operands.inputs[2], DType::kF32}, results, rows,
+                        width, epsilon);
+        });
+      });
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateLayerNormGrad(const KernelSpec& spec, const KernelContext&) {

@@ -7,6 +7,7 @@
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/row_pass.h"
 #include "kernels/cuda/row_reduce.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/losses.h"
 
 namespace mpc::cuda {
@@ -34,9 +35,9 @@ bool LabelsHaveKernel(const KernelSpec& spec, const TensorSpec& labels) {
 
 // The divisor that turns the sum of element losses into the loss; 0 for `none`.
 float DivisorOf(const KernelSpec& spec, std::int64_t count) {
-  const std::string reduction = spec.attributes.GetString("reduction", "mean");
-  if (reduction == "none") return 0;
-  return reduction == "mean" ? static_cast<float>(count) : 1.0f;
+  const LossReduction reduction = spec.attributes.Get(attribute::kReduction);
+  if (reduction == LossReduction::kNone) return 0;
+  return reduction == LossReduction::kMean ? static_cast<float>(count) : 1.0f;
 }
 
 struct StoreLoss {

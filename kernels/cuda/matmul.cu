@@ -1,6 +1,7 @@
 // matmul and batch_matmul: products of stored matrices, plain or transposed, of any floating types.
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/split_product.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/fused_activation.h"
 
 namespace mpc::cuda {
@@ -58,11 +59,9 @@ MatrixProduct ProductOf(const KernelSpec& spec, const KernelContext& context) {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelContext& context) {
-  absl::StatusOr<Activation> activation = ParseActivation(spec.attributes.GetString("activation", "none"));
-  if (!activation.ok()) return activation.status();
   MatrixProduct product = ProductOf(spec, context);
   const bool has_bias = spec.inputs.size() > 2;
-  product.result.activation = *activation;
+  product.result.activation = spec.attributes.Get(attribute::kActivation);
   if (has_bias) {
     product.result.bias.dtype = spec.inputs[2].dtype;
     product.result.whole_bias = spec.inputs[2].shape.size() == 2;

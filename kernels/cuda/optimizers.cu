@@ -8,6 +8,7 @@
 #include "kernels/cuda/multi_tensor.h"
 #include "kernels/cuda/optimizer_update.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/optimizer_shadow.h"
 #include "kernels/scalar/optimizer_rules.h"
 
@@ -128,7 +129,7 @@ class AccumulateGradient {
   using Segment = AccumulateBody::Segment;
 
   explicit AccumulateGradient(const KernelSpec& spec)
-      : accumulate_{static_cast<float>(spec.attributes.GetInt("count", 1))},
+      : accumulate_{static_cast<float>(spec.attributes.Get(attribute::kCount))},
         gradient_(spec.inputs[1].dtype),
         has_predicate_(spec.inputs.size() > 3) {}
 
@@ -243,7 +244,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateIncrement(const KernelSpec& spec, 
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateNextMicroStep(const KernelSpec& spec, const KernelContext&) {
-  return MakeCounter(static_cast<std::int32_t>(spec.attributes.GetInt("count", 1)), spec.inputs.size() > 1);
+  return MakeCounter(static_cast<std::int32_t>(spec.attributes.Get(attribute::kCount)), spec.inputs.size() > 1);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/runs.h"
+#include "kernels/known_attributes.h"
 #include "kernels/pool_geometry.h"
 
 namespace mpc::cuda {
@@ -278,8 +279,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPool(const KernelSpec& spec, co
   absl::StatusOr<Pool> pool = Pool::Of(spec, spec.inputs[0].shape);
   if (!pool.ok()) return pool.status();
   return MakeKernel([pool = *pool, x = spec.inputs[0].dtype, y = spec.outputs[0].dtype,
-                     include_padding = spec.attributes.GetBool("count_include_pad", true)](
-                        const KernelOperands& operands, LaunchQueue& queue) {
+                     include_padding = spec.attributes.Get(attribute::kCountIncludePad)](const KernelOperands& operands,
+                                                                                         LaunchQueue& queue) {
     return LaunchRuns(queue, pool, pool.outer * pool.output_image(), &AvgPoolKernel<kVector>, &AvgPoolKernel<1>,
                       include_padding, Source{operands.inputs[0], x}, Sink{operands.outputs[0], y});
   });
@@ -289,8 +290,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPoolGrad(const KernelSpec& spec
   absl::StatusOr<Pool> pool = Pool::Of(spec, spec.outputs[0].shape);
   if (!pool.ok()) return pool.status();
   return MakeKernel([pool = *pool, dy = spec.inputs[0].dtype, dx = spec.outputs[0].dtype,
-                     include_padding = spec.attributes.GetBool("count_include_pad", true)](
-                        const KernelOperands& operands, LaunchQueue& queue) {
+                     include_padding = spec.attributes.Get(attribute::kCountIncludePad)](const KernelOperands& operands,
+                                                                                         LaunchQueue& queue) {
     return LaunchRuns(queue, pool, pool.outer * pool.input_image(), &AvgPoolGradKernel<kVector>, &AvgPoolGradKernel<1>,
                       include_padding, Source{operands.inputs[0], dy}, Sink{operands.outputs[0], dx});
   });

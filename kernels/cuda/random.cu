@@ -1,11 +1,11 @@
 // random and dropout: the draws of kernels/scalar/philox.h, four elements a generator block.
 #include <cstdint>
-#include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "kernels/attribute_words.h"
 #include "kernels/cuda/map.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/philox.h"
 
 namespace mpc::cuda {
@@ -74,21 +74,27 @@ __global__ void __launch_bounds__(kMapThreads)
   }
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateRandom(const KernelSpec& spec, const KernelContext&) {
-  const std::string distribution = spec.attributes.GetString("distribution");
-  void (*kernel)(Draw, const std::int64_t*, Sink, std::int64_t) = nullptr;
-  if (distribution == "uniform") kernel = &RandomKernel<UniformDraws>;
-  if (distribution == "normal") kernel = &RandomKernel<NormalDraws>;
-  if (distribution == "truncated_normal") kernel = &TruncatedNormalKernel;
-  if (kernel == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "distribution is one of \"uniform\", \"normal\", \"truncated_normal\"; got \"", distribution, "\""));
+using FillFunction = void (*)(Draw, const std::int64_t*, Sink, std::int64_t);
+
+FillFunction FillOf(Distribution distribution) {
+  switch (distribution) {
+    case Distribution::kUniform:
+      return &RandomKernel<UniformDraws>;
+    case Distribution::kNormal:
+      return &RandomKernel<NormalDraws>;
+    case Distribution::kTruncatedNormal:
+      return &TruncatedNormalKernel;
   }
-  const Draw draw{static_cast<std::uint32_t>(spec.attributes.GetInt("stream")),
-                  static_cast<float>(spec.attributes.GetDouble("a", 0)),
-                  static_cast<float>(spec.attributes.GetDouble("b", 1))};
-  return MakeKernel([kernel, draw, dtype = spec.outputs[0].dtype, count = spec.outputs[0].num_elements()](
-                        const KernelOperands& operands, LaunchQueue& queue) {
+  return nullptr;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateRandom(const KernelSpec& spec, const KernelContext&) {
+  const absl::StatusOr<Distribution> distribution = ReadWord(spec.attributes, attribute::kDistribution);
+  if (!distribution.ok()) return distribution.status();
+  const Draw draw{static_cast<std::uint32_t>(spec.attributes.GetInt("stream")), FloatAttribute(spec, "a"),
+                  spec.attributes.Get(attribute::kUpper)};
+  return MakeKernel([kernel = FillOf(*distribution), draw, dtype = spec.outputs[0].dtype,
+                     count = spec.outputs[0].num_elements()](const KernelOperands& operands, LaunchQueue& queue) {
     return launch(queue, kernel, MapShape(count), draw, static_cast<const std::int64_t*>(operands.inputs[0]),
                   Sink{operands.outputs[0], dtype}, count);
   });

@@ -4,6 +4,7 @@
 #include "kernels/cuda/map.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/row_reduce.h"
+#include "kernels/known_attributes.h"
 #include "kernels/reduce_plan.h"
 
 namespace mpc::cuda {
@@ -142,7 +143,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduce(const KernelSpec& spec, con
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateArgmax(const KernelSpec& spec, const KernelContext&) {
   const std::int64_t rank = static_cast<std::int64_t>(spec.inputs[0].shape.size());
-  std::int64_t axis = spec.attributes.GetInt("axis", -1);
+  std::int64_t axis = spec.attributes.Get(attribute::kLastAxis);
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank || spec.outputs[0].dtype != DType::kI32) return UnsupportedTypes(spec);
   KernelSpec along = spec;

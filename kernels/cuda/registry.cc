@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/attribute_words.h"
 #include "kernels/cuda/own_kernel.h"
 #include "kernels/f64_scalars.h"
 #include "kernels/kernel_key.h"
@@ -66,10 +67,14 @@ absl::Status UnsupportedTypes(const KernelSpec& spec) {
                                                ") -> (", TypesOf(spec.outputs), ")"));
 }
 
+absl::Status CheckSpec(const KernelSpec& spec) {
+  return TakesStorageTypes(spec) ? CheckWords(spec.name, spec.attributes) : UnsupportedTypes(spec);
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, const KernelContext& context) {
   const Registry::Entry* entry = FindEntry(spec.name);
   if (entry == nullptr) return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CUDA kernel"));
-  if (!TakesStorageTypes(spec)) return UnsupportedTypes(spec);
+  if (absl::Status status = CheckSpec(spec); !status.ok()) return status;
   if (entry->library == nullptr) return entry->own(spec, context);
   const bool own_only = !context.use_libraries || context.choice == kOwnChoice;
   std::string reason;
@@ -99,7 +104,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const Kerne
         absl::StrCat("instructions of mpc.", specs.empty() ? "" : specs[0].name, " cannot share one launch"));
   }
   for (const KernelSpec& spec : specs) {
-    if (!TakesStorageTypes(spec)) return UnsupportedTypes(spec);
+    if (absl::Status status = CheckSpec(spec); !status.ok()) return status;
   }
   return entry->group(specs, context);
 }
@@ -108,6 +113,7 @@ absl::StatusOr<std::vector<std::string>> CandidateChoices(const KernelSpec& spec
   const Registry::Entry* entry = FindEntry(spec.name);
   std::vector<std::string> choices;
   if (entry == nullptr || entry->candidates == nullptr || !context.use_libraries) return choices;
+  if (absl::Status status = CheckWords(spec.name, spec.attributes); !status.ok()) return status;
   absl::StatusOr<std::vector<std::string>> offered = entry->candidates(spec, context);
   if (offered.ok()) choices = *std::move(offered);
   if (!offered.ok() && !absl::IsUnimplemented(offered.status())) return offered.status();

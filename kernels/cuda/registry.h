@@ -81,6 +81,10 @@ void RegisterCudnnAttention(Registry& registry);    ///< library/cudnn_attention
 /// UNIMPLEMENTED, naming the operation with the types of its operands and results.
 absl::Status UnsupportedTypes(const KernelSpec& spec);
 
+/// What every kernel takes as given. Errors: UNIMPLEMENTED if an operand or result is f64 where kernels take none
+/// (kernels/f64_scalars.h); those of CheckWords.
+absl::Status CheckSpec(const KernelSpec& spec);
+
 /// A kernel that is one function of its operands: `function(operands, queue)` returns a status.
 template <typename Function>
 class FunctionKernel : public Kernel {

@@ -2,6 +2,7 @@
 // row by row; along another axis a thread takes a line, next to its neighbours' lines.
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/row_pass.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/softmax.h"
 
 namespace mpc::cuda {
@@ -19,7 +20,7 @@ struct AxisView {
   static absl::StatusOr<AxisView> Create(const KernelSpec& spec) {
     const Shape& shape = spec.inputs[0].shape;
     const std::int64_t rank = static_cast<std::int64_t>(shape.size());
-    std::int64_t axis = spec.attributes.GetInt("axis", -1);
+    std::int64_t axis = spec.attributes.Get(attribute::kLastAxis);
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) return UnsupportedTypes(spec);
     AxisView view;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/elementwise.h"
 #include "kernels/reference/functions.h"
 
@@ -53,7 +54,7 @@ double GeluTanhGrad(double dy, double x) {
 // Applies one of two forms, by the attribute `approximate`.
 template <Function exact, Function tanh>
 void ByForm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  (attributes.GetString("approximate", "none") == "tanh" ? tanh : exact)(attributes, inputs, outputs);
+  (attributes.Get(attribute::kApproximate) == Approximation::kTanh ? tanh : exact)(attributes, inputs, outputs);
 }
 
 double Power(double x, double exponent) {
@@ -63,14 +64,14 @@ double Power(double x, double exponent) {
 }
 
 void Pow(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const double exponent = FloatAttribute(attributes, "exponent", 1);
+  const double exponent = FloatAttribute(attributes, "exponent");
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     outputs[0].values[i] = Power(inputs[0].values[i], exponent);
   }
 }
 
 void PowGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const double exponent = FloatAttribute(attributes, "exponent", 1);
+  const double exponent = FloatAttribute(attributes, "exponent");
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     outputs[0].values[i] =
         exponent == 0 ? 0 : inputs[0].values[i] * exponent * Power(inputs[1].values[i], exponent - 1);
@@ -79,7 +80,7 @@ void PowGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 
 // x or dy is scaled where x is not above 0.
 void LeakyRelu(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const double alpha = FloatAttribute(attributes, "alpha", 0.2f);
+  const double alpha = FloatAttribute(attributes, attribute::kSlope);
   const std::vector<double>& x = inputs.back().values;
   for (std::size_t i = 0; i < x.size(); ++i) {
     outputs[0].values[i] = (x[i] > 0 ? 1 : alpha) * inputs[0].values[i];
@@ -87,8 +88,8 @@ void LeakyRelu(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 }
 
 void Clamp(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const double minimum = FloatAttribute(attributes, "minimum", 0);
-  const double maximum = FloatAttribute(attributes, "maximum", 0);
+  const double minimum = FloatAttribute(attributes, "minimum");
+  const double maximum = FloatAttribute(attributes, "maximum");
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     const double x = inputs[0].values[i];
     outputs[0].values[i] = x < minimum ? minimum : (x > maximum ? maximum : x);
@@ -96,8 +97,8 @@ void Clamp(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 }
 
 void ClampGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const double minimum = FloatAttribute(attributes, "minimum", 0);
-  const double maximum = FloatAttribute(attributes, "maximum", 0);
+  const double minimum = FloatAttribute(attributes, "minimum");
+  const double maximum = FloatAttribute(attributes, "maximum");
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     const double x = inputs[1].values[i];
     outputs[0].values[i] = x >= minimum && x <= maximum ? inputs[0].values[i] : 0;
@@ -107,7 +108,7 @@ void ClampGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 // Which slope each element of x takes.
 std::vector<std::size_t> SlopeIndices(const Attributes& attributes, const Shape& x, const Shape& alpha) {
   Shape aligned = alpha;
-  const bool channels_last = x.size() == 4 && attributes.GetString("data_format", "NCHW") == "NHWC";
+  const bool channels_last = x.size() == 4 && attributes.Get(attribute::kDataFormat) == DataFormat::kNHWC;
   if (NumElements(alpha) > 1 && !channels_last) aligned.resize(x.size() - 1, 1);
   return BroadcastIndices(NumElements(alpha) == 1 ? Shape{} : aligned, x);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -21,7 +22,7 @@ class Attention {
         value_width(Extent(value, 3)),
         query_(query.values),
         key_(key.values),
-        scale_(FloatAttribute(attributes, "scale", 1)),
+        scale_(FloatAttribute(attributes, attribute::kScale)),
         causal_(attributes.GetBool("causal")),
         mask_(mask) {
     if (mask != nullptr) {

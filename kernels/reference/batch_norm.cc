@@ -1,6 +1,7 @@
 // Batch normalisation: training and inference forms, their derivatives, the running update.
 #include <cmath>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "kernels/reference/image.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 void BatchNormTrain(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Image image(attributes, inputs[0].spec.shape);
-  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(attributes, attribute::kEpsilon);
   const std::vector<double>& x = inputs[0].values;
   for (std::int64_t c = 0; c < image.channels; ++c) {
     const auto channel = static_cast<std::size_t>(c);
@@ -51,7 +52,7 @@ void BatchNormTrainGrad(const Attributes& attributes, Inputs inputs, Outputs out
 
 void BatchNormInfer(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Image image(attributes, inputs[0].spec.shape);
-  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(attributes, attribute::kEpsilon);
   for (std::int64_t c = 0; c < image.channels; ++c) {
     const auto channel = static_cast<std::size_t>(c);
     const double gamma = inputs[1].values[channel];
@@ -66,7 +67,7 @@ void BatchNormInfer(const Attributes& attributes, Inputs inputs, Outputs outputs
 
 void BatchNormInferGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Image image(attributes, inputs[0].spec.shape);
-  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(attributes, attribute::kEpsilon);
   const std::vector<double>& dy = inputs[0].values;
   const std::vector<double>& x = inputs[1].values;
   for (std::int64_t c = 0; c < image.channels; ++c) {
@@ -88,8 +89,8 @@ void BatchNormInferGrad(const Attributes& attributes, Inputs inputs, Outputs out
 
 void BatchNormRunningUpdate(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const bool update = !HasOperand(inputs, 4) || Scalar(inputs[4]) != 0;
-  const double momentum = FloatAttribute(attributes, "momentum", 0.9f);
-  const auto count = static_cast<double>(attributes.GetInt("count", 1));
+  const double momentum = FloatAttribute(attributes, attribute::kMomentum);
+  const auto count = static_cast<double>(attributes.Get(attribute::kCount));
   // One element has no unbiased variance: the biased one (zero) stands in for 0 / 0.
   const double unbias = count > 1 ? count / (count - 1) : 1;
   for (std::size_t c = 0; c < outputs[0].values.size(); ++c) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "kernels/reference/image.h"
 
@@ -21,7 +22,7 @@ void VisitTerms(const Attributes& attributes, const Shape& x_shape, const Shape&
   const Image y(attributes, y_shape);
   const Image weight(Attributes(), weight_shape);  // [O, C / groups, kh, kw] in either data format
   const Window window = ResolveWindow(attributes, {x.height, x.width}, {weight.height, weight.width}).value();
-  const std::int64_t outputs_per_group = y.channels / attributes.GetInt("groups", 1);
+  const std::int64_t outputs_per_group = y.channels / attributes.Get(attribute::kGroups);
   for (std::int64_t n = 0; n < y.batch; ++n) {
     for (std::int64_t o = 0; o < y.channels; ++o) {
       const std::int64_t first_channel = o / outputs_per_group * weight.channels;
@@ -40,7 +41,7 @@ void VisitTerms(const Attributes& attributes, const Shape& x_shape, const Shape&
 }
 
 void Conv2d(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const std::string activation = attributes.GetString("activation", "none");
+  const Activation activation = attributes.Get(attribute::kActivation);
   std::vector<double>& y = outputs[0].values;
   std::fill(y.begin(), y.end(), 0.0);
   VisitTerms(attributes, inputs[0].spec.shape, inputs[1].spec.shape, outputs[0].spec.shape,
@@ -96,7 +97,7 @@ void ConvTranspose2d(const Attributes& attributes, Inputs inputs, Outputs output
 void Conv2dStatistics(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   Conv2d(attributes, inputs, outputs);
   const Image image(attributes, outputs[0].spec.shape);
-  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(attributes, attribute::kEpsilon);
   for (std::int64_t c = 0; c < image.channels; ++c) {
     const auto [mean, variance] = MomentsOfChannel(image, outputs[0].values, c);
     const auto channel = static_cast<std::size_t>(c);

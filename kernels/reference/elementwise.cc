@@ -42,7 +42,7 @@ double Less(double a, double b) { return a < b ? 1 : 0; }
 // The constant is f32 at every level.
 template <double (*formula)(double, double)>
 void WithScalar(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const double value = FloatAttribute(attributes, "value", 0);
+  const double value = FloatAttribute(attributes, "value");
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     outputs[0].values[i] = formula(inputs[0].values[i], value);
   }
@@ -102,8 +102,8 @@ void Where(const Attributes&, Inputs inputs, Outputs outputs) {
 void Dropout(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const auto seed = static_cast<std::uint64_t>(static_cast<std::int64_t>(Scalar(inputs[1])));
   const auto step = static_cast<std::uint32_t>(static_cast<std::int64_t>(Scalar(inputs[2])));
-  const auto call_site = static_cast<std::uint32_t>(attributes.GetInt("call_site", 0));
-  const auto p = static_cast<float>(attributes.GetDouble("p", 0));
+  const auto call_site = static_cast<std::uint32_t>(attributes.GetInt("call_site"));
+  const auto p = static_cast<float>(attributes.GetDouble("p"));
   const double scale = static_cast<double>(DropoutScale(p));
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     outputs[0].values[i] = DropoutKeeps(seed, step, call_site, i, p) ? inputs[0].values[i] * scale : 0;
@@ -146,12 +146,21 @@ constexpr NamedFunction kTable[] = {
 
 }  // namespace
 
-double Activate(std::string_view activation, double value) {
-  if (activation == "relu") return Relu(value);
-  if (activation == "sigmoid") return Sigmoid(value);
-  if (activation == "tanh") return Tanh(value);
-  if (activation == "gelu") return Gelu(value);
-  if (activation == "gelu_tanh") return GeluTanh(value);
+double Activate(Activation activation, double value) {
+  switch (activation) {
+    case Activation::kNone:
+      return value;
+    case Activation::kRelu:
+      return Relu(value);
+    case Activation::kSigmoid:
+      return Sigmoid(value);
+    case Activation::kTanh:
+      return Tanh(value);
+    case Activation::kGelu:
+      return Gelu(value);
+    case Activation::kGeluTanh:
+      return GeluTanh(value);
+  }
   return value;
 }
 

@@ -39,9 +39,13 @@ FunctionTable ReductionFunctions();
 FunctionTable SoftmaxFunctions();
 FunctionTable StepFunctions();
 
-/// An f32 attribute: the value that kernels see, whatever precision the caller wrote it in.
-inline double FloatAttribute(const Attributes& attributes, std::string_view name, float fallback) {
-  return static_cast<double>(static_cast<float>(attributes.GetDouble(name, static_cast<double>(fallback))));
+/// An f32 attribute: the value that kernels see, whatever precision the caller wrote it in. 0 where it is left out.
+inline double FloatAttribute(const Attributes& attributes, std::string_view name) {
+  return static_cast<double>(static_cast<float>(attributes.GetDouble(name)));
+}
+/// The same with the attribute's default where it is left out.
+inline double FloatAttribute(const Attributes& attributes, const KnownAttribute<float>& known) {
+  return static_cast<double>(attributes.Get(known));
 }
 
 /// The single element of a scalar operand.
@@ -75,7 +79,7 @@ std::vector<std::size_t> BroadcastIndices(const Shape& from, const Shape& to);
 double Gelu(double x);
 double GeluTanh(double x);
 
-/// `activation` "none", "relu", "sigmoid", "tanh", "gelu" or "gelu_tanh" of one value.
-double Activate(std::string_view activation, double value);
+/// `activation` of one value.
+double Activate(Activation activation, double value);
 
 }  // namespace mpc::reference

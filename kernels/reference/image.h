@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/attributes.h"
+#include "kernels/known_attributes.h"
 #include "kernels/tensor_spec.h"
 #include "kernels/window.h"
 
@@ -24,7 +25,7 @@ class Image {
       channel_stride_ = strides[1];
       return;
     }
-    const ImageAxes axes = AxesOf(attributes.GetString("data_format", "NCHW"));
+    const ImageAxes axes = AxesOf(attributes.Get(attribute::kDataFormat));
     std::tie(batch, batch_stride_) = Axis(shape, strides, axes.batch);
     std::tie(channels, channel_stride_) = Axis(shape, strides, axes.channel);
     std::tie(height, row_stride_) = Axis(shape, strides, axes.height);

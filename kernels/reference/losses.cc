@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -11,20 +12,20 @@ namespace {
 
 // Element losses to the result: kept, summed or averaged.
 void Reduce(const Attributes& attributes, const std::vector<double>& losses, std::vector<double>& result) {
-  const std::string reduction = attributes.GetString("reduction", "mean");
-  if (reduction == "none") {
+  const LossReduction reduction = attributes.Get(attribute::kReduction);
+  if (reduction == LossReduction::kNone) {
     result = losses;
     return;
   }
   const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
-  result[0] = reduction == "mean" ? sum / static_cast<double>(losses.size()) : sum;
+  result[0] = reduction == LossReduction::kMean ? sum / static_cast<double>(losses.size()) : sum;
 }
 
 // The cotangent of element loss `i` of `count`.
 double ElementCotangent(const Attributes& attributes, const Tensor& dloss, std::size_t i, std::size_t count) {
-  const std::string reduction = attributes.GetString("reduction", "mean");
-  if (reduction == "none") return dloss.values[i];
-  return reduction == "mean" ? Scalar(dloss) / static_cast<double>(count) : Scalar(dloss);
+  const LossReduction reduction = attributes.Get(attribute::kReduction);
+  if (reduction == LossReduction::kNone) return dloss.values[i];
+  return reduction == LossReduction::kMean ? Scalar(dloss) / static_cast<double>(count) : Scalar(dloss);
 }
 
 // Weight of class `c` for row `n`: a dense label, or the one-hot form of a sparse one.
@@ -104,7 +105,7 @@ void BceWithLogits(const Attributes& attributes, Inputs inputs, Outputs outputs)
 void BceWithLogitsGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const std::size_t count = inputs[1].values.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const double difference = Activate("sigmoid", inputs[1].values[i]) - inputs[2].values[i];
+    const double difference = Activate(Activation::kSigmoid, inputs[1].values[i]) - inputs[2].values[i];
     outputs[0].values[i] = ElementCotangent(attributes, inputs[0], i, count) * difference;
   }
 }

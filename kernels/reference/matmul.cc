@@ -1,4 +1,5 @@
 // Matrix products: one with optional bias and activation, or one for each index of leading axes.
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -7,7 +8,7 @@ namespace {
 void Matmul(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const bool transpose_a = attributes.GetBool("transpose_a");
   const bool transpose_b = attributes.GetBool("transpose_b");
-  const std::string activation = attributes.GetString("activation", "none");
+  const Activation activation = attributes.Get(attribute::kActivation);
   const Shape& a_shape = inputs[0].spec.shape;
   const auto rows = static_cast<std::size_t>(outputs[0].spec.shape[0]);
   const auto columns = static_cast<std::size_t>(outputs[0].spec.shape[1]);

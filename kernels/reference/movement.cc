@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -28,7 +29,7 @@ std::vector<std::size_t> BoxIndices(const Shape& box, const Shape& starts, const
 template <typename Parts, typename Visit>
 void ForEachPart(const Attributes& attributes, const Parts& parts, const Visit& visit) {
   Shape starts(parts[0].spec.shape.size(), 0);
-  const std::size_t axis = NormalizeAxis(attributes.GetInt("axis", 0), starts.size());
+  const std::size_t axis = NormalizeAxis(attributes.GetInt("axis"), starts.size());
   for (auto& part : parts) {
     visit(part, starts);
     starts[axis] += part.spec.shape[axis];
@@ -56,7 +57,7 @@ void Slice(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 }
 
 void Pad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  std::fill(outputs[0].values.begin(), outputs[0].values.end(), FloatAttribute(attributes, "value", 0));
+  std::fill(outputs[0].values.begin(), outputs[0].values.end(), FloatAttribute(attributes, "value"));
   const std::vector<std::size_t> to =
       BoxIndices(inputs[0].spec.shape, attributes.GetInts("low"), outputs[0].spec.shape);
   for (std::size_t i = 0; i < to.size(); ++i) outputs[0].values[to[i]] = inputs[0].values[i];
@@ -85,8 +86,8 @@ void GatherGrad(const Attributes&, Inputs inputs, Outputs outputs) {
 
 void OneHot(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const auto depth = static_cast<std::size_t>(outputs[0].spec.shape.back());
-  const double on = FloatAttribute(attributes, "on", 1);
-  const double off = FloatAttribute(attributes, "off", 0);
+  const double on = FloatAttribute(attributes, attribute::kOn);
+  const double off = FloatAttribute(attributes, "off");
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     outputs[0].values[i] = inputs[0].values[i / depth] == static_cast<double>(i % depth) ? on : off;
   }

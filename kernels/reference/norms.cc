@@ -1,6 +1,7 @@
 // Layer and group normalisation: rows of elements that share a mean and a variance, with their derivatives.
 #include <cmath>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "kernels/reference/image.h"
 
@@ -24,7 +25,7 @@ std::vector<Row> LayerRows(const Tensor& x, const Tensor& gamma) {
 // The channels of a group of one sample.
 std::vector<Row> GroupRows(const Attributes& attributes, const Tensor& x) {
   const Image image(attributes, x.spec.shape);
-  const std::int64_t groups = attributes.GetInt("groups", 1);
+  const std::int64_t groups = attributes.Get(attribute::kGroups);
   const std::int64_t channels = image.channels / groups;
   std::vector<Row> rows;
   for (std::int64_t n = 0; n < image.batch; ++n) {
@@ -41,7 +42,7 @@ std::vector<Row> GroupRows(const Attributes& attributes, const Tensor& x) {
 }
 
 void Normalize(const Attributes& attributes, const std::vector<Row>& rows, Inputs inputs, Outputs outputs) {
-  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(attributes, attribute::kEpsilon);
   const std::vector<double>& x = inputs[0].values;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto count = static_cast<double>(rows[r].size());

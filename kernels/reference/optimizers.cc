@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -18,7 +19,7 @@ class Gradients {
       for (double& value : gradients_) value = Unscaled(value, inputs[next]);
       ++next;
     }
-    if (const double max_norm = FloatAttribute(attributes, "max_norm", 0); max_norm > 0) {
+    if (const double max_norm = FloatAttribute(attributes, "max_norm"); max_norm > 0) {
       const double factor = ClipFactor(Scalar(inputs[next]), max_norm);
       for (double& value : gradients_) value = RoundTo(DType::kF32, value * factor);
       ++next;
@@ -48,10 +49,10 @@ void Increment(const Attributes&, Inputs inputs, Outputs outputs) {
 void Sgd(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Gradients gradients(attributes, inputs, 2, 5);
   if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
-  const double momentum = FloatAttribute(attributes, "momentum", 0);
-  const double dampening = FloatAttribute(attributes, "dampening", 0);
-  const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
-  const double loss_scale = FloatAttribute(attributes, "loss_scale", 1);
+  const double momentum = FloatAttribute(attributes, "momentum");
+  const double dampening = FloatAttribute(attributes, "dampening");
+  const double weight_decay = FloatAttribute(attributes, "weight_decay");
+  const double loss_scale = FloatAttribute(attributes, attribute::kLossScale);
   const bool nesterov = attributes.GetBool("nesterov");
   const double learning_rate = Scalar(inputs[3]);
   const bool first_step = Scalar(inputs[4]) == 0;
@@ -72,9 +73,9 @@ void Sgd(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 void Momentum(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Gradients gradients(attributes, inputs, 2, 4);
   if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
-  const double momentum = FloatAttribute(attributes, "momentum", 0.9f);
-  const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
-  const double loss_scale = FloatAttribute(attributes, "loss_scale", 1);
+  const double momentum = FloatAttribute(attributes, attribute::kMomentum);
+  const double weight_decay = FloatAttribute(attributes, "weight_decay");
+  const double loss_scale = FloatAttribute(attributes, attribute::kLossScale);
   const bool nesterov = attributes.GetBool("nesterov");
   const double learning_rate = Scalar(inputs[3]);
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
@@ -89,11 +90,11 @@ void Momentum(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 void Adam(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Gradients gradients(attributes, inputs, 3, 6);
   if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
-  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
-  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
-  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-8f);
-  const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
-  const double loss_scale = FloatAttribute(attributes, "loss_scale", 1);
+  const double beta1 = FloatAttribute(attributes, attribute::kBeta1);
+  const double beta2 = FloatAttribute(attributes, attribute::kBeta2);
+  const double epsilon = FloatAttribute(attributes, attribute::kAdamEpsilon);
+  const double weight_decay = FloatAttribute(attributes, "weight_decay");
+  const double loss_scale = FloatAttribute(attributes, attribute::kLossScale);
   const double t = Scalar(inputs[5]) + 1;
   const double learning_rate = Scalar(inputs[4]) * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
@@ -110,10 +111,10 @@ void Adam(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 void AdamWeightDecay(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Gradients gradients(attributes, inputs, 3, 5);
   if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
-  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
-  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
-  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-6f);
-  const double weight_decay = FloatAttribute(attributes, "weight_decay", 0);
+  const double beta1 = FloatAttribute(attributes, attribute::kBeta1);
+  const double beta2 = FloatAttribute(attributes, attribute::kBeta2);
+  const double epsilon = FloatAttribute(attributes, attribute::kLambEpsilon);
+  const double weight_decay = FloatAttribute(attributes, "weight_decay");
   const double learning_rate = Scalar(inputs[4]);
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
     const double parameter = inputs[0].values[i];
@@ -131,12 +132,12 @@ void AdamWeightDecay(const Attributes& attributes, Inputs inputs, Outputs output
 struct CorrectedMoments {
   double beta1, beta2, epsilon, weight_decay, loss_scale, learning_rate, correction1, correction2;
 
-  CorrectedMoments(const Attributes& attributes, Inputs inputs, float default_epsilon, float default_decay)
-      : beta1(FloatAttribute(attributes, "beta1", 0.9f)),
-        beta2(FloatAttribute(attributes, "beta2", 0.999f)),
-        epsilon(FloatAttribute(attributes, "epsilon", default_epsilon)),
-        weight_decay(FloatAttribute(attributes, "weight_decay", default_decay)),
-        loss_scale(FloatAttribute(attributes, "loss_scale", 1)),
+  CorrectedMoments(const Attributes& attributes, Inputs inputs, double epsilon, double weight_decay)
+      : beta1(FloatAttribute(attributes, attribute::kBeta1)),
+        beta2(FloatAttribute(attributes, attribute::kBeta2)),
+        epsilon(epsilon),
+        weight_decay(weight_decay),
+        loss_scale(FloatAttribute(attributes, attribute::kLossScale)),
         learning_rate(Scalar(inputs[4])),
         correction1(1 - std::pow(beta1, Scalar(inputs[5]) + 1)),
         correction2(1 - std::pow(beta2, Scalar(inputs[5]) + 1)) {}
@@ -153,7 +154,8 @@ struct CorrectedMoments {
 void AdamW(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Gradients gradients(attributes, inputs, 3, 6);
   if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
-  const CorrectedMoments moments(attributes, inputs, 1e-8f, 0.01f);
+  const CorrectedMoments moments(attributes, inputs, FloatAttribute(attributes, attribute::kAdamEpsilon),
+                                 FloatAttribute(attributes, attribute::kAdamWDecay));
   moments.Move(gradients, inputs, outputs);
   for (std::size_t i = 0; i < inputs[0].values.size(); ++i) {
     const double root = std::sqrt(outputs[2].values[i]) / std::sqrt(moments.correction2);
@@ -172,7 +174,8 @@ double Norm(const std::vector<double>& values) {
 void Lamb(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Gradients gradients(attributes, inputs, 3, 6);
   if (KeptOldState(inputs, gradients.predicate(), outputs)) return;
-  const CorrectedMoments moments(attributes, inputs, 1e-6f, 0);
+  const CorrectedMoments moments(attributes, inputs, FloatAttribute(attributes, attribute::kLambEpsilon),
+                                 FloatAttribute(attributes, "weight_decay"));
   moments.Move(gradients, inputs, outputs);
   const std::vector<double>& parameter = inputs[0].values;
   std::vector<double> direction(parameter.size());
@@ -193,7 +196,7 @@ void Lamb(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 // The last result is the new parameter; it is rounded to its own type where it is stored.
 template <Function kUpdate>
 void WithShadow(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  if (attributes.GetString("shadow", "none") == "none") return kUpdate(attributes, inputs, outputs);
+  if (attributes.Get(attribute::kShadow) == Shadow::kNone) return kUpdate(attributes, inputs, outputs);
   kUpdate(attributes, inputs, outputs.first(outputs.size() - 1));
   outputs.back().values = outputs.front().values;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "kernels/reference/image.h"
 
@@ -63,7 +64,7 @@ void MaxPool2dGrad(const Attributes& attributes, Inputs inputs, Outputs outputs)
 // The divisor of a window's sum.
 double AverageCount(const Attributes& attributes, const Image& x, const Window& window, std::int64_t i,
                     std::int64_t j) {
-  if (attributes.GetBool("count_include_pad", true)) {
+  if (attributes.Get(attribute::kCountIncludePad)) {
     return static_cast<double>(window.kernel[0] * window.kernel[1]);
   }
   std::int64_t inside = 0;

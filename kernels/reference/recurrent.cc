@@ -23,10 +23,10 @@ void LstmCell(const Attributes&, Inputs inputs, Outputs outputs) {
   const std::vector<double>& gates = inputs[0].values;
   std::vector<double>& a = outputs[2].values;
   VisitGates(inputs[1].spec.shape, [&](std::size_t state, std::size_t i, std::size_t f, std::size_t g, std::size_t o) {
-    a[i] = Activate("sigmoid", gates[i]);
-    a[f] = Activate("sigmoid", gates[f]);
-    a[g] = Activate("tanh", gates[g]);
-    a[o] = Activate("sigmoid", gates[o]);
+    a[i] = Activate(Activation::kSigmoid, gates[i]);
+    a[f] = Activate(Activation::kSigmoid, gates[f]);
+    a[g] = Activate(Activation::kTanh, gates[g]);
+    a[o] = Activate(Activation::kSigmoid, gates[o]);
     const double cell = a[f] * inputs[1].values[state] + a[i] * a[g];
     outputs[0].values[state] = a[o] * std::tanh(cell);
     outputs[1].values[state] = cell;

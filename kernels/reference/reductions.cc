@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -30,7 +31,7 @@ void ReduceMean(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 
 void Argmax(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Shape& shape = inputs[0].spec.shape;
-  const std::size_t axis = NormalizeAxis(attributes.GetInt("axis", -1), shape.size());
+  const std::size_t axis = NormalizeAxis(attributes.Get(attribute::kLastAxis), shape.size());
   const auto extent = static_cast<std::size_t>(shape[axis]);
   const auto stride = static_cast<std::size_t>(RowMajorStrides(shape)[axis]);
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {

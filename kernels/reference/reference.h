@@ -35,7 +35,8 @@ enum class Rounding {
   kNone,     ///< floating types keep f64 accuracy: a cast between them changes nothing
 };
 
-/// Runs one operation and rounds its results. Errors: NOT_FOUND for an operation without a reference function.
+/// Runs one operation and rounds its results. Errors: NOT_FOUND for an operation without a reference function, those
+/// of CheckWords.
 absl::Status Run(std::string_view name, const Attributes& attributes, absl::Span<const Tensor> inputs,
                  absl::Span<Tensor> outputs, Rounding rounding = Rounding::kStorage);
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/attribute_words.h"
 #include "kernels/float16.h"
 #include "kernels/float8.h"
 #include "kernels/reference/functions.h"
@@ -89,6 +90,7 @@ absl::Status Run(std::string_view name, const Attributes& attributes, Inputs inp
   if (function == nullptr) {
     return absl::NotFoundError(absl::StrCat("operation \"", std::string(name), "\" has no reference function"));
   }
+  if (absl::Status status = CheckWords(name, attributes); !status.ok()) return status;
   for (Tensor& output : outputs) output.values.resize(static_cast<std::size_t>(output.spec.num_elements()));
   function(attributes, inputs, outputs);
   const bool through_f32 = rounding == Rounding::kStorage && !IsCastOfInteger(name, inputs);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -10,7 +11,7 @@ namespace {
 // Calls `visit(at)` for every line along the axis; `at(k)` is the flat index of its element k.
 template <typename Visit>
 void VisitLines(const Attributes& attributes, const Shape& shape, Visit visit) {
-  const std::size_t axis = NormalizeAxis(attributes.GetInt("axis", -1), shape.size());
+  const std::size_t axis = NormalizeAxis(attributes.Get(attribute::kLastAxis), shape.size());
   const auto extent = static_cast<std::size_t>(shape[axis]);
   const auto stride = static_cast<std::size_t>(RowMajorStrides(shape)[axis]);
   const std::size_t lines = static_cast<std::size_t>(NumElements(shape)) / extent;

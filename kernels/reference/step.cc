@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -59,7 +60,7 @@ double SumOfSquares(const Tensor& gradient, const Tensor* scale) {
 void GlobalNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Tensor* const scale = attributes.GetBool("unscale") ? &inputs[0] : nullptr;
   const Inputs terms = inputs.subspan(scale != nullptr ? 1 : 0);
-  const std::size_t gradients = terms.size() - static_cast<std::size_t>(attributes.GetInt("sums", 0));
+  const std::size_t gradients = terms.size() - static_cast<std::size_t>(attributes.GetInt("sums"));
   double sum = 0;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     sum += i < gradients ? SumOfSquares(terms[i], scale) : Scalar(terms[i]);
@@ -72,12 +73,12 @@ void SumOfSquares(const Attributes&, Inputs inputs, Outputs outputs) {
 }
 
 void ClipByNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const double factor = ClipFactor(Scalar(inputs[1]), FloatAttribute(attributes, "max_norm", 1));
+  const double factor = ClipFactor(Scalar(inputs[1]), FloatAttribute(attributes, "max_norm"));
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) outputs[0].values[i] = inputs[0].values[i] * factor;
 }
 
 void AccumulateGradient(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const auto count = static_cast<double>(attributes.GetInt("count", 1));
+  const auto count = static_cast<double>(attributes.Get(attribute::kCount));
   const bool first = Scalar(inputs[2]) == 0;
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     const double sum = first ? 0 : inputs[0].values[i];
@@ -87,7 +88,7 @@ void AccumulateGradient(const Attributes& attributes, Inputs inputs, Outputs out
 
 void NextMicroStep(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const auto micro_step = static_cast<std::int64_t>(Scalar(inputs[0]));
-  const std::int64_t next = (micro_step + 1) % attributes.GetInt("count", 1);
+  const std::int64_t next = (micro_step + 1) % attributes.Get(attribute::kCount);
   outputs[0].values[0] = static_cast<double>(Skipped(inputs, 1) ? micro_step : next);
 }
 

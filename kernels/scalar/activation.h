@@ -7,6 +7,7 @@
 
 #include "kernels/attributes.h"
 #include "kernels/host_device.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/special_functions.h"
 
 namespace mpc::scalar {
@@ -198,7 +199,7 @@ struct GeluTanhGradOp {
 
 struct LeakyReluOp {
   explicit LeakyReluOp(float alpha) : alpha(alpha) {}
-  explicit LeakyReluOp(const Attributes& attributes) : alpha(static_cast<float>(attributes.GetDouble("alpha", 0.2f))) {}
+  explicit LeakyReluOp(const Attributes& attributes) : alpha(attributes.Get(attribute::kSlope)) {}
   template <typename F>
   MPC_HOST_DEVICE F Apply(F x) const {
     return Select(x > 0.0f, x, alpha * x);

@@ -18,6 +18,7 @@
 
 #include "kernels/host_device.h"
 #include "kernels/kernel_spec.h"
+#include "kernels/known_attributes.h"
 #include "kernels/scalar/clip.h"
 
 namespace mpc::scalar {
@@ -46,7 +47,7 @@ struct GradientScaling {
 
   GradientScaling(const KernelSpec& spec, std::size_t rule_operands)
       : unscales(spec.attributes.GetBool("unscale")),
-        max_norm(FloatAttribute(spec, "max_norm", 0)),
+        max_norm(FloatAttribute(spec, "max_norm")),
         scale(rule_operands),
         norm(scale + (unscales ? 1 : 0)),
         predicate(norm + (clips() ? 1 : 0)),
@@ -84,7 +85,7 @@ MPC_HOST_DEVICE inline double Correction(float beta, std::int32_t step) {
 struct Decay {
   float loss_scale, weight_decay;
   explicit Decay(const KernelSpec& spec)
-      : loss_scale(FloatAttribute(spec, "loss_scale", 1.0f)), weight_decay(FloatAttribute(spec, "weight_decay", 0)) {}
+      : loss_scale(spec.attributes.Get(attribute::kLossScale)), weight_decay(FloatAttribute(spec, "weight_decay")) {}
   MPC_HOST_DEVICE float Apply(float gradient, float parameter) const {
     return gradient / loss_scale + weight_decay * parameter;
   }
@@ -98,8 +99,8 @@ struct Sgd {
   bool nesterov;
   explicit Sgd(const KernelSpec& spec)
       : decay(spec),
-        momentum(FloatAttribute(spec, "momentum", 0)),
-        gradient_weight(Complement(FloatAttribute(spec, "dampening", 0))),
+        momentum(FloatAttribute(spec, "momentum")),
+        gradient_weight(Complement(FloatAttribute(spec, "dampening"))),
         nesterov(spec.attributes.GetBool("nesterov")) {}
 
   MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
@@ -122,7 +123,9 @@ struct Momentum {
   float momentum;
   bool nesterov;
   explicit Momentum(const KernelSpec& spec)
-      : decay(spec), momentum(FloatAttribute(spec, "momentum", 0.9f)), nesterov(spec.attributes.GetBool("nesterov")) {}
+      : decay(spec),
+        momentum(spec.attributes.Get(attribute::kMomentum)),
+        nesterov(spec.attributes.GetBool("nesterov")) {}
 
   MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
     return [*this, rate = scalars.learning_rate](float& p, float& v, float&, float gradient) {
@@ -135,10 +138,10 @@ struct Momentum {
 
 struct Moments {
   float beta1, beta2, epsilon, weight1, weight2;
-  Moments(const KernelSpec& spec, float default_epsilon)
-      : beta1(FloatAttribute(spec, "beta1", 0.9f)),
-        beta2(FloatAttribute(spec, "beta2", 0.999f)),
-        epsilon(FloatAttribute(spec, "epsilon", default_epsilon)),
+  Moments(const KernelSpec& spec, const KnownAttribute<float>& known_epsilon)
+      : beta1(spec.attributes.Get(attribute::kBeta1)),
+        beta2(spec.attributes.Get(attribute::kBeta2)),
+        epsilon(spec.attributes.Get(known_epsilon)),
         weight1(Complement(beta1)),
         weight2(Complement(beta2)) {}
 
@@ -153,7 +156,7 @@ struct Adam {
   static constexpr bool kHasStep = true;
   Decay decay;
   Moments moments;
-  explicit Adam(const KernelSpec& spec) : decay(spec), moments(spec, 1e-8f) {}
+  explicit Adam(const KernelSpec& spec) : decay(spec), moments(spec, attribute::kAdamEpsilon) {}
 
   MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
     const double correction =
@@ -172,7 +175,7 @@ struct AdamWeightDecay {
   Moments moments;
   float weight_decay;
   explicit AdamWeightDecay(const KernelSpec& spec)
-      : moments(spec, 1e-6f), weight_decay(FloatAttribute(spec, "weight_decay", 0)) {}
+      : moments(spec, attribute::kLambEpsilon), weight_decay(FloatAttribute(spec, "weight_decay")) {}
 
   MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
     return [*this, rate = scalars.learning_rate](float& p, float& m, float& v, float gradient) {
@@ -188,9 +191,9 @@ struct AdamW {
   Moments moments;
   float loss_scale, weight_decay;
   explicit AdamW(const KernelSpec& spec)
-      : moments(spec, 1e-8f),
-        loss_scale(FloatAttribute(spec, "loss_scale", 1.0f)),
-        weight_decay(FloatAttribute(spec, "weight_decay", 0.01f)) {}
+      : moments(spec, attribute::kAdamEpsilon),
+        loss_scale(spec.attributes.Get(attribute::kLossScale)),
+        weight_decay(spec.attributes.Get(attribute::kAdamWDecay)) {}
 
   MPC_HOST_DEVICE auto Begin(const StepScalars& scalars) const {
     const float rate = scalars.learning_rate;
@@ -212,9 +215,9 @@ struct Lamb {
   Moments moments;
   float loss_scale, weight_decay;
   explicit Lamb(const KernelSpec& spec)
-      : moments(spec, 1e-6f),
-        loss_scale(FloatAttribute(spec, "loss_scale", 1.0f)),
-        weight_decay(FloatAttribute(spec, "weight_decay", 0)) {}
+      : moments(spec, attribute::kLambEpsilon),
+        loss_scale(spec.attributes.Get(attribute::kLossScale)),
+        weight_decay(FloatAttribute(spec, "weight_decay")) {}
 
   MPC_HOST_DEVICE auto Direction(const StepScalars& scalars) const {
     const float correction1 = static_cast<float>(Correction(moments.beta1, scalars.step));
@@ -247,8 +250,8 @@ struct RunningStatistics {
   float keep;
   float weights[2];
   explicit RunningStatistics(const KernelSpec& spec) {
-    const double momentum = FloatAttribute(spec, "momentum", 0.9f);
-    const double count = static_cast<double>(spec.attributes.GetInt("count", 1));
+    const double momentum = spec.attributes.Get(attribute::kMomentum);
+    const double count = static_cast<double>(spec.attributes.Get(attribute::kCount));
     // One element has no unbiased variance; the biased one (zero) stands for it.
     const double unbias = count > 1 ? count / (count - 1) : 1;
     keep = static_cast<float>(momentum);

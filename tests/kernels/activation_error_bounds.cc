@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "kernels/known_attributes.h"
+
 namespace mpc::test {
 namespace {
 
@@ -110,7 +112,7 @@ std::optional<Errors> ActivationErrors(const OpCase& op_case, const Tensors& inp
   }
   if (op == "prelu_grad") return Errors{Relative(exact[0], kU), SumErrors(op_case, inputs, exact, 1)};
   if (op == "gather_grad") return Errors{SumErrors(op_case, inputs, exact, 0)};
-  const bool tanh_form = op_case.attributes.GetString("approximate", "none") == "tanh";
+  const bool tanh_form = op_case.attributes.Get(attribute::kApproximate) == Approximation::kTanh;
   ElementErrors error(exact[0].values.size());
   for (std::size_t i = 0; i < error.size(); ++i) {
     const double first = inputs[0].values[i];

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::test {
@@ -39,7 +40,7 @@ class Scores {
         value_width(Extent(value, 3)),
         query_(query.values),
         key_(key.values),
-        scale(reference::FloatAttribute(op_case.attributes, "scale", 1)),
+        scale(reference::FloatAttribute(op_case.attributes, attribute::kScale)),
         causal_(op_case.attributes.GetBool("causal")) {
     const Shape& q = query.spec.shape;
     if (mask == nullptr) return;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "kernels/reference/image.h"
 
@@ -32,7 +33,7 @@ MomentRoundings RoundingsOfMoments(double count) {
 
 Errors BatchNormTrainErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const reference::Image image(op_case.attributes, inputs[0].spec.shape);
-  const double epsilon = FloatAttribute(op_case.attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(op_case.attributes, attribute::kEpsilon);
   const std::vector<double>& x = inputs[0].values;
   const auto count = static_cast<double>(image.batch * image.height * image.width);
   const MomentRoundings roundings = RoundingsOfMoments(count);
@@ -66,7 +67,7 @@ Errors BatchNormTrainErrors(const OpCase& op_case, const Tensors& inputs, const 
 // Both gradients: `training` has the terms through the batch's statistics.
 Errors BatchNormGradErrors(const OpCase& op_case, const Tensors& inputs, bool training) {
   const reference::Image image(op_case.attributes, inputs[0].spec.shape);
-  const double epsilon = FloatAttribute(op_case.attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(op_case.attributes, attribute::kEpsilon);
   const std::vector<double>& dy = inputs[0].values;
   const std::vector<double>& x = inputs[1].values;
   const auto count = static_cast<double>(image.batch * image.height * image.width);
@@ -98,7 +99,7 @@ Errors BatchNormGradErrors(const OpCase& op_case, const Tensors& inputs, bool tr
 
 Errors BatchNormInferErrors(const OpCase& op_case, const Tensors& inputs) {
   const reference::Image image(op_case.attributes, inputs[0].spec.shape);
-  const double epsilon = FloatAttribute(op_case.attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(op_case.attributes, attribute::kEpsilon);
   ElementErrors error(inputs[0].values.size());
   for (std::int64_t channel = 0; channel < image.channels; ++channel) {
     const auto c = static_cast<std::size_t>(channel);
@@ -117,7 +118,7 @@ Errors BatchNormInferErrors(const OpCase& op_case, const Tensors& inputs) {
 // y^2 are f32 in any order, and the variance is the difference of two means.
 Errors Conv2dStatisticsErrors(const OpCase& op_case, const ElementErrors& y_error, const Tensors& exact) {
   const reference::Image image(op_case.attributes, exact[0].spec.shape);
-  const double epsilon = FloatAttribute(op_case.attributes, "epsilon", 1e-5f);
+  const double epsilon = FloatAttribute(op_case.attributes, attribute::kEpsilon);
   const std::vector<double>& y = exact[0].values;
   const double count = reference::ElementsPerChannel(image);
   const auto channels = static_cast<std::size_t>(image.channels);

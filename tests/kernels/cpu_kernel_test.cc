@@ -64,6 +64,18 @@ TEST(CpuKernels, AreOfOperationsThatHaveAReference) {
   }
 }
 
+TEST(CpuKernels, RefuseAWordThatTheirAttributeDoesNotTake) {
+  const TensorSpec x{DType::kF32, {8}};
+  const KernelSpec gelu{"gelu", {x}, {x}, {}, {{"approximate", std::string("exact")}}};
+  const absl::Status refused =
+      absl::InvalidArgumentError(R"(mpc.gelu: approximate is one of "none", "tanh"; got "exact")");
+  EXPECT_EQ(cpu::CreateKernel(gelu).status(), refused);
+  const KernelSpec momentum{"momentum", {x, x, x, {}}, {x, x}, {}, {{"shadow", std::string("f64")}}};
+  EXPECT_EQ(cpu::CreateGroupKernel({momentum, momentum}).status().code(), absl::StatusCode::kInvalidArgument);
+  const KernelSpec random{"random", {{DType::kI64, {}}}, {x}, {}, {}};
+  EXPECT_EQ(cpu::CreateKernel(random).status().code(), absl::StatusCode::kInvalidArgument) << "no distribution";
+}
+
 TEST(StateUpdate, InPlaceGivesTheBitsOfOutOfPlace) {
   for (const std::string& op : StateUpdates()) ExpectInPlaceGivesTheBitsOfOutOfPlace(CpuKernels(), op);
 }

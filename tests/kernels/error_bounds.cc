@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "tests/kernels/activation_error_bounds.h"
 #include "tests/kernels/batch_norm_error_bounds.h"
@@ -72,12 +73,12 @@ double TermsOf(const OpCase& op_case) {
   }
   if (op == "conv_transpose2d") {
     const Shape& weight = operands[1].spec.shape;
-    return static_cast<double>(weight[0] / op_case.attributes.GetInt("groups", 1) * weight[2] * weight[3] + 1);
+    return static_cast<double>(weight[0] / op_case.attributes.Get(attribute::kGroups) * weight[2] * weight[3] + 1);
   }
   if (op == "conv2d") return elements(operands[1].spec) / static_cast<double>(operands[1].spec.shape[0]) + 1;
   if (op == "conv2d_grad_input") {
     const Shape& weight = operands[1].spec.shape;
-    return static_cast<double>(weight[0] / op_case.attributes.GetInt("groups", 1) * weight[2] * weight[3]);
+    return static_cast<double>(weight[0] / op_case.attributes.Get(attribute::kGroups) * weight[2] * weight[3]);
   }
   if (op == "conv2d_grad_weight") {
     return elements(operands[1].spec) / static_cast<double>(op_case.results[0].shape[0]);
@@ -104,10 +105,10 @@ Tensors Magnitudes(Tensors tensors) {
 constexpr double kGeluSlope = 1.13;
 
 /// What `activation` adds to the error of the sum that it is applied to, where it makes `y` of `sum`.
-double ErrorBehind(const std::string& activation, double error, double sum, double y) {
-  if (activation == "none") return error;
-  const bool tanh_form = activation == "gelu_tanh";
-  if (activation == "gelu" || tanh_form) return kGeluSlope * error + GeluOfProductError(tanh_form, sum, y);
+double ErrorBehind(Activation activation, double error, double sum, double y) {
+  if (activation == Activation::kNone) return error;
+  const bool tanh_form = activation == Activation::kGeluTanh;
+  if (activation == Activation::kGelu || tanh_form) return kGeluSlope * error + GeluOfProductError(tanh_form, sum, y);
   // Others have slopes of at most 1 and add their own error.
   return error + kFunction * std::abs(y);
 }
@@ -121,8 +122,8 @@ Errors SumOfProductsErrors(const OpCase& op_case, const Tensors& inputs, const T
   Tensors sums = exact;
   reference::Find(op_case.op)(attributes, magnitudes, absl::MakeSpan(sums));
   Tensors products = exact;  // before the activation
-  const std::string activation = op_case.attributes.GetString("activation", "none");
-  if (activation != "none") reference::Find(op_case.op)(attributes, inputs, absl::MakeSpan(products));
+  const Activation activation = op_case.attributes.Get(attribute::kActivation);
+  if (activation != Activation::kNone) reference::Find(op_case.op)(attributes, inputs, absl::MakeSpan(products));
   const double factor = (TermsOf(op_case) + 2) * kU;
   Errors errors;
   for (std::size_t r = 0; r < exact.size(); ++r) {

@@ -49,7 +49,7 @@ Problem Unfolded(const KernelDevice& device, const OpCase& op_case, DType dtype)
     Apply(device, "unscale", {}, problem.inputs[scalar], dtype, gradient);
     Drop(problem, scalar);
   }
-  if (const double max_norm = op_case.attributes.GetDouble("max_norm", 0); max_norm > 0) {
+  if (const double max_norm = op_case.attributes.GetDouble("max_norm"); max_norm > 0) {
     Apply(device, "clip_by_norm", {{"max_norm", max_norm}}, problem.inputs[scalar], dtype, gradient);
     Drop(problem, scalar);
   }
@@ -64,7 +64,7 @@ Problem Unfolded(const KernelDevice& device, const OpCase& op_case, DType dtype)
 void ExpectFoldedScalingGivesTheBitsOfSeparateOperations(const KernelDevice& device, const std::string& op) {
   int cases = 0;
   ForEachCase(op, [&](const OpCase& op_case, DType dtype) {
-    if (!op_case.attributes.GetBool("unscale") && op_case.attributes.GetDouble("max_norm", 0) == 0) return;
+    if (!op_case.attributes.GetBool("unscale") && op_case.attributes.GetDouble("max_norm") == 0) return;
     ++cases;
     const auto folded = RunKernel(device, op_case, dtype, op_cases::MakeInputs(op_case, dtype));
     const Problem problem = Unfolded(device, op_case, dtype);

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/kernel.h"
+#include "kernels/known_attributes.h"
 #include "kernels/window.h"
 #include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/kernel_checks.h"
@@ -78,12 +79,12 @@ struct Convolution {
   std::int64_t batch, channels, height, width, out_channels, kernel_height, kernel_width, out_height, out_width;
   Attributes attributes;
 
-  std::int64_t groups() const { return attributes.GetInt("groups", 1); }
+  std::int64_t groups() const { return attributes.Get(attribute::kGroups); }
   std::int64_t multiply_adds() const {
     return batch * out_channels * out_height * out_width * channels / groups() * kernel_height * kernel_width;
   }
   Shape Image(std::int64_t rows, std::int64_t columns, std::int64_t depth) const {
-    const bool last = attributes.GetString("data_format") == "NHWC";
+    const bool last = attributes.Get(attribute::kDataFormat) == DataFormat::kNHWC;
     return last ? Shape{batch, rows, columns, depth} : Shape{batch, depth, rows, columns};
   }
   Shape X() const { return Image(height, width, channels); }
@@ -196,8 +197,8 @@ std::string Describe(const OpCase& op_case) {
     if (!values.empty()) absl::StrAppend(&text, ", ", name, " ", ShapeToString(Shape(values.begin(), values.end())));
   }
   return absl::StrCat(text, ", pad mode ", op_case.attributes.GetString("pad_mode"), ", groups ",
-                      op_case.attributes.GetInt("groups", 1), ", activation ",
-                      op_case.attributes.GetString("activation", "none"));
+                      op_case.attributes.Get(attribute::kGroups), ", activation ",
+                      std::string(NameOf(op_case.attributes.Get(attribute::kActivation))));
 }
 
 class LibraryKernels : public testing::Test {

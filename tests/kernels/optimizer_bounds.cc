@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::test {
@@ -15,19 +16,20 @@ using reference::FloatAttribute;
 double ScaledMagnitude(const OpCase& op_case, const Tensors& inputs, double gradient) {
   std::size_t end = inputs.size();
   if (inputs.back().spec.dtype == DType::kBool) --end;
-  if (const double max_norm = FloatAttribute(op_case.attributes, "max_norm", 0); max_norm > 0) {
+  if (const double max_norm = FloatAttribute(op_case.attributes, "max_norm"); max_norm > 0) {
     gradient *= std::min(1.0, max_norm / inputs[--end].values[0]);
   }
   if (op_case.attributes.GetBool("unscale")) gradient /= inputs[--end].values[0];
-  return std::abs(gradient) / FloatAttribute(op_case.attributes, "loss_scale", 1);
+  return std::abs(gradient) / FloatAttribute(op_case.attributes, attribute::kLossScale);
 }
 
 Errors AdamErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const bool coupled = op_case.op == "adam";
   const Attributes& attributes = op_case.attributes;
-  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
-  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
-  const double decay = FloatAttribute(attributes, "weight_decay", op_case.op == "adamw" ? 0.01f : 0.0f);
+  const double beta1 = FloatAttribute(attributes, attribute::kBeta1);
+  const double beta2 = FloatAttribute(attributes, attribute::kBeta2);
+  const double decay = op_case.op == "adamw" ? FloatAttribute(attributes, attribute::kAdamWDecay)
+                                             : FloatAttribute(attributes, "weight_decay");
   const double learning_rate = std::abs(inputs[4].values[0]);
   const double scaling = ScalingRoundings(op_case);
   ElementErrors parameter_error, moment1_error, moment2_error;
@@ -63,10 +65,10 @@ double NormOf(const std::vector<double>& values) {
 
 Errors LambErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const Attributes& attributes = op_case.attributes;
-  const double beta1 = FloatAttribute(attributes, "beta1", 0.9f);
-  const double beta2 = FloatAttribute(attributes, "beta2", 0.999f);
-  const double epsilon = FloatAttribute(attributes, "epsilon", 1e-6f);
-  const double decay = FloatAttribute(attributes, "weight_decay", 0);
+  const double beta1 = FloatAttribute(attributes, attribute::kBeta1);
+  const double beta2 = FloatAttribute(attributes, attribute::kBeta2);
+  const double epsilon = FloatAttribute(attributes, attribute::kLambEpsilon);
+  const double decay = FloatAttribute(attributes, "weight_decay");
   const double step = inputs[5].values[0] + 1;
   const double correction1 = 1 - std::pow(beta1, step);
   const double correction2 = 1 - std::pow(beta2, step);
@@ -117,13 +119,13 @@ Errors SumOfSquaresErrors(const Tensors& inputs, const Tensors& exact) {
 
 // The shadow is the parameter, rounded once more.
 Errors WithShadow(const OpCase& op_case, Errors errors) {
-  if (op_case.attributes.GetString("shadow", "none") != "none") errors.push_back(errors.front());
+  if (op_case.attributes.Get(attribute::kShadow) != Shadow::kNone) errors.push_back(errors.front());
   return errors;
 }
 
 }  // namespace
 
-double ScalingRoundings(const OpCase& op_case) { return op_case.attributes.GetDouble("max_norm", 0) > 0 ? 4 : 0; }
+double ScalingRoundings(const OpCase& op_case) { return op_case.attributes.GetDouble("max_norm") > 0 ? 4 : 0; }
 
 std::optional<Errors> OptimizerErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const std::string& op = op_case.op;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <functional>
 
+#include "kernels/known_attributes.h"
 #include "tests/kernels/reference_run.h"
 #include "tests/op_cases/op_case.h"
 
@@ -73,7 +74,7 @@ void ExpectGradients(const std::string& forward_op, const Rule& rule) {
   int checked = 0;
   for (const OpCase& forward : AllOpCases()) {
     if (forward.op != forward_op || !forward.operands[0].differentiable) continue;
-    if (forward.attributes.GetString("activation", "none") != "none") continue;
+    if (forward.attributes.Get(attribute::kActivation) != Activation::kNone) continue;
     if (forward.operands[0].spec.num_elements() > 3000) continue;
     SCOPED_TRACE(forward.name);
     ++checked;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "kernels/reference/image.h"
 #include "tests/kernels/attention_error_bounds.h"
@@ -69,7 +70,7 @@ std::vector<std::vector<Element>> RowsOf(const OpCase& op_case, const reference:
     return rows;
   }
   const reference::Image image(op_case.attributes, x.spec.shape);
-  const std::int64_t groups = op_case.attributes.GetInt("groups", 1);
+  const std::int64_t groups = op_case.attributes.Get(attribute::kGroups);
   for (std::int64_t n = 0; n < image.batch; ++n) {
     for (std::int64_t c = 0; c < image.channels; ++c) {
       const auto row = static_cast<std::size_t>(n * groups + c / (image.channels / groups));
@@ -85,7 +86,7 @@ std::vector<std::vector<Element>> RowsOf(const OpCase& op_case, const reference:
 
 // As for batch_norm_train, with rows for channels.
 Errors NormErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
-  const double epsilon = reference::FloatAttribute(op_case.attributes, "epsilon", 1e-5f);
+  const double epsilon = reference::FloatAttribute(op_case.attributes, attribute::kEpsilon);
   const std::vector<double>& x = inputs[0].values;
   const std::size_t count = exact[1].values.size();
   const auto rows = RowsOf(op_case, inputs[0], inputs[1], count);
@@ -158,19 +159,19 @@ Errors BceErrors(const OpCase& op_case, const Tensors& inputs) {
     total += errors.back();
     magnitude += terms + logarithm;
   }
-  const std::string reduction = op_case.attributes.GetString("reduction", "mean");
-  if (reduction == "none") return {errors};
+  const LossReduction reduction = op_case.attributes.Get(attribute::kReduction);
+  if (reduction == LossReduction::kNone) return {errors};
   const auto count = static_cast<double>(errors.size());
   total += (count + 2) * kU * magnitude;
-  return {ElementErrors{reduction == "mean" ? total / count : total}};
+  return {ElementErrors{reduction == LossReduction::kMean ? total / count : total}};
 }
 
 Errors BceGradErrors(const OpCase& op_case, const Tensors& inputs) {
-  const std::string reduction = op_case.attributes.GetString("reduction", "mean");
+  const LossReduction reduction = op_case.attributes.Get(attribute::kReduction);
   ElementErrors errors;
   for (std::size_t i = 0; i < inputs[1].values.size(); ++i) {
-    double cotangent = std::abs(inputs[0].values[reduction == "none" ? i : 0]);
-    if (reduction == "mean") cotangent /= static_cast<double>(inputs[1].values.size());
+    double cotangent = std::abs(inputs[0].values[reduction == LossReduction::kNone ? i : 0]);
+    if (reduction == LossReduction::kMean) cotangent /= static_cast<double>(inputs[1].values.size());
     const double probability = 1 / (1 + std::exp(-inputs[1].values[i]));
     const double difference = std::abs(probability - inputs[2].values[i]);
     errors.push_back(cotangent * (kFunction * probability + 4 * kU * difference) + kUnderflow);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::test {
@@ -13,7 +14,7 @@ namespace {
 template <typename Visit>
 void VisitLines(const OpCase& op_case, Visit visit) {
   const Shape& shape = op_case.operands[0].spec.shape;
-  const std::size_t axis = reference::NormalizeAxis(op_case.attributes.GetInt("axis", -1), shape.size());
+  const std::size_t axis = reference::NormalizeAxis(op_case.attributes.Get(attribute::kLastAxis), shape.size());
   const auto extent = static_cast<std::size_t>(shape[axis]);
   const auto stride = static_cast<std::size_t>(RowMajorStrides(shape)[axis]);
   const std::size_t lines = static_cast<std::size_t>(NumElements(shape)) / extent;
@@ -109,20 +110,21 @@ Errors CrossEntropyErrors(const OpCase& op_case, const Tensors& inputs, const Te
     total_error += row_error[n];
     total_magnitude += magnitude;
   }
-  const std::string reduction = op_case.attributes.GetString("reduction", "mean");
-  if (reduction == "none") return {row_error, log_sum_exp_error};
+  const LossReduction reduction = op_case.attributes.Get(attribute::kReduction);
+  if (reduction == LossReduction::kNone) return {row_error, log_sum_exp_error};
   const double total = total_error + (static_cast<double>(rows) + 2) * kU * total_magnitude;
-  return {ElementErrors{reduction == "mean" ? total / static_cast<double>(rows) : total}, log_sum_exp_error};
+  return {ElementErrors{reduction == LossReduction::kMean ? total / static_cast<double>(rows) : total},
+          log_sum_exp_error};
 }
 
 Errors CrossEntropyGradErrors(const OpCase& op_case, const Tensors& inputs) {
   const auto rows = static_cast<std::size_t>(inputs[1].spec.shape[0]);
   const auto classes = static_cast<std::size_t>(inputs[1].spec.shape[1]);
-  const std::string reduction = op_case.attributes.GetString("reduction", "mean");
+  const LossReduction reduction = op_case.attributes.Get(attribute::kReduction);
   ElementErrors error(rows * classes);
   for (std::size_t n = 0; n < rows; ++n) {
-    double cotangent = std::abs(inputs[0].values[reduction == "none" ? n : 0]);
-    if (reduction == "mean") cotangent /= static_cast<double>(rows);
+    double cotangent = std::abs(inputs[0].values[reduction == LossReduction::kNone ? n : 0]);
+    if (reduction == LossReduction::kMean) cotangent /= static_cast<double>(rows);
     double labels = 0;
     for (std::size_t c = 0; c < classes; ++c) labels += LabelAt(inputs[2], n, c, classes);
     for (std::size_t c = 0; c < classes; ++c) {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/known_attributes.h"
 #include "tests/op_cases/families.h"
 
 namespace mpc::op_cases {
@@ -59,11 +60,11 @@ std::vector<Convolution> Convolutions() {
 
 Shape InputShape(const Convolution& convolution, const Attributes& attributes) {
   const auto& [name, n, c, h, w, o, kh, kw, more] = convolution;
-  return attributes.GetString("data_format", "NCHW") == "NHWC" ? Shape{n, h, w, c} : Shape{n, c, h, w};
+  return attributes.Get(attribute::kDataFormat) == DataFormat::kNHWC ? Shape{n, h, w, c} : Shape{n, c, h, w};
 }
 
 OpCase Forward(const Convolution& convolution, const Attributes& attributes, bool bias, const std::string& name) {
-  const std::int64_t groups = attributes.GetInt("groups", 1);
+  const std::int64_t groups = attributes.Get(attribute::kGroups);
   const Shape x = InputShape(convolution, attributes);
   const Shape weight = {convolution.out_channels, convolution.channels / groups, convolution.kernel_height,
                         convolution.kernel_width};

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/known_attributes.h"
 #include "tests/op_cases/families.h"
 
 namespace mpc::op_cases {
@@ -54,7 +55,7 @@ std::vector<OpCase> ConvTransposeCases() {
     for (const char* format : {"NCHW", "NHWC"}) {
       const Attributes attributes = With(more, {{"data_format", std::string(format)}});
       const bool last = std::string(format) == "NHWC";
-      const std::int64_t groups = attributes.GetInt("groups", 1);
+      const std::int64_t groups = attributes.Get(attribute::kGroups);
       const Shape x = last ? Shape{n, h, w, c} : Shape{n, c, h, w};
       const Shape y = last ? Shape{n, result_h, result_w, o} : Shape{n, o, result_h, result_w};
       const Values weights = Normal(0, 1 / std::sqrt(static_cast<double>(c / groups * kh * kw)));

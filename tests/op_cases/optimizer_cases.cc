@@ -24,7 +24,7 @@ Variant UnscaledAndClipped() {
 void AddScaling(OpCase& op_case) {
   const bool unscales = op_case.attributes.GetBool("unscale");
   if (unscales) op_case.operands.push_back({F32({}), List({0.3})});
-  if (op_case.attributes.GetDouble("max_norm", 0) > 0) {
+  if (op_case.attributes.GetDouble("max_norm") > 0) {
     op_case.operands.push_back({TensorSpec{unscales ? DType::kF64 : DType::kF32, {}}, List({7.1})});
   }
 }

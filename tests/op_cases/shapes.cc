@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/known_attributes.h"
 #include "kernels/window.h"
 #include "tests/op_cases/families.h"
 
@@ -9,7 +10,7 @@ namespace mpc::op_cases {
 
 Shape WindowResultShape(const Attributes& attributes, const Shape& x, std::int64_t kernel_height,
                         std::int64_t kernel_width, std::int64_t channels) {
-  const ImageAxes axes = AxesOf(attributes.GetString("data_format", "NCHW"));
+  const ImageAxes axes = AxesOf(attributes.Get(attribute::kDataFormat));
   const auto height = static_cast<std::size_t>(axes.height);
   const auto width = static_cast<std::size_t>(axes.width);
   const Window window = ResolveWindow(attributes, {x[height], x[width]}, {kernel_height, kernel_width}).value();
@@ -25,7 +26,7 @@ std::vector<Shape> ForwardShapes(const std::string& op, const Attributes& attrib
   const Shape& x = inputs[0].spec.shape;
   if (op == "max_pool2d") {
     const std::vector<std::int64_t> kernel = attributes.GetInts("kernel_size");
-    const ImageAxes axes = AxesOf(attributes.GetString("data_format", "NCHW"));
+    const ImageAxes axes = AxesOf(attributes.Get(attribute::kDataFormat));
     const Shape y = WindowResultShape(attributes, x, kernel[0], kernel[1], x[static_cast<std::size_t>(axes.channel)]);
     return {y, y};
   }
@@ -52,7 +53,7 @@ std::vector<Shape> ForwardShapes(const std::string& op, const Attributes& attrib
     return {x, rows, rows};
   }
   if (op == "group_norm") {
-    const Shape statistics = {x[0], attributes.GetInt("groups", 1)};
+    const Shape statistics = {x[0], attributes.Get(attribute::kGroups)};
     return {x, statistics, statistics};
   }
   if (op == "lstm_cell") {
@@ -60,7 +61,7 @@ std::vector<Shape> ForwardShapes(const std::string& op, const Attributes& attrib
     return {state, state, x};
   }
   if (op == "softmax_cross_entropy") {
-    const bool kept = attributes.GetString("reduction", "mean") == "none";
+    const bool kept = attributes.Get(attribute::kReduction) == LossReduction::kNone;
     return {kept ? Shape{x[0]} : Shape{}, {x[0]}};
   }
   return {x};  // element-wise and softmax operations

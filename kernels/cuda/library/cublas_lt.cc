@@ -7,6 +7,7 @@
 #include "kernels/cuda/library/cublas_lt_problem.h"
 #include "kernels/cuda/library/workspace.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cuda {
 namespace {
@@ -34,8 +35,8 @@ absl::StatusOr<Product> ProductOf(const KernelSpec& spec, const KernelContext& c
   // relu is a kernel of its own behind the product: it commutes with rounding, and cuBLASLt does not promise to keep
   // NaN. Other activations would have to see the sum before it is rounded; of its gelu neither form nor error is
   // stated.
-  const std::string activation = spec.attributes.GetString("activation", "none");
-  if (activation != "relu" && activation != "none") return UnsupportedTypes(spec);
+  const Activation activation = spec.attributes.Get(attribute::kActivation);
+  if (activation != Activation::kRelu && activation != Activation::kNone) return UnsupportedTypes(spec);
   product.transpose_a = spec.attributes.GetBool("transpose_a");
   product.transpose_b = spec.attributes.GetBool("transpose_b");
   product.m = y.shape[y.shape.size() - 2];
@@ -69,7 +70,7 @@ class MatmulKernel : public Kernel {
     kernel->workspace_ = AlgorithmWorkspace(*product, context);
     kernel->handle_ = static_cast<cublasLtHandle_t>(context.handles.cublas_lt);
     kernel->choice_ = context.choice;
-    if (spec.attributes.GetString("activation") == "relu") {
+    if (spec.attributes.Get(attribute::kActivation) == Activation::kRelu) {
       KernelContext own = context;
       own.choice.clear();
       absl::StatusOr<std::unique_ptr<Kernel>> relu =

@@ -15,6 +15,7 @@
 #include "kernels/cuda/library/cudnn_graph.h"
 #include "kernels/cuda/library/cudnn_kernel.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cuda {
 namespace {
@@ -38,7 +39,7 @@ struct Form {
 /// `first`: the input that is query. Errors: UNIMPLEMENTED for what the project's own kernel takes.
 absl::StatusOr<Form> FormOf(const KernelSpec& spec, std::size_t first, std::size_t inputs_without_mask) {
   const Form form{spec.inputs[first], spec.inputs[first + 1], spec.inputs[first + 2],
-                  static_cast<float>(spec.attributes.GetDouble("scale", 1)), spec.attributes.GetBool("causal")};
+                  spec.attributes.Get(attribute::kScale), spec.attributes.GetBool("causal")};
   // A mask is one byte a position here and an additive bias of a floating type in cuDNN.
   if (spec.inputs.size() > inputs_without_mask || !IsLowPrecision(form.query.dtype)) return UnsupportedTypes(spec);
   for (const TensorSpec* tensor : {&form.key, &form.value}) {

@@ -12,6 +12,7 @@
 #include "kernels/cuda/library/cudnn_graph.h"
 #include "kernels/cuda/library/cudnn_kernel.h"
 #include "kernels/cuda/registry.h"
+#include "kernels/known_attributes.h"
 #include "kernels/window.h"
 
 namespace mpc::cuda {
@@ -44,7 +45,7 @@ Layout ImageLayout(const Shape& stored, const ImageAxes& axes) {
 }
 
 absl::StatusOr<Geometry> GeometryOf(const KernelSpec& spec, const Shape& x, const Shape& weight, const Shape& y) {
-  const std::string format = spec.attributes.GetString("data_format", "NCHW");
+  const DataFormat format = spec.attributes.Get(attribute::kDataFormat);
   for (const Shape* shape : {&x, &weight, &y}) {
     if (shape->size() != 4 || NumElements(*shape) < 1) return UnsupportedTypes(spec);
   }
@@ -54,7 +55,7 @@ absl::StatusOr<Geometry> GeometryOf(const KernelSpec& spec, const Shape& x, cons
   if (!window.ok()) return window.status();
   if (y[axes.height] != window->output[0] || y[axes.width] != window->output[1]) return UnsupportedTypes(spec);
   Geometry geometry{ImageLayout(x, axes), {weight, RowMajorStrides(weight)}, ImageLayout(y, axes), *window, false};
-  if (format == "NHWC") {
+  if (format == DataFormat::kNHWC) {
     const std::int64_t inputs = weight[1], height = weight[2], width = weight[3];
     geometry.weight.strides = {inputs * height * width, 1, width * inputs, inputs};
     geometry.pack_weight = inputs > 1 && height * width > 1;
@@ -86,9 +87,9 @@ absl::StatusOr<Form> FormOf(const KernelSpec& spec) {
     geometry = GeometryOf(spec, first.shape, second.shape, result.shape);
     // cuDNN's relu drops NaN. Ours, run on the rounded result, keeps it and gives the same bits: relu commutes with
     // rounding. Other activations do not.
-    const std::string activation = spec.attributes.GetString("activation", "none");
-    form.relu = activation == "relu";
-    if (!form.relu && activation != "none") return UnsupportedTypes(spec);
+    const Activation activation = spec.attributes.Get(attribute::kActivation);
+    form.relu = activation == Activation::kRelu;
+    if (!form.relu && activation != Activation::kNone) return UnsupportedTypes(spec);
   } else if (spec.name == "conv2d_statistics") {
     geometry = GeometryOf(spec, first.shape, second.shape, result.shape);
     form.statistics = true;
