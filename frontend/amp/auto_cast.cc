@@ -45,12 +45,12 @@ AutoCast::AutoCast(const AutoCastOptions& options) : traced_(internal::Trace::Cu
       trace.Fail("amp::AutoCast: " + std::string(precision.status().message()));
     }
   }
-  trace.EnterPrecision(std::move(scope));
+  trace.cells().EnterPrecision(std::move(scope));
 }
 
 AutoCast::~AutoCast() {
   if (traced_) {
-    internal::Trace::Current()->LeavePrecision();
+    internal::Trace::Current()->cells().LeavePrecision();
   } else {
     internal::CountUntracedScope(-1);
   }

@@ -60,7 +60,7 @@ Tensor ExplicitScaler::Scale(const Tensor& loss) {
     Trace* failed = Trace::Current();
     return failed != nullptr ? failed->Poison(loss.shape()) : mpc::internal::ErrorTensor(*status_);
   }
-  StepScaling& scaling = StepScaling::Of(*trace);
+  StepScaling& scaling = StepScaling::InTrace(*trace);
   return scaling.Scale(scaling.ScalerOf(scaler_), loss);
 }
 
@@ -68,7 +68,7 @@ std::vector<Tensor> ExplicitScaler::Unscale(nn::Optimizer& optimizer, const std:
   if (!enabled_) return gradients;
   Trace* trace = BeginUse("Unscale");
   if (trace == nullptr) return gradients;
-  auto& stages = trace->Local<OptimizerStages>();
+  auto& stages = trace->locals().Get<OptimizerStages>();
   if (const OptimizerStage* stage = stages.Find(scaler_.get(), &optimizer)) {
     trace->Fail(stage->stepped ? absl::StrCat(name_, "::Unscale is called after Step for this optimizer")
                                : absl::StrCat(name_, "::Unscale has already been called for this optimizer since the ",
@@ -80,7 +80,7 @@ std::vector<Tensor> ExplicitScaler::Unscale(nn::Optimizer& optimizer, const std:
     trace->Fail(absl::StrCat(name_, ": got ", gradients.size(), " gradients for ", parameters.size(), " parameters"));
     return gradients;
   }
-  StepScaling& scaling = StepScaling::Of(*trace);
+  StepScaling& scaling = StepScaling::InTrace(*trace);
   StepScaler& scaler = scaling.ScalerOf(scaler_);
   if (scaler.active() && scaler.losses().empty()) {
     trace->Fail(
@@ -105,7 +105,7 @@ bool ExplicitScaler::Step(nn::Optimizer& optimizer, const std::vector<Tensor>& g
   if (!enabled_) return optimizer(gradients);
   Trace* trace = BeginUse("Step");
   if (trace == nullptr) return false;
-  auto& stages = trace->Local<OptimizerStages>();
+  auto& stages = trace->locals().Get<OptimizerStages>();
   std::vector<Tensor> unscaled = gradients;
   if (stages.Find(scaler_.get(), &optimizer) == nullptr) unscaled = Unscale(optimizer, gradients);
   OptimizerStage* stage = stages.Find(scaler_.get(), &optimizer);
@@ -121,7 +121,7 @@ bool ExplicitScaler::Step(nn::Optimizer& optimizer, const std::vector<Tensor>& g
 std::vector<Tensor> ExplicitScaler::GradientsOf(nn::Optimizer& optimizer, const Tensor& scaled_loss) {
   Trace* trace = Trace::Current();
   if (trace == nullptr || trace->failed()) return {};
-  const StepScaling& scaling = StepScaling::Of(*trace);
+  const StepScaling& scaling = StepScaling::InTrace(*trace);
   std::vector<Tensor> gradients;
   for (const Parameter& parameter : optimizer.parameters()) {
     gradients.push_back(scaling.FindGradient(scaled_loss, parameter));
@@ -137,7 +137,9 @@ bool ExplicitScaler::Step(nn::Optimizer& optimizer, const Tensor& scaled_loss) {
 
 bool ExplicitScaler::StepAndUpdate(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients) {
   const bool stepped = Step(optimizer, gradients);
-  if (Trace* trace = Trace::Current(); stepped && enabled_) StepScaling::Of(*trace).ScalerOf(scaler_).UpdateAtEnd();
+  if (Trace* trace = Trace::Current(); stepped && enabled_) {
+    StepScaling::InTrace(*trace).ScalerOf(scaler_).UpdateAtEnd();
+  }
   return stepped;
 }
 
@@ -145,13 +147,13 @@ bool ExplicitScaler::Update() {
   if (!enabled_) return true;
   Trace* trace = BeginUse("Update");
   if (trace == nullptr) return false;
-  StepScaler& scaler = StepScaling::Of(*trace).ScalerOf(scaler_);
+  StepScaler& scaler = StepScaling::InTrace(*trace).ScalerOf(scaler_);
   if (!scaler.checked()) {
     trace->Fail(absl::StrCat(name_, "::Update without Step or Unscale before it: no gradient has been checked"));
     return false;
   }
   scaler.Update();
-  std::erase_if(trace->Local<OptimizerStages>().stages,
+  std::erase_if(trace->locals().Get<OptimizerStages>().stages,
                 [&](const OptimizerStage& stage) { return stage.scaler == scaler_.get(); });
   return true;
 }

@@ -109,16 +109,16 @@ Tensor ScaleLoss(const Tensor& loss, const OptimizerList& optimizers, const Scal
                              session->scalers.size()));
     return trace->Poison(loss.shape());
   }
-  internal::StepScaling& scaling = internal::StepScaling::Of(*trace);
+  internal::StepScaling& scaling = internal::StepScaling::InTrace(*trace);
   internal::StepScaler& scaler = scaling.ScalerOf(session->scalers[static_cast<std::size_t>(options.loss_id)]);
   const Tensor scaled = scaling.Scale(scaler, loss);
   if (trace->failed() || !scaler.active()) return scaled;
-  trace->Local<internal::ScaledBackward>().Add({scaled,
-                                                scaler.losses().back(),
-                                                &scaler,
-                                                {optimizers.get().begin(), optimizers.get().end()},
-                                                options.delay_unscale,
-                                                Tensor()});
+  trace->locals().Get<internal::ScaledBackward>().Add({scaled,
+                                                       scaler.losses().back(),
+                                                       &scaler,
+                                                       {optimizers.get().begin(), optimizers.get().end()},
+                                                       options.delay_unscale,
+                                                       Tensor()});
   return scaled;
 }
 

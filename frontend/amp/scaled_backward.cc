@@ -99,7 +99,7 @@ std::vector<Tensor> ScaledBackward::Flags(const nn::Optimizer& optimizer) const 
 
 Tensor UpdatePredicate(Trace& trace, const nn::Optimizer& optimizer) {
   if (optimizer.amp_session() == nullptr || trace.failed()) return {};
-  const auto& backward = trace.Local<ScaledBackward>();
+  const auto& backward = trace.locals().Get<ScaledBackward>();
   if (backward.IsDelayed(optimizer)) {
     trace.Fail(absl::StrCat(optimizer.TypeName(),
                             " is called while amp::ScaleLoss delays the unscaling of its gradients: a later backward ",
@@ -112,8 +112,8 @@ Tensor UpdatePredicate(Trace& trace, const nn::Optimizer& optimizer) {
 std::vector<Tensor> AfterBackward(Trace& trace, const Tensor& loss, const std::vector<Parameter>& parameters,
                                   std::vector<Tensor> gradients) {
   if (trace.failed() || !trace.in_step()) return gradients;
-  StepScaling::Of(trace).Note({loss, parameters, gradients});
-  auto& backward = trace.Local<ScaledBackward>();
+  StepScaling::InTrace(trace).Note({loss, parameters, gradients});
+  auto& backward = trace.locals().Get<ScaledBackward>();
   LossUse* use = backward.Find(loss);
   if (use == nullptr) return gradients;
   if (!use->delay) return backward.Unscale(trace, *use, parameters, std::move(gradients));

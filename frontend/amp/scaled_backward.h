@@ -29,7 +29,7 @@ struct DelayedGradient {
   const LossUse* use;
 };
 
-/// The uses of amp::ScaleLoss in one trace, which keeps them (Trace::Local).
+/// The uses of amp::ScaleLoss in one trace, which keeps them (Trace::locals).
 class ScaledBackward {
  public:
   void Add(LossUse use) { uses_.push_back(std::make_unique<LossUse>(std::move(use))); }

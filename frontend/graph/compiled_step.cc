@@ -58,13 +58,14 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   if (root != nullptr) {
     for (auto& [name, parameter] : root->ParametersAndNames()) parameters.push_back(parameter);
   }
-  Trace trace(options.networks, options.rng);
-  trace.set_training(options.training);
-  trace.RequestRecords(options.records);
-  trace.set_divided_scale(options.divided_scale);
-  for (const Parameter& step : options.optimizers) trace.OptimizerPrefix(step);
-  if (options.network_outputs.has_value()) trace.SetNetworkOutputs(*options.network_outputs);
-  if (root != nullptr) trace.SetRegistered(parameters);
+  Trace trace({.networks = options.networks,
+               .network_outputs = options.network_outputs,
+               .rng = options.rng,
+               .training = options.training,
+               .registered = root != nullptr ? std::optional(parameters) : std::nullopt,
+               .optimizers = options.optimizers,
+               .records = options.records,
+               .divided_scale = options.divided_scale});
   if (!parameters.empty()) trace.AddInitState(parameters);
   trace.BeginStep(options.name);
   std::vector<Tensor> arguments;
@@ -81,10 +82,10 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   std::vector<std::string> names;
   for (std::size_t i = 0; i < outputs.size(); ++i) names.push_back(NameAt(options.output_names, i, "output"));
   trace.EndStep(outputs, names);
-  if (used != nullptr) *used = trace.used();
+  if (used != nullptr) *used = trace.state().used();
   if (facts != nullptr) {
-    *facts = {.num_outputs = outputs.size(), .labels = trace.labels()};
-    for (const amp::internal::StepScaler* scaler : trace.Local<amp::internal::StepScaling>().checking()) {
+    *facts = {.num_outputs = outputs.size(), .labels = trace.report().labels()};
+    for (const amp::internal::StepScaler* scaler : trace.locals().Get<amp::internal::StepScaling>().checking()) {
       facts->scalers.push_back({scaler->scaler(), scaler->checked_names(), scaler->updates()});
     }
   }

@@ -55,9 +55,9 @@ struct StepFacts {
     std::vector<std::vector<std::string>> checked;
     int updates = 0;  ///< how often its state moves in the step
   };
-  std::vector<Scaler> scalers;        ///< in order of first use
-  std::vector<Trace::Labels> labels;  ///< inputs that are class indices
-  bool wrapped = false;               ///< scaled by StepOptions::scaler; known once the step is compiled
+  std::vector<Scaler> scalers;     ///< in order of first use
+  std::vector<LabelInput> labels;  ///< inputs that are class indices
+  bool wrapped = false;            ///< scaled by StepOptions::scaler; known once the step is compiled
 };
 
 /// Traces `function` on inputs of the given types. `root` names the Parameters. `used` receives the state of the step.

@@ -76,9 +76,9 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
                                const std::vector<Tensor>& inputs) {
   absl::Status status = mpc::internal::CheckConcrete(inputs);
   if (status.ok()) {
-    std::shared_ptr<void>& slot = cell.eager_programs_;
-    if (slot == nullptr) slot = std::make_shared<EagerPrograms>();
-    auto& programs = *static_cast<EagerPrograms*>(slot.get());
+    std::shared_ptr<void>& kept = cell.eager_programs_;
+    if (kept == nullptr) kept = std::make_shared<EagerPrograms>();
+    auto& programs = *static_cast<EagerPrograms*>(kept.get());
     mpc::internal::StepOptions options;
     options.training = cell.training() || cell.is_training_step();
     options.rng = programs.rng;

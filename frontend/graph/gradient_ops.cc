@@ -8,6 +8,7 @@
 namespace mpc::ops {
 namespace {
 
+using mpc::internal::GradientTracer;
 using mpc::internal::Trace;
 
 std::vector<Parameter> Trained(const std::vector<Parameter>& parameters) {
@@ -44,7 +45,7 @@ ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vect
     const Tensor error = NoTrace("ValueAndGrad");
     return {error, {}, std::vector<Tensor>(parameters.size(), error)};
   }
-  Trace::Gradients result = trace->ValueAndGrad(
+  GradientTracer::Gradients result = trace->gradients().ValueAndGrad(
       network.cell(), [&](const std::vector<Tensor>& arguments) { return network.Flat(arguments); }, inputs,
       Trained(parameters), seed, loss_id);
   ValueAndGradResult value_and_grad;
@@ -60,7 +61,7 @@ std::vector<Tensor> Backward(const Tensor& loss, const std::vector<Parameter>& p
   if (trace == nullptr) return std::vector<Tensor>(parameters.size(), NoTrace("Backward"));
   return amp::internal::AfterBackward(
       *trace, loss, parameters,
-      WithFrozen(*trace, parameters, trace->Backward(loss, Trained(parameters), seed, loss_id)));
+      WithFrozen(*trace, parameters, trace->gradients().Backward(loss, Trained(parameters), seed, loss_id)));
 }
 
 std::vector<Tensor> CustomVjp(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward,
@@ -72,7 +73,7 @@ std::vector<Tensor> CustomVjp(const std::function<std::vector<Tensor>(const std:
     const auto cotangents = outputs + (arguments.end() - outputs) / 2;
     return vjp({arguments.begin(), outputs}, {outputs, cotangents}, {cotangents, arguments.end()});
   };
-  return trace->CustomVjp(forward, rule, inputs);
+  return trace->gradients().CustomVjp(forward, rule, inputs);
 }
 
 }  // namespace mpc::ops

@@ -157,7 +157,7 @@ Tensor log_softmax(const Tensor& x, std::int64_t axis) { return Emit("log_softma
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, const std::string& reduction) {
   // Without a reduction a row with another label may be left out, as by a mask.
   if (Trace* trace = Trace::Current(); trace != nullptr && reduction != "none" && logits.rank() == 2) {
-    trace->ExpectLabels(labels, logits.dim(1));
+    trace->report().ExpectLabels(labels, logits.dim(1));
   }
   return Emit("softmax_cross_entropy", {logits, labels}, {{"reduction", reduction}});
 }
@@ -169,7 +169,7 @@ Tensor mse(const Tensor& prediction, const Tensor& target, const std::string& re
 Tensor dropout(const Tensor& x, double p) {
   Trace* trace = Trace::Current();
   if (trace == nullptr || !trace->training()) return x;
-  const Trace::RandomUse random = trace->UseRandom();
+  const internal::RandomUses::Use random = trace->random().Next();
   return Emit("dropout", {x, random.seed, random.step}, {{"p", p}, {"call_site", random.call_site}});
 }
 

@@ -112,21 +112,21 @@ absl::Status Parameter::SetData(const Tensor& data) {
 }
 
 Tensor Parameter::Read() const {
-  if (internal::Trace* trace = internal::Trace::Current()) return trace->Read(*this);
+  if (internal::Trace* trace = internal::Trace::Current()) return trace->state().Read(*this);
   absl::StatusOr<Tensor> value = Value();
   return value.ok() ? *value : Tensor();
 }
 
 void Parameter::Assign(const Tensor& value) {
   if (internal::Trace* trace = internal::Trace::Current()) {
-    trace->Assign(*this, value);
+    trace->state().Assign(*this, value);
   } else {
     SetData(value).IgnoreError();
   }
 }
 
 absl::StatusOr<runtime::Program> internal::CompileInitState(absl::Span<const Parameter> parameters) {
-  internal::Trace trace({}, {});
+  internal::Trace trace{internal::TraceOptions()};
   trace.AddInitState(parameters);
   absl::StatusOr<compiler::Module> module = trace.Finish();
   if (!module.ok()) return module.status();

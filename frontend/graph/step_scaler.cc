@@ -3,15 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/graph/tensor_node.h"
 
 namespace mpc::amp::internal {
-
-bool SameValue(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined()) return false;
-  if (a.node() == b.node()) return true;
-  return a.symbolic() && b.symbolic() && a.node()->value != nullptr && a.node()->value == b.node()->value;
-}
 
 Trace* TrainingTrace(const char* caller, absl::Status* status) {
   Trace* trace = Trace::Current();
@@ -39,7 +32,7 @@ Tensor AllOf(Trace& trace, const std::vector<Tensor>& flags) {
 // ---- One scaler -----------------------------------------------------------------------------------------------------
 
 StepScaler::StepScaler(Trace& trace, std::shared_ptr<LossScaler> scaler) : trace_(trace), scaler_(std::move(scaler)) {
-  scaler_->SetPrefix(trace.ScalerPrefix(scaler_->state()[0]));
+  scaler_->SetPrefix(trace.state().scalers().PrefixOf(scaler_->state()[0]));
 }
 
 const Tensor& StepScaler::Scale() {
@@ -88,28 +81,28 @@ void StepScaler::Update() {
   for (const Parameter& field : scaler_->state()) operands.push_back(field.Read());
   const std::vector<Tensor> moved = trace_.Emit("update_loss_scale", operands, {});
   if (trace_.failed()) return;
-  for (std::size_t i = 0; i < moved.size(); ++i) trace_.Assign(scaler_->state()[i], moved[i]);
+  for (std::size_t i = 0; i < moved.size(); ++i) trace_.state().Assign(scaler_->state()[i], moved[i]);
   scale_ = Tensor();
   ++updates_;
 }
 
 void StepScaler::Record(const std::string& suffix) const {
   const bool one = first_bad_.size() == 1;
-  trace_.Record("finite" + suffix, AllOf(trace_, finite_));
-  trace_.Record("first_bad" + suffix, one ? first_bad_[0] : trace_.Emit("merge_checks", first_bad_, {})[0]);
-  trace_.Record("loss_scale" + suffix, first_scale_);
+  trace_.report().Record("finite" + suffix, AllOf(trace_, finite_));
+  trace_.report().Record("first_bad" + suffix, one ? first_bad_[0] : trace_.Emit("merge_checks", first_bad_, {})[0]);
+  trace_.report().Record("loss_scale" + suffix, first_scale_);
   for (std::size_t i = 0; !one && i < first_bad_.size(); ++i) {
-    trace_.Record(absl::StrCat("check", suffix, ".", i), first_bad_[i]);
+    trace_.report().Record(absl::StrCat("check", suffix, ".", i), first_bad_[i]);
   }
 }
 
 // ---- The step -------------------------------------------------------------------------------------------------------
 
-StepScaling& StepScaling::Of(Trace& trace) {
-  StepScaling& scaling = trace.Local<StepScaling>();
+StepScaling& StepScaling::InTrace(Trace& trace) {
+  StepScaling& scaling = trace.locals().Get<StepScaling>();
   if (scaling.trace_ == nullptr) {
     scaling.trace_ = &trace;
-    trace.AtEnd([&scaling, &trace] { scaling.Finish(trace); });
+    trace.locals().AtEnd([&scaling, &trace] { scaling.Finish(trace); });
   }
   return scaling;
 }

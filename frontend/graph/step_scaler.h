@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "frontend/graph/loss_scale.h"
+#include "frontend/graph/tensor_node.h"
 #include "frontend/graph/trace.h"
 
 namespace mpc::amp::internal {
 
+using mpc::internal::SameValue;
 using mpc::internal::Trace;
-
-/// Whether two tensors are one value of the traced graph.
-bool SameValue(const Tensor& a, const Tensor& b);
 
 /// One scaler in one step. Its operations: mpc.scale_loss, mpc.all_finite, mpc.unscale, mpc.merge_checks,
 /// mpc.update_loss_scale. A scaler without scaling (mode none) emits none of them.
@@ -81,10 +80,11 @@ struct BackwardPass {
   std::vector<Tensor> gradients;
 };
 
-/// The loss scaling of a step: kept by its trace (Trace::Local).
+/// The loss scaling of a step: kept by its trace (Trace::locals).
 class StepScaling {
  public:
-  static StepScaling& Of(Trace& trace);
+  /// The one of `trace`.
+  static StepScaling& InTrace(Trace& trace);
 
   StepScaler& ScalerOf(const std::shared_ptr<LossScaler>& scaler);
   Tensor Scale(StepScaler& scaler, const Tensor& loss);

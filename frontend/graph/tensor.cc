@@ -14,6 +14,12 @@
 namespace mpc {
 namespace internal {
 
+bool SameValue(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined()) return false;
+  if (a.node() == b.node()) return true;
+  return a.symbolic() && b.symbolic() && a.node()->value != nullptr && a.node()->value == b.node()->value;
+}
+
 absl::Status CheckSpec(const TensorSpec& spec) {
   std::uint64_t bytes = ElementSize(spec.dtype);
   bool empty = false;

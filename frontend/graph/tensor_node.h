@@ -18,6 +18,9 @@ struct TensorNode {
   std::size_t depth = 0;  ///< depth of the traced function that the value belongs to; 1 is the outermost
 };
 
+/// Whether two tensors are one value of a traced graph, or handles of one tensor. Undefined tensors are not.
+bool SameValue(const Tensor& a, const Tensor& b);
+
 /// OK if `spec` describes a tensor that can exist. Errors (INVALID_ARGUMENT): a negative extent, more bytes than an
 /// address can count.
 absl::Status CheckSpec(const TensorSpec& spec);

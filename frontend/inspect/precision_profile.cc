@@ -81,7 +81,7 @@ void PrecisionProfile::Add(const std::vector<ValueStatistics>& values, double lo
   }
 }
 
-PrecisionProfile::Loss PrecisionProfile::At(const Row& row, double scale) const {
+PrecisionProfile::Loss PrecisionProfile::LossOfRow(const Row& row, double scale) const {
   const Range range = RangeOf(low_);
   const int shift = row.backward ? ExponentOf(scale) : 0;
   // f32 subnormals share a bin with zeros; bfloat16 holds what f32 does.
@@ -111,7 +111,7 @@ double PrecisionProfile::best_scale() const {
     for (const Row& row : rows_) {
       if (!row.backward) continue;
       const double elements = static_cast<double>(Total(row.exponents));
-      const Loss loss = At(row, scale);
+      const Loss loss = LossOfRow(row, scale);
       lost += loss.lost * elements;
       subnormal += loss.subnormal * elements;
       overflown += loss.overflown * elements;
@@ -126,7 +126,7 @@ std::vector<std::string> PrecisionProfile::LossyCells(double limit) const {
   std::vector<std::string> cells;
   const double scale = best_scale();
   for (const Row& row : rows_) {
-    const Loss loss = At(row, scale);
+    const Loss loss = LossOfRow(row, scale);
     if (loss.lost + loss.overflown <= limit || row.cell.empty()) continue;
     if (std::find(cells.begin(), cells.end(), row.cell) == cells.end()) cells.push_back(row.cell);
   }
@@ -142,7 +142,7 @@ std::string PrecisionProfile::Table() const {
   absl::StrAppendFormat(&text, "%-28s %-11s %10s %10s %7s | %7s %7s %7s | %7s %7s %7s\n", "Cell", "values", "elements",
                         "largest", "zero %", "lost %", "subn. %", "over %", "lost %", "subn. %", "over %");
   for (const Row& row : rows_) {
-    const Loss now = At(row, current_scale_), then = At(row, best);
+    const Loss now = LossOfRow(row, current_scale_), then = LossOfRow(row, best);
     const std::int64_t total = Total(row.exponents);
     absl::StrAppendFormat(
         &text, "%-28s %-11s %10d %10.3g %7.2f | %7.2f %7.2f %7.2f | %7.2f %7.2f %7.2f\n", row.cell, DirectionOf(row),
@@ -168,8 +168,8 @@ std::string PrecisionProfile::ToJson() const {
                     {"not_finite", row.exponents[255]},
                     {"largest", row.largest},
                     {"exponents", std::move(exponents)},
-                    {"current", ToJsonObject(At(row, current_scale_))},
-                    {"best", ToJsonObject(At(row, best))}});
+                    {"current", ToJsonObject(LossOfRow(row, current_scale_))},
+                    {"best", ToJsonObject(LossOfRow(row, best))}});
   }
   const Json profile = {{"low", std::string(DTypeName(low_))},
                         {"current_scale", current_scale_},

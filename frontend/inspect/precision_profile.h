@@ -46,7 +46,7 @@ class PrecisionProfile {
   double current_scale() const { return current_scale_; }
   double best_scale() const;
   /// What the low type loses of a row at a scale (which acts on gradients alone).
-  Loss At(const Row& row, double scale) const;
+  Loss LossOfRow(const Row& row, double scale) const;
   /// The Cells that level auto is told to keep in f32. More than `limit` of the elements of their activations or
   /// gradients are lost or overflown at the best scale.
   std::vector<std::string> LossyCells(double limit = 0.01) const;

@@ -67,7 +67,7 @@ absl::Status GradientClip::Validate() const {
 std::vector<Tensor> GradientClip::Apply(std::vector<Tensor> gradients) const {
   auto* trace = mpc::internal::Trace::Current();
   if (trace == nullptr || gradients.empty()) return gradients;
-  if (trace->wants("gradient_norm")) trace->Record("gradient_norm", ops::GlobalNorm(gradients));
+  if (trace->report().wants("gradient_norm")) trace->report().Record("gradient_norm", ops::GlobalNorm(gradients));
   if (value.has_value()) gradients = ops::ClipByValue(gradients, *value);
   if (global_norm.has_value()) gradients = ops::ClipByGlobalNorm(gradients, *global_norm).gradients;
   return gradients;

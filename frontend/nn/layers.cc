@@ -118,8 +118,8 @@ Tensor BatchNorm::Construct(const Tensor& x) {
         absl::StrCat(TypeName(), " needs more than one value a channel while training, got ", x.spec().ToString()), x);
   }
   const std::vector<Tensor> results = trace->Emit("batch_norm_train", {x, gamma, beta}, {{"epsilon", eps_}});
-  trace->DeferUpdate("batch_norm_running_update", {moving_mean, moving_variance}, {results[1], results[2]},
-                     {{"momentum", momentum_}, {"count", count}});
+  trace->state().DeferUpdate("batch_norm_running_update", {moving_mean, moving_variance}, {results[1], results[2]},
+                             {{"momentum", momentum_}, {"count", count}});
   return results[0];
 }
 

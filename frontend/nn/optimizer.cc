@@ -178,25 +178,26 @@ bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predic
     trace->Fail(
         absl::StrCat("optimizer: got ", gradients.size(), " gradients for ", parameters_.size(), " parameters"));
   }
-  if (const std::optional<double>& scale = trace->divided_scale();
+  if (const std::optional<double>& scale = trace->updates().divided_scale();
       loss_scale_ != 1.0 && scale.has_value() && *scale != loss_scale_) {
     trace->Fail(absl::StrCat(TypeName(), " has loss_scale = ", loss_scale_, ", but the scale that it has to divide is ",
                              *scale, ": gradients would be scaled wrongly"));
   }
   if (trace->failed()) return false;
-  prefix_ = trace->OptimizerPrefix(step_);
+  prefix_ = trace->state().optimizers().PrefixOf(step_);
   // The loss-scale wrap takes the operations of one path as one optimizer.
-  const mpc::internal::Trace::PathScope scope(*trace, prefix_);
+  const mpc::internal::CellStack::FixedScope scope(trace->cells(), prefix_);
   State();
   const Tensor step = step_.Read();
   const std::vector<Tensor> rates = Rates(step);
-  if (prefix_ == "optimizer" && trace->wants("learning_rate")) trace->Record("learning_rate", rates[0]);
+  mpc::internal::StepReport& report = trace->report();
+  if (prefix_ == "optimizer" && report.wants("learning_rate")) report.Record("learning_rate", rates[0]);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     // Frozen parameters keep their slots and stay as they are.
     if (!parameters_[i].requires_grad()) continue;
     // Nor does weight decay touch what the loss does not use; the autodiff pass remarks on it.
-    if (trace->IsUnused(parameters_[i])) continue;
-    if (!trace->ClaimUpdate(parameters_[i])) {
+    if (trace->updates().IsUnused(parameters_[i])) continue;
+    if (!trace->updates().Claim(parameters_[i])) {
       trace->Fail(absl::StrCat("parameter '", NameOf(parameters_[i]), "' is updated by two optimizers"));
       return false;
     }
@@ -204,12 +205,14 @@ bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predic
     for (const Parameter& slot : slots_[i]) operands.slots.push_back(slot.Read());
     const std::vector<Tensor> updated = Update(operands);
     if (trace->failed()) return false;
-    trace->Assign(parameters_[i], updated[0]);
-    for (std::size_t slot = 0; slot < slots_[i].size(); ++slot) trace->Assign(slots_[i][slot], updated[slot + 1]);
+    trace->state().Assign(parameters_[i], updated[0]);
+    for (std::size_t slot = 0; slot < slots_[i].size(); ++slot) {
+      trace->state().Assign(slots_[i][slot], updated[slot + 1]);
+    }
   }
   std::vector<Tensor> counter{step};
   if (predicate.defined()) counter.push_back(predicate);
-  trace->Assign(step_, trace->Emit("increment", counter, {})[0]);
+  trace->state().Assign(step_, trace->Emit("increment", counter, {})[0]);
   return true;
 }
 

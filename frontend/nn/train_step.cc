@@ -17,7 +17,7 @@ Tensor WithLossCell::Construct(const std::vector<Tensor>& inputs) {
   // Nothing masks a row of this loss, whatever its reduction is.
   if (const Tensor& logits = for_loss.front();
       dynamic_cast<const SoftmaxCrossEntropyWithLogits*>(loss_.cell()) != nullptr && logits.rank() == 2) {
-    trace->ExpectLabels(inputs.back(), logits.dim(1));
+    trace->report().ExpectLabels(inputs.back(), logits.dim(1));
   }
   return loss_.Flat(for_loss).at(0);
 }

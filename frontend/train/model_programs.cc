@@ -95,8 +95,8 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
   }
   // Parameters that are stored low from now on are part of the key, and so is the assignment.
   const auto key = [&] { return absl::StrCat(internal::StepKey(root, inputs, step_options), "|", assignment_version); };
-  auto slot = programs.find(key());
-  if (slot == programs.end()) {
+  auto known = programs.find(key());
+  if (known == programs.end()) {
     absl::StatusOr<StepOptions> precise = WithPrecision(step_options);
     if (!precise.ok()) return precise.status();
     absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
@@ -109,7 +109,7 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
     }
     SayWhatIsStoredLow();
     KeepAssignment(step_run.compiled().assignment, step_options.training);
-    slot = programs.insert_or_assign(key(), *std::move(fresh)).first;
+    known = programs.insert_or_assign(key(), *std::move(fresh)).first;
     compiled.push_back(&step_run.compiled());
     if (!step_run.facts().scalers.empty()) step_scalers = step_run.facts().scalers;
     CompareChoices(step_run);
@@ -117,7 +117,7 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
       if (said.insert(remark).second) std::cerr << "remark: " << remark << "\n";
     }
   }
-  return slot->second.get();
+  return known->second.get();
 }
 
 void Model::Impl::SayWhatIsStoredLow() {

@@ -36,7 +36,7 @@ TEST(PrecisionProfile, CountsWhatF16WouldLose) {
   value.exponents[0] = 15;
   value.zeros = 15;
   profile.Add({value}, 1.0);
-  const PrecisionProfile::Loss loss = profile.At(profile.rows()[0], 1.0);
+  const PrecisionProfile::Loss loss = profile.LossOfRow(profile.rows()[0], 1.0);
   EXPECT_DOUBLE_EQ(loss.lost, 0.20);
   EXPECT_DOUBLE_EQ(loss.subnormal, 0.50);
   EXPECT_DOUBLE_EQ(loss.overflown, 0.05);
@@ -46,14 +46,14 @@ TEST(PrecisionProfile, KeepsGradientsWithoutTheScaleTheyWereTakenAt) {
   PrecisionProfile profile;
   profile.Add({Value("net/fc", true, -10, 4)}, 1024.0);  // 2^-20 unscaled
   EXPECT_DOUBLE_EQ(profile.rows()[0].largest, std::ldexp(1.0, -20));
-  EXPECT_DOUBLE_EQ(profile.At(profile.rows()[0], 1.0).subnormal, 1.0);
-  EXPECT_DOUBLE_EQ(profile.At(profile.rows()[0], 1024.0).subnormal, 0.0);
+  EXPECT_DOUBLE_EQ(profile.LossOfRow(profile.rows()[0], 1.0).subnormal, 1.0);
+  EXPECT_DOUBLE_EQ(profile.LossOfRow(profile.rows()[0], 1024.0).subnormal, 0.0);
 }
 
 TEST(PrecisionProfile, TheScaleDoesNotActOnActivations) {
   PrecisionProfile profile;
   profile.Add({Value("net/fc", false, -20, 4)}, 65536.0);
-  EXPECT_DOUBLE_EQ(profile.At(profile.rows()[0], 65536.0).subnormal, 1.0);
+  EXPECT_DOUBLE_EQ(profile.LossOfRow(profile.rows()[0], 65536.0).subnormal, 1.0);
 }
 
 TEST(PrecisionProfile, TheBestScaleLosesLeastWithoutOverflow) {

@@ -1,0 +1,39 @@
+// Which gradients a step takes, and what its optimizers do with them. Not part of the public API.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "frontend/graph/parameter.h"
+
+namespace mpc::internal {
+
+/// Each Parameter is updated by one optimizer at most, and in a step with an optimizer each gradient has one that takes
+/// it.
+class OptimizerUpdates {
+ public:
+  /// `divided_scale` is the loss scale that the wrap of this step applies and that optimizers divide out.
+  explicit OptimizerUpdates(std::optional<double> divided_scale = std::nullopt) : divided_scale_(divided_scale) {}
+
+  const std::optional<double>& divided_scale() const { return divided_scale_; }
+  /// Notes that gradients by `parameters` were asked for.
+  void AddDifferentiated(absl::Span<const Parameter> parameters);
+  /// Notes that a differentiated function reads `parameter`.
+  void AddRead(const Parameter& parameter) { read_.push_back(parameter); }
+  /// False if an optimizer has already updated `parameter` in this step.
+  bool Claim(const Parameter& parameter);
+  /// True if gradients by `parameter` were asked for and no differentiated function reads it: nothing trains it.
+  bool IsUnused(const Parameter& parameter) const;
+  /// At the end of the step. Errors (INVALID_ARGUMENT): there is an optimizer, and none takes one of the gradients.
+  absl::Status CheckAllTaken() const;
+
+ private:
+  std::optional<double> divided_scale_;
+  std::vector<Parameter> differentiated_;
+  std::vector<Parameter> read_;
+  std::vector<Parameter> claimed_;
+};
+
+}  // namespace mpc::internal
