@@ -19,7 +19,7 @@ std::vector<Tensor> GradientTracer::Symbolic(const std::vector<compiler::TypedVa
   return tensors;
 }
 
-// ---- A function --------------------------------------------------------------------------------------------------
+// ---- A function -----------------------------------------------------------------------------------------------------
 
 std::vector<Tensor> GradientTracer::TraceForward(const nn::Cell* cell, const TensorFunction& function,
                                                  const std::vector<Tensor>& inputs,

@@ -80,7 +80,7 @@ class Trace {
   /// Keeps the first error, with the Cell path in front.
   void Fail(const std::string& message) { graph_.Fail(message); }
   bool failed() const { return graph_.failed(); }
-  Tensor Poison(const Shape& shape) { return graph_.Poison(shape); }
+  Tensor Poison(const Shape& shape) const { return graph_.Poison(shape); }
 
   // Parts.
   CellStack& cells() { return cells_; }

@@ -130,12 +130,12 @@ Tensor TracedGraph::Import(const Tensor& tensor, std::size_t depth) {
   const Tensor outer = Import(tensor, depth - 1);
   const compiler::ValueHandle captured = outer.node()->value;
   OpenFunction& function = functions_[depth - 1];
-  if (const auto known = function.captured.find(captured); known != function.captured.end()) return known->second;
+  if (const auto known = function.argument_of.find(captured); known != function.argument_of.end()) return known->second;
   std::string name = builder_.ArgumentName(captured);
   if (name.empty()) name = absl::StrCat("capture", function.num_arguments);
   const Tensor inner = AddArgument(tensor.spec(), {.name = name, .role = Role::kCapture}, depth);
   function.captures.push_back(outer);
-  function.captured.emplace(captured, inner);
+  function.argument_of.emplace(captured, inner);
   inputs_.AddAlias(captured, inner.node()->value);
   return inner;
 }

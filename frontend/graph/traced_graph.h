@@ -39,10 +39,10 @@ class TracedGraph {
   Tensor AddArgument(const TensorSpec& spec, const compiler::NamedArgument& argument, std::size_t depth);
   /// Appends an input of the step.
   Tensor AddInput(const TensorSpec& spec, std::string_view name);
-  /// True in the step itself, false in a function that is differentiated.
-  bool in_step() const { return depth() == 1; }
   /// Number of open functions.
   std::size_t depth() const { return functions_.size(); }
+  /// True in the step itself, false in a function that is differentiated.
+  bool in_step() const { return depth() == 1; }
   /// The module, or the first error.
   absl::StatusOr<compiler::Module> Finish();
 
@@ -77,8 +77,8 @@ class TracedGraph {
 
  private:
   struct OpenFunction {
-    std::vector<Tensor> captures;
-    std::map<compiler::ValueHandle, Tensor> captured;  ///< the argument of each captured value
+    std::vector<Tensor> captures;                         ///< outer values, in the order of their arguments
+    std::map<compiler::ValueHandle, Tensor> argument_of;  ///< arguments, by the values that they capture
     std::size_t num_arguments = 0;
   };
 
