@@ -1,4 +1,8 @@
 // Says which device a module is compiled for.
+//
+//   module {...}
+// becomes, with name=cuda arch=sm_90,
+//   module attributes {mpc.target = #mpc.target<"cuda", arch = "sm_90">} {...}
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/target_model.h"
 #include "passes/passes.h"

@@ -1,4 +1,14 @@
 // Puts the groups that FusionGroups chooses into regions.
+//
+//   %s = mpc.add %x, %r : tensor<32x84xf32>
+//   %y = mpc.relu %s : tensor<32x84xf32>
+// becomes
+//   %y = mpc.fusion(%x, %r) {
+//   ^bb0(%a: ..., %b: ...):
+//     %s = mpc.add %a, %b : ...
+//     %t = mpc.relu %s : ...
+//     mpc.yield %t : ...
+//   } {mpc.fusion_choice = ...} : ...
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "mlir/IR/IRMapping.h"

@@ -1,4 +1,13 @@
 // Puts copies of forward operations into the backward pass: what Cells ask for, then what a memory budget needs.
+//
+//   %y = mpc.gelu %x {mpc.recompute = 1} : tensor<4x8xf32>
+//   %z = mpc.matmul %y, %w {mpc.recompute = 1} : ...
+//   %dw = mpc.matmul %y, %dz {mpc.backward, transpose_a = true} : ...
+// becomes
+//   %y = mpc.gelu %x {mpc.recompute = 1} : tensor<4x8xf32>
+//   %z = mpc.matmul %y, %w {mpc.recompute = 1} : ...
+//   %y2 = mpc.gelu %x {mpc.backward, mpc.recomputed} : tensor<4x8xf32>
+//   %dw = mpc.matmul %y2, %dz {mpc.backward, transpose_a = true} : ...
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "passes/function_body.h"

@@ -1,4 +1,13 @@
 // Keeps a byte an element for relu's derivative where nothing else in the backward pass reads what relu has computed.
+//
+//   %y = mpc.relu %x : tensor<2x4x4x3xf16>
+//   %m = mpc.reduce_mean %y {axes = [1, 2]} : ...
+//   %dx = mpc.relu_grad %dy, %y {mpc.backward} : ...
+// becomes
+//   %y = mpc.relu %x : tensor<2x4x4x3xf16>
+//   %k = mpc.greater %y, %zero : (...) -> tensor<2x4x4x3xi1>
+//   %m = mpc.reduce_mean %y {axes = [1, 2]} : ...
+//   %dx = mpc.where %k, %dy, %zero {mpc.backward} : ...
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"

@@ -1,4 +1,10 @@
-// relu behind operations that it commutes with, where that leaves less to save for its derivative.
+// Moves relu behind operations that it commutes with, where that leaves less to save for its derivative.
+//
+//   %r = mpc.relu %x : tensor<2x3x4x4xf32>
+//   %y, %i = mpc.max_pool2d %r {kernel_size = [2, 2], strides = [2, 2]} : ...
+// becomes
+//   %p, %i = mpc.max_pool2d %x {kernel_size = [2, 2], strides = [2, 2]} : ...
+//   %y = mpc.relu %p : tensor<2x3x2x2xf32>
 #include "compiler/dialect/dialect.h"
 #include "passes/passes.h"
 

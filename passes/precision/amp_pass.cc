@@ -1,4 +1,13 @@
 // Applies the precision assignment: result types, casts at uses, and the reasons.
+//
+//   %y = mpc.matmul %x, %w : ...
+//   %z = mpc.softmax %y : tensor<2x3xf32>
+// becomes, with level=O1,
+//   %0 = mpc.cast %x : (tensor<2x4xf32>) -> tensor<2x4xf16>
+//   %1 = mpc.cast %w : ...
+//   %y = mpc.matmul %0, %1 as <f16, class "allow"> : ...
+//   %2 = mpc.cast %y : (tensor<2x3xf16>) -> tensor<2x3xf32>
+//   %z = mpc.softmax %2 as <f32, class "deny"> : tensor<2x3xf32>
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_names.h"
 #include "passes/passes.h"

@@ -1,4 +1,14 @@
-// Casts where no value changes: folded, merged, bypassed, moved towards fewer bytes.
+// Folds, merges and bypasses casts where no value changes, and moves them towards fewer bytes.
+//
+//   %e = mpc.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+//   %l = mpc.cast %e : (tensor<4xf32>) -> tensor<4xf16>
+//   %m = mpc.neg %l : tensor<4xf16>
+//   %t = mpc.transpose %y {permutation = [1, 0]} : ...
+//   %low = mpc.cast %t : (tensor<3x2xf32>) -> tensor<3x2xf16>
+// becomes
+//   %m = mpc.neg %x : tensor<4xf16>
+//   %0 = mpc.cast %y : (tensor<2x3xf32>) -> tensor<2x3xf16>
+//   %low = mpc.transpose %0 {permutation = [1, 0]} : (tensor<2x3xf16>) -> tensor<3x2xf16>
 #include "compiler/dialect/tensor_values.h"
 #include "passes/computations.h"
 #include "passes/function_body.h"

@@ -1,4 +1,11 @@
-// Proves what AMP promises: f32 losses and statistics, untouched labels.
+// Proves what AMP promises: f32 losses and statistics, untouched labels. The IR stays as it is.
+//
+//   %low = mpc.cast %labels : (tensor<2x4xf32>) -> tensor<2x4xbf16>
+//   %wide = mpc.cast %low : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+//   %loss = mpc.mse %x, %wide : ...
+// is an error with a note at the first cast.
+//   error: 'mpc.mse' op ... reads floating labels that passed through 'bf16'
+//   note: the cast is here
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "passes/passes.h"

@@ -1,4 +1,12 @@
-// Gradients are unscaled and clipped by what reads them: no f32 copy lies between the backward pass and the update.
+// Lets updates unscale and clip the gradients that they read: the backward pass leaves no f32 copy for them.
+//
+//   %u = mpc.unscale %g, %scale : (tensor<4xf16>, tensor<f32>) -> tensor<4xf32>
+//   %n = mpc.global_norm %u : ...
+//   %c = mpc.clip_by_norm %u, %n {max_norm = 1.000000e+00} : ...
+//   %p2, %v2 = mpc.momentum %p, %v, %c, %rate, %finite : ...
+// becomes
+//   %n = mpc.global_norm %scale, %g {unscale = true} : (tensor<f32>, tensor<4xf16>) -> tensor<f32>
+//   %p2, %v2 = mpc.momentum %p, %v, %g, %rate, %scale, %n, %finite {max_norm = 1.000000e+00, unscale = true} : ...
 #include "compiler/dialect/dialect.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"

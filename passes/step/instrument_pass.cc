@@ -1,4 +1,16 @@
 // Turns a step into one that measures its values instead of updating state.
+//
+//   func.func @step(%w: ..., %v: ..., %x: ..., %rate: ...) -> ... {
+//     %g = mpc.mul %w, %x {mpc.backward} in <"net"> : tensor<4xf32>
+//     %w2, %v2 = mpc.momentum %w, %v, %g, %rate : ...
+//     return %w2, %v2 : ...
+// becomes
+//   func.func @step(%w: ..., %v: ..., %x: ..., %rate: ...) -> (...,
+//       tensor<f32> {mpc.state = #mpc.state<record, "statistics|net|mul|backward|0|f32|largest">}) ... {
+//     ...
+//     %g = mpc.mul %w, %x {mpc.backward} in <"net"> : tensor<4xf32>
+//     %exponents, %zeros, %largest = mpc.tensor_statistics %g : ...
+//     return ..., %exponents, %zeros, %largest : ...
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"

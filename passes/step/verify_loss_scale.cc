@@ -1,4 +1,10 @@
-// Reports what the scale tracking found.
+// Reports what the scale tracking found. The IR stays as it is.
+//
+//   %g = mpc.backward %loss wrt(%w) seed(%scale) : ...
+//   %w2, %v2 = mpc.momentum %w, %v, %g, %rate : ...
+// is an error with a note at mpc.backward.
+//   error: 'mpc.momentum': an optimizer updates by a gradient while it is scaled by 'scaler.scale'
+//   note: a gradient scaled by 'scaler.scale' comes from here ('mpc.backward')
 #include "compiler/dialect/vjp_support.h"
 #include "passes/passes.h"
 #include "passes/step/scale_tracking.h"
