@@ -30,7 +30,8 @@ struct ConvolutionShape {
   Layout AnyWeight(DataType type) const { return {weight, type, FormatTag::any}; }
   Layout Bias(DataType type) const { return {bias, type, FormatTag::x}; }
 
-  /// True for 3x3 windows of stride 1 with so many channels that transforming tiles costs less than it saves.
+  /// True for 3x3 windows of stride 1 with so many channels that transforming tiles costs less than it saves. See Lavin
+  /// and Gray 2016, "Fast algorithms for convolutional neural networks". docs/tuning.md says how much more it rounds.
   bool SuitsWinograd() const;
   /// True for 1x1 windows over channels-last storage, where y [pixels, O] = x [pixels, C] weight^T.
   bool IsProduct() const;

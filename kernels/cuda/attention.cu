@@ -1,5 +1,7 @@
 // attention: a block takes 64 query rows of a head. It reads the keys twice: for the rows' maxima and sums, then for
-// probabilities, which are rounded before their product with the values.
+// probabilities, which are rounded before their product with the values. Maxima and sums come from one reading: see
+// Milakov and Gimelshein 2018, "Online normalizer calculation for softmax". A sum is rounded once more at each new
+// maximum.
 #include "kernels/cuda/attention_tiles.h"
 
 namespace mpc::cuda {

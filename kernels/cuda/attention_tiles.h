@@ -1,5 +1,9 @@
 // What attention and its gradient share: tiles of 64 query rows and 64 keys. Tiles are computed again wherever they are
 // needed, so that nothing of the size of the scores lies in memory.
+//
+// Both are related to Dao et al. 2022, "FlashAttention: fast and memory-efficient exact attention with IO-awareness",
+// and do more work. The forward pass computes the scores twice, because probabilities are rounded with their final
+// norm. Each of the derivative's kernels computes them again.
 #pragma once
 
 #include <cstdint>

@@ -205,8 +205,9 @@ struct ExpSum {
         }
       });
     } else {
-      // One pass instead of two: what has been summed is rescaled when a larger element appears. A thread rescales at
-      // most once per vector. So the error of a row of n elements grows by less than n / 400 roundings.
+      // One pass instead of two: what has been summed is rescaled when a larger element appears (Milakov and Gimelshein
+      // 2018, "Online normalizer calculation for softmax"). A thread rescales at most once per vector. So the error of
+      // a row of n elements grows by less than n / 400 roundings.
       row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
         float largest = result.largest;
         for (int i = 0; i < kVector; ++i) {

@@ -2,6 +2,9 @@
 // four elements of it. Sums are f32, in the order of the summation index. An operand is whatever gives eight
 // neighbouring elements: a stored matrix, the windows of an image, a tile that the block itself computed.
 //
+// With the windows of an image as an operand, a convolution is a product whose im2col matrix is never stored: Chetlur
+// et al. 2014, "cuDNN: efficient primitives for deep learning". Tensor cores are not used.
+//
 // An operand `Operand` of a product over k has
 //   Cursor                                        What a thread keeps about its row (left) or column (right).
 //   bool along_depth() const                      Whether eight neighbours differ in k, else in the row or column.

@@ -1,4 +1,5 @@
-// Clipping gradients by their norm.
+// Clipping gradients by their norm: Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural
+// networks".
 #pragma once
 
 #include "kernels/host_device.h"

@@ -1,4 +1,8 @@
 // The loss-scale state machine: one transition a step, the same on every device.
+//
+// Scaling the loss and skipping steps that overflow is from Micikevicius et al. 2018, "Mixed precision training". The
+// counters are those of PyTorch's GradScaler and of Paddle's AmpScaler. The scale answers overflow alone: values that
+// underflow to 0 go unnoticed. After each growth a step may overflow and be skipped.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,7 @@
 // One element of a long short-term memory cell and of its derivatives, in f32: the same bits on every device.
+//
+// The cell is that of Hochreiter and Schmidhuber 1997, "Long short-term memory". It has the forget gate of Gers,
+// Schmidhuber and Cummins 2000, "Learning to forget: continual prediction with LSTM". Gates do not read the cell state.
 #pragma once
 
 #include "kernels/host_device.h"

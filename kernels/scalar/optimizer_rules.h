@@ -10,6 +10,10 @@
 //
 //   Direction(scalars) -> a functor (parameter, state1&, state2&, gradient) -> direction
 //   Begin(scalars, |parameter|, |direction|), with norms in f64.
+//
+// Adam is from Kingma and Ba 2015, "Adam: a method for stochastic optimization". AdamW is from Loshchilov and Hutter
+// 2019, "Decoupled weight decay regularization". LAMB is from You et al. 2020, "Large batch optimization for deep
+// learning: training BERT in 76 minutes". docs/dialect.md has the formulas and says where they place epsilon.
 #pragma once
 
 #include <cmath>

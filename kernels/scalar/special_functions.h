@@ -33,7 +33,7 @@ template <bool kCosine>
   // n = round(x / (pi / 2)): adding 1.5 * 2^52 leaves the integer in the low fraction bits.
   const double shifted = static_cast<double>(x) * 0x1.45f306dc9c883p-1 + 0x1.8p52;
   const double n = shifted - 0x1.8p52;
-  // pi / 2 in two parts of 53 bits each.
+  // pi / 2 in two parts of 53 bits each (Cody and Waite 1980).
   const double r = std::fma(-n, 0x1.1a62633145c07p-54, std::fma(-n, 0x1.921fb54442d18p0, static_cast<double>(x)));
   const double z = r * r;
   // Taylor series on [-pi/4, pi/4]: the first terms left out are 2^-28 and 2^-32 of the values.

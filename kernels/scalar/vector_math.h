@@ -3,6 +3,9 @@
 // seventh f32 bit pattern: Exp 0.89 ulp, Log 0.84 ulp, Tanh 1.38 ulp, Sigmoid 2.00 ulp. Infinities, NaN, overflow and
 // subnormal results are those of <cmath>.
 //
+// Exp takes multiples of ln 2 from its argument in two parts (Cody and Waite 1980, "Software manual for the elementary
+// functions").
+//
 // ShareExp and ShareExp2 are for terms of a sum and tails of a function, where a subnormal number is as good as 0. They
 // take two thirds of the time of Exp.
 #pragma once

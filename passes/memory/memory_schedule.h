@@ -1,4 +1,7 @@
 // An order of a block's operations with a lower peak of live bytes.
+//
+// Finding the lowest peak is NP-hard: registers are the case of values of one size (Sethi 1975, "Complete register
+// allocation problems"). So the search is local. It moves one operation at a time and may end above the lowest peak.
 #pragma once
 
 #include "mlir/IR/Block.h"

@@ -1,4 +1,8 @@
 // Forward operations that run again where the backward pass reads their results.
+//
+// This is checkpointing: Griewank and Walther 2000, "Algorithm 799: revolve"; for networks Chen et al. 2016, "Training
+// deep nets with sublinear memory cost". Each operation runs again once at most. What a copy reads is either kept or
+// computed again. No schedule of revolve's, which would run operations several times, is searched for.
 #pragma once
 
 #include "mlir/IR/Block.h"

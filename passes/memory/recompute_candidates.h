@@ -1,4 +1,8 @@
 // The values that could be computed again to keep less, cheapest first. A memory budget is met with them.
+//
+// The choice is greedy, as for a knapsack. So the work may be more than the least that meets a budget. Jain et al.
+// 2020, "Checkmate: breaking the memory wall with optimal tensor rematerialization", find the least by integer
+// programming.
 #pragma once
 
 #include "passes/memory/recomputation.h"

@@ -11,7 +11,9 @@ namespace {
 // A pin's capacity. Sums of a cut's other capacities stay below it, and two of it fit 64 bits.
 constexpr std::int64_t Infinite = PrecisionCut::CostLimit;
 
-// Maximum flow by blocking flows in level graphs (Dinic 1970). No recursion: networks may be long chains.
+// Maximum flow by blocking flows in level graphs: Dinic 1970, "Algorithm for solution of a problem of maximum flow in a
+// network with power estimation". The time is at most proportional to nodes^2 * arcs. No recursion: networks may be
+// long chains.
 class FlowNetwork {
 public:
   explicit FlowNetwork(unsigned NumNodes) : Arcs(NumNodes) {}

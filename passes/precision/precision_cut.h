@@ -1,4 +1,7 @@
 // The exact minimum cut between low precision and f32. Knows slots and values, no IR.
+//
+// The cut follows from a maximum flow (Ford and Fulkerson 1956, "Maximal flow through a network"). It is exact for the
+// given weights alone. They know nothing of accuracy, and nothing of casts that later passes remove.
 #pragma once
 
 #include <cstdint>
