@@ -81,10 +81,12 @@ struct Attention {
     const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
     const std::int64_t stride = shape.padded_columns();
     const std::int64_t row_base = head * shape.rows + first;
+    // ---- Scores
     const float* query =
         LoadRows({query_type, operands.inputs[0]}, row_base * shape.width, rows, shape.width, scratch.query);
     std::fill_n(scratch.scores, rows * stride, 0.0f);
     AddProduct({query, shape.width, 1}, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores, stride);
+    // ---- Probabilities
     const auto* mask = shape.has_mask ? static_cast<const std::uint8_t*>(operands.inputs[3]) : nullptr;
     for (std::int64_t r = 0; r < rows; ++r) {
       float* const scores = scratch.scores + r * stride;
@@ -93,6 +95,7 @@ struct Attention {
       if (uses_log_sum_exp) static_cast<float*>(operands.outputs[1])[row_base + r] = log_sum_exp;
       RoundThrough(value_type, scores, columns);
     }
+    // ---- Product with the values
     if (!uses_y) return;
     const std::int64_t y_stride = shape.padded_value_width();
     std::fill_n(scratch.y, rows * y_stride, 0.0f);

@@ -104,6 +104,7 @@ struct AttentionGrad {
     const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
     const std::int64_t stride = shape.padded_columns();
     const std::int64_t row_base = head * shape.rows + first;
+    // ---- Scores, and cotangents of the probabilities
     const Source dy_source{dy_type, operands.inputs[0]};
     const Source query_source{query_type, operands.inputs[1]};
     const float* dy = LoadRows(dy_source, row_base * shape.value_width, rows, shape.value_width, scratch.dy);
@@ -114,6 +115,7 @@ struct AttentionGrad {
                stride);
     AddProduct({dy, shape.value_width, 1}, rows, shape.value_width, scratch.values_by_column, shape.value_width,
                columns, scratch.ds, stride);
+    // ---- Probabilities, and cotangents of the scores
     const auto* mask = shape.has_mask ? static_cast<const std::uint8_t*>(operands.inputs[5]) : nullptr;
     const auto* log_sum_exp = static_cast<const float*>(operands.inputs[4]);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -121,16 +123,19 @@ struct AttentionGrad {
       shape.ScaleAndMask(mask, head, first + r, columns, p);
       DifferentiateRow(log_sum_exp[row_base + r], columns, p, scratch.ds + r * stride);
     }
+    // ---- Share of dvalue
     if (used[2]) {
       PackPanels({DType::kF32, dy}, 0, rows, shape.value_width, scratch.dy_panels);
       AddProduct({scratch.p, 1, stride}, columns, rows, scratch.dy_panels, rows, shape.value_width, scratch.dvalue,
                  shape.padded_value_width());
     }
+    // ---- Share of dkey
     if (used[1]) {
       PackPanels({DType::kF32, query}, 0, rows, shape.width, scratch.query_panels);
       AddProduct({scratch.ds, 1, stride}, columns, rows, scratch.query_panels, rows, shape.width, scratch.dkey,
                  shape.padded_width());
     }
+    // ---- Rows of dquery
     if (used[0]) {
       std::fill_n(scratch.dquery, rows * shape.padded_width(), 0.0f);
       AddProduct({scratch.ds, stride, 1}, rows, columns, scratch.keys_by_row, shape.columns, shape.width,

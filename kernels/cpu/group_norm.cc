@@ -251,8 +251,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNormGrad(const KernelSpec& sp
         float* const scale = mean + view.per_channel();
         float* const shift = scale + view.per_channel();
         float* const slope = shift + view.per_channel();
+        // ---- Sums of channels
         for (std::size_t i = 0; i < view.per_channel(); ++i) mean[i] = group_mean[i / group_size];
         CotangentSums(view, dy, x, mean, shift, slope);
+        // ---- Gradients of gamma and beta, and the terms of the groups
         for (std::size_t i = 0; i < 2; ++i) {
           if (used[i + 1]) std::fill_n(static_cast<float*>(operands.outputs[i + 1]), channels, 0.0f);
         }
@@ -265,6 +267,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNormGrad(const KernelSpec& sp
           slope[i] *= gamma[c];
           scale[i] = gamma[c] * inv_std;
         }
+        // ---- Gradient of x
         if (!used[0]) return;
         GroupMeans(view, shift);
         GroupMeans(view, slope);

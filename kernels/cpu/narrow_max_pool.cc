@@ -53,12 +53,14 @@ class PooledRow {
                                       Index* indices) const {
     const Window& w = geometry_.window;
     const std::int64_t row_length = w.input[1] * geometry_.inner;
+    // ---- Rows under the windows, in f32
     const float* rows[kMaxWindow];
     alignas(64) float buffers[kMaxWindow][kMaxRow];
     for (std::int64_t u = 0; u < w.kernel[0]; ++u) {
       const std::int64_t offset = image * geometry_.input_image() + (row * w.stride[0] + u) * row_length;
       rows[u] = x.Load(offset, row_length, buffers[u]);
     }
+    // ---- Maxima of a vector of results
     for (std::int64_t vector = 0; vector < Vectors(length()); ++vector) {
       const auto slot = static_cast<std::size_t>(vector);
       __m512 best = _mm512_setzero_ps();

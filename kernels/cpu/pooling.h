@@ -56,6 +56,7 @@ void ForEachPoolTile(const PoolGeometry& geometry, Source x, const Tile& tile) {
   const Window& window = geometry.window;
   const std::int64_t inner = geometry.inner;
   const std::int64_t stride = window.stride[1];
+  // ---- Extents of a tile
   const bool narrow = inner > 1 && inner < kNarrowPitch;
   // A tile's input columns fit a block too, so that low precision is widened once for each window position. A narrow
   // tile reads a whole vector at its last pixel.
@@ -64,6 +65,7 @@ void ForEachPoolTile(const PoolGeometry& geometry, Source x, const Tile& tile) {
   const std::int64_t tile_columns = std::max<std::int64_t>(1, fitting);
   const std::int64_t channels = std::min(inner, kBlock);
   const std::int64_t work = geometry.outer * geometry.output_image() * window.kernel[0] * window.kernel[1];
+  // ---- How a tile takes a row of elements
   // The columns [range.begin, range.end) of one window position.
   const auto add_row = [&](auto& state, const PoolTileShape& shape, ColumnRange range, const float* values,
                            std::int64_t element) {
@@ -82,6 +84,7 @@ void ForEachPoolTile(const PoolGeometry& geometry, Source x, const Tile& tile) {
       }
     }
   };
+  // ---- All tiles, in parallel over the rows of the results
   ParallelFor(geometry.outer * window.output[0], work, [&](std::int64_t task) {
     const std::int64_t image = task / window.output[0];
     const std::int64_t row = task % window.output[0];

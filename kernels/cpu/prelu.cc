@@ -50,6 +50,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePreluGrad(const KernelSpec& spec) 
     float* partial = static_cast<float*>(operands.workspace);
     float* dalpha = partial + partials;
     float* alpha = dalpha + slopes;
+    // ---- Gradient of the slopes
     if (used[1]) {
       view.Sum<1>(partial, {dalpha}, [&](std::int64_t) {
         return [dy, x](std::int64_t offset, std::int64_t size, float(*sums)[kRun]) {
@@ -65,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePreluGrad(const KernelSpec& spec) 
       });
       StoreFloats(dalpha_type, dalpha, operands.outputs[1], 0, slopes);
     }
+    // ---- Gradient of x
     if (!used[0]) return;
     LoadFloats(alpha_type, operands.inputs[2], 0, slopes, alpha);
     const Sink dx{dx_type, operands.outputs[0]};

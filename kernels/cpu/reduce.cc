@@ -38,6 +38,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateRowSums(const ReducePlan& plan) {
     const Source x{plan.in, operands.inputs[0]};
     const Sink y{plan.out, operands.outputs[0]};
     float* partial = static_cast<float*>(operands.workspace);
+    // ---- The sum of a group of segments
     const auto sum_group = [&](std::int64_t task) {
       const std::int64_t base = plan.kept.Offset(task / tiling.groups);
       const std::int64_t begin = task % tiling.groups * tiling.units_per_group;
@@ -51,6 +52,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateRowSums(const ReducePlan& plan) {
       }
       return sum;
     };
+    // ---- Groups, in parallel
     const std::int64_t work = tiling.results * plan.reduced.count() * plan.inner;
     ParallelFor(tiling.results * tiling.groups, work, [&](std::int64_t task) {
       const float sum = sum_group(task);
@@ -60,6 +62,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateRowSums(const ReducePlan& plan) {
         partial[task] = sum;
       }
     });
+    // ---- Sums of the groups, in order
     if (tiling.groups == 1) return;
     for (std::int64_t result = 0; result < tiling.results; ++result) {
       float sum = 0;

@@ -65,9 +65,11 @@ __global__ void __launch_bounds__(kScoreThreads) AttentionKernel(Attention atten
     const std::int64_t element = attention.tiles.Column(tile);
     const std::int64_t last = row + kScoreTile < geometry.rows ? row + kScoreTile : geometry.rows;
     const std::int64_t columns = geometry.ReadableColumns(last - 1);
+    // ---- Maxima and sums of the rows
     RowNorm norms[4];
     NormOfRows(attention, head, row, columns, left, right, element == 0 ? attention.log_sum_exp : nullptr, norms);
     if (attention.y.data == nullptr) continue;
+    // ---- Probabilities of each tile, and their product with the values
     Elements sums = {};
     for (std::int64_t column = 0; column < columns; column += kScoreTile) {
       Elements scores;

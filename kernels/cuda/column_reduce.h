@@ -103,6 +103,7 @@ __global__ void __launch_bounds__(kColumnThreads, 2)
   const bool inside = column < plan.columns;
   const std::int64_t row_block = blockIdx.y;
   for (std::int64_t matrix = blockIdx.z; matrix < plan.matrices; matrix += gridDim.z) {
+    // ---- Values of the thread's rows
     typename Op::Value values[kValues][kWidth];
     for (int k = 0; k < kValues; ++k) {
       for (int i = 0; i < kWidth; ++i) values[k][i] = Op::Identity();
@@ -123,8 +124,10 @@ __global__ void __launch_bounds__(kColumnThreads, 2)
         }
       }
     }
+    // ---- Values of the block's rows
     for (int k = 0; k < kValues; ++k) CombineSlices<Op>(plan.lanes, values[k]);
     if (slice != 0 || !inside) continue;
+    // ---- Results, or partial values for ColumnFinishKernel
     for (int i = 0; i < kWidth; ++i) {
       if (plan.row_blocks == 1) {
         typename Op::Value result[kValues];
@@ -151,6 +154,7 @@ __global__ void __launch_bounds__(kColumnThreads)
   std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kFinishLanes;
   for (; first < results; first += static_cast<std::int64_t>(gridDim.x) * kFinishLanes) {
     const std::int64_t result = first + threadIdx.x % kFinishLanes;
+    // ---- Values of the thread's row blocks
     typename Op::Value values[kValues];
     for (int k = 0; k < kValues; ++k) values[k] = Op::Identity();
     if (result < results) {
@@ -171,6 +175,7 @@ __global__ void __launch_bounds__(kColumnThreads)
         }
       }
     }
+    // ---- Values of the column
     for (int k = 0; k < kValues; ++k) {
       typename Op::Value value[1] = {values[k]};
       CombineSlices<Op>(kFinishLanes, value);

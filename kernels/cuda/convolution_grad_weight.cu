@@ -80,12 +80,14 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   const PatchTerm term = PatchTerm::Of(shape, lane < shape.terms() ? lane : 0);
   const std::int64_t items = static_cast<std::int64_t>(plan.parts) * shape.groups * plan.chunks;
   for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    // ---- The item's results and positions
     const int part = static_cast<int>(item % plan.parts);
     const int set = static_cast<int>(item / plan.parts);
     const int group = set / plan.chunks;
     const int first_result = set % plan.chunks * kResults;
     const int begin = static_cast<int>(static_cast<std::int64_t>(shape.positions()) * part / plan.parts);
     const int end = static_cast<int>(static_cast<std::int64_t>(shape.positions()) * (part + 1) / plan.parts);
+    // ---- Sums of the slice, over blocks of positions
     float sums[kResults] = {};
     for (int start = begin; start < end; start += kPositions) {
       const int count = end - start < kPositions ? end - start : kPositions;
@@ -119,6 +121,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
         }
       }
     }
+    // ---- Sums of all slices
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < kResults; ++r) slice_sums[(slice * kResults + r) * plan.lanes + lane] = sums[r];

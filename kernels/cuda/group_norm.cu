@@ -119,12 +119,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNorm(const KernelSpec& spec, 
     const ChannelView& view = groups.view;
     const Source x{operands.inputs[0], in};
     const auto result = [&](std::size_t i) { return used[i] ? static_cast<float*>(operands.outputs[i]) : nullptr; };
+    // ---- Workspace
     Carve carve(static_cast<unsigned char*>(operands.workspace) + partial_bytes);
     ChannelSums<double> sums;
     sums.first = carve.Take<double>(view.results());
     sums.second = carve.Take<double>(view.results());
     float* mean = carve.Take<float>(groups.count());
     float* inv_std = carve.Take<float>(groups.count());
+    // ---- Sums of channels, then statistics of groups
     const absl::Status summed = ChannelReduce<double, 1, 2>(queue, view, {{x}}, MomentSums(), sums, operands.workspace);
     if (!summed.ok()) return summed;
     const StoreStatistics store{mean,   inv_std, result(1), result(2), static_cast<double>(groups.elements_per_group()),
@@ -132,6 +134,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNorm(const KernelSpec& spec, 
     const absl::Status stored = RowReduce<SumOp<double>, 2>(
         queue, groups.Rows(), MomentsOfGroup{sums, groups.group_channels}, store, operands.workspace);
     if (!stored.ok() || !used[0]) return stored;
+    // ---- Normalised elements
     return ChannelMap<1>(
         queue, view, {{x}, {operands.outputs[0], out}},
         Normalize{mean, inv_std, static_cast<const float*>(operands.inputs[1]),
@@ -263,22 +266,26 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupNormGrad(const KernelSpec& sp
     const auto* mean = static_cast<const float*>(operands.inputs[3]);
     const auto* inv_std = static_cast<const float*>(operands.inputs[4]);
     const auto result = [&](std::size_t i) { return used[i] ? static_cast<float*>(operands.outputs[i]) : nullptr; };
+    // ---- Workspace
     Carve carve(static_cast<unsigned char*>(operands.workspace) + partial_bytes);
     ChannelSums<float> sums;
     sums.first = carve.Take<float>(view.results());
     sums.second = carve.Take<float>(view.results());
     float* shift = carve.Take<float>(groups.count());
     float* slope = carve.Take<float>(groups.count());
+    // ---- Sums of channels
     // The sums come first, since dx may lie where dy or x do.
     const absl::Status summed = ChannelReduce<float, 2, 2>(
         queue, view, {{dy, x}}, CotangentSums{mean, groups.group_channels}, sums, operands.workspace);
     if (!summed.ok()) return summed;
+    // ---- Gradients of gamma and beta
     if (used[1] || used[2]) {
       const absl::Status stored = ColumnReduce<SumOp<float>, 2>(
           queue, samples, ParameterTerms{sums, inv_std, view.channels, groups.group_channels},
           StoreParameterGradients{result(1), result(2)}, operands.workspace);
       if (!stored.ok()) return stored;
     }
+    // ---- Gradient of x
     if (!used[0]) return absl::OkStatus();
     const absl::Status scaled = RowReduce<SumOp<float>, 2>(
         queue, groups.Rows(), CotangentsOfGroup{sums, gamma, view.channels, groups.group_channels},

@@ -26,6 +26,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
                     float epsilon) {
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({x}, index * width, width);
+    // ---- Mean of the row
     float sum = 0;
     row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
       for (int i = 0; i < kVector; ++i) {
@@ -33,6 +34,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
       }
     });
     const float mean = Team::template Reduce<SumOp<float>>(sum) / static_cast<float>(width);
+    // ---- Variance of the row
     float squares = 0;
     row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
       for (int i = 0; i < kVector; ++i) {
@@ -41,10 +43,12 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     });
     const float variance = Team::template Reduce<SumOp<float>>(squares) / static_cast<float>(width);
     const float inv_std = 1.0f / std::sqrt(variance + epsilon);
+    // ---- Statistics that are kept
     if (Team::IsFirstThread()) {
       if (results.mean != nullptr) results.mean[index] = mean;
       if (results.inv_std != nullptr) results.inv_std[index] = inv_std;
     }
+    // ---- Normalised row
     if (results.y.data == nullptr) continue;
     row.Write(results.y, [&](const auto& slots, const float(&x)[1][kVector], float(&y)[kVector]) {
       float scale[kVector], shift[kVector];
@@ -69,6 +73,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     Row<Team, 2> row({in.dy, in.x}, index * width, width);
     const float mean = in.mean[index];
     const float inv_std = in.inv_std[index];
+    // ---- Sums over the row
     float sum = 0;
     float centred = 0;
     row.ForEach([&](const auto& slots, const float(&x)[2][kVector]) {
@@ -81,6 +86,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
         centred += g * (x[1][i] - mean);
       }
     });
+    // ---- Gradient of the row
     const float shift = Team::template Reduce<SumOp<float>>(sum) / static_cast<float>(width);
     const float slope = Team::template Reduce<SumOp<float>>(centred) * inv_std * inv_std / static_cast<float>(width);
     row.Write(dx, [&](const auto& slots, const float(&x)[2][kVector], float(&dx)[kVector]) {

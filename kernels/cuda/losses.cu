@@ -72,8 +72,10 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
                        std::int64_t classes) {
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({logits}, index * classes, classes);
+    // ---- Statistics of the row
     const ExpSum exp = ExpSum::Of(row);
     const float log_sum_exp = exp.largest + scalar::Log(exp.sum);
+    // ---- Loss by dense labels
     float loss = 0;
     if (labels.dense()) {
       row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
@@ -85,6 +87,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
       });
       loss = Team::template Reduce<SumOp<float>>(loss);
     }
+    // ---- Results, with the loss by a sparse label
     if (!Team::IsFirstThread()) continue;
     if (log_sum_exps != nullptr) log_sum_exps[index] = log_sum_exp;
     if (losses == nullptr) continue;
@@ -137,6 +140,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     const float cotangent = divisor == 0 ? dloss[index] : *dloss / divisor;
     const float log_sum_exp = log_sum_exps[index];
     const std::int64_t label = labels.dense() ? -1 : labels.Class(index);
+    // ---- Sum of the row's labels
     float label_sum = 1;
     if (labels.dense()) {
       label_sum = 0;
@@ -149,6 +153,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
       });
       label_sum = Team::template Reduce<SumOp<float>>(label_sum);
     }
+    // ---- Gradient of the row
     row.Write(dlogits, [&](const auto& slots, const float(&x)[1][kVector], float(&y)[kVector]) {
       float weights[kVector];
       if (labels.dense()) {

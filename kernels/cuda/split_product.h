@@ -70,6 +70,7 @@ __global__ void __launch_bounds__(Tile<kTile>::kThreads, 2)
   MPC_SHARED_ARRAY(Quad, shared_right, Tile<kTile>::kQuads);
   const std::int64_t items = shape.batch * shape.splits * shape.row_tiles * shape.column_tiles;
   for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    // ---- The tile and the part of the summation index
     std::int64_t rest = item;
     const std::int64_t tile_column = rest % shape.column_tiles * kTile;
     rest /= shape.column_tiles;
@@ -79,8 +80,10 @@ __global__ void __launch_bounds__(Tile<kTile>::kThreads, 2)
     const std::int64_t batch = rest / shape.splits;
     const std::int64_t begin = split * shape.split_depth;
     const std::int64_t end = begin + shape.split_depth < shape.depth ? begin + shape.split_depth : shape.depth;
+    // ---- Sums of the thread
     float sums[4][4] = {};
     AddTileProduct<kTile>(left, right, batch, tile_row, tile_column, begin, end, shared_left, shared_right, sums);
+    // ---- Results, or partial sums
     const std::int64_t column = tile_column + ThreadColumn<kTile>();
     const std::int64_t room = shape.columns - column;
     const int count = room < 4 ? static_cast<int>(room) : 4;

@@ -37,6 +37,7 @@ inline TransposePlan PlanTranspose(StridedView view, int element_bytes) {
   TransposePlan plan;
   plan.word_bytes = element_bytes;
   const int inner = view.rank - 1;
+  // ---- Tiles, where the innermost axes differ
   int q = -1;
   for (int axis = 0; axis < view.rank; ++axis) {
     if (view.strides[axis] == 1) q = axis;
@@ -60,6 +61,7 @@ inline TransposePlan PlanTranspose(StridedView view, int element_bytes) {
     }
     return plan;
   }
+  // ---- Else a gather of the widest words
   const auto widens = [&] {
     if (inner < 0 || view.strides[inner] != 1 || view.extents[inner] % 2 != 0 || plan.word_bytes == 16) return false;
     for (int axis = 0; axis < inner; ++axis) {
@@ -89,12 +91,14 @@ __global__ void __launch_bounds__(kTileThreads)
   const std::int64_t r_tiles = (tiles.r + kTile - 1) / kTile;
   const std::int64_t count = tiles.planes * q_tiles * r_tiles;
   for (std::int64_t index = blockIdx.x; index < count; index += gridDim.x) {
+    // ---- The tile and its place
     const std::int64_t plane = index / (q_tiles * r_tiles);
     const std::int64_t in_plane = index - plane * q_tiles * r_tiles;
     const std::int64_t q_begin = in_plane % q_tiles * kTile;
     const std::int64_t r_begin = in_plane / q_tiles * kTile;
     std::int64_t from_offset = 0, to_offset = 0;
     tiles.offsets.Advance(plane, from_offset, to_offset);
+    // ---- Rows of the operand into shared memory
     if (q_begin + lane < tiles.q) {
       const Word* source = from + from_offset + q_begin + lane;
       for (int i = row; i < kTile && r_begin + i < tiles.r; i += kRows) {
@@ -102,6 +106,7 @@ __global__ void __launch_bounds__(kTileThreads)
       }
     }
     __syncthreads();
+    // ---- Columns of the tile into rows of the result
     if (r_begin + lane < tiles.r) {
       Word* target = to + to_offset + r_begin + lane;
       for (int i = row; i < kTile && q_begin + i < tiles.q; i += kRows) {
