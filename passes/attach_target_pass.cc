@@ -21,14 +21,14 @@ public:
   using AttachTargetPassBase::AttachTargetPassBase;
 
   void runOnOperation() override {
-    ModuleOp Root = getOperation();
-    auto EmitError = [&] { return Root.emitError(); };
-    StringRef Name(name.getValue()), Arch(arch.getValue());
-    auto Target = TargetAttr::getChecked(EmitError, &getContext(), Name, Arch, /*tf32=*/false, /*winograd=*/false);
-    if (!Target)
+    ModuleOp root = getOperation();
+    auto emitError = [&] { return root.emitError(); };
+    auto target = TargetAttr::getChecked(emitError, &getContext(), StringRef(name.getValue()),
+                                         StringRef(arch.getValue()), /*tf32=*/false, /*winograd=*/false);
+    if (!target)
       return signalPassFailure();
-    dialectOf(Root).getTargetAttrHelper().setAttr(Root, Target);
-    if (failed(targetModelOf(Root)))
+    dialectOf(root).getTargetAttrHelper().setAttr(root, target);
+    if (failed(targetModelOf(root)))
       signalPassFailure();
   }
 };

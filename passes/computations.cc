@@ -13,92 +13,92 @@ namespace {
 
 // Equality of operations up to locations and discardable attributes: scopes and reasons do not change a value.
 struct ComputationInfo : llvm::DenseMapInfo<Operation *> {
-  static constexpr auto Flags =
+  static constexpr auto flags =
       OperationEquivalence::Flags::IgnoreLocations | OperationEquivalence::Flags::IgnoreDiscardableAttrs;
-  static unsigned getHashValue(const Operation *Op) {
-    auto *Mutable = const_cast<Operation *>(Op);
+  static unsigned getHashValue(const Operation *op) {
+    auto *writable = const_cast<Operation *>(op);
     // There is one cast for each (value, type), the user's or not.
-    if (auto Cast = dyn_cast<CastOp>(Mutable))
-      return llvm::hash_combine(Cast.getX(), Cast.getY().getType());
-    return OperationEquivalence::computeHash(Mutable, OperationEquivalence::directHashValue,
-                                             OperationEquivalence::ignoreHashValue, Flags);
+    if (auto cast = dyn_cast<CastOp>(writable))
+      return llvm::hash_combine(cast.getX(), cast.getY().getType());
+    return OperationEquivalence::computeHash(writable, OperationEquivalence::directHashValue,
+                                             OperationEquivalence::ignoreHashValue, flags);
   }
-  static bool isEqual(const Operation *A, const Operation *B) {
-    if (A == B)
+  static bool isEqual(const Operation *a, const Operation *b) {
+    if (a == b)
       return true;
-    if (A == getTombstoneKey() || A == getEmptyKey() || B == getTombstoneKey() || B == getEmptyKey())
+    if (a == getTombstoneKey() || a == getEmptyKey() || b == getTombstoneKey() || b == getEmptyKey())
       return false;
-    auto *Left = const_cast<Operation *>(A), *Right = const_cast<Operation *>(B);
-    if (isa<CastOp>(Left) && isa<CastOp>(Right))
-      return Left->getOperand(0) == Right->getOperand(0) &&
-             Left->getResult(0).getType() == Right->getResult(0).getType();
-    return OperationEquivalence::isEquivalentTo(Left, Right, OperationEquivalence::exactValueMatch,
-                                                /*markEquivalent=*/nullptr, Flags);
+    auto *left = const_cast<Operation *>(a), *right = const_cast<Operation *>(b);
+    if (isa<CastOp>(left) && isa<CastOp>(right))
+      return left->getOperand(0) == right->getOperand(0) &&
+             left->getResult(0).getType() == right->getResult(0).getType();
+    return OperationEquivalence::isEquivalentTo(left, right, OperationEquivalence::exactValueMatch,
+                                                /*markEquivalent=*/nullptr, flags);
   }
 };
 
 } // namespace
 
-static void keepMarks(Operation *Kept, Operation *Merged) {
-  auto From = dyn_cast<CastOp>(Merged);
-  if (From && From.getUser())
-    cast<CastOp>(Kept).setUser(true);
-  PrecisionAttr Old = precisionOf(Kept), Added = precisionOf(Merged);
-  if (Added)
-    setPrecision(Kept, Old ? Old.mergedWith(Added) : Added);
+static void keepMarks(Operation *kept, Operation *merged) {
+  auto from = dyn_cast<CastOp>(merged);
+  if (from && from.getUser())
+    cast<CastOp>(kept).setUser(true);
+  PrecisionAttr old = precisionOf(kept), added = precisionOf(merged);
+  if (added)
+    setPrecision(kept, old ? old.mergedWith(added) : added);
 }
 
-bool replaceByFold(Operation *Op) {
-  SmallVector<OpFoldResult, 1> Folded;
+bool replaceByFold(Operation *op) {
+  SmallVector<OpFoldResult, 1> folded;
   // Without a result the operation was changed where it stands, and may fold again.
-  while (succeeded(Op->fold(Folded))) {
-    if (Folded.empty())
+  while (succeeded(op->fold(folded))) {
+    if (folded.empty())
       continue;
-    auto Same = dyn_cast<Value>(Folded.front());
-    if (!Same)
+    auto same = dyn_cast<Value>(folded.front());
+    if (!same)
       return false;
-    Op->getResult(0).replaceAllUsesWith(Same);
-    Op->erase();
+    op->getResult(0).replaceAllUsesWith(same);
+    op->erase();
     return true;
   }
   return false;
 }
 
-bool mergeEqualComputations(Block &Body) {
-  llvm::DenseMap<Operation *, Operation *, ComputationInfo> Seen;
-  bool Changed = false;
-  for (Operation &Op : llvm::make_early_inc_range(Body)) {
-    if (!isPure(&Op) || Op.getNumRegions() != 0 || Op.hasTrait<OpTrait::IsTerminator>())
+bool mergeEqualComputations(Block &body) {
+  llvm::DenseMap<Operation *, Operation *, ComputationInfo> seen;
+  bool changed = false;
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    if (!isPure(&op) || op.getNumRegions() != 0 || op.hasTrait<OpTrait::IsTerminator>())
       continue;
-    auto [It, New] = Seen.try_emplace(&Op, &Op);
-    if (New)
+    auto [it, isNew] = seen.try_emplace(&op, &op);
+    if (isNew)
       continue;
-    Operation *Kept = It->second;
-    keepMarks(Kept, &Op);
-    Op.replaceAllUsesWith(Kept);
-    Op.erase();
-    Changed = true;
+    Operation *kept = it->second;
+    keepMarks(kept, &op);
+    op.replaceAllUsesWith(kept);
+    op.erase();
+    changed = true;
   }
-  return Changed;
+  return changed;
 }
 
-static bool eraseIfDead(Operation *Op) {
-  if (!isOpTriviallyDead(Op))
+static bool eraseIfDead(Operation *op) {
+  if (!isOpTriviallyDead(op))
     return false;
-  Op->erase();
+  op->erase();
   return true;
 }
 
-bool eraseDeadOperations(Block &Body) {
-  bool Changed = false;
-  for (Operation &Op : llvm::make_early_inc_range(llvm::reverse(Body)))
-    Changed |= eraseIfDead(&Op);
-  return Changed;
+bool eraseDeadOperations(Block &body) {
+  bool changed = false;
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    changed |= eraseIfDead(&op);
+  return changed;
 }
 
-void eraseDeadOperations(ArrayRef<Operation *> Created) {
-  for (Operation *Op : llvm::reverse(Created))
-    eraseIfDead(Op);
+void eraseDeadOperations(ArrayRef<Operation *> created) {
+  for (Operation *op : llvm::reverse(created))
+    eraseIfDead(op);
 }
 
 } // namespace mpc

@@ -11,16 +11,16 @@ namespace mpc {
 /// one of them was. The operation that stays has the reasons of all. Returns whether something changed.
 ///
 /// MLIR's own elimination of common subexpressions compares discardable attributes, which would keep copies apart.
-bool mergeEqualComputations(mlir::Block &Body);
+bool mergeEqualComputations(mlir::Block &body);
 
-/// Folds \p Op, which has one result, by its folder. Returns whether it is gone: whether a value took its place. It may
+/// Folds \p op, which has one result, by its folder. Returns whether it is gone: whether a value took its place. It may
 /// stay with other operands instead. Folds to constants are left alone.
-bool replaceByFold(mlir::Operation *Op);
+bool replaceByFold(mlir::Operation *op);
 
 /// Erases operations without effects whose results nobody reads. Returns whether something changed.
-bool eraseDeadOperations(mlir::Block &Body);
+bool eraseDeadOperations(mlir::Block &body);
 
-/// The same among \p Created, in the order of their making.
-void eraseDeadOperations(llvm::ArrayRef<mlir::Operation *> Created);
+/// The same among \p created, in the order of their making.
+void eraseDeadOperations(llvm::ArrayRef<mlir::Operation *> created);
 
 } // namespace mpc

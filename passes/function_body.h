@@ -5,16 +5,16 @@
 
 namespace mpc {
 
-/// Returns the first block of \p Function, null where it has no body. Nothing branches, so other blocks are
+/// Returns the first block of \p function, null where it has no body. Nothing branches, so other blocks are
 /// unreachable: there, definitions may form cycles.
-inline mlir::Block *firstBlock(mlir::func::FuncOp Function) {
-  return Function.isExternal() ? nullptr : &Function.getBody().front();
+inline mlir::Block *firstBlock(mlir::func::FuncOp function) {
+  return function.isExternal() ? nullptr : &function.getBody().front();
 }
 
-/// Returns the body of \p Function where it is one block; null where it has none, or control flow.
-inline mlir::Block *onlyBlock(mlir::func::FuncOp Function) {
-  mlir::Block *First = firstBlock(Function);
-  return First && Function.getBody().hasOneBlock() ? First : nullptr;
+/// Returns the body of \p function where it is one block; null where it has none, or control flow.
+inline mlir::Block *onlyBlock(mlir::func::FuncOp function) {
+  mlir::Block *first = firstBlock(function);
+  return first && function.getBody().hasOneBlock() ? first : nullptr;
 }
 
 } // namespace mpc

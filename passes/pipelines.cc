@@ -15,84 +15,84 @@ namespace mpc {
 using compiler::CompileOptions;
 using compiler::OptionInfo;
 
-template <typename PassOptions> static PassOptions withLists(const CompileOptions &Chosen) {
-  PassOptions Result;
-  Result.level = Chosen.level;
-  llvm::append_range(Result.allow, Chosen.allow);
-  llvm::append_range(Result.deny, Chosen.deny);
-  llvm::append_range(Result.infer, Chosen.infer);
-  llvm::append_range(Result.clear, Chosen.clear);
-  return Result;
+template <typename PassOptions> static PassOptions withLists(const CompileOptions &chosen) {
+  PassOptions result;
+  result.level = chosen.level;
+  llvm::append_range(result.allow, chosen.allow);
+  llvm::append_range(result.deny, chosen.deny);
+  llvm::append_range(result.infer, chosen.infer);
+  llvm::append_range(result.clear, chosen.clear);
+  return result;
 }
 
-static void addPrecision(OpPassManager &Manager, const CompileOptions &Chosen) {
-  auto Amp = withLists<AmpPassOptions>(Chosen);
-  Amp.dtype = Chosen.dtype;
-  Amp.keepBatchNormFp32 = Chosen.keep_batchnorm_fp32;
-  Amp.bytesPerSecond = Chosen.rates.bytes_per_second;
-  Amp.lowFlops = Chosen.rates.low_flops;
-  Amp.f32Flops = Chosen.rates.f32_flops;
-  Amp.secondsPerOperation = Chosen.rates.seconds_per_operation;
-  Manager.addPass(createAmpPass(Amp));
-  Manager.addPass(createVerifyPrecisionPass(withLists<VerifyPrecisionPassOptions>(Chosen)));
+static void addPrecision(OpPassManager &manager, const CompileOptions &chosen) {
+  auto amp = withLists<AmpPassOptions>(chosen);
+  amp.dtype = chosen.dtype;
+  amp.keepBatchNormFp32 = chosen.keep_batchnorm_fp32;
+  amp.bytesPerSecond = chosen.rates.bytes_per_second;
+  amp.lowFlops = chosen.rates.low_flops;
+  amp.f32Flops = chosen.rates.f32_flops;
+  amp.secondsPerOperation = chosen.rates.seconds_per_operation;
+  manager.addPass(createAmpPass(amp));
+  manager.addPass(createVerifyPrecisionPass(withLists<VerifyPrecisionPassOptions>(chosen)));
 }
 
 // Recomputation comes behind fusion: a copy of a region sums in the order of its original, so that its bits are the
 // same.
-static void addPlan(OpPassManager &Manager, int64_t Candidates, bool Orders) {
-  Manager.addNestedPass<func::FuncOp>(createRecomputePass({Candidates}));
-  if (!Orders)
+static void addPlan(OpPassManager &manager, int64_t candidates, bool orders) {
+  manager.addNestedPass<func::FuncOp>(createRecomputePass({candidates}));
+  if (!orders)
     return;
-  Manager.addPass(createSchedulePass());
-  Manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
+  manager.addPass(createSchedulePass());
+  manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
 }
 
 // Shadows come after cast cleanup, which leaves only the casts that read parameters low. Updates take over what casts
 // have left between them and the backward pass. Fusion comes last, so that it sees what will run.
-static void addLayout(OpPassManager &Manager, const CompileOptions &Chosen, Stage Until) {
-  if (Chosen.layout)
-    Manager.addNestedPass<func::FuncOp>(createLayoutPass());
-  Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
-  Manager.addNestedPass<func::FuncOp>(createFoldActivationPass());
-  Manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
-  Manager.addNestedPass<func::FuncOp>(createShadowPass({Chosen.master_weights}));
-  Manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
-  if (Chosen.conv_statistics)
-    Manager.addNestedPass<func::FuncOp>(createConvStatisticsPass());
-  Manager.addNestedPass<func::FuncOp>(createChunkHeadPass({Chosen.head_chunks}));
+static void addLayout(OpPassManager &manager, const CompileOptions &chosen, Stage until) {
+  if (chosen.layout)
+    manager.addNestedPass<func::FuncOp>(createLayoutPass());
+  manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
+  manager.addNestedPass<func::FuncOp>(createFoldActivationPass());
+  manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
+  manager.addNestedPass<func::FuncOp>(createShadowPass({chosen.master_weights}));
+  manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
+  if (chosen.conv_statistics)
+    manager.addNestedPass<func::FuncOp>(createConvStatisticsPass());
+  manager.addNestedPass<func::FuncOp>(createChunkHeadPass({chosen.head_chunks}));
   // Alone, the comparison and the selection would be launches of their own.
-  if (Chosen.fuses())
-    Manager.addNestedPass<func::FuncOp>(createReluMaskPass());
-  FusionPassOptions Fusion;
+  if (chosen.fuses())
+    manager.addNestedPass<func::FuncOp>(createReluMaskPass());
+  FusionPassOptions fusion;
   // Without fusion, some operations still have no other kernel than generated code.
-  if (!Chosen.fuses())
-    Fusion.maxOperations = 1;
-  Manager.addNestedPass<func::FuncOp>(createFusionPass(Fusion));
-  if (Until != Stage::Fused)
-    addPlan(Manager, Chosen.recompute, /*Orders=*/Until == Stage::Scheduled);
+  if (!chosen.fuses())
+    fusion.maxOperations = 1;
+  manager.addNestedPass<func::FuncOp>(createFusionPass(fusion));
+  if (until != Stage::Fused)
+    addPlan(manager, chosen.recompute, /*orders=*/until == Stage::Scheduled);
 }
 
-void buildPlanPipeline(OpPassManager &Manager, int64_t Candidates) { addPlan(Manager, Candidates, /*Orders=*/true); }
+void buildPlanPipeline(OpPassManager &manager, int64_t candidates) { addPlan(manager, candidates, /*orders=*/true); }
 
-void buildStepPipeline(OpPassManager &Manager, const CompileOptions &Options, Stage Until) {
-  if (Until == Stage::Traced)
+void buildStepPipeline(OpPassManager &manager, const CompileOptions &options, Stage until) {
+  if (until == Stage::Traced)
     return;
-  addPrecision(Manager, Options);
-  if (Until == Stage::Amp)
+  addPrecision(manager, options);
+  if (until == Stage::Amp)
     return;
-  Manager.addNestedPass<func::FuncOp>(createSinkReluPass());
-  Manager.addPass(createLossScalePass({Options.loss_scale, Options.skip, Options.unscale, Options.num_losses,
-                                       Options.accumulation_steps, Options.all_reduce}));
+  manager.addNestedPass<func::FuncOp>(createSinkReluPass());
+  manager.addPass(createLossScalePass({options.loss_scale, options.skip, options.unscale, options.num_losses,
+                                       options.accumulation_steps, options.all_reduce}));
   // It runs after the wrap, which decides what an optimizer's loss_scale has to divide.
-  Manager.addPass(createVerifyLossScalePass());
-  Manager.addPass(createAutodiffPass());
-  Manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
-  if (Options.instrument)
-    Manager.addNestedPass<func::FuncOp>(createInstrumentPass());
-  if (Until == Stage::Grad)
+  manager.addPass(createVerifyLossScalePass());
+  manager.addPass(createAutodiffPass());
+  manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
+  if (options.instrument)
+    manager.addNestedPass<func::FuncOp>(createInstrumentPass());
+  if (until == Stage::Grad)
     return;
-  Manager.addNestedPass<func::FuncOp>(createFlattenGuardsPass());
-  addLayout(Manager, Options, Until);
+  manager.addNestedPass<func::FuncOp>(createFlattenGuardsPass());
+  addLayout(manager, options, until);
 }
 
 namespace {
@@ -101,20 +101,20 @@ namespace {
 class StepPipelineOptions : public PassPipelineOptions<StepPipelineOptions> {
 public:
   StepPipelineOptions() {
-    CompileOptions Defaults;
-    forEachOfPasses(Defaults, [&](const OptionInfo &Info, const auto &Default) { declare(Info, Default); });
+    CompileOptions defaults;
+    forEachOfPasses(defaults, [&](const OptionInfo &info, const auto &fallback) { declare(info, fallback); });
   }
 
   CompileOptions compileOptions() const {
-    CompileOptions Result;
-    auto Next = Declared.begin();
-    forEachOfPasses(Result, [&](const OptionInfo &, auto &Member) { read((Next++)->get(), Member); });
-    return Result;
+    CompileOptions result;
+    auto next = declared.begin();
+    forEachOfPasses(result, [&](const OptionInfo &, auto &member) { read((next++)->get(), member); });
+    return result;
   }
 
-  Option<std::string> Device{*this, "device", llvm::cl::desc("The module's target; empty: what it has"),
+  Option<std::string> device{*this, "device", llvm::cl::desc("The module's target; empty: what it has"),
                              llvm::cl::init("")};
-  Option<Stage> Until{*this, "stage", llvm::cl::desc("Stop after this stage"), llvm::cl::init(Stage::Final),
+  Option<Stage> until{*this, "stage", llvm::cl::desc("Stop after this stage"), llvm::cl::init(Stage::Final),
                       llvm::cl::values(clEnumValN(Stage::Traced, "traced", "As traced"),
                                        clEnumValN(Stage::Amp, "amp", "Precision assigned"),
                                        clEnumValN(Stage::Grad, "grad", "Loss-scale wrap and backward graph"),
@@ -123,54 +123,54 @@ public:
                                        clEnumValN(Stage::Scheduled, "scheduled", "In the order that is lowered"))};
 
 private:
-  template <typename Options, typename Visitor> static void forEachOfPasses(Options &Given, const Visitor &Visit) {
-    visitOptions(Given, [&](const OptionInfo &Info, auto &Member) {
-      if (Info.kind == compiler::OptionKind::kOfPasses)
-        Visit(Info, Member);
+  template <typename Options, typename Visitor> static void forEachOfPasses(Options &given, const Visitor &visit) {
+    visitOptions(given, [&](const OptionInfo &info, auto &member) {
+      if (info.kind == compiler::OptionKind::kOfPasses)
+        visit(info, member);
     });
   }
 
   /// The name in text: "bytes-per-second" for "rates.bytes_per_second".
-  static std::string nameOf(const OptionInfo &Info) {
-    std::string Name = StringRef(Info.name).rsplit('.').second.str();
-    if (Name.empty())
-      Name = Info.name;
-    llvm::replace(Name, '_', '-');
-    return Name;
+  static std::string nameOf(const OptionInfo &info) {
+    std::string name = StringRef(info.name).rsplit('.').second.str();
+    if (name.empty())
+      name = info.name;
+    llvm::replace(name, '_', '-');
+    return name;
   }
 
   // Texts have to outlive the options that are named by them.
-  template <typename Kind, typename... Default> void add(const OptionInfo &Info, const Default &...Given) {
-    StringRef Name = *Names.insert(nameOf(Info)).first;
-    Declared.push_back(std::make_unique<Kind>(*this, Name, llvm::cl::desc(Info.help), Given...));
+  template <typename Kind, typename... Default> void add(const OptionInfo &info, const Default &...given) {
+    StringRef name = *names.insert(nameOf(info)).first;
+    declared.push_back(std::make_unique<Kind>(*this, name, llvm::cl::desc(info.help), given...));
   }
-  template <typename Value> void declare(const OptionInfo &Info, const Value &Default) {
-    add<Option<Value>>(Info, llvm::cl::init(Default));
+  template <typename Value> void declare(const OptionInfo &info, const Value &fallback) {
+    add<Option<Value>>(info, llvm::cl::init(fallback));
   }
-  void declare(const OptionInfo &Info, const std::optional<bool> &) { add<Option<bool>>(Info, llvm::cl::init(true)); }
-  void declare(const OptionInfo &Info, const std::vector<std::string> &) { add<ListOption<std::string>>(Info); }
+  void declare(const OptionInfo &info, const std::optional<bool> &) { add<Option<bool>>(info, llvm::cl::init(true)); }
+  void declare(const OptionInfo &info, const std::vector<std::string> &) { add<ListOption<std::string>>(info); }
 
-  template <typename Value> static void read(llvm::cl::Option *Given, Value &Member) {
-    Member = static_cast<Option<Value> *>(Given)->getValue();
+  template <typename Value> static void read(llvm::cl::Option *given, Value &member) {
+    member = static_cast<Option<Value> *>(given)->getValue();
   }
-  static void read(llvm::cl::Option *Given, std::optional<bool> &Member) {
-    Member = static_cast<Option<bool> *>(Given)->getValue();
+  static void read(llvm::cl::Option *given, std::optional<bool> &member) {
+    member = static_cast<Option<bool> *>(given)->getValue();
   }
-  static void read(llvm::cl::Option *Given, std::vector<std::string> &Member) {
-    auto *List = static_cast<ListOption<std::string> *>(Given);
-    Member.assign(List->begin(), List->end());
+  static void read(llvm::cl::Option *given, std::vector<std::string> &member) {
+    auto *list = static_cast<ListOption<std::string> *>(given);
+    member.assign(list->begin(), list->end());
   }
 
-  std::set<std::string> Names;
-  std::vector<std::unique_ptr<llvm::cl::Option>> Declared; ///< in the order of visitOptions
+  std::set<std::string> names;
+  std::vector<std::unique_ptr<llvm::cl::Option>> declared; ///< in the order of visitOptions
 };
 
 } // namespace
 
-static void buildFromText(OpPassManager &Manager, const StepPipelineOptions &Options) {
-  if (!Options.Device.empty())
-    Manager.addPass(createAttachTargetPass({Options.Device, ""}));
-  buildStepPipeline(Manager, Options.compileOptions(), Options.Until);
+static void buildFromText(OpPassManager &manager, const StepPipelineOptions &options) {
+  if (!options.device.empty())
+    manager.addPass(createAttachTargetPass({options.device, ""}));
+  buildStepPipeline(manager, options.compileOptions(), options.until);
 }
 
 void registerMpcPasses() {

@@ -16,16 +16,16 @@ enum class Stage {
   Scheduled, ///< operations in the order that is lowered
 };
 
-/// The pipeline that compiles a training step or a forward function, up to \p Until. Stage::Amp: amp, verify-precision.
+/// The pipeline that compiles a training step or a forward function, up to \p until. Stage::Amp: amp, verify-precision.
 /// Stage::Grad: sink-relu, loss-scale, verify-loss-scale, autodiff, cast-cleanup. Stage::Fused: flatten-guards, layout,
 /// cast-cleanup, fold-activation, fold-gradient-scaling, shadows, group-updates, conv-statistics, chunk-head,
 /// relu-mask, fusion. Stage::Final: recompute. Stage::Scheduled: schedule, flat-updates. With `instrument`, instrument
 /// comes after the first cast-cleanup. A forward function is a step without gradients and updates, so passes that
 /// concern these find none. The module has its target.
-void buildStepPipeline(mlir::OpPassManager &Manager, const compiler::CompileOptions &Options, Stage Until);
+void buildStepPipeline(mlir::OpPassManager &manager, const compiler::CompileOptions &options, Stage until);
 
 /// The passes that buildStepPipeline adds between Stage::Fused and Stage::Scheduled: recompute, schedule, flat-updates.
-void buildPlanPipeline(mlir::OpPassManager &Manager, int64_t Candidates);
+void buildPlanPipeline(mlir::OpPassManager &manager, int64_t candidates);
 
 /// Every pass of passes.td, and the pipeline `mpc-step-pipeline`. Its options are those of the kind kOfPasses, the
 /// device whose target the module gets, if any, and the stage.

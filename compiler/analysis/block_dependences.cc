@@ -9,94 +9,94 @@ using namespace mlir;
 
 namespace mpc {
 
-llvm::SmallSetVector<Value, 8> valuesRead(Operation *Op) {
-  llvm::SmallSetVector<Value, 8> Values;
-  Op->walk([&](Operation *Nested) {
-    for (Value Operand : Nested->getOperands())
-      if (Operand.getParentBlock() == Op->getBlock())
-        Values.insert(Operand);
+llvm::SmallSetVector<Value, 8> valuesRead(Operation *op) {
+  llvm::SmallSetVector<Value, 8> values;
+  op->walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands())
+      if (operand.getParentBlock() == op->getBlock())
+        values.insert(operand);
   });
-  return Values;
+  return values;
 }
 
-// Maps each new shadow that \p Body returns to the shadow that it replaces. No operand says so, but the signature of
+// Maps each new shadow that \p body returns to the shadow that it replaces. No operand says so, but the signature of
 // the step does.
-static llvm::DenseMap<Value, Value> oldShadows(Block &Body) {
-  llvm::DenseMap<Value, Value> Old;
-  auto Function = dyn_cast<func::FuncOp>(Body.getParentOp());
-  if (!Function)
-    return Old;
-  StepSignature Signature(Function);
-  for (OpOperand &Returned : Body.getTerminator()->getOpOperands())
-    if (auto Update = dyn_cast<OpResult>(Returned.get()); Update && isShadow(Update))
-      if (std::optional<unsigned> Argument = Signature.argumentOf(Returned.getOperandNumber()))
-        Old[Update] = Function.getArgument(*Argument);
-  return Old;
+static llvm::DenseMap<Value, Value> findOldShadows(Block &body) {
+  llvm::DenseMap<Value, Value> old;
+  auto function = dyn_cast<func::FuncOp>(body.getParentOp());
+  if (!function)
+    return old;
+  StepSignature signature(function);
+  for (OpOperand &returned : body.getTerminator()->getOpOperands())
+    if (auto update = dyn_cast<OpResult>(returned.get()); update && isShadow(update))
+      if (std::optional<unsigned> argument = signature.argumentOf(returned.getOperandNumber()))
+        old[update] = function.getArgument(*argument);
+  return old;
 }
 
-BlockDependences::BlockDependences(Block &Body) : OldShadows(oldShadows(Body)) {
-  for (Operation &Op : Body.without_terminator())
-    if (!isa<ViewLikeOpInterface>(Op)) {
-      NumberOf[&Op] = Operations.size();
-      Operations.push_back(&Op);
+BlockDependences::BlockDependences(Block &body) : oldShadows(findOldShadows(body)) {
+  for (Operation &op : body.without_terminator())
+    if (!isa<ViewLikeOpInterface>(op)) {
+      numbers[&op] = operations.size();
+      operations.push_back(&op);
     }
-  Before.resize(size());
-  After.resize(size());
-  for (unsigned Number = 0; Number < size(); ++Number)
-    add(Number);
-  OldShadows.clear();
-  Readers.clear();
+  predecessors.resize(size());
+  successors.resize(size());
+  for (unsigned number = 0; number < size(); ++number)
+    add(number);
+  oldShadows.clear();
+  readers.clear();
 }
 
-void BlockDependences::add(unsigned Number) {
-  Operation *Op = Operations[Number];
-  llvm::SmallSetVector<Value, 8> Read;
-  for (Value V : valuesRead(Op))
-    Read.insert(behindViews(V));
-  for (Value V : Read)
-    if (Operation *Producer = V.getDefiningOp())
-      if (std::optional<unsigned> Known = numberOf(Producer))
-        addEdge(*Known, Number);
-  if (Op->hasTrait<StateUpdate>())
-    for (OpResult Result : Op->getResults())
-      if (Value Old = isShadow(Result) ? OldShadows.lookup(Result) : Op->getOperand(Result.getResultNumber()))
-        for (unsigned Reader : Readers.lookup(behindViews(Old)))
-          addEdge(Reader, Number);
-  if (!isMemoryEffectFree(Op)) {
-    if (LastEffect)
-      addEdge(*LastEffect, Number);
-    LastEffect = Number;
+void BlockDependences::add(unsigned number) {
+  Operation *op = operations[number];
+  llvm::SmallSetVector<Value, 8> read;
+  for (Value v : valuesRead(op))
+    read.insert(behindViews(v));
+  for (Value v : read)
+    if (Operation *producer = v.getDefiningOp())
+      if (std::optional<unsigned> known = numberOf(producer))
+        addEdge(*known, number);
+  if (op->hasTrait<StateUpdate>())
+    for (OpResult result : op->getResults())
+      if (Value old = isShadow(result) ? oldShadows.lookup(result) : op->getOperand(result.getResultNumber()))
+        for (unsigned reader : readers.lookup(behindViews(old)))
+          addEdge(reader, number);
+  if (!isMemoryEffectFree(op)) {
+    if (lastEffect)
+      addEdge(*lastEffect, number);
+    lastEffect = number;
   }
-  for (Value V : Read)
-    Readers[V].push_back(Number);
+  for (Value v : read)
+    readers[v].push_back(number);
 }
 
-void BlockDependences::addEdge(unsigned From, unsigned To) {
-  After[From].push_back(To);
-  Before[To].push_back(From);
+void BlockDependences::addEdge(unsigned from, unsigned to) {
+  successors[from].push_back(to);
+  predecessors[to].push_back(from);
 }
 
-std::optional<unsigned> BlockDependences::numberOf(Operation *Op) const {
-  auto Known = NumberOf.find(Op);
-  return Known == NumberOf.end() ? std::nullopt : std::optional<unsigned>(Known->second);
+std::optional<unsigned> BlockDependences::numberOf(Operation *op) const {
+  auto known = numbers.find(op);
+  return known == numbers.end() ? std::nullopt : std::optional<unsigned>(known->second);
 }
 
-ViewMover::ViewMover(Block &Body) : Terminator(Body.getTerminator()) {
-  for (auto View : Body.getOps<ViewLikeOpInterface>())
-    Left.insert(View);
+ViewMover::ViewMover(Block &body) : terminator(body.getTerminator()) {
+  for (auto view : body.getOps<ViewLikeOpInterface>())
+    left.insert(view);
 }
 
-void ViewMover::moveFor(Value V) {
-  auto View = V.getDefiningOp<ViewLikeOpInterface>();
-  if (!View || !Left.remove(View))
+void ViewMover::moveFor(Value v) {
+  auto view = v.getDefiningOp<ViewLikeOpInterface>();
+  if (!view || !left.remove(view))
     return;
-  moveFor(View.getViewSource());
-  View->moveBefore(Terminator);
+  moveFor(view.getViewSource());
+  view->moveBefore(terminator);
 }
 
-void ViewMover::moveFor(Operation *Op) {
-  for (Value Operand : valuesRead(Op))
-    moveFor(Operand);
+void ViewMover::moveFor(Operation *op) {
+  for (Value operand : valuesRead(op))
+    moveFor(operand);
 }
 
 } // namespace mpc

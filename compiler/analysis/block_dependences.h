@@ -18,51 +18,51 @@ namespace mpc {
 /// parameter that the update writes beside it. Operations with effects on memory, known or not, keep their order.
 class BlockDependences {
 public:
-  explicit BlockDependences(mlir::Block &Body);
+  explicit BlockDependences(mlir::Block &body);
 
-  llvm::ArrayRef<mlir::Operation *> operations() const { return Operations; }
-  unsigned size() const { return Operations.size(); }
+  llvm::ArrayRef<mlir::Operation *> getOperations() const { return operations; }
+  unsigned size() const { return operations.size(); }
   /// nullopt: the operation is a view or the terminator, or stands in another block.
-  std::optional<unsigned> numberOf(mlir::Operation *Op) const;
+  std::optional<unsigned> numberOf(mlir::Operation *op) const;
 
   /// Operations that must come before, and those that must come after, by number. Those that follow from these are not
   /// listed.
-  llvm::ArrayRef<unsigned> before(unsigned Number) const { return Before[Number]; }
-  llvm::ArrayRef<unsigned> after(unsigned Number) const { return After[Number]; }
+  llvm::ArrayRef<unsigned> before(unsigned number) const { return predecessors[number]; }
+  llvm::ArrayRef<unsigned> after(unsigned number) const { return successors[number]; }
 
 private:
-  void add(unsigned Number);
-  void addEdge(unsigned From, unsigned To);
+  void add(unsigned number);
+  void addEdge(unsigned from, unsigned to);
 
-  llvm::SmallVector<mlir::Operation *> Operations;
-  llvm::DenseMap<mlir::Operation *, unsigned> NumberOf;
-  llvm::SmallVector<llvm::SmallVector<unsigned, 4>> Before, After;
+  llvm::SmallVector<mlir::Operation *> operations;
+  llvm::DenseMap<mlir::Operation *, unsigned> numbers;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 4>> predecessors, successors;
   /// While operations are added: the shadows that others take the place of, who has read a value so far, and the last
   /// operation with effects.
-  llvm::DenseMap<mlir::Value, mlir::Value> OldShadows;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 4>> Readers;
-  std::optional<unsigned> LastEffect;
+  llvm::DenseMap<mlir::Value, mlir::Value> oldShadows;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 4>> readers;
+  std::optional<unsigned> lastEffect;
 };
 
-/// The values of its own block that \p Op reads, also in regions that it holds. Each stands there once.
-llvm::SmallSetVector<mlir::Value, 8> valuesRead(mlir::Operation *Op);
+/// The values of its own block that \p op reads, also in regions that it holds. Each stands there once.
+llvm::SmallSetVector<mlir::Value, 8> valuesRead(mlir::Operation *op);
 
 /// Helps to write a block's operations in a new order, in front of its terminator: puts each view in front of its first
 /// reader.
 class ViewMover {
 public:
-  explicit ViewMover(mlir::Block &Body);
+  explicit ViewMover(mlir::Block &body);
 
-  /// Moves the views that \p V is made by, which have not moved yet.
-  void moveFor(mlir::Value V);
-  /// The same for all that \p Op reads, also in regions that it holds.
-  void moveFor(mlir::Operation *Op);
+  /// Moves the views that \p v is made by, which have not moved yet.
+  void moveFor(mlir::Value v);
+  /// The same for all that \p op reads, also in regions that it holds.
+  void moveFor(mlir::Operation *op);
   /// Views that nothing has asked for, in program order.
-  llvm::ArrayRef<mlir::Operation *> left() const { return Left.getArrayRef(); }
+  llvm::ArrayRef<mlir::Operation *> getLeft() const { return left.getArrayRef(); }
 
 private:
-  mlir::Operation *Terminator;
-  llvm::SetVector<mlir::Operation *> Left;
+  mlir::Operation *terminator;
+  llvm::SetVector<mlir::Operation *> left;
 };
 
 } // namespace mpc

@@ -4,92 +4,92 @@ using namespace mlir;
 
 namespace mpc {
 
-BlockGroups::BlockGroups(Block &Body) : Body(Body), Dependences(Body) {
-  for (auto [Number, Op] : llvm::enumerate(Dependences.operations())) {
-    GroupOf.push_back(Number);
-    Members.push_back({Op});
+BlockGroups::BlockGroups(Block &body) : body(body), dependences(body) {
+  for (auto [number, op] : llvm::enumerate(dependences.getOperations())) {
+    groupNumbers.push_back(number);
+    groupMembers.push_back({op});
   }
 }
 
-std::optional<unsigned> BlockGroups::groupOf(Operation *Op) const {
-  std::optional<unsigned> Number = Dependences.numberOf(Body.findAncestorOpInBlock(*Op));
-  return Number ? std::optional<unsigned>(GroupOf[*Number]) : std::nullopt;
+std::optional<unsigned> BlockGroups::groupOf(Operation *op) const {
+  std::optional<unsigned> number = dependences.numberOf(body.findAncestorOpInBlock(*op));
+  return number ? std::optional<unsigned>(groupNumbers[*number]) : std::nullopt;
 }
 
-Operation *BlockGroups::onTheWay(unsigned From, unsigned To) const {
-  llvm::SmallVector<char> Seen(Members.size());
-  SmallVector<unsigned> Stack;
-  auto Visit = [&](unsigned Group) {
-    for (Operation *Op : Members[Group])
-      for (unsigned Next : Dependences.after(numberOf(Op))) {
-        unsigned Other = GroupOf[Next];
-        if (Other == To && Group != From)
+Operation *BlockGroups::onTheWay(unsigned from, unsigned to) const {
+  llvm::SmallVector<char> seen(groupMembers.size());
+  SmallVector<unsigned> stack;
+  auto visit = [&](unsigned group) {
+    for (Operation *op : groupMembers[group])
+      for (unsigned next : dependences.after(numberOf(op))) {
+        unsigned other = groupNumbers[next];
+        if (other == to && group != from)
           return true;
-        if (Other != To && Other != From && !std::exchange(Seen[Other], 1))
-          Stack.push_back(Other);
+        if (other != to && other != from && !std::exchange(seen[other], 1))
+          stack.push_back(other);
       }
     return false;
   };
-  Visit(From);
-  while (!Stack.empty()) {
-    unsigned Group = Stack.pop_back_val();
-    if (Visit(Group))
-      return Members[Group].front();
+  visit(from);
+  while (!stack.empty()) {
+    unsigned group = stack.pop_back_val();
+    if (visit(group))
+      return groupMembers[group].front();
   }
   return nullptr;
 }
 
-Operation *BlockGroups::between(unsigned A, unsigned B) const {
-  Operation *Forth = onTheWay(A, B);
-  return Forth ? Forth : onTheWay(B, A);
+Operation *BlockGroups::between(unsigned a, unsigned b) const {
+  Operation *forth = onTheWay(a, b);
+  return forth ? forth : onTheWay(b, a);
 }
 
-void BlockGroups::merge(unsigned A, unsigned B) {
-  for (Operation *Op : Members[B])
-    GroupOf[numberOf(Op)] = A;
-  llvm::append_range(Members[A], Members[B]);
-  Members[B].clear();
-  llvm::sort(Members[A], [&](Operation *L, Operation *R) { return numberOf(L) < numberOf(R); });
+void BlockGroups::merge(unsigned a, unsigned b) {
+  for (Operation *op : groupMembers[b])
+    groupNumbers[numberOf(op)] = a;
+  llvm::append_range(groupMembers[a], groupMembers[b]);
+  groupMembers[b].clear();
+  llvm::sort(groupMembers[a], [&](Operation *l, Operation *r) { return numberOf(l) < numberOf(r); });
 }
 
-SmallVector<unsigned> BlockGroups::groupsBefore(unsigned Group) const {
-  llvm::SmallSetVector<unsigned, 8> Groups;
-  for (Operation *Op : Members[Group])
-    for (unsigned Before : Dependences.before(numberOf(Op)))
-      Groups.insert(GroupOf[Before]);
-  return Groups.takeVector();
+SmallVector<unsigned> BlockGroups::groupsBefore(unsigned group) const {
+  llvm::SmallSetVector<unsigned, 8> groups;
+  for (Operation *op : groupMembers[group])
+    for (unsigned before : dependences.before(numberOf(op)))
+      groups.insert(groupNumbers[before]);
+  return groups.takeVector();
 }
 
-void BlockGroups::place(unsigned Last, SmallVectorImpl<unsigned> &Order, SmallVectorImpl<char> &Placed) const {
+void BlockGroups::place(unsigned last, SmallVectorImpl<unsigned> &order, SmallVectorImpl<char> &placed) const {
   struct Waiting {
-    unsigned Group;
-    SmallVector<unsigned> Before; ///< the groups that it waits for
-    unsigned Next = 0;            ///< the first of them that has not been looked at
+    unsigned group;
+    SmallVector<unsigned> before; ///< the groups that it waits for
+    unsigned next = 0;            ///< the first of them that has not been looked at
   };
-  SmallVector<Waiting> Stack;
-  auto Push = [&](unsigned Group) {
-    if (!std::exchange(Placed[Group], 1))
-      Stack.push_back({Group, groupsBefore(Group)});
+  SmallVector<Waiting> stack;
+  auto push = [&](unsigned group) {
+    if (!std::exchange(placed[group], 1))
+      stack.push_back({group, groupsBefore(group)});
   };
-  Push(Last);
-  while (!Stack.empty()) {
-    Waiting &Top = Stack.back();
-    if (Top.Next < Top.Before.size()) {
-      Push(Top.Before[Top.Next++]);
+  push(last);
+  while (!stack.empty()) {
+    Waiting &top = stack.back();
+    if (top.next < top.before.size()) {
+      push(top.before[top.next++]);
       continue;
     }
-    Order.push_back(Top.Group);
-    Stack.pop_back();
+    order.push_back(top.group);
+    stack.pop_back();
   }
 }
 
 SmallVector<unsigned> BlockGroups::schedule() const {
-  SmallVector<unsigned> Order;
-  SmallVector<char> Placed(Members.size());
-  for (auto [Number, Op] : llvm::enumerate(Dependences.operations()))
-    if (unsigned Group = GroupOf[Number]; Members[Group].back() == Op)
-      place(Group, Order, Placed);
-  return Order;
+  SmallVector<unsigned> order;
+  SmallVector<char> placed(groupMembers.size());
+  for (auto [number, op] : llvm::enumerate(dependences.getOperations()))
+    if (unsigned group = groupNumbers[number]; groupMembers[group].back() == op)
+      place(group, order, placed);
+  return order;
 }
 
 } // namespace mpc

@@ -9,20 +9,20 @@ namespace mpc {
 /// cycle of dependences appears. Views and the terminator are in no group.
 class BlockGroups {
 public:
-  explicit BlockGroups(mlir::Block &Body);
+  explicit BlockGroups(mlir::Block &body);
 
   /// The group of an operation that has one, or of the one around it.
-  std::optional<unsigned> groupOf(mlir::Operation *Op) const;
+  std::optional<unsigned> groupOf(mlir::Operation *op) const;
   /// The operations of a group in program order. A group that was merged into another is empty.
-  llvm::ArrayRef<mlir::Operation *> members(unsigned Group) const { return Members[Group]; }
+  llvm::ArrayRef<mlir::Operation *> members(unsigned group) const { return groupMembers[group]; }
   /// The bound of group numbers: each is below it.
-  unsigned size() const { return Members.size(); }
+  unsigned size() const { return groupMembers.size(); }
 
-  /// An operation of a third group on a path from \p A to \p B or back. Null: there is none, and the two groups may be
+  /// An operation of a third group on a path from \p a to \p b or back. Null: there is none, and the two groups may be
   /// merged.
-  mlir::Operation *between(unsigned A, unsigned B) const;
-  /// Merges \p B into \p A.
-  void merge(unsigned A, unsigned B);
+  mlir::Operation *between(unsigned a, unsigned b) const;
+  /// Merges \p b into \p a.
+  void merge(unsigned a, unsigned b);
 
   /// The groups in an order in which each comes after all that it depends on. Otherwise they keep the order of their
   /// last operations.
@@ -30,17 +30,17 @@ public:
 
 private:
   /// The number of an operation that is in a group.
-  unsigned numberOf(mlir::Operation *Op) const { return *Dependences.numberOf(Op); }
-  mlir::Operation *onTheWay(unsigned From, unsigned To) const;
-  /// The groups that an operation of \p Group comes after, each once, itself maybe among them.
-  llvm::SmallVector<unsigned> groupsBefore(unsigned Group) const;
-  /// Appends to \p Order what must come before the group \p Last, in turn, and then the group. What is placed stays.
-  void place(unsigned Last, llvm::SmallVectorImpl<unsigned> &Order, llvm::SmallVectorImpl<char> &Placed) const;
+  unsigned numberOf(mlir::Operation *op) const { return *dependences.numberOf(op); }
+  mlir::Operation *onTheWay(unsigned from, unsigned to) const;
+  /// The groups that an operation of \p group comes after, each once, itself maybe among them.
+  llvm::SmallVector<unsigned> groupsBefore(unsigned group) const;
+  /// Appends to \p order what must come before the group \p last, in turn, and then the group. What is placed stays.
+  void place(unsigned last, llvm::SmallVectorImpl<unsigned> &order, llvm::SmallVectorImpl<char> &placed) const;
 
-  mlir::Block &Body;
-  BlockDependences Dependences;
-  llvm::SmallVector<unsigned> GroupOf; ///< the group of each operation, by the operation's number
-  llvm::SmallVector<llvm::SmallVector<mlir::Operation *, 1>> Members;
+  mlir::Block &body;
+  BlockDependences dependences;
+  llvm::SmallVector<unsigned> groupNumbers; ///< the group of each operation, by the operation's number
+  llvm::SmallVector<llvm::SmallVector<mlir::Operation *, 1>> groupMembers;
 };
 
 } // namespace mpc

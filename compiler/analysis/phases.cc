@@ -6,154 +6,154 @@ using namespace mlir;
 
 namespace mpc {
 
-static bool isInNetwork(Operation *Op) {
-  ScopeAttr Scope = scopeOf(Op);
-  return Scope && Scope.getNetwork();
+static bool isInNetwork(Operation *op) {
+  ScopeAttr scope = scopeOf(op);
+  return scope && scope.getNetwork();
 }
 
 // A choice between whole tensors: outside the network the new state or the old one.
-static bool choosesState(Operation *Op) {
-  auto Choice = dyn_cast<SelectOp>(Op);
-  return Choice && cast<ShapedType>(Choice.getCondition().getType()).getNumElements() == 1;
+static bool choosesState(Operation *op) {
+  auto choice = dyn_cast<SelectOp>(op);
+  return choice && cast<ShapedType>(choice.getCondition().getType()).getNumElements() == 1;
 }
 
 // Whether the phase comes after the backward pass. Check and scale are left out, because they read losses as well.
-static bool isOfUpdates(Phase P) {
-  return P == Phase::kSkip || P == Phase::kUnscale || P == Phase::kClip || P == Phase::kUpdate;
+static bool isOfUpdates(Phase p) {
+  return p == Phase::kSkip || p == Phase::kUnscale || p == Phase::kClip || p == Phase::kUpdate;
 }
 
-// The phase of the first operation of \p Region, movement and casts aside, where each has one of its own.
-static std::optional<Phase> ownPhaseOfRegion(FusionOp Region) {
-  std::optional<Phase> Found;
-  for (Operation &Op : Region.getBody().front().without_terminator()) {
-    if (isMovementOrCast(&Op) || isViewOrConstant(&Op))
+// The phase of the first operation of \p region, movement and casts aside, where each has one of its own.
+static std::optional<Phase> ownPhaseOfRegion(FusionOp region) {
+  std::optional<Phase> found;
+  for (Operation &op : region.getBody().front().without_terminator()) {
+    if (isMovementOrCast(&op) || isViewOrConstant(&op))
       continue;
-    std::optional<Phase> Own = ownPhase(&Op);
-    if (!Own)
+    std::optional<Phase> own = ownPhase(&op);
+    if (!own)
       return std::nullopt;
-    if (!Found)
-      Found = Own;
+    if (!found)
+      found = own;
   }
-  return Found;
+  return found;
 }
 
 // The phase of an operation, where it does not depend on neighbours.
-static std::optional<Phase> settledPhase(Operation *Op) {
-  if (std::optional<Phase> Own = ownPhase(Op))
-    return Own;
-  if (isBackwardOp(Op) || has<Property::GradientOp>(Op))
+static std::optional<Phase> settledPhase(Operation *op) {
+  if (std::optional<Phase> own = ownPhase(op))
+    return own;
+  if (isBackwardOp(op) || has<Property::GradientOp>(op))
     return Phase::kBackward;
-  if (auto Region = dyn_cast<FusionOp>(Op)) {
-    if (std::optional<Phase> Own = ownPhaseOfRegion(Region))
-      return Own;
-    bool InNetwork = llvm::any_of(Region.getBody().front(), [](Operation &Nested) { return isInNetwork(&Nested); });
-    return InNetwork ? std::optional(Phase::kForward) : std::nullopt;
+  if (auto region = dyn_cast<FusionOp>(op)) {
+    if (std::optional<Phase> own = ownPhaseOfRegion(region))
+      return own;
+    bool inNetwork = llvm::any_of(region.getBody().front(), [](Operation &nested) { return isInNetwork(&nested); });
+    return inNetwork ? std::optional(Phase::kForward) : std::nullopt;
   }
-  if (isInNetwork(Op))
+  if (isInNetwork(op))
     return Phase::kForward;
-  return choosesState(Op) ? std::optional(Phase::kSkip) : std::nullopt;
+  return choosesState(op) ? std::optional(Phase::kSkip) : std::nullopt;
 }
 
-StepPhases::StepPhases(func::FuncOp Function) : Body(Function.getBody().front()) {
-  for (unsigned Result : llvm::seq(Function.getNumResults()))
-    BecomesState.push_back(isState(resultRole(Function, Result)));
+StepPhases::StepPhases(func::FuncOp function) : body(function.getBody().front()) {
+  for (unsigned result : llvm::seq(function.getNumResults()))
+    becomesState.push_back(isState(resultRole(function, result)));
   // Readers first, so that what updates alone read is for them, then what reads results of the step's end.
-  for (Operation &Op : llvm::reverse(Body.without_terminator()))
-    Phases[&Op] = settledPhase(&Op).value_or(isForUpdates(&Op) ? Phase::kUpdate : Phase::kForward);
-  for (Operation &Op : Body.without_terminator())
-    if (Phases.lookup(&Op) == Phase::kForward && !settledPhase(&Op) && readsUpdates(&Op))
-      Phases[&Op] = Phase::kUpdate;
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    phases[&op] = settledPhase(&op).value_or(isForUpdates(&op) ? Phase::kUpdate : Phase::kForward);
+  for (Operation &op : body.without_terminator())
+    if (phases.lookup(&op) == Phase::kForward && !settledPhase(&op) && readsUpdates(&op))
+      phases[&op] = Phase::kUpdate;
 }
 
-bool StepPhases::isForUpdates(Operation *Op) const {
-  bool IsRead = false;
-  for (OpOperand &Use : Op->getUses()) {
-    Operation *User = Body.findAncestorOpInBlock(*Use.getOwner());
-    bool IsResult = User == Body.getTerminator();
+bool StepPhases::isForUpdates(Operation *op) const {
+  bool isRead = false;
+  for (OpOperand &use : op->getUses()) {
+    Operation *user = body.findAncestorOpInBlock(*use.getOwner());
+    bool isResult = user == body.getTerminator();
     // Records, and what a check reads beside others, decide nothing.
-    if ((IsResult && !BecomesState[Use.getOperandNumber()]) || (!IsResult && of(User) == Phase::kCheck))
+    if ((isResult && !becomesState[use.getOperandNumber()]) || (!isResult && of(user) == Phase::kCheck))
       continue;
-    if (!IsResult && !isOfUpdates(of(User)))
+    if (!isResult && !isOfUpdates(of(user)))
       return false;
-    IsRead = true;
+    isRead = true;
   }
-  return IsRead;
+  return isRead;
 }
 
-bool StepPhases::readsUpdates(Operation *Op) const {
-  return llvm::any_of(Op->getOperands(), [&](Value Operand) {
-    Operation *Producer = Operand.getDefiningOp();
-    return Producer && (isOfUpdates(of(Producer)) || of(Producer) == Phase::kCheck);
+bool StepPhases::readsUpdates(Operation *op) const {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    return producer && (isOfUpdates(of(producer)) || of(producer) == Phase::kCheck);
   });
 }
 
 // The value outside that an argument of a region stands for; any other value itself.
-static Value behindRegion(Value V) {
-  auto Argument = dyn_cast<BlockArgument>(V);
-  auto Fusion = Argument ? dyn_cast<FusionOp>(Argument.getOwner()->getParentOp()) : FusionOp();
-  return Fusion ? Fusion.getInputs()[Argument.getArgNumber()] : V;
+static Value behindRegion(Value v) {
+  auto argument = dyn_cast<BlockArgument>(v);
+  auto fusion = argument ? dyn_cast<FusionOp>(argument.getOwner()->getParentOp()) : FusionOp();
+  return fusion ? fusion.getInputs()[argument.getArgNumber()] : v;
 }
 
-bool isBackwardOp(Operation *Op) {
-  if (isMarkedBackward(Op))
+bool isBackwardOp(Operation *op) {
+  if (isMarkedBackward(op))
     return true;
-  if (auto Fusion = dyn_cast<FusionOp>(Op))
-    return llvm::any_of(Fusion.getBody().front(), [](Operation &Nested) { return isBackwardOp(&Nested); });
+  if (auto fusion = dyn_cast<FusionOp>(op))
+    return llvm::any_of(fusion.getBody().front(), [](Operation &nested) { return isBackwardOp(&nested); });
   // Passes leave no mark on what they put behind a cotangent.
-  Operation *Source = isMovementOrCast(Op) ? behindRegion(Op->getOperand(0)).getDefiningOp() : nullptr;
-  if (Source && !isa<FusionOp>(Source))
-    return isBackwardOp(Source);
-  return Source && !isForwardResult(cast<OpResult>(behindRegion(Op->getOperand(0))));
+  Operation *source = isMovementOrCast(op) ? behindRegion(op->getOperand(0)).getDefiningOp() : nullptr;
+  if (source && !isa<FusionOp>(source))
+    return isBackwardOp(source);
+  return source && !isForwardResult(cast<OpResult>(behindRegion(op->getOperand(0))));
 }
 
-bool isForwardResult(OpResult Result) {
-  auto Fusion = dyn_cast<FusionOp>(Result.getOwner());
-  if (!Fusion)
-    return !isBackwardOp(Result.getOwner());
-  Value Yielded = Fusion.getBody().front().getTerminator()->getOperand(Result.getResultNumber());
-  Operation *Producer = behindViews(Yielded).getDefiningOp();
-  return Producer && !isBackwardOp(Producer);
+bool isForwardResult(OpResult result) {
+  auto fusion = dyn_cast<FusionOp>(result.getOwner());
+  if (!fusion)
+    return !isBackwardOp(result.getOwner());
+  Value yielded = fusion.getBody().front().getTerminator()->getOperand(result.getResultNumber());
+  Operation *producer = behindViews(yielded).getDefiningOp();
+  return producer && !isBackwardOp(producer);
 }
 
 // Whether a result of the region that is none of the backward pass is computed from a value inside.
-static bool reachesForwardResult(Value V, llvm::SmallPtrSetImpl<Operation *> &Seen) {
-  return llvm::any_of(V.getUsers(), [&](Operation *User) {
-    if (isa<YieldOp>(User))
+static bool reachesForwardResult(Value v, llvm::SmallPtrSetImpl<Operation *> &seen) {
+  return llvm::any_of(v.getUsers(), [&](Operation *user) {
+    if (isa<YieldOp>(user))
       return true;
-    if (!Seen.insert(User).second || isBackwardOp(User))
+    if (!seen.insert(user).second || isBackwardOp(user))
       return false;
-    return llvm::any_of(User->getResults(), [&](Value Result) { return reachesForwardResult(Result, Seen); });
+    return llvm::any_of(user->getResults(), [&](Value result) { return reachesForwardResult(result, seen); });
   });
 }
 
-bool isReadBackward(OpOperand &Use) {
-  if (!isBackwardOp(Use.getOwner()))
+bool isReadBackward(OpOperand &use) {
+  if (!isBackwardOp(use.getOwner()))
     return false;
-  auto Fusion = dyn_cast<FusionOp>(Use.getOwner());
-  llvm::SmallPtrSet<Operation *, 16> Seen;
-  return !Fusion || !reachesForwardResult(Fusion.getBody().getArgument(Use.getOperandNumber()), Seen);
+  auto fusion = dyn_cast<FusionOp>(use.getOwner());
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  return !fusion || !reachesForwardResult(fusion.getBody().getArgument(use.getOperandNumber()), seen);
 }
 
-bool isMovementOrCast(Operation *Op) { return has<Property::Movement>(Op) || isa<CastOp>(Op); }
+bool isMovementOrCast(Operation *op) { return has<Property::Movement>(op) || isa<CastOp>(op); }
 
-bool isReadBackward(Value V) {
-  return llvm::any_of(V.getUses(), [](OpOperand &Use) {
-    if (auto View = dyn_cast<ViewLikeOpInterface>(Use.getOwner()); View && !isBackwardOp(View))
-      return isReadBackward(View.getViewDest());
-    return isReadBackward(Use);
+bool isReadBackward(Value v) {
+  return llvm::any_of(v.getUses(), [](OpOperand &use) {
+    if (auto view = dyn_cast<ViewLikeOpInterface>(use.getOwner()); view && !isBackwardOp(view))
+      return isReadBackward(view.getViewDest());
+    return isReadBackward(use);
   });
 }
 
-llvm::SetVector<Value> savedValues(Block &Body) {
-  llvm::SetVector<Value> Saved;
-  for (Operation &Op : Body.without_terminator()) {
-    if (isViewOrConstant(&Op))
+llvm::SetVector<Value> savedValues(Block &body) {
+  llvm::SetVector<Value> saved;
+  for (Operation &op : body.without_terminator()) {
+    if (isViewOrConstant(&op))
       continue;
-    for (OpResult Result : Op.getResults())
-      if (isForwardResult(Result) && isReadBackward(Result))
-        Saved.insert(Result);
+    for (OpResult result : op.getResults())
+      if (isForwardResult(result) && isReadBackward(result))
+        saved.insert(result);
   }
-  return Saved;
+  return saved;
 }
 
 } // namespace mpc

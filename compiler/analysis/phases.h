@@ -18,39 +18,39 @@ namespace mpc {
 /// call were in no step. Lowering gives them the phase of the call.
 class StepPhases {
 public:
-  explicit StepPhases(mlir::func::FuncOp Function);
+  explicit StepPhases(mlir::func::FuncOp function);
 
   /// The phase of an operation of the block.
-  Phase of(mlir::Operation *Op) const { return Phases.lookup(Op); }
+  Phase of(mlir::Operation *op) const { return phases.lookup(op); }
 
 private:
-  bool isForUpdates(mlir::Operation *Op) const;
-  bool readsUpdates(mlir::Operation *Op) const;
+  bool isForUpdates(mlir::Operation *op) const;
+  bool readsUpdates(mlir::Operation *op) const;
 
-  mlir::Block &Body;
-  llvm::SmallVector<bool> BecomesState; ///< one flag a result of the function
-  llvm::DenseMap<mlir::Operation *, Phase> Phases;
+  mlir::Block &body;
+  llvm::SmallVector<bool> becomesState; ///< one flag a result of the function
+  llvm::DenseMap<mlir::Operation *, Phase> phases;
 };
 
 /// Whether autodiff or mpc-recompute has made the operation, one of its region, or what it moves or casts.
-bool isBackwardOp(mlir::Operation *Op);
+bool isBackwardOp(mlir::Operation *op);
 
 /// Whether a forward operation computes the result, in a region with backward operations or not.
-bool isForwardResult(mlir::OpResult Result);
+bool isForwardResult(mlir::OpResult result);
 
 /// Whether the backward pass needs this use of a value. The reader is a backward operation, or a region with backward
 /// operations. A region does not count if it also computes a forward result of its own from the value: then it reads
 /// the value anyway.
-bool isReadBackward(mlir::OpOperand &Use);
+bool isReadBackward(mlir::OpOperand &use);
 
 /// Whether a value, or a view of it that the forward pass makes, is read for the backward pass.
-bool isReadBackward(mlir::Value V);
+bool isReadBackward(mlir::Value v);
 
 /// Whether the operation only shows, moves or converts elements.
-bool isMovementOrCast(mlir::Operation *Op);
+bool isMovementOrCast(mlir::Operation *op);
 
 /// Results of forward operations that the backward pass reads, behind views, in program order: what has to be kept.
 /// Regions that mix both are looked into.
-llvm::SetVector<mlir::Value> savedValues(mlir::Block &Body);
+llvm::SetVector<mlir::Value> savedValues(mlir::Block &body);
 
 } // namespace mpc

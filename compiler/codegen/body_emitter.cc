@@ -6,259 +6,258 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static Type elementType(Value V) { return cast<RankedTensorType>(V.getType()).getElementType(); }
+static Type elementType(Value v) { return cast<RankedTensorType>(v.getType()).getElementType(); }
 
-llvm::Type *storageType(Value V) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  Type T = elementType(V);
-  if (T.isF32())
-    return B.getFloatTy();
-  if (T.isF64())
-    return B.getDoubleTy();
-  return B.getIntNTy(std::max(8u, T.getIntOrFloatBitWidth()));
+llvm::Type *storageType(Value v) {
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  Type t = elementType(v);
+  if (t.isF32())
+    return b.getFloatTy();
+  if (t.isF64())
+    return b.getDoubleTy();
+  return b.getIntNTy(std::max(8u, t.getIntOrFloatBitWidth()));
 }
 
-bool isWide(Combine How) { return How == Combine::SumF64 || How == Combine::SquaresF64; }
+bool isWide(Combine how) { return how == Combine::SumF64 || how == Combine::SquaresF64; }
 
-llvm::Constant *identity(Combine How) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  switch (How) {
+llvm::Constant *identity(Combine how) {
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  switch (how) {
   case Combine::Sum:
-    return llvm::ConstantFP::get(B.getFloatTy(), 0.0);
+    return llvm::ConstantFP::get(b.getFloatTy(), 0.0);
   case Combine::SumF64:
   case Combine::SquaresF64:
-    return llvm::ConstantFP::get(B.getDoubleTy(), 0.0);
+    return llvm::ConstantFP::get(b.getDoubleTy(), 0.0);
   case Combine::MaxNum:
   case Combine::Maximum:
-    return llvm::ConstantFP::getInfinity(B.getFloatTy(), /*Negative=*/true);
+    return llvm::ConstantFP::getInfinity(b.getFloatTy(), /*negative=*/true);
   }
   llvm_unreachable("a combination");
 }
 
-llvm::Value *combine(Combine How, llvm::Value *A, llvm::Value *B) {
-  llvm::IRBuilder<> &Builder = EmissionScope::builder();
-  switch (How) {
+llvm::Value *combine(Combine how, llvm::Value *a, llvm::Value *b) {
+  llvm::IRBuilder<> &builder = EmissionScope::builder();
+  switch (how) {
   case Combine::Sum:
   case Combine::SumF64:
   case Combine::SquaresF64:
-    return Builder.CreateFAdd(A, B);
+    return builder.CreateFAdd(a, b);
   case Combine::MaxNum:
-    return Builder.CreateSelect(Builder.CreateFCmpOGT(B, A), B, A);
+    return builder.CreateSelect(builder.CreateFCmpOGT(b, a), b, a);
   case Combine::Maximum: {
-    llvm::Value *Wins = Builder.CreateOr(Builder.CreateFCmpOGT(B, A), Builder.CreateFCmpUNO(B, B));
-    return Builder.CreateSelect(Wins, B, A);
+    llvm::Value *wins = builder.CreateOr(builder.CreateFCmpOGT(b, a), builder.CreateFCmpUNO(b, b));
+    return builder.CreateSelect(wins, b, a);
   }
   }
   llvm_unreachable("a combination");
 }
 
-llvm::Value *accumulable(Combine How, Float Term) {
-  if (!isWide(How))
-    return Term.value();
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::Value *Wide = B.CreateFPExt(Term.value(), typeLike(B.getDoubleTy(), Term.value()));
+llvm::Value *accumulable(Combine how, Float term) {
+  if (!isWide(how))
+    return term.value();
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  llvm::Value *wide = b.CreateFPExt(term.value(), typeLike(b.getDoubleTy(), term.value()));
   // Exact: a square of 24 bits has 48.
-  return How == Combine::SquaresF64 ? B.CreateFMul(Wide, Wide) : Wide;
+  return how == Combine::SquaresF64 ? b.CreateFMul(wide, wide) : wide;
 }
 
-Float Position::atColumn(Unsigned Column, Float There, Float Elsewhere) {
-  return select(column() == Column, There, Elsewhere);
+Float Position::atColumn(Unsigned which, Float there, Float elsewhere) {
+  return select(column() == which, there, elsewhere);
 }
 
-Float Conversion::widen(llvm::Value *Stored, Type StorageType) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::Type *Wide = typeLike(B.getFloatTy(), Stored);
-  if (StorageType.isF16())
-    return Float(B.CreateFPExt(B.CreateBitCast(Stored, typeLike(B.getHalfTy(), Stored)), Wide));
+Float Conversion::widen(llvm::Value *stored, Type storageType) {
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  llvm::Type *wide = typeLike(b.getFloatTy(), stored);
+  if (storageType.isF16())
+    return Float(b.CreateFPExt(b.CreateBitCast(stored, typeLike(b.getHalfTy(), stored)), wide));
   // bf16 is the upper half of an f32: a shift costs a GPU less than a conversion.
-  llvm::Value *Bits = B.CreateZExt(Stored, typeLike(B.getInt32Ty(), Stored));
-  return Float(B.CreateBitCast(B.CreateShl(Bits, 16), Wide));
+  llvm::Value *bits = b.CreateZExt(stored, typeLike(b.getInt32Ty(), stored));
+  return Float(b.CreateBitCast(b.CreateShl(bits, 16), wide));
 }
 
-llvm::Value *Conversion::roundByTarget(Float Value, llvm::Type *Low) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::Value *V = Value.value();
-  return B.CreateBitCast(B.CreateFPTrunc(V, typeLike(Low, V)), typeLike(B.getInt16Ty(), V));
+llvm::Value *Conversion::roundByTarget(Float value, llvm::Type *low) {
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  llvm::Value *v = value.value();
+  return b.CreateBitCast(b.CreateFPTrunc(v, typeLike(low, v)), typeLike(b.getInt16Ty(), v));
 }
 
 /// The context that one operation sees, element by element or while it finishes a reduction.
 class BodyEmitter::Context final : public ElementContext {
 public:
-  Context(BodyEmitter &Emitter, Operation *Op) : Emitter(Emitter), Op(Op) {}
-  Context(BodyEmitter &Emitter, const RegionPlan::Step &Step, ArrayRef<llvm::Value *> Accumulated)
-      : Emitter(Emitter), Op(Step.op), Finished(&Step), Accumulators(Accumulated) {}
+  Context(BodyEmitter &emitter, Operation *op) : emitter(emitter), op(op) {}
+  Context(BodyEmitter &emitter, const RegionPlan::Step &step, ArrayRef<llvm::Value *> accumulated)
+      : emitter(emitter), op(step.op), finished(&step), accumulators(accumulated) {}
 
-  Float operand(unsigned Index) override { return Float(Emitter.number(Op->getOperand(Index))); }
-  Long integerOperand(unsigned Index) override { return Long(Emitter.number(Op->getOperand(Index))); }
-  Bool boolOperand(unsigned Index) override { return Bool(Emitter.number(Op->getOperand(Index))); }
+  Float operand(unsigned index) override { return Float(emitter.number(op->getOperand(index))); }
+  Long integerOperand(unsigned index) override { return Long(emitter.number(op->getOperand(index))); }
+  Bool boolOperand(unsigned index) override { return Bool(emitter.number(op->getOperand(index))); }
 
-  Unsigned column() override { return Emitter.Where->column(); }
-  Float atColumn(Unsigned Column, Float There, Float Elsewhere) override {
-    return Emitter.Where->atColumn(Column, There, Elsewhere);
+  Unsigned column() override { return emitter.where->column(); }
+  Float atColumn(Unsigned column, Float there, Float elsewhere) override {
+    return emitter.where->atColumn(column, there, elsewhere);
   }
-  Long linearIndex() override { return Emitter.Where->linearIndex(); }
-  Float once(llvm::function_ref<Float()> Compute) override { return Emitter.Where->once(Op, Compute); }
-  int64_t count(Axis Along) const override {
-    switch (Along) {
+  Long linearIndex() override { return emitter.where->linearIndex(); }
+  Float once(llvm::function_ref<Float()> compute) override { return emitter.where->once(op, compute); }
+  int64_t count(Axis along) const override {
+    switch (along) {
     case Axis::Row:
-      return Emitter.Plan.columns();
+      return emitter.plan.getColumns();
     case Axis::Column:
-      return Emitter.Plan.rows();
+      return emitter.plan.rows();
     case Axis::All:
-      return Emitter.Plan.elements();
+      return emitter.plan.getElements();
     }
     llvm_unreachable("an axis");
   }
 
-  void addTerm(Float Term) override { Terms.push_back(Term); }
-  Float accumulated(unsigned Index) override {
-    llvm::Value *V = Accumulators[Index];
-    if (!isWide(Finished->reduction.accumulators[Index]))
-      return Float(V);
-    llvm::IRBuilder<> &B = EmissionScope::builder();
-    return Float(B.CreateFPTrunc(V, typeLike(B.getFloatTy(), V)));
+  void addTerm(Float term) override { terms.push_back(term); }
+  Float accumulated(unsigned index) override {
+    llvm::Value *v = accumulators[index];
+    if (!isWide(finished->reduction.accumulators[index]))
+      return Float(v);
+    llvm::IRBuilder<> &b = EmissionScope::builder();
+    return Float(b.CreateFPTrunc(v, typeLike(b.getFloatTy(), v)));
   }
-  Double accumulatedF64(unsigned Index) override { return Double(Accumulators[Index]); }
-  void keep(Float Value) override { Emitter.Kept[Op].push_back(Emitter.Convert.shared(Value)); }
-  Float kept(unsigned Index) override {
-    unsigned First = Emitter.firstKept(Op);
-    return Index < First ? Emitter.Where->loadKept(Op, Index) : Emitter.Kept[Op][Index - First];
+  Double accumulatedF64(unsigned index) override { return Double(accumulators[index]); }
+  void keep(Float value) override { emitter.keptValues[op].push_back(emitter.convert.shared(value)); }
+  Float kept(unsigned index) override {
+    unsigned first = emitter.firstKept(op);
+    return index < first ? emitter.where->loadKept(op, index) : emitter.keptValues[op][index - first];
   }
 
-  void setResult(unsigned Index, Float Value) override { set(Index, Value.value()); }
-  void setResult(unsigned Index, Bool Value) override { set(Index, Value.value()); }
-  void setResult(unsigned Index, Long Value) override { set(Index, Value.value()); }
-  bool isUsed(unsigned Index) const override { return !Op->getResult(Index).use_empty(); }
+  void setResult(unsigned index, Float value) override { set(index, value.value()); }
+  void setResult(unsigned index, Bool value) override { set(index, value.value()); }
+  void setResult(unsigned index, Long value) override { set(index, value.value()); }
+  bool isUsed(unsigned index) const override { return !op->getResult(index).use_empty(); }
 
-  SmallVector<Float, 2> Terms;
+  SmallVector<Float, 2> terms;
 
 private:
-  void set(unsigned Index, llvm::Value *Number) { Emitter.set(Op->getResult(Index), Number, Finished != nullptr); }
+  void set(unsigned index, llvm::Value *number) { emitter.set(op->getResult(index), number, finished != nullptr); }
 
-  BodyEmitter &Emitter;
-  Operation *Op;
-  const RegionPlan::Step *Finished = nullptr;
-  ArrayRef<llvm::Value *> Accumulators;
+  BodyEmitter &emitter;
+  Operation *op;
+  const RegionPlan::Step *finished = nullptr;
+  ArrayRef<llvm::Value *> accumulators;
 };
 
-void BodyEmitter::moveTo(Position &To) {
-  Where = &To;
+void BodyEmitter::moveTo(Position &to) {
+  where = &to;
   forget(Extent::Full);
-  for (Extent E : {Extent::PerRow, Extent::PerColumn, Extent::Single})
-    if (!To.anchor(E))
-      forget(E);
+  for (Extent e : {Extent::PerRow, Extent::PerColumn, Extent::Single})
+    if (!to.anchor(e))
+      forget(e);
 }
 
-void BodyEmitter::forget(Extent E) {
-  for (auto It = AtPosition.begin(), End = AtPosition.end(); It != End; ++It)
-    if (Plan.extent(It->first) == E)
-      AtPosition.erase(It);
+void BodyEmitter::forget(Extent e) {
+  for (auto it = atPosition.begin(), end = atPosition.end(); it != end; ++it)
+    if (plan.extent(it->first) == e)
+      atPosition.erase(it);
 }
 
-BodyEmitter::Element *BodyEmitter::find(Value V) {
-  if (auto It = Reduced.find(V); It != Reduced.end())
-    return &It->second;
-  auto It = AtPosition.find(V);
-  return It == AtPosition.end() ? nullptr : &It->second;
+BodyEmitter::Element *BodyEmitter::find(Value v) {
+  if (auto it = reduced.find(v); it != reduced.end())
+    return &it->second;
+  auto it = atPosition.find(v);
+  return it == atPosition.end() ? nullptr : &it->second;
 }
 
-void BodyEmitter::set(Value V, llvm::Value *Number, bool IsReduced) {
-  Type T = elementType(V);
-  Element Result;
-  if (!isLow(T)) {
-    Result.Number = IsReduced && T.isF32() ? Convert.shared(Float(Number)).value() : Number;
+void BodyEmitter::set(Value v, llvm::Value *number, bool isReduced) {
+  Type t = elementType(v);
+  Element result;
+  if (!isLow(t)) {
+    result.number = isReduced && t.isF32() ? convert.shared(Float(number)).value() : number;
   } else {
-    Result.Stored = Convert.round(Float(Number), T);
+    result.stored = convert.round(Float(number), t);
     // A reduced value outlives the loop in which it is first read.
-    if (IsReduced)
-      Result.Number = Convert.widen(Result.Stored, T).value();
+    if (isReduced)
+      result.number = convert.widen(result.stored, t).value();
   }
-  (IsReduced ? Reduced : AtPosition)[V] = Result;
+  (isReduced ? reduced : atPosition)[v] = result;
 }
 
-BodyEmitter::Element BodyEmitter::evaluate(Value V) {
-  if (Element *Known = find(V))
-    return *Known;
-  llvm::IRBuilder<> &B = EmissionScope::builder();
+BodyEmitter::Element BodyEmitter::evaluate(Value v) {
+  if (Element *known = find(v))
+    return *known;
+  llvm::IRBuilder<> &b = EmissionScope::builder();
   // Code at the position may end in another block than it began in.
-  std::optional<llvm::IRBuilderBase::InsertPointGuard> Guard;
-  Extent E = Plan.extent(V);
-  if (llvm::Instruction *Anchor = Where->anchor(E)) {
-    Guard.emplace(B);
-    B.SetInsertPoint(Anchor);
+  std::optional<llvm::IRBuilderBase::InsertPointGuard> guard;
+  Extent e = plan.extent(v);
+  if (llvm::Instruction *anchor = where->anchor(e)) {
+    guard.emplace(b);
+    b.SetInsertPoint(anchor);
   }
-  Operation *Op = V.getDefiningOp();
-  Element Result;
+  Operation *op = v.getDefiningOp();
+  Element result;
   // A region's inputs are its block arguments, or values from outside of its operations.
-  if (!Op || !llvm::is_contained(Plan.body(), Op))
-    Result.Stored = Where->load(V, E);
-  else if (llvm::Value *InMemory = Where->loadStored(V, E))
-    Result.Stored = InMemory;
-  else if (isa<ViewLikeOpInterface>(Op))
-    Result = evaluate(Op->getOperand(0));
+  if (!op || !llvm::is_contained(plan.getBody(), op))
+    result.stored = where->load(v, e);
+  else if (llvm::Value *inMemory = where->loadStored(v, e))
+    result.stored = inMemory;
+  else if (isa<ViewLikeOpInterface>(op))
+    result = evaluate(op->getOperand(0));
   else {
-    Context View(*this, Op);
-    cast<FusibleOpInterface>(Op).emitElement(View);
-    Element *Known = find(V);
-    assert(Known && "an operation sets every result that is used");
-    return *Known;
+    Context view(*this, op);
+    cast<FusibleOpInterface>(op).emitElement(view);
+    Element *known = find(v);
+    assert(known && "an operation sets every result that is used");
+    return *known;
   }
-  bool IsShared = E == Extent::PerRow || E == Extent::Single;
-  if (IsShared && Result.Stored && !Result.Number && elementType(V).isF32())
-    Result.Number = Convert.shared(Float(Result.Stored)).value();
-  AtPosition[V] = Result;
-  return Result;
+  bool isShared = e == Extent::PerRow || e == Extent::Single;
+  if (isShared && result.stored && !result.number && elementType(v).isF32())
+    result.number = convert.shared(Float(result.stored)).value();
+  atPosition[v] = result;
+  return result;
 }
 
-llvm::Value *BodyEmitter::stored(Value V) {
-  Element E = evaluate(V);
-  if (E.Stored)
-    return E.Stored;
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::Type *T = typeLike(storageType(V), E.Number);
-  if (E.Number->getType() == T)
-    return E.Number;
-  return elementType(V).isInteger(1) ? B.CreateZExt(E.Number, T) : B.CreateTrunc(E.Number, T);
+llvm::Value *BodyEmitter::stored(Value v) {
+  Element e = evaluate(v);
+  if (e.stored)
+    return e.stored;
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  llvm::Type *t = typeLike(storageType(v), e.number);
+  if (e.number->getType() == t)
+    return e.number;
+  return elementType(v).isInteger(1) ? b.CreateZExt(e.number, t) : b.CreateTrunc(e.number, t);
 }
 
-llvm::Value *BodyEmitter::number(Value V) {
-  Element E = evaluate(V);
-  Type T = elementType(V);
-  llvm::IRBuilder<> &B = EmissionScope::builder();
+llvm::Value *BodyEmitter::number(Value v) {
+  Element e = evaluate(v);
+  Type t = elementType(v);
+  llvm::IRBuilder<> &b = EmissionScope::builder();
   // An i32 or an i8 that was computed in 64 bits wraps as it is stored.
-  const bool Narrow = T.isInteger(32) || T.isInteger(8);
-  if (E.Number && !Narrow)
-    return E.Number;
-  llvm::IRBuilderBase::InsertPointGuard Guard(B);
-  if (llvm::Instruction *Anchor = Where->anchor(Plan.extent(V)); Anchor && !Reduced.contains(V))
-    B.SetInsertPoint(Anchor);
-  llvm::Value *Stored = stored(V);
-  llvm::Value *Number = Stored;
-  if (isLow(T))
-    Number = Convert.widen(Stored, T).value();
-  else if (T.isInteger(1))
-    Number = B.CreateICmpNE(Stored, llvm::Constant::getNullValue(Stored->getType()));
-  else if (Narrow)
-    return B.CreateSExt(Stored, typeLike(B.getInt64Ty(), Stored));
-  find(V)->Number = Number;
-  return Number;
+  const bool narrow = t.isInteger(32) || t.isInteger(8);
+  if (e.number && !narrow)
+    return e.number;
+  llvm::IRBuilderBase::InsertPointGuard guard(b);
+  if (llvm::Instruction *anchor = where->anchor(plan.extent(v)); anchor && !reduced.contains(v))
+    b.SetInsertPoint(anchor);
+  llvm::Value *bits = stored(v), *number = bits;
+  if (isLow(t))
+    number = convert.widen(bits, t).value();
+  else if (t.isInteger(1))
+    number = b.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType()));
+  else if (narrow)
+    return b.CreateSExt(bits, typeLike(b.getInt64Ty(), bits));
+  find(v)->number = number;
+  return number;
 }
 
-SmallVector<Float, 2> BodyEmitter::terms(const RegionPlan::Step &Step) {
-  Context View(*this, Step.op);
-  cast<FusibleOpInterface>(Step.op).emitTerms(Step.index, View);
-  assert(View.Terms.size() == Step.reduction.accumulators.size() && "a term for each accumulator");
-  return View.Terms;
+SmallVector<Float, 2> BodyEmitter::terms(const RegionPlan::Step &step) {
+  Context view(*this, step.op);
+  cast<FusibleOpInterface>(step.op).emitTerms(step.index, view);
+  assert(view.terms.size() == step.reduction.accumulators.size() && "a term for each accumulator");
+  return view.terms;
 }
 
-void BodyEmitter::finish(const RegionPlan::Step &Step, ArrayRef<llvm::Value *> Accumulated) {
-  Context View(*this, Step, Accumulated);
-  cast<FusibleOpInterface>(Step.op).emitFinish(Step.index, View);
+void BodyEmitter::finish(const RegionPlan::Step &step, ArrayRef<llvm::Value *> accumulated) {
+  Context view(*this, step, accumulated);
+  cast<FusibleOpInterface>(step.op).emitFinish(step.index, view);
 }
 
-ArrayRef<Float> BodyEmitter::kept(Operation *Op) const {
-  auto It = Kept.find(Op);
-  return It == Kept.end() ? ArrayRef<Float>() : ArrayRef<Float>(It->second);
+ArrayRef<Float> BodyEmitter::kept(Operation *op) const {
+  auto it = keptValues.find(op);
+  return it == keptValues.end() ? ArrayRef<Float>() : ArrayRef<Float>(it->second);
 }
 
 } // namespace mpc::codegen

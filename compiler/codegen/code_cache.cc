@@ -19,152 +19,152 @@ namespace mpc::codegen {
 // An entry begins with the magic and the checksum of what follows. Then come the key, the workspace, the stages and the
 // code. They are numbers of 64 bits, and texts with their length in front. The last digit of the magic is the version
 // of this form.
-static constexpr llvm::StringLiteral Magic = "mpccode1";
+static constexpr llvm::StringLiteral magic = "mpccode1";
 
 namespace {
 
 class Writer {
 public:
-  void number(std::uint64_t Value) {
-    char Bytes[8];
-    llvm::support::endian::write64le(Bytes, Value);
-    Out.append(Bytes, 8);
+  void number(std::uint64_t value) {
+    char bytes[8];
+    llvm::support::endian::write64le(bytes, value);
+    out.append(bytes, 8);
   }
-  void text(llvm::StringRef Text) {
-    number(Text.size());
-    Out += Text;
+  void text(llvm::StringRef text) {
+    number(text.size());
+    out += text;
   }
-  std::string take() { return std::move(Out); }
+  std::string take() { return std::move(out); }
 
 private:
-  std::string Out;
+  std::string out;
 };
 
 /// Reads what Writer wrote; `complete` says whether that was there and nothing else.
 class Reader {
 public:
-  explicit Reader(llvm::StringRef In) : In(In) {}
+  explicit Reader(llvm::StringRef in) : in(in) {}
   std::uint64_t number() {
-    if (In.size() < 8) {
-      Failed = true;
+    if (in.size() < 8) {
+      hasFailed = true;
       return 0;
     }
-    std::uint64_t Value = llvm::support::endian::read64le(In.data());
-    In = In.drop_front(8);
-    return Value;
+    std::uint64_t value = llvm::support::endian::read64le(in.data());
+    in = in.drop_front(8);
+    return value;
   }
   llvm::StringRef text() {
-    std::uint64_t Size = number();
-    if (Size > In.size()) {
-      Failed = true;
+    std::uint64_t size = number();
+    if (size > in.size()) {
+      hasFailed = true;
       return {};
     }
-    llvm::StringRef Text = In.take_front(Size);
-    In = In.drop_front(Size);
-    return Text;
+    llvm::StringRef text = in.take_front(size);
+    in = in.drop_front(size);
+    return text;
   }
-  bool failed() const { return Failed; }
-  bool complete() const { return !Failed && In.empty(); }
+  bool failed() const { return hasFailed; }
+  bool complete() const { return !hasFailed && in.empty(); }
 
 private:
-  llvm::StringRef In;
-  bool Failed = false;
+  llvm::StringRef in;
+  bool hasFailed = false;
 };
 
 } // namespace
 
-static std::string encode(llvm::StringRef Key, const CompiledRegion &Region) {
-  Writer Content;
-  Content.text(Key);
-  Content.number(Region.code.workspace_bytes);
-  Content.number(Region.code.stages.size());
-  for (const Stage &Each : Region.code.stages) {
-    Content.text(Each.function);
-    Content.number(Each.blocks);
-    Content.number(Each.threads);
-    Content.number(Each.shared_bytes);
+static std::string encode(llvm::StringRef key, const CompiledRegion &region) {
+  Writer content;
+  content.text(key);
+  content.number(region.code.workspace_bytes);
+  content.number(region.code.stages.size());
+  for (const Stage &each : region.code.stages) {
+    content.text(each.function);
+    content.number(each.blocks);
+    content.number(each.threads);
+    content.number(each.shared_bytes);
   }
-  Content.text(llvm::StringRef(reinterpret_cast<const char *>(Region.bytes.data()), Region.bytes.size()));
-  return Content.take();
+  content.text(llvm::StringRef(reinterpret_cast<const char *>(region.bytes.data()), region.bytes.size()));
+  return content.take();
 }
 
-static std::optional<CompiledRegion> decode(llvm::StringRef Key, llvm::StringRef Bytes) {
-  Reader Content(Bytes);
-  if (Content.text() != Key)
+static std::optional<CompiledRegion> decode(llvm::StringRef key, llvm::StringRef bytes) {
+  Reader content(bytes);
+  if (content.text() != key)
     return std::nullopt;
-  CompiledRegion Region;
-  Region.code.workspace_bytes = Content.number();
-  for (std::uint64_t Left = Content.number(); Left > 0 && !Content.failed(); --Left) {
-    Stage &Each = Region.code.stages.emplace_back();
-    Each.function = Content.text().str();
-    Each.blocks = static_cast<std::int64_t>(Content.number());
-    Each.threads = static_cast<unsigned>(Content.number());
-    Each.shared_bytes = static_cast<unsigned>(Content.number());
+  CompiledRegion region;
+  region.code.workspace_bytes = content.number();
+  for (std::uint64_t left = content.number(); left > 0 && !content.failed(); --left) {
+    Stage &each = region.code.stages.emplace_back();
+    each.function = content.text().str();
+    each.blocks = static_cast<std::int64_t>(content.number());
+    each.threads = static_cast<unsigned>(content.number());
+    each.shared_bytes = static_cast<unsigned>(content.number());
   }
-  llvm::StringRef Code = Content.text();
-  Region.bytes.assign(Code.begin(), Code.end());
-  if (!Content.complete())
+  llvm::StringRef code = content.text();
+  region.bytes.assign(code.begin(), code.end());
+  if (!content.complete())
     return std::nullopt;
-  return Region;
+  return region;
 }
 
-static std::uint64_t checksumOf(llvm::StringRef Content) {
-  runtime::Checksum Checksum;
-  Checksum.Add(Content.data(), Content.size());
-  return Checksum.value();
+static std::uint64_t checksumOf(llvm::StringRef content) {
+  runtime::Checksum checksum;
+  checksum.Add(content.data(), content.size());
+  return checksum.value();
 }
 
-/// Why others could have changed what lies at \p Path, for a message: "others may write it (mode 0777)". Empty: they
+/// Why others could have changed what lies at \p path, for a message: "others may write it (mode 0777)". Empty: they
 /// could not, or nothing is there.
-static std::string whoElseMayWrite(const std::string &Path) {
-  struct stat Found {};
-  if (::stat(Path.c_str(), &Found) != 0)
+static std::string whoElseMayWrite(const std::string &path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0)
     return "";
-  std::string Reason;
-  llvm::raw_string_ostream Out(Reason);
-  if (Found.st_uid != ::geteuid())
-    Out << "it belongs to user " << Found.st_uid << ", not to user " << ::geteuid();
-  else if ((Found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    Out << "others may write it (mode " << llvm::format("%04o", Found.st_mode & 07777) << ")";
-  return Reason;
+  std::string reason;
+  llvm::raw_string_ostream out(reason);
+  if (found.st_uid != ::geteuid())
+    out << "it belongs to user " << found.st_uid << ", not to user " << ::geteuid();
+  else if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    out << "others may write it (mode " << llvm::format("%04o", found.st_mode & 07777) << ")";
+  return reason;
 }
 
-std::string CodeCache::path(llvm::StringRef Key) const {
-  llvm::SmallString<128> Path(Folder);
-  llvm::sys::path::append(Path, Key + ".code");
-  return std::string(Path);
+std::string CodeCache::path(llvm::StringRef key) const {
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, key + ".code");
+  return std::string(path);
 }
 
-std::optional<CompiledRegion> CodeCache::find(llvm::StringRef Key) const {
-  if (Folder.empty() || !whoElseMayWrite(Folder).empty() || !whoElseMayWrite(path(Key)).empty())
+std::optional<CompiledRegion> CodeCache::find(llvm::StringRef key) const {
+  if (folder.empty() || !whoElseMayWrite(folder).empty() || !whoElseMayWrite(path(key)).empty())
     return std::nullopt;
-  absl::StatusOr<std::vector<std::uint8_t>> File = runtime::ReadFileContent(path(Key));
-  if (!File.ok())
+  absl::StatusOr<std::vector<std::uint8_t>> file = runtime::ReadFileContent(path(key));
+  if (!file.ok())
     return std::nullopt;
-  llvm::StringRef Bytes(reinterpret_cast<const char *>(File->data()), File->size());
-  if (!Bytes.consume_front(Magic) || Bytes.size() < 8)
+  llvm::StringRef bytes(reinterpret_cast<const char *>(file->data()), file->size());
+  if (!bytes.consume_front(magic) || bytes.size() < 8)
     return std::nullopt;
-  llvm::StringRef Content = Bytes.drop_front(8);
-  if (llvm::support::endian::read64le(Bytes.data()) != checksumOf(Content))
+  llvm::StringRef content = bytes.drop_front(8);
+  if (llvm::support::endian::read64le(bytes.data()) != checksumOf(content))
     return std::nullopt;
-  return decode(Key, Content);
+  return decode(key, content);
 }
 
-std::string CodeCache::store(llvm::StringRef Key, const CompiledRegion &Region) const {
-  if (Folder.empty())
+std::string CodeCache::store(llvm::StringRef key, const CompiledRegion &region) const {
+  if (folder.empty())
     return "";
-  if (std::error_code Code =
-          llvm::sys::fs::create_directories(Folder, /*IgnoreExisting=*/true, llvm::sys::fs::owner_all))
-    return "cannot create the folder '" + Folder + "': " + Code.message();
-  if (std::string Reason = whoElseMayWrite(Folder); !Reason.empty())
-    return "the folder '" + Folder + "' is not trusted with machine code: " + Reason;
-  std::string Content = encode(Key, Region);
-  std::string Entry = Magic.str();
-  Entry.resize(Entry.size() + 8);
-  llvm::support::endian::write64le(Entry.data() + Magic.size(), checksumOf(Content));
+  if (std::error_code code =
+          llvm::sys::fs::create_directories(folder, /*ignoreExisting=*/true, llvm::sys::fs::owner_all))
+    return "cannot create the folder '" + folder + "': " + code.message();
+  if (std::string reason = whoElseMayWrite(folder); !reason.empty())
+    return "the folder '" + folder + "' is not trusted with machine code: " + reason;
+  std::string content = encode(key, region);
+  std::string entry = magic.str();
+  entry.resize(entry.size() + 8);
+  llvm::support::endian::write64le(entry.data() + magic.size(), checksumOf(content));
   // Syncing would take longer than generating. A file that a crash of the machine leaves has a wrong checksum.
-  absl::Status Written = runtime::WriteTextFile(path(Key), Entry + Content, {.sync = false, .permissions = 0600});
-  return Written.ok() ? "" : std::string(Written.message());
+  absl::Status written = runtime::WriteTextFile(path(key), entry + content, {.sync = false, .permissions = 0600});
+  return written.ok() ? "" : std::string(written.message());
 }
 
 } // namespace mpc::codegen

@@ -24,18 +24,18 @@ struct CompiledRegion {
 /// found in it and nothing is stored there.
 class CodeCache {
 public:
-  /// \p Folder is made when the first entry is written; empty: no cache.
-  explicit CodeCache(std::string Folder) : Folder(std::move(Folder)) {}
+  /// \p folder is made when the first entry is written; empty: no cache.
+  explicit CodeCache(std::string folder) : folder(std::move(folder)) {}
 
-  std::optional<CompiledRegion> find(llvm::StringRef Key) const;
+  std::optional<CompiledRegion> find(llvm::StringRef key) const;
   /// Empty, or why the entry could not be written: the cache is a convenience, so that is no error.
-  std::string store(llvm::StringRef Key, const CompiledRegion &Region) const;
+  std::string store(llvm::StringRef key, const CompiledRegion &region) const;
 
-  /// The path of the entry of \p Key.
-  std::string path(llvm::StringRef Key) const;
+  /// The path of the entry of \p key.
+  std::string path(llvm::StringRef key) const;
 
 private:
-  std::string Folder;
+  std::string folder;
 };
 
 } // namespace mpc::codegen

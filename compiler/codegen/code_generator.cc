@@ -21,49 +21,49 @@ using namespace mlir;
 namespace mpc::codegen {
 
 std::string defaultCacheDir() {
-  auto Get = [](const char *Name) {
-    const char *Value = std::getenv(Name);
-    return llvm::StringRef(Value ? Value : "");
+  auto get = [](const char *name) {
+    const char *value = std::getenv(name);
+    return llvm::StringRef(value ? value : "");
   };
-  if (llvm::StringRef Chosen = Get("MPC_CACHE_DIR"); !Chosen.empty())
-    return Chosen == "off" ? "" : Chosen.str();
-  llvm::SmallString<128> Folder = Get("XDG_CACHE_HOME");
-  if (Folder.empty() && !Get("HOME").empty())
-    llvm::sys::path::append(Folder, Get("HOME"), ".cache");
-  if (Folder.empty())
+  if (llvm::StringRef chosen = get("MPC_CACHE_DIR"); !chosen.empty())
+    return chosen == "off" ? "" : chosen.str();
+  llvm::SmallString<128> folder = get("XDG_CACHE_HOME");
+  if (folder.empty() && !get("HOME").empty())
+    llvm::sys::path::append(folder, get("HOME"), ".cache");
+  if (folder.empty())
     return "";
-  llvm::sys::path::append(Folder, "mpc");
-  return std::string(Folder);
+  llvm::sys::path::append(folder, "mpc");
+  return std::string(folder);
 }
 
 /// The regions with one key, which share one code.
 struct CodeGenerator::Region {
-  explicit Region(llvm::StringRef Key) : Key(Key) {}
+  explicit Region(llvm::StringRef key) : key(key) {}
 
-  std::string Key;
-  std::unique_ptr<llvm::LLVMContext> Context;
-  std::unique_ptr<llvm::Module> Emitted; ///< null before, and once it is assembled
-  CompiledRegion Compiled;               ///< without bytes before
-  bool IsPlanned = false;
-  bool IsComplete = false;
-  bool FromCache = false;
-  std::string Where;   ///< it was traced, for messages
-  std::string Problem; ///< the problem that generating it met; empty for none
-  std::string CacheTrouble;
-  unsigned Instructions = 0; ///< LLVM instructions that were emitted
-  double EmitSeconds = 0;
-  AssemblyTimes Times;
+  std::string key;
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> emitted; ///< null before, and once it is assembled
+  CompiledRegion compiled;               ///< without bytes before
+  bool isPlanned = false;
+  bool isComplete = false;
+  bool fromCache = false;
+  std::string where;   ///< it was traced, for messages
+  std::string problem; ///< the problem that generating it met; empty for none
+  std::string cacheTrouble;
+  unsigned instructions = 0; ///< LLVM instructions that were emitted
+  double emitSeconds = 0;
+  AssemblyTimes times;
 
   /// Functions are called `<name>_<stage>`.
-  std::string name() const { return "r" + Key; }
-  void emit(FusionOp Fusion, const CodeTarget &Target);
-  void assemble(const CodeTarget &Target, const CodeCache &Cache);
+  std::string name() const { return "r" + key; }
+  void emit(FusionOp fusion, const CodeTarget &target);
+  void assemble(const CodeTarget &target, const CodeCache &cache);
 };
 
 /// Operations of one function that one code serves.
 struct CodeGenerator::Group {
-  Region *Code;
-  SmallVector<FusionOp> Calls;
+  Region *code;
+  SmallVector<FusionOp> calls;
 };
 
 namespace {
@@ -71,206 +71,206 @@ namespace {
 /// While it lives, several threads may make types and attributes in a context that is otherwise for one.
 class SharedContext {
 public:
-  SharedContext(MLIRContext *Context, bool Shared)
-      : Context(Context), Changed(Shared && !Context->isMultithreadingEnabled()) {
-    if (Changed)
-      Context->enableMultithreading();
+  SharedContext(MLIRContext *context, bool shared)
+      : context(context), changed(shared && !context->isMultithreadingEnabled()) {
+    if (changed)
+      context->enableMultithreading();
   }
   ~SharedContext() {
-    if (Changed)
-      Context->disableMultithreading();
+    if (changed)
+      context->disableMultithreading();
   }
   SharedContext(const SharedContext &) = delete;
   SharedContext &operator=(const SharedContext &) = delete;
 
 private:
-  MLIRContext *Context;
-  bool Changed;
+  MLIRContext *context;
+  bool changed;
 };
 
 } // namespace
 
-static llvm::Expected<std::vector<std::uint8_t>> toMachineCode(llvm::Module &Module, const CodeTarget &Target,
-                                                               AssemblyTimes &Times) {
-  if (Target.backend != Backend::Nvptx)
-    return toObject(Module, Target, Times);
-  llvm::Expected<std::string> Ptx = toPtx(Module, Target, Times);
-  if (!Ptx)
-    return Ptx.takeError();
-  return std::vector<std::uint8_t>(Ptx->begin(), Ptx->end());
+static llvm::Expected<std::vector<std::uint8_t>> toMachineCode(llvm::Module &module, const CodeTarget &target,
+                                                               AssemblyTimes &times) {
+  if (target.backend != Backend::Nvptx)
+    return toObject(module, target, times);
+  llvm::Expected<std::string> ptx = toPtx(module, target, times);
+  if (!ptx)
+    return ptx.takeError();
+  return std::vector<std::uint8_t>(ptx->begin(), ptx->end());
 }
 
 /// Where the region was traced, for messages: "mpc.fusion in lenet5/conv1".
-static std::string describe(FusionOp Fusion) {
-  for (Operation &Op : Fusion.getBody().front())
-    if (ScopeAttr Scope = scopeOf(&Op))
-      return "mpc.fusion in " + Scope.getPath().str();
+static std::string describe(FusionOp fusion) {
+  for (Operation &op : fusion.getBody().front())
+    if (ScopeAttr scope = scopeOf(&op))
+      return "mpc.fusion in " + scope.getPath().str();
   return "mpc.fusion";
 }
 
-void CodeGenerator::Region::emit(FusionOp Fusion, const CodeTarget &Target) {
-  runtime::Stopwatch Emitting;
-  IsPlanned = true;
-  Where = describe(Fusion);
-  Context = std::make_unique<llvm::LLVMContext>();
-  Emitted = std::make_unique<llvm::Module>(name(), *Context);
-  llvm::Expected<RegionCode> Code = emitRegion(Fusion, name(), Target, *Emitted);
-  Instructions = Emitted->getInstructionCount();
-  EmitSeconds = Emitting.seconds();
-  if (Code)
-    Compiled.code = *std::move(Code);
+void CodeGenerator::Region::emit(FusionOp fusion, const CodeTarget &target) {
+  runtime::Stopwatch emitting;
+  isPlanned = true;
+  where = describe(fusion);
+  context = std::make_unique<llvm::LLVMContext>();
+  emitted = std::make_unique<llvm::Module>(name(), *context);
+  llvm::Expected<RegionCode> code = emitRegion(fusion, name(), target, *emitted);
+  instructions = emitted->getInstructionCount();
+  emitSeconds = emitting.seconds();
+  if (code)
+    compiled.code = *std::move(code);
   else
-    Problem = Where + ": " + llvm::toString(Code.takeError());
+    problem = where + ": " + llvm::toString(code.takeError());
 }
 
-void CodeGenerator::Region::assemble(const CodeTarget &Target, const CodeCache &Cache) {
-  llvm::Expected<std::vector<std::uint8_t>> Bytes = toMachineCode(*Emitted, Target, Times);
-  IsComplete = true;
-  Emitted.reset();
-  Context.reset();
-  if (!Bytes) {
-    Problem = Where + ": " + llvm::toString(Bytes.takeError());
+void CodeGenerator::Region::assemble(const CodeTarget &target, const CodeCache &cache) {
+  llvm::Expected<std::vector<std::uint8_t>> bytes = toMachineCode(*emitted, target, times);
+  isComplete = true;
+  emitted.reset();
+  context.reset();
+  if (!bytes) {
+    problem = where + ": " + llvm::toString(bytes.takeError());
     return;
   }
-  Compiled.bytes = *std::move(Bytes);
-  CacheTrouble = Cache.store(Key, Compiled);
+  compiled.bytes = *std::move(bytes);
+  cacheTrouble = cache.store(key, compiled);
 }
 
-/// Calls Body(0) .. Body(Count - 1), each once, on \p Threads threads.
-static void forEach(size_t Count, size_t Threads, llvm::function_ref<void(size_t)> Body) {
-  std::atomic<size_t> Next{0};
-  auto Work = [&] {
-    for (size_t I = Next++; I < Count; I = Next++)
-      Body(I);
+/// Calls Body(0) .. Body(Count - 1), each once, on \p threads threads.
+static void forEach(size_t count, size_t threads, llvm::function_ref<void(size_t)> body) {
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < count; i = next++)
+      body(i);
   };
-  std::vector<std::thread> Others;
-  for (size_t I = 1; I < Threads; ++I)
-    Others.emplace_back(Work);
-  Work();
-  for (std::thread &Other : Others)
-    Other.join();
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < threads; ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread &other : others)
+    other.join();
 }
 
-/// True the first time that it is asked for \p Folder.
-static bool isFirstTrouble(llvm::StringRef Folder) {
-  static std::mutex Mutex;
-  static llvm::StringSet<> Known;
-  std::lock_guard<std::mutex> Lock(Mutex);
-  return Known.insert(Folder).second;
+/// True the first time that it is asked for \p folder.
+static bool isFirstTrouble(llvm::StringRef folder) {
+  static std::mutex mutex;
+  static llvm::StringSet<> known;
+  std::lock_guard<std::mutex> lock(mutex);
+  return known.insert(folder).second;
 }
 
-CodeGenerator::CodeGenerator(CodeTarget Target, CodeOptions Options)
-    : Target(std::move(Target)), Options(std::move(Options)) {
+CodeGenerator::CodeGenerator(CodeTarget target, CodeOptions options)
+    : target(std::move(target)), options(std::move(options)) {
   registerObjectLoader();
 }
 
 CodeGenerator::~CodeGenerator() = default;
 
-std::vector<CodeGenerator::Group> CodeGenerator::groupRegions(func::FuncOp Function) {
-  std::vector<Group> Groups;
-  llvm::DenseMap<Region *, size_t> Positions;
-  auto Add = [&](FusionOp Fusion) {
-    std::string Key = regionKey(Fusion, Target);
-    std::unique_ptr<Region> &Code = Known[Key];
-    if (!Code)
-      Code = std::make_unique<Region>(Key);
-    auto [Position, New] = Positions.try_emplace(Code.get(), Groups.size());
-    if (New)
-      Groups.push_back({Code.get(), {}});
-    Groups[Position->second].Calls.push_back(Fusion);
+std::vector<CodeGenerator::Group> CodeGenerator::groupRegions(func::FuncOp function) {
+  std::vector<Group> groups;
+  llvm::DenseMap<Region *, size_t> positions;
+  auto add = [&](FusionOp fusion) {
+    std::string key = regionKey(fusion, target);
+    std::unique_ptr<Region> &code = known[key];
+    if (!code)
+      code = std::make_unique<Region>(key);
+    auto [position, isNew] = positions.try_emplace(code.get(), groups.size());
+    if (isNew)
+      groups.push_back({code.get(), {}});
+    groups[position->second].calls.push_back(fusion);
   };
-  for (func::FuncOp Each : withCalled(Function))
-    Each.walk(Add);
-  return Groups;
+  for (func::FuncOp each : withCalled(function))
+    each.walk(add);
+  return groups;
 }
 
-llvm::Expected<std::vector<CodeGenerator::Group>> CodeGenerator::obtain(func::FuncOp Function, bool WithCode) {
-  std::vector<Group> Groups = groupRegions(Function);
-  if (Groups.empty())
-    return Groups;
-  std::vector<Group *> Missing;
-  for (Group &Each : Groups)
-    if (!Each.Code->IsPlanned || (WithCode && !Each.Code->IsComplete))
-      Missing.push_back(&Each);
-  size_t Threads = Options.threads != 0 ? Options.threads : std::max(1u, std::thread::hardware_concurrency());
-  Threads = std::min(Threads, Missing.size());
-  CodeCache Cache(Options.cache_dir);
+llvm::Expected<std::vector<CodeGenerator::Group>> CodeGenerator::obtain(func::FuncOp function, bool withCode) {
+  std::vector<Group> groups = groupRegions(function);
+  if (groups.empty())
+    return groups;
+  std::vector<Group *> missing;
+  for (Group &each : groups)
+    if (!each.code->isPlanned || (withCode && !each.code->isComplete))
+      missing.push_back(&each);
+  size_t threads = options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  threads = std::min(threads, missing.size());
+  CodeCache cache(options.cache_dir);
   {
-    SharedContext Shared(Groups.front().Calls.front()->getContext(), Threads > 1);
-    forEach(Missing.size(), Threads, [&](size_t I) {
-      Region &Code = *Missing[I]->Code;
-      if (!Code.IsPlanned) {
-        if (std::optional<CompiledRegion> Found = Cache.find(Code.Key)) {
-          Code.Compiled = *std::move(Found);
-          Code.IsPlanned = Code.IsComplete = Code.FromCache = true;
+    SharedContext shared(groups.front().calls.front()->getContext(), threads > 1);
+    forEach(missing.size(), threads, [&](size_t i) {
+      Region &code = *missing[i]->code;
+      if (!code.isPlanned) {
+        if (std::optional<CompiledRegion> found = cache.find(code.key)) {
+          code.compiled = *std::move(found);
+          code.isPlanned = code.isComplete = code.fromCache = true;
           return;
         }
-        Code.emit(Missing[I]->Calls.front(), Target);
+        code.emit(missing[i]->calls.front(), target);
       }
-      if (WithCode && Code.Problem.empty())
-        Code.assemble(Target, Cache);
+      if (withCode && code.problem.empty())
+        code.assemble(target, cache);
     });
   }
-  for (const Group &Each : Groups)
-    if (!Each.Code->Problem.empty())
-      return llvm::createStringError(Each.Code->Problem);
-  return Groups;
+  for (const Group &each : groups)
+    if (!each.code->problem.empty())
+      return llvm::createStringError(each.code->problem);
+  return groups;
 }
 
-GeneratedCode CodeGenerator::callsOf(const std::vector<Group> &Groups) const {
-  GeneratedCode Result;
-  if (Target.backend == Backend::Host && !Groups.empty())
-    Result.required_cpu_features = requiredCpuFeatures(Target);
-  for (const Group &Each : Groups) {
-    const RegionCode &Code = Each.Code->Compiled.code;
-    for (FusionOp Fusion : Each.Calls)
-      Result.calls[Fusion] = {"generated." + Each.Code->name(), Code.stages, Code.workspace_bytes};
-    Result.statistics.regions += Each.Calls.size();
-    ++Result.statistics.distinct;
-    Result.statistics.instructions += Each.Code->Instructions;
+GeneratedCode CodeGenerator::callsOf(const std::vector<Group> &groups) const {
+  GeneratedCode result;
+  if (target.backend == Backend::Host && !groups.empty())
+    result.required_cpu_features = requiredCpuFeatures(target);
+  for (const Group &each : groups) {
+    const RegionCode &code = each.code->compiled.code;
+    for (FusionOp fusion : each.calls)
+      result.calls[fusion] = {"generated." + each.code->name(), code.stages, code.workspace_bytes};
+    result.statistics.regions += each.calls.size();
+    ++result.statistics.distinct;
+    result.statistics.instructions += each.code->instructions;
   }
-  return Result;
+  return result;
 }
 
-llvm::Expected<GeneratedCode> CodeGenerator::plan(func::FuncOp Function) {
-  llvm::Expected<std::vector<Group>> Groups = obtain(Function, /*WithCode=*/false);
-  if (!Groups)
-    return Groups.takeError();
-  return callsOf(*Groups);
+llvm::Expected<GeneratedCode> CodeGenerator::plan(func::FuncOp function) {
+  llvm::Expected<std::vector<Group>> groups = obtain(function, /*withCode=*/false);
+  if (!groups)
+    return groups.takeError();
+  return callsOf(*groups);
 }
 
-llvm::Expected<GeneratedCode> CodeGenerator::generate(func::FuncOp Function) {
-  llvm::Expected<std::vector<Group>> Groups = obtain(Function, /*WithCode=*/true);
-  if (!Groups)
-    return Groups.takeError();
-  GeneratedCode Result = callsOf(*Groups);
-  for (const Group &Each : *Groups) {
-    const Region &Code = *Each.Code;
-    if (!Code.CacheTrouble.empty() && isFirstTrouble(Options.cache_dir))
-      Result.remarks.push_back("generated code is not kept for the next run: " + Code.CacheTrouble +
+llvm::Expected<GeneratedCode> CodeGenerator::generate(func::FuncOp function) {
+  llvm::Expected<std::vector<Group>> groups = obtain(function, /*withCode=*/true);
+  if (!groups)
+    return groups.takeError();
+  GeneratedCode result = callsOf(*groups);
+  for (const Group &each : *groups) {
+    const Region &code = *each.code;
+    if (!code.cacheTrouble.empty() && isFirstTrouble(options.cache_dir))
+      result.remarks.push_back("generated code is not kept for the next run: " + code.cacheTrouble +
                                " (MPC_CACHE_DIR names another folder, \"off\" none)");
-    runtime::CodeBlob &Blob = Result.blobs.emplace_back();
-    Blob.name = Code.name();
-    Blob.format = Target.backend == Backend::Nvptx ? "ptx" : "object";
-    Blob.bytes = Code.Compiled.bytes;
-    for (const Stage &Part : Code.Compiled.code.stages)
-      Blob.kernels.push_back(Part.function);
-    CodeStatistics &Statistics = Result.statistics;
-    Statistics.from_cache += Code.FromCache;
-    Statistics.emit_seconds += Code.EmitSeconds;
-    Statistics.optimise_seconds += Code.Times.optimise;
-    Statistics.assemble_seconds += Code.Times.assemble;
+    runtime::CodeBlob &blob = result.blobs.emplace_back();
+    blob.name = code.name();
+    blob.format = target.backend == Backend::Nvptx ? "ptx" : "object";
+    blob.bytes = code.compiled.bytes;
+    for (const Stage &part : code.compiled.code.stages)
+      blob.kernels.push_back(part.function);
+    CodeStatistics &statistics = result.statistics;
+    statistics.from_cache += code.fromCache;
+    statistics.emit_seconds += code.emitSeconds;
+    statistics.optimise_seconds += code.times.optimise;
+    statistics.assemble_seconds += code.times.assemble;
   }
-  return Result;
+  return result;
 }
 
 unsigned CodeGenerator::numAssembled() const {
-  return llvm::count_if(Known, [](const auto &Entry) { return Entry.second->IsComplete && !Entry.second->FromCache; });
+  return llvm::count_if(known, [](const auto &entry) { return entry.second->isComplete && !entry.second->fromCache; });
 }
 
-llvm::Expected<GeneratedCode> generateCode(func::FuncOp Function, const CodeTarget &Target,
-                                           const CodeOptions &Options) {
-  return CodeGenerator(Target, Options).generate(Function);
+llvm::Expected<GeneratedCode> generateCode(func::FuncOp function, const CodeTarget &target,
+                                           const CodeOptions &options) {
+  return CodeGenerator(target, options).generate(function);
 }
 
 } // namespace mpc::codegen

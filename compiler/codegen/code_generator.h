@@ -53,23 +53,23 @@ std::string defaultCacheDir();
 /// The target of code for this processor, and the Nvptx target for "sm_80" and "sm_90". Errors: an unknown
 /// architecture.
 llvm::Expected<CodeTarget> hostTarget();
-llvm::Expected<CodeTarget> gpuTarget(llvm::StringRef Arch);
-/// The processor features that host code for \p Target takes, by the names of runtime/cpu/cpu_features.h.
-std::vector<std::string> requiredCpuFeatures(const CodeTarget &Target);
+llvm::Expected<CodeTarget> gpuTarget(llvm::StringRef arch);
+/// The processor features that host code for \p target takes, by the names of runtime/cpu/cpu_features.h.
+std::vector<std::string> requiredCpuFeatures(const CodeTarget &target);
 
 /// Makes the code of functions for one target. What has been made for one function serves the next ones: a region is
 /// emitted once and assembled at most once. The functions share an MLIR context, which nobody else uses meanwhile.
 class CodeGenerator {
 public:
-  CodeGenerator(CodeTarget Target, CodeOptions Options);
+  CodeGenerator(CodeTarget target, CodeOptions options);
   ~CodeGenerator();
 
-  /// Returns how the regions of \p Function, and of what it calls, are called, and the processor features that their
+  /// Returns how the regions of \p function, and of what it calls, are called, and the processor features that their
   /// code takes. New regions are emitted, which gives their workspaces; nothing is assembled. Errors: a region that
   /// cannot be emitted.
-  llvm::Expected<GeneratedCode> plan(mlir::func::FuncOp Function);
+  llvm::Expected<GeneratedCode> plan(mlir::func::FuncOp function);
   /// The same with the code of every region and its statistics. Errors: as plan; unresolved symbols.
-  llvm::Expected<GeneratedCode> generate(mlir::func::FuncOp Function);
+  llvm::Expected<GeneratedCode> generate(mlir::func::FuncOp function);
 
   /// How many regions were assembled so far.
   unsigned numAssembled() const;
@@ -78,19 +78,19 @@ private:
   struct Region;
   struct Group;
 
-  std::vector<Group> groupRegions(mlir::func::FuncOp Function);
-  /// The groups of \p Function with all that they need, with or without machine code. Errors: those of the first region
+  std::vector<Group> groupRegions(mlir::func::FuncOp function);
+  /// The groups of \p function with all that they need, with or without machine code. Errors: those of the first region
   /// that has one.
-  llvm::Expected<std::vector<Group>> obtain(mlir::func::FuncOp Function, bool WithCode);
-  GeneratedCode callsOf(const std::vector<Group> &Groups) const;
+  llvm::Expected<std::vector<Group>> obtain(mlir::func::FuncOp function, bool withCode);
+  GeneratedCode callsOf(const std::vector<Group> &groups) const;
 
-  CodeTarget Target;
-  CodeOptions Options;
-  llvm::StringMap<std::unique_ptr<Region>> Known; ///< the regions generated so far, by key
+  CodeTarget target;
+  CodeOptions options;
+  llvm::StringMap<std::unique_ptr<Region>> known; ///< the regions generated so far, by key
 };
 
-/// Generates the code of every region of \p Function. Errors: a region that cannot be emitted, unresolved symbols.
-llvm::Expected<GeneratedCode> generateCode(mlir::func::FuncOp Function, const CodeTarget &Target,
-                                           const CodeOptions &Options);
+/// Generates the code of every region of \p function. Errors: a region that cannot be emitted, unresolved symbols.
+llvm::Expected<GeneratedCode> generateCode(mlir::func::FuncOp function, const CodeTarget &target,
+                                           const CodeOptions &options);
 
 } // namespace mpc::codegen

@@ -6,71 +6,73 @@
 
 namespace mpc::codegen {
 
-llvm::Function *beginFunction(llvm::IRBuilder<> &B, llvm::Module &Module, const llvm::Twine &Name,
-                              llvm::ArrayRef<llvm::Type *> Parameters) {
-  auto *Type = llvm::FunctionType::get(B.getVoidTy(), Parameters, /*isVarArg=*/false);
-  auto *F = llvm::Function::Create(Type, llvm::Function::ExternalLinkage, Name, Module);
-  B.SetInsertPoint(llvm::BasicBlock::Create(Module.getContext(), "entry", F));
-  return F;
+llvm::Function *beginFunction(llvm::IRBuilder<> &b, llvm::Module &module, const llvm::Twine &name,
+                              llvm::ArrayRef<llvm::Type *> parameters) {
+  auto *type = llvm::FunctionType::get(b.getVoidTy(), parameters, /*isVarArg=*/false);
+  auto *f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
+  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", f));
+  return f;
 }
 
-llvm::AllocaInst *emitAlloca(llvm::IRBuilder<> &B, llvm::Function &F, llvm::Type *T) {
-  llvm::IRBuilderBase::InsertPointGuard Guard(B);
-  B.SetInsertPoint(&F.getEntryBlock(), F.getEntryBlock().begin());
-  return B.CreateAlloca(T);
+llvm::AllocaInst *emitAlloca(llvm::IRBuilder<> &b, llvm::Function &f, llvm::Type *t) {
+  llvm::IRBuilderBase::InsertPointGuard guard(b);
+  b.SetInsertPoint(&f.getEntryBlock(), f.getEntryBlock().begin());
+  return b.CreateAlloca(t);
 }
 
-llvm::Instruction *emitAnchor(llvm::IRBuilder<> &B) {
-  auto *Next = llvm::BasicBlock::Create(B.getContext(), "", B.GetInsertBlock()->getParent());
-  llvm::Instruction *Anchor = B.CreateBr(Next);
-  B.SetInsertPoint(Next);
-  return Anchor;
+llvm::Instruction *emitAnchor(llvm::IRBuilder<> &b) {
+  auto *next = llvm::BasicBlock::Create(b.getContext(), "", b.GetInsertBlock()->getParent());
+  llvm::Instruction *anchor = b.CreateBr(next);
+  b.SetInsertPoint(next);
+  return anchor;
 }
 
-void emitWhen(llvm::IRBuilder<> &B, llvm::Value *Condition, llvm::function_ref<void()> Body) {
-  if (auto *Known = llvm::dyn_cast<llvm::ConstantInt>(Condition)) {
-    if (Known->isOne())
-      Body();
+void emitWhen(llvm::IRBuilder<> &b, llvm::Value *condition, llvm::function_ref<void()> body) {
+  if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    if (known->isOne())
+      body();
     return;
   }
-  llvm::Function *F = B.GetInsertBlock()->getParent();
-  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "if", F);
-  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
-  B.CreateCondBr(Condition, Inside, After);
-  B.SetInsertPoint(Inside);
-  Body();
-  B.CreateBr(After);
-  B.SetInsertPoint(After);
+  llvm::Function *f = b.GetInsertBlock()->getParent();
+  auto *inside = llvm::BasicBlock::Create(b.getContext(), "if", f);
+  auto *after = llvm::BasicBlock::Create(b.getContext(), "after", f);
+  b.CreateCondBr(condition, inside, after);
+  b.SetInsertPoint(inside);
+  body();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
 }
 
-void emitLoop(llvm::IRBuilder<> &B, llvm::Value *Begin, llvm::Value *End, llvm::Value *Step, IndexOrder Order,
-              llvm::function_ref<void(llvm::Value *)> Body) {
-  bool Signed = Order == IndexOrder::Signed;
-  auto IsBelow = [&](llvm::Value *L, llvm::Value *R) { return Signed ? B.CreateICmpSLT(L, R) : B.CreateICmpULT(L, R); };
-  auto NextOf = [&](llvm::Value *I) { return Signed ? B.CreateNSWAdd(I, Step) : B.CreateNUWAdd(I, Step); };
-  bool Known = llvm::all_of(std::array{Begin, End, Step}, llvm::IsaPred<llvm::ConstantInt>);
+void emitLoop(llvm::IRBuilder<> &b, llvm::Value *begin, llvm::Value *end, llvm::Value *step, IndexOrder order,
+              llvm::function_ref<void(llvm::Value *)> body) {
+  bool isSigned = order == IndexOrder::Signed;
+  auto isBelow = [&](llvm::Value *l, llvm::Value *r) {
+    return isSigned ? b.CreateICmpSLT(l, r) : b.CreateICmpULT(l, r);
+  };
+  auto nextOf = [&](llvm::Value *i) { return isSigned ? b.CreateNSWAdd(i, step) : b.CreateNUWAdd(i, step); };
+  bool known = llvm::all_of(std::array{begin, end, step}, llvm::IsaPred<llvm::ConstantInt>);
   // The builder folds constants.
-  auto IsKnownBelow = [&](llvm::Value *L) { return llvm::cast<llvm::ConstantInt>(IsBelow(L, End))->isOne(); };
-  if (Known && !IsKnownBelow(Begin))
+  auto isKnownBelow = [&](llvm::Value *l) { return llvm::cast<llvm::ConstantInt>(isBelow(l, end))->isOne(); };
+  if (known && !isKnownBelow(begin))
     return;
-  if (Known && !IsKnownBelow(NextOf(Begin)))
-    return Body(Begin);
+  if (known && !isKnownBelow(nextOf(begin)))
+    return body(begin);
 
-  llvm::BasicBlock *Before = B.GetInsertBlock();
-  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "loop", Before->getParent());
-  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", Before->getParent());
-  if (Known)
-    B.CreateBr(Inside);
+  llvm::BasicBlock *before = b.GetInsertBlock();
+  auto *inside = llvm::BasicBlock::Create(b.getContext(), "loop", before->getParent());
+  auto *after = llvm::BasicBlock::Create(b.getContext(), "after", before->getParent());
+  if (known)
+    b.CreateBr(inside);
   else
-    B.CreateCondBr(IsBelow(Begin, End), Inside, After);
-  B.SetInsertPoint(Inside);
-  llvm::PHINode *I = B.CreatePHI(Begin->getType(), 2);
-  I->addIncoming(Begin, Before);
-  Body(I);
-  llvm::Value *Next = NextOf(I);
-  I->addIncoming(Next, B.GetInsertBlock());
-  B.CreateCondBr(IsBelow(Next, End), Inside, After);
-  B.SetInsertPoint(After);
+    b.CreateCondBr(isBelow(begin, end), inside, after);
+  b.SetInsertPoint(inside);
+  llvm::PHINode *i = b.CreatePHI(begin->getType(), 2);
+  i->addIncoming(begin, before);
+  body(i);
+  llvm::Value *next = nextOf(i);
+  i->addIncoming(next, b.GetInsertBlock());
+  b.CreateCondBr(isBelow(next, end), inside, after);
+  b.SetInsertPoint(after);
 }
 
 } // namespace mpc::codegen

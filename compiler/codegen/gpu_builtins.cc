@@ -7,128 +7,128 @@ namespace mpc::codegen {
 
 namespace {
 
-constexpr unsigned GlobalSpace = 1;
-constexpr unsigned SharedSpace = 3;
+constexpr unsigned globalSpace = 1;
+constexpr unsigned sharedSpace = 3;
 
 /// PTX: special registers, intrinsics and instructions of the machine.
 class NvptxBuiltins final : public GpuBuiltins {
 public:
-  NvptxBuiltins(llvm::Module &Module, llvm::IRBuilder<> &Builder, const Signature &Of) : GpuBuiltins(Module, Builder) {
-    llvm::SmallVector<llvm::Type *> Types(Of.Operands + (Of.Workspace ? 1 : 0), B.getPtrTy(GlobalSpace));
-    Function = beginFunction(B, Module, Of.Name, Types);
-    Function->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    Function->addFnAttr("nvvm.reqntid", std::to_string(Of.Threads));
-    Function->addFnAttr(llvm::Attribute::NoUnwind);
-    for (unsigned I = 0; I < Of.Operands; ++I)
-      Operands.push_back(Function->getArg(I));
-    if (Of.Workspace)
-      Workspace = Function->getArg(Of.Operands);
-    Thread = B.CreateIntrinsic(B.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {});
-    Block = B.CreateIntrinsic(B.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
-    Shared = Storage = array(1, Of.Name + "_shared");
+  NvptxBuiltins(llvm::Module &module, llvm::IRBuilder<> &builder, const Signature &of) : GpuBuiltins(module, builder) {
+    llvm::SmallVector<llvm::Type *> types(of.operands + (of.workspace ? 1 : 0), b.getPtrTy(globalSpace));
+    function = beginFunction(b, module, of.name, types);
+    function->setCallingConv(llvm::CallingConv::PTX_Kernel);
+    function->addFnAttr("nvvm.reqntid", std::to_string(of.threads));
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    for (unsigned i = 0; i < of.operands; ++i)
+      operands.push_back(function->getArg(i));
+    if (of.workspace)
+      workspace = function->getArg(of.operands);
+    thread = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {});
+    block = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
+    shared = storage = array(1, of.name + "_shared");
   }
 
   void barrier() override {
-    B.CreateIntrinsic(B.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {B.getInt32(0)});
+    b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b.getInt32(0)});
   }
 
-  void end(unsigned SharedBytes) override {
-    if (SharedBytes == 0)
-      return Storage->eraseFromParent();
-    llvm::GlobalVariable *Sized = array(SharedBytes, "");
-    Sized->takeName(Storage);
-    Storage->replaceAllUsesWith(Sized);
-    Storage->eraseFromParent();
+  void end(unsigned sharedBytes) override {
+    if (sharedBytes == 0)
+      return storage->eraseFromParent();
+    llvm::GlobalVariable *sized = array(sharedBytes, "");
+    sized->takeName(storage);
+    storage->replaceAllUsesWith(sized);
+    storage->eraseFromParent();
   }
 
-  llvm::Value *round(Float Value, mlir::Type StorageType) override {
-    return roundByTarget(Value, StorageType.isBF16() ? B.getBFloatTy() : B.getHalfTy());
+  llvm::Value *round(Float value, mlir::Type storageType) override {
+    return roundByTarget(value, storageType.isBF16() ? b.getBFloatTy() : b.getHalfTy());
   }
 
 protected:
-  llvm::Value *shuffleBits(llvm::Value *Bits, unsigned Mask) override {
+  llvm::Value *shuffleBits(llvm::Value *bits, unsigned mask) override {
     // 31: sources from the whole warp.
-    return B.CreateIntrinsic(B.getInt32Ty(), llvm::Intrinsic::nvvm_shfl_sync_bfly_i32,
-                             {B.getInt32(~0u), Bits, B.getInt32(Mask), B.getInt32(WarpSize - 1)});
+    return b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_shfl_sync_bfly_i32,
+                             {b.getInt32(~0u), bits, b.getInt32(mask), b.getInt32(warpSize - 1)});
   }
 
 private:
-  llvm::GlobalVariable *array(unsigned Bytes, const llvm::Twine &Name) {
-    auto *Type = llvm::ArrayType::get(B.getInt8Ty(), Bytes);
-    auto *Array = new llvm::GlobalVariable(Module, Type, /*isConstant=*/false, llvm::GlobalValue::InternalLinkage,
-                                           llvm::PoisonValue::get(Type), Name, /*InsertBefore=*/nullptr,
-                                           llvm::GlobalValue::NotThreadLocal, SharedSpace);
-    Array->setAlignment(llvm::Align(16));
-    return Array;
+  llvm::GlobalVariable *array(unsigned bytes, const llvm::Twine &name) {
+    auto *type = llvm::ArrayType::get(b.getInt8Ty(), bytes);
+    auto *array = new llvm::GlobalVariable(module, type, /*isConstant=*/false, llvm::GlobalValue::InternalLinkage,
+                                           llvm::PoisonValue::get(type), name, /*insertBefore=*/nullptr,
+                                           llvm::GlobalValue::NotThreadLocal, sharedSpace);
+    array->setAlignment(llvm::Align(16));
+    return array;
   }
 
-  llvm::GlobalVariable *Storage; ///< one byte until the function ends
+  llvm::GlobalVariable *storage; ///< one byte until the function ends
 };
 
 /// Host code that a thread of the emulation runs; its block is the last argument.
 class EmulatedBuiltins final : public GpuBuiltins {
 public:
-  EmulatedBuiltins(llvm::Module &Module, llvm::IRBuilder<> &Builder, const Signature &Of)
-      : GpuBuiltins(Module, Builder) {
-    llvm::Type *Pointer = B.getPtrTy();
-    Function = beginFunction(B, Module, Of.Name, {Pointer, Pointer, B.getInt64Ty()});
-    for (unsigned I = 0; I < Of.Operands; ++I)
-      Operands.push_back(B.CreateLoad(Pointer, B.CreateConstGEP1_64(Pointer, Function->getArg(0), I)));
-    Workspace = Function->getArg(1);
-    Thread = call(gpu_builtins::Thread, B.getInt32Ty(), {});
-    Block = B.CreateTrunc(Function->getArg(2), B.getInt32Ty());
-    Shared = call(gpu_builtins::Shared, B.getPtrTy(), {});
+  EmulatedBuiltins(llvm::Module &module, llvm::IRBuilder<> &builder, const Signature &of)
+      : GpuBuiltins(module, builder) {
+    llvm::Type *pointer = b.getPtrTy();
+    function = beginFunction(b, module, of.name, {pointer, pointer, b.getInt64Ty()});
+    for (unsigned i = 0; i < of.operands; ++i)
+      operands.push_back(b.CreateLoad(pointer, b.CreateConstGEP1_64(pointer, function->getArg(0), i)));
+    workspace = function->getArg(1);
+    thread = call(gpu_builtins::thread, b.getInt32Ty(), {});
+    block = b.CreateTrunc(function->getArg(2), b.getInt32Ty());
+    shared = call(gpu_builtins::shared, b.getPtrTy(), {});
   }
 
-  void barrier() override { call(gpu_builtins::Barrier, B.getVoidTy(), {}); }
+  void barrier() override { call(gpu_builtins::barrier, b.getVoidTy(), {}); }
   void end(unsigned) override {}
 
-  llvm::Value *round(Float Value, mlir::Type StorageType) override {
-    if (StorageType.isF16())
-      return roundByTarget(Value, B.getHalfTy());
-    llvm::Value *V = Value.value();
+  llvm::Value *round(Float value, mlir::Type storageType) override {
+    if (storageType.isF16())
+      return roundByTarget(value, b.getHalfTy());
+    llvm::Value *v = value.value();
     // To nearest even on the bits: not every host rounds bf16, and some that do lose subnormals.
-    llvm::Type *Wide = typeLike(B.getInt32Ty(), V), *Narrow = typeLike(B.getInt16Ty(), V);
-    llvm::Value *Bits = B.CreateBitCast(V, Wide);
-    llvm::Value *Odd = B.CreateAnd(B.CreateLShr(Bits, 16), llvm::ConstantInt::get(Wide, 1));
-    llvm::Value *Rounded = B.CreateAdd(Bits, B.CreateAdd(Odd, llvm::ConstantInt::get(Wide, 0x7fff)));
-    llvm::Value *Quiet = B.CreateOr(Bits, llvm::ConstantInt::get(Wide, 0x400000));
-    llvm::Value *Chosen = B.CreateSelect(B.CreateFCmpUNO(V, V), Quiet, Rounded);
-    return B.CreateTrunc(B.CreateLShr(Chosen, 16), Narrow);
+    llvm::Type *wide = typeLike(b.getInt32Ty(), v), *narrow = typeLike(b.getInt16Ty(), v);
+    llvm::Value *bits = b.CreateBitCast(v, wide);
+    llvm::Value *odd = b.CreateAnd(b.CreateLShr(bits, 16), llvm::ConstantInt::get(wide, 1));
+    llvm::Value *rounded = b.CreateAdd(bits, b.CreateAdd(odd, llvm::ConstantInt::get(wide, 0x7fff)));
+    llvm::Value *quiet = b.CreateOr(bits, llvm::ConstantInt::get(wide, 0x400000));
+    llvm::Value *chosen = b.CreateSelect(b.CreateFCmpUNO(v, v), quiet, rounded);
+    return b.CreateTrunc(b.CreateLShr(chosen, 16), narrow);
   }
 
 protected:
-  llvm::Value *shuffleBits(llvm::Value *Bits, unsigned Mask) override {
-    return call(gpu_builtins::ShuffleXor, B.getInt32Ty(), {Bits, B.getInt32(Mask)});
+  llvm::Value *shuffleBits(llvm::Value *bits, unsigned mask) override {
+    return call(gpu_builtins::shuffleXor, b.getInt32Ty(), {bits, b.getInt32(mask)});
   }
 
 private:
-  llvm::Value *call(llvm::StringRef Name, llvm::Type *Result, llvm::ArrayRef<llvm::Value *> Arguments) {
-    llvm::SmallVector<llvm::Type *> Types;
-    for (llvm::Value *Argument : Arguments)
-      Types.push_back(Argument->getType());
-    return B.CreateCall(Module.getOrInsertFunction(Name, llvm::FunctionType::get(Result, Types, false)), Arguments);
+  llvm::Value *call(llvm::StringRef name, llvm::Type *result, llvm::ArrayRef<llvm::Value *> arguments) {
+    llvm::SmallVector<llvm::Type *> types;
+    for (llvm::Value *argument : arguments)
+      types.push_back(argument->getType());
+    return b.CreateCall(module.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false)), arguments);
   }
 };
 
 } // namespace
 
-std::unique_ptr<GpuBuiltins> GpuBuiltins::begin(Backend Target, llvm::Module &Module, llvm::IRBuilder<> &Builder,
-                                                const Signature &Of) {
-  if (Target == Backend::Nvptx)
-    return std::make_unique<NvptxBuiltins>(Module, Builder, Of);
-  return std::make_unique<EmulatedBuiltins>(Module, Builder, Of);
+std::unique_ptr<GpuBuiltins> GpuBuiltins::begin(Backend target, llvm::Module &module, llvm::IRBuilder<> &builder,
+                                                const Signature &of) {
+  if (target == Backend::Nvptx)
+    return std::make_unique<NvptxBuiltins>(module, builder, of);
+  return std::make_unique<EmulatedBuiltins>(module, builder, of);
 }
 
-llvm::Value *GpuBuiltins::shuffleXor(llvm::Value *V, unsigned Mask) {
-  unsigned Words = V->getType()->getPrimitiveSizeInBits().getFixedValue() / 32;
-  if (Words == 1)
-    return B.CreateBitCast(shuffleBits(B.CreateBitCast(V, B.getInt32Ty()), Mask), V->getType());
-  auto *Pair = llvm::FixedVectorType::get(B.getInt32Ty(), Words);
-  llvm::Value *Bits = B.CreateBitCast(V, Pair);
-  for (unsigned I = 0; I < Words; ++I)
-    Bits = B.CreateInsertElement(Bits, shuffleBits(B.CreateExtractElement(Bits, I), Mask), I);
-  return B.CreateBitCast(Bits, V->getType());
+llvm::Value *GpuBuiltins::shuffleXor(llvm::Value *v, unsigned mask) {
+  unsigned words = v->getType()->getPrimitiveSizeInBits().getFixedValue() / 32;
+  if (words == 1)
+    return b.CreateBitCast(shuffleBits(b.CreateBitCast(v, b.getInt32Ty()), mask), v->getType());
+  auto *pair = llvm::FixedVectorType::get(b.getInt32Ty(), words);
+  llvm::Value *bits = b.CreateBitCast(v, pair);
+  for (unsigned i = 0; i < words; ++i)
+    bits = b.CreateInsertElement(bits, shuffleBits(b.CreateExtractElement(bits, i), mask), i);
+  return b.CreateBitCast(bits, v->getType());
 }
 
 } // namespace mpc::codegen

@@ -11,7 +11,7 @@
 namespace mpc::codegen {
 
 /// Threads that run in step and shuffle values.
-inline constexpr unsigned WarpSize = 32;
+inline constexpr unsigned warpSize = 32;
 
 /// Functions that emulated code calls. Whoever runs the code provides them:
 ///
@@ -22,10 +22,10 @@ inline constexpr unsigned WarpSize = 32;
 /// | `unsigned mpc_gpu_shuffle_xor(unsigned, unsigned)` | returns the bits of lane (own lane ^ mask) of the warp |
 /// | `void *mpc_gpu_shared()` | returns Stage::shared_bytes bytes of the block, 16-byte aligned |
 namespace gpu_builtins {
-inline constexpr llvm::StringLiteral Thread = "mpc_gpu_thread";
-inline constexpr llvm::StringLiteral Barrier = "mpc_gpu_barrier";
-inline constexpr llvm::StringLiteral ShuffleXor = "mpc_gpu_shuffle_xor";
-inline constexpr llvm::StringLiteral Shared = "mpc_gpu_shared";
+inline constexpr llvm::StringLiteral thread = "mpc_gpu_thread";
+inline constexpr llvm::StringLiteral barrier = "mpc_gpu_barrier";
+inline constexpr llvm::StringLiteral shuffleXor = "mpc_gpu_shuffle_xor";
+inline constexpr llvm::StringLiteral shared = "mpc_gpu_shared";
 } // namespace gpu_builtins
 
 /// One function while it is emitted. Instructions go where the builder of the EmissionScope is.
@@ -33,43 +33,43 @@ class GpuBuiltins : public Conversion {
 public:
   /// The parameters of a function, and the threads of a block that call it.
   struct Signature {
-    std::string Name;
-    unsigned Operands;
-    bool Workspace;
-    unsigned Threads;
+    std::string name;
+    unsigned operands;
+    bool workspace;
+    unsigned threads;
   };
   /// Begins a function. The builder is left in its entry block, where the addresses of operands are known.
-  static std::unique_ptr<GpuBuiltins> begin(Backend Target, llvm::Module &Module, llvm::IRBuilder<> &Builder,
-                                            const Signature &Of);
+  static std::unique_ptr<GpuBuiltins> begin(Backend target, llvm::Module &module, llvm::IRBuilder<> &builder,
+                                            const Signature &of);
 
-  llvm::Function *function() const { return Function; }
-  /// The address of operand \p Index. The inputs come first, then the outputs.
-  llvm::Value *operand(unsigned Index) const { return Operands[Index]; }
-  llvm::Value *workspace() const { return Workspace; }
+  llvm::Function *getFunction() const { return function; }
+  /// The address of operand \p index. The inputs come first, then the outputs.
+  llvm::Value *operand(unsigned index) const { return operands[index]; }
+  llvm::Value *getWorkspace() const { return workspace; }
   /// i32.
-  llvm::Value *thread() const { return Thread; }
-  llvm::Value *block() const { return Block; }
+  llvm::Value *getThread() const { return thread; }
+  llvm::Value *getBlock() const { return block; }
 
   virtual void barrier() = 0;
-  /// The value, f32 or f64, that lane (own lane ^ \p Mask) of the warp gives. All lanes take part.
-  llvm::Value *shuffleXor(llvm::Value *V, unsigned Mask);
+  /// The value, f32 or f64, that lane (own lane ^ \p mask) of the warp gives. All lanes take part.
+  llvm::Value *shuffleXor(llvm::Value *v, unsigned mask);
   /// The shared memory of the block.
-  llvm::Value *shared() const { return Shared; }
-  /// Ends the function, which has all its instructions and uses \p SharedBytes bytes of shared memory.
-  virtual void end(unsigned SharedBytes) = 0;
+  llvm::Value *getShared() const { return shared; }
+  /// Ends the function, which has all its instructions and uses \p sharedBytes bytes of shared memory.
+  virtual void end(unsigned sharedBytes) = 0;
 
 protected:
-  GpuBuiltins(llvm::Module &Module, llvm::IRBuilder<> &Builder) : Module(Module), B(Builder) {}
-  virtual llvm::Value *shuffleBits(llvm::Value *Bits, unsigned Mask) = 0;
+  GpuBuiltins(llvm::Module &module, llvm::IRBuilder<> &builder) : module(module), b(builder) {}
+  virtual llvm::Value *shuffleBits(llvm::Value *bits, unsigned mask) = 0;
 
-  llvm::Module &Module;
-  llvm::IRBuilder<> &B;
-  llvm::Function *Function = nullptr;
-  llvm::SmallVector<llvm::Value *> Operands;
-  llvm::Value *Workspace = nullptr;
-  llvm::Value *Thread = nullptr;
-  llvm::Value *Block = nullptr;
-  llvm::Value *Shared = nullptr;
+  llvm::Module &module;
+  llvm::IRBuilder<> &b;
+  llvm::Function *function = nullptr;
+  llvm::SmallVector<llvm::Value *> operands;
+  llvm::Value *workspace = nullptr;
+  llvm::Value *thread = nullptr;
+  llvm::Value *block = nullptr;
+  llvm::Value *shared = nullptr;
 };
 
 } // namespace mpc::codegen

@@ -7,149 +7,149 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-llvm::Value *maskedTerm(const Accumulator &A, Float Term, llvm::Value *Mask, unsigned Lanes) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::Value *V = spread(Term.value(), Lanes);
-  auto *Known = dyn_cast<llvm::ConstantInt>(Mask);
-  if (!Known || !Known->isOne()) {
-    bool IsSum = A.how == Combine::Sum || isWide(A.how);
-    llvm::Value *Nothing = IsSum ? identity(Combine::Sum) : identity(A.how);
-    V = B.CreateSelect(Mask, V, spread(Nothing, Lanes));
+llvm::Value *maskedTerm(const Accumulator &a, Float term, llvm::Value *mask, unsigned lanes) {
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  llvm::Value *v = spread(term.value(), lanes);
+  auto *known = dyn_cast<llvm::ConstantInt>(mask);
+  if (!known || !known->isOne()) {
+    bool isSum = a.how == Combine::Sum || isWide(a.how);
+    llvm::Value *nothing = isSum ? identity(Combine::Sum) : identity(a.how);
+    v = b.CreateSelect(mask, v, spread(nothing, lanes));
   }
-  return accumulable(A.how, Float(V));
+  return accumulable(a.how, Float(v));
 }
 
-void leaveAll(GpuFunction &F, int64_t Blocks, ArrayRef<llvm::Value *> Values, Partials &Left) {
-  llvm::IRBuilder<> &B = F.builder();
-  Left.allParts = Blocks;
-  for (unsigned I = 0; I < Values.size(); ++I)
-    Left.all.push_back(F.region().allocate(Blocks * sizeof(double)));
-  F.when(B.CreateICmpEQ(F.thread(), F.index(0)), [&] {
-    for (auto [Offset, V] : llvm::zip_equal(Left.all, Values))
-      F.store(V, F.element(F.workspace(Offset), V->getType(), F.block()));
+void leaveAll(GpuFunction &f, int64_t blocks, ArrayRef<llvm::Value *> values, Partials &left) {
+  llvm::IRBuilder<> &b = f.builder();
+  left.allParts = blocks;
+  for (unsigned i = 0; i < values.size(); ++i)
+    left.all.push_back(f.getRegion().allocate(blocks * sizeof(double)));
+  f.when(b.CreateICmpEQ(f.getThread(), f.index(0)), [&] {
+    for (auto [offset, v] : llvm::zip_equal(left.all, values))
+      f.store(v, f.element(f.workspace(offset), v->getType(), f.getBlock()));
   });
 }
 
-void combineTeams(GpuFunction &F, llvm::ArrayRef<Accumulator> Accumulators, llvm::ArrayRef<llvm::Value *> Values,
-                  unsigned Lanes, unsigned Teams, llvm::Value *Begin, UseOfColumn Use) {
-  llvm::IRBuilder<> &B = F.builder();
-  unsigned Width = Values.empty() ? 1 : std::max(1u, lanesOf(Values[0]));
-  unsigned Threads = Lanes * Teams, Columns = Lanes * Width;
-  unsigned Rounds = llvm::divideCeil(Columns, Threads);
-  bool Even = Columns % Threads == 0;
-  SmallVector<llvm::Value *> Offsets;
-  for (unsigned Round = 0; Round < Rounds; ++Round)
-    Offsets.push_back(B.CreateNUWAdd(F.thread(), F.index(Round * Threads)));
+void combineTeams(GpuFunction &f, llvm::ArrayRef<Accumulator> accumulators, llvm::ArrayRef<llvm::Value *> values,
+                  unsigned lanes, unsigned teams, llvm::Value *begin, UseOfColumn use) {
+  llvm::IRBuilder<> &b = f.builder();
+  unsigned width = values.empty() ? 1 : std::max(1u, lanesOf(values[0]));
+  unsigned threads = lanes * teams, columns = lanes * width;
+  unsigned rounds = llvm::divideCeil(columns, threads);
+  bool even = columns % threads == 0;
+  SmallVector<llvm::Value *> offsets;
+  for (unsigned round = 0; round < rounds; ++round)
+    offsets.push_back(b.CreateNUWAdd(f.getThread(), f.index(round * threads)));
 
-  SmallVector<SmallVector<llvm::Value *, 4>> Combined(Rounds);
-  for (auto [A, Mine] : llvm::zip_equal(Accumulators, Values)) {
-    llvm::Type *T = A.type();
-    Combine How = A.how;
-    llvm::Value *OfThreads = F.shared(Threads * Width * T->getPrimitiveSizeInBits().getFixedValue() / 8);
-    F.store(Mine, F.element(OfThreads, T, B.CreateNUWMul(F.thread(), F.index(Width))));
-    F.barrier();
-    for (unsigned Round = 0; Round < Rounds; ++Round) {
-      llvm::Value *Offset = Even ? Offsets[Round] : F.minimum(Offsets[Round], F.index(Columns - 1));
-      llvm::AllocaInst *Sum = F.variable(T, F.load(T, F.element(OfThreads, T, Offset)));
-      auto Add = [&](llvm::Value *TeamBegin) {
-        llvm::Value *Theirs = F.load(T, F.element(OfThreads, T, B.CreateNUWAdd(TeamBegin, Offset)));
-        F.set(Sum, combine(How, F.get(Sum), Theirs));
+  SmallVector<SmallVector<llvm::Value *, 4>> combined(rounds);
+  for (auto [a, mine] : llvm::zip_equal(accumulators, values)) {
+    llvm::Type *t = a.type();
+    Combine how = a.how;
+    llvm::Value *ofThreads = f.shared(threads * width * t->getPrimitiveSizeInBits().getFixedValue() / 8);
+    f.store(mine, f.element(ofThreads, t, b.CreateNUWMul(f.getThread(), f.index(width))));
+    f.barrier();
+    for (unsigned round = 0; round < rounds; ++round) {
+      llvm::Value *offset = even ? offsets[round] : f.minimum(offsets[round], f.index(columns - 1));
+      llvm::AllocaInst *sum = f.variable(t, f.load(t, f.element(ofThreads, t, offset)));
+      auto add = [&](llvm::Value *teamBegin) {
+        llvm::Value *theirs = f.load(t, f.element(ofThreads, t, b.CreateNUWAdd(teamBegin, offset)));
+        f.set(sum, combine(how, f.get(sum), theirs));
       };
-      constexpr unsigned MostUnrolled = 32;
-      if (Teams <= MostUnrolled)
-        for (unsigned Team = 1; Team < Teams; ++Team)
-          Add(F.index(Team * Columns));
+      constexpr unsigned mostUnrolled = 32;
+      if (teams <= mostUnrolled)
+        for (unsigned team = 1; team < teams; ++team)
+          add(f.index(team * columns));
       else
-        F.loop(F.index(Columns), F.index(int64_t{Teams} * Columns), F.index(Columns), Add);
-      Combined[Round].push_back(F.get(Sum));
+        f.loop(f.index(columns), f.index(int64_t{teams} * columns), f.index(columns), add);
+      combined[round].push_back(f.get(sum));
     }
   }
-  for (unsigned Round = 0; Round < Rounds; ++Round) {
-    llvm::Value *Inside = Even ? B.getTrue() : F.isBelow(Offsets[Round], F.index(Columns));
-    llvm::Value *Column = B.CreateNUWAdd(Begin, Offsets[Round]);
-    Inside = B.CreateAnd(Inside, F.isBelow(Column, F.index(F.region().plan.columns())));
-    Use(Column, Inside, Combined[Round]);
+  for (unsigned round = 0; round < rounds; ++round) {
+    llvm::Value *inside = even ? b.getTrue() : f.isBelow(offsets[round], f.index(columns));
+    llvm::Value *column = b.CreateNUWAdd(begin, offsets[round]);
+    inside = b.CreateAnd(inside, f.isBelow(column, f.index(f.getRegion().plan.getColumns())));
+    use(column, inside, combined[round]);
   }
 }
 
-void eachTerm(BodyEmitter &Body, ArrayRef<const Sweep::Step *> Steps, llvm::function_ref<void(unsigned, Float)> Use) {
-  unsigned Number = 0;
-  for (const Sweep::Step *Step : Steps)
-    for (Float Term : Body.terms(*Step))
-      Use(Number++, Term);
+void eachTerm(BodyEmitter &body, ArrayRef<const Sweep::Step *> steps, llvm::function_ref<void(unsigned, Float)> use) {
+  unsigned number = 0;
+  for (const Sweep::Step *step : steps)
+    for (Float term : body.terms(*step))
+      use(number++, term);
 }
 
-void finishSteps(BodyEmitter &Body, ArrayRef<const Sweep::Step *> Steps, ArrayRef<llvm::Value *> Values) {
-  for (const Sweep::Step *Step : Steps) {
-    unsigned Taken = Step->reduction.accumulators.size();
-    Body.finish(*Step, Values.take_front(Taken));
-    Values = Values.drop_front(Taken);
+void finishSteps(BodyEmitter &body, ArrayRef<const Sweep::Step *> steps, ArrayRef<llvm::Value *> values) {
+  for (const Sweep::Step *step : steps) {
+    unsigned taken = step->reduction.accumulators.size();
+    body.finish(*step, values.take_front(taken));
+    values = values.drop_front(taken);
   }
 }
 
-static bool isReducedBy(const RegionPlan &Plan, Operation *Op, const Sweep &Next, Value Result, Extent E) {
-  return !Result.use_empty() && Plan.extent(Result) == E && Plan.available(Result).sweep == Next.index;
+static bool isReducedBy(const RegionPlan &plan, Operation *op, const Sweep &next, Value result, Extent e) {
+  return !result.use_empty() && plan.extent(result) == e && plan.available(result).sweep == next.index;
 }
 
-// Chooses the storage of the reduced result `V`. It is an output where the region yields it, else the workspace, for
+// Chooses the storage of the reduced result `v`. It is an output where the region yields it, else the workspace, for
 // later sweeps.
-static void placeReduced(GpuRegion &Region, Value V, int64_t Count) {
-  auto [It, New] = Region.stored.try_emplace(V);
-  if (!New)
+static void placeReduced(GpuRegion &region, Value v, int64_t count) {
+  auto [it, isNew] = region.stored.try_emplace(v);
+  if (!isNew)
     return;
-  for (OpOperand &Use : V.getUses())
-    if (isa<YieldOp>(Use.getOwner()))
-      It->second.output = Use.getOperandNumber();
-  if (!It->second.output)
-    It->second.offset = Region.allocate(Count * 8);
+  for (OpOperand &use : v.getUses())
+    if (isa<YieldOp>(use.getOwner()))
+      it->second.output = use.getOperandNumber();
+  if (!it->second.output)
+    it->second.offset = region.allocate(count * 8);
 }
 
-static void finishAt(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next, Extent E,
-                     GpuPosition &At, llvm::Value *Inside, llvm::ArrayRef<llvm::Value *> Values) {
-  GpuRegion &Region = F.region();
-  const RegionPlan &Plan = Region.plan;
-  int64_t Count = E == Extent::PerColumn ? Plan.columns() : 1;
+static void finishAt(GpuFunction &f, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next, Extent e,
+                     GpuPosition &at, llvm::Value *inside, llvm::ArrayRef<llvm::Value *> values) {
+  GpuRegion &region = f.getRegion();
+  const RegionPlan &plan = region.plan;
+  int64_t count = e == Extent::PerColumn ? plan.getColumns() : 1;
   // Its own: a column after another would find what the one before kept.
-  BodyEmitter Body(Plan, F.conversion());
-  llvm::MapVector<Operation *, unsigned> FirstKept;
-  for (const Sweep::Step *Step : Steps) {
+  BodyEmitter body(plan, f.conversion());
+  llvm::MapVector<Operation *, unsigned> firstKept;
+  for (const Sweep::Step *step : steps) {
     // Values of earlier kernels, or of this one's rows.
-    unsigned Earlier = F.body().firstKept(Step->op);
-    FirstKept[Step->op] = Earlier != 0 ? Earlier : F.body().kept(Step->op).size();
-    Body.setFirstKept(Step->op, FirstKept[Step->op]);
+    unsigned earlier = f.getBody().firstKept(step->op);
+    firstKept[step->op] = earlier != 0 ? earlier : f.getBody().kept(step->op).size();
+    body.setFirstKept(step->op, firstKept[step->op]);
   }
-  Body.moveTo(At);
-  finishSteps(Body, Steps, Values);
+  body.moveTo(at);
+  finishSteps(body, steps, values);
 
-  SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
-  for (auto [Op, First] : FirstKept) {
-    auto &Places = Region.kept[Op];
-    for (auto [Index, Kept] : llvm::enumerate(Body.kept(Op))) {
-      if (Places.size() <= First + Index)
-        Places.push_back({E, Region.allocate(Count * sizeof(float))});
-      Stores.push_back({F.workspace(Places[First + Index].offset), Kept.value()});
+  SmallVector<std::pair<llvm::Value *, llvm::Value *>> stores;
+  for (auto [op, first] : firstKept) {
+    auto &places = region.kept[op];
+    for (auto [index, kept] : llvm::enumerate(body.kept(op))) {
+      if (places.size() <= first + index)
+        places.push_back({e, region.allocate(count * sizeof(float))});
+      stores.push_back({f.workspace(places[first + index].offset), kept.value()});
     }
-    for (Value Result : Op->getResults()) {
-      if (!isReducedBy(Plan, Op, Next, Result, E))
+    for (Value result : op->getResults()) {
+      if (!isReducedBy(plan, op, next, result, e))
         continue;
-      placeReduced(Region, Result, Count);
-      if (!Region.stored[Result].output)
-        Stores.push_back({F.workspace(Region.stored[Result].offset), Body.stored(Result)});
+      placeReduced(region, result, count);
+      if (!region.stored[result].output)
+        stores.push_back({f.workspace(region.stored[result].offset), body.stored(result)});
     }
   }
-  for (unsigned Output : E == Extent::PerColumn ? Next.columnStores : Next.singleStores)
-    Stores.push_back({F.operand(Region.numInputs() + Output), Body.stored(Region.yielded(Output))});
-  F.when(Inside, [&] {
-    for (auto [Base, V] : Stores)
-      At.storeTo(Base, V, E);
+  for (unsigned output : e == Extent::PerColumn ? next.columnStores : next.singleStores)
+    stores.push_back({f.operand(region.numInputs() + output), body.stored(region.yielded(output))});
+  f.when(inside, [&] {
+    for (auto [base, v] : stores)
+      at.storeTo(base, v, e);
   });
 }
 
-void finishColumn(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next, llvm::Value *Column,
-                  llvm::Value *Inside, llvm::ArrayRef<llvm::Value *> Values) {
-  llvm::Value *Last = F.index(F.region().plan.columns() - 1);
-  RowPosition At(F, /*Row=*/nullptr, F.minimum(Column, Last), /*Lanes=*/0);
-  finishAt(F, Steps, Next, Extent::PerColumn, At, Inside, Values);
+void finishColumn(GpuFunction &f, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next, llvm::Value *column,
+                  llvm::Value *inside, llvm::ArrayRef<llvm::Value *> values) {
+  llvm::Value *last = f.index(f.getRegion().plan.getColumns() - 1);
+  RowPosition at(f, /*row=*/nullptr, f.minimum(column, last), /*lanes=*/0);
+  finishAt(f, steps, next, Extent::PerColumn, at, inside, values);
 }
 
 namespace {
@@ -158,83 +158,83 @@ namespace {
 /// kernel's entry.
 class PlaceOfEverything final : public GpuPosition {
 public:
-  explicit PlaceOfEverything(GpuFunction &F) : GpuPosition(F, /*Lanes=*/0) {}
+  explicit PlaceOfEverything(GpuFunction &f) : GpuPosition(f, /*lanes=*/0) {}
 
   llvm::Instruction *anchor(Extent) override { return nullptr; }
   Unsigned column() override { llvm_unreachable("everything has no column"); }
   Long linearIndex() override { llvm_unreachable("everything is no element"); }
 
 private:
-  llvm::Value *indexOf(Extent E) override {
-    assert(E == Extent::Single && "everything has a single value");
-    return F.index(0);
+  llvm::Value *indexOf(Extent e) override {
+    assert(e == Extent::Single && "everything has a single value");
+    return f.index(0);
   }
 };
 
 } // namespace
 
-void finishAll(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
-               llvm::ArrayRef<llvm::Value *> Values) {
-  PlaceOfEverything At(F);
-  finishAt(F, Steps, Next, Extent::Single, At, F.builder().CreateICmpEQ(F.thread(), F.index(0)), Values);
+void finishAll(GpuFunction &f, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+               llvm::ArrayRef<llvm::Value *> values) {
+  PlaceOfEverything at(f);
+  finishAt(f, steps, next, Extent::Single, at, f.builder().CreateICmpEQ(f.getThread(), f.index(0)), values);
 }
 
-// Combines one thread's share of `Parts` values, `Stride` apart, from `Address` on. A few loads are under way together.
-static llvm::Value *combineParts(GpuFunction &F, const Accumulator &A, llvm::Value *Base, llvm::Value *Offset,
-                                 int64_t Stride, llvm::Value *First, unsigned Step, int64_t Parts) {
-  constexpr unsigned Ahead = 4;
-  llvm::IRBuilder<> &B = F.builder();
-  llvm::Type *T = A.type();
-  llvm::AllocaInst *Sum = F.variable(T, identity(A.how));
-  F.loop(First, F.index(Parts), F.index(Ahead * Step), [&](llvm::Value *Part) {
-    SmallVector<llvm::Value *, Ahead> Loaded;
-    for (unsigned I = 0; I < Ahead; ++I) {
-      llvm::Value *Mine = B.CreateNUWAdd(Part, F.index(I * Step));
-      llvm::Value *At = B.CreateNUWMul(F.minimum(Mine, F.index(Parts - 1)), F.index(Stride));
-      llvm::Value *V = F.load(T, F.element(Base, T, B.CreateNUWAdd(At, Offset)));
-      Loaded.push_back(B.CreateSelect(F.isBelow(Mine, F.index(Parts)), V, identity(A.how)));
+// Combines one thread's share of `parts` values, `stride` apart, from `address` on. A few loads are under way together.
+static llvm::Value *combineParts(GpuFunction &f, const Accumulator &a, llvm::Value *base, llvm::Value *offset,
+                                 int64_t stride, llvm::Value *first, unsigned step, int64_t parts) {
+  constexpr unsigned ahead = 4;
+  llvm::IRBuilder<> &b = f.builder();
+  llvm::Type *t = a.type();
+  llvm::AllocaInst *sum = f.variable(t, identity(a.how));
+  f.loop(first, f.index(parts), f.index(ahead * step), [&](llvm::Value *part) {
+    SmallVector<llvm::Value *, ahead> loaded;
+    for (unsigned i = 0; i < ahead; ++i) {
+      llvm::Value *mine = b.CreateNUWAdd(part, f.index(i * step));
+      llvm::Value *at = b.CreateNUWMul(f.minimum(mine, f.index(parts - 1)), f.index(stride));
+      llvm::Value *v = f.load(t, f.element(base, t, b.CreateNUWAdd(at, offset)));
+      loaded.push_back(b.CreateSelect(f.isBelow(mine, f.index(parts)), v, identity(a.how)));
     }
-    for (llvm::Value *V : Loaded)
-      F.set(Sum, combine(A.how, F.get(Sum), V));
+    for (llvm::Value *v : loaded)
+      f.set(sum, combine(a.how, f.get(sum), v));
   });
-  return F.get(Sum);
+  return f.get(sum);
 }
 
-void emitColumnCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
-                           const Partials &Left) {
-  constexpr unsigned Threads = 256;
+void emitColumnCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+                           const Partials &left) {
+  constexpr unsigned threads = 256;
   // Many parts are read by many threads a column, few by few.
-  unsigned Lanes = Steps.empty() ? Threads : Left.columnParts >= 64 ? 8 : 32;
-  int64_t Columns = Region.plan.columns();
-  GpuFunction F(Region, llvm::divideCeil(Columns, Lanes), Threads);
-  llvm::IRBuilder<> &B = F.builder();
-  llvm::Value *Begin = B.CreateNUWMul(F.block(), F.index(Lanes));
-  llvm::Value *Column = B.CreateNUWAdd(Begin, B.CreateURem(F.thread(), F.index(Lanes)));
-  Column = F.minimum(Column, F.index(Columns - 1));
-  llvm::Value *Team = B.CreateUDiv(F.thread(), F.index(Lanes));
-  SmallVector<Accumulator> Accumulators = accumulatorsOf(Steps);
-  SmallVector<llvm::Value *> Values;
-  for (auto [A, Offset] : llvm::zip_equal(Accumulators, Left.columns))
-    Values.push_back(combineParts(F, A, F.workspace(Offset), Column, Columns, Team, Threads / Lanes, Left.columnParts));
-  combineTeams(F, Accumulators, Values, Lanes, Threads / Lanes, Begin,
-               [&](llvm::Value *At, llvm::Value *Inside, ArrayRef<llvm::Value *> Combined) {
-                 finishColumn(F, Steps, Next, At, Inside, Combined);
+  unsigned lanes = steps.empty() ? threads : left.columnParts >= 64 ? 8 : 32;
+  int64_t columns = region.plan.getColumns();
+  GpuFunction f(region, llvm::divideCeil(columns, lanes), threads);
+  llvm::IRBuilder<> &b = f.builder();
+  llvm::Value *begin = b.CreateNUWMul(f.getBlock(), f.index(lanes));
+  llvm::Value *column = b.CreateNUWAdd(begin, b.CreateURem(f.getThread(), f.index(lanes)));
+  column = f.minimum(column, f.index(columns - 1));
+  llvm::Value *team = b.CreateUDiv(f.getThread(), f.index(lanes));
+  SmallVector<Accumulator> accumulators = accumulatorsOf(steps);
+  SmallVector<llvm::Value *> values;
+  for (auto [a, offset] : llvm::zip_equal(accumulators, left.columns))
+    values.push_back(combineParts(f, a, f.workspace(offset), column, columns, team, threads / lanes, left.columnParts));
+  combineTeams(f, accumulators, values, lanes, threads / lanes, begin,
+               [&](llvm::Value *at, llvm::Value *inside, ArrayRef<llvm::Value *> combined) {
+                 finishColumn(f, steps, next, at, inside, combined);
                });
-  F.finish();
+  f.finish();
 }
 
-void emitCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
-                     const Partials &Left) {
-  unsigned Threads = Steps.empty() ? WarpSize : 256;
-  GpuFunction F(Region, /*Blocks=*/1, Threads);
-  SmallVector<llvm::Value *> Values;
-  for (auto [A, Offset] : llvm::zip_equal(accumulatorsOf(Steps), Left.all)) {
-    llvm::Value *Mine =
-        combineParts(F, A, F.workspace(Offset), F.index(0), /*Stride=*/1, F.thread(), Threads, Left.allParts);
-    Values.push_back(F.acrossTeam(A.how, Mine, Threads));
+void emitCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+                     const Partials &left) {
+  unsigned threads = steps.empty() ? warpSize : 256;
+  GpuFunction f(region, /*blocks=*/1, threads);
+  SmallVector<llvm::Value *> values;
+  for (auto [a, offset] : llvm::zip_equal(accumulatorsOf(steps), left.all)) {
+    llvm::Value *mine =
+        combineParts(f, a, f.workspace(offset), f.index(0), /*stride=*/1, f.getThread(), threads, left.allParts);
+    values.push_back(f.acrossTeam(a.how, mine, threads));
   }
-  finishAll(F, Steps, Next, Values);
-  F.finish();
+  finishAll(f, steps, next, values);
+  f.finish();
 }
 
 } // namespace mpc::codegen

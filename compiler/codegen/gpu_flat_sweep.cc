@@ -9,107 +9,109 @@ namespace {
 
 class FlatSweep {
 public:
-  FlatSweep(GpuRegion &Region, const Sweep &S, const SweepTiling &T)
-      : Region(Region), S(S), T(T), F(Region, T.blocks(), T.threads), B(F.builder()),
-        Accumulators(accumulatorsOf(S.allSteps)), Lanes(T.vector > 1 ? T.vector : 0),
-        Vectors(Region.plan.elements() / T.vector), Tail(Region.plan.elements() % T.vector) {
-    for (const Accumulator &A : Accumulators) {
-      llvm::Value *Nothing = identity(A.how);
-      Sums.push_back(F.variable(typeOf(A), spread(Nothing, Lanes)));
-      if (Tail != 0)
-        TailSums.push_back(F.variable(A.type(), Nothing));
+  FlatSweep(GpuRegion &region, const Sweep &s, const SweepTiling &t)
+      : region(region), s(s), t(t), f(region, t.blocks(), t.threads), b(f.builder()),
+        accumulators(accumulatorsOf(s.allSteps)), lanes(t.vector > 1 ? t.vector : 0),
+        vectors(region.plan.getElements() / t.vector), tail(region.plan.getElements() % t.vector) {
+    for (const Accumulator &a : accumulators) {
+      llvm::Value *nothing = identity(a.how);
+      sums.push_back(f.variable(typeOf(a), spread(nothing, lanes)));
+      if (tail != 0)
+        tailSums.push_back(f.variable(a.type(), nothing));
     }
   }
 
-  Partials emit(const Sweep &Next) {
-    llvm::Value *First = B.CreateNUWAdd(B.CreateNUWMul(F.block(), F.index(int64_t{T.threads} * T.ahead)), F.thread());
-    if (Accumulators.empty())
-      vectors(First);
+  Partials emit(const Sweep &next) {
+    llvm::Value *first =
+        b.CreateNUWAdd(b.CreateNUWMul(f.getBlock(), f.index(int64_t{t.threads} * t.ahead)), f.getThread());
+    if (accumulators.empty())
+      emitVectors(first);
     else
-      F.loop(First, F.index(Vectors), F.index(T.blocks() * T.threads * T.ahead), [&](llvm::Value *I) { vectors(I); });
-    if (Tail != 0) {
-      llvm::Value *IsFirstBlock = B.CreateICmpEQ(F.block(), F.index(0));
-      F.when(B.CreateAnd(IsFirstBlock, F.isBelow(F.thread(), F.index(Tail))), [&] {
-        FlatPosition At(F, B.CreateNUWAdd(F.index(Vectors * T.vector), F.thread()), /*Lanes=*/0);
-        element(At, B.getTrue(), TailSums);
+      f.loop(first, f.index(vectors), f.index(t.blocks() * t.threads * t.ahead),
+             [&](llvm::Value *i) { emitVectors(i); });
+    if (tail != 0) {
+      llvm::Value *isFirstBlock = b.CreateICmpEQ(f.getBlock(), f.index(0));
+      f.when(b.CreateAnd(isFirstBlock, f.isBelow(f.getThread(), f.index(tail))), [&] {
+        FlatPosition at(f, b.CreateNUWAdd(f.index(vectors * t.vector), f.getThread()), /*lanes=*/0);
+        element(at, b.getTrue(), tailSums);
       });
     }
-    Partials Left;
-    if (!Accumulators.empty())
-      Left = reduce(Next);
-    F.finish();
-    return Left;
+    Partials left;
+    if (!accumulators.empty())
+      left = reduce(next);
+    f.finish();
+    return left;
   }
 
 private:
-  llvm::Type *typeOf(const Accumulator &A) const {
-    return Lanes == 0 ? A.type() : llvm::FixedVectorType::get(A.type(), Lanes);
+  llvm::Type *typeOf(const Accumulator &a) const {
+    return lanes == 0 ? a.type() : llvm::FixedVectorType::get(a.type(), lanes);
   }
 
   // `ahead` vectors, a block's threads side by side in each.
-  void vectors(llvm::Value *First) {
-    bool Even = Vectors % (T.blocks() * T.threads * T.ahead) == 0;
-    SmallVector<std::unique_ptr<FlatPosition>> Positions;
-    SmallVector<llvm::Value *> Inside;
-    for (unsigned I = 0; I < T.ahead; ++I) {
-      llvm::Value *Vector = B.CreateNUWAdd(First, F.index(I * T.threads));
-      Inside.push_back(Even ? B.getTrue() : F.isBelow(Vector, F.index(Vectors)));
-      llvm::Value *Known = Even ? Vector : F.minimum(Vector, F.index(Vectors - 1));
-      Positions.push_back(std::make_unique<FlatPosition>(F, B.CreateNUWMul(Known, F.index(T.vector)), Lanes));
-      Positions.back()->preload(S.elements);
+  void emitVectors(llvm::Value *first) {
+    bool even = vectors % (t.blocks() * t.threads * t.ahead) == 0;
+    SmallVector<std::unique_ptr<FlatPosition>> positions;
+    SmallVector<llvm::Value *> inside;
+    for (unsigned i = 0; i < t.ahead; ++i) {
+      llvm::Value *vector = b.CreateNUWAdd(first, f.index(i * t.threads));
+      inside.push_back(even ? b.getTrue() : f.isBelow(vector, f.index(vectors)));
+      llvm::Value *known = even ? vector : f.minimum(vector, f.index(vectors - 1));
+      positions.push_back(std::make_unique<FlatPosition>(f, b.CreateNUWMul(known, f.index(t.vector)), lanes));
+      positions.back()->preload(s.elements);
     }
-    for (unsigned I = 0; I < T.ahead; ++I)
-      element(*Positions[I], Inside[I], Sums);
+    for (unsigned i = 0; i < t.ahead; ++i)
+      element(*positions[i], inside[i], sums);
   }
 
-  void element(FlatPosition &At, llvm::Value *Inside, ArrayRef<llvm::AllocaInst *> Into) {
-    BodyEmitter &Body = F.body();
-    Body.moveTo(At);
-    eachTerm(Body, S.allSteps, [&](unsigned Number, Float Term) {
-      const Accumulator &A = Accumulators[Number];
-      F.set(Into[Number], combine(A.how, F.get(Into[Number]), maskedTerm(A, Term, Inside, At.lanes())));
+  void element(FlatPosition &at, llvm::Value *inside, ArrayRef<llvm::AllocaInst *> into) {
+    BodyEmitter &body = f.getBody();
+    body.moveTo(at);
+    eachTerm(body, s.allSteps, [&](unsigned number, Float term) {
+      const Accumulator &a = accumulators[number];
+      f.set(into[number], combine(a.how, f.get(into[number]), maskedTerm(a, term, inside, at.getLanes())));
     });
-    SmallVector<llvm::Value *> Results;
-    for (unsigned Output : S.stores)
-      Results.push_back(Body.stored(Region.yielded(Output)));
-    F.when(Inside, [&] {
-      for (auto [Output, V] : llvm::zip_equal(S.stores, Results))
-        At.storeTo(F.operand(Region.numInputs() + Output), V, Extent::Full);
+    SmallVector<llvm::Value *> results;
+    for (unsigned output : s.stores)
+      results.push_back(body.stored(region.yielded(output)));
+    f.when(inside, [&] {
+      for (auto [output, v] : llvm::zip_equal(s.stores, results))
+        at.storeTo(f.operand(region.numInputs() + output), v, Extent::Full);
     });
   }
 
-  Partials reduce(const Sweep &Next) {
-    SmallVector<llvm::Value *> Values;
-    for (auto [I, A] : llvm::enumerate(Accumulators)) {
-      llvm::Value *Mine = GpuFunction::acrossVector(A.how, F.get(Sums[I]));
-      if (Tail != 0)
-        Mine = combine(A.how, Mine, F.get(TailSums[I]));
-      Values.push_back(F.acrossTeam(A.how, Mine, T.threads));
+  Partials reduce(const Sweep &next) {
+    SmallVector<llvm::Value *> values;
+    for (auto [i, a] : llvm::enumerate(accumulators)) {
+      llvm::Value *mine = GpuFunction::acrossVector(a.how, f.get(sums[i]));
+      if (tail != 0)
+        mine = combine(a.how, mine, f.get(tailSums[i]));
+      values.push_back(f.acrossTeam(a.how, mine, t.threads));
     }
-    Partials Left;
-    if (T.blocks() == 1) {
-      finishAll(F, S.allSteps, Next, Values);
-      return Left;
+    Partials left;
+    if (t.blocks() == 1) {
+      finishAll(f, s.allSteps, next, values);
+      return left;
     }
-    leaveAll(F, T.blocks(), Values, Left);
-    return Left;
+    leaveAll(f, t.blocks(), values, left);
+    return left;
   }
 
-  GpuRegion &Region;
-  const Sweep &S;
-  const SweepTiling &T;
-  GpuFunction F;
-  llvm::IRBuilder<> &B;
-  SmallVector<Accumulator> Accumulators;
-  unsigned Lanes;
-  int64_t Vectors, Tail;
-  SmallVector<llvm::AllocaInst *> Sums, TailSums;
+  GpuRegion &region;
+  const Sweep &s;
+  const SweepTiling &t;
+  GpuFunction f;
+  llvm::IRBuilder<> &b;
+  SmallVector<Accumulator> accumulators;
+  unsigned lanes;
+  int64_t vectors, tail;
+  SmallVector<llvm::AllocaInst *> sums, tailSums;
 };
 
 } // namespace
 
-Partials emitFlatSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T) {
-  return FlatSweep(Region, S, T).emit(Next);
+Partials emitFlatSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t) {
+  return FlatSweep(region, s, t).emit(next);
 }
 
 } // namespace mpc::codegen

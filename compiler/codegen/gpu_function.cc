@@ -9,129 +9,129 @@
 
 namespace mpc::codegen {
 
-size_t GpuRegion::allocate(size_t Bytes) {
-  constexpr size_t Alignment = 256;
-  size_t Offset = code.workspace_bytes;
-  code.workspace_bytes = llvm::alignTo(Offset + Bytes, Alignment);
-  return Offset;
+size_t GpuRegion::allocate(size_t bytes) {
+  constexpr size_t alignment = 256;
+  size_t offset = code.workspace_bytes;
+  code.workspace_bytes = llvm::alignTo(offset + bytes, alignment);
+  return offset;
 }
 
-GpuFunction::GpuFunction(GpuRegion &Region, int64_t Blocks, unsigned Threads)
-    : Region(Region), B(Region.module.getContext()),
-      Scope(B), Launch{.function = Region.name + "_" + std::to_string(Region.code.stages.size()),
-                       .blocks = Blocks,
-                       .threads = Threads},
-      Builtins(GpuBuiltins::begin(
-          Region.target.backend, Region.module, B,
-          {Launch.function, Region.numInputs() + Region.fusion->getNumResults(), Region.hasWorkspace(), Threads})),
-      Body(Region.plan, *Builtins) {
+GpuFunction::GpuFunction(GpuRegion &region, int64_t blocks, unsigned threads)
+    : region(region), b(region.module.getContext()),
+      scope(b), launch{.function = region.name + "_" + std::to_string(region.code.stages.size()),
+                       .blocks = blocks,
+                       .threads = threads},
+      builtins(GpuBuiltins::begin(
+          region.target.backend, region.module, b,
+          {launch.function, region.numInputs() + region.fusion->getNumResults(), region.hasWorkspace(), threads})),
+      body(region.plan, *builtins) {
   // Threads beyond the last element have indices too, and steps go beyond: one bit is spare.
-  bool Narrow = Region.plan.elements() < std::numeric_limits<int32_t>::max() / 2;
-  Index = Narrow ? B.getInt32Ty() : B.getInt64Ty();
-  Thread = B.CreateZExt(Builtins->thread(), Index);
-  Block = B.CreateZExt(Builtins->block(), Index);
-  Entry = placeAnchor();
-  for (auto &[Op, Values] : Region.kept)
-    Body.setFirstKept(Op, Values.size());
+  bool narrow = region.plan.getElements() < std::numeric_limits<int32_t>::max() / 2;
+  indexIntegerType = narrow ? b.getInt32Ty() : b.getInt64Ty();
+  thread = b.CreateZExt(builtins->getThread(), indexIntegerType);
+  block = b.CreateZExt(builtins->getBlock(), indexIntegerType);
+  entry = placeAnchor();
+  for (auto &[op, values] : region.kept)
+    body.setFirstKept(op, values.size());
 }
 
 void GpuFunction::finish() {
-  B.CreateRetVoid();
-  llvm::DominatorTree Tree(*Builtins->function());
-  llvm::PromoteMemToReg(Variables, Tree);
-  Builtins->end(Launch.shared_bytes);
-  Region.code.stages.push_back(std::move(Launch));
+  b.CreateRetVoid();
+  llvm::DominatorTree tree(*builtins->getFunction());
+  llvm::PromoteMemToReg(variables, tree);
+  builtins->end(launch.shared_bytes);
+  region.code.stages.push_back(std::move(launch));
 }
 
-llvm::Value *GpuFunction::minimum(llvm::Value *A, llvm::Value *Other) {
-  return B.CreateBinaryIntrinsic(llvm::Intrinsic::umin, A, Other);
+llvm::Value *GpuFunction::minimum(llvm::Value *a, llvm::Value *other) {
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, a, other);
 }
 
-llvm::Value *GpuFunction::workspace(size_t Offset) {
-  return B.CreateConstGEP1_64(B.getInt8Ty(), Builtins->workspace(), static_cast<int64_t>(Offset));
+llvm::Value *GpuFunction::workspace(size_t offset) {
+  return b.CreateConstGEP1_64(b.getInt8Ty(), builtins->getWorkspace(), static_cast<int64_t>(offset));
 }
 
-llvm::Value *GpuFunction::element(llvm::Value *Base, llvm::Type *T, llvm::Value *At) {
-  return B.CreateGEP(T, Base, B.CreateZExt(At, B.getInt64Ty()));
+llvm::Value *GpuFunction::element(llvm::Value *base, llvm::Type *t, llvm::Value *at) {
+  return b.CreateGEP(t, base, b.CreateZExt(at, b.getInt64Ty()));
 }
 
 // Vectors lie at multiples of their size, of which 16 bytes is the most that one access takes.
-static llvm::Align alignmentOf(llvm::Type *T) {
-  uint64_t Bytes = T->getPrimitiveSizeInBits().getFixedValue() / 8;
-  return llvm::Align(std::min<uint64_t>(16, Bytes));
+static llvm::Align alignmentOf(llvm::Type *t) {
+  uint64_t bytes = t->getPrimitiveSizeInBits().getFixedValue() / 8;
+  return llvm::Align(std::min<uint64_t>(16, bytes));
 }
 
-llvm::Value *GpuFunction::load(llvm::Type *T, llvm::Value *Address) {
-  return B.CreateAlignedLoad(T, Address, alignmentOf(T));
+llvm::Value *GpuFunction::load(llvm::Type *t, llvm::Value *address) {
+  return b.CreateAlignedLoad(t, address, alignmentOf(t));
 }
 
-void GpuFunction::store(llvm::Value *V, llvm::Value *Address) {
-  B.CreateAlignedStore(V, Address, alignmentOf(V->getType()));
+void GpuFunction::store(llvm::Value *v, llvm::Value *address) {
+  b.CreateAlignedStore(v, address, alignmentOf(v->getType()));
 }
 
-llvm::AllocaInst *GpuFunction::variable(llvm::Type *T, llvm::Value *Initial) {
-  llvm::AllocaInst *Variable = Variables.emplace_back(emitAlloca(B, *Builtins->function(), T));
-  set(Variable, Initial);
-  return Variable;
+llvm::AllocaInst *GpuFunction::variable(llvm::Type *t, llvm::Value *initial) {
+  llvm::AllocaInst *variable = variables.emplace_back(emitAlloca(b, *builtins->getFunction(), t));
+  set(variable, initial);
+  return variable;
 }
 
-llvm::Instruction *GpuFunction::placeAnchor() { return emitAnchor(B); }
+llvm::Instruction *GpuFunction::placeAnchor() { return emitAnchor(b); }
 
-void GpuFunction::loop(llvm::Value *Begin, llvm::Value *End, llvm::Value *Step,
-                       llvm::function_ref<void(llvm::Value *)> Body) {
-  emitLoop(B, Begin, End, Step, IndexOrder::Unsigned, Body);
+void GpuFunction::loop(llvm::Value *begin, llvm::Value *end, llvm::Value *step,
+                       llvm::function_ref<void(llvm::Value *)> body) {
+  emitLoop(b, begin, end, step, IndexOrder::Unsigned, body);
 }
 
-void GpuFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) { emitWhen(B, Condition, Body); }
+void GpuFunction::when(llvm::Value *condition, llvm::function_ref<void()> body) { emitWhen(b, condition, body); }
 
-llvm::Value *GpuFunction::shared(unsigned Bytes) {
+llvm::Value *GpuFunction::shared(unsigned bytes) {
   barrier();
-  Launch.shared_bytes = std::max(Launch.shared_bytes, Bytes);
-  return Builtins->shared();
+  launch.shared_bytes = std::max(launch.shared_bytes, bytes);
+  return builtins->getShared();
 }
 
-llvm::Value *GpuFunction::acrossTeam(Combine How, llvm::Value *V, unsigned Lanes) {
-  auto AcrossNeighbours = [&](unsigned Count) {
-    for (unsigned Mask = Count / 2; Mask > 0; Mask /= 2)
-      V = combine(How, V, Builtins->shuffleXor(V, Mask));
+llvm::Value *GpuFunction::acrossTeam(Combine how, llvm::Value *v, unsigned lanes) {
+  auto acrossNeighbours = [&](unsigned count) {
+    for (unsigned mask = count / 2; mask > 0; mask /= 2)
+      v = combine(how, v, builtins->shuffleXor(v, mask));
   };
-  AcrossNeighbours(std::min(Lanes, WarpSize));
-  if (Lanes <= WarpSize)
-    return V;
-  unsigned Warps = Lanes / WarpSize;
-  llvm::Type *T = V->getType();
-  llvm::Value *OfWarp = shared(Launch.threads / WarpSize * T->getPrimitiveSizeInBits().getFixedValue() / 8);
-  when(B.CreateICmpEQ(B.CreateURem(Thread, index(WarpSize)), index(0)),
-       [&] { store(V, element(OfWarp, T, B.CreateUDiv(Thread, index(WarpSize)))); });
+  acrossNeighbours(std::min(lanes, warpSize));
+  if (lanes <= warpSize)
+    return v;
+  unsigned warps = lanes / warpSize;
+  llvm::Type *t = v->getType();
+  llvm::Value *ofWarp = shared(launch.threads / warpSize * t->getPrimitiveSizeInBits().getFixedValue() / 8);
+  when(b.CreateICmpEQ(b.CreateURem(thread, index(warpSize)), index(0)),
+       [&] { store(v, element(ofWarp, t, b.CreateUDiv(thread, index(warpSize)))); });
   barrier();
-  llvm::Value *Mine = B.CreateURem(Thread, index(Warps));
-  if (Lanes < Launch.threads)
-    Mine = B.CreateNUWAdd(B.CreateNUWMul(B.CreateUDiv(Thread, index(Lanes)), index(Warps)), Mine);
-  V = load(T, element(OfWarp, T, Mine));
-  AcrossNeighbours(Warps);
-  return V;
+  llvm::Value *mine = b.CreateURem(thread, index(warps));
+  if (lanes < launch.threads)
+    mine = b.CreateNUWAdd(b.CreateNUWMul(b.CreateUDiv(thread, index(lanes)), index(warps)), mine);
+  v = load(t, element(ofWarp, t, mine));
+  acrossNeighbours(warps);
+  return v;
 }
 
-llvm::Value *GpuFunction::acrossVector(Combine How, llvm::Value *V) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  unsigned Lanes = lanesOf(V);
-  if (Lanes == 0)
-    return V;
-  llvm::SmallVector<llvm::Value *, 8> Values;
-  for (unsigned I = 0; I < Lanes; ++I)
-    Values.push_back(B.CreateExtractElement(V, I));
-  for (unsigned Half = Lanes / 2; Half > 0; Half /= 2)
-    for (unsigned I = 0; I < Half; ++I)
-      Values[I] = combine(How, Values[I], Values[I + Half]);
-  return Values[0];
+llvm::Value *GpuFunction::acrossVector(Combine how, llvm::Value *v) {
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  unsigned lanes = lanesOf(v);
+  if (lanes == 0)
+    return v;
+  llvm::SmallVector<llvm::Value *, 8> values;
+  for (unsigned i = 0; i < lanes; ++i)
+    values.push_back(b.CreateExtractElement(v, i));
+  for (unsigned half = lanes / 2; half > 0; half /= 2)
+    for (unsigned i = 0; i < half; ++i)
+      values[i] = combine(how, values[i], values[i + half]);
+  return values[0];
 }
 
-llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const RegionPlan::Step *> Steps) {
-  llvm::SmallVector<Accumulator> Accumulators;
-  for (const RegionPlan::Step *Step : Steps)
-    for (auto [Number, How] : llvm::enumerate(Step->reduction.accumulators))
-      Accumulators.push_back({Step, static_cast<unsigned>(Number), How});
-  return Accumulators;
+llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const RegionPlan::Step *> steps) {
+  llvm::SmallVector<Accumulator> accumulators;
+  for (const RegionPlan::Step *step : steps)
+    for (auto [number, how] : llvm::enumerate(step->reduction.accumulators))
+      accumulators.push_back({step, static_cast<unsigned>(number), how});
+  return accumulators;
 }
 
 } // namespace mpc::codegen

@@ -24,9 +24,9 @@ struct GpuRegion {
     size_t offset = 0;
   };
 
-  GpuRegion(FusionOp Fusion, const RegionPlan &Plan, llvm::StringRef Name, const CodeTarget &Target,
-            llvm::Module &Module)
-      : fusion(Fusion), plan(Plan), name(Name), target(Target), module(Module) {}
+  GpuRegion(FusionOp fusion, const RegionPlan &plan, llvm::StringRef name, const CodeTarget &target,
+            llvm::Module &module)
+      : fusion(fusion), plan(plan), name(name), target(target), module(module) {}
 
   FusionOp fusion;
   const RegionPlan &plan;
@@ -38,73 +38,73 @@ struct GpuRegion {
   llvm::DenseMap<mlir::Value, StoredValue> stored;
 
   unsigned numInputs() { return fusion->getNumOperands(); }
-  mlir::Value yielded(unsigned Output) { return fusion.getBody().front().getTerminator()->getOperand(Output); }
+  mlir::Value yielded(unsigned output) { return fusion.getBody().front().getTerminator()->getOperand(output); }
   /// A region that combines partial values, or reads what a combination gave, has a workspace.
   bool hasWorkspace() const { return plan.numSweeps() > 1; }
-  /// Allocates \p Bytes bytes in the workspace and returns their offset.
-  size_t allocate(size_t Bytes);
+  /// Allocates \p bytes bytes in the workspace and returns their offset.
+  size_t allocate(size_t bytes);
 };
 
 /// A kernel. Instructions go to its builder, which numbers use too while it lives.
 class GpuFunction {
 public:
-  /// The next kernel of \p Region, with \p Blocks blocks of \p Threads threads.
-  GpuFunction(GpuRegion &Region, int64_t Blocks, unsigned Threads);
+  /// The next kernel of \p region, with \p blocks blocks of \p threads threads.
+  GpuFunction(GpuRegion &region, int64_t blocks, unsigned threads);
   /// Ends the kernel, puts its variables into registers and appends it to the region's stages.
   void finish();
 
-  GpuRegion &region() { return Region; }
-  llvm::IRBuilder<> &builder() { return B; }
-  BodyEmitter &body() { return Body; }
-  Conversion &conversion() { return *Builtins; }
+  GpuRegion &getRegion() { return region; }
+  llvm::IRBuilder<> &builder() { return b; }
+  BodyEmitter &getBody() { return body; }
+  Conversion &conversion() { return *builtins; }
 
   // Indices are i32 where the region's elements allow, else i64.
-  llvm::Type *indexType() { return Index; }
-  llvm::Value *index(int64_t Value) { return llvm::ConstantInt::get(Index, Value); }
-  llvm::Value *thread() { return Thread; }
-  llvm::Value *block() { return Block; }
-  llvm::Value *minimum(llvm::Value *A, llvm::Value *Other);
-  llvm::Value *isBelow(llvm::Value *A, llvm::Value *Other) { return B.CreateICmpULT(A, Other); }
+  llvm::Type *indexType() { return indexIntegerType; }
+  llvm::Value *index(int64_t value) { return llvm::ConstantInt::get(indexIntegerType, value); }
+  llvm::Value *getThread() { return thread; }
+  llvm::Value *getBlock() { return block; }
+  llvm::Value *minimum(llvm::Value *a, llvm::Value *other);
+  llvm::Value *isBelow(llvm::Value *a, llvm::Value *other) { return b.CreateICmpULT(a, other); }
 
-  llvm::Value *operand(unsigned Number) { return Builtins->operand(Number); }
-  llvm::Value *workspace(size_t Offset);
-  /// The address of element \p At of type \p T from \p Base on.
-  llvm::Value *element(llvm::Value *Base, llvm::Type *T, llvm::Value *At);
-  llvm::Value *load(llvm::Type *T, llvm::Value *Address);
-  void store(llvm::Value *V, llvm::Value *Address);
+  llvm::Value *operand(unsigned number) { return builtins->operand(number); }
+  llvm::Value *workspace(size_t offset);
+  /// The address of element \p at of type \p t from \p base on.
+  llvm::Value *element(llvm::Value *base, llvm::Type *t, llvm::Value *at);
+  llvm::Value *load(llvm::Type *t, llvm::Value *address);
+  void store(llvm::Value *v, llvm::Value *address);
 
   /// A variable that becomes registers.
-  llvm::AllocaInst *variable(llvm::Type *T, llvm::Value *Initial);
-  llvm::Value *get(llvm::AllocaInst *Variable) { return B.CreateLoad(Variable->getAllocatedType(), Variable); }
-  void set(llvm::AllocaInst *Variable, llvm::Value *V) { B.CreateStore(V, Variable); }
+  llvm::AllocaInst *variable(llvm::Type *t, llvm::Value *initial);
+  llvm::Value *get(llvm::AllocaInst *variable) { return b.CreateLoad(variable->getAllocatedType(), variable); }
+  void set(llvm::AllocaInst *variable, llvm::Value *v) { b.CreateStore(v, variable); }
 
   /// The anchor for code that everything from here on shares, and the one for code that the whole kernel shares.
   llvm::Instruction *placeAnchor();
-  llvm::Instruction *entryAnchor() { return Entry; }
+  llvm::Instruction *entryAnchor() { return entry; }
   /// for (i = Begin; i < End; i += Step) Body(i). Without a loop where it is known to run once.
-  void loop(llvm::Value *Begin, llvm::Value *End, llvm::Value *Step, llvm::function_ref<void(llvm::Value *)> Body);
-  void when(llvm::Value *Condition, llvm::function_ref<void()> Body);
+  void loop(llvm::Value *begin, llvm::Value *end, llvm::Value *step, llvm::function_ref<void(llvm::Value *)> body);
+  void when(llvm::Value *condition, llvm::function_ref<void()> body);
 
-  void barrier() { Builtins->barrier(); }
-  /// Returns \p Bytes bytes of shared memory. Earlier uses may have had the same bytes, so a barrier comes first.
-  llvm::Value *shared(unsigned Bytes);
-  /// Combines the values of a team's \p Lanes lanes, a power of two, into one that all of them get. The tree is the
+  void barrier() { builtins->barrier(); }
+  /// Returns \p bytes bytes of shared memory. Earlier uses may have had the same bytes, so a barrier comes first.
+  llvm::Value *shared(unsigned bytes);
+  /// Combines the values of a team's \p lanes lanes, a power of two, into one that all of them get. The tree is the
   /// same for every lane. All threads of the block take part.
-  llvm::Value *acrossTeam(Combine How, llvm::Value *V, unsigned Lanes);
+  llvm::Value *acrossTeam(Combine how, llvm::Value *v, unsigned lanes);
   /// Combines the lanes of a vector into one value.
-  static llvm::Value *acrossVector(Combine How, llvm::Value *V);
+  static llvm::Value *acrossVector(Combine how, llvm::Value *v);
 
 private:
-  GpuRegion &Region;
-  llvm::IRBuilder<> B;
-  EmissionScope Scope;
-  Stage Launch;
-  std::unique_ptr<GpuBuiltins> Builtins;
-  BodyEmitter Body;
-  llvm::Type *Index;
-  llvm::Value *Thread, *Block;
-  llvm::Instruction *Entry;
-  llvm::SmallVector<llvm::AllocaInst *> Variables;
+  GpuRegion &region;
+  llvm::IRBuilder<> b;
+  EmissionScope scope;
+  Stage launch;
+  std::unique_ptr<GpuBuiltins> builtins;
+  BodyEmitter body;
+  llvm::Type *indexIntegerType;
+  llvm::Value *thread, *block;
+  llvm::Instruction *entry;
+  llvm::SmallVector<llvm::AllocaInst *> variables;
 };
 
 /// One accumulator of a step.
@@ -115,6 +115,6 @@ struct Accumulator {
 
   llvm::Type *type() const { return identity(how)->getType(); }
 };
-llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const RegionPlan::Step *> Steps);
+llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const RegionPlan::Step *> steps);
 
 } // namespace mpc::codegen

@@ -4,113 +4,113 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-llvm::Value *GpuPosition::load(Value Input, Extent E) {
-  if (llvm::Value *Known = Loaded.lookup(Input))
-    return Known;
-  return loadFrom(F.operand(cast<BlockArgument>(Input).getArgNumber()), storageType(Input), E);
+llvm::Value *GpuPosition::load(Value input, Extent e) {
+  if (llvm::Value *known = loaded.lookup(input))
+    return known;
+  return loadFrom(f.operand(cast<BlockArgument>(input).getArgNumber()), storageType(input), e);
 }
 
-llvm::Value *GpuPosition::loadStored(Value V, Extent E) {
-  if (llvm::Value *Known = Loaded.lookup(V))
-    return Known;
-  GpuRegion &Region = F.region();
-  auto It = Region.stored.find(V);
-  if (It == Region.stored.end())
+llvm::Value *GpuPosition::loadStored(Value v, Extent e) {
+  if (llvm::Value *known = loaded.lookup(v))
+    return known;
+  GpuRegion &region = f.getRegion();
+  auto it = region.stored.find(v);
+  if (it == region.stored.end())
     return nullptr;
-  llvm::Value *Base =
-      It->second.output ? F.operand(Region.numInputs() + *It->second.output) : F.workspace(It->second.offset);
-  return loadFrom(Base, storageType(V), E);
+  llvm::Value *base =
+      it->second.output ? f.operand(region.numInputs() + *it->second.output) : f.workspace(it->second.offset);
+  return loadFrom(base, storageType(v), e);
 }
 
-Float GpuPosition::loadKept(Operation *Op, unsigned Index) {
-  llvm::ArrayRef<GpuRegion::KeptValue> Values = F.region().kept.find(Op)->second;
-  if (Values[Index].extent != Extent::PerRow)
-    return Float(loadFrom(F.workspace(Values[Index].offset), F.builder().getFloatTy(), Values[Index].extent));
+Float GpuPosition::loadKept(Operation *op, unsigned index) {
+  llvm::ArrayRef<GpuRegion::KeptValue> values = f.getRegion().kept.find(op)->second;
+  if (values[index].extent != Extent::PerRow)
+    return Float(loadFrom(f.workspace(values[index].offset), f.builder().getFloatTy(), values[index].extent));
   // Rows are reduced again: what they keep comes in the same order.
-  auto OfRows = llvm::count_if(Values.take_front(Index), [](auto &Kept) { return Kept.extent == Extent::PerRow; });
-  return F.body().kept(Op)[OfRows];
+  auto ofRows = llvm::count_if(values.take_front(index), [](auto &kept) { return kept.extent == Extent::PerRow; });
+  return f.getBody().kept(op)[ofRows];
 }
 
-llvm::Value *GpuPosition::loadFrom(llvm::Value *Base, llvm::Type *T, Extent E) {
-  llvm::IRBuilder<> &B = F.builder();
-  llvm::Value *Index = indexOf(E);
-  if (unsigned Each = lanesOf(Index)) {
-    llvm::Value *V = llvm::PoisonValue::get(llvm::FixedVectorType::get(T, Each));
-    for (unsigned I = 0; I < Each; ++I)
-      V = B.CreateInsertElement(V, F.load(T, F.element(Base, T, B.CreateExtractElement(Index, I))), I);
-    return V;
+llvm::Value *GpuPosition::loadFrom(llvm::Value *base, llvm::Type *t, Extent e) {
+  llvm::IRBuilder<> &b = f.builder();
+  llvm::Value *index = indexOf(e);
+  if (unsigned each = lanesOf(index)) {
+    llvm::Value *v = llvm::PoisonValue::get(llvm::FixedVectorType::get(t, each));
+    for (unsigned i = 0; i < each; ++i)
+      v = b.CreateInsertElement(v, f.load(t, f.element(base, t, b.CreateExtractElement(index, i))), i);
+    return v;
   }
-  bool IsVector = Lanes > 0 && (E == Extent::Full || E == Extent::PerColumn);
-  return F.load(IsVector ? llvm::FixedVectorType::get(T, Lanes) : T, F.element(Base, T, Index));
+  bool isVector = lanes > 0 && (e == Extent::Full || e == Extent::PerColumn);
+  return f.load(isVector ? llvm::FixedVectorType::get(t, lanes) : t, f.element(base, t, index));
 }
 
-void GpuPosition::storeTo(llvm::Value *Base, llvm::Value *V, Extent E) {
-  bool IsVector = Lanes > 0 && (E == Extent::Full || E == Extent::PerColumn);
-  llvm::Value *Elements = IsVector ? spread(V, Lanes) : V;
-  F.store(Elements, F.element(Base, V->getType()->getScalarType(), indexOf(E)));
+void GpuPosition::storeTo(llvm::Value *base, llvm::Value *v, Extent e) {
+  bool isVector = lanes > 0 && (e == Extent::Full || e == Extent::PerColumn);
+  llvm::Value *elements = isVector ? spread(v, lanes) : v;
+  f.store(elements, f.element(base, v->getType()->getScalarType(), indexOf(e)));
 }
 
-void GpuPosition::preload(ArrayRef<Value> Elements) {
-  for (Value V : Elements)
-    Loaded[V] = V.getDefiningOp() ? loadStored(V, Extent::Full) : load(V, Extent::Full);
+void GpuPosition::preload(ArrayRef<Value> elements) {
+  for (Value v : elements)
+    loaded[v] = v.getDefiningOp() ? loadStored(v, Extent::Full) : load(v, Extent::Full);
 }
 
-Long GpuPosition::wide(llvm::Value *Index) {
-  llvm::IRBuilder<> &B = F.builder();
-  return Long(B.CreateZExt(Index, typeLike(B.getInt64Ty(), Index)));
+Long GpuPosition::wide(llvm::Value *index) {
+  llvm::IRBuilder<> &b = f.builder();
+  return Long(b.CreateZExt(index, typeLike(b.getInt64Ty(), index)));
 }
 
-Unsigned GpuPosition::narrow(llvm::Value *Column) {
-  llvm::IRBuilder<> &B = F.builder();
-  return Unsigned(B.CreateZExtOrTrunc(Column, typeLike(B.getInt32Ty(), Column)));
+Unsigned GpuPosition::narrow(llvm::Value *column) {
+  llvm::IRBuilder<> &b = f.builder();
+  return Unsigned(b.CreateZExtOrTrunc(column, typeLike(b.getInt32Ty(), column)));
 }
 
-llvm::Value *GpuPosition::eachLane(llvm::Value *First) {
-  if (Lanes == 0)
-    return First;
-  SmallVector<llvm::Constant *, 8> Steps;
-  for (unsigned I = 0; I < Lanes; ++I)
-    Steps.push_back(cast<llvm::Constant>(F.index(I)));
-  return F.builder().CreateNUWAdd(spread(First, Lanes), llvm::ConstantVector::get(Steps));
+llvm::Value *GpuPosition::eachLane(llvm::Value *first) {
+  if (lanes == 0)
+    return first;
+  SmallVector<llvm::Constant *, 8> steps;
+  for (unsigned i = 0; i < lanes; ++i)
+    steps.push_back(cast<llvm::Constant>(f.index(i)));
+  return f.builder().CreateNUWAdd(spread(first, lanes), llvm::ConstantVector::get(steps));
 }
 
-llvm::Value *RowPosition::indexOf(Extent E) {
-  llvm::IRBuilder<> &B = F.builder();
-  switch (E) {
+llvm::Value *RowPosition::indexOf(Extent e) {
+  llvm::IRBuilder<> &b = f.builder();
+  switch (e) {
   case Extent::Full:
-    return B.CreateNUWAdd(B.CreateNUWMul(Row, F.index(F.region().plan.columns())), Column);
+    return b.CreateNUWAdd(b.CreateNUWMul(row, f.index(f.getRegion().plan.getColumns())), columnIndex);
   case Extent::PerRow:
-    return Row;
+    return row;
   case Extent::PerColumn:
-    return Column;
+    return columnIndex;
   case Extent::Single:
-    return F.index(0);
+    return f.index(0);
   }
   llvm_unreachable("an extent");
 }
 
-FlatPosition::FlatPosition(GpuFunction &F, llvm::Value *First, unsigned Lanes)
-    : GpuPosition(F, Lanes), First(First), InOneRow(Lanes == 0 || F.region().plan.columns() % Lanes == 0) {}
+FlatPosition::FlatPosition(GpuFunction &f, llvm::Value *first, unsigned lanes)
+    : GpuPosition(f, lanes), first(first), inOneRow(lanes == 0 || f.getRegion().plan.getColumns() % lanes == 0) {}
 
-// The elements of a row, in as many lanes as `Indices` has.
-static llvm::Value *rowLength(GpuFunction &F, llvm::Value *Indices) {
-  return spread(F.index(F.region().plan.columns()), lanesOf(Indices));
+// The elements of a row, in as many lanes as `indices` has.
+static llvm::Value *rowLength(GpuFunction &f, llvm::Value *indices) {
+  return spread(f.index(f.getRegion().plan.getColumns()), lanesOf(indices));
 }
 
 Unsigned FlatPosition::column() {
-  llvm::Value *Each = eachLane(First);
-  return narrow(F.builder().CreateURem(Each, rowLength(F, Each)));
+  llvm::Value *each = eachLane(first);
+  return narrow(f.builder().CreateURem(each, rowLength(f, each)));
 }
 
-llvm::Value *FlatPosition::indexOf(Extent E) {
-  llvm::IRBuilder<> &B = F.builder();
-  if (E == Extent::Full)
-    return First;
-  if (E == Extent::Single)
-    return F.index(0);
-  llvm::Value *At = InOneRow ? First : eachLane(First);
-  llvm::Value *Columns = rowLength(F, At);
-  return E == Extent::PerRow ? B.CreateUDiv(At, Columns) : B.CreateURem(At, Columns);
+llvm::Value *FlatPosition::indexOf(Extent e) {
+  llvm::IRBuilder<> &b = f.builder();
+  if (e == Extent::Full)
+    return first;
+  if (e == Extent::Single)
+    return f.index(0);
+  llvm::Value *at = inOneRow ? first : eachLane(first);
+  llvm::Value *columns = rowLength(f, at);
+  return e == Extent::PerRow ? b.CreateUDiv(at, columns) : b.CreateURem(at, columns);
 }
 
 } // namespace mpc::codegen

@@ -9,68 +9,68 @@ namespace mpc::codegen {
 /// space.
 class GpuPosition : public Position {
 public:
-  GpuPosition(GpuFunction &F, unsigned Lanes) : F(F), Lanes(Lanes) {}
+  GpuPosition(GpuFunction &f, unsigned lanes) : f(f), lanes(lanes) {}
 
-  llvm::Value *load(mlir::Value Input, Extent E) override;
-  llvm::Value *loadStored(mlir::Value V, Extent E) override;
-  Float loadKept(mlir::Operation *Op, unsigned Index) override;
-  llvm::Instruction *anchor(Extent E) override { return E == Extent::Single ? F.entryAnchor() : nullptr; }
+  llvm::Value *load(mlir::Value input, Extent e) override;
+  llvm::Value *loadStored(mlir::Value v, Extent e) override;
+  Float loadKept(mlir::Operation *op, unsigned index) override;
+  llvm::Instruction *anchor(Extent e) override { return e == Extent::Single ? f.entryAnchor() : nullptr; }
 
-  /// Loads the elements of type \p T of the tensor at \p Base, which lies over the space as \p E says.
-  llvm::Value *loadFrom(llvm::Value *Base, llvm::Type *T, Extent E);
-  void storeTo(llvm::Value *Base, llvm::Value *V, Extent E);
+  /// Loads the elements of type \p t of the tensor at \p base, which lies over the space as \p e says.
+  llvm::Value *loadFrom(llvm::Value *base, llvm::Type *t, Extent e);
+  void storeTo(llvm::Value *base, llvm::Value *v, Extent e);
   /// Loads what later positions with these elements use, before anything computes: the loads are under way together.
-  void preload(llvm::ArrayRef<mlir::Value> Elements);
+  void preload(llvm::ArrayRef<mlir::Value> elements);
 
-  unsigned lanes() const { return Lanes; }
+  unsigned getLanes() const { return lanes; }
 
 protected:
   /// The index of the first of `lanes` neighbours, of the only element, or (a vector) of each element.
-  virtual llvm::Value *indexOf(Extent E) = 0;
-  Long wide(llvm::Value *Index);
+  virtual llvm::Value *indexOf(Extent e) = 0;
+  Long wide(llvm::Value *index);
   /// A column, whatever the type of indices is.
-  Unsigned narrow(llvm::Value *Column);
+  Unsigned narrow(llvm::Value *columnIndex);
   /// First, First + 1, ... for each lane.
-  llvm::Value *eachLane(llvm::Value *First);
+  llvm::Value *eachLane(llvm::Value *first);
 
-  GpuFunction &F;
-  unsigned Lanes;
-  llvm::DenseMap<mlir::Value, llvm::Value *> Loaded;
+  GpuFunction &f;
+  unsigned lanes;
+  llvm::DenseMap<mlir::Value, llvm::Value *> loaded;
 };
 
 /// Neighbours in one row. A null row or column: only what needs none is asked for.
 class RowPosition final : public GpuPosition {
 public:
-  RowPosition(GpuFunction &F, llvm::Value *Row, llvm::Value *Column, unsigned Lanes,
-              llvm::Instruction *ColumnAnchor = nullptr)
-      : GpuPosition(F, Lanes), Row(Row), Column(Column), ColumnAnchor(ColumnAnchor) {}
+  RowPosition(GpuFunction &f, llvm::Value *row, llvm::Value *columnIndex, unsigned lanes,
+              llvm::Instruction *columnAnchor = nullptr)
+      : GpuPosition(f, lanes), row(row), columnIndex(columnIndex), columnAnchor(columnAnchor) {}
 
-  llvm::Instruction *anchor(Extent E) override {
-    return E == Extent::PerColumn ? ColumnAnchor : GpuPosition::anchor(E);
+  llvm::Instruction *anchor(Extent e) override {
+    return e == Extent::PerColumn ? columnAnchor : GpuPosition::anchor(e);
   }
-  Unsigned column() override { return narrow(eachLane(Column)); }
+  Unsigned column() override { return narrow(eachLane(columnIndex)); }
   Long linearIndex() override { return wide(eachLane(indexOf(Extent::Full))); }
 
 private:
-  llvm::Value *indexOf(Extent E) override;
+  llvm::Value *indexOf(Extent e) override;
 
-  llvm::Value *Row, *Column;
-  llvm::Instruction *ColumnAnchor; ///< dominates all positions that have these columns; may be null
+  llvm::Value *row, *columnIndex;
+  llvm::Instruction *columnAnchor; ///< dominates all positions that have these columns; may be null
 };
 
 /// Neighbours in row-major order, which may lie in two rows.
 class FlatPosition final : public GpuPosition {
 public:
-  FlatPosition(GpuFunction &F, llvm::Value *First, unsigned Lanes);
+  FlatPosition(GpuFunction &f, llvm::Value *first, unsigned lanes);
 
   Unsigned column() override;
-  Long linearIndex() override { return wide(eachLane(First)); }
+  Long linearIndex() override { return wide(eachLane(first)); }
 
 private:
-  llvm::Value *indexOf(Extent E) override;
+  llvm::Value *indexOf(Extent e) override;
 
-  llvm::Value *First;
-  bool InOneRow;
+  llvm::Value *first;
+  bool inOneRow;
 };
 
 } // namespace mpc::codegen

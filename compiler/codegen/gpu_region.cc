@@ -7,42 +7,42 @@
 namespace mpc::codegen {
 
 // The multiprocessors of the largest GPU of the architecture; an H200's where the architecture is not known.
-static unsigned multiprocessorsOf(const CodeTarget &Target) { return Target.cpu == "sm_80" ? 108 : 132; }
+static unsigned multiprocessorsOf(const CodeTarget &target) { return target.cpu == "sm_80" ? 108 : 132; }
 
 // From now on these outputs are loaded where their values are needed. They may have overwritten the inputs that they
 // are computed from.
-static void readBack(GpuRegion &Region, llvm::ArrayRef<unsigned> Outputs) {
-  for (unsigned Output : Outputs)
-    if (mlir::Value V = Region.yielded(Output); V.getDefiningOp())
-      Region.stored[V].output = Output;
+static void readBack(GpuRegion &region, llvm::ArrayRef<unsigned> outputs) {
+  for (unsigned output : outputs)
+    if (mlir::Value v = region.yielded(output); v.getDefiningOp())
+      region.stored[v].output = output;
 }
 
-llvm::Expected<RegionCode> emitGpuRegion(FusionOp Fusion, const RegionPlan &Plan, llvm::StringRef Name,
-                                         const CodeTarget &Target, llvm::Module &Module) {
-  GpuRegion Region(Fusion, Plan, Name, Target, Module);
-  std::vector<Sweep> Sweeps = sweepsOf(Fusion, Plan);
-  for (size_t I = 0; I + 1 < Sweeps.size(); ++I) {
-    const Sweep &S = Sweeps[I], &Next = Sweeps[I + 1];
-    Partials Left;
-    if (S.visits()) {
-      SweepTiling T = tilingOf(Plan, Fusion, S, multiprocessorsOf(Target));
-      Left = T.flat ? emitFlatSweep(Region, S, Next, T) : emitRowSweep(Region, S, Next, T);
+llvm::Expected<RegionCode> emitGpuRegion(FusionOp fusion, const RegionPlan &plan, llvm::StringRef name,
+                                         const CodeTarget &target, llvm::Module &module) {
+  GpuRegion region(fusion, plan, name, target, module);
+  std::vector<Sweep> sweeps = sweepsOf(fusion, plan);
+  for (size_t i = 0; i + 1 < sweeps.size(); ++i) {
+    const Sweep &s = sweeps[i], &next = sweeps[i + 1];
+    Partials left;
+    if (s.visits()) {
+      SweepTiling t = tilingOf(plan, fusion, s, multiprocessorsOf(target));
+      left = t.flat ? emitFlatSweep(region, s, next, t) : emitRowSweep(region, s, next, t);
     }
-    readBack(Region, S.stores);
+    readBack(region, s.stores);
     // Values of columns may depend on reductions of everything.
-    bool AllIsDone = !S.allSteps.empty() && Left.allParts == 0;
-    if (!AllIsDone && (!S.allSteps.empty() || !Next.singleStores.empty()))
-      emitCombination(Region, S.allSteps, Next, Left);
-    bool ColumnsAreDone = !S.columnSteps.empty() && Left.columnParts == 0;
-    if (!ColumnsAreDone && (!S.columnSteps.empty() || !Next.columnStores.empty()))
-      emitColumnCombination(Region, S.columnSteps, Next, Left);
-    readBack(Region, Next.singleStores);
-    readBack(Region, Next.columnStores);
+    bool allIsDone = !s.allSteps.empty() && left.allParts == 0;
+    if (!allIsDone && (!s.allSteps.empty() || !next.singleStores.empty()))
+      emitCombination(region, s.allSteps, next, left);
+    bool columnsAreDone = !s.columnSteps.empty() && left.columnParts == 0;
+    if (!columnsAreDone && (!s.columnSteps.empty() || !next.columnStores.empty()))
+      emitColumnCombination(region, s.columnSteps, next, left);
+    readBack(region, next.singleStores);
+    readBack(region, next.columnStores);
   }
   // Kernels that take a workspace are given one.
-  if (Region.hasWorkspace() && Region.code.workspace_bytes == 0)
-    Region.allocate(1);
-  return std::move(Region.code);
+  if (region.hasWorkspace() && region.code.workspace_bytes == 0)
+    region.allocate(1);
+  return std::move(region.code);
 }
 
 } // namespace mpc::codegen

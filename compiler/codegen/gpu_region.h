@@ -6,7 +6,7 @@
 namespace mpc::codegen {
 
 /// `emitRegion` for Backend::Nvptx and Backend::Emulated.
-llvm::Expected<RegionCode> emitGpuRegion(FusionOp Fusion, const RegionPlan &Plan, llvm::StringRef Name,
-                                         const CodeTarget &Target, llvm::Module &Module);
+llvm::Expected<RegionCode> emitGpuRegion(FusionOp fusion, const RegionPlan &plan, llvm::StringRef name,
+                                         const CodeTarget &target, llvm::Module &module);
 
 } // namespace mpc::codegen

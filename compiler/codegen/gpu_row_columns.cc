@@ -6,51 +6,51 @@ using namespace mlir;
 namespace mpc::codegen {
 
 // Columns beyond the last have sums too, which nobody reads; the workspace has no room for theirs.
-void RowSweep::addToColumns(const Row &R, const Slot &At) {
-  SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
-  eachTerm(F.body(), S.columnSteps, [&](unsigned Number, Float Term) {
-    const Accumulator &A = ColumnAccumulators[Number];
-    if (T.resident)
-      return add(A, ColumnSums[At.number][Number], Term, R.inside);
-    llvm::Value *Address = partial(Number, At.column);
-    llvm::Value *More = maskedTerm(A, Term, R.inside, Lanes);
-    Stores.push_back({combine(A.how, F.load(More->getType(), Address), More), Address});
+void RowSweep::addToColumns(const Row &r, const Slot &at) {
+  SmallVector<std::pair<llvm::Value *, llvm::Value *>> stores;
+  eachTerm(f.getBody(), s.columnSteps, [&](unsigned number, Float term) {
+    const Accumulator &a = columnAccumulators[number];
+    if (t.resident)
+      return add(a, columnSums[at.number][number], term, r.inside);
+    llvm::Value *address = partial(number, at.column);
+    llvm::Value *more = maskedTerm(a, term, r.inside, lanes);
+    stores.push_back({combine(a.how, f.load(more->getType(), address), more), address});
   });
-  F.when(At.inside, [&] {
-    for (auto [V, Address] : Stores)
-      F.store(V, Address);
+  f.when(at.inside, [&] {
+    for (auto [v, address] : stores)
+      f.store(v, address);
   });
 }
 
-llvm::Value *RowSweep::partial(unsigned Number, llvm::Value *Column) {
-  llvm::Value *At = B.CreateNUWAdd(B.CreateNUWMul(RowBlock, F.index(Columns)), Column);
-  return F.element(F.workspace(Left.columns[Number]), ColumnAccumulators[Number].type(), At);
+llvm::Value *RowSweep::partial(unsigned number, llvm::Value *column) {
+  llvm::Value *at = b.CreateNUWAdd(b.CreateNUWMul(rowBlock, f.index(columns)), column);
+  return f.element(f.workspace(left.columns[number]), columnAccumulators[number].type(), at);
 }
 
 // Each column's thread is the same in every row, so no barrier is needed between its additions.
 void RowSweep::clearPartials() {
-  if (ColumnAccumulators.empty())
+  if (columnAccumulators.empty())
     return;
-  llvm::Value *Begin = B.CreateNUWMul(Lane, F.index(T.vector));
-  F.loop(Begin, F.index(Columns), F.index(int64_t{T.lanes} * T.vector), [&](llvm::Value *Column) {
-    for (auto [Number, A] : llvm::enumerate(ColumnAccumulators))
-      F.store(spread(identity(A.how), Lanes), partial(Number, Column));
+  llvm::Value *begin = b.CreateNUWMul(lane, f.index(t.vector));
+  f.loop(begin, f.index(columns), f.index(int64_t{t.lanes} * t.vector), [&](llvm::Value *column) {
+    for (auto [number, a] : llvm::enumerate(columnAccumulators))
+      f.store(spread(identity(a.how), lanes), partial(number, column));
   });
 }
 
 void RowSweep::reduceColumns() {
-  for (unsigned I = 0; I < T.slots; ++I) {
-    SmallVector<llvm::Value *> Values;
-    for (llvm::AllocaInst *Sum : ColumnSums[I])
-      Values.push_back(F.get(Sum));
-    llvm::Value *Begin = B.CreateNUWAdd(TileBegin, F.index(int64_t{I} * T.lanes * T.vector));
-    combineTeams(F, ColumnAccumulators, Values, T.lanes, T.teams(), Begin,
-                 [&](llvm::Value *Column, llvm::Value *Inside, ArrayRef<llvm::Value *> Combined) {
+  for (unsigned i = 0; i < t.slots; ++i) {
+    SmallVector<llvm::Value *> values;
+    for (llvm::AllocaInst *sum : columnSums[i])
+      values.push_back(f.get(sum));
+    llvm::Value *begin = b.CreateNUWAdd(tileBegin, f.index(int64_t{i} * t.lanes * t.vector));
+    combineTeams(f, columnAccumulators, values, t.lanes, t.teams(), begin,
+                 [&](llvm::Value *column, llvm::Value *inside, ArrayRef<llvm::Value *> combined) {
                    if (!leavesColumns())
-                     return finishColumn(F, S.columnSteps, Next, Column, Inside, Combined);
-                   F.when(Inside, [&] {
-                     for (auto [Number, V] : llvm::enumerate(Combined))
-                       F.store(V, partial(Number, Column));
+                     return finishColumn(f, s.columnSteps, next, column, inside, combined);
+                   f.when(inside, [&] {
+                     for (auto [number, v] : llvm::enumerate(combined))
+                       f.store(v, partial(number, column));
                    });
                  });
   }

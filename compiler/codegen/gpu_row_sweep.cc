@@ -6,190 +6,190 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-RowSweep::RowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T)
-    : Region(Region), S(S), Next(Next), T(T), Rows(Region.plan.rows()), Columns(Region.plan.columns()),
-      F(Region, T.blocks(), T.threads), B(F.builder()), Lanes(T.vector > 1 ? T.vector : 0),
-      ColumnAccumulators(accumulatorsOf(S.columnSteps)), Accumulators(accumulatorsOf(S.allSteps)) {
-  Lane = T.teams() == 1 ? F.thread() : B.CreateURem(F.thread(), F.index(T.lanes));
-  Team = T.teams() == 1 ? F.index(0) : B.CreateUDiv(F.thread(), F.index(T.lanes));
-  TileBegin = B.CreateNUWMul(B.CreateURem(F.block(), F.index(T.columnTiles)), F.index(T.width()));
-  RowBlock = B.CreateUDiv(F.block(), F.index(T.columnTiles));
-  RowBegin = B.CreateNUWMul(RowBlock, F.index(T.rowsPerBlock));
-  RowEnd = F.minimum(B.CreateNUWAdd(RowBegin, F.index(T.rowsPerBlock)), F.index(Rows));
-  Sums = variables(Accumulators);
-  for (unsigned I = 0; T.resident && I < T.slots; ++I)
-    ColumnSums.push_back(variables(ColumnAccumulators));
-  if (!ColumnAccumulators.empty() && (T.rowBlocks > 1 || !T.resident || !Accumulators.empty())) {
-    Left.columnParts = T.rowBlocks;
-    for (const Accumulator &A : ColumnAccumulators)
-      Left.columns.push_back(
-          Region.allocate(T.rowBlocks * Columns * A.type()->getPrimitiveSizeInBits().getFixedValue() / 8));
+RowSweep::RowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t)
+    : region(region), s(s), next(next), t(t), rows(region.plan.rows()), columns(region.plan.getColumns()),
+      f(region, t.blocks(), t.threads), b(f.builder()), lanes(t.vector > 1 ? t.vector : 0),
+      columnAccumulators(accumulatorsOf(s.columnSteps)), accumulators(accumulatorsOf(s.allSteps)) {
+  lane = t.teams() == 1 ? f.getThread() : b.CreateURem(f.getThread(), f.index(t.lanes));
+  team = t.teams() == 1 ? f.index(0) : b.CreateUDiv(f.getThread(), f.index(t.lanes));
+  tileBegin = b.CreateNUWMul(b.CreateURem(f.getBlock(), f.index(t.columnTiles)), f.index(t.width()));
+  rowBlock = b.CreateUDiv(f.getBlock(), f.index(t.columnTiles));
+  rowBegin = b.CreateNUWMul(rowBlock, f.index(t.rowsPerBlock));
+  rowEnd = f.minimum(b.CreateNUWAdd(rowBegin, f.index(t.rowsPerBlock)), f.index(rows));
+  sums = variables(accumulators);
+  for (unsigned i = 0; t.resident && i < t.slots; ++i)
+    columnSums.push_back(variables(columnAccumulators));
+  if (!columnAccumulators.empty() && (t.rowBlocks > 1 || !t.resident || !accumulators.empty())) {
+    left.columnParts = t.rowBlocks;
+    for (const Accumulator &a : columnAccumulators)
+      left.columns.push_back(
+          region.allocate(t.rowBlocks * columns * a.type()->getPrimitiveSizeInBits().getFixedValue() / 8));
   }
 }
 
 Partials RowSweep::emit() {
-  if (T.resident)
-    Resident = placesAt(TileBegin);
+  if (t.resident)
+    resident = placesAt(tileBegin);
   else
     clearPartials();
   // With one slot, the thread keeps the same columns for the whole sweep.
-  if (T.resident && T.slots == 1)
-    ColumnAnchor = F.placeAnchor();
-  int64_t AtOnce = int64_t{T.ahead} * T.teams();
-  if (T.rowsPerBlock <= AtOnce)
-    visitRows(RowBegin);
+  if (t.resident && t.slots == 1)
+    columnAnchor = f.placeAnchor();
+  int64_t atOnce = int64_t{t.ahead} * t.teams();
+  if (t.rowsPerBlock <= atOnce)
+    visitRows(rowBegin);
   else
-    F.loop(RowBegin, RowEnd, F.index(AtOnce), [&](llvm::Value *First) { visitRows(First); });
-  if (T.resident && !ColumnAccumulators.empty())
+    f.loop(rowBegin, rowEnd, f.index(atOnce), [&](llvm::Value *first) { visitRows(first); });
+  if (t.resident && !columnAccumulators.empty())
     reduceColumns();
-  if (!Accumulators.empty())
+  if (!accumulators.empty())
     reduceAll();
-  F.finish();
-  return std::move(Left);
+  f.finish();
+  return std::move(left);
 }
 
-RowSweep::Variables RowSweep::variables(ArrayRef<Accumulator> Of) {
-  Variables Made;
-  for (const Accumulator &A : Of) {
-    llvm::Value *Nothing = spread(identity(A.how), Lanes);
-    Made.push_back(F.variable(Nothing->getType(), Nothing));
+RowSweep::Variables RowSweep::variables(ArrayRef<Accumulator> of) {
+  Variables made;
+  for (const Accumulator &a : of) {
+    llvm::Value *nothing = spread(identity(a.how), lanes);
+    made.push_back(f.variable(nothing->getType(), nothing));
   }
-  return Made;
+  return made;
 }
 
-void RowSweep::add(const Accumulator &A, llvm::AllocaInst *Sum, Float Term, llvm::Value *Mask) {
-  F.set(Sum, combine(A.how, F.get(Sum), maskedTerm(A, Term, Mask, Lanes)));
+void RowSweep::add(const Accumulator &a, llvm::AllocaInst *sum, Float term, llvm::Value *mask) {
+  f.set(sum, combine(a.how, f.get(sum), maskedTerm(a, term, mask, lanes)));
 }
 
-SmallVector<llvm::Value *> RowSweep::acrossTeam(ArrayRef<Accumulator> Of, const Variables &Sums, unsigned Lanes) {
-  SmallVector<llvm::Value *> Values;
-  for (auto [A, Sum] : llvm::zip_equal(Of, Sums))
-    Values.push_back(F.acrossTeam(A.how, GpuFunction::acrossVector(A.how, F.get(Sum)), Lanes));
-  return Values;
+SmallVector<llvm::Value *> RowSweep::acrossTeam(ArrayRef<Accumulator> of, const Variables &sums, unsigned lanes) {
+  SmallVector<llvm::Value *> values;
+  for (auto [a, sum] : llvm::zip_equal(of, sums))
+    values.push_back(f.acrossTeam(a.how, GpuFunction::acrossVector(a.how, f.get(sum)), lanes));
+  return values;
 }
 
 // A team beyond the last row visits that once more, and what it computes is not used: barriers and shuffles take all.
-RowSweep::Row RowSweep::rowAt(llvm::Value *First, unsigned Number) {
-  bool Even = Rows % T.rowsPerBlock == 0 && T.rowsPerBlock % (T.ahead * T.teams()) == 0;
-  llvm::Value *Index = B.CreateNUWAdd(B.CreateNUWAdd(First, F.index(Number * T.teams())), Team);
-  Row R;
-  R.inside = Even ? B.getTrue() : F.isBelow(Index, RowEnd);
-  R.index = Even ? Index : F.minimum(Index, F.index(Rows - 1));
-  R.at = std::make_unique<RowPosition>(F, R.index, F.index(0), /*Lanes=*/0);
-  if (T.resident)
-    R.resident = slotsAt(R, Resident);
-  return R;
+RowSweep::Row RowSweep::rowAt(llvm::Value *first, unsigned number) {
+  bool even = rows % t.rowsPerBlock == 0 && t.rowsPerBlock % (t.ahead * t.teams()) == 0;
+  llvm::Value *index = b.CreateNUWAdd(b.CreateNUWAdd(first, f.index(number * t.teams())), team);
+  Row r;
+  r.inside = even ? b.getTrue() : f.isBelow(index, rowEnd);
+  r.index = even ? index : f.minimum(index, f.index(rows - 1));
+  r.at = std::make_unique<RowPosition>(f, r.index, f.index(0), /*lanes=*/0);
+  if (t.resident)
+    r.resident = slotsAt(r, resident);
+  return r;
 }
 
-RowSweep::Places RowSweep::placesAt(llvm::Value *Begin) {
-  Places Made;
-  for (unsigned I = 0; I < T.slots; ++I) {
-    int64_t First = int64_t{I} * T.lanes * T.vector;
-    int64_t Past = First + int64_t{T.lanes} * T.vector;
-    bool Whole = Columns % T.width() == 0 || (T.resident && T.columnTiles == 1 && Past <= Columns);
-    llvm::Value *Column =
-        B.CreateNUWAdd(B.CreateNUWAdd(Begin, F.index(First)), B.CreateNUWMul(Lane, F.index(T.vector)));
-    llvm::Value *Inside = Whole ? B.getTrue() : F.isBelow(Column, F.index(Columns));
-    Made.push_back({Whole ? Column : F.minimum(Column, F.index(Columns - T.vector)), Inside, I});
+RowSweep::Places RowSweep::placesAt(llvm::Value *begin) {
+  Places made;
+  for (unsigned i = 0; i < t.slots; ++i) {
+    int64_t first = int64_t{i} * t.lanes * t.vector;
+    int64_t past = first + int64_t{t.lanes} * t.vector;
+    bool whole = columns % t.width() == 0 || (t.resident && t.columnTiles == 1 && past <= columns);
+    llvm::Value *column =
+        b.CreateNUWAdd(b.CreateNUWAdd(begin, f.index(first)), b.CreateNUWMul(lane, f.index(t.vector)));
+    llvm::Value *inside = whole ? b.getTrue() : f.isBelow(column, f.index(columns));
+    made.push_back({whole ? column : f.minimum(column, f.index(columns - t.vector)), inside, i});
   }
-  return Made;
+  return made;
 }
 
-RowSweep::Slots RowSweep::slotsAt(const Row &R, ArrayRef<Place> At) {
-  Slots Made;
-  for (const Place &P : At) {
-    Made.push_back({P, std::make_unique<RowPosition>(F, R.index, P.column, Lanes, ColumnAnchor)});
-    Made.back().at->preload(S.elements);
+RowSweep::Slots RowSweep::slotsAt(const Row &r, ArrayRef<Place> at) {
+  Slots made;
+  for (const Place &p : at) {
+    made.push_back({p, std::make_unique<RowPosition>(f, r.index, p.column, lanes, columnAnchor)});
+    made.back().at->preload(s.elements);
   }
-  return Made;
+  return made;
 }
 
-void RowSweep::eachSlot(const Row &R, llvm::function_ref<void(const Slot &)> Visit) {
-  if (T.resident) {
-    for (const Slot &At : R.resident)
-      Visit(At);
+void RowSweep::eachSlot(const Row &r, llvm::function_ref<void(const Slot &)> visit) {
+  if (t.resident) {
+    for (const Slot &at : r.resident)
+      visit(at);
     return;
   }
-  F.loop(F.index(0), F.index(Columns), F.index(T.width()), [&](llvm::Value *Begin) {
-    for (const Slot &At : slotsAt(R, placesAt(Begin)))
-      Visit(At);
+  f.loop(f.index(0), f.index(columns), f.index(t.width()), [&](llvm::Value *begin) {
+    for (const Slot &at : slotsAt(r, placesAt(begin)))
+      visit(at);
   });
 }
 
-void RowSweep::visitRows(llvm::Value *First) {
-  SmallVector<Row, 4> Visited;
-  for (unsigned I = 0; I < T.ahead; ++I)
-    Visited.push_back(rowAt(First, I));
-  for (const Row &R : Visited) {
-    for (const Sweep::Steps &Steps : S.rowPasses)
-      reduceRow(R, Steps);
-    eachSlot(R, [&](const Slot &At) { lastPass(R, At); });
-    storeOfRow(R);
+void RowSweep::visitRows(llvm::Value *first) {
+  SmallVector<Row, 4> visited;
+  for (unsigned i = 0; i < t.ahead; ++i)
+    visited.push_back(rowAt(first, i));
+  for (const Row &r : visited) {
+    for (const Sweep::Steps &steps : s.rowPasses)
+      reduceRow(r, steps);
+    eachSlot(r, [&](const Slot &at) { lastPass(r, at); });
+    storeOfRow(r);
   }
 }
 
-void RowSweep::reduceRow(const Row &R, ArrayRef<const Sweep::Step *> Steps) {
-  BodyEmitter &Body = F.body();
-  SmallVector<Accumulator> OfRow = accumulatorsOf(Steps);
-  Variables RowSums = variables(OfRow);
-  eachSlot(R, [&](const Slot &At) {
-    Body.moveTo(*At.at);
-    eachTerm(Body, Steps, [&](unsigned Number, Float Term) { add(OfRow[Number], RowSums[Number], Term, At.inside); });
+void RowSweep::reduceRow(const Row &r, ArrayRef<const Sweep::Step *> steps) {
+  BodyEmitter &body = f.getBody();
+  SmallVector<Accumulator> ofRow = accumulatorsOf(steps);
+  Variables rowSums = variables(ofRow);
+  eachSlot(r, [&](const Slot &at) {
+    body.moveTo(*at.at);
+    eachTerm(body, steps, [&](unsigned number, Float term) { add(ofRow[number], rowSums[number], term, at.inside); });
   });
-  SmallVector<llvm::Value *> Values = acrossTeam(OfRow, RowSums, T.lanes);
-  Body.moveTo(*R.at);
-  finishSteps(Body, Steps, Values);
-  for (const Sweep::Step *Step : Steps) {
-    auto &Kept = Region.kept[Step->op];
-    while (Body.firstKept(Step->op) == 0 && Kept.size() < Body.kept(Step->op).size())
-      Kept.push_back({Extent::PerRow});
+  SmallVector<llvm::Value *> values = acrossTeam(ofRow, rowSums, t.lanes);
+  body.moveTo(*r.at);
+  finishSteps(body, steps, values);
+  for (const Sweep::Step *step : steps) {
+    auto &kept = region.kept[step->op];
+    while (body.firstKept(step->op) == 0 && kept.size() < body.kept(step->op).size())
+      kept.push_back({Extent::PerRow});
   }
 }
 
-void RowSweep::lastPass(const Row &R, const Slot &At) {
-  BodyEmitter &Body = F.body();
-  Body.moveTo(*At.at);
-  addToColumns(R, At);
-  llvm::Value *Inside = B.CreateAnd(R.inside, At.inside);
-  eachTerm(Body, S.allSteps,
-           [&](unsigned Number, Float Term) { add(Accumulators[Number], Sums[Number], Term, Inside); });
-  auto Stores = storesOf(Extent::Full);
-  F.when(Inside, [&] {
-    for (auto [Base, V] : Stores)
-      At.at->storeTo(Base, V, Extent::Full);
+void RowSweep::lastPass(const Row &r, const Slot &at) {
+  BodyEmitter &body = f.getBody();
+  body.moveTo(*at.at);
+  addToColumns(r, at);
+  llvm::Value *inside = b.CreateAnd(r.inside, at.inside);
+  eachTerm(body, s.allSteps,
+           [&](unsigned number, Float term) { add(accumulators[number], sums[number], term, inside); });
+  auto stores = storesOf(Extent::Full);
+  f.when(inside, [&] {
+    for (auto [base, v] : stores)
+      at.at->storeTo(base, v, Extent::Full);
   });
 }
 
-SmallVector<std::pair<llvm::Value *, llvm::Value *>> RowSweep::storesOf(Extent E) {
-  SmallVector<std::pair<llvm::Value *, llvm::Value *>> Stores;
-  for (unsigned Output : S.stores)
-    if (Value V = Region.yielded(Output); Region.plan.extent(V) == E)
-      Stores.push_back({F.operand(Region.numInputs() + Output), F.body().stored(V)});
-  return Stores;
+SmallVector<std::pair<llvm::Value *, llvm::Value *>> RowSweep::storesOf(Extent e) {
+  SmallVector<std::pair<llvm::Value *, llvm::Value *>> stores;
+  for (unsigned output : s.stores)
+    if (Value v = region.yielded(output); region.plan.extent(v) == e)
+      stores.push_back({f.operand(region.numInputs() + output), f.getBody().stored(v)});
+  return stores;
 }
 
-void RowSweep::storeOfRow(const Row &R) {
-  F.body().moveTo(*R.at);
-  auto Stores = storesOf(Extent::PerRow);
-  if (Stores.empty())
+void RowSweep::storeOfRow(const Row &r) {
+  f.getBody().moveTo(*r.at);
+  auto stores = storesOf(Extent::PerRow);
+  if (stores.empty())
     return;
   // The place may be that of an input, which other threads of the team read.
-  F.barrier();
-  F.when(B.CreateAnd(R.inside, B.CreateICmpEQ(Lane, F.index(0))), [&] {
-    for (auto [Base, V] : Stores)
-      R.at->storeTo(Base, V, Extent::PerRow);
+  f.barrier();
+  f.when(b.CreateAnd(r.inside, b.CreateICmpEQ(lane, f.index(0))), [&] {
+    for (auto [base, v] : stores)
+      r.at->storeTo(base, v, Extent::PerRow);
   });
 }
 
 void RowSweep::reduceAll() {
-  SmallVector<llvm::Value *> Values = acrossTeam(Accumulators, Sums, T.threads);
-  if (T.blocks() == 1 && ColumnAccumulators.empty())
-    return finishAll(F, S.allSteps, Next, Values);
-  leaveAll(F, T.blocks(), Values, Left);
+  SmallVector<llvm::Value *> values = acrossTeam(accumulators, sums, t.threads);
+  if (t.blocks() == 1 && columnAccumulators.empty())
+    return finishAll(f, s.allSteps, next, values);
+  leaveAll(f, t.blocks(), values, left);
 }
 
-Partials emitRowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T) {
-  return RowSweep(Region, S, Next, T).emit();
+Partials emitRowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t) {
+  return RowSweep(region, s, next, t).emit();
 }
 
 } // namespace mpc::codegen

@@ -10,7 +10,7 @@ namespace mpc::codegen {
 
 class RowSweep {
 public:
-  RowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T);
+  RowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
   Partials emit();
 
 private:
@@ -33,45 +33,45 @@ private:
   };
   using Variables = llvm::SmallVector<llvm::AllocaInst *>;
 
-  Variables variables(llvm::ArrayRef<Accumulator> Of);
-  /// Combines each of \p Sums over \p Lanes threads, which all get the result.
-  llvm::SmallVector<llvm::Value *> acrossTeam(llvm::ArrayRef<Accumulator> Of, const Variables &Sums, unsigned Lanes);
-  void add(const Accumulator &A, llvm::AllocaInst *Sum, Float Term, llvm::Value *Mask);
+  Variables variables(llvm::ArrayRef<Accumulator> of);
+  /// Combines each of \p sums over \p lanes threads, which all get the result.
+  llvm::SmallVector<llvm::Value *> acrossTeam(llvm::ArrayRef<Accumulator> of, const Variables &sums, unsigned lanes);
+  void add(const Accumulator &a, llvm::AllocaInst *sum, Float term, llvm::Value *mask);
 
-  Row rowAt(llvm::Value *First, unsigned Number);
-  Places placesAt(llvm::Value *Begin);
-  Slots slotsAt(const Row &R, llvm::ArrayRef<Place> At);
-  void eachSlot(const Row &R, llvm::function_ref<void(const Slot &)> Visit);
-  void visitRows(llvm::Value *First);
-  void reduceRow(const Row &R, llvm::ArrayRef<const Sweep::Step *> Steps);
-  void lastPass(const Row &R, const Slot &At);
-  void addToColumns(const Row &R, const Slot &At);
-  /// Returns where the results of extent \p E are stored, and their values at the position.
-  llvm::SmallVector<std::pair<llvm::Value *, llvm::Value *>> storesOf(Extent E);
-  void storeOfRow(const Row &R);
+  Row rowAt(llvm::Value *first, unsigned number);
+  Places placesAt(llvm::Value *begin);
+  Slots slotsAt(const Row &r, llvm::ArrayRef<Place> at);
+  void eachSlot(const Row &r, llvm::function_ref<void(const Slot &)> visit);
+  void visitRows(llvm::Value *first);
+  void reduceRow(const Row &r, llvm::ArrayRef<const Sweep::Step *> steps);
+  void lastPass(const Row &r, const Slot &at);
+  void addToColumns(const Row &r, const Slot &at);
+  /// Returns where the results of extent \p e are stored, and their values at the position.
+  llvm::SmallVector<std::pair<llvm::Value *, llvm::Value *>> storesOf(Extent e);
+  void storeOfRow(const Row &r);
 
-  bool leavesColumns() const { return !Left.columns.empty(); }
-  llvm::Value *partial(unsigned Number, llvm::Value *Column);
+  bool leavesColumns() const { return !left.columns.empty(); }
+  llvm::Value *partial(unsigned number, llvm::Value *column);
   void clearPartials();
   void reduceColumns();
   void reduceAll();
 
-  GpuRegion &Region;
-  const Sweep &S;
-  const Sweep &Next;
-  const SweepTiling &T;
-  const int64_t Rows, Columns;
-  GpuFunction F;
-  llvm::IRBuilder<> &B;
-  const unsigned Lanes;
-  const llvm::SmallVector<Accumulator> ColumnAccumulators, Accumulators;
-  llvm::Value *Lane, *Team, *TileBegin, *RowBlock, *RowBegin, *RowEnd;
+  GpuRegion &region;
+  const Sweep &s;
+  const Sweep &next;
+  const SweepTiling &t;
+  const int64_t rows, columns;
+  GpuFunction f;
+  llvm::IRBuilder<> &b;
+  const unsigned lanes;
+  const llvm::SmallVector<Accumulator> columnAccumulators, accumulators;
+  llvm::Value *lane, *team, *tileBegin, *rowBlock, *rowBegin, *rowEnd;
   /// One variable a column accumulator for each slot. Where rows are not resident, the sums are in the workspace.
-  llvm::SmallVector<Variables> ColumnSums;
-  Variables Sums;
-  Places Resident; ///< the thread's places where they cover the whole row or tile
-  llvm::Instruction *ColumnAnchor = nullptr;
-  Partials Left;
+  llvm::SmallVector<Variables> columnSums;
+  Variables sums;
+  Places resident; ///< the thread's places where they cover the whole row or tile
+  llvm::Instruction *columnAnchor = nullptr;
+  Partials left;
 };
 
 } // namespace mpc::codegen

@@ -13,43 +13,43 @@ struct Partials {
   int64_t columnParts = 0, allParts = 0;
 };
 
-/// Emit the kernel of sweep \p S; \p Next comes after it. A sweep of one block finishes its reductions itself.
-Partials emitFlatSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T);
-Partials emitRowSweep(GpuRegion &Region, const Sweep &S, const Sweep &Next, const SweepTiling &T);
+/// Emit the kernel of sweep \p s; \p next comes after it. A sweep of one block finishes its reductions itself.
+Partials emitFlatSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
+Partials emitRowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
 
-/// These combine the parts of \p Steps in their order, finish the steps, and store the results that \p Next needs when
+/// These combine the parts of \p steps in their order, finish the steps, and store the results that \p next needs when
 /// it begins. Without steps they only store.
-void emitColumnCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
-                           const Partials &Left);
-void emitCombination(GpuRegion &Region, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
-                     const Partials &Left);
+void emitColumnCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+                           const Partials &left);
+void emitCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+                     const Partials &left);
 
-/// These finish \p Steps from the values of their accumulators. They store what the steps keep, the steps' results and
-/// the results that \p Next needs when it begins. In finishColumn the threads that are \p Inside store column \p
+/// These finish \p steps from the values of their accumulators. They store what the steps keep, the steps' results and
+/// the results that \p next needs when it begins. In finishColumn the threads that are \p inside store column \p
 /// Column; in finishAll the block's first thread stores.
-void finishColumn(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next, llvm::Value *Column,
-                  llvm::Value *Inside, llvm::ArrayRef<llvm::Value *> Values);
-void finishAll(GpuFunction &F, llvm::ArrayRef<const Sweep::Step *> Steps, const Sweep &Next,
-               llvm::ArrayRef<llvm::Value *> Values);
+void finishColumn(GpuFunction &f, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next, llvm::Value *column,
+                  llvm::Value *inside, llvm::ArrayRef<llvm::Value *> values);
+void finishAll(GpuFunction &f, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+               llvm::ArrayRef<llvm::Value *> values);
 
-/// Stores the \p Values of each of \p Blocks blocks for a combination, and says in \p Left where.
-void leaveAll(GpuFunction &F, int64_t Blocks, llvm::ArrayRef<llvm::Value *> Values, Partials &Left);
+/// Stores the \p values of each of \p blocks blocks for a combination, and says in \p left where.
+void leaveAll(GpuFunction &f, int64_t blocks, llvm::ArrayRef<llvm::Value *> values, Partials &left);
 
-/// Calls Use(number, term) for the terms of \p Steps at the position of \p Body, one an accumulator, in order.
-void eachTerm(BodyEmitter &Body, llvm::ArrayRef<const Sweep::Step *> Steps,
-              llvm::function_ref<void(unsigned, Float)> Use);
+/// Calls Use(number, term) for the terms of \p steps at the position of \p body, one an accumulator, in order.
+void eachTerm(BodyEmitter &body, llvm::ArrayRef<const Sweep::Step *> steps,
+              llvm::function_ref<void(unsigned, Float)> use);
 
-/// Finishes \p Steps at the position of \p Body from the values of their accumulators.
-void finishSteps(BodyEmitter &Body, llvm::ArrayRef<const Sweep::Step *> Steps, llvm::ArrayRef<llvm::Value *> Values);
+/// Finishes \p steps at the position of \p body from the values of their accumulators.
+void finishSteps(BodyEmitter &body, llvm::ArrayRef<const Sweep::Step *> steps, llvm::ArrayRef<llvm::Value *> values);
 
-/// Combines the values of \p Teams teams of \p Lanes threads for each column, the first team's first. Each thread has
-/// neighbouring columns for each accumulator, from column \p Begin on. `Use(column, inside, values)` gets the scalars
+/// Combines the values of \p teams teams of \p lanes threads for each column, the first team's first. Each thread has
+/// neighbouring columns for each accumulator, from column \p begin on. `Use(column, inside, values)` gets the scalars
 /// of a column, where `inside` is true.
 using UseOfColumn = llvm::function_ref<void(llvm::Value *, llvm::Value *, llvm::ArrayRef<llvm::Value *>)>;
-void combineTeams(GpuFunction &F, llvm::ArrayRef<Accumulator> Accumulators, llvm::ArrayRef<llvm::Value *> Values,
-                  unsigned Lanes, unsigned Teams, llvm::Value *Begin, UseOfColumn Use);
+void combineTeams(GpuFunction &f, llvm::ArrayRef<Accumulator> accumulators, llvm::ArrayRef<llvm::Value *> values,
+                  unsigned lanes, unsigned teams, llvm::Value *begin, UseOfColumn use);
 
-/// \p Term as accumulator \p A takes it, with \p Lanes lanes: nothing where \p Mask is false.
-llvm::Value *maskedTerm(const Accumulator &A, Float Term, llvm::Value *Mask, unsigned Lanes);
+/// \p term as accumulator \p a takes it, with \p lanes lanes: nothing where \p mask is false.
+llvm::Value *maskedTerm(const Accumulator &a, Float term, llvm::Value *mask, unsigned lanes);
 
 } // namespace mpc::codegen

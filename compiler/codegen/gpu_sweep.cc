@@ -10,10 +10,10 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static bool isReduced(const RegionPlan &Plan, Value V) {
-  Operation *Op = V.getDefiningOp();
-  return Plan.extent(V) != Extent::Full &&
-         llvm::any_of(Plan.steps(), [&](const RegionPlan::Step &S) { return S.op == Op; });
+static bool isReduced(const RegionPlan &plan, Value v) {
+  Operation *op = v.getDefiningOp();
+  return plan.extent(v) != Extent::Full &&
+         llvm::any_of(plan.getSteps(), [&](const RegionPlan::Step &s) { return s.op == op; });
 }
 
 namespace {
@@ -21,204 +21,204 @@ namespace {
 /// Collects the operations that one sweep has to compute, from what it stores and adds.
 class Needs {
 public:
-  Needs(const RegionPlan &Plan, unsigned Sweep, ArrayRef<Value> Stored) : Plan(Plan), Sweep(Sweep), Stored(Stored) {}
+  Needs(const RegionPlan &plan, unsigned sweep, ArrayRef<Value> stored) : plan(plan), sweep(sweep), stored(stored) {}
 
-  void value(Value V) {
-    Operation *Op = V.getDefiningOp();
-    bool IsInput = !Op || !llvm::is_contained(Plan.body(), Op);
-    bool IsStored = Plan.available(V).sweep < Sweep && llvm::is_contained(Stored, V);
-    if (IsInput || IsStored) {
-      if (Plan.extent(V) == Extent::Full)
-        Elements.insert(V);
+  void value(Value v) {
+    Operation *op = v.getDefiningOp();
+    bool isInput = !op || !llvm::is_contained(plan.getBody(), op);
+    bool isStored = plan.available(v).sweep < sweep && llvm::is_contained(stored, v);
+    if (isInput || isStored) {
+      if (plan.extent(v) == Extent::Full)
+        elements.insert(v);
       return;
     }
     // Results of reductions of columns or of everything are in memory.
-    if (!isReduced(Plan, V) || Plan.extent(V) == Extent::PerRow)
-      operation(Op);
+    if (!isReduced(plan, v) || plan.extent(v) == Extent::PerRow)
+      operation(op);
   }
-  void operation(Operation *Op) {
-    if (!Operations.insert(Op))
+  void operation(Operation *op) {
+    if (!operations.insert(op))
       return;
-    for (Value Operand : Op->getOperands())
-      value(Operand);
+    for (Value operand : op->getOperands())
+      value(operand);
   }
 
-  llvm::SetVector<Operation *> Operations;
-  llvm::SetVector<Value> Elements;
+  llvm::SetVector<Operation *> operations;
+  llvm::SetVector<Value> elements;
 
 private:
-  const RegionPlan &Plan;
-  const unsigned Sweep;
-  const ArrayRef<Value> Stored;
+  const RegionPlan &plan;
+  const unsigned sweep;
+  const ArrayRef<Value> stored;
 };
 
 } // namespace
 
-static void planSweep(Sweep &S, const RegionPlan &Plan, ArrayRef<Value> Yielded) {
-  Needs Needed(Plan, S.index, Yielded);
-  for (unsigned Output : S.stores)
-    Needed.value(Yielded[Output]);
-  for (const RegionPlan::Step &Step : Plan.steps()) {
-    if (Step.when.sweep != S.index || Step.reduction.axis == Axis::Row)
+static void planSweep(Sweep &s, const RegionPlan &plan, ArrayRef<Value> yielded) {
+  Needs needed(plan, s.index, yielded);
+  for (unsigned output : s.stores)
+    needed.value(yielded[output]);
+  for (const RegionPlan::Step &step : plan.getSteps()) {
+    if (step.when.sweep != s.index || step.reduction.axis == Axis::Row)
       continue;
-    (Step.reduction.axis == Axis::All ? S.allSteps : S.columnSteps).push_back(&Step);
-    Needed.operation(Step.op);
+    (step.reduction.axis == Axis::All ? s.allSteps : s.columnSteps).push_back(&step);
+    needed.operation(step.op);
   }
-  std::map<unsigned, Sweep::Steps> Passes;
-  for (const RegionPlan::Step &Step : Plan.steps())
-    if (Step.reduction.axis == Axis::Row && Needed.Operations.contains(Step.op))
-      Passes[Step.when.phase].push_back(&Step);
-  for (auto &[Phase, Steps] : Passes)
-    S.rowPasses.push_back(std::move(Steps));
-  S.elements = Needed.Elements.takeVector();
+  std::map<unsigned, Sweep::Steps> passes;
+  for (const RegionPlan::Step &step : plan.getSteps())
+    if (step.reduction.axis == Axis::Row && needed.operations.contains(step.op))
+      passes[step.when.phase].push_back(&step);
+  for (auto &[phase, steps] : passes)
+    s.rowPasses.push_back(std::move(steps));
+  s.elements = needed.elements.takeVector();
 }
 
-std::vector<Sweep> sweepsOf(FusionOp Fusion, const RegionPlan &Plan) {
-  SmallVector<Value> Yielded(Fusion.getBody().front().getTerminator()->getOperands());
-  std::vector<Sweep> Sweeps(Plan.numSweeps() + 1);
-  for (auto [Index, V] : llvm::enumerate(Yielded)) {
-    unsigned At = Plan.available(V).sweep;
-    Extent E = Plan.extent(V);
-    if (E == Extent::Single)
-      Sweeps[std::max(At, 1u)].singleStores.push_back(Index);
-    else if (E == Extent::PerColumn)
-      Sweeps[std::max(At, 1u)].columnStores.push_back(Index);
+std::vector<Sweep> sweepsOf(FusionOp fusion, const RegionPlan &plan) {
+  SmallVector<Value> yielded(fusion.getBody().front().getTerminator()->getOperands());
+  std::vector<Sweep> sweeps(plan.numSweeps() + 1);
+  for (auto [index, v] : llvm::enumerate(yielded)) {
+    unsigned at = plan.available(v).sweep;
+    Extent e = plan.extent(v);
+    if (e == Extent::Single)
+      sweeps[std::max(at, 1u)].singleStores.push_back(index);
+    else if (e == Extent::PerColumn)
+      sweeps[std::max(at, 1u)].columnStores.push_back(index);
     else
-      Sweeps[At].stores.push_back(Index);
+      sweeps[at].stores.push_back(index);
   }
-  for (auto [Index, S] : llvm::enumerate(Sweeps)) {
-    S.index = Index;
-    planSweep(S, Plan, Yielded);
+  for (auto [index, s] : llvm::enumerate(sweeps)) {
+    s.index = index;
+    planSweep(s, plan, yielded);
   }
-  return Sweeps;
+  return sweeps;
 }
 
 namespace {
 
 /// Sizes that a tiling depends on.
 struct Traffic {
-  unsigned SmallestBytes = 16;   ///< size of the smallest element that is read or written
-  unsigned ElementBytes = 0;     ///< bytes that are read for one element of the space
-  unsigned AccumulatorWords = 0; ///< registers of one column's accumulators
-  bool HasRowStores = false;
+  unsigned smallestBytes = 16;   ///< size of the smallest element that is read or written
+  unsigned elementBytes = 0;     ///< bytes that are read for one element of the space
+  unsigned accumulatorWords = 0; ///< registers of one column's accumulators
+  bool hasRowStores = false;
 
-  Traffic(const RegionPlan &Plan, FusionOp Fusion, const Sweep &S) {
-    auto Count = [&](Value V) {
-      unsigned Bytes = std::max(1u, getElementTypeOrSelf(V.getType()).getIntOrFloatBitWidth() / 8);
-      SmallestBytes = std::min(SmallestBytes, std::max(2u, Bytes));
-      return Bytes;
+  Traffic(const RegionPlan &plan, FusionOp fusion, const Sweep &s) {
+    auto count = [&](Value v) {
+      unsigned bytes = std::max(1u, getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth() / 8);
+      smallestBytes = std::min(smallestBytes, std::max(2u, bytes));
+      return bytes;
     };
-    for (Value V : S.elements)
-      ElementBytes += Count(V);
-    Operation *Yield = Fusion.getBody().front().getTerminator();
-    for (unsigned Output : S.stores) {
-      Value V = Yield->getOperand(Output);
-      if (Plan.extent(V) == Extent::Full)
-        Count(V);
+    for (Value v : s.elements)
+      elementBytes += count(v);
+    Operation *yield = fusion.getBody().front().getTerminator();
+    for (unsigned output : s.stores) {
+      Value v = yield->getOperand(output);
+      if (plan.extent(v) == Extent::Full)
+        count(v);
       else
-        HasRowStores = true;
+        hasRowStores = true;
     }
-    ElementBytes = std::max(ElementBytes, 1u);
-    for (const Sweep::Step *Step : S.columnSteps)
-      for (Combine How : Step->reduction.accumulators)
-        AccumulatorWords += isWide(How) ? 2 : 1;
+    elementBytes = std::max(elementBytes, 1u);
+    for (const Sweep::Step *step : s.columnSteps)
+      for (Combine how : step->reduction.accumulators)
+        accumulatorWords += isWide(how) ? 2 : 1;
   }
 };
 
 } // namespace
 
-/// The largest power of two that is at most \p Most and divides \p Size.
-static unsigned vectorOf(int64_t Size, unsigned Most) {
-  return std::min<uint64_t>(llvm::bit_floor(Most), uint64_t{1} << llvm::countr_zero(static_cast<uint64_t>(Size)));
+/// The largest power of two that is at most \p most and divides \p size.
+static unsigned vectorOf(int64_t size, unsigned most) {
+  return std::min<uint64_t>(llvm::bit_floor(most), uint64_t{1} << llvm::countr_zero(static_cast<uint64_t>(size)));
 }
 
 // A multiprocessor's loads under way, 16 bytes a thread and a tensor, hide the memory's latency with about 64 bytes a
 // thread.
-static constexpr unsigned BytesUnderWay = 64;
+static constexpr unsigned bytesUnderWay = 64;
 
-static SweepTiling flatTiling(const RegionPlan &Plan, const Sweep &S, const Traffic &Bytes, unsigned Multiprocessors) {
-  SweepTiling T;
-  T.flat = true;
-  T.vector = std::min<uint64_t>(16 / Bytes.SmallestBytes, llvm::bit_floor(static_cast<uint64_t>(Plan.elements())));
-  int64_t Vectors = Plan.elements() / T.vector;
-  T.lanes = T.threads;
-  T.ahead = llvm::bit_floor(std::clamp(BytesUnderWay / (Bytes.ElementBytes * T.vector), 1u, 4u));
-  if (S.allSteps.empty()) {
+static SweepTiling flatTiling(const RegionPlan &plan, const Sweep &s, const Traffic &bytes, unsigned multiprocessors) {
+  SweepTiling t;
+  t.flat = true;
+  t.vector = std::min<uint64_t>(16 / bytes.smallestBytes, llvm::bit_floor(static_cast<uint64_t>(plan.getElements())));
+  int64_t vectors = plan.getElements() / t.vector;
+  t.lanes = t.threads;
+  t.ahead = llvm::bit_floor(std::clamp(bytesUnderWay / (bytes.elementBytes * t.vector), 1u, 4u));
+  if (s.allSteps.empty()) {
     // Few vectors are spread over all multiprocessors first.
-    while (T.ahead > 1 && Vectors < int64_t{T.ahead} * T.threads * Multiprocessors * 4)
-      T.ahead /= 2;
-    T.rowBlocks = llvm::divideCeil(Vectors, int64_t{T.threads} * T.ahead);
-    return T;
+    while (t.ahead > 1 && vectors < int64_t{t.ahead} * t.threads * multiprocessors * 4)
+      t.ahead /= 2;
+    t.rowBlocks = llvm::divideCeil(vectors, int64_t{t.threads} * t.ahead);
+    return t;
   }
   // A single block saves the launch of the combination.
-  constexpr int64_t Alone = 32, Least = 8;
-  int64_t OfThread = llvm::divideCeil(Vectors, T.threads);
-  T.rowBlocks = OfThread <= Alone ? 1 : std::min<int64_t>(OfThread / Least, int64_t{Multiprocessors} * 8);
-  return T;
+  constexpr int64_t alone = 32, least = 8;
+  int64_t ofThread = llvm::divideCeil(vectors, t.threads);
+  t.rowBlocks = ofThread <= alone ? 1 : std::min<int64_t>(ofThread / least, int64_t{multiprocessors} * 8);
+  return t;
 }
 
-// Rows of the space shared out over the blocks of a grid that has `Most` of them for one column tile.
-static void shareRows(SweepTiling &T, int64_t Rows, int64_t Most) {
-  constexpr int64_t Alone = 32, Least = 8;
-  int64_t OfTeam = llvm::divideCeil(Rows, T.teams());
-  int64_t Blocks = OfTeam <= Alone ? 1 : std::clamp<int64_t>(OfTeam / Least, 1, std::max<int64_t>(Most, 1));
-  T.rowsPerBlock = llvm::divideCeil(Rows, Blocks);
-  T.rowBlocks = llvm::divideCeil(Rows, T.rowsPerBlock);
+// Rows of the space shared out over the blocks of a grid that has `most` of them for one column tile.
+static void shareRows(SweepTiling &t, int64_t rows, int64_t most) {
+  constexpr int64_t alone = 32, least = 8;
+  int64_t ofTeam = llvm::divideCeil(rows, t.teams());
+  int64_t blocks = ofTeam <= alone ? 1 : std::clamp<int64_t>(ofTeam / least, 1, std::max<int64_t>(most, 1));
+  t.rowsPerBlock = llvm::divideCeil(rows, blocks);
+  t.rowBlocks = llvm::divideCeil(rows, t.rowsPerBlock);
 }
 
-static SweepTiling columnTiling(const RegionPlan &Plan, const Traffic &Bytes, unsigned Multiprocessors) {
-  constexpr unsigned MostAccumulatorWords = 64;
-  SweepTiling T;
-  unsigned Most = 16 / Bytes.SmallestBytes;
-  while (Most > 1 && Most * Bytes.AccumulatorWords > MostAccumulatorWords)
-    Most /= 2;
-  T.vector = vectorOf(Plan.columns(), Most);
-  int64_t Vectors = Plan.columns() / T.vector;
-  T.lanes = std::min<uint64_t>(32, llvm::PowerOf2Ceil(Vectors));
-  T.columnTiles = llvm::divideCeil(Vectors, T.lanes);
-  T.ahead = llvm::bit_floor(std::clamp(2 * BytesUnderWay / (Bytes.ElementBytes * T.vector), 1u, 4u));
-  shareRows(T, Plan.rows(), int64_t{Multiprocessors} * 8 / T.columnTiles);
-  return T;
+static SweepTiling columnTiling(const RegionPlan &plan, const Traffic &bytes, unsigned multiprocessors) {
+  constexpr unsigned mostAccumulatorWords = 64;
+  SweepTiling t;
+  unsigned most = 16 / bytes.smallestBytes;
+  while (most > 1 && most * bytes.accumulatorWords > mostAccumulatorWords)
+    most /= 2;
+  t.vector = vectorOf(plan.getColumns(), most);
+  int64_t vectors = plan.getColumns() / t.vector;
+  t.lanes = std::min<uint64_t>(32, llvm::PowerOf2Ceil(vectors));
+  t.columnTiles = llvm::divideCeil(vectors, t.lanes);
+  t.ahead = llvm::bit_floor(std::clamp(2 * bytesUnderWay / (bytes.elementBytes * t.vector), 1u, 4u));
+  shareRows(t, plan.rows(), int64_t{multiprocessors} * 8 / t.columnTiles);
+  return t;
 }
 
-static SweepTiling rowTiling(const RegionPlan &Plan, const Sweep &S, const Traffic &Bytes, unsigned Multiprocessors) {
+static SweepTiling rowTiling(const RegionPlan &plan, const Sweep &s, const Traffic &bytes, unsigned multiprocessors) {
   // A thread holds 32 elements of its row and 64 registers of its columns' sums. So 512 threads find room for the rest.
-  constexpr unsigned MostElements = 32, MostBytes = 256, MostSlots = 8, MostThreads = 512;
-  SweepTiling T;
-  T.vector = vectorOf(Plan.columns(), 16 / Bytes.SmallestBytes);
-  int64_t Vectors = Plan.columns() / T.vector;
-  unsigned SlotBytes = (Bytes.ElementBytes + 4 * Bytes.AccumulatorWords) * T.vector;
-  unsigned Slots = std::min(std::clamp(MostBytes / SlotBytes, 1u, MostSlots), MostElements / T.vector);
-  bool Columns = !S.columnSteps.empty();
-  uint64_t Lanes =
-      llvm::PowerOf2Ceil(Vectors <= 32 ? Vectors : std::max<int64_t>(32, llvm::divideCeil(Vectors, Slots)));
-  if (Lanes > MostThreads) {
-    T.resident = false;
-    T.lanes = T.threads = MostThreads;
-    T.slots = std::min(Slots, 2u);
+  constexpr unsigned mostElements = 32, mostBytes = 256, mostSlots = 8, mostThreads = 512;
+  SweepTiling t;
+  t.vector = vectorOf(plan.getColumns(), 16 / bytes.smallestBytes);
+  int64_t vectors = plan.getColumns() / t.vector;
+  unsigned slotBytes = (bytes.elementBytes + 4 * bytes.accumulatorWords) * t.vector;
+  unsigned slots = std::min(std::clamp(mostBytes / slotBytes, 1u, mostSlots), mostElements / t.vector);
+  bool columns = !s.columnSteps.empty();
+  uint64_t lanes =
+      llvm::PowerOf2Ceil(vectors <= 32 ? vectors : std::max<int64_t>(32, llvm::divideCeil(vectors, slots)));
+  if (lanes > mostThreads) {
+    t.resident = false;
+    t.lanes = t.threads = mostThreads;
+    t.slots = std::min(slots, 2u);
   } else {
-    T.lanes = Lanes;
-    T.slots = llvm::divideCeil(Vectors, T.lanes);
+    t.lanes = lanes;
+    t.slots = llvm::divideCeil(vectors, t.lanes);
     // Small teams share a block. Columns are combined over as many as possible: that leaves fewer parts.
-    T.threads = Columns ? std::max(T.lanes, 256u) : T.lanes <= 32 ? 128 : T.lanes;
+    t.threads = columns ? std::max(t.lanes, 256u) : t.lanes <= 32 ? 128 : t.lanes;
   }
-  if (Columns || !S.allSteps.empty()) {
-    shareRows(T, Plan.rows(), int64_t{Multiprocessors} * (Columns ? 512 : 2048) / T.threads);
-    return T;
+  if (columns || !s.allSteps.empty()) {
+    shareRows(t, plan.rows(), int64_t{multiprocessors} * (columns ? 512 : 2048) / t.threads);
+    return t;
   }
-  T.rowsPerBlock = T.teams();
-  T.rowBlocks = llvm::divideCeil(Plan.rows(), T.rowsPerBlock);
-  return T;
+  t.rowsPerBlock = t.teams();
+  t.rowBlocks = llvm::divideCeil(plan.rows(), t.rowsPerBlock);
+  return t;
 }
 
-SweepTiling tilingOf(const RegionPlan &Plan, FusionOp Fusion, const Sweep &S, unsigned Multiprocessors) {
-  Traffic Bytes(Plan, Fusion, S);
+SweepTiling tilingOf(const RegionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors) {
+  Traffic bytes(plan, fusion, s);
   // A value of a row is stored by the only team that visits the row.
-  if (!S.rowPasses.empty() || Bytes.HasRowStores)
-    return rowTiling(Plan, S, Bytes, Multiprocessors);
-  if (S.columnSteps.empty())
-    return flatTiling(Plan, S, Bytes, Multiprocessors);
-  return columnTiling(Plan, Bytes, Multiprocessors);
+  if (!s.rowPasses.empty() || bytes.hasRowStores)
+    return rowTiling(plan, s, bytes, multiprocessors);
+  if (s.columnSteps.empty())
+    return flatTiling(plan, s, bytes, multiprocessors);
+  return columnTiling(plan, bytes, multiprocessors);
 }
 
 } // namespace mpc::codegen

@@ -29,8 +29,8 @@ struct Sweep {
   bool visits() const { return !stores.empty() || !columnSteps.empty() || !allSteps.empty(); }
 };
 
-/// The sweeps of \p Plan and, behind them, one that visits nothing.
-std::vector<Sweep> sweepsOf(FusionOp Fusion, const RegionPlan &Plan);
+/// The sweeps of \p plan and, behind them, one that visits nothing.
+std::vector<Sweep> sweepsOf(FusionOp fusion, const RegionPlan &plan);
 
 /// How one sweep is launched.
 ///
@@ -54,6 +54,6 @@ struct SweepTiling {
 };
 
 /// The tiling of a sweep. It follows from the shape and the number of multiprocessors of the target alone.
-SweepTiling tilingOf(const RegionPlan &Plan, FusionOp Fusion, const Sweep &S, unsigned Multiprocessors);
+SweepTiling tilingOf(const RegionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
 
 } // namespace mpc::codegen

@@ -8,147 +8,147 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static llvm::Type *vectorOf(llvm::Constant *Identity, unsigned Lanes) {
-  return llvm::FixedVectorType::get(Identity->getType(), Lanes);
+static llvm::Type *vectorOf(llvm::Constant *identity, unsigned lanes) {
+  return llvm::FixedVectorType::get(identity->getType(), lanes);
 }
 
-static llvm::Constant *identityLanes(Combine How, unsigned Lanes) {
-  return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(Lanes), identity(How));
+static llvm::Constant *identityLanes(Combine how, unsigned lanes) {
+  return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), identity(how));
 }
 
-// A term of all lanes that adds nothing in the lanes that \p Where leaves out.
-static llvm::Value *maskedTerm(const HostPosition &Where, Combine How, Float Term) {
-  llvm::Value *V = Where.lanes(accumulable(How, Term));
-  if (!Where.mask())
-    return V;
-  return EmissionScope::builder().CreateSelect(Where.mask(), V, identityLanes(How, lanesOf(V)));
+// A term of all lanes that adds nothing in the lanes that \p where leaves out.
+static llvm::Value *maskedTerm(const HostPosition &where, Combine how, Float term) {
+  llvm::Value *v = where.lanes(accumulable(how, term));
+  if (!where.getMask())
+    return v;
+  return EmissionScope::builder().CreateSelect(where.getMask(), v, identityLanes(how, lanesOf(v)));
 }
 
-HostAccumulators::HostAccumulators(HostFunction &F, const HostSchedule &Schedule, const RegionPlan::Step &Step,
-                                   unsigned Chains)
-    : F(F), Step(&Step), Lanes(Schedule.lanes) {
-  for (Combine How : Step.reduction.accumulators)
-    for (auto &OfChains = Variables.emplace_back(); OfChains.size() < Chains;)
-      OfChains.push_back(F.variable(vectorOf(identity(How), Lanes)));
+HostAccumulators::HostAccumulators(HostFunction &f, const HostSchedule &schedule, const RegionPlan::Step &step,
+                                   unsigned chains)
+    : f(f), step(&step), lanes(schedule.lanes) {
+  for (Combine how : step.reduction.accumulators)
+    for (auto &ofChains = variables.emplace_back(); ofChains.size() < chains;)
+      ofChains.push_back(f.variable(vectorOf(identity(how), lanes)));
   reset();
 }
 
 void HostAccumulators::reset() {
-  for (auto [Index, OfChains] : llvm::enumerate(Variables))
-    for (llvm::AllocaInst *Variable : OfChains)
-      F.builder().CreateStore(identityLanes(how(Index), Lanes), Variable);
+  for (auto [index, ofChains] : llvm::enumerate(variables))
+    for (llvm::AllocaInst *variable : ofChains)
+      f.builder().CreateStore(identityLanes(how(index), lanes), variable);
 }
 
-void HostAccumulators::add(const HostPosition &Where, ArrayRef<Float> Terms, unsigned Chain) {
-  llvm::IRBuilder<> &B = F.builder();
-  for (auto [Index, Term] : llvm::enumerate(Terms)) {
-    llvm::AllocaInst *Variable = Variables[Index][Chain];
-    llvm::Value *Sum = B.CreateLoad(Variable->getAllocatedType(), Variable);
-    B.CreateStore(combine(how(Index), Sum, maskedTerm(Where, how(Index), Term)), Variable);
+void HostAccumulators::add(const HostPosition &where, ArrayRef<Float> terms, unsigned chain) {
+  llvm::IRBuilder<> &b = f.builder();
+  for (auto [index, term] : llvm::enumerate(terms)) {
+    llvm::AllocaInst *variable = variables[index][chain];
+    llvm::Value *sum = b.CreateLoad(variable->getAllocatedType(), variable);
+    b.CreateStore(combine(how(index), sum, maskedTerm(where, how(index), term)), variable);
   }
 }
 
 SmallVector<llvm::Value *, 2> HostAccumulators::combined() {
-  llvm::IRBuilder<> &B = F.builder();
-  SmallVector<llvm::Value *, 2> Results;
-  for (auto [Index, OfChains] : llvm::enumerate(Variables)) {
-    SmallVector<llvm::Value *, 4> Values;
-    for (llvm::AllocaInst *Variable : OfChains)
-      Values.push_back(B.CreateLoad(Variable->getAllocatedType(), Variable));
-    while (Values.size() > 1) {
-      size_t Half = Values.size() / 2;
-      for (size_t I = 0; I < Half; ++I)
-        Values[I] = combine(how(Index), Values[2 * I], Values[2 * I + 1]);
-      Values.resize(Half);
+  llvm::IRBuilder<> &b = f.builder();
+  SmallVector<llvm::Value *, 2> results;
+  for (auto [index, ofChains] : llvm::enumerate(variables)) {
+    SmallVector<llvm::Value *, 4> values;
+    for (llvm::AllocaInst *variable : ofChains)
+      values.push_back(b.CreateLoad(variable->getAllocatedType(), variable));
+    while (values.size() > 1) {
+      size_t half = values.size() / 2;
+      for (size_t i = 0; i < half; ++i)
+        values[i] = combine(how(index), values[2 * i], values[2 * i + 1]);
+      values.resize(half);
     }
-    llvm::Value *V = Values.front();
-    for (unsigned Half = Lanes / 2; Half > 0; Half /= 2) {
-      SmallVector<int> Low(Half), High(Half);
-      std::iota(Low.begin(), Low.end(), 0);
-      std::iota(High.begin(), High.end(), Half);
-      V = combine(how(Index), B.CreateShuffleVector(V, Low), B.CreateShuffleVector(V, High));
+    llvm::Value *v = values.front();
+    for (unsigned half = lanes / 2; half > 0; half /= 2) {
+      SmallVector<int> low(half), high(half);
+      std::iota(low.begin(), low.end(), 0);
+      std::iota(high.begin(), high.end(), half);
+      v = combine(how(index), b.CreateShuffleVector(v, low), b.CreateShuffleVector(v, high));
     }
-    Results.push_back(B.CreateExtractElement(V, uint64_t(0)));
+    results.push_back(b.CreateExtractElement(v, uint64_t(0)));
   }
-  return Results;
+  return results;
 }
 
-HostColumnAccumulators::HostColumnAccumulators(HostRegion &Region, HostFunction &F, const RegionPlan::Step &Step,
-                                               llvm::Value *RowTile)
-    : F(F), Step(&Step) {
-  llvm::IRBuilder<> &B = F.builder();
-  for (const HostWorkspace::Partials &P : Region.workspace.partials(Step)) {
-    llvm::Type *T = identity(P.how)->getType();
-    llvm::Value *First = B.CreateMul(RowTile, F.index(Region.schedule.width));
-    llvm::AllocaInst *Deviations =
-        areMoments() ? F.variable(vectorOf(identity(Combine::Sum), Region.schedule.lanes)) : nullptr;
-    Accumulators.push_back({P.how, T, B.CreateGEP(T, F.workspace(P.offset), First),
-                            F.variable(vectorOf(identity(P.how), Region.schedule.lanes)), Deviations});
+HostColumnAccumulators::HostColumnAccumulators(HostRegion &region, HostFunction &f, const RegionPlan::Step &step,
+                                               llvm::Value *rowTile)
+    : f(f), step(&step) {
+  llvm::IRBuilder<> &b = f.builder();
+  for (const HostWorkspace::Partials &p : region.workspace.partials(step)) {
+    llvm::Type *t = identity(p.how)->getType();
+    llvm::Value *first = b.CreateMul(rowTile, f.index(region.schedule.width));
+    llvm::AllocaInst *deviations =
+        areMoments() ? f.variable(vectorOf(identity(Combine::Sum), region.schedule.lanes)) : nullptr;
+    accumulators.push_back({p.how, t, b.CreateGEP(t, f.workspace(p.offset), first),
+                            f.variable(vectorOf(identity(p.how), region.schedule.lanes)), deviations});
   }
 }
 
 bool HostColumnAccumulators::areMoments() const {
-  return Step->reduction.accumulators == SmallVector<Combine, 2>{Combine::SumF64, Combine::SquaresF64};
+  return step->reduction.accumulators == SmallVector<Combine, 2>{Combine::SumF64, Combine::SquaresF64};
 }
 
-void HostColumnAccumulators::clear(const HostPosition &Where, llvm::Value *Column) {
-  for (const Accumulator &A : Accumulators)
-    Where.storeVector(identity(A.how), F.builder().CreateGEP(A.type, A.base, Column));
+void HostColumnAccumulators::clear(const HostPosition &where, llvm::Value *column) {
+  for (const Accumulator &a : accumulators)
+    where.storeVector(identity(a.how), f.builder().CreateGEP(a.type, a.base, column));
 }
 
-void HostColumnAccumulators::begin(const HostPosition &Where, llvm::Value *Column) {
-  for (const Accumulator &A : Accumulators)
-    F.builder().CreateStore(Where.loadVector(A.type, F.builder().CreateGEP(A.type, A.base, Column)), A.variable);
+void HostColumnAccumulators::begin(const HostPosition &where, llvm::Value *column) {
+  for (const Accumulator &a : accumulators)
+    f.builder().CreateStore(where.loadVector(a.type, f.builder().CreateGEP(a.type, a.base, column)), a.variable);
 }
 
-void HostColumnAccumulators::add(const HostPosition &Where, ArrayRef<Float> Terms) {
-  llvm::IRBuilder<> &B = F.builder();
-  if (Pivot)
-    return addAbout(Where, Terms.front());
-  for (auto [A, Term] : llvm::zip_equal(Accumulators, Terms)) {
-    llvm::Value *Sum = B.CreateLoad(A.variable->getAllocatedType(), A.variable);
-    B.CreateStore(combine(A.how, Sum, Where.lanes(accumulable(A.how, Term))), A.variable);
+void HostColumnAccumulators::add(const HostPosition &where, ArrayRef<Float> terms) {
+  llvm::IRBuilder<> &b = f.builder();
+  if (pivot)
+    return addAbout(where, terms.front());
+  for (auto [a, term] : llvm::zip_equal(accumulators, terms)) {
+    llvm::Value *sum = b.CreateLoad(a.variable->getAllocatedType(), a.variable);
+    b.CreateStore(combine(a.how, sum, where.lanes(accumulable(a.how, term))), a.variable);
   }
 }
 
-void HostColumnAccumulators::end(const HostPosition &Where, llvm::Value *Column) {
-  for (const Accumulator &A : Accumulators)
-    Where.storeVector(F.builder().CreateLoad(A.variable->getAllocatedType(), A.variable),
-                      F.builder().CreateGEP(A.type, A.base, Column));
+void HostColumnAccumulators::end(const HostPosition &where, llvm::Value *column) {
+  for (const Accumulator &a : accumulators)
+    where.storeVector(f.builder().CreateLoad(a.variable->getAllocatedType(), a.variable),
+                      f.builder().CreateGEP(a.type, a.base, column));
 }
 
-void HostColumnAccumulators::beginAbout(const HostPosition &Where, Float First) {
+void HostColumnAccumulators::beginAbout(const HostPosition &where, Float first) {
   // About an infinity everything would be NaN.
-  Float Chosen(Where.lanes(First.value()));
-  Pivot = Select(Abs(Chosen) < __builtin_inff(), Chosen, Float(0.0)).value();
-  for (const Accumulator &A : Accumulators)
-    F.builder().CreateStore(Where.lanes(identity(Combine::Sum)), A.deviations);
+  Float chosen(where.lanes(first.value()));
+  pivot = Select(Abs(chosen) < __builtin_inff(), chosen, Float(0.0)).value();
+  for (const Accumulator &a : accumulators)
+    f.builder().CreateStore(where.lanes(identity(Combine::Sum)), a.deviations);
 }
 
-void HostColumnAccumulators::addAbout(const HostPosition &Where, Float Term) {
-  llvm::IRBuilder<> &B = F.builder();
-  Float D = Float(Where.lanes(Term.value())) - Float(Pivot);
-  llvm::AllocaInst *Sum = Accumulators[0].deviations, *Squares = Accumulators[1].deviations;
-  B.CreateStore((Float(B.CreateLoad(Sum->getAllocatedType(), Sum)) + D).value(), Sum);
-  B.CreateStore(Fma(D, D, Float(B.CreateLoad(Squares->getAllocatedType(), Squares))).value(), Squares);
+void HostColumnAccumulators::addAbout(const HostPosition &where, Float term) {
+  llvm::IRBuilder<> &b = f.builder();
+  Float d = Float(where.lanes(term.value())) - Float(pivot);
+  llvm::AllocaInst *sum = accumulators[0].deviations, *squares = accumulators[1].deviations;
+  b.CreateStore((Float(b.CreateLoad(sum->getAllocatedType(), sum)) + d).value(), sum);
+  b.CreateStore(Fma(d, d, Float(b.CreateLoad(squares->getAllocatedType(), squares))).value(), squares);
 }
 
-void HostColumnAccumulators::endAbout(const HostPosition &Where, llvm::Value *Column, llvm::Value *Rows) {
-  llvm::IRBuilder<> &B = F.builder();
-  auto Deviation = [&](const Accumulator &A) {
-    return ToDouble(Float(B.CreateLoad(A.deviations->getAllocatedType(), A.deviations)));
+void HostColumnAccumulators::endAbout(const HostPosition &where, llvm::Value *column, llvm::Value *rows) {
+  llvm::IRBuilder<> &b = f.builder();
+  auto deviation = [&](const Accumulator &a) {
+    return ToDouble(Float(b.CreateLoad(a.deviations->getAllocatedType(), a.deviations)));
   };
-  auto Add = [&](const Accumulator &A, Double More) {
-    llvm::Value *Address = B.CreateGEP(A.type, A.base, Column);
-    Where.storeVector((Double(Where.loadVector(A.type, Address)) + More).value(), Address);
+  auto add = [&](const Accumulator &a, Double more) {
+    llvm::Value *address = b.CreateGEP(a.type, a.base, column);
+    where.storeVector((Double(where.loadVector(a.type, address)) + more).value(), address);
   };
-  Double P = ToDouble(Float(Pivot)), N = ToDouble(Long(Rows));
-  Double Sum = Deviation(Accumulators[0]);
+  Double p = ToDouble(Float(pivot)), n = ToDouble(Long(rows));
+  Double sum = deviation(accumulators[0]);
   // sum x = sum d + n p, and sum x^2 = sum d^2 + p (2 sum d + n p).
-  Double Shift = N * P;
-  Add(Accumulators[0], Sum + Shift);
-  Add(Accumulators[1], Deviation(Accumulators[1]) + P * (Sum + Sum + Shift));
-  Pivot = nullptr;
+  Double shift = n * p;
+  add(accumulators[0], sum + shift);
+  add(accumulators[1], deviation(accumulators[1]) + p * (sum + sum + shift));
+  pivot = nullptr;
 }
 
 } // namespace mpc::codegen

@@ -8,24 +8,24 @@ namespace mpc::codegen {
 /// The accumulators of one reduction step along a row or of everything.
 class HostAccumulators {
 public:
-  HostAccumulators(HostFunction &F, const HostSchedule &Schedule, const RegionPlan::Step &Step, unsigned Chains);
+  HostAccumulators(HostFunction &f, const HostSchedule &schedule, const RegionPlan::Step &step, unsigned chains);
 
-  const RegionPlan::Step &step() const { return *Step; }
+  const RegionPlan::Step &getStep() const { return *step; }
   /// Resets the accumulators to their identities.
   void reset();
-  /// Adds the terms of the lanes of \p Where.
-  void add(const HostPosition &Where, llvm::ArrayRef<Float> Terms, unsigned Chain);
+  /// Adds the terms of the lanes of \p where.
+  void add(const HostPosition &where, llvm::ArrayRef<Float> terms, unsigned chain);
   /// Returns one scalar an accumulator. Chains are combined in pairs, then halves of the lanes.
   llvm::SmallVector<llvm::Value *, 2> combined();
 
 private:
-  Combine how(unsigned Index) const { return Step->reduction.accumulators[Index]; }
+  Combine how(unsigned index) const { return step->reduction.accumulators[index]; }
 
-  HostFunction &F;
-  const RegionPlan::Step *Step;
-  unsigned Lanes;
+  HostFunction &f;
+  const RegionPlan::Step *step;
+  unsigned lanes;
   /// A variable for each accumulator and each chain.
-  llvm::SmallVector<llvm::SmallVector<llvm::AllocaInst *, 4>, 2> Variables;
+  llvm::SmallVector<llvm::SmallVector<llvm::AllocaInst *, 4>, 2> variables;
 };
 
 /// The accumulators of a reduction of columns. They lie in the tile's row of partial values in the workspace.
@@ -36,19 +36,19 @@ private:
 /// is at most 2 (n + 1) times the sum of squares about the visit's mean (tests/kernels/error_bounds.cc).
 class HostColumnAccumulators {
 public:
-  HostColumnAccumulators(HostRegion &Region, HostFunction &F, const RegionPlan::Step &Step, llvm::Value *RowTile);
+  HostColumnAccumulators(HostRegion &region, HostFunction &f, const RegionPlan::Step &step, llvm::Value *rowTile);
 
-  const RegionPlan::Step &step() const { return *Step; }
+  const RegionPlan::Step &getStep() const { return *step; }
   bool areMoments() const;
-  /// Clears the accumulators of the vector at \p Column.
-  void clear(const HostPosition &Where, llvm::Value *Column);
-  /// These load the accumulators of the vector at \p Column into registers, add terms, and write them back.
-  void begin(const HostPosition &Where, llvm::Value *Column);
-  void add(const HostPosition &Where, llvm::ArrayRef<Float> Terms);
-  void end(const HostPosition &Where, llvm::Value *Column);
-  /// The same for moments about the first term, \p First, of \p Rows rows.
-  void beginAbout(const HostPosition &Where, Float First);
-  void endAbout(const HostPosition &Where, llvm::Value *Column, llvm::Value *Rows);
+  /// Clears the accumulators of the vector at \p column.
+  void clear(const HostPosition &where, llvm::Value *column);
+  /// These load the accumulators of the vector at \p column into registers, add terms, and write them back.
+  void begin(const HostPosition &where, llvm::Value *column);
+  void add(const HostPosition &where, llvm::ArrayRef<Float> terms);
+  void end(const HostPosition &where, llvm::Value *column);
+  /// The same for moments about the first term, \p first, of \p rows rows.
+  void beginAbout(const HostPosition &where, Float first);
+  void endAbout(const HostPosition &where, llvm::Value *column, llvm::Value *rows);
 
 private:
   struct Accumulator {
@@ -58,12 +58,12 @@ private:
     llvm::AllocaInst *variable;
     llvm::AllocaInst *deviations; ///< sums of a visit about the pivot, in f32; null for other accumulators
   };
-  void addAbout(const HostPosition &Where, Float Term);
+  void addAbout(const HostPosition &where, Float term);
 
-  HostFunction &F;
-  const RegionPlan::Step *Step;
-  llvm::SmallVector<Accumulator, 2> Accumulators;
-  llvm::Value *Pivot = nullptr; ///< the pivot of the current visit; null where it forms no moments
+  HostFunction &f;
+  const RegionPlan::Step *step;
+  llvm::SmallVector<Accumulator, 2> accumulators;
+  llvm::Value *pivot = nullptr; ///< the pivot of the current visit; null where it forms no moments
 };
 
 } // namespace mpc::codegen

@@ -2,58 +2,58 @@
 
 namespace mpc::codegen {
 
-static int64_t wholeVectors(const HostSchedule &S, int64_t Width) { return Width / S.lanes * S.lanes; }
+static int64_t wholeVectors(const HostSchedule &s, int64_t width) { return width / s.lanes * s.lanes; }
 
-HostColumns::HostColumns(HostFunction &F, const HostSchedule &Schedule, llvm::Value *ColumnTile)
-    : F(F), Schedule(Schedule), ColumnTile(ColumnTile),
-      Begin(F.builder().CreateMul(ColumnTile, F.index(Schedule.columnsPerTile))) {}
+HostColumns::HostColumns(HostFunction &f, const HostSchedule &schedule, llvm::Value *columnTile)
+    : f(f), schedule(schedule), columnTile(columnTile),
+      begin(f.builder().CreateMul(columnTile, f.index(schedule.columnsPerTile))) {}
 
-void HostColumns::visitWhole(llvm::Value *End, unsigned Chains, Body Visit) {
-  llvm::IRBuilder<> &B = F.builder();
-  if (Schedule.columnTiles() > 1)
-    End = B.CreateBinaryIntrinsic(llvm::Intrinsic::smin, B.CreateAdd(Begin, F.index(Schedule.columnsPerTile)), End);
-  llvm::Value *Next = Begin;
-  if (Chains > 1) {
-    int64_t Step = static_cast<int64_t>(Chains) * Schedule.lanes;
-    llvm::Value *Turns = B.CreateSDiv(B.CreateSub(End, Begin), F.index(Step));
-    Next = B.CreateAdd(Begin, B.CreateMul(Turns, F.index(Step)));
-    F.loop(Begin, Next, Step, [&](llvm::Value *Column) {
-      for (unsigned Chain = 0; Chain < Chains; ++Chain)
-        Visit(B.CreateAdd(Column, F.index(Chain * Schedule.lanes)), nullptr, Chain);
+void HostColumns::visitWhole(llvm::Value *end, unsigned chains, Body visit) {
+  llvm::IRBuilder<> &b = f.builder();
+  if (schedule.columnTiles() > 1)
+    end = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b.CreateAdd(begin, f.index(schedule.columnsPerTile)), end);
+  llvm::Value *next = begin;
+  if (chains > 1) {
+    int64_t step = static_cast<int64_t>(chains) * schedule.lanes;
+    llvm::Value *turns = b.CreateSDiv(b.CreateSub(end, begin), f.index(step));
+    next = b.CreateAdd(begin, b.CreateMul(turns, f.index(step)));
+    f.loop(begin, next, step, [&](llvm::Value *column) {
+      for (unsigned chain = 0; chain < chains; ++chain)
+        visit(b.CreateAdd(column, f.index(chain * schedule.lanes)), nullptr, chain);
     });
   }
-  F.loop(Next, End, Schedule.lanes, [&](llvm::Value *Column) { Visit(Column, nullptr, 0); });
+  f.loop(next, end, schedule.lanes, [&](llvm::Value *column) { visit(column, nullptr, 0); });
 }
 
-void HostColumns::visitTail(llvm::Value *HasTail, int64_t TailBegin, int64_t Width, Body Visit) {
-  if (TailBegin == Width)
+void HostColumns::visitTail(llvm::Value *hasTail, int64_t tailBegin, int64_t width, Body visit) {
+  if (tailBegin == width)
     return;
-  llvm::IRBuilder<> &B = F.builder();
-  if (Schedule.columnTiles() > 1) {
-    llvm::Value *Here = B.CreateICmpEQ(ColumnTile, F.index(TailBegin / Schedule.columnsPerTile));
-    HasTail = HasTail ? B.CreateAnd(HasTail, Here) : Here;
+  llvm::IRBuilder<> &b = f.builder();
+  if (schedule.columnTiles() > 1) {
+    llvm::Value *here = b.CreateICmpEQ(columnTile, f.index(tailBegin / schedule.columnsPerTile));
+    hasTail = hasTail ? b.CreateAnd(hasTail, here) : here;
   }
-  F.when(HasTail ? HasTail : B.getTrue(),
-         [&] { Visit(F.index(TailBegin), firstLanes(Schedule.lanes, Width - TailBegin), 0); });
+  f.when(hasTail ? hasTail : b.getTrue(),
+         [&] { visit(f.index(tailBegin), firstLanes(schedule.lanes, width - tailBegin), 0); });
 }
 
-void HostColumns::visit(llvm::Value *Row, unsigned Chains, Body Visit) {
-  llvm::IRBuilder<> &B = F.builder();
-  int64_t TailBegin = wholeVectors(Schedule, Schedule.lastWidth);
-  llvm::Value *End = F.index(TailBegin);
-  llvm::Value *IsLast = nullptr;
-  if (Schedule.hasShortRow()) {
-    IsLast = B.CreateICmpEQ(Row, F.index(Schedule.rows - 1));
-    End = B.CreateSelect(IsLast, End, F.index(Schedule.width));
+void HostColumns::visit(llvm::Value *row, unsigned chains, Body visit) {
+  llvm::IRBuilder<> &b = f.builder();
+  int64_t tailBegin = wholeVectors(schedule, schedule.lastWidth);
+  llvm::Value *end = f.index(tailBegin);
+  llvm::Value *isLast = nullptr;
+  if (schedule.hasShortRow()) {
+    isLast = b.CreateICmpEQ(row, f.index(schedule.rows - 1));
+    end = b.CreateSelect(isLast, end, f.index(schedule.width));
   }
-  visitWhole(End, Chains, Visit);
-  visitTail(IsLast, TailBegin, Schedule.lastWidth, Visit);
+  visitWhole(end, chains, visit);
+  visitTail(isLast, tailBegin, schedule.lastWidth, visit);
 }
 
-void HostColumns::visitLongest(Body Visit) {
-  int64_t TailBegin = wholeVectors(Schedule, Schedule.width);
-  visitWhole(F.index(TailBegin), 1, Visit);
-  visitTail(nullptr, TailBegin, Schedule.width, Visit);
+void HostColumns::visitLongest(Body visit) {
+  int64_t tailBegin = wholeVectors(schedule, schedule.width);
+  visitWhole(f.index(tailBegin), 1, visit);
+  visitTail(nullptr, tailBegin, schedule.width, visit);
 }
 
 } // namespace mpc::codegen

@@ -11,25 +11,25 @@ namespace mpc::codegen {
 /// tile of a row has one.
 class HostColumns {
 public:
-  using Body = llvm::function_ref<void(llvm::Value *Column, llvm::Constant *Mask, unsigned Chain)>;
+  using Body = llvm::function_ref<void(llvm::Value *column, llvm::Constant *mask, unsigned chain)>;
 
-  /// The columns of column tile \p ColumnTile.
-  HostColumns(HostFunction &F, const HostSchedule &Schedule, llvm::Value *ColumnTile);
+  /// The columns of column tile \p columnTile.
+  HostColumns(HostFunction &f, const HostSchedule &schedule, llvm::Value *columnTile);
 
-  /// Visits the columns of row \p Row. Whole vectors are dealt to `Chains` chains in turn.
-  void visit(llvm::Value *Row, unsigned Chains, Body Visit);
+  /// Visits the columns of row \p row. Whole vectors are dealt to `chains` chains in turn.
+  void visit(llvm::Value *row, unsigned chains, Body visit);
   /// Visits the columns of the longest row.
-  void visitLongest(Body Visit);
+  void visitLongest(Body visit);
 
 private:
-  void visitWhole(llvm::Value *End, unsigned Chains, Body Visit);
-  /// Visits the masked vector of a row of \p Width columns where \p HasTail holds. Null: every row has one.
-  void visitTail(llvm::Value *HasTail, int64_t TailBegin, int64_t Width, Body Visit);
+  void visitWhole(llvm::Value *end, unsigned chains, Body visit);
+  /// Visits the masked vector of a row of \p width columns where \p hasTail holds. Null: every row has one.
+  void visitTail(llvm::Value *hasTail, int64_t tailBegin, int64_t width, Body visit);
 
-  HostFunction &F;
-  const HostSchedule &Schedule;
-  llvm::Value *ColumnTile;
-  llvm::Value *Begin;
+  HostFunction &f;
+  const HostSchedule &schedule;
+  llvm::Value *columnTile;
+  llvm::Value *begin;
 };
 
 } // namespace mpc::codegen

@@ -10,179 +10,180 @@ namespace {
 
 class Combination {
 public:
-  Combination(HostRegion &Region, HostFunction &F, unsigned Sweep)
-      : Region(Region), Schedule(Region.schedule), F(F), Sweep(Sweep), Body(Region.plan, Convert),
-        Where(Region, F, Sweep) {}
+  Combination(HostRegion &region, HostFunction &f, unsigned sweep)
+      : region(region), schedule(region.schedule), f(f), sweep(sweep), body(region.plan, convert),
+        where(region, f, sweep) {}
 
-  void emit(bool Reduces);
+  void emit(bool reduces);
 
 private:
   using Partials = HostWorkspace::Partials;
-  void prepare(bool Reduces);
-  void finish(const RegionPlan::Step &Step, llvm::ArrayRef<llvm::Value *> Accumulated);
+  void prepare(bool reduces);
+  void finish(const RegionPlan::Step &step, llvm::ArrayRef<llvm::Value *> accumulated);
   void combineEverything();
   void visitColumns();
-  void visitColumn(llvm::Value *Column, llvm::Constant *Mask);
-  llvm::Value *combinedColumn(const Partials &P, llvm::Value *Column);
-  /// Stores the outputs, results and kept values of extent \p E at the position.
-  void store(Extent E);
+  void visitColumn(llvm::Value *column, llvm::Constant *mask);
+  llvm::Value *combinedColumn(const Partials &p, llvm::Value *column);
+  /// Stores the outputs, results and kept values of extent \p e at the position.
+  void store(Extent e);
 
-  HostRegion &Region;
-  const HostSchedule &Schedule;
-  HostFunction &F;
-  unsigned Sweep;
-  HostConversion Convert;
-  BodyEmitter Body;
-  HostPosition Where;
-  llvm::SmallVector<const RegionPlan::Step *> Everything, Columns;
-  llvm::SmallVector<RegionOutputs::Output> Outputs;
+  HostRegion &region;
+  const HostSchedule &schedule;
+  HostFunction &f;
+  unsigned sweep;
+  HostConversion convert;
+  BodyEmitter body;
+  HostPosition where;
+  llvm::SmallVector<const RegionPlan::Step *> everything, columns;
+  llvm::SmallVector<RegionOutputs::Output> outputs;
   /// The values that later sweeps load: reduced results, and what each step keeps. Slots of kept values are made when
   /// the values are known.
-  llvm::SmallVector<std::pair<Value, HostWorkspace::Slot>> Results;
-  llvm::DenseMap<Operation *, llvm::SmallVector<HostWorkspace::Slot>> Kept;
+  llvm::SmallVector<std::pair<Value, HostWorkspace::Slot>> results;
+  llvm::DenseMap<Operation *, llvm::SmallVector<HostWorkspace::Slot>> kept;
 };
 
 } // namespace
 
-static bool isOutput(const RegionOutputs &Outputs, Value V) {
-  return llvm::any_of(Outputs.all(), [&](const RegionOutputs::Output &O) { return O.value == V; });
+static bool isOutput(const RegionOutputs &outputs, Value v) {
+  return llvm::any_of(outputs.all(), [&](const RegionOutputs::Output &o) { return o.value == v; });
 }
 
-void Combination::prepare(bool Reduces) {
-  for (Operation *Op : Region.plan.body())
-    Body.setFirstKept(Op, Region.workspace.kept(Op).size());
-  for (const RegionPlan::Step &Step : Region.plan.steps())
-    if (Reduces && Step.when.sweep == Sweep && Step.reduction.axis != Axis::Row)
-      (Step.reduction.axis == Axis::All ? Everything : Columns).push_back(&Step);
-  for (const RegionOutputs::Output &O : Region.outputs.all())
-    if (Reduces ? Region.outputs.isCombined(O, Sweep) : O.extent == Extent::PerColumn || O.extent == Extent::Single)
-      Outputs.push_back(O);
-  for (auto *Steps : {&Everything, &Columns})
-    for (const RegionPlan::Step *Step : *Steps)
-      for (Value Result : Step->op->getResults())
-        if (Region.plan.available(Result) == Availability{Sweep + 1, 0} && !Result.use_empty() &&
-            Region.plan.extent(Result) != Extent::Full && !isOutput(Region.outputs, Result))
-          Results.push_back({Result, Region.workspace.addReduced(Result, Region.plan.extent(Result))});
+void Combination::prepare(bool reduces) {
+  for (Operation *op : region.plan.getBody())
+    body.setFirstKept(op, region.workspace.kept(op).size());
+  for (const RegionPlan::Step &step : region.plan.getSteps())
+    if (reduces && step.when.sweep == sweep && step.reduction.axis != Axis::Row)
+      (step.reduction.axis == Axis::All ? everything : columns).push_back(&step);
+  for (const RegionOutputs::Output &o : region.outputs.all())
+    if (reduces ? region.outputs.isCombined(o, sweep) : o.extent == Extent::PerColumn || o.extent == Extent::Single)
+      outputs.push_back(o);
+  for (auto *steps : {&everything, &columns})
+    for (const RegionPlan::Step *step : *steps)
+      for (Value result : step->op->getResults())
+        if (region.plan.available(result) == Availability{sweep + 1, 0} && !result.use_empty() &&
+            region.plan.extent(result) != Extent::Full && !isOutput(region.outputs, result))
+          results.push_back({result, region.workspace.addReduced(result, region.plan.extent(result))});
 }
 
-void Combination::finish(const RegionPlan::Step &Step, ArrayRef<llvm::Value *> Accumulated) {
-  Body.forgetKept(Step.op);
-  Body.finish(Step, Accumulated);
-  SmallVector<HostWorkspace::Slot> &Slots = Kept[Step.op];
-  Extent E = Step.reduction.axis == Axis::All ? Extent::Single : Extent::PerColumn;
-  while (Slots.size() < Body.kept(Step.op).size())
-    Slots.push_back(Region.workspace.addKept(Step.op, E));
+void Combination::finish(const RegionPlan::Step &step, ArrayRef<llvm::Value *> accumulated) {
+  body.forgetKept(step.op);
+  body.finish(step, accumulated);
+  SmallVector<HostWorkspace::Slot> &slots = kept[step.op];
+  Extent e = step.reduction.axis == Axis::All ? Extent::Single : Extent::PerColumn;
+  while (slots.size() < body.kept(step.op).size())
+    slots.push_back(region.workspace.addKept(step.op, e));
 }
 
-void Combination::store(Extent E) {
-  SmallVector<llvm::Value *> Values;
-  for (const RegionOutputs::Output &O : Outputs)
-    if (O.extent == E)
-      Values.push_back(Body.stored(O.value));
-  for (auto [Result, Slot] : Results)
-    if (Slot.extent == E)
-      Where.store(Slot, Body.stored(Result));
-  for (const RegionPlan::Step *Step : E == Extent::Single ? Everything : Columns)
-    for (auto [Slot, Value] : llvm::zip_equal(Kept[Step->op], Body.kept(Step->op)))
-      Where.store(Slot, Value.value());
-  for (auto [O, Value] :
-       llvm::zip_equal(llvm::make_filter_range(Outputs, [&](const auto &O) { return O.extent == E; }), Values))
-    Where.store(O, Value);
+void Combination::store(Extent e) {
+  SmallVector<llvm::Value *> values;
+  for (const RegionOutputs::Output &o : outputs)
+    if (o.extent == e)
+      values.push_back(body.stored(o.value));
+  for (auto [result, slot] : results)
+    if (slot.extent == e)
+      where.store(slot, body.stored(result));
+  for (const RegionPlan::Step *step : e == Extent::Single ? everything : columns)
+    for (auto [slot, value] : llvm::zip_equal(kept[step->op], body.kept(step->op)))
+      where.store(slot, value.value());
+  for (auto [o, value] :
+       llvm::zip_equal(llvm::make_filter_range(outputs, [&](const auto &o) { return o.extent == e; }), values))
+    where.store(o, value);
 }
 
 void Combination::combineEverything() {
-  llvm::IRBuilder<> &B = F.builder();
-  Where.setAnchor(Extent::Single, F.placeAnchor());
-  Body.moveTo(Where);
-  for (const RegionPlan::Step *Step : Everything) {
-    SmallVector<llvm::Value *> Values;
-    for (const Partials &P : Region.workspace.partials(*Step)) {
-      llvm::Type *T = identity(P.how)->getType();
-      llvm::AllocaInst *Sum = F.variable(T);
-      B.CreateStore(identity(P.how), Sum);
-      F.loop(F.index(0), F.index(Schedule.tiles()), 1, [&](llvm::Value *Tile) {
-        llvm::Value *Partial = B.CreateLoad(T, B.CreateGEP(T, F.workspace(P.offset), Tile));
-        B.CreateStore(combine(P.how, B.CreateLoad(T, Sum), Partial), Sum);
+  llvm::IRBuilder<> &b = f.builder();
+  where.setAnchor(Extent::Single, f.placeAnchor());
+  body.moveTo(where);
+  for (const RegionPlan::Step *step : everything) {
+    SmallVector<llvm::Value *> values;
+    for (const Partials &p : region.workspace.partials(*step)) {
+      llvm::Type *t = identity(p.how)->getType();
+      llvm::AllocaInst *sum = f.variable(t);
+      b.CreateStore(identity(p.how), sum);
+      f.loop(f.index(0), f.index(schedule.tiles()), 1, [&](llvm::Value *tile) {
+        llvm::Value *partial = b.CreateLoad(t, b.CreateGEP(t, f.workspace(p.offset), tile));
+        b.CreateStore(combine(p.how, b.CreateLoad(t, sum), partial), sum);
       });
-      Values.push_back(B.CreateLoad(T, Sum));
+      values.push_back(b.CreateLoad(t, sum));
     }
-    Where.setAnchor(Extent::Single, F.placeAnchor());
-    finish(*Step, Values);
+    where.setAnchor(Extent::Single, f.placeAnchor());
+    finish(*step, values);
   }
-  Where.setAnchor(Extent::Single, F.placeAnchor());
+  where.setAnchor(Extent::Single, f.placeAnchor());
   // Every block computes single values, for its columns may need them; one stores them.
-  Body.moveTo(Where);
-  for (const RegionOutputs::Output &O : Outputs)
-    if (O.extent == Extent::Single)
-      Body.stored(O.value);
-  F.when(combinationBlocks(Region) == 1 ? B.getTrue() : B.CreateICmpEQ(F.tile(), F.index(0)),
+  body.moveTo(where);
+  for (const RegionOutputs::Output &o : outputs)
+    if (o.extent == Extent::Single)
+      body.stored(o.value);
+  f.when(combinationBlocks(region) == 1 ? b.getTrue() : b.CreateICmpEQ(f.tile(), f.index(0)),
          [&] { store(Extent::Single); });
 }
 
-llvm::Value *Combination::combinedColumn(const Partials &P, llvm::Value *Column) {
-  llvm::IRBuilder<> &B = F.builder();
-  llvm::Type *T = identity(P.how)->getType();
-  llvm::AllocaInst *Sum = F.variable(llvm::FixedVectorType::get(T, Schedule.lanes));
-  B.CreateStore(Where.lanes(identity(P.how)), Sum);
-  F.loop(F.index(0), F.index(Schedule.rowTiles()), 1, [&](llvm::Value *Tile) {
-    llvm::Value *First = B.CreateAdd(B.CreateMul(Tile, F.index(Schedule.width)), Column);
-    F.loop(F.index(0), F.index(Schedule.copies), 1, [&](llvm::Value *Copy) {
-      llvm::Value *At = B.CreateAdd(First, B.CreateMul(Copy, F.index(Schedule.columns)));
-      llvm::Value *Partial = Where.loadVector(T, B.CreateGEP(T, F.workspace(P.offset), At));
-      B.CreateStore(combine(P.how, B.CreateLoad(Sum->getAllocatedType(), Sum), Partial), Sum);
+llvm::Value *Combination::combinedColumn(const Partials &p, llvm::Value *column) {
+  llvm::IRBuilder<> &b = f.builder();
+  llvm::Type *t = identity(p.how)->getType();
+  llvm::AllocaInst *sum = f.variable(llvm::FixedVectorType::get(t, schedule.lanes));
+  b.CreateStore(where.lanes(identity(p.how)), sum);
+  f.loop(f.index(0), f.index(schedule.rowTiles()), 1, [&](llvm::Value *tile) {
+    llvm::Value *first = b.CreateAdd(b.CreateMul(tile, f.index(schedule.width)), column);
+    f.loop(f.index(0), f.index(schedule.copies), 1, [&](llvm::Value *copy) {
+      llvm::Value *at = b.CreateAdd(first, b.CreateMul(copy, f.index(schedule.columns)));
+      llvm::Value *partial = where.loadVector(t, b.CreateGEP(t, f.workspace(p.offset), at));
+      b.CreateStore(combine(p.how, b.CreateLoad(sum->getAllocatedType(), sum), partial), sum);
     });
   });
-  return B.CreateLoad(Sum->getAllocatedType(), Sum);
+  return b.CreateLoad(sum->getAllocatedType(), sum);
 }
 
-void Combination::visitColumn(llvm::Value *Column, llvm::Constant *Mask) {
-  Where.setColumn(Column, Mask);
-  Body.moveTo(Where);
-  for (const RegionPlan::Step *Step : Columns) {
-    SmallVector<llvm::Value *> Values;
-    for (const Partials &P : Region.workspace.partials(*Step))
-      Values.push_back(combinedColumn(P, Column));
-    finish(*Step, Values);
+void Combination::visitColumn(llvm::Value *column, llvm::Constant *mask) {
+  where.setColumn(column, mask);
+  body.moveTo(where);
+  for (const RegionPlan::Step *step : columns) {
+    SmallVector<llvm::Value *> values;
+    for (const Partials &p : region.workspace.partials(*step))
+      values.push_back(combinedColumn(p, column));
+    finish(*step, values);
   }
   store(Extent::PerColumn);
 }
 
 void Combination::visitColumns() {
-  llvm::IRBuilder<> &B = F.builder();
-  int64_t Blocks = combinationBlocks(Region), Tail = Schedule.columns % Schedule.lanes;
-  llvm::Value *Begin = F.index(0), *End = F.index(Schedule.columns - Tail);
-  llvm::Value *IsLast = B.getTrue();
-  if (Blocks > 1) {
-    Begin = B.CreateMul(F.tile(), F.index(HostSchedule::columnsPerCombination));
-    End = B.CreateBinaryIntrinsic(llvm::Intrinsic::smin, End,
-                                  B.CreateAdd(Begin, F.index(HostSchedule::columnsPerCombination)));
-    IsLast = B.CreateICmpEQ(F.tile(), F.index(Blocks - 1));
+  llvm::IRBuilder<> &b = f.builder();
+  int64_t blocks = combinationBlocks(region), tail = schedule.columns % schedule.lanes;
+  llvm::Value *begin = f.index(0), *end = f.index(schedule.columns - tail);
+  llvm::Value *isLast = b.getTrue();
+  if (blocks > 1) {
+    begin = b.CreateMul(f.tile(), f.index(HostSchedule::columnsPerCombination));
+    end = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end,
+                                  b.CreateAdd(begin, f.index(HostSchedule::columnsPerCombination)));
+    isLast = b.CreateICmpEQ(f.tile(), f.index(blocks - 1));
   }
-  F.loop(Begin, End, Schedule.lanes, [&](llvm::Value *Column) { visitColumn(Column, nullptr); });
-  if (Tail != 0)
-    F.when(IsLast, [&] { visitColumn(F.index(Schedule.columns - Tail), firstLanes(Schedule.lanes, Tail)); });
+  f.loop(begin, end, schedule.lanes, [&](llvm::Value *column) { visitColumn(column, nullptr); });
+  if (tail != 0)
+    f.when(isLast, [&] { visitColumn(f.index(schedule.columns - tail), firstLanes(schedule.lanes, tail)); });
 }
 
-void Combination::emit(bool Reduces) {
-  prepare(Reduces);
+void Combination::emit(bool reduces) {
+  prepare(reduces);
   combineEverything();
-  bool HasColumns = !Columns.empty() ||
-                    llvm::any_of(Outputs, [](const RegionOutputs::Output &O) { return O.extent == Extent::PerColumn; });
-  if (HasColumns)
+  bool hasColumns = !columns.empty() ||
+                    llvm::any_of(outputs, [](const RegionOutputs::Output &o) { return o.extent == Extent::PerColumn; });
+  if (hasColumns)
     visitColumns();
 }
 
-int64_t combinationBlocks(const HostRegion &Region) {
-  bool HasColumns =
-      llvm::any_of(Region.plan.steps(), [](const RegionPlan::Step &S) { return S.reduction.axis == Axis::Column; }) ||
-      llvm::any_of(Region.outputs.all(), [](const RegionOutputs::Output &O) { return O.extent == Extent::PerColumn; });
-  return HasColumns ? llvm::divideCeil(Region.schedule.columns, HostSchedule::columnsPerCombination) : 1;
+int64_t combinationBlocks(const HostRegion &region) {
+  bool hasColumns =
+      llvm::any_of(region.plan.getSteps(),
+                   [](const RegionPlan::Step &s) { return s.reduction.axis == Axis::Column; }) ||
+      llvm::any_of(region.outputs.all(), [](const RegionOutputs::Output &o) { return o.extent == Extent::PerColumn; });
+  return hasColumns ? llvm::divideCeil(region.schedule.columns, HostSchedule::columnsPerCombination) : 1;
 }
 
-void emitCombination(HostRegion &Region, HostFunction &F, unsigned Sweep) {
-  Combination(Region, F, Sweep).emit(/*Reduces=*/true);
+void emitCombination(HostRegion &region, HostFunction &f, unsigned sweep) {
+  Combination(region, f, sweep).emit(/*reduces=*/true);
 }
 
-void emitSharedOutputs(HostRegion &Region, HostFunction &F) { Combination(Region, F, 0).emit(/*Reduces=*/false); }
+void emitSharedOutputs(HostRegion &region, HostFunction &f) { Combination(region, f, 0).emit(/*reduces=*/false); }
 
 } // namespace mpc::codegen

@@ -9,16 +9,16 @@ namespace mpc::codegen {
 /// processor's own bf16 conversion would flush subnormal numbers.
 class HostConversion final : public Conversion {
 public:
-  /// \p ShortensShared: scalars that elements share get a NaN that is cheap to round to bf16.
-  explicit HostConversion(bool ShortensShared = false) : ShortensShared(ShortensShared) {}
-  Float widen(llvm::Value *Stored, mlir::Type StorageType) override;
-  llvm::Value *round(Float Value, mlir::Type StorageType) override;
-  Float shared(Float Value) override;
+  /// \p shortensShared: scalars that elements share get a NaN that is cheap to round to bf16.
+  explicit HostConversion(bool shortensShared = false) : shortensShared(shortensShared) {}
+  Float widen(llvm::Value *stored, mlir::Type storageType) override;
+  llvm::Value *round(Float value, mlir::Type storageType) override;
+  Float shared(Float value) override;
 
 private:
-  bool ShortensShared;
+  bool shortensShared;
   /// The f32 values of bf16 values that were rounded here, so that nothing has to be widened.
-  llvm::DenseMap<llvm::Value *, llvm::Value *> Rounded;
+  llvm::DenseMap<llvm::Value *, llvm::Value *> rounded;
 };
 
 } // namespace mpc::codegen

@@ -8,99 +8,99 @@
 
 namespace mpc::codegen {
 
-HostFunction::HostFunction(llvm::Module &Module, llvm::StringRef Name, const CodeTarget &Target)
-    : B(Module.getContext()), Scope(B) {
-  F = beginFunction(B, Module, Name, {B.getPtrTy(), B.getPtrTy(), B.getInt64Ty()});
-  F->addFnAttr(llvm::Attribute::NoUnwind);
-  F->addFnAttr("target-cpu", Target.cpu);
-  if (!Target.features.empty())
-    F->addFnAttr("target-features", Target.features);
-  F->addFnAttr("prefer-vector-width", std::to_string(Target.vector_bits));
-  F->addFnAttr("min-legal-vector-width", std::to_string(Target.vector_bits));
-  Entry = placeAnchor();
+HostFunction::HostFunction(llvm::Module &module, llvm::StringRef name, const CodeTarget &target)
+    : b(module.getContext()), scope(b) {
+  f = beginFunction(b, module, name, {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()});
+  f->addFnAttr(llvm::Attribute::NoUnwind);
+  f->addFnAttr("target-cpu", target.cpu);
+  if (!target.features.empty())
+    f->addFnAttr("target-features", target.features);
+  f->addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+  f->addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
+  entry = placeAnchor();
 }
 
 void HostFunction::finish() {
   // Other threads see streamed stores only after a fence.
-  if (Streams)
-    B.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {});
-  B.CreateRetVoid();
-  llvm::DominatorTree Tree(*F);
-  llvm::PromoteMemToReg(Variables, Tree);
+  if (streams)
+    b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {});
+  b.CreateRetVoid();
+  llvm::DominatorTree tree(*f);
+  llvm::PromoteMemToReg(variables, tree);
 }
 
-llvm::Value *HostFunction::operand(unsigned Index) {
-  llvm::Value *&Known = Operands[Index];
-  if (!Known) {
-    llvm::IRBuilderBase::InsertPointGuard Guard(B);
-    B.SetInsertPoint(Entry);
-    Known = B.CreateLoad(B.getPtrTy(), B.CreateConstGEP1_64(B.getPtrTy(), F->getArg(0), Index));
+llvm::Value *HostFunction::operand(unsigned index) {
+  llvm::Value *&known = operands[index];
+  if (!known) {
+    llvm::IRBuilderBase::InsertPointGuard guard(b);
+    b.SetInsertPoint(entry);
+    known = b.CreateLoad(b.getPtrTy(), b.CreateConstGEP1_64(b.getPtrTy(), f->getArg(0), index));
   }
-  return Known;
+  return known;
 }
 
-llvm::Value *HostFunction::workspace(size_t Offset) {
-  return B.CreateConstGEP1_64(B.getInt8Ty(), F->getArg(1), static_cast<int64_t>(Offset));
+llvm::Value *HostFunction::workspace(size_t offset) {
+  return b.CreateConstGEP1_64(b.getInt8Ty(), f->getArg(1), static_cast<int64_t>(offset));
 }
 
-llvm::AllocaInst *HostFunction::variable(llvm::Type *T) { return Variables.emplace_back(emitAlloca(B, *F, T)); }
+llvm::AllocaInst *HostFunction::variable(llvm::Type *t) { return variables.emplace_back(emitAlloca(b, *f, t)); }
 
-llvm::AllocaInst *HostFunction::buffer(llvm::Type *T, uint64_t Count) {
-  llvm::AllocaInst *Memory = emitAlloca(B, *F, llvm::ArrayType::get(T, Count));
-  Memory->setAlignment(llvm::Align(64));
-  return Memory;
+llvm::AllocaInst *HostFunction::buffer(llvm::Type *t, uint64_t count) {
+  llvm::AllocaInst *memory = emitAlloca(b, *f, llvm::ArrayType::get(t, count));
+  memory->setAlignment(llvm::Align(64));
+  return memory;
 }
 
-void HostFunction::stream(llvm::Value *Value, llvm::Value *Address) {
-  llvm::DataLayout Layout = F->getParent()->getDataLayout();
+void HostFunction::stream(llvm::Value *value, llvm::Value *address) {
+  llvm::DataLayout layout = f->getParent()->getDataLayout();
   // LLVM 22 would truncate and store narrow elements in one instruction, which forgets how they are to be stored.
-  constexpr unsigned LeastBits = 128;
-  unsigned Bits = Layout.getTypeSizeInBits(Value->getType());
-  if (Value->getType()->getScalarSizeInBits() < 32 && Bits >= LeastBits) {
-    Value = B.CreateBitCast(Value, llvm::FixedVectorType::get(B.getFloatTy(), Bits / 32));
-    Value = B.CreateArithmeticFence(Value, Value->getType());
+  constexpr unsigned leastBits = 128;
+  unsigned bits = layout.getTypeSizeInBits(value->getType());
+  if (value->getType()->getScalarSizeInBits() < 32 && bits >= leastBits) {
+    value = b.CreateBitCast(value, llvm::FixedVectorType::get(b.getFloatTy(), bits / 32));
+    value = b.CreateArithmeticFence(value, value->getType());
   }
   // Buffers begin at multiples of 64 bytes.
-  uint64_t Alignment = std::min<uint64_t>(64, Layout.getTypeStoreSize(Value->getType()));
-  llvm::StoreInst *Store = B.CreateAlignedStore(Value, Address, llvm::Align(Alignment));
-  llvm::Metadata *One = llvm::ConstantAsMetadata::get(B.getInt32(1));
-  Store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(B.getContext(), One));
-  Streams = true;
+  uint64_t alignment = std::min<uint64_t>(64, layout.getTypeStoreSize(value->getType()));
+  llvm::StoreInst *store = b.CreateAlignedStore(value, address, llvm::Align(alignment));
+  llvm::Metadata *one = llvm::ConstantAsMetadata::get(b.getInt32(1));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b.getContext(), one));
+  streams = true;
 }
 
-llvm::Instruction *HostFunction::placeAnchor() { return emitAnchor(B); }
+llvm::Instruction *HostFunction::placeAnchor() { return emitAnchor(b); }
 
-void HostFunction::loop(llvm::Value *Begin, llvm::Value *End, int64_t Step,
-                        llvm::function_ref<void(llvm::Value *)> Body) {
-  emitLoop(B, Begin, End, index(Step), IndexOrder::Signed, Body);
+void HostFunction::loop(llvm::Value *begin, llvm::Value *end, int64_t step,
+                        llvm::function_ref<void(llvm::Value *)> body) {
+  emitLoop(b, begin, end, index(step), IndexOrder::Signed, body);
 }
 
-void HostFunction::when(llvm::Value *Condition, llvm::function_ref<void()> Body) { emitWhen(B, Condition, Body); }
+void HostFunction::when(llvm::Value *condition, llvm::function_ref<void()> body) { emitWhen(b, condition, body); }
 
-llvm::Value *HostFunction::rarely(llvm::Value *Condition, llvm::Value *Elsewhere,
-                                  llvm::function_ref<llvm::Value *()> There) {
-  auto *Inside = llvm::BasicBlock::Create(B.getContext(), "rarely", F);
-  auto *After = llvm::BasicBlock::Create(B.getContext(), "after", F);
-  llvm::BasicBlock *Before = B.GetInsertBlock();
+llvm::Value *HostFunction::rarely(llvm::Value *condition, llvm::Value *elsewhere,
+                                  llvm::function_ref<llvm::Value *()> there) {
+  auto *inside = llvm::BasicBlock::Create(b.getContext(), "rarely", f);
+  auto *after = llvm::BasicBlock::Create(b.getContext(), "after", f);
+  llvm::BasicBlock *before = b.GetInsertBlock();
   // Without the weights the branch would become a select, for which both sides are computed.
-  B.CreateCondBr(Condition, Inside, After, llvm::MDBuilder(B.getContext()).createUnlikelyBranchWeights());
-  B.SetInsertPoint(Inside);
-  llvm::Value *Chosen = There();
-  llvm::BasicBlock *End = B.GetInsertBlock();
-  B.CreateBr(After);
-  B.SetInsertPoint(After);
-  llvm::PHINode *Result = B.CreatePHI(Elsewhere->getType(), 2);
-  Result->addIncoming(Elsewhere, Before);
-  Result->addIncoming(Chosen, End);
-  return Result;
+  b.CreateCondBr(condition, inside, after, llvm::MDBuilder(b.getContext()).createUnlikelyBranchWeights());
+  b.SetInsertPoint(inside);
+  llvm::Value *chosen = there();
+  llvm::BasicBlock *end = b.GetInsertBlock();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  llvm::PHINode *result = b.CreatePHI(elsewhere->getType(), 2);
+  result->addIncoming(elsewhere, before);
+  result->addIncoming(chosen, end);
+  return result;
 }
 
-llvm::Constant *firstLanes(unsigned Lanes, unsigned Count) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  llvm::SmallVector<llvm::Constant *> Mask;
-  for (unsigned Lane = 0; Lane < Lanes; ++Lane)
-    Mask.push_back(B.getInt1(Lane < Count));
-  return llvm::ConstantVector::get(Mask);
+llvm::Constant *firstLanes(unsigned lanes, unsigned count) {
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  llvm::SmallVector<llvm::Constant *> mask;
+  for (unsigned lane = 0; lane < lanes; ++lane)
+    mask.push_back(b.getInt1(lane < count));
+  return llvm::ConstantVector::get(mask);
 }
 
 } // namespace mpc::codegen

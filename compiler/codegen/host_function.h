@@ -11,49 +11,49 @@ namespace mpc::codegen {
 /// too while the object lives.
 class HostFunction {
 public:
-  HostFunction(llvm::Module &Module, llvm::StringRef Name, const CodeTarget &Target);
+  HostFunction(llvm::Module &module, llvm::StringRef name, const CodeTarget &target);
   /// Ends the function and puts its variables into registers.
   void finish();
 
-  llvm::IRBuilder<> &builder() { return B; }
-  llvm::Function *function() { return F; }
-  llvm::Value *tile() { return F->getArg(2); }
-  /// The address of operand \p Index of the region.
-  llvm::Value *operand(unsigned Index);
-  /// The address \p Offset bytes into the workspace.
-  llvm::Value *workspace(size_t Offset);
+  llvm::IRBuilder<> &builder() { return b; }
+  llvm::Function *function() { return f; }
+  llvm::Value *tile() { return f->getArg(2); }
+  /// The address of operand \p index of the region.
+  llvm::Value *operand(unsigned index);
+  /// The address \p offset bytes into the workspace.
+  llvm::Value *workspace(size_t offset);
 
-  /// A variable that becomes registers; and memory on the stack, 64-byte aligned, of \p Count elements.
-  llvm::AllocaInst *variable(llvm::Type *T);
-  llvm::AllocaInst *buffer(llvm::Type *T, uint64_t Count);
+  /// A variable that becomes registers; and memory on the stack, 64-byte aligned, of \p count elements.
+  llvm::AllocaInst *variable(llvm::Type *t);
+  llvm::AllocaInst *buffer(llvm::Type *t, uint64_t count);
 
-  /// Stores \p Value around the caches; \p Address is aligned to its size.
-  void stream(llvm::Value *Value, llvm::Value *Address);
+  /// Stores \p value around the caches; \p address is aligned to its size.
+  void stream(llvm::Value *value, llvm::Value *address);
 
-  llvm::ConstantInt *index(int64_t Value) { return B.getInt64(Value); }
+  llvm::ConstantInt *index(int64_t value) { return b.getInt64(value); }
   /// The anchor for code that everything from here on shares.
   llvm::Instruction *placeAnchor();
   /// The anchor at the beginning of the function.
-  llvm::Instruction *entryAnchor() { return Entry; }
+  llvm::Instruction *entryAnchor() { return entry; }
 
   /// for (i = Begin; i < End; i += Step) Body(i). Without a loop where it is known to run once.
-  void loop(llvm::Value *Begin, llvm::Value *End, int64_t Step, llvm::function_ref<void(llvm::Value *)> Body);
-  /// if (Condition) Body(). A constant condition is decided here.
-  void when(llvm::Value *Condition, llvm::function_ref<void()> Body);
-  /// Condition ? There() : Elsewhere by a branch, for a condition that seldom holds.
-  llvm::Value *rarely(llvm::Value *Condition, llvm::Value *Elsewhere, llvm::function_ref<llvm::Value *()> There);
+  void loop(llvm::Value *begin, llvm::Value *end, int64_t step, llvm::function_ref<void(llvm::Value *)> body);
+  /// if (condition) body(). A constant condition is decided here.
+  void when(llvm::Value *condition, llvm::function_ref<void()> body);
+  /// condition ? there() : elsewhere by a branch, for a condition that seldom holds.
+  llvm::Value *rarely(llvm::Value *condition, llvm::Value *elsewhere, llvm::function_ref<llvm::Value *()> there);
 
 private:
-  llvm::IRBuilder<> B;
-  EmissionScope Scope;
-  llvm::Function *F;
-  llvm::Instruction *Entry;
-  bool Streams = false;
-  llvm::DenseMap<unsigned, llvm::Value *> Operands;
-  llvm::SmallVector<llvm::AllocaInst *> Variables;
+  llvm::IRBuilder<> b;
+  EmissionScope scope;
+  llvm::Function *f;
+  llvm::Instruction *entry;
+  bool streams = false;
+  llvm::DenseMap<unsigned, llvm::Value *> operands;
+  llvm::SmallVector<llvm::AllocaInst *> variables;
 };
 
-/// A mask of the first \p Count of \p Lanes lanes.
-llvm::Constant *firstLanes(unsigned Lanes, unsigned Count);
+/// A mask of the first \p count of \p lanes lanes.
+llvm::Constant *firstLanes(unsigned lanes, unsigned count);
 
 } // namespace mpc::codegen

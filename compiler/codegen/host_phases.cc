@@ -5,65 +5,65 @@ using namespace mlir;
 namespace mpc::codegen {
 
 // Chains of accumulators that hide the latency of an addition.
-static constexpr unsigned IndependentChains = 4;
+static constexpr unsigned independentChains = 4;
 
 // Few accumulators depend on themselves from one vector to the next; many hide each other's latency.
-static unsigned chainsOf(const HostRegion &Region, Availability At) {
-  unsigned Accumulators = 0;
-  for (const RegionPlan::Step &Step : Region.plan.steps())
-    if (Step.when == At && Step.reduction.axis != Axis::Column)
-      Accumulators += Step.reduction.accumulators.size();
-  uint64_t Vectors = std::max<int64_t>(1, Region.schedule.width / Region.schedule.lanes);
-  unsigned Chains = Accumulators == 0 ? 1 : std::max(1u, IndependentChains / llvm::bit_ceil(Accumulators));
-  return std::min<uint64_t>(Chains, llvm::bit_floor(Vectors));
+static unsigned chainsOf(const HostRegion &region, Availability at) {
+  unsigned accumulators = 0;
+  for (const RegionPlan::Step &step : region.plan.getSteps())
+    if (step.when == at && step.reduction.axis != Axis::Column)
+      accumulators += step.reduction.accumulators.size();
+  uint64_t vectors = std::max<int64_t>(1, region.schedule.width / region.schedule.lanes);
+  unsigned chains = accumulators == 0 ? 1 : std::max(1u, independentChains / llvm::bit_ceil(accumulators));
+  return std::min<uint64_t>(chains, llvm::bit_floor(vectors));
 }
 
-static bool visitsByColumns(const HostRegion &Region, unsigned Sweep) {
-  bool HasColumns = false, HasRows = false;
-  for (const RegionPlan::Step &Step : Region.plan.steps())
-    if (Step.when.sweep == Sweep)
-      (Step.reduction.axis == Axis::Row ? HasRows : HasColumns) |= Step.reduction.axis != Axis::All;
-  for (const RegionOutputs::Output &O : Region.outputs.all())
-    HasRows |= O.when.sweep == Sweep && O.extent == Extent::PerRow;
-  return HasColumns && !HasRows;
+static bool visitsByColumns(const HostRegion &region, unsigned sweep) {
+  bool hasColumns = false, hasRows = false;
+  for (const RegionPlan::Step &step : region.plan.getSteps())
+    if (step.when.sweep == sweep)
+      (step.reduction.axis == Axis::Row ? hasRows : hasColumns) |= step.reduction.axis != Axis::All;
+  for (const RegionOutputs::Output &o : region.outputs.all())
+    hasRows |= o.when.sweep == sweep && o.extent == Extent::PerRow;
+  return hasColumns && !hasRows;
 }
 
 // Rows that are not made of whole vectors, each visited from its first element to its last.
-static std::unique_ptr<HostStream> streamOf(const HostRegion &Region, HostFunction &F, const RegionOutputs::Output &O) {
-  constexpr int64_t LeastVectors = 4;
-  const HostSchedule &Schedule = Region.schedule;
-  llvm::Type *T = storageType(O.value);
-  bool HasForm = T->isFloatTy() || T->isIntegerTy(16);
-  bool IsRagged = Schedule.width % HostStream::Lanes != 0 && Schedule.width >= LeastVectors * HostStream::Lanes;
-  if (!Schedule.shifts || !HasForm || !IsRagged || !canStream(Region, O))
+static std::unique_ptr<HostStream> streamOf(const HostRegion &region, HostFunction &f, const RegionOutputs::Output &o) {
+  constexpr int64_t leastVectors = 4;
+  const HostSchedule &schedule = region.schedule;
+  llvm::Type *t = storageType(o.value);
+  bool hasForm = t->isFloatTy() || t->isIntegerTy(16);
+  bool isRagged = schedule.width % HostStream::lanes != 0 && schedule.width >= leastVectors * HostStream::lanes;
+  if (!schedule.shifts || !hasForm || !isRagged || !canStream(region, o))
     return nullptr;
-  return std::make_unique<HostStream>(F, T);
+  return std::make_unique<HostStream>(f, t);
 }
 
-HostPhases::HostPhases(HostRegion &Region, HostFunction &F, unsigned Sweep, llvm::Value *RowTile)
-    : byColumns(visitsByColumns(Region, Sweep)) {
-  for (unsigned Index = 0; Index < Region.plan.numPhases(Sweep); ++Index) {
-    Availability At{Sweep, Index};
-    HostPhase &P = all.emplace_back();
-    P.number = Index;
-    P.chains = byColumns ? 1 : chainsOf(Region, At);
-    for (const RegionPlan::Step &Step : Region.plan.steps()) {
-      if (Step.when != At)
+HostPhases::HostPhases(HostRegion &region, HostFunction &f, unsigned sweep, llvm::Value *rowTile)
+    : byColumns(visitsByColumns(region, sweep)) {
+  for (unsigned index = 0; index < region.plan.numPhases(sweep); ++index) {
+    Availability at{sweep, index};
+    HostPhase &p = all.emplace_back();
+    p.number = index;
+    p.chains = byColumns ? 1 : chainsOf(region, at);
+    for (const RegionPlan::Step &step : region.plan.getSteps()) {
+      if (step.when != at)
         continue;
-      if (Step.reduction.axis == Axis::Row)
-        P.rows.emplace_back(F, Region.schedule, Step, P.chains);
-      else if (Step.reduction.axis == Axis::All)
-        P.everything.push_back(&everything.emplace_back(F, Region.schedule, Step, P.chains));
+      if (step.reduction.axis == Axis::Row)
+        p.rows.emplace_back(f, region.schedule, step, p.chains);
+      else if (step.reduction.axis == Axis::All)
+        p.everything.push_back(&everything.emplace_back(f, region.schedule, step, p.chains));
       else
-        P.columns.push_back(&columns.emplace_back(Region, F, Step, RowTile));
+        p.columns.push_back(&columns.emplace_back(region, f, step, rowTile));
     }
-    for (const RegionOutputs::Output &O : Region.outputs.all())
-      if (O.when == At && O.extent == Extent::Full)
-        P.elements.push_back({O, byColumns ? nullptr : streamOf(Region, F, O)});
-      else if (O.when == At && O.extent == Extent::PerRow)
-        P.rowOutputs.push_back(O);
+    for (const RegionOutputs::Output &o : region.outputs.all())
+      if (o.when == at && o.extent == Extent::Full)
+        p.elements.push_back({o, byColumns ? nullptr : streamOf(region, f, o)});
+      else if (o.when == at && o.extent == Extent::PerRow)
+        p.rowOutputs.push_back(o);
   }
-  prefetch(Region, Sweep);
+  prefetch(region, sweep);
 }
 
 // The first phase of a row finds nothing in the caches; the second and the last one have time to fetch the next row.
@@ -71,25 +71,25 @@ HostPhases::HostPhases(HostRegion &Region, HostFunction &F, unsigned Sweep, llvm
 // more bytes. A visit by columns jumps from row to row, which hides from the processor that it will read all of the
 // next ones. Where there is one phase, its instructions fill the window in which a processor finds loads to begin
 // early. Without prefetching, computing and reading would take turns.
-void HostPhases::prefetch(const HostRegion &Region, unsigned Sweep) {
-  auto Fetch = [&](HostPhase &P, HostPhase::Fetch What) {
-    P.fetch = What;
-    llvm::copy_if(Region.outputs.inputsRead({Sweep, 0}), std::back_inserter(P.prefetched),
-                  [&](Value Input) { return Region.plan.extent(Input) == Extent::Full; });
+void HostPhases::prefetch(const HostRegion &region, unsigned sweep) {
+  auto fetch = [&](HostPhase &p, HostPhase::Fetch what) {
+    p.fetch = what;
+    llvm::copy_if(region.outputs.inputsRead({sweep, 0}), std::back_inserter(p.prefetched),
+                  [&](Value input) { return region.plan.extent(input) == Extent::Full; });
   };
   if (byColumns)
-    return Fetch(all.front(), HostPhase::Fetch::All);
-  SmallVector<HostPhase *> Later;
-  for (HostPhase &P : llvm::drop_begin(all))
-    if (P.visitsElements())
-      Later.push_back(&P);
-  if (Later.empty() && Region.schedule.fetches)
-    return Fetch(all.front(), HostPhase::Fetch::Ahead);
-  if (Later.size() == 1)
-    return Fetch(*Later.front(), HostPhase::Fetch::All);
-  if (Later.size() > 1) {
-    Fetch(*Later.front(), HostPhase::Fetch::FirstHalf);
-    Fetch(*Later.back(), HostPhase::Fetch::SecondHalf);
+    return fetch(all.front(), HostPhase::Fetch::All);
+  SmallVector<HostPhase *> later;
+  for (HostPhase &p : llvm::drop_begin(all))
+    if (p.visitsElements())
+      later.push_back(&p);
+  if (later.empty() && region.schedule.fetches)
+    return fetch(all.front(), HostPhase::Fetch::Ahead);
+  if (later.size() == 1)
+    return fetch(*later.front(), HostPhase::Fetch::All);
+  if (later.size() > 1) {
+    fetch(*later.front(), HostPhase::Fetch::FirstHalf);
+    fetch(*later.back(), HostPhase::Fetch::SecondHalf);
   }
 }
 

@@ -35,7 +35,7 @@ struct HostPhase {
 
 /// The phases of a sweep with the accumulators that outlive a row.
 struct HostPhases {
-  HostPhases(HostRegion &Region, HostFunction &F, unsigned Sweep, llvm::Value *RowTile);
+  HostPhases(HostRegion &region, HostFunction &f, unsigned sweep, llvm::Value *rowTile);
 
   std::list<HostPhase> all;
   std::list<HostAccumulators> everything;
@@ -44,7 +44,7 @@ struct HostPhases {
   bool byColumns;
 
 private:
-  void prefetch(const HostRegion &Region, unsigned Sweep);
+  void prefetch(const HostRegion &region, unsigned sweep);
 };
 
 } // namespace mpc::codegen

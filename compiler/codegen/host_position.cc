@@ -4,251 +4,251 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-bool canStream(const HostRegion &Region, const RegionOutputs::Output &O) {
-  bool InLastPhase = O.when.phase + 1 == Region.plan.numPhases(O.when.sweep);
-  return Region.schedule.streams && O.extent == Extent::Full && InLastPhase;
+bool canStream(const HostRegion &region, const RegionOutputs::Output &o) {
+  bool inLastPhase = o.when.phase + 1 == region.plan.numPhases(o.when.sweep);
+  return region.schedule.streams && o.extent == Extent::Full && inLastPhase;
 }
 
-static llvm::Align alignOf(llvm::Type *T) { return llvm::Align(T->getScalarSizeInBits() / 8); }
+static llvm::Align alignOf(llvm::Type *t) { return llvm::Align(t->getScalarSizeInBits() / 8); }
 
-void HostPosition::setRow(llvm::Value *At) {
-  Row = At;
-  Start = F.builder().CreateMul(Row, F.index(Region.schedule.width));
+void HostPosition::setRow(llvm::Value *at) {
+  row = at;
+  start = f.builder().CreateMul(row, f.index(region.schedule.width));
 }
 
-void HostPosition::setColumn(llvm::Value *At, llvm::Constant *Lanes) {
-  Column = At;
-  Mask = Lanes;
-  KeptHere.clear();
+void HostPosition::setColumn(llvm::Value *at, llvm::Constant *lanes) {
+  columnIndex = at;
+  mask = lanes;
+  keptHere.clear();
 }
 
-llvm::Value *HostPosition::loadVector(llvm::Type *T, llvm::Value *Address) const {
-  auto *Vector = llvm::FixedVectorType::get(T, Region.schedule.lanes);
-  if (!Mask)
-    return F.builder().CreateAlignedLoad(Vector, Address, alignOf(T));
-  return F.builder().CreateMaskedLoad(Vector, Address, alignOf(T), Mask, llvm::Constant::getNullValue(Vector));
+llvm::Value *HostPosition::loadVector(llvm::Type *t, llvm::Value *address) const {
+  auto *vector = llvm::FixedVectorType::get(t, region.schedule.lanes);
+  if (!mask)
+    return f.builder().CreateAlignedLoad(vector, address, alignOf(t));
+  return f.builder().CreateMaskedLoad(vector, address, alignOf(t), mask, llvm::Constant::getNullValue(vector));
 }
 
-void HostPosition::storeVector(llvm::Value *Value, llvm::Value *Address) const {
-  llvm::IRBuilder<> &B = F.builder();
-  Value = lanes(Value);
-  if (!Mask)
-    B.CreateAlignedStore(Value, Address, alignOf(Value->getType()));
-  else if (!Mask->getAggregateElement(1u)->isOneValue())
+void HostPosition::storeVector(llvm::Value *value, llvm::Value *address) const {
+  llvm::IRBuilder<> &b = f.builder();
+  value = lanes(value);
+  if (!mask)
+    b.CreateAlignedStore(value, address, alignOf(value->getType()));
+  else if (!mask->getAggregateElement(1u)->isOneValue())
     // One lane. LLVM 22 would store it as wide as it was before it was truncated.
-    B.CreateAlignedStore(B.CreateExtractElement(Value, uint64_t(0)), Address, alignOf(Value->getType()));
+    b.CreateAlignedStore(b.CreateExtractElement(value, uint64_t(0)), address, alignOf(value->getType()));
   else
-    B.CreateMaskedStore(Value, Address, alignOf(Value->getType()), Mask);
+    b.CreateMaskedStore(value, address, alignOf(value->getType()), mask);
 }
 
-llvm::Value *HostPosition::address(llvm::Type *T, llvm::Value *Base, Extent E) const {
-  llvm::IRBuilder<> &B = F.builder();
-  switch (E) {
+llvm::Value *HostPosition::address(llvm::Type *t, llvm::Value *base, Extent e) const {
+  llvm::IRBuilder<> &b = f.builder();
+  switch (e) {
   case Extent::Full:
-    return B.CreateGEP(T, Base, B.CreateAdd(Start, Column));
+    return b.CreateGEP(t, base, b.CreateAdd(start, columnIndex));
   case Extent::PerRow:
-    return B.CreateGEP(T, Base, Row);
+    return b.CreateGEP(t, base, row);
   case Extent::PerColumn:
-    return B.CreateGEP(T, Base, Column);
+    return b.CreateGEP(t, base, columnIndex);
   case Extent::Single:
-    return Base;
+    return base;
   }
   llvm_unreachable("an extent");
 }
 
-llvm::Value *HostPosition::loadFrom(llvm::Type *T, llvm::Value *Base, Extent E) const {
-  llvm::Value *Address = address(T, Base, E);
-  if (E == Extent::Full || E == Extent::PerColumn)
-    return loadVector(T, Address);
-  return F.builder().CreateAlignedLoad(T, Address, alignOf(T));
+llvm::Value *HostPosition::loadFrom(llvm::Type *t, llvm::Value *base, Extent e) const {
+  llvm::Value *place = address(t, base, e);
+  if (e == Extent::Full || e == Extent::PerColumn)
+    return loadVector(t, place);
+  return f.builder().CreateAlignedLoad(t, place, alignOf(t));
 }
 
-static void storeAt(const HostPosition &P, llvm::IRBuilder<> &B, llvm::Value *Value, llvm::Value *Address, Extent E) {
-  if (E == Extent::Full || E == Extent::PerColumn)
-    P.storeVector(Value, Address);
+static void storeAt(const HostPosition &p, llvm::IRBuilder<> &b, llvm::Value *value, llvm::Value *address, Extent e) {
+  if (e == Extent::Full || e == Extent::PerColumn)
+    p.storeVector(value, address);
   else
-    B.CreateAlignedStore(Value, Address, alignOf(Value->getType()));
+    b.CreateAlignedStore(value, address, alignOf(value->getType()));
 }
 
-bool HostPosition::isStreamed(const RegionOutputs::Output &O) const {
-  const HostSchedule &S = Region.schedule;
-  return canStream(Region, O) && !Mask && S.width % S.lanes == 0;
+bool HostPosition::isStreamed(const RegionOutputs::Output &o) const {
+  const HostSchedule &s = region.schedule;
+  return canStream(region, o) && !mask && s.width % s.lanes == 0;
 }
 
-llvm::Value *HostPosition::address(const RegionOutputs::Output &O) const {
-  return address(storageType(O.value), F.operand(Region.fusion.getInputs().size() + O.index), O.extent);
+llvm::Value *HostPosition::address(const RegionOutputs::Output &o) const {
+  return address(storageType(o.value), f.operand(region.fusion.getInputs().size() + o.index), o.extent);
 }
 
-void HostPosition::store(const RegionOutputs::Output &O, llvm::Value *Value) const {
-  if (isStreamed(O))
-    F.stream(lanes(Value), address(O));
+void HostPosition::store(const RegionOutputs::Output &o, llvm::Value *value) const {
+  if (isStreamed(o))
+    f.stream(lanes(value), address(o));
   else
-    storeAt(*this, F.builder(), Value, address(O), O.extent);
+    storeAt(*this, f.builder(), value, address(o), o.extent);
 }
 
-void HostPosition::store(HostWorkspace::Slot Slot, llvm::Value *Value) const {
-  llvm::Value *Base = F.workspace(Slot.offset);
-  storeAt(*this, F.builder(), Value, address(Value->getType()->getScalarType(), Base, Slot.extent), Slot.extent);
+void HostPosition::store(HostWorkspace::Slot slot, llvm::Value *value) const {
+  llvm::Value *base = f.workspace(slot.offset);
+  storeAt(*this, f.builder(), value, address(value->getType()->getScalarType(), base, slot.extent), slot.extent);
 }
 
 // No GEP: the address may lie beyond the tensor.
-static void prefetchAt(HostFunction &F, Value Input, llvm::Value *Bytes) {
-  llvm::IRBuilder<> &B = F.builder();
-  llvm::Value *Base = B.CreatePtrToInt(F.operand(cast<BlockArgument>(Input).getArgNumber()), B.getInt64Ty());
-  llvm::Value *Address = B.CreateIntToPtr(B.CreateAdd(Base, Bytes), B.getPtrTy());
-  constexpr int Read = 0, SecondLevel = 2, Data = 1;
-  B.CreateIntrinsic(llvm::Intrinsic::prefetch, {B.getPtrTy()},
-                    {Address, B.getInt32(Read), B.getInt32(SecondLevel), B.getInt32(Data)});
+static void prefetchAt(HostFunction &f, Value input, llvm::Value *bytes) {
+  llvm::IRBuilder<> &b = f.builder();
+  llvm::Value *base = b.CreatePtrToInt(f.operand(cast<BlockArgument>(input).getArgNumber()), b.getInt64Ty());
+  llvm::Value *address = b.CreateIntToPtr(b.CreateAdd(base, bytes), b.getPtrTy());
+  constexpr int read = 0, secondLevel = 2, data = 1;
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
+                    {address, b.getInt32(read), b.getInt32(secondLevel), b.getInt32(data)});
 }
 
-static int64_t bytesOf(Value Input) { return storageType(Input)->getScalarSizeInBits() / 8; }
+static int64_t bytesOf(Value input) { return storageType(input)->getScalarSizeInBits() / 8; }
 
-void HostPosition::prefetchBelow(Value Input, int64_t Rows) const {
-  prefetchAhead(Input, Rows * Region.schedule.width * bytesOf(Input));
+void HostPosition::prefetchBelow(Value input, int64_t rows) const {
+  prefetchAhead(input, rows * region.schedule.width * bytesOf(input));
 }
 
-void HostPosition::prefetchAhead(Value Input, int64_t Bytes) const {
-  llvm::IRBuilder<> &B = F.builder();
-  constexpr int64_t LineBytes = 64;
-  llvm::Value *Here = B.CreateMul(B.CreateAdd(Start, Column), F.index(bytesOf(Input)));
-  for (int64_t Byte = 0; Byte < Region.schedule.lanes * bytesOf(Input); Byte += LineBytes)
-    prefetchAt(F, Input, B.CreateAdd(Here, F.index(Bytes + Byte)));
+void HostPosition::prefetchAhead(Value input, int64_t bytes) const {
+  llvm::IRBuilder<> &b = f.builder();
+  constexpr int64_t lineBytes = 64;
+  llvm::Value *here = b.CreateMul(b.CreateAdd(start, columnIndex), f.index(bytesOf(input)));
+  for (int64_t byte = 0; byte < region.schedule.lanes * bytesOf(input); byte += lineBytes)
+    prefetchAt(f, input, b.CreateAdd(here, f.index(bytes + byte)));
 }
 
-void HostPosition::prefetchHalfBelow(Value Input, bool Second) const {
-  llvm::IRBuilder<> &B = F.builder();
-  int64_t Bytes = bytesOf(Input), RowBytes = Region.schedule.width * Bytes;
-  llvm::Value *Half = Bytes % 2 == 0 ? B.CreateMul(Column, F.index(Bytes / 2)) : B.CreateLShr(Column, 1);
-  llvm::Value *Below =
-      B.CreateAdd(B.CreateMul(Start, F.index(Bytes)), F.index(Second ? RowBytes + RowBytes / 2 : RowBytes));
-  prefetchAt(F, Input, B.CreateAdd(Below, Half));
+void HostPosition::prefetchHalfBelow(Value input, bool second) const {
+  llvm::IRBuilder<> &b = f.builder();
+  int64_t bytes = bytesOf(input), rowBytes = region.schedule.width * bytes;
+  llvm::Value *half = bytes % 2 == 0 ? b.CreateMul(columnIndex, f.index(bytes / 2)) : b.CreateLShr(columnIndex, 1);
+  llvm::Value *below =
+      b.CreateAdd(b.CreateMul(start, f.index(bytes)), f.index(second ? rowBytes + rowBytes / 2 : rowBytes));
+  prefetchAt(f, input, b.CreateAdd(below, half));
 }
 
-llvm::Value *HostPosition::load(Value Input, Extent E) {
-  llvm::Type *T = storageType(Input);
-  if (llvm::Value *Spread = SpreadValues.lookup(Input))
-    return loadFrom(T, Spread, E);
-  return loadFrom(T, F.operand(cast<BlockArgument>(Input).getArgNumber()), E);
+llvm::Value *HostPosition::load(Value input, Extent e) {
+  llvm::Type *t = storageType(input);
+  if (llvm::Value *spread = spreadValues.lookup(input))
+    return loadFrom(t, spread, e);
+  return loadFrom(t, f.operand(cast<BlockArgument>(input).getArgNumber()), e);
 }
 
-llvm::Value *HostPosition::loadStored(Value V, Extent E) {
-  llvm::Type *T = storageType(V);
-  if (llvm::Value *Spread = SpreadValues.lookup(V))
-    return loadFrom(T, Spread, E);
-  if (const RegionOutputs::Output *O = Region.outputs.storedBefore(V, Now))
-    return loadFrom(T, F.operand(Region.fusion.getInputs().size() + O->index), E);
-  if (std::optional<HostWorkspace::Slot> Slot = Region.workspace.reduced(V))
-    return loadFrom(T, F.workspace(Slot->offset), E);
+llvm::Value *HostPosition::loadStored(Value v, Extent e) {
+  llvm::Type *t = storageType(v);
+  if (llvm::Value *spread = spreadValues.lookup(v))
+    return loadFrom(t, spread, e);
+  if (const RegionOutputs::Output *o = region.outputs.storedBefore(v, now))
+    return loadFrom(t, f.operand(region.fusion.getInputs().size() + o->index), e);
+  if (std::optional<HostWorkspace::Slot> slot = region.workspace.reduced(v))
+    return loadFrom(t, f.workspace(slot->offset), e);
   return nullptr;
 }
 
-Float HostPosition::loadKept(Operation *Op, unsigned Index) {
-  llvm::Value *&Known = KeptHere[{Op, Index}];
-  if (!Known) {
-    std::optional<HostWorkspace::Slot> Slot = Region.workspace.kept(Op)[Index];
-    assert(Slot && "what a row kept is not used in a later sweep");
-    llvm::IRBuilder<> &B = F.builder();
-    llvm::IRBuilderBase::InsertPointGuard Guard(B);
-    if (llvm::Instruction *Anchor = anchor(Slot->extent))
-      B.SetInsertPoint(Anchor);
-    llvm::Value *Spread = SpreadKept.lookup({Op, Index});
-    Known = loadFrom(B.getFloatTy(), Spread ? Spread : F.workspace(Slot->offset), Slot->extent);
+Float HostPosition::loadKept(Operation *op, unsigned index) {
+  llvm::Value *&known = keptHere[{op, index}];
+  if (!known) {
+    std::optional<HostWorkspace::Slot> slot = region.workspace.kept(op)[index];
+    assert(slot && "what a row kept is not used in a later sweep");
+    llvm::IRBuilder<> &b = f.builder();
+    llvm::IRBuilderBase::InsertPointGuard guard(b);
+    if (llvm::Instruction *first = anchor(slot->extent))
+      b.SetInsertPoint(first);
+    llvm::Value *spread = spreadKept.lookup({op, index});
+    known = loadFrom(b.getFloatTy(), spread ? spread : f.workspace(slot->offset), slot->extent);
   }
-  return Float(Known);
+  return Float(known);
 }
 
-llvm::Value *HostPosition::iota(llvm::Value *First) const {
-  SmallVector<llvm::Constant *> Lanes;
-  for (unsigned Lane = 0; Lane < Region.schedule.lanes; ++Lane)
-    Lanes.push_back(llvm::ConstantInt::get(First->getType(), Lane));
-  return F.builder().CreateAdd(lanes(First), llvm::ConstantVector::get(Lanes));
+llvm::Value *HostPosition::iota(llvm::Value *first) const {
+  SmallVector<llvm::Constant *> offsets;
+  for (unsigned lane = 0; lane < region.schedule.lanes; ++lane)
+    offsets.push_back(llvm::ConstantInt::get(first->getType(), lane));
+  return f.builder().CreateAdd(lanes(first), llvm::ConstantVector::get(offsets));
 }
 
 Unsigned HostPosition::column() {
-  llvm::IRBuilder<> &B = F.builder();
-  if (Region.schedule.width == Region.schedule.columns)
-    return Unsigned(iota(B.CreateTrunc(Column, B.getInt32Ty())));
-  llvm::Value *InRow = B.CreateURem(linearIndex().value(), lanes(F.index(Region.schedule.columns)));
-  return Unsigned(B.CreateTrunc(InRow, typeLike(B.getInt32Ty(), InRow)));
+  llvm::IRBuilder<> &b = f.builder();
+  if (region.schedule.width == region.schedule.columns)
+    return Unsigned(iota(b.CreateTrunc(columnIndex, b.getInt32Ty())));
+  llvm::Value *inRow = b.CreateURem(linearIndex().value(), lanes(f.index(region.schedule.columns)));
+  return Unsigned(b.CreateTrunc(inRow, typeLike(b.getInt32Ty(), inRow)));
 }
 
-Float HostPosition::atColumn(Unsigned Wanted, Float There, Float Elsewhere) {
-  const HostSchedule &S = Region.schedule;
-  if (S.width != S.columns || lanesOf(Wanted.value()) != 0)
-    return Position::atColumn(Wanted, There, Elsewhere);
-  llvm::IRBuilder<> &B = F.builder();
-  Unsigned Lane = Wanted - Unsigned(B.CreateTrunc(Column, B.getInt32Ty()));
-  return Float(F.rarely((Lane < Unsigned(S.lanes)).value(), lanes(Elsewhere.value()),
-                        [&] { return select(Unsigned(iota(B.getInt32(0))) == Lane, There, Elsewhere).value(); }));
+Float HostPosition::atColumn(Unsigned wanted, Float there, Float elsewhere) {
+  const HostSchedule &s = region.schedule;
+  if (s.width != s.columns || lanesOf(wanted.value()) != 0)
+    return Position::atColumn(wanted, there, elsewhere);
+  llvm::IRBuilder<> &b = f.builder();
+  Unsigned lane = wanted - Unsigned(b.CreateTrunc(columnIndex, b.getInt32Ty()));
+  return Float(f.rarely((lane < Unsigned(s.lanes)).value(), lanes(elsewhere.value()),
+                        [&] { return select(Unsigned(iota(b.getInt32(0))) == lane, there, elsewhere).value(); }));
 }
 
-Long HostPosition::linearIndex() { return Long(iota(F.builder().CreateAdd(Start, Column))); }
+Long HostPosition::linearIndex() { return Long(iota(f.builder().CreateAdd(start, columnIndex))); }
 
-Float HostPosition::once(Operation *Op, llvm::function_ref<Float()> Compute) {
+Float HostPosition::once(Operation *op, llvm::function_ref<Float()> compute) {
   // A row of this length stays in the second-level cache beside the row, and takes little of any stack.
-  constexpr int64_t Longest = 16 * 1024;
-  const HostSchedule &S = Region.schedule;
-  if (S.width > Longest)
-    return Compute();
-  llvm::IRBuilder<> &B = F.builder();
-  auto [It, IsFirst] = Rows.try_emplace(Op);
-  if (IsFirst)
-    It->second = {F.buffer(B.getFloatTy(), llvm::alignTo(S.width, S.lanes)), Now.phase};
-  auto [Buffer, Phase] = It->second;
-  llvm::Value *Address = B.CreateGEP(B.getFloatTy(), Buffer, Column);
-  llvm::Align Alignment(S.lanes * sizeof(float));
-  if (Phase != Now.phase)
-    return Float(B.CreateAlignedLoad(llvm::FixedVectorType::get(B.getFloatTy(), S.lanes), Address, Alignment));
-  Float Number = Compute();
-  B.CreateAlignedStore(lanes(Number.value()), Address, Alignment);
-  return Number;
+  constexpr int64_t longest = 16 * 1024;
+  const HostSchedule &s = region.schedule;
+  if (s.width > longest)
+    return compute();
+  llvm::IRBuilder<> &b = f.builder();
+  auto [it, isFirst] = rows.try_emplace(op);
+  if (isFirst)
+    it->second = {f.buffer(b.getFloatTy(), llvm::alignTo(s.width, s.lanes)), now.phase};
+  auto [buffer, phase] = it->second;
+  llvm::Value *address = b.CreateGEP(b.getFloatTy(), buffer, columnIndex);
+  llvm::Align alignment(s.lanes * sizeof(float));
+  if (phase != now.phase)
+    return Float(b.CreateAlignedLoad(llvm::FixedVectorType::get(b.getFloatTy(), s.lanes), address, alignment));
+  Float number = compute();
+  b.CreateAlignedStore(lanes(number.value()), address, alignment);
+  return number;
 }
 
-llvm::Value *HostPosition::spreadFrom(llvm::Type *T, llvm::Value *Base) {
-  llvm::IRBuilder<> &B = F.builder();
-  const HostSchedule &S = Region.schedule;
+llvm::Value *HostPosition::spreadFrom(llvm::Type *t, llvm::Value *base) {
+  llvm::IRBuilder<> &b = f.builder();
+  const HostSchedule &s = region.schedule;
   // Each copy is written in whole vectors; what is too much, the next one overwrites.
-  llvm::Value *Buffer = F.buffer(T, S.width + S.lanes);
-  F.loop(F.index(0), F.index(S.copies), 1, [&](llvm::Value *Copy) {
-    llvm::Value *Target = B.CreateGEP(T, Buffer, B.CreateMul(Copy, F.index(S.columns)));
-    auto Move = [&](llvm::Value *At, llvm::Constant *Lanes) {
-      setColumn(At, Lanes);
-      llvm::Value *Source = loadVector(T, B.CreateGEP(T, Base, At));
-      setColumn(At, nullptr);
-      storeVector(Source, B.CreateGEP(T, Target, At));
+  llvm::Value *buffer = f.buffer(t, s.width + s.lanes);
+  f.loop(f.index(0), f.index(s.copies), 1, [&](llvm::Value *copy) {
+    llvm::Value *target = b.CreateGEP(t, buffer, b.CreateMul(copy, f.index(s.columns)));
+    auto move = [&](llvm::Value *at, llvm::Constant *lanes) {
+      setColumn(at, lanes);
+      llvm::Value *source = loadVector(t, b.CreateGEP(t, base, at));
+      setColumn(at, nullptr);
+      storeVector(source, b.CreateGEP(t, target, at));
     };
-    int64_t Tail = S.columns % S.lanes;
-    F.loop(F.index(0), F.index(S.columns - Tail), S.lanes, [&](llvm::Value *At) { Move(At, nullptr); });
-    if (Tail != 0)
-      Move(F.index(S.columns - Tail), firstLanes(S.lanes, Tail));
+    int64_t tail = s.columns % s.lanes;
+    f.loop(f.index(0), f.index(s.columns - tail), s.lanes, [&](llvm::Value *at) { move(at, nullptr); });
+    if (tail != 0)
+      move(f.index(s.columns - tail), firstLanes(s.lanes, tail));
   });
-  return Buffer;
+  return buffer;
 }
 
 void HostPosition::spreadColumns() {
-  if (Region.schedule.copies == 1)
+  if (region.schedule.copies == 1)
     return;
-  llvm::SetVector<Value> Inputs;
-  for (unsigned Phase = 0; Phase < Region.plan.numPhases(Now.sweep); ++Phase)
-    Inputs.insert_range(Region.outputs.inputsRead({Now.sweep, Phase}));
-  for (Value Input : Inputs)
-    if (Region.plan.extent(Input) == Extent::PerColumn)
-      SpreadValues[Input] = spreadFrom(storageType(Input), F.operand(cast<BlockArgument>(Input).getArgNumber()));
-  for (Operation *Op : Region.plan.body()) {
-    for (auto [Index, Slot] : llvm::enumerate(Region.workspace.kept(Op)))
-      if (Slot && Slot->extent == Extent::PerColumn)
-        SpreadKept[{Op, static_cast<unsigned>(Index)}] =
-            spreadFrom(F.builder().getFloatTy(), F.workspace(Slot->offset));
-    for (Value Result : Op->getResults()) {
-      if (Region.plan.extent(Result) != Extent::PerColumn || Result.use_empty())
+  llvm::SetVector<Value> inputs;
+  for (unsigned phase = 0; phase < region.plan.numPhases(now.sweep); ++phase)
+    inputs.insert_range(region.outputs.inputsRead({now.sweep, phase}));
+  for (Value input : inputs)
+    if (region.plan.extent(input) == Extent::PerColumn)
+      spreadValues[input] = spreadFrom(storageType(input), f.operand(cast<BlockArgument>(input).getArgNumber()));
+  for (Operation *op : region.plan.getBody()) {
+    for (auto [index, slot] : llvm::enumerate(region.workspace.kept(op)))
+      if (slot && slot->extent == Extent::PerColumn)
+        spreadKept[{op, static_cast<unsigned>(index)}] =
+            spreadFrom(f.builder().getFloatTy(), f.workspace(slot->offset));
+    for (Value result : op->getResults()) {
+      if (region.plan.extent(result) != Extent::PerColumn || result.use_empty())
         continue;
-      llvm::Value *Base = nullptr;
-      if (const RegionOutputs::Output *O = Region.outputs.storedBefore(Result, Now))
-        Base = F.operand(Region.fusion.getInputs().size() + O->index);
-      else if (std::optional<HostWorkspace::Slot> Slot = Region.workspace.reduced(Result))
-        Base = F.workspace(Slot->offset);
-      if (Base)
-        SpreadValues[Result] = spreadFrom(storageType(Result), Base);
+      llvm::Value *base = nullptr;
+      if (const RegionOutputs::Output *o = region.outputs.storedBefore(result, now))
+        base = f.operand(region.fusion.getInputs().size() + o->index);
+      else if (std::optional<HostWorkspace::Slot> slot = region.workspace.reduced(result))
+        base = f.workspace(slot->offset);
+      if (base)
+        spreadValues[result] = spreadFrom(storageType(result), base);
     }
   }
 }

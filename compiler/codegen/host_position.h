@@ -17,56 +17,56 @@ struct HostRegion {
   HostWorkspace &workspace;
 };
 
-/// Whether \p O may be stored around the caches: no later phase of its row reads it back.
-bool canStream(const HostRegion &Region, const RegionOutputs::Output &O);
+/// Whether \p o may be stored around the caches: no later phase of its row reads it back.
+bool canStream(const HostRegion &region, const RegionOutputs::Output &o);
 
 class HostPosition final : public Position {
 public:
-  /// A position in the phases of sweep \p Sweep, or where the sweep before it is combined.
-  HostPosition(HostRegion &Region, HostFunction &F, unsigned Sweep) : Region(Region), F(F), Now{Sweep, 0} {}
+  /// A position in the phases of sweep \p sweep, or where the sweep before it is combined.
+  HostPosition(HostRegion &region, HostFunction &f, unsigned sweep) : region(region), f(f), now{sweep, 0} {}
 
-  /// Moves to row \p Row of the loops.
-  void setRow(llvm::Value *Row);
-  /// Moves to the vector that begins at \p Column. With a mask, only its lanes take part.
-  void setColumn(llvm::Value *Column, llvm::Constant *Mask);
-  void setPhase(unsigned Phase) { Now.phase = Phase; }
-  void setAnchor(Extent E, llvm::Instruction *Where) { Anchors[static_cast<unsigned>(E)] = Where; }
+  /// Moves to row \p row of the loops.
+  void setRow(llvm::Value *row);
+  /// Moves to the vector that begins at \p column. With a mask, only its lanes take part.
+  void setColumn(llvm::Value *columnIndex, llvm::Constant *mask);
+  void setPhase(unsigned phase) { now.phase = phase; }
+  void setAnchor(Extent e, llvm::Instruction *where) { anchors[static_cast<unsigned>(e)] = where; }
   /// Repeats the values that this sweep reads for each column, because one row of the loops holds several rows of the
   /// region. The copies go to the stack.
   void spreadColumns();
 
-  llvm::Constant *mask() const { return Mask; }
+  llvm::Constant *getMask() const { return mask; }
   /// The column at which the vector begins.
-  llvm::Value *firstColumn() const { return Column; }
-  /// \p Value, spread to all lanes.
-  llvm::Value *lanes(llvm::Value *Value) const { return spread(Value, Region.schedule.lanes); }
-  /// \p Count lanes of the vector at \p Address, or those of the mask.
-  llvm::Value *loadVector(llvm::Type *T, llvm::Value *Address) const;
-  void storeVector(llvm::Value *Value, llvm::Value *Address) const;
-  /// Stores \p Value of output \p O here.
-  void store(const RegionOutputs::Output &O, llvm::Value *Value) const;
-  /// The address of the element of output \p O.
-  llvm::Value *address(const RegionOutputs::Output &O) const;
-  /// Stores \p Value in a slot, here.
-  void store(HostWorkspace::Slot Slot, llvm::Value *Value) const;
+  llvm::Value *firstColumn() const { return columnIndex; }
+  /// \p value, spread to all lanes.
+  llvm::Value *lanes(llvm::Value *value) const { return spread(value, region.schedule.lanes); }
+  /// \p count lanes of the vector at \p address, or those of the mask.
+  llvm::Value *loadVector(llvm::Type *t, llvm::Value *address) const;
+  void storeVector(llvm::Value *value, llvm::Value *address) const;
+  /// Stores \p value of output \p o here.
+  void store(const RegionOutputs::Output &o, llvm::Value *value) const;
+  /// The address of the element of output \p o.
+  llvm::Value *address(const RegionOutputs::Output &o) const;
+  /// Stores \p value in a slot, here.
+  void store(HostWorkspace::Slot slot, llvm::Value *value) const;
 
-  /// Prefetches the elements of \p Input for the vector \p Rows rows below this one into the second-level cache. There
+  /// Prefetches the elements of \p input for the vector \p rows rows below this one into the second-level cache. There
   /// may be no such row.
-  void prefetchBelow(mlir::Value Input, int64_t Rows = 1) const;
-  /// The same for the bytes that lie \p Bytes further on.
-  void prefetchAhead(mlir::Value Input, int64_t Bytes) const;
-  /// Prefetches half a vector of the row below. After a visit to all columns, the first or the \p Second half of that
+  void prefetchBelow(mlir::Value input, int64_t rows = 1) const;
+  /// The same for the bytes that lie \p bytes further on.
+  void prefetchAhead(mlir::Value input, int64_t bytes) const;
+  /// Prefetches half a vector of the row below. After a visit to all columns, the first or the \p second half of that
   /// row is in the cache.
-  void prefetchHalfBelow(mlir::Value Input, bool Second) const;
+  void prefetchHalfBelow(mlir::Value input, bool second) const;
 
-  llvm::Value *load(mlir::Value Input, Extent E) override;
-  llvm::Value *loadStored(mlir::Value V, Extent E) override;
-  Float loadKept(mlir::Operation *Op, unsigned Index) override;
-  llvm::Instruction *anchor(Extent E) override { return Anchors[static_cast<unsigned>(E)]; }
+  llvm::Value *load(mlir::Value input, Extent e) override;
+  llvm::Value *loadStored(mlir::Value v, Extent e) override;
+  Float loadKept(mlir::Operation *op, unsigned index) override;
+  llvm::Instruction *anchor(Extent e) override { return anchors[static_cast<unsigned>(e)]; }
   Unsigned column() override;
-  Float atColumn(Unsigned Column, Float There, Float Elsewhere) override;
+  Float atColumn(Unsigned columnIndex, Float there, Float elsewhere) override;
   Long linearIndex() override;
-  Float once(mlir::Operation *Op, llvm::function_ref<Float()> Compute) override;
+  Float once(mlir::Operation *op, llvm::function_ref<Float()> compute) override;
 
 private:
   /// The numbers of one row that an operation computed in \p phase, on the stack, padded to whole vectors.
@@ -75,28 +75,28 @@ private:
     unsigned phase;
   };
 
-  /// Whether output \p O is stored around the caches here. That needs whole vectors in rows that consist of them, so
+  /// Whether output \p o is stored around the caches here. That needs whole vectors in rows that consist of them, so
   /// that no vector crosses a cache line.
-  bool isStreamed(const RegionOutputs::Output &O) const;
-  /// The address of this position's element in the tensor at \p Base.
-  llvm::Value *address(llvm::Type *T, llvm::Value *Base, Extent E) const;
-  llvm::Value *loadFrom(llvm::Type *T, llvm::Value *Base, Extent E) const;
-  llvm::Value *spreadFrom(llvm::Type *T, llvm::Value *Base);
+  bool isStreamed(const RegionOutputs::Output &o) const;
+  /// The address of this position's element in the tensor at \p base.
+  llvm::Value *address(llvm::Type *t, llvm::Value *base, Extent e) const;
+  llvm::Value *loadFrom(llvm::Type *t, llvm::Value *base, Extent e) const;
+  llvm::Value *spreadFrom(llvm::Type *t, llvm::Value *base);
   /// First, First + 1, ... for the lanes.
-  llvm::Value *iota(llvm::Value *First) const;
+  llvm::Value *iota(llvm::Value *first) const;
 
-  HostRegion &Region;
-  HostFunction &F;
-  Availability Now;
-  llvm::Value *Row = nullptr;
-  llvm::Value *Start = nullptr; ///< index of the row's first element in the whole space
-  llvm::Value *Column = nullptr;
-  llvm::Constant *Mask = nullptr;
-  llvm::Instruction *Anchors[4] = {};
-  llvm::DenseMap<mlir::Value, llvm::Value *> SpreadValues;
-  llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, llvm::Value *> SpreadKept;
-  llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, llvm::Value *> KeptHere;
-  llvm::DenseMap<mlir::Operation *, RowNumbers> Rows;
+  HostRegion &region;
+  HostFunction &f;
+  Availability now;
+  llvm::Value *row = nullptr;
+  llvm::Value *start = nullptr; ///< index of the row's first element in the whole space
+  llvm::Value *columnIndex = nullptr;
+  llvm::Constant *mask = nullptr;
+  llvm::Instruction *anchors[4] = {};
+  llvm::DenseMap<mlir::Value, llvm::Value *> spreadValues;
+  llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, llvm::Value *> spreadKept;
+  llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, llvm::Value *> keptHere;
+  llvm::DenseMap<mlir::Operation *, RowNumbers> rows;
 };
 
 } // namespace mpc::codegen

@@ -9,14 +9,14 @@ namespace {
 /// The functions of a region in their order, those that run in one block joined to their neighbours.
 class Stages {
 public:
-  Stages(llvm::StringRef Name, const CodeTarget &Target, llvm::Module &Module)
-      : Name(Name), Target(Target), Module(Module) {}
+  Stages(llvm::StringRef name, const CodeTarget &target, llvm::Module &module)
+      : name(name), target(target), module(module) {}
 
-  template <typename Emit> void add(int64_t Blocks, Emit Function) {
-    HostFunction F(Module, (Name + "_part_" + llvm::Twine(Parts.size())).str(), Target);
-    Function(F);
-    F.finish();
-    Parts.push_back({F.function(), Blocks});
+  template <typename Emit> void add(int64_t blocks, Emit function) {
+    HostFunction f(module, (name + "_part_" + llvm::Twine(parts.size())).str(), target);
+    function(f);
+    f.finish();
+    parts.push_back({f.function(), blocks});
   }
 
   llvm::SmallVector<Stage, 3> join();
@@ -26,70 +26,70 @@ private:
     llvm::Function *function;
     int64_t blocks;
   };
-  std::string nameOf(size_t Index) const { return (Name + "_" + llvm::Twine(Index)).str(); }
+  std::string nameOf(size_t index) const { return (name + "_" + llvm::Twine(index)).str(); }
 
-  llvm::StringRef Name;
-  const CodeTarget &Target;
-  llvm::Module &Module;
-  llvm::SmallVector<Part> Parts;
+  llvm::StringRef name;
+  const CodeTarget &target;
+  llvm::Module &module;
+  llvm::SmallVector<Part> parts;
 };
 
 } // namespace
 
 llvm::SmallVector<Stage, 3> Stages::join() {
-  llvm::SmallVector<Stage, 3> Result;
-  for (size_t First = 0; First < Parts.size();) {
-    size_t End = First + 1;
-    while (End < Parts.size() && Parts[First].blocks == 1 && Parts[End].blocks == 1)
-      ++End;
-    std::string StageName = nameOf(Result.size());
-    if (End == First + 1) {
-      Parts[First].function->setName(StageName);
+  llvm::SmallVector<Stage, 3> result;
+  for (size_t first = 0; first < parts.size();) {
+    size_t end = first + 1;
+    while (end < parts.size() && parts[first].blocks == 1 && parts[end].blocks == 1)
+      ++end;
+    std::string stageName = nameOf(result.size());
+    if (end == first + 1) {
+      parts[first].function->setName(stageName);
     } else {
-      HostFunction Joined(Module, StageName, Target);
-      for (size_t Index = First; Index < End; ++Index) {
-        llvm::Function *Part = Parts[Index].function;
-        Part->setLinkage(llvm::Function::InternalLinkage);
-        Joined.builder().CreateCall(Part, {Joined.function()->getArg(0), Joined.function()->getArg(1), Joined.tile()});
+      HostFunction joined(module, stageName, target);
+      for (size_t index = first; index < end; ++index) {
+        llvm::Function *part = parts[index].function;
+        part->setLinkage(llvm::Function::InternalLinkage);
+        joined.builder().CreateCall(part, {joined.function()->getArg(0), joined.function()->getArg(1), joined.tile()});
       }
-      Joined.finish();
+      joined.finish();
     }
-    Result.push_back({StageName, Parts[First].blocks});
-    First = End;
+    result.push_back({stageName, parts[first].blocks});
+    first = end;
   }
-  return Result;
+  return result;
 }
 
 // Outputs that no reduction precedes and that have fewer values than the space.
-static bool sharesOutputs(const RegionOutputs &Outputs) {
-  return llvm::any_of(Outputs.all(), [](const RegionOutputs::Output &O) {
-    return O.extent == Extent::PerColumn || O.extent == Extent::Single;
+static bool sharesOutputs(const RegionOutputs &outputs) {
+  return llvm::any_of(outputs.all(), [](const RegionOutputs::Output &o) {
+    return o.extent == Extent::PerColumn || o.extent == Extent::Single;
   });
 }
 
-RegionCode emitHostRegion(FusionOp Fusion, const RegionPlan &Plan, llvm::StringRef Name, const CodeTarget &Target,
-                          llvm::Module &Module) {
-  RegionOutputs Outputs(Fusion, Plan);
-  HostSchedule Schedule = HostSchedule::of(Fusion, Plan, Target);
-  if (Schedule.streams)
-    Outputs.putOffSums();
-  HostWorkspace Workspace(Plan, Schedule);
-  HostRegion Region{Fusion, Plan, Outputs, Schedule, Workspace};
+RegionCode emitHostRegion(FusionOp fusion, const RegionPlan &plan, llvm::StringRef name, const CodeTarget &target,
+                          llvm::Module &module) {
+  RegionOutputs outputs(fusion, plan);
+  HostSchedule schedule = HostSchedule::of(fusion, plan, target);
+  if (schedule.streams)
+    outputs.putOffSums();
+  HostWorkspace workspace(plan, schedule);
+  HostRegion region{fusion, plan, outputs, schedule, workspace};
 
-  Stages Functions(Name, Target, Module);
-  for (unsigned Sweep = 0; Sweep < Plan.numSweeps(); ++Sweep) {
-    if (hasWork(Region, Sweep))
-      Functions.add(Schedule.tiles(), [&](HostFunction &F) { emitSweep(Region, F, Sweep); });
-    if (Plan.endsInCombination(Sweep))
-      Functions.add(combinationBlocks(Region), [&](HostFunction &F) { emitCombination(Region, F, Sweep); });
+  Stages functions(name, target, module);
+  for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
+    if (hasWork(region, sweep))
+      functions.add(schedule.tiles(), [&](HostFunction &f) { emitSweep(region, f, sweep); });
+    if (plan.endsInCombination(sweep))
+      functions.add(combinationBlocks(region), [&](HostFunction &f) { emitCombination(region, f, sweep); });
   }
-  if (!Plan.endsInCombination(0) && sharesOutputs(Outputs))
-    Functions.add(combinationBlocks(Region), [&](HostFunction &F) { emitSharedOutputs(Region, F); });
+  if (!plan.endsInCombination(0) && sharesOutputs(outputs))
+    functions.add(combinationBlocks(region), [&](HostFunction &f) { emitSharedOutputs(region, f); });
 
-  RegionCode Code;
-  Code.stages = Functions.join();
-  Code.workspace_bytes = Workspace.bytes();
-  return Code;
+  RegionCode code;
+  code.stages = functions.join();
+  code.workspace_bytes = workspace.getBytes();
+  return code;
 }
 
 } // namespace mpc::codegen

@@ -7,7 +7,7 @@ namespace mpc::codegen {
 
 /// `emitRegion` for Backend::Host. Each sweep and each combination is a stage. Neighbouring stages of one block each
 /// become one stage.
-RegionCode emitHostRegion(FusionOp Fusion, const RegionPlan &Plan, llvm::StringRef Name, const CodeTarget &Target,
-                          llvm::Module &Module);
+RegionCode emitHostRegion(FusionOp fusion, const RegionPlan &plan, llvm::StringRef name, const CodeTarget &target,
+                          llvm::Module &module);
 
 } // namespace mpc::codegen

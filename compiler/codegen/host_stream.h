@@ -9,29 +9,29 @@ namespace mpc::codegen {
 /// two. Elements before the first and after the last aligned vector of a row are stored through the caches.
 class HostStream {
 public:
-  /// Elements of \p T (of 16 or 32 bits), 16 of which make a vector.
-  HostStream(HostFunction &F, llvm::Type *T);
+  /// Elements of \p t (of 16 or 32 bits), 16 of which make a vector.
+  HostStream(HostFunction &f, llvm::Type *t);
 
-  /// Begins the row whose first element is at \p Address.
-  void begin(llvm::Value *Address);
-  /// The whole vector at \p Column, 0, 16, 32 ...
-  void store(llvm::Value *Value, llvm::Value *Column);
-  /// Ends the row, of which \p Columns elements have been given.
-  void end(llvm::Value *Columns);
+  /// Begins the row whose first element is at \p address.
+  void begin(llvm::Value *address);
+  /// The whole vector at \p column, 0, 16, 32 ...
+  void store(llvm::Value *value, llvm::Value *column);
+  /// Ends the row, of which \p columns elements have been given.
+  void end(llvm::Value *columns);
 
-  static constexpr unsigned Lanes = 16;
+  static constexpr unsigned lanes = 16;
 
 private:
-  llvm::Value *addressOf(llvm::Value *Column);
-  void storeWhere(llvm::Value *Mask, llvm::Value *Value, llvm::Value *Address);
+  llvm::Value *addressOf(llvm::Value *column);
+  void storeWhere(llvm::Value *mask, llvm::Value *value, llvm::Value *address);
 
-  HostFunction &F;
-  llvm::Type *T;
-  llvm::VectorType *Vector;
-  llvm::AllocaInst *Previous;        ///< the vector before
-  llvm::Value *Row = nullptr;        ///< address of the row
-  llvm::Value *Head = nullptr;       ///< how many elements lie before the first aligned vector, in all lanes
-  llvm::Constant *Numbers = nullptr; ///< the numbers of the lanes: 0, 1, ...
+  HostFunction &f;
+  llvm::Type *t;
+  llvm::VectorType *vector;
+  llvm::AllocaInst *previous;        ///< the vector before
+  llvm::Value *row = nullptr;        ///< address of the row
+  llvm::Value *head = nullptr;       ///< how many elements lie before the first aligned vector, in all lanes
+  llvm::Constant *numbers = nullptr; ///< the numbers of the lanes: 0, 1, ...
 };
 
 } // namespace mpc::codegen

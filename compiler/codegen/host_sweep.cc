@@ -11,257 +11,257 @@ using namespace mlir;
 namespace mpc::codegen {
 
 // The tile that this call visits: in a sweep that turns, from the last one on.
-static llvm::Value *tileOf(const HostRegion &Region, HostFunction &F, unsigned Sweep) {
-  int64_t Last = Region.schedule.tiles() - 1;
-  if (Last == 0)
-    return F.index(0);
-  bool Turns = Region.schedule.turns && Sweep % 2 == 1;
-  return Turns ? F.builder().CreateSub(F.index(Last), F.tile()) : F.tile();
+static llvm::Value *tileOf(const HostRegion &region, HostFunction &f, unsigned sweep) {
+  int64_t last = region.schedule.tiles() - 1;
+  if (last == 0)
+    return f.index(0);
+  bool turns = region.schedule.turns && sweep % 2 == 1;
+  return turns ? f.builder().CreateSub(f.index(last), f.tile()) : f.tile();
 }
 
 // Whether only a scalar can give a NaN that needs care when it is rounded to bf16. All other inputs of elements are
 // bf16.
-static bool shortensShared(const HostRegion &Region) {
-  FusionOp Fusion = Region.fusion;
-  auto TypeOf = [](Value V) { return cast<RankedTensorType>(V.getType()).getElementType(); };
-  auto IsWide = [&](Value Input) {
-    Extent E = Region.plan.extent(Input);
-    bool OfElements = E == Extent::Full || E == Extent::PerColumn;
-    return OfElements && isa<FloatType>(TypeOf(Input)) && !TypeOf(Input).isBF16();
+static bool shortensShared(const HostRegion &region) {
+  FusionOp fusion = region.fusion;
+  auto typeOf = [](Value v) { return cast<RankedTensorType>(v.getType()).getElementType(); };
+  auto isWide = [&](Value input) {
+    Extent e = region.plan.extent(input);
+    bool ofElements = e == Extent::Full || e == Extent::PerColumn;
+    return ofElements && isa<FloatType>(typeOf(input)) && !typeOf(input).isBF16();
   };
-  return llvm::any_of(Region.outputs.all(), [&](const auto &O) { return TypeOf(O.value).isBF16(); }) &&
-         llvm::none_of(Fusion.getBody().front().getArguments(), IsWide);
+  return llvm::any_of(region.outputs.all(), [&](const auto &o) { return typeOf(o.value).isBF16(); }) &&
+         llvm::none_of(fusion.getBody().front().getArguments(), isWide);
 }
 
 namespace {
 
 class Sweep {
 public:
-  Sweep(HostRegion &Region, HostFunction &F, unsigned Number)
-      : Region(Region), Schedule(Region.schedule), F(F), Number(Number), Convert(shortensShared(Region)),
-        Body(Region.plan, Convert), Where(Region, F, Number), Tile(tileOf(Region, F, Number)) {}
+  Sweep(HostRegion &region, HostFunction &f, unsigned number)
+      : region(region), schedule(region.schedule), f(f), number(number), convert(shortensShared(region)),
+        body(region.plan, convert), where(region, f, number), tile(tileOf(region, f, number)) {}
 
   void emit();
 
 private:
-  void clearColumns(HostColumns &Columns);
+  void clearColumns(HostColumns &columns);
   /// Visits the tile row by row, phase by phase.
-  void visitRows(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End);
-  void visitPhase(HostColumns &Columns, HostPhase &P, llvm::Value *Row);
-  void prefetch(const HostPhase &P, unsigned Chain);
+  void visitRows(HostColumns &columns, llvm::Value *begin, llvm::Value *end);
+  void visitPhase(HostColumns &columns, HostPhase &p, llvm::Value *row);
+  void prefetch(const HostPhase &p, unsigned chain);
   /// Visits the tile column by column of a few rows, whose accumulators stay in registers.
-  void visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End);
+  void visitColumns(HostColumns &columns, llvm::Value *begin, llvm::Value *end);
   int64_t visitsAhead() const;
-  void beginVisit(HostColumnAccumulators &A, llvm::Value *FirstRow, llvm::Value *Column);
-  void visitElement(HostPhase &P, unsigned Chain);
-  void store(HostPhase::ElementOutput &O, llvm::Value *Value);
-  void finishRows(HostPhase &P);
+  void beginVisit(HostColumnAccumulators &a, llvm::Value *firstRow, llvm::Value *column);
+  void visitElement(HostPhase &p, unsigned chain);
+  void store(HostPhase::ElementOutput &o, llvm::Value *value);
+  void finishRows(HostPhase &p);
   void storeEverything();
 
-  HostRegion &Region;
-  const HostSchedule &Schedule;
-  HostFunction &F;
-  unsigned Number;
-  HostConversion Convert;
-  BodyEmitter Body;
-  HostPosition Where;
-  llvm::Value *Tile;
-  std::optional<HostPhases> Phases;
+  HostRegion &region;
+  const HostSchedule &schedule;
+  HostFunction &f;
+  unsigned number;
+  HostConversion convert;
+  BodyEmitter body;
+  HostPosition where;
+  llvm::Value *tile;
+  std::optional<HostPhases> phases;
 };
 
 } // namespace
 
 // How many visits by columns are prefetched: at least a page, which covers about the latency of a read from memory.
 int64_t Sweep::visitsAhead() const {
-  constexpr int64_t LeastElements = 1024;
-  return std::max<int64_t>(1, LeastElements / (HostSchedule::rowsPerVisit * Schedule.width));
+  constexpr int64_t leastElements = 1024;
+  return std::max<int64_t>(1, leastElements / (HostSchedule::rowsPerVisit * schedule.width));
 }
 
-void Sweep::visitElement(HostPhase &P, unsigned Chain) {
-  Body.moveTo(Where);
+void Sweep::visitElement(HostPhase &p, unsigned chain) {
+  body.moveTo(where);
   // Everything is read before anything is stored, for an output may lie over an input.
-  SmallVector<llvm::Value *> Stored;
-  for (const HostPhase::ElementOutput &O : P.elements)
-    Stored.push_back(Body.stored(O.output.value));
-  for (HostAccumulators &A : P.rows)
-    A.add(Where, Body.terms(A.step()), Chain);
-  for (HostAccumulators *A : P.everything)
-    A->add(Where, Body.terms(A->step()), Chain);
-  for (HostColumnAccumulators *A : P.columns)
-    A->add(Where, Body.terms(A->step()));
-  for (auto [O, Value] : llvm::zip_equal(P.elements, Stored))
-    store(O, Value);
+  SmallVector<llvm::Value *> stored;
+  for (const HostPhase::ElementOutput &o : p.elements)
+    stored.push_back(body.stored(o.output.value));
+  for (HostAccumulators &a : p.rows)
+    a.add(where, body.terms(a.getStep()), chain);
+  for (HostAccumulators *a : p.everything)
+    a->add(where, body.terms(a->getStep()), chain);
+  for (HostColumnAccumulators *a : p.columns)
+    a->add(where, body.terms(a->getStep()));
+  for (auto [o, value] : llvm::zip_equal(p.elements, stored))
+    store(o, value);
 }
 
-void Sweep::store(HostPhase::ElementOutput &O, llvm::Value *Value) {
-  if (O.stream && !Where.mask())
-    return O.stream->store(Where.lanes(Value), Where.firstColumn());
+void Sweep::store(HostPhase::ElementOutput &o, llvm::Value *value) {
+  if (o.stream && !where.getMask())
+    return o.stream->store(where.lanes(value), where.firstColumn());
   // The last elements of a row.
-  if (O.stream)
-    O.stream->end(Where.firstColumn());
-  Where.store(O.output, Value);
+  if (o.stream)
+    o.stream->end(where.firstColumn());
+  where.store(o.output, value);
 }
 
-void Sweep::finishRows(HostPhase &P) {
-  for (HostAccumulators &A : P.rows)
-    Body.finish(A.step(), A.combined());
-  SmallVector<llvm::Value *> Stored;
-  for (const RegionOutputs::Output &O : P.rowOutputs)
-    Stored.push_back(Body.stored(O.value));
-  for (auto [O, Value] : llvm::zip_equal(P.rowOutputs, Stored))
-    Where.store(O, Value);
+void Sweep::finishRows(HostPhase &p) {
+  for (HostAccumulators &a : p.rows)
+    body.finish(a.getStep(), a.combined());
+  SmallVector<llvm::Value *> stored;
+  for (const RegionOutputs::Output &o : p.rowOutputs)
+    stored.push_back(body.stored(o.value));
+  for (auto [o, value] : llvm::zip_equal(p.rowOutputs, stored))
+    where.store(o, value);
 }
 
 // Once a cache line, as far as chains let tell.
-void Sweep::prefetch(const HostPhase &P, unsigned Chain) {
-  constexpr uint64_t LineBits = 512;
-  constexpr int64_t BytesAhead = 8192;
-  for (Value Input : P.prefetched) {
-    uint64_t BitsBefore = uint64_t(Chain) * Schedule.lanes * storageType(Input)->getScalarSizeInBits();
-    if (P.fetch == HostPhase::Fetch::All) {
-      if (BitsBefore % LineBits == 0)
-        Where.prefetchBelow(Input);
-    } else if (P.fetch == HostPhase::Fetch::Ahead) {
-      if (BitsBefore % LineBits == 0)
-        Where.prefetchAhead(Input, BytesAhead);
-    } else if (BitsBefore % (2 * LineBits) == 0) {
-      Where.prefetchHalfBelow(Input, P.fetch == HostPhase::Fetch::SecondHalf);
+void Sweep::prefetch(const HostPhase &p, unsigned chain) {
+  constexpr uint64_t lineBits = 512;
+  constexpr int64_t bytesAhead = 8192;
+  for (Value input : p.prefetched) {
+    uint64_t bitsBefore = uint64_t(chain) * schedule.lanes * storageType(input)->getScalarSizeInBits();
+    if (p.fetch == HostPhase::Fetch::All) {
+      if (bitsBefore % lineBits == 0)
+        where.prefetchBelow(input);
+    } else if (p.fetch == HostPhase::Fetch::Ahead) {
+      if (bitsBefore % lineBits == 0)
+        where.prefetchAhead(input, bytesAhead);
+    } else if (bitsBefore % (2 * lineBits) == 0) {
+      where.prefetchHalfBelow(input, p.fetch == HostPhase::Fetch::SecondHalf);
     }
   }
 }
 
-void Sweep::visitPhase(HostColumns &Columns, HostPhase &P, llvm::Value *Row) {
-  Where.setPhase(P.number);
-  Where.setAnchor(Extent::PerRow, F.placeAnchor());
-  for (HostAccumulators &A : P.rows)
-    A.reset();
-  Where.setColumn(F.index(0), nullptr);
-  for (HostPhase::ElementOutput &O : P.elements)
-    if (O.stream)
-      O.stream->begin(Where.address(O.output));
-  if (P.visitsElements())
-    Columns.visit(Row, P.chains, [&](llvm::Value *Column, llvm::Constant *Mask, unsigned Chain) {
-      Where.setColumn(Column, Mask);
-      for (HostColumnAccumulators *A : P.columns)
-        A->begin(Where, Column);
-      if (!Mask)
-        prefetch(P, Chain);
-      visitElement(P, Chain);
-      for (HostColumnAccumulators *A : P.columns)
-        A->end(Where, Column);
+void Sweep::visitPhase(HostColumns &columns, HostPhase &p, llvm::Value *row) {
+  where.setPhase(p.number);
+  where.setAnchor(Extent::PerRow, f.placeAnchor());
+  for (HostAccumulators &a : p.rows)
+    a.reset();
+  where.setColumn(f.index(0), nullptr);
+  for (HostPhase::ElementOutput &o : p.elements)
+    if (o.stream)
+      o.stream->begin(where.address(o.output));
+  if (p.visitsElements())
+    columns.visit(row, p.chains, [&](llvm::Value *column, llvm::Constant *mask, unsigned chain) {
+      where.setColumn(column, mask);
+      for (HostColumnAccumulators *a : p.columns)
+        a->begin(where, column);
+      if (!mask)
+        prefetch(p, chain);
+      visitElement(p, chain);
+      for (HostColumnAccumulators *a : p.columns)
+        a->end(where, column);
     });
-  Where.setColumn(F.index(0), nullptr);
-  Body.moveTo(Where);
-  finishRows(P);
+  where.setColumn(f.index(0), nullptr);
+  body.moveTo(where);
+  finishRows(p);
 }
 
-void Sweep::visitRows(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End) {
-  F.loop(Begin, End, 1, [&](llvm::Value *Row) {
-    Where.setRow(Row);
-    for (HostPhase &P : Phases->all)
-      visitPhase(Columns, P, Row);
+void Sweep::visitRows(HostColumns &columns, llvm::Value *begin, llvm::Value *end) {
+  f.loop(begin, end, 1, [&](llvm::Value *row) {
+    where.setRow(row);
+    for (HostPhase &p : phases->all)
+      visitPhase(columns, p, row);
   });
 }
 
 // The first row's terms are computed once more in their turn.
-void Sweep::beginVisit(HostColumnAccumulators &A, llvm::Value *FirstRow, llvm::Value *Column) {
-  if (!A.areMoments())
-    return A.begin(Where, Column);
-  Where.setRow(FirstRow);
-  Body.moveTo(Where);
-  A.beginAbout(Where, Body.terms(A.step()).front());
+void Sweep::beginVisit(HostColumnAccumulators &a, llvm::Value *firstRow, llvm::Value *column) {
+  if (!a.areMoments())
+    return a.begin(where, column);
+  where.setRow(firstRow);
+  body.moveTo(where);
+  a.beginAbout(where, body.terms(a.getStep()).front());
 }
 
-void Sweep::visitColumns(HostColumns &Columns, llvm::Value *Begin, llvm::Value *End) {
-  llvm::IRBuilder<> &B = F.builder();
-  auto Smaller = [&](llvm::Value *X, llvm::Value *Y) { return B.CreateBinaryIntrinsic(llvm::Intrinsic::smin, X, Y); };
-  constexpr int64_t Rows = HostSchedule::rowsPerVisit;
-  HostPhase &P = Phases->all.front();
+void Sweep::visitColumns(HostColumns &columns, llvm::Value *begin, llvm::Value *end) {
+  llvm::IRBuilder<> &b = f.builder();
+  auto smaller = [&](llvm::Value *x, llvm::Value *y) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); };
+  constexpr int64_t rows = HostSchedule::rowsPerVisit;
+  HostPhase &p = phases->all.front();
   // A last row that is shorter is visited alone, after the others.
-  llvm::Value *Last = F.index(Schedule.rows - 1);
-  llvm::Value *Limit = Schedule.hasShortRow() ? Smaller(End, Last) : End;
-  llvm::Value *Visits = B.CreateUDiv(B.CreateAdd(B.CreateSub(Limit, Begin), F.index(Rows - 1)), F.index(Rows));
-  if (Schedule.hasShortRow())
-    Visits = B.CreateAdd(Visits, B.CreateZExt(B.CreateICmpSGT(End, Last), B.getInt64Ty()));
-  F.loop(F.index(0), Visits, 1, [&](llvm::Value *Visit) {
-    llvm::Value *From = B.CreateAdd(Begin, B.CreateMul(Visit, F.index(Rows)));
-    llvm::Value *To = Smaller(B.CreateAdd(From, F.index(Rows)), Limit);
-    if (Schedule.hasShortRow()) {
-      From = Smaller(From, Last);
-      To = B.CreateSelect(B.CreateICmpEQ(From, Last), F.index(Schedule.rows), To);
+  llvm::Value *last = f.index(schedule.rows - 1);
+  llvm::Value *limit = schedule.hasShortRow() ? smaller(end, last) : end;
+  llvm::Value *visits = b.CreateUDiv(b.CreateAdd(b.CreateSub(limit, begin), f.index(rows - 1)), f.index(rows));
+  if (schedule.hasShortRow())
+    visits = b.CreateAdd(visits, b.CreateZExt(b.CreateICmpSGT(end, last), b.getInt64Ty()));
+  f.loop(f.index(0), visits, 1, [&](llvm::Value *visit) {
+    llvm::Value *from = b.CreateAdd(begin, b.CreateMul(visit, f.index(rows)));
+    llvm::Value *to = smaller(b.CreateAdd(from, f.index(rows)), limit);
+    if (schedule.hasShortRow()) {
+      from = smaller(from, last);
+      to = b.CreateSelect(b.CreateICmpEQ(from, last), f.index(schedule.rows), to);
     }
-    Columns.visit(From, 1, [&](llvm::Value *Column, llvm::Constant *Mask, unsigned) {
-      Where.setColumn(Column, Mask);
-      Where.setAnchor(Extent::PerColumn, F.placeAnchor());
-      Body.forget(Extent::PerColumn);
-      for (HostColumnAccumulators *A : P.columns)
-        beginVisit(*A, From, Column);
-      F.loop(From, To, 1, [&](llvm::Value *Row) {
-        Where.setRow(Row);
-        if (!Mask)
-          for (Value Input : P.prefetched)
-            Where.prefetchBelow(Input, visitsAhead() * Rows);
-        visitElement(P, 0);
+    columns.visit(from, 1, [&](llvm::Value *column, llvm::Constant *mask, unsigned) {
+      where.setColumn(column, mask);
+      where.setAnchor(Extent::PerColumn, f.placeAnchor());
+      body.forget(Extent::PerColumn);
+      for (HostColumnAccumulators *a : p.columns)
+        beginVisit(*a, from, column);
+      f.loop(from, to, 1, [&](llvm::Value *row) {
+        where.setRow(row);
+        if (!mask)
+          for (Value input : p.prefetched)
+            where.prefetchBelow(input, visitsAhead() * rows);
+        visitElement(p, 0);
       });
-      for (HostColumnAccumulators *A : P.columns)
-        A->areMoments() ? A->endAbout(Where, Column, B.CreateSub(To, From)) : A->end(Where, Column);
+      for (HostColumnAccumulators *a : p.columns)
+        a->areMoments() ? a->endAbout(where, column, b.CreateSub(to, from)) : a->end(where, column);
     });
   });
 }
 
-void Sweep::clearColumns(HostColumns &Columns) {
-  Columns.visitLongest([&](llvm::Value *Column, llvm::Constant *Mask, unsigned) {
-    Where.setColumn(Column, Mask);
-    for (HostColumnAccumulators &A : Phases->columns)
-      A.clear(Where, Column);
+void Sweep::clearColumns(HostColumns &columns) {
+  columns.visitLongest([&](llvm::Value *column, llvm::Constant *mask, unsigned) {
+    where.setColumn(column, mask);
+    for (HostColumnAccumulators &a : phases->columns)
+      a.clear(where, column);
   });
 }
 
 void Sweep::storeEverything() {
-  llvm::IRBuilder<> &B = F.builder();
-  for (HostAccumulators &A : Phases->everything)
-    for (auto [P, Value] : llvm::zip_equal(Region.workspace.partials(A.step()), A.combined()))
-      B.CreateStore(Value, B.CreateGEP(Value->getType(), F.workspace(P.offset), Tile));
+  llvm::IRBuilder<> &b = f.builder();
+  for (HostAccumulators &a : phases->everything)
+    for (auto [p, value] : llvm::zip_equal(region.workspace.partials(a.getStep()), a.combined()))
+      b.CreateStore(value, b.CreateGEP(value->getType(), f.workspace(p.offset), tile));
 }
 
 void Sweep::emit() {
-  llvm::IRBuilder<> &B = F.builder();
-  llvm::Value *RowTile = Tile, *ColumnTile = F.index(0);
-  if (Schedule.columnTiles() > 1) {
-    RowTile = B.CreateSDiv(Tile, F.index(Schedule.columnTiles()));
-    ColumnTile = B.CreateSRem(Tile, F.index(Schedule.columnTiles()));
+  llvm::IRBuilder<> &b = f.builder();
+  llvm::Value *rowTile = tile, *columnTile = f.index(0);
+  if (schedule.columnTiles() > 1) {
+    rowTile = b.CreateSDiv(tile, f.index(schedule.columnTiles()));
+    columnTile = b.CreateSRem(tile, f.index(schedule.columnTiles()));
   }
-  Where.setAnchor(Extent::Single, F.entryAnchor());
-  Where.spreadColumns();
-  for (Operation *Op : Region.plan.body())
-    Body.setFirstKept(Op, Region.workspace.kept(Op).size());
-  Phases.emplace(Region, F, Number, RowTile);
-  HostColumns Columns(F, Schedule, ColumnTile);
-  if (!Phases->columns.empty())
-    clearColumns(Columns);
+  where.setAnchor(Extent::Single, f.entryAnchor());
+  where.spreadColumns();
+  for (Operation *op : region.plan.getBody())
+    body.setFirstKept(op, region.workspace.kept(op).size());
+  phases.emplace(region, f, number, rowTile);
+  HostColumns columns(f, schedule, columnTile);
+  if (!phases->columns.empty())
+    clearColumns(columns);
 
-  llvm::Value *Begin = B.CreateMul(RowTile, F.index(Schedule.rowsPerTile));
-  llvm::Value *End = B.CreateAdd(Begin, F.index(Schedule.rowsPerTile));
-  if (Schedule.rows % Schedule.rowsPerTile != 0)
-    End = B.CreateBinaryIntrinsic(llvm::Intrinsic::smin, End, F.index(Schedule.rows));
-  if (Phases->byColumns)
-    visitColumns(Columns, Begin, End);
+  llvm::Value *begin = b.CreateMul(rowTile, f.index(schedule.rowsPerTile));
+  llvm::Value *end = b.CreateAdd(begin, f.index(schedule.rowsPerTile));
+  if (schedule.rows % schedule.rowsPerTile != 0)
+    end = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, f.index(schedule.rows));
+  if (phases->byColumns)
+    visitColumns(columns, begin, end);
   else
-    visitRows(Columns, Begin, End);
+    visitRows(columns, begin, end);
   storeEverything();
 
-  for (Operation *Op : Region.plan.body())
-    Region.workspace.addKeptOfRows(Op, Body.kept(Op).size());
+  for (Operation *op : region.plan.getBody())
+    region.workspace.addKeptOfRows(op, body.kept(op).size());
 }
 
-bool hasWork(const HostRegion &Region, unsigned Sweep) {
-  auto Here = [&](const auto &Item) { return Item.when.sweep == Sweep; };
-  return llvm::any_of(Region.plan.steps(), Here) ||
-         llvm::any_of(Region.outputs.all(), [&](const RegionOutputs::Output &O) {
-           return Here(O) && (O.extent == Extent::Full || O.extent == Extent::PerRow);
+bool hasWork(const HostRegion &region, unsigned sweep) {
+  auto here = [&](const auto &item) { return item.when.sweep == sweep; };
+  return llvm::any_of(region.plan.getSteps(), here) ||
+         llvm::any_of(region.outputs.all(), [&](const RegionOutputs::Output &o) {
+           return here(o) && (o.extent == Extent::Full || o.extent == Extent::PerRow);
          });
 }
 
-void emitSweep(HostRegion &Region, HostFunction &F, unsigned Number) { Sweep(Region, F, Number).emit(); }
+void emitSweep(HostRegion &region, HostFunction &f, unsigned number) { Sweep(region, f, number).emit(); }
 
 } // namespace mpc::codegen

@@ -5,19 +5,19 @@
 
 namespace mpc::codegen {
 
-/// Whether \p Sweep visits elements at all.
-bool hasWork(const HostRegion &Region, unsigned Sweep);
+/// Whether \p sweep visits elements at all.
+bool hasWork(const HostRegion &region, unsigned sweep);
 
-/// Visits one tile in the phases of \p Sweep and reduces its rows. Partial values of the other reductions go to the
+/// Visits one tile in the phases of \p sweep and reduces its rows. Partial values of the other reductions go to the
 /// workspace.
-void emitSweep(HostRegion &Region, HostFunction &F, unsigned Sweep);
+void emitSweep(HostRegion &region, HostFunction &f, unsigned sweep);
 
-/// Combines the partial values of \p Sweep in the order of the tiles and finishes its reductions. Stores the outputs
+/// Combines the partial values of \p sweep in the order of the tiles and finishes its reductions. Stores the outputs
 /// that they give, and in the workspace what later sweeps need.
-void emitCombination(HostRegion &Region, HostFunction &F, unsigned Sweep);
+void emitCombination(HostRegion &region, HostFunction &f, unsigned sweep);
 /// Stores the outputs of extent PerColumn and Single of a region that reduces neither.
-void emitSharedOutputs(HostRegion &Region, HostFunction &F);
+void emitSharedOutputs(HostRegion &region, HostFunction &f);
 /// The number of blocks of columns that a combination runs in.
-int64_t combinationBlocks(const HostRegion &Region);
+int64_t combinationBlocks(const HostRegion &region);
 
 } // namespace mpc::codegen

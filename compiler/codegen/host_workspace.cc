@@ -6,50 +6,50 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static size_t aligned(size_t Size) { return llvm::alignTo(Size, 64); }
+static size_t aligned(size_t size) { return llvm::alignTo(size, 64); }
 
-HostWorkspace::HostWorkspace(const RegionPlan &Plan, const HostSchedule &Schedule) : Schedule(Schedule) {
-  for (unsigned Sweep = 0; Sweep < Plan.numSweeps(); ++Sweep) {
-    size_t Offset = 0;
-    for (const RegionPlan::Step &Step : Plan.steps()) {
-      if (Step.when.sweep != Sweep || Step.reduction.axis == Axis::Row)
+HostWorkspace::HostWorkspace(const RegionPlan &plan, const HostSchedule &schedule) : schedule(schedule) {
+  for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
+    size_t offset = 0;
+    for (const RegionPlan::Step &step : plan.getSteps()) {
+      if (step.when.sweep != sweep || step.reduction.axis == Axis::Row)
         continue;
-      for (Combine How : Step.reduction.accumulators) {
-        PartialsOf[{Step.op, Step.index}].push_back({Offset, How, Step.reduction.axis});
-        size_t Count = Step.reduction.axis == Axis::All ? Schedule.tiles() : Schedule.rowTiles() * Schedule.width;
-        Offset += aligned(Count * (isWide(How) ? sizeof(double) : sizeof(float)));
+      for (Combine how : step.reduction.accumulators) {
+        partialsOf[{step.op, step.index}].push_back({offset, how, step.reduction.axis});
+        size_t count = step.reduction.axis == Axis::All ? schedule.tiles() : schedule.rowTiles() * schedule.width;
+        offset += aligned(count * (isWide(how) ? sizeof(double) : sizeof(float)));
       }
     }
-    Bytes = std::max(Bytes, Offset);
+    bytes = std::max(bytes, offset);
   }
 }
 
-HostWorkspace::Slot HostWorkspace::add(Extent E, size_t ElementBytes) {
-  Slot Added{Bytes, E};
-  Bytes += aligned((E == Extent::PerColumn ? Schedule.columns : 1) * ElementBytes);
-  return Added;
+HostWorkspace::Slot HostWorkspace::add(Extent e, size_t elementBytes) {
+  Slot added{bytes, e};
+  bytes += aligned((e == Extent::PerColumn ? schedule.columns : 1) * elementBytes);
+  return added;
 }
 
-ArrayRef<std::optional<HostWorkspace::Slot>> HostWorkspace::kept(Operation *Op) const {
-  auto It = Kept.find(Op);
-  return It == Kept.end() ? ArrayRef<std::optional<Slot>>() : ArrayRef(It->second);
+ArrayRef<std::optional<HostWorkspace::Slot>> HostWorkspace::kept(Operation *op) const {
+  auto it = keptSlots.find(op);
+  return it == keptSlots.end() ? ArrayRef<std::optional<Slot>>() : ArrayRef(it->second);
 }
 
-HostWorkspace::Slot HostWorkspace::addKept(Operation *Op, Extent E) {
-  Slot Added = add(E, sizeof(float));
-  Kept[Op].push_back(Added);
-  return Added;
+HostWorkspace::Slot HostWorkspace::addKept(Operation *op, Extent e) {
+  Slot added = add(e, sizeof(float));
+  keptSlots[op].push_back(added);
+  return added;
 }
 
-std::optional<HostWorkspace::Slot> HostWorkspace::reduced(Value V) const {
-  auto It = Reduced.find(V);
-  return It == Reduced.end() ? std::nullopt : std::optional(It->second);
+std::optional<HostWorkspace::Slot> HostWorkspace::reduced(Value v) const {
+  auto it = reducedSlots.find(v);
+  return it == reducedSlots.end() ? std::nullopt : std::optional(it->second);
 }
 
-HostWorkspace::Slot HostWorkspace::addReduced(Value V, Extent E) {
-  Slot Added = add(E, llvm::divideCeil(cast<RankedTensorType>(V.getType()).getElementTypeBitWidth(), 8));
-  Reduced[V] = Added;
-  return Added;
+HostWorkspace::Slot HostWorkspace::addReduced(Value v, Extent e) {
+  Slot added = add(e, llvm::divideCeil(cast<RankedTensorType>(v.getType()).getElementTypeBitWidth(), 8));
+  reducedSlots[v] = added;
+  return added;
 }
 
 } // namespace mpc::codegen

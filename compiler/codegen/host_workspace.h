@@ -22,31 +22,31 @@ public:
     Axis axis;
   };
 
-  explicit HostWorkspace(const RegionPlan &Plan, const HostSchedule &Schedule);
+  explicit HostWorkspace(const RegionPlan &plan, const HostSchedule &schedule);
 
-  llvm::ArrayRef<Partials> partials(const RegionPlan::Step &Step) const {
-    return PartialsOf.find({Step.op, Step.index})->second;
+  llvm::ArrayRef<Partials> partials(const RegionPlan::Step &step) const {
+    return partialsOf.find({step.op, step.index})->second;
   }
 
-  /// The slots of the values that \p Op has kept so far, in order. A value that a row kept has none.
-  llvm::ArrayRef<std::optional<Slot>> kept(mlir::Operation *Op) const;
-  Slot addKept(mlir::Operation *Op, Extent E);
-  void addKeptOfRows(mlir::Operation *Op, size_t Count) { Kept[Op].append(Count, std::nullopt); }
+  /// The slots of the values that \p op has kept so far, in order. A value that a row kept has none.
+  llvm::ArrayRef<std::optional<Slot>> kept(mlir::Operation *op) const;
+  Slot addKept(mlir::Operation *op, Extent e);
+  void addKeptOfRows(mlir::Operation *op, size_t count) { keptSlots[op].append(count, std::nullopt); }
 
   /// A reduced result that is no output.
-  std::optional<Slot> reduced(mlir::Value V) const;
-  Slot addReduced(mlir::Value V, Extent E);
+  std::optional<Slot> reduced(mlir::Value v) const;
+  Slot addReduced(mlir::Value v, Extent e);
 
-  size_t bytes() const { return Bytes; }
+  size_t getBytes() const { return bytes; }
 
 private:
-  Slot add(Extent E, size_t ElementBytes);
+  Slot add(Extent e, size_t elementBytes);
 
-  const HostSchedule &Schedule;
-  size_t Bytes = 0;
-  llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, llvm::SmallVector<Partials, 2>> PartialsOf;
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<std::optional<Slot>, 4>> Kept;
-  llvm::DenseMap<mlir::Value, Slot> Reduced;
+  const HostSchedule &schedule;
+  size_t bytes = 0;
+  llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, llvm::SmallVector<Partials, 2>> partialsOf;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<std::optional<Slot>, 4>> keptSlots;
+  llvm::DenseMap<mlir::Value, Slot> reducedSlots;
 };
 
 } // namespace mpc::codegen

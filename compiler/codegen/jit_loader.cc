@@ -17,115 +17,115 @@ namespace mpc::codegen {
 
 namespace {
 
-absl::Status toStatus(llvm::Error Failure) { return absl::InvalidArgumentError(llvm::toString(std::move(Failure))); }
+absl::Status toStatus(llvm::Error failure) { return absl::InvalidArgumentError(llvm::toString(std::move(failure))); }
 
 /// Links objects; a process has one linker. It is never destroyed: code may be in use until the process ends.
 class Linker {
 public:
   static llvm::Expected<Linker *> get() {
-    static std::mutex Mutex;
-    static Linker *Only = nullptr;
-    std::lock_guard<std::mutex> Lock(Mutex);
-    if (Only)
-      return Only;
-    llvm::Expected<std::unique_ptr<orc::SelfExecutorProcessControl>> Control =
+    static std::mutex mutex;
+    static Linker *only = nullptr;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (only)
+      return only;
+    llvm::Expected<std::unique_ptr<orc::SelfExecutorProcessControl>> control =
         orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<orc::InPlaceTaskDispatcher>());
-    if (!Control)
-      return Control.takeError();
-    return Only = new Linker(std::move(*Control));
+    if (!control)
+      return control.takeError();
+    return only = new Linker(std::move(*control));
   }
 
   /// A library of its own, so that two objects may have functions of one name.
-  llvm::Expected<orc::JITDylib *> add(llvm::StringRef Object, const orc::SymbolMap &Provided) {
-    orc::JITDylib &Library = Session.createBareJITDylib("code" + std::to_string(Count++));
-    if (llvm::Error Failure = Library.define(orc::absoluteSymbols(Provided)))
-      return Failure;
-    if (llvm::Error Failure = Layer.add(Library, llvm::MemoryBuffer::getMemBufferCopy(Object, Library.getName())))
-      return Failure;
-    return &Library;
+  llvm::Expected<orc::JITDylib *> add(llvm::StringRef object, const orc::SymbolMap &provided) {
+    orc::JITDylib &library = session.createBareJITDylib("code" + std::to_string(count++));
+    if (llvm::Error failure = library.define(orc::absoluteSymbols(provided)))
+      return failure;
+    if (llvm::Error failure = layer.add(library, llvm::MemoryBuffer::getMemBufferCopy(object, library.getName())))
+      return failure;
+    return &library;
   }
 
-  orc::ExecutionSession &session() { return Session; }
+  orc::ExecutionSession &getSession() { return session; }
 
 private:
-  explicit Linker(std::unique_ptr<orc::ExecutorProcessControl> Control) : Session(std::move(Control)), Layer(Session) {
+  explicit Linker(std::unique_ptr<orc::ExecutorProcessControl> control) : session(std::move(control)), layer(session) {
     // The lookup that asks for a symbol returns the failure.
-    Session.setErrorReporter([](llvm::Error Failure) { llvm::consumeError(std::move(Failure)); });
+    session.setErrorReporter([](llvm::Error failure) { llvm::consumeError(std::move(failure)); });
   }
 
-  orc::ExecutionSession Session;
-  orc::ObjectLinkingLayer Layer;
-  std::atomic<unsigned> Count{0};
+  orc::ExecutionSession session;
+  orc::ObjectLinkingLayer layer;
+  std::atomic<unsigned> count{0};
 };
 
 /// Functions that objects may call, by name.
 class Provided {
 public:
   static Provided &get() {
-    static auto *const Only = new Provided;
-    return *Only;
+    static auto *const only = new Provided;
+    return *only;
   }
-  void add(llvm::StringRef Name, void *Function) {
-    std::lock_guard<std::mutex> Lock(Mutex);
-    Functions[Name] = Function;
+  void add(llvm::StringRef name, void *function) {
+    std::lock_guard<std::mutex> lock(mutex);
+    functions[name] = function;
   }
-  orc::SymbolMap symbols(orc::ExecutionSession &Session) {
-    std::lock_guard<std::mutex> Lock(Mutex);
-    orc::SymbolMap Symbols;
-    for (const auto &Entry : Functions)
-      Symbols[Session.intern(Entry.getKey())] = {orc::ExecutorAddr::fromPtr(Entry.getValue()),
+  orc::SymbolMap symbols(orc::ExecutionSession &session) {
+    std::lock_guard<std::mutex> lock(mutex);
+    orc::SymbolMap symbols;
+    for (const auto &entry : functions)
+      symbols[session.intern(entry.getKey())] = {orc::ExecutorAddr::fromPtr(entry.getValue()),
                                                  llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
-    return Symbols;
+    return symbols;
   }
 
 private:
   Provided() {
-    Functions["memcpy"] = reinterpret_cast<void *>(&std::memcpy);
-    Functions["memset"] = reinterpret_cast<void *>(&std::memset);
+    functions["memcpy"] = reinterpret_cast<void *>(&std::memcpy);
+    functions["memset"] = reinterpret_cast<void *>(&std::memset);
   }
-  std::mutex Mutex;
-  llvm::StringMap<void *> Functions;
+  std::mutex mutex;
+  llvm::StringMap<void *> functions;
 };
 
 class LinkedObject : public runtime::LoadedCode {
 public:
-  LinkedObject(orc::ExecutionSession &Session, orc::JITDylib &Library) : Session(Session), Library(Library) {}
+  LinkedObject(orc::ExecutionSession &session, orc::JITDylib &library) : session(session), library(library) {}
   ~LinkedObject() override {
     // Nothing that a caller could act on: the memory stays.
-    llvm::consumeError(Session.removeJITDylib(Library));
+    llvm::consumeError(session.removeJITDylib(library));
   }
 
-  absl::StatusOr<void *> Find(const std::string &Function) const override {
-    llvm::Expected<orc::ExecutorSymbolDef> Symbol = Session.lookup({&Library}, Function);
-    if (!Symbol)
-      return absl::NotFoundError(llvm::toString(Symbol.takeError()));
-    return Symbol->getAddress().toPtr<void *>();
+  absl::StatusOr<void *> Find(const std::string &function) const override {
+    llvm::Expected<orc::ExecutorSymbolDef> symbol = session.lookup({&library}, function);
+    if (!symbol)
+      return absl::NotFoundError(llvm::toString(symbol.takeError()));
+    return symbol->getAddress().toPtr<void *>();
   }
 
 private:
-  orc::ExecutionSession &Session;
-  orc::JITDylib &Library;
+  orc::ExecutionSession &session;
+  orc::JITDylib &library;
 };
 
-absl::StatusOr<std::unique_ptr<runtime::LoadedCode>> loadObject(const runtime::CodeBlob &Blob) {
-  llvm::Expected<Linker *> Linking = Linker::get();
-  if (!Linking)
-    return toStatus(Linking.takeError());
-  llvm::StringRef Bytes(reinterpret_cast<const char *>(Blob.bytes.data()), Blob.bytes.size());
-  orc::ExecutionSession &Session = (*Linking)->session();
-  llvm::Expected<orc::JITDylib *> Library = (*Linking)->add(Bytes, Provided::get().symbols(Session));
-  if (!Library)
-    return toStatus(Library.takeError());
-  return std::make_unique<LinkedObject>(Session, **Library);
+absl::StatusOr<std::unique_ptr<runtime::LoadedCode>> loadObject(const runtime::CodeBlob &blob) {
+  llvm::Expected<Linker *> linking = Linker::get();
+  if (!linking)
+    return toStatus(linking.takeError());
+  llvm::StringRef bytes(reinterpret_cast<const char *>(blob.bytes.data()), blob.bytes.size());
+  orc::ExecutionSession &session = (*linking)->getSession();
+  llvm::Expected<orc::JITDylib *> library = (*linking)->add(bytes, Provided::get().symbols(session));
+  if (!library)
+    return toStatus(library.takeError());
+  return std::make_unique<LinkedObject>(session, **library);
 }
 
 } // namespace
 
 void registerObjectLoader() {
-  static std::once_flag Registered;
-  std::call_once(Registered, [] { runtime::RegisterCodeLoader("object", loadObject); });
+  static std::once_flag registered;
+  std::call_once(registered, [] { runtime::RegisterCodeLoader("object", loadObject); });
 }
 
-void provideFunction(llvm::StringRef Name, void *Function) { Provided::get().add(Name, Function); }
+void provideFunction(llvm::StringRef name, void *function) { Provided::get().add(name, function); }
 
 } // namespace mpc::codegen

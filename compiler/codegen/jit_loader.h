@@ -9,7 +9,7 @@ namespace mpc::codegen {
 /// Further calls change nothing.
 void registerObjectLoader();
 
-/// Lets code that is loaded from now on call \p Function by \p Name: the functions of gpu_builtins.h, for an emulation.
-void provideFunction(llvm::StringRef Name, void *Function);
+/// Lets code that is loaded from now on call \p function by \p name: the functions of gpu_builtins.h, for an emulation.
+void provideFunction(llvm::StringRef name, void *function);
 
 } // namespace mpc::codegen

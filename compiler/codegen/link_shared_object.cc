@@ -11,77 +11,77 @@
 
 namespace mpc::codegen {
 
-static constexpr llvm::StringRef Linkers[] = {"ld.lld-22", "ld.lld", "ld"};
+static constexpr llvm::StringRef linkers[] = {"ld.lld-22", "ld.lld", "ld"};
 
 static llvm::Expected<std::string> findLinker() {
-  for (llvm::StringRef Name : Linkers)
-    if (llvm::ErrorOr<std::string> Path = llvm::sys::findProgramByName(Name))
-      return *Path;
+  for (llvm::StringRef name : linkers)
+    if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
+      return *path;
   return llvm::createStringError("saving generated code for the CPU takes a linker; found none of " +
-                                 llvm::join(llvm::ArrayRef(Linkers), ", ") + " in PATH (install lld or binutils)");
+                                 llvm::join(llvm::ArrayRef(linkers), ", ") + " in PATH (install lld or binutils)");
 }
 
-static llvm::Error writeFile(llvm::StringRef Path, const std::vector<std::uint8_t> &Bytes) {
-  std::error_code Code;
-  llvm::raw_fd_ostream Out(Path, Code);
-  if (!Code) {
-    Out.write(reinterpret_cast<const char *>(Bytes.data()), Bytes.size());
-    Out.close();
-    Code = Out.error();
-    Out.clear_error();
+static llvm::Error writeFile(llvm::StringRef path, const std::vector<std::uint8_t> &bytes) {
+  std::error_code code;
+  llvm::raw_fd_ostream out(path, code);
+  if (!code) {
+    out.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    out.close();
+    code = out.error();
+    out.clear_error();
   }
-  return Code ? llvm::createStringError(Code, "cannot write '" + Path + "': " + Code.message())
+  return code ? llvm::createStringError(code, "cannot write '" + path + "': " + code.message())
               : llvm::Error::success();
 }
 
-static std::string textOf(llvm::StringRef Path) {
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> Text = llvm::MemoryBuffer::getFile(Path);
-  return Text ? (*Text)->getBuffer().trim().str() : std::string();
+static std::string textOf(llvm::StringRef path) {
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> text = llvm::MemoryBuffer::getFile(path);
+  return text ? (*text)->getBuffer().trim().str() : std::string();
 }
 
-static llvm::Error runLinker(llvm::StringRef Linker, llvm::ArrayRef<std::string> Objects, llvm::StringRef Output,
-                             llvm::StringRef Messages) {
-  llvm::SmallVector<llvm::StringRef> Arguments = {
-      Linker, "-shared", "-o", Output, "--build-id=none", "--hash-style=gnu", "-z", "now", "-z", "noexecstack"};
-  llvm::append_range(Arguments, Objects);
-  std::optional<llvm::StringRef> Redirects[] = {llvm::StringRef(), Messages, Messages};
-  std::string Reason;
-  int Exit = llvm::sys::ExecuteAndWait(Linker, Arguments, std::nullopt, Redirects, 0, 0, &Reason);
-  if (Exit == 0)
+static llvm::Error runLinker(llvm::StringRef linker, llvm::ArrayRef<std::string> objects, llvm::StringRef output,
+                             llvm::StringRef messages) {
+  llvm::SmallVector<llvm::StringRef> arguments = {
+      linker, "-shared", "-o", output, "--build-id=none", "--hash-style=gnu", "-z", "now", "-z", "noexecstack"};
+  llvm::append_range(arguments, objects);
+  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), messages, messages};
+  std::string reason;
+  int exit = llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, redirects, 0, 0, &reason);
+  if (exit == 0)
     return llvm::Error::success();
-  if (Reason.empty())
-    Reason = textOf(Messages);
-  return llvm::createStringError(Linker + " failed (" + llvm::Twine(Exit) + "): " + Reason);
+  if (reason.empty())
+    reason = textOf(messages);
+  return llvm::createStringError(linker + " failed (" + llvm::Twine(exit) + "): " + reason);
 }
 
-llvm::Expected<runtime::CodeBlob> linkSharedObject(llvm::ArrayRef<runtime::CodeBlob> Objects, llvm::StringRef Name) {
-  llvm::Expected<std::string> Linker = findLinker();
-  if (!Linker)
-    return Linker.takeError();
-  llvm::SmallString<128> Folder;
-  if (std::error_code Code = llvm::sys::fs::createUniqueDirectory("mpc-link", Folder))
-    return llvm::createStringError(Code, "cannot create a temporary folder: " + Code.message());
-  llvm::scope_exit Remove([&] { llvm::sys::fs::remove_directories(Folder); });
-  auto InFolder = [&](const llvm::Twine &File) { return (Folder + "/" + File).str(); };
+llvm::Expected<runtime::CodeBlob> linkSharedObject(llvm::ArrayRef<runtime::CodeBlob> objects, llvm::StringRef name) {
+  llvm::Expected<std::string> linker = findLinker();
+  if (!linker)
+    return linker.takeError();
+  llvm::SmallString<128> folder;
+  if (std::error_code code = llvm::sys::fs::createUniqueDirectory("mpc-link", folder))
+    return llvm::createStringError(code, "cannot create a temporary folder: " + code.message());
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  auto inFolder = [&](const llvm::Twine &file) { return (folder + "/" + file).str(); };
 
-  runtime::CodeBlob Result;
-  Result.name = Name.str();
-  Result.format = "elf";
-  llvm::SmallVector<std::string> Paths;
-  for (const runtime::CodeBlob &Object : Objects) {
-    Paths.push_back(InFolder(llvm::Twine(Paths.size()) + ".o"));
-    if (llvm::Error Failure = writeFile(Paths.back(), Object.bytes))
-      return Failure;
-    Result.kernels.insert(Result.kernels.end(), Object.kernels.begin(), Object.kernels.end());
+  runtime::CodeBlob result;
+  result.name = name.str();
+  result.format = "elf";
+  llvm::SmallVector<std::string> paths;
+  for (const runtime::CodeBlob &object : objects) {
+    paths.push_back(inFolder(llvm::Twine(paths.size()) + ".o"));
+    if (llvm::Error failure = writeFile(paths.back(), object.bytes))
+      return failure;
+    result.kernels.insert(result.kernels.end(), object.kernels.begin(), object.kernels.end());
   }
-  std::string Output = InFolder("code.so");
-  if (llvm::Error Failure = runLinker(*Linker, Paths, Output, InFolder("messages")))
-    return Failure;
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> Linked = llvm::MemoryBuffer::getFile(Output);
-  if (!Linked)
-    return llvm::createStringError(Linked.getError(), *Linker + " wrote no '" + Output + "'");
-  Result.bytes.assign((*Linked)->getBufferStart(), (*Linked)->getBufferEnd());
-  return Result;
+  std::string output = inFolder("code.so");
+  if (llvm::Error failure = runLinker(*linker, paths, output, inFolder("messages")))
+    return failure;
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> linked = llvm::MemoryBuffer::getFile(output);
+  if (!linked)
+    return llvm::createStringError(linked.getError(), *linker + " wrote no '" + output + "'");
+  result.bytes.assign((*linked)->getBufferStart(), (*linked)->getBufferEnd());
+  return result;
 }
 
 } // namespace mpc::codegen

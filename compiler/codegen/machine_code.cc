@@ -11,66 +11,66 @@
 
 namespace mpc::codegen {
 
-ExpectedMachine createStrictMachine(const CodeTarget &Target, std::optional<llvm::Reloc::Model> Relocation,
-                                    std::optional<llvm::CodeModel::Model> Model) {
-  llvm::Triple Triple(Target.triple);
-  std::string Message;
-  const llvm::Target *Found = llvm::TargetRegistry::lookupTarget(Triple, Message);
-  if (!Found)
-    return llvm::createStringError(Message);
-  llvm::TargetOptions Options;
-  Options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(Found->createTargetMachine(
-      Triple, Target.cpu, Target.features, Options, Relocation, Model, llvm::CodeGenOptLevel::Default));
+ExpectedMachine createStrictMachine(const CodeTarget &target, std::optional<llvm::Reloc::Model> relocation,
+                                    std::optional<llvm::CodeModel::Model> model) {
+  llvm::Triple triple(target.triple);
+  std::string message;
+  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!found)
+    return llvm::createStringError(message);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple, target.cpu, target.features, options, relocation, model, llvm::CodeGenOptLevel::Default));
 }
 
-void addInvariantMotion(llvm::FunctionPassManager &Passes) {
-  Passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+void addInvariantMotion(llvm::FunctionPassManager &passes) {
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*useMemorySSA=*/true));
 }
 
-static void optimise(llvm::Module &Module, llvm::TargetMachine &Machine, llvm::FunctionPassManager &Passes) {
-  llvm::PassBuilder Builder(&Machine);
-  llvm::TargetLibraryInfoImpl Library(Machine.getTargetTriple());
-  Library.disableAllFunctions();
-  llvm::LoopAnalysisManager Loops;
-  llvm::FunctionAnalysisManager Functions;
-  llvm::CGSCCAnalysisManager Components;
-  llvm::ModuleAnalysisManager Modules;
-  Functions.registerPass([&] { return llvm::TargetLibraryAnalysis(Library); });
-  Builder.registerModuleAnalyses(Modules);
-  Builder.registerCGSCCAnalyses(Components);
-  Builder.registerFunctionAnalyses(Functions);
-  Builder.registerLoopAnalyses(Loops);
-  Builder.crossRegisterProxies(Loops, Functions, Components, Modules);
-  for (llvm::Function &Function : Module)
-    if (!Function.isDeclaration())
-      Passes.run(Function, Functions);
+static void optimise(llvm::Module &module, llvm::TargetMachine &machine, llvm::FunctionPassManager &passes) {
+  llvm::PassBuilder builder(&machine);
+  llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+  library.disableAllFunctions();
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      passes.run(function, functions);
 }
 
-llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &Module, ExpectedMachine Machine,
-                                               llvm::FunctionPassManager Passes, llvm::CodeGenFileType Type,
-                                               const std::string &Unwritten, AssemblyTimes &Times) {
-  if (!Machine)
-    return Machine.takeError();
-  Module.setTargetTriple((*Machine)->getTargetTriple());
-  Module.setDataLayout((*Machine)->createDataLayout());
-  std::string Message;
-  llvm::raw_string_ostream Out(Message);
-  if (llvm::verifyModule(Module, &Out))
-    return llvm::createStringError("the emitted module is malformed: " + Message);
+llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &module, ExpectedMachine machine,
+                                               llvm::FunctionPassManager passes, llvm::CodeGenFileType type,
+                                               const std::string &unwritten, AssemblyTimes &times) {
+  if (!machine)
+    return machine.takeError();
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  std::string message;
+  llvm::raw_string_ostream out(message);
+  if (llvm::verifyModule(module, &out))
+    return llvm::createStringError("the emitted module is malformed: " + message);
 
-  runtime::Stopwatch Optimising;
-  optimise(Module, **Machine, Passes);
-  Times.optimise += Optimising.seconds();
-  runtime::Stopwatch Assembling;
-  llvm::SmallString<0> Code;
-  llvm::raw_svector_ostream Stream(Code);
-  llvm::legacy::PassManager Writer;
-  if ((*Machine)->addPassesToEmitFile(Writer, Stream, nullptr, Type))
-    return llvm::createStringError(Unwritten);
-  Writer.run(Module);
-  Times.assemble += Assembling.seconds();
-  return Code;
+  runtime::Stopwatch optimising;
+  optimise(module, **machine, passes);
+  times.optimise += optimising.seconds();
+  runtime::Stopwatch assembling;
+  llvm::SmallString<0> code;
+  llvm::raw_svector_ostream stream(code);
+  llvm::legacy::PassManager writer;
+  if ((*machine)->addPassesToEmitFile(writer, stream, nullptr, type))
+    return llvm::createStringError(unwritten);
+  writer.run(module);
+  times.assemble += assembling.seconds();
+  return code;
 }
 
 } // namespace mpc::codegen

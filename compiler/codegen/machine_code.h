@@ -20,19 +20,19 @@ struct AssemblyTimes {
 /// A machine, or the reason why there is none.
 using ExpectedMachine = llvm::Expected<std::unique_ptr<llvm::TargetMachine>>;
 
-/// A machine that contracts no two operations. The triple of \p Target has been initialised. Errors: no such target;
+/// A machine that contracts no two operations. The triple of \p target has been initialised. Errors: no such target;
 /// null where it has no such processor.
-ExpectedMachine createStrictMachine(const CodeTarget &Target, std::optional<llvm::Reloc::Model> Relocation = {},
-                                    std::optional<llvm::CodeModel::Model> Model = {});
+ExpectedMachine createStrictMachine(const CodeTarget &target, std::optional<llvm::Reloc::Model> relocation = {},
+                                    std::optional<llvm::CodeModel::Model> model = {});
 
 /// Appends a pass that takes out of loops what does not change in them.
-void addInvariantMotion(llvm::FunctionPassManager &Passes);
+void addInvariantMotion(llvm::FunctionPassManager &passes);
 
-/// Gives \p Module, which it changes, the target of \p Machine, runs \p Passes on every function with a body and writes
-/// it. No pass may introduce a call of the C library, or know what one does. Errors: that of \p Machine; a malformed
-/// module; \p Unwritten where the machine does not write \p Type.
-llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &Module, ExpectedMachine Machine,
-                                               llvm::FunctionPassManager Passes, llvm::CodeGenFileType Type,
-                                               const std::string &Unwritten, AssemblyTimes &Times);
+/// Gives \p module, which it changes, the target of \p machine, runs \p passes on every function with a body and writes
+/// it. No pass may introduce a call of the C library, or know what one does. Errors: that of \p machine; a malformed
+/// module; \p unwritten where the machine does not write \p type.
+llvm::Expected<llvm::SmallString<0>> writeCode(llvm::Module &module, ExpectedMachine machine,
+                                               llvm::FunctionPassManager passes, llvm::CodeGenFileType type,
+                                               const std::string &unwritten, AssemblyTimes &times);
 
 } // namespace mpc::codegen

@@ -11,76 +11,76 @@
 
 namespace mpc::codegen {
 
-static constexpr llvm::StringRef MemoryFunctions[] = {"memcpy", "memset"};
-static constexpr llvm::StringRef EmulationFunctions[] = {
-    "memcpy", "memset", gpu_builtins::Thread, gpu_builtins::Barrier, gpu_builtins::ShuffleXor, gpu_builtins::Shared};
+static constexpr llvm::StringRef memoryFunctions[] = {"memcpy", "memset"};
+static constexpr llvm::StringRef emulationFunctions[] = {
+    "memcpy", "memset", gpu_builtins::thread, gpu_builtins::barrier, gpu_builtins::shuffleXor, gpu_builtins::shared};
 
-llvm::ArrayRef<llvm::StringRef> providedSymbols(Backend Target) {
-  return Target == Backend::Emulated ? llvm::ArrayRef<llvm::StringRef>(EmulationFunctions)
-                                     : llvm::ArrayRef<llvm::StringRef>(MemoryFunctions);
+llvm::ArrayRef<llvm::StringRef> providedSymbols(Backend target) {
+  return target == Backend::Emulated ? llvm::ArrayRef<llvm::StringRef>(emulationFunctions)
+                                     : llvm::ArrayRef<llvm::StringRef>(memoryFunctions);
 }
 
-static ExpectedMachine createHostMachine(const CodeTarget &Target) {
-  static std::once_flag Initialised;
-  std::call_once(Initialised, [] {
+static ExpectedMachine createHostMachine(const CodeTarget &target) {
+  static std::once_flag initialised;
+  std::call_once(initialised, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
   });
-  ExpectedMachine Machine = createStrictMachine(Target, llvm::Reloc::PIC_, llvm::CodeModel::Small);
-  if (Machine && !*Machine)
-    return llvm::createStringError("LLVM makes no code for '" + Target.triple + "'");
-  return Machine;
+  ExpectedMachine machine = createStrictMachine(target, llvm::Reloc::PIC_, llvm::CodeModel::Small);
+  if (machine && !*machine)
+    return llvm::createStringError("LLVM makes no code for '" + target.triple + "'");
+  return machine;
 }
 
 // Emitted code consists of vector loops already. It computes each value once a position and keeps variables in
 // registers. The passes share values between positions of one row, move invariant code out of loops, and remove
 // branches that are known.
 static llvm::FunctionPassManager hostPasses() {
-  llvm::FunctionPassManager Passes;
-  Passes.addPass(llvm::SimplifyCFGPass());
-  Passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  addInvariantMotion(Passes);
-  Passes.addPass(llvm::SimplifyCFGPass());
-  return Passes;
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::EarlyCSEPass(/*useMemorySSA=*/true));
+  addInvariantMotion(passes);
+  passes.addPass(llvm::SimplifyCFGPass());
+  return passes;
 }
 
-static llvm::Error checkUndefinedSymbols(llvm::StringRef Object, Backend Target) {
-  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> File =
-      llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(Object, "generated code"));
-  if (!File)
-    return File.takeError();
-  llvm::SmallVector<std::string> Missing;
-  for (const llvm::object::SymbolRef &Symbol : (*File)->symbols()) {
-    llvm::Expected<std::uint32_t> Flags = Symbol.getFlags();
-    if (!Flags)
-      return Flags.takeError();
-    llvm::Expected<llvm::StringRef> Name = Symbol.getName();
-    if (!Name)
-      return Name.takeError();
-    bool Undefined = (*Flags & llvm::object::SymbolRef::SF_Undefined) && !Name->empty();
-    if (Undefined && !llvm::is_contained(providedSymbols(Target), *Name))
-      Missing.push_back(Name->str());
+static llvm::Error checkUndefinedSymbols(llvm::StringRef object, Backend target) {
+  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
+      llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "generated code"));
+  if (!file)
+    return file.takeError();
+  llvm::SmallVector<std::string> missing;
+  for (const llvm::object::SymbolRef &symbol : (*file)->symbols()) {
+    llvm::Expected<std::uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
+    llvm::Expected<llvm::StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    bool undefined = (*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty();
+    if (undefined && !llvm::is_contained(providedSymbols(target), *name))
+      missing.push_back(name->str());
   }
-  if (Missing.empty())
+  if (missing.empty())
     return llvm::Error::success();
-  return llvm::createStringError("generated code calls " + llvm::join(Missing, ", ") +
+  return llvm::createStringError("generated code calls " + llvm::join(missing, ", ") +
                                  ", which the runtime does not provide; it provides " +
-                                 llvm::join(providedSymbols(Target), ", "));
+                                 llvm::join(providedSymbols(target), ", "));
 }
 
-llvm::Expected<std::vector<std::uint8_t>> toObject(llvm::Module &Module, const CodeTarget &Target,
-                                                   AssemblyTimes &Times) {
-  for (llvm::Function &Function : Module)
-    if (!Function.isDeclaration())
-      Function.addFnAttr("prefer-vector-width", std::to_string(Target.vector_bits));
-  llvm::Expected<llvm::SmallString<0>> Object =
-      writeCode(Module, createHostMachine(Target), hostPasses(), llvm::CodeGenFileType::ObjectFile,
-                "LLVM writes no object for '" + Target.triple + "'", Times);
-  if (!Object)
-    return Object.takeError();
-  if (llvm::Error Failure = checkUndefinedSymbols(*Object, Target.backend))
-    return Failure;
-  return std::vector<std::uint8_t>(Object->begin(), Object->end());
+llvm::Expected<std::vector<std::uint8_t>> toObject(llvm::Module &module, const CodeTarget &target,
+                                                   AssemblyTimes &times) {
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
+  llvm::Expected<llvm::SmallString<0>> object =
+      writeCode(module, createHostMachine(target), hostPasses(), llvm::CodeGenFileType::ObjectFile,
+                "LLVM writes no object for '" + target.triple + "'", times);
+  if (!object)
+    return object.takeError();
+  if (llvm::Error failure = checkUndefinedSymbols(*object, target.backend))
+    return failure;
+  return std::vector<std::uint8_t>(object->begin(), object->end());
 }
 
 } // namespace mpc::codegen

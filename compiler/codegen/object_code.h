@@ -11,12 +11,12 @@ namespace mpc::codegen {
 
 /// Functions that code may call: memcpy and memset, which every process has; in an emulation those of gpu_builtins.h
 /// too.
-llvm::ArrayRef<llvm::StringRef> providedSymbols(Backend Target);
+llvm::ArrayRef<llvm::StringRef> providedSymbols(Backend target);
 
-/// Optimises \p Module, which it changes, and makes an ELF object of it: position-independent, small code model,
-/// vectors as wide as \p Target says. No two operations are contracted and nothing is reordered that floating-point
+/// Optimises \p module, which it changes, and makes an ELF object of it: position-independent, small code model,
+/// vectors as wide as \p target says. No two operations are contracted and nothing is reordered that floating-point
 /// arithmetic distinguishes. Errors: a malformed module; calls of functions that are not provided, by name.
-llvm::Expected<std::vector<std::uint8_t>> toObject(llvm::Module &Module, const CodeTarget &Target,
-                                                   AssemblyTimes &Times);
+llvm::Expected<std::vector<std::uint8_t>> toObject(llvm::Module &module, const CodeTarget &target,
+                                                   AssemblyTimes &times);
 
 } // namespace mpc::codegen

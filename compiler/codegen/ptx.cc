@@ -12,9 +12,9 @@
 
 namespace mpc::codegen {
 
-static ExpectedMachine createGpuMachine(const CodeTarget &Target) {
-  static std::once_flag Initialised;
-  std::call_once(Initialised, [] {
+static ExpectedMachine createGpuMachine(const CodeTarget &target) {
+  static std::once_flag initialised;
+  std::call_once(initialised, [] {
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
@@ -22,54 +22,54 @@ static ExpectedMachine createGpuMachine(const CodeTarget &Target) {
   });
   // Strict: `mul.rn` and `add.rn`, which neither LLVM nor ptxas makes one instruction of. Division and square root are
   // the correctly rounded ones and subnormal numbers are kept unless a function's attributes say otherwise.
-  ExpectedMachine Machine = createStrictMachine(Target);
-  if (Machine && (!*Machine || !(*Machine)->getMCSubtargetInfo()->isCPUStringValid(Target.cpu)))
-    return llvm::createStringError("LLVM makes no PTX for '" + Target.cpu + "'");
-  return Machine;
+  ExpectedMachine machine = createStrictMachine(target);
+  if (machine && (!*machine || !(*machine)->getMCSubtargetInfo()->isCPUStringValid(target.cpu)))
+    return llvm::createStringError("LLVM makes no PTX for '" + target.cpu + "'");
+  return machine;
 }
 
 // ptxas optimises what it gets once more; this is what it does not: equal loads and index arithmetic over basic blocks.
 static llvm::FunctionPassManager gpuPasses() {
-  llvm::FunctionPassManager Passes;
-  Passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  Passes.addPass(llvm::InstCombinePass());
-  addInvariantMotion(Passes);
-  Passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  Passes.addPass(llvm::SimplifyCFGPass());
-  return Passes;
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::EarlyCSEPass(/*useMemorySSA=*/true));
+  passes.addPass(llvm::InstCombinePass());
+  addInvariantMotion(passes);
+  passes.addPass(llvm::EarlyCSEPass(/*useMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  return passes;
 }
 
-llvm::SmallVector<std::string> externNames(llvm::StringRef Ptx) {
-  llvm::SmallVector<std::string> Names;
-  for (size_t At = Ptx.find(".extern"); At != llvm::StringRef::npos; At = Ptx.find(".extern", At + 1)) {
+llvm::SmallVector<std::string> externNames(llvm::StringRef ptx) {
+  llvm::SmallVector<std::string> names;
+  for (size_t at = ptx.find(".extern"); at != llvm::StringRef::npos; at = ptx.find(".extern", at + 1)) {
     // .extern .func (.param .b32 func_retval0) name ( parameters );  .extern .global .align 4 .b32 name[];
-    llvm::StringRef Declaration = Ptx.substr(At).take_until([](char C) { return C == ';'; });
-    llvm::StringRef Rest = Declaration;
-    if (size_t Function = Rest.find(".func"); Function != llvm::StringRef::npos) {
-      Rest = Rest.substr(Function + 5).ltrim();
-      if (Rest.starts_with("("))
-        Rest = Rest.split(')').second;
-      Rest = Rest.take_until([](char C) { return C == '('; });
+    llvm::StringRef declaration = ptx.substr(at).take_until([](char c) { return c == ';'; });
+    llvm::StringRef rest = declaration;
+    if (size_t function = rest.find(".func"); function != llvm::StringRef::npos) {
+      rest = rest.substr(function + 5).ltrim();
+      if (rest.starts_with("("))
+        rest = rest.split(')').second;
+      rest = rest.take_until([](char c) { return c == '('; });
     } else {
-      Rest = Rest.take_until([](char C) { return C == '['; });
+      rest = rest.take_until([](char c) { return c == '['; });
     }
-    llvm::SmallVector<llvm::StringRef> Words;
-    llvm::SplitString(Rest, Words);
-    Names.push_back(Words.empty() ? Declaration.str() : Words.back().str());
+    llvm::SmallVector<llvm::StringRef> words;
+    llvm::SplitString(rest, words);
+    names.push_back(words.empty() ? declaration.str() : words.back().str());
   }
-  return Names;
+  return names;
 }
 
-llvm::Expected<std::string> toPtx(llvm::Module &Module, const CodeTarget &Target, AssemblyTimes &Times) {
-  llvm::Expected<llvm::SmallString<0>> Ptx =
-      writeCode(Module, createGpuMachine(Target), gpuPasses(), llvm::CodeGenFileType::AssemblyFile,
-                "LLVM writes no PTX for '" + Target.cpu + "'", Times);
-  if (!Ptx)
-    return Ptx.takeError();
-  if (llvm::SmallVector<std::string> Names = externNames(*Ptx); !Names.empty())
-    return llvm::createStringError("the PTX of " + Module.getName() + " needs " + llvm::join(Names, ", ") +
+llvm::Expected<std::string> toPtx(llvm::Module &module, const CodeTarget &target, AssemblyTimes &times) {
+  llvm::Expected<llvm::SmallString<0>> ptx =
+      writeCode(module, createGpuMachine(target), gpuPasses(), llvm::CodeGenFileType::AssemblyFile,
+                "LLVM writes no PTX for '" + target.cpu + "'", times);
+  if (!ptx)
+    return ptx.takeError();
+  if (llvm::SmallVector<std::string> names = externNames(*ptx); !names.empty())
+    return llvm::createStringError("the PTX of " + module.getName() + " needs " + llvm::join(names, ", ") +
                                    ", which nothing provides on a GPU");
-  return std::string(*Ptx);
+  return std::string(*ptx);
 }
 
 } // namespace mpc::codegen

@@ -22,15 +22,15 @@ struct KernelResources {
 /// there is none; where it was looked for.
 llvm::Expected<std::string> findPtxas();
 
-/// Assembles \p Ptx for \p Architecture ("sm_90") with \p Ptxas and returns what `ptxas -v` says of each kernel.
+/// Assembles \p ptx for \p architecture ("sm_90") with \p ptxas and returns what `ptxas -v` says of each kernel.
 /// Errors: what ptxas says; no temporary files.
-llvm::Expected<llvm::StringMap<KernelResources>> assembledResources(llvm::StringRef Ptx, llvm::StringRef Architecture,
-                                                                    llvm::StringRef Ptxas);
+llvm::Expected<llvm::StringMap<KernelResources>> assembledResources(llvm::StringRef ptx, llvm::StringRef architecture,
+                                                                    llvm::StringRef ptxas);
 
 /// Parses the log that `ptxas -v` wrote. The result is keyed by kernel.
-llvm::StringMap<KernelResources> parsePtxasLog(llvm::StringRef Log);
+llvm::StringMap<KernelResources> parsePtxasLog(llvm::StringRef log);
 
-/// The number of instructions of each kernel in \p Ptx. Instructions of a loop count once.
-llvm::StringMap<std::int64_t> instructionCounts(llvm::StringRef Ptx);
+/// The number of instructions of each kernel in \p ptx. Instructions of a loop count once.
+llvm::StringMap<std::int64_t> instructionCounts(llvm::StringRef ptx);
 
 } // namespace mpc::codegen

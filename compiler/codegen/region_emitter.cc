@@ -7,14 +7,14 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-llvm::Expected<RegionCode> emitRegion(FusionOp Fusion, llvm::StringRef Name, const CodeTarget &Target,
-                                      llvm::Module &Module) {
-  llvm::Expected<RegionPlan> Plan = RegionPlan::of(Fusion);
-  if (!Plan)
-    return Plan.takeError();
-  if (Target.backend == Backend::Host)
-    return emitHostRegion(Fusion, *Plan, Name, Target, Module);
-  return emitGpuRegion(Fusion, *Plan, Name, Target, Module);
+llvm::Expected<RegionCode> emitRegion(FusionOp fusion, llvm::StringRef name, const CodeTarget &target,
+                                      llvm::Module &module) {
+  llvm::Expected<RegionPlan> plan = RegionPlan::of(fusion);
+  if (!plan)
+    return plan.takeError();
+  if (target.backend == Backend::Host)
+    return emitHostRegion(fusion, *plan, name, target, module);
+  return emitGpuRegion(fusion, *plan, name, target, module);
 }
 
 } // namespace mpc::codegen

@@ -44,13 +44,13 @@ struct RegionCode {
   size_t workspace_bytes = 0;
 };
 
-/// Emits the functions of \p Fusion as `<Name>_0`, `<Name>_1` ... into \p Module. The tiling, and so the order of sums,
+/// Emits the functions of \p fusion as `<Name>_0`, `<Name>_1` ... into \p module. The tiling, and so the order of sums,
 /// follows from the shapes and the target alone, not from threads. Errors: what the plan says.
-llvm::Expected<RegionCode> emitRegion(FusionOp Fusion, llvm::StringRef Name, const CodeTarget &Target,
-                                      llvm::Module &Module);
+llvm::Expected<RegionCode> emitRegion(FusionOp fusion, llvm::StringRef name, const CodeTarget &target,
+                                      llvm::Module &module);
 
-/// Whether the code may write output \p Output over input \p Input. Both must have the same extent, and nothing may
+/// Whether the code may write output \p output over input \p input. Both must have the same extent, and nothing may
 /// read an input element after the output element is stored in its place.
-bool mayAlias(FusionOp Fusion, const RegionPlan &Plan, unsigned Output, unsigned Input);
+bool mayAlias(FusionOp fusion, const RegionPlan &plan, unsigned output, unsigned input);
 
 } // namespace mpc::codegen

@@ -10,53 +10,53 @@ using namespace mlir;
 namespace mpc::codegen {
 
 /// A hash of the sources that emitted code follows from, made when mpc is built.
-static constexpr char EmitterVersion[] =
+static constexpr char emitterVersion[] =
 #include "compiler/codegen/emitter_version.inc"
     ;
 
-std::string describeRegion(FusionOp Fusion) {
-  std::string Text;
-  llvm::raw_string_ostream Out(Text);
-  llvm::DenseMap<Value, unsigned> Numbers;
-  auto Define = [&](Value V) {
-    Out << " %" << Numbers.try_emplace(V, Numbers.size()).first->second << ':' << V.getType();
+std::string describeRegion(FusionOp fusion) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::DenseMap<Value, unsigned> numbers;
+  auto define = [&](Value v) {
+    out << " %" << numbers.try_emplace(v, numbers.size()).first->second << ':' << v.getType();
   };
-  Block &Body = Fusion.getBody().front();
-  for (BlockArgument Argument : Body.getArguments())
-    Define(Argument);
-  Out << '\n';
-  for (Operation &Op : Body) {
-    Out << Op.getName();
-    for (Value Operand : Op.getOperands())
-      Out << " %" << Numbers.lookup(Operand);
-    if (Attribute Inherent = Op.getPropertiesAsAttribute())
-      Out << ' ' << Inherent;
-    Out << " ->";
-    for (Value Result : Op.getResults())
-      Define(Result);
-    Out << '\n';
+  Block &body = fusion.getBody().front();
+  for (BlockArgument argument : body.getArguments())
+    define(argument);
+  out << '\n';
+  for (Operation &op : body) {
+    out << op.getName();
+    for (Value operand : op.getOperands())
+      out << " %" << numbers.lookup(operand);
+    if (Attribute inherent = op.getPropertiesAsAttribute())
+      out << ' ' << inherent;
+    out << " ->";
+    for (Value result : op.getResults())
+      define(result);
+    out << '\n';
   }
-  return Text;
+  return text;
 }
 
-std::string regionKey(FusionOp Fusion, const CodeTarget &Target) {
-  llvm::BLAKE3 Hash;
+std::string regionKey(FusionOp fusion, const CodeTarget &target) {
+  llvm::BLAKE3 hash;
   // The zero keeps what follows each other apart.
-  auto Add = [&](llvm::StringRef Text) {
-    Hash.update(Text);
-    Hash.update(llvm::StringRef("\0", 1));
+  auto add = [&](llvm::StringRef text) {
+    hash.update(text);
+    hash.update(llvm::StringRef("\0", 1));
   };
-  Add(MPC_VERSION);
-  Add(LLVM_VERSION_STRING);
-  Add(EmitterVersion);
-  Add(llvm::utostr(static_cast<unsigned>(Target.backend)));
-  Add(Target.triple);
-  Add(Target.cpu);
-  Add(Target.features);
-  Add(llvm::utostr(Target.vector_bits));
-  Add(llvm::itostr(Target.cache_bytes));
-  Add(describeRegion(Fusion));
-  return llvm::toHex(Hash.final<16>(), /*LowerCase=*/true);
+  add(MPC_VERSION);
+  add(LLVM_VERSION_STRING);
+  add(emitterVersion);
+  add(llvm::utostr(static_cast<unsigned>(target.backend)));
+  add(target.triple);
+  add(target.cpu);
+  add(target.features);
+  add(llvm::utostr(target.vector_bits));
+  add(llvm::itostr(target.cache_bytes));
+  add(describeRegion(fusion));
+  return llvm::toHex(hash.final<16>(), /*lowerCase=*/true);
 }
 
 } // namespace mpc::codegen

@@ -9,10 +9,10 @@ namespace mpc::codegen {
 
 /// Describes as text what a region computes: operations, the flow of values, types, inherent attributes. Locations and
 /// discardable attributes such as mpc.scope are left out.
-std::string describeRegion(FusionOp Fusion);
+std::string describeRegion(FusionOp fusion);
 
 /// The key of a region, 32 hexadecimal digits: regions share it only if one code serves both. It is a hash of the
 /// description, the target, and the versions of mpc, LLVM and the emitter.
-std::string regionKey(FusionOp Fusion, const CodeTarget &Target);
+std::string regionKey(FusionOp fusion, const CodeTarget &target);
 
 } // namespace mpc::codegen

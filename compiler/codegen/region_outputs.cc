@@ -6,133 +6,133 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static bool isShared(Extent E) { return E == Extent::PerColumn || E == Extent::Single; }
+static bool isShared(Extent e) { return e == Extent::PerColumn || e == Extent::Single; }
 
-RegionOutputs::RegionOutputs(FusionOp Fusion, const RegionPlan &Plan) : Plan(Plan) {
-  for (auto [Index, V] : llvm::enumerate(cast<YieldOp>(Fusion.getBody().front().getTerminator()).getValues()))
-    Outputs.push_back({V, static_cast<unsigned>(Index), Plan.extent(V), Plan.available(V)});
+RegionOutputs::RegionOutputs(FusionOp fusion, const RegionPlan &plan) : plan(plan) {
+  for (auto [index, v] : llvm::enumerate(cast<YieldOp>(fusion.getBody().front().getTerminator()).getValues()))
+    outputs.push_back({v, static_cast<unsigned>(index), plan.extent(v), plan.available(v)});
 }
 
 // A sum of two of the region's inputs.
-static bool isSumOfInputs(const RegionPlan &Plan, Value V) {
-  auto IsInput = [&](Value Operand) {
-    Operation *Op = Operand.getDefiningOp();
-    return !Op || !llvm::is_contained(Plan.body(), Op);
+static bool isSumOfInputs(const RegionPlan &plan, Value v) {
+  auto isInput = [&](Value operand) {
+    Operation *op = operand.getDefiningOp();
+    return !op || !llvm::is_contained(plan.getBody(), op);
   };
-  auto Sum = V.getDefiningOp<AddOp>();
-  return Sum && cast<RankedTensorType>(V.getType()).getElementType().isF32() &&
-         llvm::all_of(Sum->getOperands(), IsInput);
+  auto sum = v.getDefiningOp<AddOp>();
+  return sum && cast<RankedTensorType>(v.getType()).getElementType().isF32() &&
+         llvm::all_of(sum->getOperands(), isInput);
 }
 
 void RegionOutputs::putOffSums() {
-  for (unsigned Sweep = 0; Sweep < Plan.numSweeps(); ++Sweep) {
-    Availability Last{Sweep, Plan.numPhases(Sweep) - 1};
-    auto IsHere = [&](const Output &O) { return O.extent == Extent::Full && O.when.sweep == Sweep; };
-    if (llvm::all_of(Outputs,
-                     [&](const Output &O) { return !IsHere(O) || O.when == Last || isSumOfInputs(Plan, O.value); }))
-      for (Output &O : Outputs)
-        if (IsHere(O))
-          O.when = Last;
+  for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
+    Availability last{sweep, plan.numPhases(sweep) - 1};
+    auto isHere = [&](const Output &o) { return o.extent == Extent::Full && o.when.sweep == sweep; };
+    if (llvm::all_of(outputs,
+                     [&](const Output &o) { return !isHere(o) || o.when == last || isSumOfInputs(plan, o.value); }))
+      for (Output &o : outputs)
+        if (isHere(o))
+          o.when = last;
   }
 }
 
-const RegionOutputs::Output *RegionOutputs::storedBefore(Value V, Availability Now) const {
-  for (const Output &O : Outputs) {
-    bool Before = isShared(O.extent) ? O.when.sweep > 0 && O.when.sweep <= Now.sweep : O.when < Now;
-    if (O.value == V && Before)
-      return &O;
+const RegionOutputs::Output *RegionOutputs::storedBefore(Value v, Availability now) const {
+  for (const Output &o : outputs) {
+    bool before = isShared(o.extent) ? o.when.sweep > 0 && o.when.sweep <= now.sweep : o.when < now;
+    if (o.value == v && before)
+      return &o;
   }
   return nullptr;
 }
 
-bool RegionOutputs::isCombined(const Output &O, unsigned Sweep) const {
-  if (!isShared(O.extent) || !Plan.endsInCombination(Sweep))
+bool RegionOutputs::isCombined(const Output &o, unsigned sweep) const {
+  if (!isShared(o.extent) || !plan.endsInCombination(sweep))
     return false;
-  return O.when.sweep == Sweep + 1 || (O.when.sweep == 0 && Sweep == 0);
+  return o.when.sweep == sweep + 1 || (o.when.sweep == 0 && sweep == 0);
 }
 
 // Whether the operation's reductions give V, rather than its elements.
-bool RegionOutputs::isReduced(Value V) const {
-  auto Fusible = V.getDefiningOp<FusibleOpInterface>();
-  return Fusible && !Fusible.getReductions().empty() && Plan.extent(V) != Extent::Full;
+bool RegionOutputs::isReduced(Value v) const {
+  auto fusible = v.getDefiningOp<FusibleOpInterface>();
+  return fusible && !fusible.getReductions().empty() && plan.extent(v) != Extent::Full;
 }
 
-void RegionOutputs::collect(Value V, Availability At, llvm::SetVector<Value> &Inputs, DenseSet<Value> &Seen) const {
-  if (!Seen.insert(V).second)
+void RegionOutputs::collect(Value v, Availability at, llvm::SetVector<Value> &inputs, DenseSet<Value> &seen) const {
+  if (!seen.insert(v).second)
     return;
-  Operation *Op = V.getDefiningOp();
-  if (!Op || !llvm::is_contained(Plan.body(), Op)) {
-    Inputs.insert(V);
+  Operation *op = v.getDefiningOp();
+  if (!op || !llvm::is_contained(plan.getBody(), op)) {
+    inputs.insert(v);
     return;
   }
-  if (storedBefore(V, At) || isReduced(V))
+  if (storedBefore(v, at) || isReduced(v))
     return;
-  for (Value Operand : Op->getOperands())
-    collect(Operand, At, Inputs, Seen);
+  for (Value operand : op->getOperands())
+    collect(operand, at, inputs, seen);
 }
 
-llvm::SetVector<Value> RegionOutputs::inputsBehind(ArrayRef<Value> Values, Availability At) const {
-  llvm::SetVector<Value> Inputs;
-  DenseSet<Value> Seen;
-  for (Value V : Values)
-    collect(V, At, Inputs, Seen);
-  return Inputs;
+llvm::SetVector<Value> RegionOutputs::inputsBehind(ArrayRef<Value> values, Availability at) const {
+  llvm::SetVector<Value> inputs;
+  DenseSet<Value> seen;
+  for (Value v : values)
+    collect(v, at, inputs, seen);
+  return inputs;
 }
 
-llvm::SetVector<Value> RegionOutputs::inputsRead(Availability At) const {
-  SmallVector<Value> Wanted;
-  for (const RegionPlan::Step &S : Plan.steps())
-    if (S.when == At)
-      llvm::append_range(Wanted, S.op->getOperands());
-  for (const Output &O : Outputs)
-    if (O.when == At && (!isShared(O.extent) || (At.sweep == 0 && !Plan.endsInCombination(0))))
-      Wanted.push_back(O.value);
-  return inputsBehind(Wanted, At);
+llvm::SetVector<Value> RegionOutputs::inputsRead(Availability at) const {
+  SmallVector<Value> wanted;
+  for (const RegionPlan::Step &s : plan.getSteps())
+    if (s.when == at)
+      llvm::append_range(wanted, s.op->getOperands());
+  for (const Output &o : outputs)
+    if (o.when == at && (!isShared(o.extent) || (at.sweep == 0 && !plan.endsInCombination(0))))
+      wanted.push_back(o.value);
+  return inputsBehind(wanted, at);
 }
 
-llvm::SetVector<Value> RegionOutputs::inputsCombined(unsigned Sweep) const {
-  SmallVector<Value> Wanted;
-  for (const RegionPlan::Step &S : Plan.steps())
-    if (S.when.sweep == Sweep && S.reduction.axis != Axis::Row)
-      for (Value Operand : S.op->getOperands())
-        if (isShared(Plan.extent(Operand)))
-          Wanted.push_back(Operand);
-  for (const Output &O : Outputs)
-    if (isCombined(O, Sweep))
-      Wanted.push_back(O.value);
-  return inputsBehind(Wanted, {Sweep, 0});
+llvm::SetVector<Value> RegionOutputs::inputsCombined(unsigned sweep) const {
+  SmallVector<Value> wanted;
+  for (const RegionPlan::Step &s : plan.getSteps())
+    if (s.when.sweep == sweep && s.reduction.axis != Axis::Row)
+      for (Value operand : s.op->getOperands())
+        if (isShared(plan.extent(operand)))
+          wanted.push_back(operand);
+  for (const Output &o : outputs)
+    if (isCombined(o, sweep))
+      wanted.push_back(o.value);
+  return inputsBehind(wanted, {sweep, 0});
 }
 
 // An output of columns may lie over an input that no sweep after its combination reads. One block of the combination
 // reads and writes each column.
-static bool mayAliasColumns(const RegionPlan &Plan, const RegionOutputs &Outputs, const RegionOutputs::Output &O,
-                            Value Input) {
-  std::optional<unsigned> StoredAfter;
-  for (unsigned Sweep = 0; Sweep < Plan.numSweeps(); ++Sweep) {
-    if (StoredAfter) {
-      for (unsigned Phase = 0; Phase < Plan.numPhases(Sweep); ++Phase)
-        if (Outputs.inputsRead({Sweep, Phase}).contains(Input))
+static bool mayAliasColumns(const RegionPlan &plan, const RegionOutputs &outputs, const RegionOutputs::Output &o,
+                            Value input) {
+  std::optional<unsigned> storedAfter;
+  for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
+    if (storedAfter) {
+      for (unsigned phase = 0; phase < plan.numPhases(sweep); ++phase)
+        if (outputs.inputsRead({sweep, phase}).contains(input))
           return false;
-      if (Outputs.inputsCombined(Sweep).contains(Input))
+      if (outputs.inputsCombined(sweep).contains(input))
         return false;
-    } else if (Outputs.isCombined(O, Sweep)) {
-      StoredAfter = Sweep;
+    } else if (outputs.isCombined(o, sweep)) {
+      storedAfter = sweep;
     }
   }
-  return StoredAfter.has_value();
+  return storedAfter.has_value();
 }
 
-bool mayAlias(FusionOp Fusion, const RegionPlan &Plan, unsigned Output, unsigned Input) {
-  RegionOutputs Outputs(Fusion, Plan);
-  const RegionOutputs::Output &O = Outputs.all()[Output];
-  Value Argument = Fusion.getBody().front().getArgument(Input);
-  if (Argument.getType() != O.value.getType() || Plan.extent(Argument) != O.extent || O.extent == Extent::Single)
+bool mayAlias(FusionOp fusion, const RegionPlan &plan, unsigned output, unsigned input) {
+  RegionOutputs outputs(fusion, plan);
+  const RegionOutputs::Output &o = outputs.all()[output];
+  Value argument = fusion.getBody().front().getArgument(input);
+  if (argument.getType() != o.value.getType() || plan.extent(argument) != o.extent || o.extent == Extent::Single)
     return false;
-  if (O.extent == Extent::PerColumn)
-    return mayAliasColumns(Plan, Outputs, O, Argument);
-  for (unsigned Sweep = O.when.sweep; Sweep < Plan.numSweeps(); ++Sweep)
-    for (unsigned Phase = 0; Phase < Plan.numPhases(Sweep); ++Phase)
-      if (Availability At{Sweep, Phase}; O.when < At && Outputs.inputsRead(At).contains(Argument))
+  if (o.extent == Extent::PerColumn)
+    return mayAliasColumns(plan, outputs, o, argument);
+  for (unsigned sweep = o.when.sweep; sweep < plan.numSweeps(); ++sweep)
+    for (unsigned phase = 0; phase < plan.numPhases(sweep); ++phase)
+      if (Availability at{sweep, phase}; o.when < at && outputs.inputsRead(at).contains(argument))
         return false;
   return true;
 }

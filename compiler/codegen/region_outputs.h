@@ -19,7 +19,7 @@ public:
     Availability when;
   };
 
-  RegionOutputs(FusionOp Fusion, const RegionPlan &Plan);
+  RegionOutputs(FusionOp fusion, const RegionPlan &plan);
 
   /// Puts off outputs that are available before the last phase of their sweep. It is for a target that would rather
   /// store every element once and last. Only sums of two f32 inputs are put off: they are as quickly added again as
@@ -27,26 +27,26 @@ public:
   /// as before: each position is read before it is stored.
   void putOffSums();
 
-  llvm::ArrayRef<Output> all() const { return Outputs; }
-  /// The first output that is \p V and is stored before \p Now, or null.
-  const Output *storedBefore(mlir::Value V, Availability Now) const;
-  /// Whether output \p O is stored once, at the combination after \p Sweep.
-  bool isCombined(const Output &O, unsigned Sweep) const;
+  llvm::ArrayRef<Output> all() const { return outputs; }
+  /// The first output that is \p v and is stored before \p now, or null.
+  const Output *storedBefore(mlir::Value v, Availability now) const;
+  /// Whether output \p o is stored once, at the combination after \p sweep.
+  bool isCombined(const Output &o, unsigned sweep) const;
 
   /// The inputs that are read in a phase of a sweep, with everything that it computes and stores.
-  llvm::SetVector<mlir::Value> inputsRead(Availability At) const;
-  /// The inputs that are read where \p Sweep is combined.
-  llvm::SetVector<mlir::Value> inputsCombined(unsigned Sweep) const;
+  llvm::SetVector<mlir::Value> inputsRead(Availability at) const;
+  /// The inputs that are read where \p sweep is combined.
+  llvm::SetVector<mlir::Value> inputsCombined(unsigned sweep) const;
 
 private:
-  /// Returns the inputs that \p Values are computed from at \p At.
-  llvm::SetVector<mlir::Value> inputsBehind(llvm::ArrayRef<mlir::Value> Values, Availability At) const;
-  void collect(mlir::Value V, Availability At, llvm::SetVector<mlir::Value> &Inputs,
-               llvm::DenseSet<mlir::Value> &Seen) const;
-  bool isReduced(mlir::Value V) const;
+  /// Returns the inputs that \p values are computed from at \p at.
+  llvm::SetVector<mlir::Value> inputsBehind(llvm::ArrayRef<mlir::Value> values, Availability at) const;
+  void collect(mlir::Value v, Availability at, llvm::SetVector<mlir::Value> &inputs,
+               llvm::DenseSet<mlir::Value> &seen) const;
+  bool isReduced(mlir::Value v) const;
 
-  const RegionPlan &Plan;
-  llvm::SmallVector<Output, 4> Outputs;
+  const RegionPlan &plan;
+  llvm::SmallVector<Output, 4> outputs;
 };
 
 } // namespace mpc::codegen

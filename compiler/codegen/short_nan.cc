@@ -16,91 +16,91 @@ namespace {
 /// Follows a value to where its NaN come from.
 class NanOrigins {
 public:
-  bool areShort(llvm::Value *V);
+  bool areShort(llvm::Value *v);
 
 private:
-  bool follow(llvm::Value *V);
-  bool followCall(const llvm::IntrinsicInst &Call);
-  bool followBuffer(const llvm::Value &Address);
-  bool allShort(llvm::iterator_range<llvm::User::const_op_iterator> Operands);
+  bool follow(llvm::Value *v);
+  bool followCall(const llvm::IntrinsicInst &call);
+  bool followBuffer(const llvm::Value &address);
+  bool allShort(llvm::iterator_range<llvm::User::const_op_iterator> operands);
 
-  llvm::DenseMap<llvm::Value *, bool> Known;
+  llvm::DenseMap<llvm::Value *, bool> known;
 };
 
 } // namespace
 
-static bool isShort(const llvm::Constant &Number) {
-  if (llvm::isa<llvm::PoisonValue>(Number))
+static bool isShort(const llvm::Constant &number) {
+  if (llvm::isa<llvm::PoisonValue>(number))
     return true;
-  const llvm::APFloat *Value = nullptr;
-  return match(&Number, m_APFloat(Value)) && (!Value->isNaN() || Value->bitcastToAPInt().countr_zero() >= 16);
+  const llvm::APFloat *value = nullptr;
+  return match(&number, m_APFloat(value)) && (!value->isNaN() || value->bitcastToAPInt().countr_zero() >= 16);
 }
 
 // Bits whose lower half is 0.
-static bool areUpperBits(llvm::Value *Bits) {
-  const llvm::APInt *Constant = nullptr;
-  if (match(Bits, m_Shl(m_Value(), m_APInt(Constant))))
-    return Constant->uge(16);
-  return match(Bits, m_And(m_Value(), m_APInt(Constant))) && Constant->countr_zero() >= 16;
+static bool areUpperBits(llvm::Value *bits) {
+  const llvm::APInt *constant = nullptr;
+  if (match(bits, m_Shl(m_Value(), m_APInt(constant))))
+    return constant->uge(16);
+  return match(bits, m_And(m_Value(), m_APInt(constant))) && constant->countr_zero() >= 16;
 }
 
-bool NanOrigins::allShort(llvm::iterator_range<llvm::User::const_op_iterator> Operands) {
-  return llvm::all_of(Operands, [&](const llvm::Use &Operand) {
-    return !Operand->getType()->isFPOrFPVectorTy() || areShort(Operand.get());
+bool NanOrigins::allShort(llvm::iterator_range<llvm::User::const_op_iterator> operands) {
+  return llvm::all_of(operands, [&](const llvm::Use &operand) {
+    return !operand->getType()->isFPOrFPVectorTy() || areShort(operand.get());
   });
 }
 
-bool NanOrigins::followCall(const llvm::IntrinsicInst &Call) {
-  switch (Call.getIntrinsicID()) {
+bool NanOrigins::followCall(const llvm::IntrinsicInst &call) {
+  switch (call.getIntrinsicID()) {
   case llvm::Intrinsic::fma:
   case llvm::Intrinsic::sqrt:
   case llvm::Intrinsic::fabs:
   case llvm::Intrinsic::floor:
   case llvm::Intrinsic::copysign:
   case llvm::Intrinsic::x86_avx512_mask_scalef_ps_512:
-    return allShort(Call.args());
+    return allShort(call.args());
   default:
     return false;
   }
 }
 
 // Follows a value that an earlier phase left in a buffer on the stack to everything that was stored there.
-bool NanOrigins::followBuffer(const llvm::Value &Address) {
-  auto *Buffer = llvm::dyn_cast<llvm::AllocaInst>(llvm::getUnderlyingObject(&Address));
-  if (!Buffer || !Buffer->getAllocatedType()->isArrayTy())
+bool NanOrigins::followBuffer(const llvm::Value &address) {
+  auto *buffer = llvm::dyn_cast<llvm::AllocaInst>(llvm::getUnderlyingObject(&address));
+  if (!buffer || !buffer->getAllocatedType()->isArrayTy())
     return false;
-  llvm::SmallVector<const llvm::Value *> Addresses = {Buffer};
-  while (!Addresses.empty())
-    for (const llvm::User *User : Addresses.pop_back_val()->users()) {
-      if (llvm::isa<llvm::GetElementPtrInst>(User))
-        Addresses.push_back(User);
-      else if (auto *Store = llvm::dyn_cast<llvm::StoreInst>(User); Store && !areShort(Store->getOperand(0)))
+  llvm::SmallVector<const llvm::Value *> addresses = {buffer};
+  while (!addresses.empty())
+    for (const llvm::User *user : addresses.pop_back_val()->users()) {
+      if (llvm::isa<llvm::GetElementPtrInst>(user))
+        addresses.push_back(user);
+      else if (auto *store = llvm::dyn_cast<llvm::StoreInst>(user); store && !areShort(store->getOperand(0)))
         return false;
-      else if (!Store && !llvm::isa<llvm::LoadInst>(User))
+      else if (!store && !llvm::isa<llvm::LoadInst>(user))
         return false;
     }
   return true;
 }
 
-bool NanOrigins::follow(llvm::Value *V) {
+bool NanOrigins::follow(llvm::Value *v) {
   // A NaN that another one replaces.
-  llvm::Value *A = nullptr, *B = nullptr, *Chosen = nullptr;
-  if (match(V, m_Select(m_SpecificFCmp(llvm::FCmpInst::FCMP_UNO, m_Value(A), m_Value(B)), m_Value(Chosen),
-                        m_Deferred(A))) &&
-      A == B)
-    return areShort(Chosen);
-  if (!V->getType()->getScalarType()->isFloatTy())
+  llvm::Value *a = nullptr, *b = nullptr, *chosen = nullptr;
+  if (match(v, m_Select(m_SpecificFCmp(llvm::FCmpInst::FCMP_UNO, m_Value(a), m_Value(b)), m_Value(chosen),
+                        m_Deferred(a))) &&
+      a == b)
+    return areShort(chosen);
+  if (!v->getType()->getScalarType()->isFloatTy())
     return false;
-  if (auto *Constant = llvm::dyn_cast<llvm::Constant>(V))
-    return isShort(*Constant);
-  auto *I = llvm::dyn_cast<llvm::Instruction>(V);
-  if (!I)
+  if (auto *constant = llvm::dyn_cast<llvm::Constant>(v))
+    return isShort(*constant);
+  auto *i = llvm::dyn_cast<llvm::Instruction>(v);
+  if (!i)
     return false;
-  if (auto *Call = llvm::dyn_cast<llvm::IntrinsicInst>(I))
-    return followCall(*Call);
-  switch (I->getOpcode()) {
+  if (auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(i))
+    return followCall(*call);
+  switch (i->getOpcode()) {
   case llvm::Instruction::BitCast:
-    return areUpperBits(I->getOperand(0));
+    return areUpperBits(i->getOperand(0));
   case llvm::Instruction::SIToFP:
   case llvm::Instruction::UIToFP:
     return true;
@@ -113,27 +113,27 @@ bool NanOrigins::follow(llvm::Value *V) {
   case llvm::Instruction::ShuffleVector:
   case llvm::Instruction::InsertElement:
   case llvm::Instruction::PHI:
-    return allShort(I->operands());
+    return allShort(i->operands());
   case llvm::Instruction::Load:
-    return followBuffer(*llvm::cast<llvm::LoadInst>(I)->getPointerOperand());
+    return followBuffer(*llvm::cast<llvm::LoadInst>(i)->getPointerOperand());
   default:
     return false;
   }
 }
 
-bool NanOrigins::areShort(llvm::Value *V) {
-  if (auto It = Known.find(V); It != Known.end())
-    return It->second;
-  bool Short = follow(V);
-  Known[V] = Short;
-  return Short;
+bool NanOrigins::areShort(llvm::Value *v) {
+  if (auto it = known.find(v); it != known.end())
+    return it->second;
+  bool isShort = follow(v);
+  known[v] = isShort;
+  return isShort;
 }
 
-llvm::Value *withShortNan(llvm::Value *V) {
-  llvm::IRBuilder<> &B = EmissionScope::builder();
-  return B.CreateSelect(B.CreateFCmpUNO(V, V), llvm::ConstantFP::getNaN(V->getType()), V);
+llvm::Value *withShortNan(llvm::Value *v) {
+  llvm::IRBuilder<> &b = EmissionScope::builder();
+  return b.CreateSelect(b.CreateFCmpUNO(v, v), llvm::ConstantFP::getNaN(v->getType()), v);
 }
 
-bool hasShortNan(llvm::Value *V) { return NanOrigins().areShort(V); }
+bool hasShortNan(llvm::Value *v) { return NanOrigins().areShort(v); }
 
 } // namespace mpc::codegen

@@ -5,12 +5,12 @@
 
 namespace mpc::codegen {
 
-/// Whether rounding \p V to bf16 needs no care for NaN. The payload of any NaN that it may be must lie in the upper 16
+/// Whether rounding \p v to bf16 needs no care for NaN. The payload of any NaN that it may be must lie in the upper 16
 /// bits. Then adding to the lower bits leaves it a NaN. This holds for bf16 values that were widened, and for what
 /// arithmetic makes of them. A processor's NaN are those of its operands, or have one bit of payload.
-bool hasShortNan(llvm::Value *V);
+bool hasShortNan(llvm::Value *v);
 
-/// \p V, with a short NaN in place of any.
-llvm::Value *withShortNan(llvm::Value *V);
+/// \p v, with a short NaN in place of any.
+llvm::Value *withShortNan(llvm::Value *v);
 
 } // namespace mpc::codegen

@@ -14,8 +14,8 @@ enum class AmpClass {
 };
 
 /// "allow", "deny", ... as `#mpc.precision` and the reports print it.
-inline const char *ampClassName(AmpClass Class) {
-  switch (Class) {
+inline const char *ampClassName(AmpClass ampClass) {
+  switch (ampClass) {
   case AmpClass::Allow:
     return "allow";
   case AmpClass::Deny:

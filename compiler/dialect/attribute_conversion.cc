@@ -1,5 +1,6 @@
 #include "compiler/dialect/attribute_conversion.h"
 
+#include "compiler/dialect/word_attributes.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -8,121 +9,126 @@ using namespace mlir;
 
 namespace mpc {
 
-static std::optional<AttributeValue> toValue(Attribute Value) {
-  return llvm::TypeSwitch<Attribute, std::optional<AttributeValue>>(Value)
-      .Case([](BoolAttr Bool) { return AttributeValue(Bool.getValue()); })
-      .Case([](IntegerAttr Integer) { return AttributeValue(std::int64_t(Integer.getInt())); })
-      .Case([](FloatAttr Float) { return AttributeValue(Float.getValueAsDouble()); })
-      .Case([](StringAttr String) { return AttributeValue(String.getValue().str()); })
-      .Case([](DenseI64ArrayAttr Array) {
-        return AttributeValue(std::vector<std::int64_t>(Array.asArrayRef().begin(), Array.asArrayRef().end()));
+static std::optional<AttributeValue> toValue(Attribute value) {
+  return llvm::TypeSwitch<Attribute, std::optional<AttributeValue>>(value)
+      .Case([](BoolAttr boolean) { return AttributeValue(boolean.getValue()); })
+      .Case([](IntegerAttr integer) { return AttributeValue(std::int64_t(integer.getInt())); })
+      .Case([](FloatAttr number) { return AttributeValue(number.getValueAsDouble()); })
+      .Case([](StringAttr string) { return AttributeValue(string.getValue().str()); })
+      .Case([](DenseI64ArrayAttr array) {
+        return AttributeValue(std::vector<std::int64_t>(array.asArrayRef().begin(), array.asArrayRef().end()));
       })
-      .Default([](Attribute) { return std::optional<AttributeValue>(); });
+      .Default([](Attribute other) {
+        std::optional<StringRef> word = wordOf(other);
+        return word ? std::optional(AttributeValue(word->str())) : std::nullopt;
+      });
 }
 
-Attributes toAttributes(DictionaryAttr Dictionary) {
-  Attributes Result;
-  if (!Dictionary)
-    return Result;
-  for (NamedAttribute Named : Dictionary) {
+Attributes toAttributes(DictionaryAttr dictionary) {
+  Attributes result;
+  if (!dictionary)
+    return result;
+  for (NamedAttribute named : dictionary) {
     // Discardable attributes carry the dialect's prefix.
-    if (Named.getName().getValue().contains('.'))
+    if (named.getName().getValue().contains('.'))
       continue;
-    if (std::optional<AttributeValue> Value = toValue(Named.getValue()))
-      Result.Set(Named.getName().str(), std::move(*Value));
+    if (std::optional<AttributeValue> value = toValue(named.getValue()))
+      result.Set(named.getName().str(), std::move(*value));
   }
-  return Result;
+  return result;
 }
 
-Attributes kernelAttributes(Operation *Op) {
-  NamedAttrList List(Op->getAttrDictionary());
-  Op->getName().populateDefaultAttrs(List);
-  return toAttributes(List.getDictionary(Op->getContext()));
+Attributes kernelAttributes(Operation *op) { return toAttributes(op->getAttrDictionary()); }
+
+// A word of an attribute that takes words, or a string: the verifier refuses one that stands for no word.
+static Attribute textAttribute(Builder &b, StringRef name, StringRef text) {
+  Attribute word = wordAttribute(b.getContext(), name, text);
+  return word ? word : b.getStringAttr(text);
 }
 
-SmallVector<NamedAttribute> toNamedAttributes(MLIRContext *Context, const Attributes &Values) {
-  Builder B(Context);
-  SmallVector<NamedAttribute> Result;
-  for (const auto &[Name, Value] : Values.entries()) {
-    Attribute Converted = std::visit(
-        [&](const auto &Held) -> Attribute {
-          using T = std::decay_t<decltype(Held)>;
+SmallVector<NamedAttribute> toNamedAttributes(MLIRContext *context, const Attributes &values) {
+  Builder b(context);
+  SmallVector<NamedAttribute> result;
+  for (const auto &[name, value] : values.entries()) {
+    Attribute converted = std::visit(
+        [&](const auto &held) -> Attribute {
+          using T = std::decay_t<decltype(held)>;
           if constexpr (std::is_same_v<T, bool>)
-            return B.getBoolAttr(Held);
+            return b.getBoolAttr(held);
           else if constexpr (std::is_same_v<T, std::int64_t>)
-            return B.getI64IntegerAttr(Held);
+            return b.getI64IntegerAttr(held);
           else if constexpr (std::is_same_v<T, double>)
-            return B.getF32FloatAttr(static_cast<float>(Held));
+            return b.getF32FloatAttr(static_cast<float>(held));
           else if constexpr (std::is_same_v<T, std::string>)
-            return B.getStringAttr(Held);
+            return textAttribute(b, name, held);
           else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
-            return B.getDenseI64ArrayAttr(Held);
+            return b.getDenseI64ArrayAttr(held);
           else
-            return B.getDenseF64ArrayAttr(Held);
+            return b.getDenseF64ArrayAttr(held);
         },
-        Value);
-    Result.push_back(B.getNamedAttr(Name, Converted));
+        value);
+    result.push_back(b.getNamedAttr(name, converted));
   }
-  return Result;
+  return result;
 }
 
-std::optional<DType> toDType(Type Type) {
-  if (Type.isF32())
+std::optional<DType> toDType(Type type) {
+  if (type.isF32())
     return DType::kF32;
-  if (Type.isF16())
+  if (type.isF16())
     return DType::kF16;
-  if (Type.isBF16())
+  if (type.isBF16())
     return DType::kBF16;
-  if (Type.isF64())
+  if (type.isF64())
     return DType::kF64;
-  if (Type.isInteger(32))
+  if (type.isInteger(32))
     return DType::kI32;
-  if (Type.isInteger(64))
+  if (type.isInteger(64))
     return DType::kI64;
-  if (Type.isInteger(1))
+  if (type.isInteger(1))
     return DType::kBool;
-  if (Type.isSignlessInteger(8))
+  if (type.isSignlessInteger(8))
     return DType::kI8;
-  if (isa<Float8E4M3FNType>(Type))
+  if (isa<Float8E4M3FNType>(type))
     return DType::kF8E4M3FN;
-  if (isa<Float8E5M2Type>(Type))
+  if (isa<Float8E5M2Type>(type))
     return DType::kF8E5M2;
   return std::nullopt;
 }
 
-Type toType(MLIRContext *Context, DType Dtype) {
-  Builder B(Context);
-  switch (Dtype) {
+Type toType(MLIRContext *context, DType dtype) {
+  Builder b(context);
+  switch (dtype) {
   case DType::kF32:
-    return B.getF32Type();
+    return b.getF32Type();
   case DType::kF16:
-    return B.getF16Type();
+    return b.getF16Type();
   case DType::kBF16:
-    return B.getBF16Type();
+    return b.getBF16Type();
   case DType::kF64:
-    return B.getF64Type();
+    return b.getF64Type();
   case DType::kI32:
-    return B.getI32Type();
+    return b.getI32Type();
   case DType::kI64:
-    return B.getI64Type();
+    return b.getI64Type();
   case DType::kBool:
-    return B.getI1Type();
+    return b.getI1Type();
   case DType::kI8:
-    return B.getI8Type();
+    return b.getI8Type();
   case DType::kF8E4M3FN:
-    return Float8E4M3FNType::get(Context);
+    return Float8E4M3FNType::get(context);
   case DType::kF8E5M2:
-    return Float8E5M2Type::get(Context);
+    return Float8E5M2Type::get(context);
   }
   llvm_unreachable("covered switch");
 }
 
-TensorSpec toTensorSpec(RankedTensorType Type) {
-  return {*toDType(Type.getElementType()), Shape(Type.getShape().begin(), Type.getShape().end())};
+TensorSpec toTensorSpec(RankedTensorType type) {
+  return {*toDType(type.getElementType()), Shape(type.getShape().begin(), type.getShape().end())};
 }
 
-RankedTensorType toTensorType(MLIRContext *Context, const TensorSpec &Spec) {
-  return RankedTensorType::get(Spec.shape, toType(Context, Spec.dtype));
+RankedTensorType toTensorType(MLIRContext *context, const TensorSpec &spec) {
+  return RankedTensorType::get(spec.shape, toType(context, spec.dtype));
 }
 
 } // namespace mpc

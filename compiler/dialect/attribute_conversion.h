@@ -12,20 +12,20 @@
 namespace mpc {
 
 /// Booleans, integers, floats, strings and dense i64 arrays; everything else (types, symbols, scopes) is left out.
-Attributes toAttributes(mlir::DictionaryAttr Dictionary);
+Attributes toAttributes(mlir::DictionaryAttr dictionary);
 
-/// The inherent attributes of \p Op, defaults included.
-Attributes kernelAttributes(mlir::Operation *Op);
+/// The inherent attributes of \p op, defaults included.
+Attributes kernelAttributes(mlir::Operation *op);
 
 /// Doubles become f32 attributes: the dialect's scalar constants are f32.
-llvm::SmallVector<mlir::NamedAttribute> toNamedAttributes(mlir::MLIRContext *Context, const Attributes &Values);
+llvm::SmallVector<mlir::NamedAttribute> toNamedAttributes(mlir::MLIRContext *context, const Attributes &values);
 
-/// The element type of \p Type, or nullopt for one that the framework does not know.
-std::optional<DType> toDType(mlir::Type Type);
-mlir::Type toType(mlir::MLIRContext *Context, DType Dtype);
+/// The element type of \p type, or nullopt for one that the framework does not know.
+std::optional<DType> toDType(mlir::Type type);
+mlir::Type toType(mlir::MLIRContext *context, DType dtype);
 
 /// A statically shaped tensor of a known element type.
-TensorSpec toTensorSpec(mlir::RankedTensorType Type);
-mlir::RankedTensorType toTensorType(mlir::MLIRContext *Context, const TensorSpec &Spec);
+TensorSpec toTensorSpec(mlir::RankedTensorType type);
+mlir::RankedTensorType toTensorType(mlir::MLIRContext *context, const TensorSpec &spec);
 
 } // namespace mpc

@@ -1,5 +1,6 @@
 #include "compiler/dialect/dialect.h"
 
+#include "compiler/dialect/assembly_format.h"
 #include "compiler/dialect/inference_support.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -31,11 +32,11 @@ void MpcDialect::initialize() {
       >();
 }
 
-Operation *MpcDialect::materializeConstant(OpBuilder &Builder, Attribute Value, Type Type, Location Loc) {
-  auto Elements = dyn_cast<ElementsAttr>(Value);
-  if (!Elements || Elements.getType() != Type)
+Operation *MpcDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getType() != type)
     return nullptr;
-  return ConstantOp::create(Builder, Loc, Type, Elements);
+  return ConstantOp::create(builder, loc, type, elements);
 }
 
 } // namespace mpc

@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/amp_class.h"
 #include "compiler/dialect/operation_properties.h"
+#include "compiler/dialect/word_attributes.h"
 #include "compiler/element/iteration_space.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,41 +24,41 @@ class ElementContext;
 
 /// The iteration space of an operation whose results have one shape and whose operands are broadcast to it. Errors: an
 /// operand that is neither a row, a column, a single value nor the whole.
-llvm::Expected<OperationSpace> elementwiseSpace(mlir::Operation *Op);
+llvm::Expected<OperationSpace> elementwiseSpace(mlir::Operation *op);
 
 } // namespace mpc::codegen
 
 namespace mpc {
 
 /// The name of a role, as the IR and messages have it.
-inline llvm::StringRef roleName(Role Known) { return {RoleName(Known).data(), RoleName(Known).size()}; }
+inline llvm::StringRef roleName(Role known) { return {RoleName(known).data(), RoleName(known).size()}; }
 /// Parses the name of a role; an error says which there are.
-llvm::FailureOr<Role> parseRole(mlir::AsmParser &Parser);
+llvm::FailureOr<Role> parseRole(mlir::AsmParser &parser);
 
-/// Compares inferred shapes with the result shapes of \p Op; emits what differs.
-llvm::LogicalResult verifyShapes(mlir::Operation *Op,
-                                 llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> Inferred);
+/// Compares inferred shapes with the result shapes of \p op; emits what differs.
+llvm::LogicalResult verifyShapes(mlir::Operation *op,
+                                 llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> inferred);
 
 /// The verifier of every operation that infers its shapes.
-template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Operation *Op) {
-  return verifyShapes(Op, ConcreteOp::inferTypes(Op->getOperandTypes(), Op->getAttrDictionary()));
+template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Operation *op) {
+  return verifyShapes(op, ConcreteOp::inferTypes(op->getOperandTypes(), op->getAttrDictionary()));
 }
 
-/// Whether \p Result is the shadow that an optimizer writes beside its parameter: it has no state operand.
-bool isShadow(mlir::OpResult Result);
+/// Whether \p result is the shadow that an optimizer writes beside its parameter: it has no state operand.
+bool isShadow(mlir::OpResult result);
 
 /// The trait of operations that update state. Their first operands are state, in the order of the results; only a
 /// shadow, the last result, has no such operand. The optional last operand is a predicate. Where it is false, every
 /// result equals its state operand.
 template <typename ConcreteOp> class StateUpdate : public mlir::OpTrait::TraitBase<ConcreteOp, StateUpdate> {
 public:
-  static llvm::LogicalResult verifyTrait(mlir::Operation *Op) {
-    for (mlir::OpResult Result : Op->getResults()) {
-      if (isShadow(Result))
+  static llvm::LogicalResult verifyTrait(mlir::Operation *op) {
+    for (mlir::OpResult result : op->getResults()) {
+      if (isShadow(result))
         continue;
-      unsigned Index = Result.getResultNumber();
-      if (Index >= Op->getNumOperands() || Op->getOperand(Index).getType() != Result.getType())
-        return Op->emitOpError() << "result " << Index << " must have the type of state operand " << Index;
+      unsigned index = result.getResultNumber();
+      if (index >= op->getNumOperands() || op->getOperand(index).getType() != result.getType())
+        return op->emitOpError() << "result " << index << " must have the type of state operand " << index;
     }
     return llvm::success();
   }

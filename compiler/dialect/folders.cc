@@ -12,36 +12,36 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getX().getType() == getY().getType())
     return getX();
   // trunc(ext(x)) is x; ext(trunc(x)) drops a rounding and stays.
-  auto Inner = getX().getDefiningOp<CastOp>();
-  if (Inner && Inner.getX().getType() == getY().getType() && widensExactly(elementOf(getY()), elementOf(getX())))
-    return Inner.getX();
+  auto inner = getX().getDefiningOp<CastOp>();
+  if (inner && inner.getX().getType() == getY().getType() && widensExactly(elementOf(getY()), elementOf(getX())))
+    return inner.getX();
   return {};
 }
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   if (getX().getType() == getY().getType())
     return getX();
-  if (auto Inner = getX().getDefiningOp<ReshapeOp>()) {
-    getXMutable().assign(Inner.getX());
+  if (auto inner = getX().getDefiningOp<ReshapeOp>()) {
+    getXMutable().assign(inner.getX());
     return getResult();
   }
   return {};
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor) {
-  ArrayRef<int64_t> Permutation = getPermutation();
-  bool Identity = true;
-  for (auto [Index, Axis] : llvm::enumerate(Permutation))
-    Identity &= int64_t(Index) == Axis;
-  if (Identity)
+  ArrayRef<int64_t> permutation = getPermutation();
+  bool identity = true;
+  for (auto [index, axis] : llvm::enumerate(permutation))
+    identity &= int64_t(index) == axis;
+  if (identity)
     return getX();
-  auto Inner = getX().getDefiningOp<TransposeOp>();
-  if (!Inner)
+  auto inner = getX().getDefiningOp<TransposeOp>();
+  if (!inner)
     return {};
-  for (auto [Index, Axis] : llvm::enumerate(Permutation))
-    if (Inner.getPermutation()[Axis] != int64_t(Index))
+  for (auto [index, axis] : llvm::enumerate(permutation))
+    if (inner.getPermutation()[axis] != int64_t(index))
       return {};
-  return Inner.getX();
+  return inner.getX();
 }
 
 } // namespace mpc

@@ -6,32 +6,34 @@ using namespace mlir;
 
 namespace mpc {
 
-llvm::Error unfit(Operation *Op, const llvm::Twine &Why) {
-  return llvm::createStringError(Op->getName().getStringRef() + ": " + Why);
+llvm::Error unfit(Operation *op, const llvm::Twine &why) {
+  return llvm::createStringError(op->getName().getStringRef() + ": " + why);
 }
 
-static bool isLastAxis(ArrayRef<int64_t> Shape, int64_t Axis) {
-  return llvm::all_of(Shape.drop_front(Axis + 1), [](int64_t Extent) { return Extent == 1; });
+static bool isLastAxis(ArrayRef<int64_t> shape, int64_t axis) {
+  return llvm::all_of(shape.drop_front(axis + 1), [](int64_t extent) { return extent == 1; });
 }
 
-llvm::Expected<int64_t> lastAxisLength(Operation *Op, Value X, int64_t Axis) {
-  ArrayRef<int64_t> Shape = tensorType(X).getShape();
-  int64_t Normal = Axis < 0 ? Axis + int64_t(Shape.size()) : Axis;
-  if (!isLastAxis(Shape, Normal))
+llvm::Expected<int64_t> lastAxisLength(Operation *op, Value x, int64_t axis) {
+  ArrayRef<int64_t> shape = tensorType(x).getShape();
+  int64_t normal = axis < 0 ? axis + int64_t(shape.size()) : axis;
+  if (!isLastAxis(shape, normal))
     return unfit(
-        Op, llvm::formatv("its axis {0} is not the last of {1}; rows are contiguous", Normal, typeText(X.getType())));
-  return Shape[Normal];
+        op, llvm::formatv("its axis {0} is not the last of {1}; rows are contiguous", normal, typeText(x.getType())));
+  return shape[normal];
 }
 
-llvm::Expected<int64_t> lastAxisChannels(Operation *Op, Value X, StringRef DataFormat) {
-  ArrayRef<int64_t> Shape = tensorType(X).getShape();
-  int64_t Axis = Shape.size() == 4 && DataFormat == "NHWC" ? 3 : 1;
-  if (!isLastAxis(Shape, Axis))
-    return unfit(Op, llvm::formatv("the channels of {0} are axis {1}; they must be the last, as in NHWC",
-                                   typeText(X.getType()), Axis));
-  return Shape[Axis];
+llvm::Expected<int64_t> lastAxisChannels(Operation *op, Value x, DataFormat dataFormat) {
+  ArrayRef<int64_t> shape = tensorType(x).getShape();
+  int64_t axis = shape.size() == 4 && dataFormat == DataFormat::kNHWC ? 3 : 1;
+  if (!isLastAxis(shape, axis))
+    return unfit(op, llvm::formatv("the channels of {0} are axis {1}; they must be the last, as in NHWC",
+                                   typeText(x.getType()), axis));
+  return shape[axis];
 }
 
-float lossDivisor(StringRef Reduction, int64_t Count) { return Reduction == "mean" ? static_cast<float>(Count) : 1.0f; }
+float lossDivisor(LossReduction reduction, int64_t count) {
+  return reduction == LossReduction::kMean ? static_cast<float>(count) : 1.0f;
+}
 
 } // namespace mpc

@@ -12,17 +12,17 @@ namespace mpc {
 using FusibleSpace = llvm::Expected<codegen::OperationSpace>;
 
 /// "mpc.softmax: <Why>".
-llvm::Error unfit(mlir::Operation *Op, const llvm::Twine &Why);
+llvm::Error unfit(mlir::Operation *op, const llvm::Twine &why);
 
-inline mlir::RankedTensorType tensorType(mlir::Value V) { return llvm::cast<mlir::RankedTensorType>(V.getType()); }
+inline mlir::RankedTensorType tensorType(mlir::Value v) { return llvm::cast<mlir::RankedTensorType>(v.getType()); }
 
-/// The length of rows along \p Axis (from -rank), which must be the last axis of \p X but for extents of 1.
-llvm::Expected<int64_t> lastAxisLength(mlir::Operation *Op, mlir::Value X, int64_t Axis);
+/// The length of rows along \p axis (from -rank), which must be the last axis of \p x but for extents of 1.
+llvm::Expected<int64_t> lastAxisLength(mlir::Operation *op, mlir::Value x, int64_t axis);
 
-/// The channels of \p X, which must lie in the last axis but for extents of 1: [N, C] or channels-last.
-llvm::Expected<int64_t> lastAxisChannels(mlir::Operation *Op, mlir::Value X, llvm::StringRef DataFormat);
+/// The channels of \p x, which must lie in the last axis but for extents of 1: [N, C] or channels-last.
+llvm::Expected<int64_t> lastAxisChannels(mlir::Operation *op, mlir::Value x, DataFormat dataFormat);
 
-/// The divisor of the sum of \p Count losses under `reduction`.
-float lossDivisor(llvm::StringRef Reduction, int64_t Count);
+/// The divisor of the sum of \p count losses under `reduction`.
+float lossDivisor(LossReduction reduction, int64_t count);
 
 } // namespace mpc

@@ -1,6 +1,7 @@
 #include "compiler/dialect/inference_support.h"
 
 #include "compiler/dialect/attribute_conversion.h"
+#include "kernels/known_attributes.h"
 #include "kernels/tensor_spec.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -8,206 +9,206 @@ using namespace mlir;
 
 namespace mpc {
 
-std::string shapeText(ArrayRef<int64_t> Dims) { return ShapeToString(Shape(Dims.begin(), Dims.end())); }
+std::string shapeText(ArrayRef<int64_t> dims) { return ShapeToString(Shape(dims.begin(), dims.end())); }
 
-bool isTooLarge(ArrayRef<int64_t> Dims) {
-  constexpr int64_t MaxElements = int64_t(1) << 47;
-  return NumElements(Shape(Dims.begin(), Dims.end())) > MaxElements;
+bool isTooLarge(ArrayRef<int64_t> dims) {
+  constexpr int64_t maxElements = int64_t(1) << 47;
+  return NumElements(Shape(dims.begin(), dims.end())) > maxElements;
 }
 
-llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange Operands, StringRef Op,
-                                                           ArrayRef<StringRef> Names) {
-  size_t Required =
-      llvm::count_if(Names, [](StringRef Name) { return !Name.ends_with("?") && !Name.ends_with("..."); });
-  bool Variadic = !Names.empty() && Names.back().ends_with("...");
-  if (Operands.size() < Required || (!Variadic && Operands.size() > Names.size()))
-    return inferenceError("{0} takes the operands ({1}), got {2} operands", Op, llvm::join(Names, ", "),
-                          Operands.size());
-  SmallVector<RankedTensorType> Types;
-  for (Type Operand : Operands) {
-    auto Tensor = dyn_cast<RankedTensorType>(Operand);
-    if (!Tensor || !Tensor.hasStaticShape())
-      return inferenceError("{0} takes statically shaped tensors, got {1}", Op, typeText(Operand));
-    if (llvm::is_contained(Tensor.getShape(), 0))
-      return inferenceError("{0} takes tensors with at least one element, got {1}", Op, typeText(Operand));
-    if (isTooLarge(Tensor.getShape()))
-      return inferenceError("{0}: {1} is too large: a tensor has at most 2^47 elements", Op, typeText(Operand));
-    Types.push_back(Tensor);
+llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange operands, StringRef op,
+                                                           ArrayRef<StringRef> names) {
+  size_t required =
+      llvm::count_if(names, [](StringRef name) { return !name.ends_with("?") && !name.ends_with("..."); });
+  bool variadic = !names.empty() && names.back().ends_with("...");
+  if (operands.size() < required || (!variadic && operands.size() > names.size()))
+    return inferenceError("{0} takes the operands ({1}), got {2} operands", op, llvm::join(names, ", "),
+                          operands.size());
+  SmallVector<RankedTensorType> types;
+  for (Type operand : operands) {
+    auto tensor = dyn_cast<RankedTensorType>(operand);
+    if (!tensor || !tensor.hasStaticShape())
+      return inferenceError("{0} takes statically shaped tensors, got {1}", op, typeText(operand));
+    if (llvm::is_contained(tensor.getShape(), 0))
+      return inferenceError("{0} takes tensors with at least one element, got {1}", op, typeText(operand));
+    if (isTooLarge(tensor.getShape()))
+      return inferenceError("{0}: {1} is too large: a tensor has at most 2^47 elements", op, typeText(operand));
+    types.push_back(tensor);
   }
-  return Types;
+  return types;
 }
 
-Type promotedType(ArrayRef<RankedTensorType> Types) {
-  Type Result = Types.front().getElementType();
-  for (RankedTensorType Type : Types.drop_front()) {
-    if (Type.getElementType() == Result)
+Type promotedType(ArrayRef<RankedTensorType> types) {
+  Type result = types.front().getElementType();
+  for (RankedTensorType type : types.drop_front()) {
+    if (type.getElementType() == result)
       continue;
-    Builder B(Result.getContext());
-    bool Double = Result.isF64() || Type.getElementType().isF64();
-    Result = Double ? mlir::Type(B.getF64Type()) : mlir::Type(B.getF32Type());
+    Builder b(result.getContext());
+    bool isDouble = result.isF64() || type.getElementType().isF64();
+    result = isDouble ? mlir::Type(b.getF64Type()) : mlir::Type(b.getF32Type());
   }
-  return Result;
+  return result;
 }
 
-llvm::Expected<std::pair<int64_t, int64_t>> productExtents(StringRef Op, RankedTensorType A, RankedTensorType B,
-                                                           const Attributes &Values) {
-  bool TransposeA = Values.GetBool("transpose_a"), TransposeB = Values.GetBool("transpose_b");
-  int64_t Rank = A.getRank();
-  int64_t M = A.getDimSize(Rank - 2 + TransposeA), InnerA = A.getDimSize(Rank - 1 - TransposeA);
-  int64_t InnerB = B.getDimSize(Rank - 2 + TransposeB), N = B.getDimSize(Rank - 1 - TransposeB);
-  if (InnerA != InnerB)
-    return inferenceError("{0} of {1}{2} and {3}{4}: the inner extents {5} and {6} differ", Op, typeText(A),
-                          TransposeA ? " (transposed)" : "", typeText(B), TransposeB ? " (transposed)" : "", InnerA,
-                          InnerB);
-  return std::pair(M, N);
+llvm::Expected<std::pair<int64_t, int64_t>> productExtents(StringRef op, RankedTensorType a, RankedTensorType b,
+                                                           const Attributes &values) {
+  bool transposeA = values.GetBool("transpose_a"), transposeB = values.GetBool("transpose_b");
+  int64_t rank = a.getRank();
+  int64_t m = a.getDimSize(rank - 2 + transposeA), innerA = a.getDimSize(rank - 1 - transposeA);
+  int64_t innerB = b.getDimSize(rank - 2 + transposeB), n = b.getDimSize(rank - 1 - transposeB);
+  if (innerA != innerB)
+    return inferenceError("{0} of {1}{2} and {3}{4}: the inner extents {5} and {6} differ", op, typeText(a),
+                          transposeA ? " (transposed)" : "", typeText(b), transposeB ? " (transposed)" : "", innerA,
+                          innerB);
+  return std::pair(m, n);
 }
 
-llvm::Expected<SmallVector<int64_t>> broadcastShapes(StringRef Op, RankedTensorType A, RankedTensorType B) {
-  ArrayRef<int64_t> Long = A.getShape(), Short = B.getShape();
-  if (Long.size() < Short.size())
-    std::swap(Long, Short);
-  SmallVector<int64_t> Result(Long);
-  size_t Offset = Long.size() - Short.size();
-  for (size_t Axis = 0; Axis < Short.size(); ++Axis) {
-    int64_t &Extent = Result[Offset + Axis];
-    if (Extent == Short[Axis] || Short[Axis] == 1)
+llvm::Expected<SmallVector<int64_t>> broadcastShapes(StringRef op, RankedTensorType a, RankedTensorType b) {
+  ArrayRef<int64_t> longer = a.getShape(), shorter = b.getShape();
+  if (longer.size() < shorter.size())
+    std::swap(longer, shorter);
+  SmallVector<int64_t> result(longer);
+  size_t offset = longer.size() - shorter.size();
+  for (size_t axis = 0; axis < shorter.size(); ++axis) {
+    int64_t &extent = result[offset + axis];
+    if (extent == shorter[axis] || shorter[axis] == 1)
       continue;
-    if (Extent != 1)
-      return inferenceError("{0} cannot broadcast {1} with {2}: aligned at the right, extents must be equal or 1", Op,
-                            typeText(A), typeText(B));
-    Extent = Short[Axis];
+    if (extent != 1)
+      return inferenceError("{0} cannot broadcast {1} with {2}: aligned at the right, extents must be equal or 1", op,
+                            typeText(a), typeText(b));
+    extent = shorter[axis];
   }
-  return Result;
+  return result;
 }
 
-llvm::Error expectShape(StringRef Op, StringRef Name, RankedTensorType Type, ArrayRef<int64_t> Expected) {
-  if (Type.getShape() == Expected)
+llvm::Error expectShape(StringRef op, StringRef name, RankedTensorType type, ArrayRef<int64_t> expected) {
+  if (type.getShape() == expected)
     return llvm::Error::success();
-  return inferenceError("{0} expects {1} of shape {2}, got {3}", Op, Name, shapeText(Expected), typeText(Type));
+  return inferenceError("{0} expects {1} of shape {2}, got {3}", op, name, shapeText(expected), typeText(type));
 }
 
-llvm::Error expectRank(StringRef Op, StringRef Name, RankedTensorType Type, int64_t Rank) {
-  if (Type.getRank() == Rank)
+llvm::Error expectRank(StringRef op, StringRef name, RankedTensorType type, int64_t rank) {
+  if (type.getRank() == rank)
     return llvm::Error::success();
-  return inferenceError("{0} expects {1} of rank {2}, got {3}", Op, Name, Rank, typeText(Type));
+  return inferenceError("{0} expects {1} of rank {2}, got {3}", op, name, rank, typeText(type));
 }
 
-RankedTensorType withShape(RankedTensorType Like, ArrayRef<int64_t> Extents) {
-  return RankedTensorType::get(Extents, Like.getElementType());
+RankedTensorType withShape(RankedTensorType like, ArrayRef<int64_t> extents) {
+  return RankedTensorType::get(extents, like.getElementType());
 }
 
-RankedTensorType f32Tensor(MLIRContext *Context, ArrayRef<int64_t> Extents) {
-  return RankedTensorType::get(Extents, Float32Type::get(Context));
+RankedTensorType f32Tensor(MLIRContext *context, ArrayRef<int64_t> extents) {
+  return RankedTensorType::get(extents, Float32Type::get(context));
 }
 
-SmallVector<int64_t> imageShape(ImageAxes Axes, int64_t Batch, int64_t Channels, int64_t Height, int64_t Width) {
-  SmallVector<int64_t> Result(4);
-  Result[Axes.batch] = Batch;
-  Result[Axes.channel] = Channels;
-  Result[Axes.height] = Height;
-  Result[Axes.width] = Width;
-  return Result;
+SmallVector<int64_t> imageShape(ImageAxes axes, int64_t batch, int64_t channels, int64_t height, int64_t width) {
+  SmallVector<int64_t> result(4);
+  result[axes.batch] = batch;
+  result[axes.channel] = channels;
+  result[axes.height] = height;
+  result[axes.width] = width;
+  return result;
 }
 
-SmallVector<int64_t> lossShape(DictionaryAttr Dictionary, ArrayRef<int64_t> Elements) {
-  bool Keep = toAttributes(Dictionary).GetString("reduction", "mean") == "none";
-  return Keep ? SmallVector<int64_t>(Elements) : SmallVector<int64_t>();
+SmallVector<int64_t> lossShape(DictionaryAttr dictionary, ArrayRef<int64_t> elements) {
+  bool keep = toAttributes(dictionary).Get(attribute::kReduction) == LossReduction::kNone;
+  return keep ? SmallVector<int64_t>(elements) : SmallVector<int64_t>();
 }
 
-llvm::Expected<int64_t> normalAxis(StringRef Op, int64_t Axis, int64_t Rank) {
-  if (Axis < -Rank || Axis >= Rank)
-    return inferenceError("{0} axis {1} is outside [{2}, {3}) of a rank-{3} tensor", Op, Axis, -Rank, Rank);
-  return Axis < 0 ? Axis + Rank : Axis;
+llvm::Expected<int64_t> normalAxis(StringRef op, int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    return inferenceError("{0} axis {1} is outside [{2}, {3}) of a rank-{3} tensor", op, axis, -rank, rank);
+  return axis < 0 ? axis + rank : axis;
 }
 
-InferredTypes inferAllSameShape(TypeRange Operands, StringRef Op, ArrayRef<StringRef> Names) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
-  for (size_t Index = 1; Index < Types.size(); ++Index)
-    MPC_RETURN_IF_ERROR(expectShape(Op, Names[Index], Types[Index], Types.front().getShape()));
-  return SmallVector<RankedTensorType>{Types.front()};
+InferredTypes inferAllSameShape(TypeRange operands, StringRef op, ArrayRef<StringRef> names) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, names));
+  for (size_t index = 1; index < types.size(); ++index)
+    MPC_RETURN_IF_ERROR(expectShape(op, names[index], types[index], types.front().getShape()));
+  return SmallVector<RankedTensorType>{types.front()};
 }
 
-InferredTypes inferBroadcast(TypeRange Operands, StringRef Op) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"a", "b"}));
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes(Op, Types[0], Types[1]));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType(Types))};
+InferredTypes inferBroadcast(TypeRange operands, StringRef op) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, {"a", "b"}));
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(op, types[0], types[1]));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType(types))};
 }
 
-InferredTypes inferComparison(TypeRange Operands, StringRef Op) {
-  MPC_ASSIGN_OR_RETURN(Types, inferBroadcast(Operands, Op));
-  return SmallVector<RankedTensorType>{Types[0].clone(IntegerType::get(Types[0].getContext(), 1))};
+InferredTypes inferComparison(TypeRange operands, StringRef op) {
+  MPC_ASSIGN_OR_RETURN(types, inferBroadcast(operands, op));
+  return SmallVector<RankedTensorType>{types[0].clone(IntegerType::get(types[0].getContext(), 1))};
 }
 
-InferredTypes inferExtremumGrad(TypeRange Operands, StringRef Op) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"dy", "a", "b"}));
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes(Op, Types[1], Types[2]));
-  MPC_RETURN_IF_ERROR(expectShape(Op, "dy", Types[0], Result));
-  return SmallVector<RankedTensorType>{withShape(Types[1], Result), withShape(Types[2], Result)};
+InferredTypes inferExtremumGrad(TypeRange operands, StringRef op) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, {"dy", "a", "b"}));
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(op, types[1], types[2]));
+  MPC_RETURN_IF_ERROR(expectShape(op, "dy", types[0], result));
+  return SmallVector<RankedTensorType>{withShape(types[1], result), withShape(types[2], result)};
 }
 
-InferredTypes inferConvolution(StringRef Op, ArrayRef<RankedTensorType> Types, ArrayRef<int64_t> Result,
-                               int64_t Channels) {
-  if (Types.size() == 3)
-    MPC_RETURN_IF_ERROR(expectShape(Op, "a bias", Types[2], {Channels}));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType(Types.take_front(2)))};
+InferredTypes inferConvolution(StringRef op, ArrayRef<RankedTensorType> types, ArrayRef<int64_t> result,
+                               int64_t channels) {
+  if (types.size() == 3)
+    MPC_RETURN_IF_ERROR(expectShape(op, "a bias", types[2], {channels}));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType(types.take_front(2)))};
 }
 
-InferredTypes inferElementLoss(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op, ArrayRef<StringRef> Names,
-                               StringRef Target) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
-  MPC_RETURN_IF_ERROR(expectShape(Op, Target, Types[1], Types[0].getShape()));
-  return SmallVector<RankedTensorType>{f32Tensor(Types[0].getContext(), lossShape(Dictionary, Types[0].getShape()))};
+InferredTypes inferElementLoss(TypeRange operands, DictionaryAttr dictionary, StringRef op, ArrayRef<StringRef> names,
+                               StringRef target) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, names));
+  MPC_RETURN_IF_ERROR(expectShape(op, target, types[1], types[0].getShape()));
+  return SmallVector<RankedTensorType>{f32Tensor(types[0].getContext(), lossShape(dictionary, types[0].getShape()))};
 }
 
-InferredTypes inferElementLossGrad(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op,
-                                   ArrayRef<StringRef> Names, StringRef Target) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
-  MPC_RETURN_IF_ERROR(expectShape(Op, Target, Types[2], Types[1].getShape()));
-  MPC_RETURN_IF_ERROR(expectShape(Op, "dloss", Types[0], lossShape(Dictionary, Types[1].getShape())));
-  return SmallVector<RankedTensorType>{Types[1]};
+InferredTypes inferElementLossGrad(TypeRange operands, DictionaryAttr dictionary, StringRef op,
+                                   ArrayRef<StringRef> names, StringRef target) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, names));
+  MPC_RETURN_IF_ERROR(expectShape(op, target, types[2], types[1].getShape()));
+  MPC_RETURN_IF_ERROR(expectShape(op, "dloss", types[0], lossShape(dictionary, types[1].getShape())));
+  return SmallVector<RankedTensorType>{types[1]};
 }
 
-InferredTypes inferReduction(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, {"x"}));
-  Attributes Values = toAttributes(Dictionary);
-  ArrayRef<int64_t> Extents = Types[0].getShape();
-  std::vector<int64_t> Axes = Values.GetInts("axes");
-  SmallVector<bool> Reduced(Extents.size(), Axes.empty());
-  for (int64_t Axis : Axes) {
-    if (Axis < 0 || Axis >= int64_t(Extents.size()) || Reduced[Axis])
-      return inferenceError("{0} axes must be distinct and in [0, {1}), got {2}", Op, Extents.size(), Axis);
-    Reduced[Axis] = true;
+InferredTypes inferReduction(TypeRange operands, DictionaryAttr dictionary, StringRef op) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, {"x"}));
+  Attributes values = toAttributes(dictionary);
+  ArrayRef<int64_t> extents = types[0].getShape();
+  std::vector<int64_t> axes = values.GetInts("axes");
+  SmallVector<bool> reduced(extents.size(), axes.empty());
+  for (int64_t axis : axes) {
+    if (axis < 0 || axis >= int64_t(extents.size()) || reduced[axis])
+      return inferenceError("{0} axes must be distinct and in [0, {1}), got {2}", op, extents.size(), axis);
+    reduced[axis] = true;
   }
-  SmallVector<int64_t> Result;
-  for (size_t Axis = 0; Axis < Extents.size(); ++Axis) {
-    if (!Reduced[Axis])
-      Result.push_back(Extents[Axis]);
-    else if (Values.GetBool("keep_dims"))
-      Result.push_back(1);
+  SmallVector<int64_t> result;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (!reduced[axis])
+      result.push_back(extents[axis]);
+    else if (values.GetBool("keep_dims"))
+      result.push_back(1);
   }
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[0].getElementType())};
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[0].getElementType())};
 }
 
-llvm::Error expectScalars(StringRef Op, ArrayRef<RankedTensorType> Types) {
-  for (RankedTensorType Type : Types)
-    if (Type.getRank() != 0)
-      return inferenceError("{0} expects scalars (rank 0), got {1}", Op, typeText(Type));
+llvm::Error expectScalars(StringRef op, ArrayRef<RankedTensorType> types) {
+  for (RankedTensorType type : types)
+    if (type.getRank() != 0)
+      return inferenceError("{0} expects scalars (rank 0), got {1}", op, typeText(type));
   return llvm::Error::success();
 }
 
-llvm::Error expectElement(StringRef Op, StringRef Name, RankedTensorType Type, bool Flag) {
-  if (Flag ? Type.getElementType().isInteger(1) : isa<Float32Type, Float64Type>(Type.getElementType()))
+llvm::Error expectElement(StringRef op, StringRef name, RankedTensorType type, bool flag) {
+  if (flag ? type.getElementType().isInteger(1) : isa<Float32Type, Float64Type>(type.getElementType()))
     return llvm::Error::success();
   return inferenceError("{0} expects {1} to be {2}, got {3}; a scale comes with unscale = true, a norm with max_norm",
-                        Op, Name,
-                        Flag             ? "tensor<i1>"
-                        : Name == "norm" ? "tensor<f64>"
+                        op, name,
+                        flag             ? "tensor<i1>"
+                        : name == "norm" ? "tensor<f64>"
                                          : "tensor<f32>",
-                        typeText(Type));
+                        typeText(type));
 }
 
-InFlightDiagnostic resultError(OpResult Result) {
-  return Result.getOwner()->emitOpError() << "result " << Result.getResultNumber() << " is " << Result.getType();
+InFlightDiagnostic resultError(OpResult result) {
+  return result.getOwner()->emitOpError() << "result " << result.getResultNumber() << " is " << result.getType();
 }
 
 } // namespace mpc

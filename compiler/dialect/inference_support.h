@@ -11,89 +11,89 @@ namespace mpc {
 
 using InferredTypes = llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>>;
 
-template <typename... Args> llvm::Error inferenceError(const char *Format, Args &&...Arguments) {
-  return llvm::createStringError(llvm::formatv(Format, std::forward<Args>(Arguments)...).str());
+template <typename... Args> llvm::Error inferenceError(const char *format, Args &&...arguments) {
+  return llvm::createStringError(llvm::formatv(format, std::forward<Args>(arguments)...).str());
 }
 
 /// "2x3"; "scalar" for rank 0.
-std::string shapeText(llvm::ArrayRef<int64_t> Shape);
+std::string shapeText(llvm::ArrayRef<int64_t> shape);
 
 /// Whether the bytes of a tensor of this shape could overflow 64-bit arithmetic on sizes and offsets.
-bool isTooLarge(llvm::ArrayRef<int64_t> Shape);
+bool isTooLarge(llvm::ArrayRef<int64_t> shape);
 
-/// The operands as tensor types; an error names a wrong count or an empty tensor. \p Names lists the operands, "bias?"
+/// The operands as tensor types; an error names a wrong count or an empty tensor. \p names lists the operands, "bias?"
 /// being optional and "inputs..." any number.
-llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange Operands, llvm::StringRef Op,
-                                                                       llvm::ArrayRef<llvm::StringRef> Names);
+llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange operands, llvm::StringRef op,
+                                                                       llvm::ArrayRef<llvm::StringRef> names);
 
 /// The type that tracing gives for mixed floating operands. Equal types stay; otherwise it is f32 (f64 if any is).
-mlir::Type promotedType(llvm::ArrayRef<mlir::RankedTensorType> Types);
+mlir::Type promotedType(llvm::ArrayRef<mlir::RankedTensorType> types);
 
-/// The rows and columns of a product of matrices, which the last two axes of \p A and \p B span. `transpose_a` and
+/// The rows and columns of a product of matrices, which the last two axes of \p a and \p b span. `transpose_a` and
 /// `transpose_b` exchange these.
-llvm::Expected<std::pair<int64_t, int64_t>> productExtents(llvm::StringRef Op, mlir::RankedTensorType A,
-                                                           mlir::RankedTensorType B, const Attributes &Values);
+llvm::Expected<std::pair<int64_t, int64_t>> productExtents(llvm::StringRef op, mlir::RankedTensorType a,
+                                                           mlir::RankedTensorType b, const Attributes &values);
 
 /// NumPy broadcasting of two shapes.
-llvm::Expected<llvm::SmallVector<int64_t>> broadcastShapes(llvm::StringRef Op, mlir::RankedTensorType A,
-                                                           mlir::RankedTensorType B);
+llvm::Expected<llvm::SmallVector<int64_t>> broadcastShapes(llvm::StringRef op, mlir::RankedTensorType a,
+                                                           mlir::RankedTensorType b);
 
-/// Requires \p Type to have shape \p Expected.
-llvm::Error expectShape(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTensorType Type,
-                        llvm::ArrayRef<int64_t> Expected);
+/// Requires \p type to have shape \p expected.
+llvm::Error expectShape(llvm::StringRef op, llvm::StringRef name, mlir::RankedTensorType type,
+                        llvm::ArrayRef<int64_t> expected);
 
-llvm::Error expectRank(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTensorType Type, int64_t Rank);
+llvm::Error expectRank(llvm::StringRef op, llvm::StringRef name, mlir::RankedTensorType type, int64_t rank);
 
-/// Requires every one of \p Types to have rank 0.
-llvm::Error expectScalars(llvm::StringRef Op, llvm::ArrayRef<mlir::RankedTensorType> Types);
+/// Requires every one of \p types to have rank 0.
+llvm::Error expectScalars(llvm::StringRef op, llvm::ArrayRef<mlir::RankedTensorType> types);
 
 /// Requires a flag (i1), or else a scale or norm (f32, f64), which attributes of an update ask for.
-llvm::Error expectElement(llvm::StringRef Op, llvm::StringRef Name, mlir::RankedTensorType Type, bool Flag);
+llvm::Error expectElement(llvm::StringRef op, llvm::StringRef name, mlir::RankedTensorType type, bool flag);
 
-/// The type of \p Like with another shape.
-mlir::RankedTensorType withShape(mlir::RankedTensorType Like, llvm::ArrayRef<int64_t> Extents);
-mlir::RankedTensorType f32Tensor(mlir::MLIRContext *Context, llvm::ArrayRef<int64_t> Extents);
+/// The type of \p like with another shape.
+mlir::RankedTensorType withShape(mlir::RankedTensorType like, llvm::ArrayRef<int64_t> extents);
+mlir::RankedTensorType f32Tensor(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> extents);
 
-/// The shape of an image whose axes lie as \p Axes says.
-llvm::SmallVector<int64_t> imageShape(ImageAxes Axes, int64_t Batch, int64_t Channels, int64_t Height, int64_t Width);
+/// The shape of an image whose axes lie as \p axes says.
+llvm::SmallVector<int64_t> imageShape(ImageAxes axes, int64_t batch, int64_t channels, int64_t height, int64_t width);
 
-/// The shape of a loss over \p Elements under the operation's `reduction`.
-llvm::SmallVector<int64_t> lossShape(mlir::DictionaryAttr Dictionary, llvm::ArrayRef<int64_t> Elements);
+/// The shape of a loss over \p elements under the operation's `reduction`.
+llvm::SmallVector<int64_t> lossShape(mlir::DictionaryAttr dictionary, llvm::ArrayRef<int64_t> elements);
 
 /// absl::StatusOr as llvm::Expected, with the operation's name in front.
-template <typename T> llvm::Expected<T> toExpected(llvm::StringRef Op, absl::StatusOr<T> Result) {
-  if (Result.ok())
-    return *std::move(Result);
-  return inferenceError("{0}: {1}", Op, std::string(Result.status().message()));
+template <typename T> llvm::Expected<T> toExpected(llvm::StringRef op, absl::StatusOr<T> result) {
+  if (result.ok())
+    return *std::move(result);
+  return inferenceError("{0}: {1}", op, std::string(result.status().message()));
 }
 
 /// An axis in [-rank, rank) as one in [0, rank).
-llvm::Expected<int64_t> normalAxis(llvm::StringRef Op, int64_t Axis, int64_t Rank);
+llvm::Expected<int64_t> normalAxis(llvm::StringRef op, int64_t axis, int64_t rank);
 
-// Rules that several operations share; \p Names are those of the operands.
+// Rules that several operations share; \p names are those of the operands.
 
 /// One result of the first operand's type, whose shape every operand must have.
-InferredTypes inferAllSameShape(mlir::TypeRange Operands, llvm::StringRef Op, llvm::ArrayRef<llvm::StringRef> Names);
+InferredTypes inferAllSameShape(mlir::TypeRange operands, llvm::StringRef op, llvm::ArrayRef<llvm::StringRef> names);
 /// Two operands under broadcasting.
-InferredTypes inferBroadcast(mlir::TypeRange Operands, llvm::StringRef Op);
+InferredTypes inferBroadcast(mlir::TypeRange operands, llvm::StringRef op);
 /// Two operands under broadcasting, which are compared: the result is i1.
-InferredTypes inferComparison(mlir::TypeRange Operands, llvm::StringRef Op);
+InferredTypes inferComparison(mlir::TypeRange operands, llvm::StringRef op);
 /// The derivative of `minimum` or `maximum` from dy, a and b, which has dy's shape before broadcasting is undone.
-InferredTypes inferExtremumGrad(mlir::TypeRange Operands, llvm::StringRef Op);
-/// A convolution of image, weight and perhaps a bias, whose result has shape \p Result with \p Channels channels.
-InferredTypes inferConvolution(llvm::StringRef Op, llvm::ArrayRef<mlir::RankedTensorType> Types,
-                               llvm::ArrayRef<int64_t> Result, int64_t Channels);
-/// A loss of two operands of one shape; messages call the second one \p Target.
-InferredTypes inferElementLoss(mlir::TypeRange Operands, mlir::DictionaryAttr Dictionary, llvm::StringRef Op,
-                               llvm::ArrayRef<llvm::StringRef> Names, llvm::StringRef Target);
+InferredTypes inferExtremumGrad(mlir::TypeRange operands, llvm::StringRef op);
+/// A convolution of image, weight and perhaps a bias, whose result has shape \p result with \p channels channels.
+InferredTypes inferConvolution(llvm::StringRef op, llvm::ArrayRef<mlir::RankedTensorType> types,
+                               llvm::ArrayRef<int64_t> result, int64_t channels);
+/// A loss of two operands of one shape; messages call the second one \p target.
+InferredTypes inferElementLoss(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, llvm::StringRef op,
+                               llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef target);
 /// The derivative of such a loss by its first operand; dloss stands in front of the loss's operands.
-InferredTypes inferElementLossGrad(mlir::TypeRange Operands, mlir::DictionaryAttr Dictionary, llvm::StringRef Op,
-                                   llvm::ArrayRef<llvm::StringRef> Names, llvm::StringRef Target);
+InferredTypes inferElementLossGrad(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, llvm::StringRef op,
+                                   llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef target);
 /// Operand x reduced over the attribute `axes`, which stay with extent 1 where `keep_dims` holds.
-InferredTypes inferReduction(mlir::TypeRange Operands, mlir::DictionaryAttr Dictionary, llvm::StringRef Op);
+InferredTypes inferReduction(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, llvm::StringRef op);
 
 /// The error "result <number> is <type>", which its user goes on with.
-mlir::InFlightDiagnostic resultError(mlir::OpResult Result);
+mlir::InFlightDiagnostic resultError(mlir::OpResult result);
 
 } // namespace mpc
 

@@ -7,22 +7,22 @@ using namespace mlir;
 
 namespace mpc {
 
-static double elements(Value V) { return static_cast<double>(elementCount(V)); }
+static double elements(Value v) { return static_cast<double>(elementCount(v)); }
 
-static double extent(Value V, int64_t Axis) {
-  auto Tensor = cast<RankedTensorType>(V.getType());
-  return static_cast<double>(Tensor.getDimSize(Axis < 0 ? Tensor.getRank() + Axis : Axis));
+static double extent(Value v, int64_t axis) {
+  auto tensor = cast<RankedTensorType>(v.getType());
+  return static_cast<double>(tensor.getDimSize(axis < 0 ? tensor.getRank() + axis : axis));
 }
 
-// The first axis of `Weight` is the channel axis of `Image`. Each element of the image takes part in a product with
+// The first axis of `weight` is the channel axis of `image`. Each element of the image takes part in a product with
 // every element of its channel's weights. The image is x for a transposed convolution, else y.
-static double convolution(Value Image, Value Weight) {
-  return 2 * elements(Image) * elements(Weight) / extent(Weight, 0);
+static double convolution(Value image, Value weight) {
+  return 2 * elements(image) * elements(weight) / extent(weight, 0);
 }
 
-double matrixFlops(Operation *Op) {
-  auto Work = dyn_cast<MatrixWorkOpInterface>(Op);
-  return Work ? Work.countFlops() : 0;
+double matrixFlops(Operation *op) {
+  auto work = dyn_cast<MatrixWorkOpInterface>(op);
+  return work ? work.countFlops() : 0;
 }
 
 double MatmulOp::countFlops() { return 2 * elements(getY()) * extent(getA(), getTransposeA() ? 0 : 1); }
@@ -39,8 +39,8 @@ double Conv2dGradWeightOp::countFlops() { return convolution(getDy(), getDweight
 
 double ConvTranspose2dOp::countFlops() { return convolution(getX(), getWeight()); }
 
-template <typename Op> static double scores(Op Attention) {
-  return elements(Attention.getLogSumExp()) * extent(Attention.getKey(), -2);
+template <typename Op> static double scores(Op attention) {
+  return elements(attention.getLogSumExp()) * extent(attention.getKey(), -2);
 }
 
 double AttentionOp::countFlops() { return 2 * scores(*this) * (extent(getQuery(), -1) + extent(getValue(), -1)); }

@@ -5,8 +5,8 @@
 
 namespace mpc {
 
-/// Floating-point operations of the matrix products of \p Op; 0 where it has none. A multiplication and an addition
+/// Floating-point operations of the matrix products of \p op; 0 where it has none. A multiplication and an addition
 /// count as two.
-double matrixFlops(mlir::Operation *Op);
+double matrixFlops(mlir::Operation *op);
 
 } // namespace mpc

@@ -80,8 +80,8 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
     and `low` are those of the innermost `amp::AutoCast` scope, which beat the level that the module is compiled at.
 
     ```mlir
-    #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>
-    #mpc.scope<path = "block/matmul", network = true, level = "O1", low = bf16>
+    #mpc.scope<"lenet5/conv1", network, pin = f16>
+    #mpc.scope<"block/matmul", network, level = "O1", low = bf16>
     ```
   }];
   let parameters = (ins StringRefParameter<"Cell path">:$path,
@@ -90,7 +90,7 @@ def Mpc_ScopeAttr : AttrDef<Mpc_Dialect, "Scope"> {
                         StringRefParameter<"AMP level", [{""}]>:$level,
                         OptionalParameter<"::mlir::Type">:$low);
   let genVerifyDecl = 1;
-  let assemblyFormat = "`<` struct(params) `>`";
+  let hasCustomAssemblyFormat = 1;
 }
 
 // The rules of mpc-amp. The first one that matches decides, except for the last five, which decide together
@@ -227,18 +227,41 @@ def Mpc_GradientOrFlag : Mpc_TensorOf<[F32, F16, BF16, F64, I1]>;
 def Mpc_NumberTensor : Mpc_TensorOf<[F32, F16, BF16, F64, I32, I64]>;
 def Mpc_Tensor : Mpc_TensorOf<[F32, F16, BF16, F64, I8, I32, I64, I1]>;
 
-class Mpc_OneOf<list<string> words>
-    : ConfinedAttr<StrAttr, [AttrConstraint<
-        CPred<"::llvm::is_contained(::llvm::ArrayRef<::llvm::StringRef>{" #
-              !interleave(!foreach(word, words, "\"" # word # "\""), ", ") #
-              "}, ::llvm::cast<::mlir::StringAttr>($_self).getValue())">,
-        "one of " # !interleave(words, ", ")>]>;
+class Mpc_WordParameter<string enum> : AttrOrTypeParameter<"::mpc::" # enum, "word"> {
+  let parser = "::mpc::parseWord<::mpc::" # enum # ">($_parser)";
+  let printer = "$_printer << ::mpc::wordOf($_self)";
+}
 
-def Mpc_DataFormat : DefaultValuedAttr<Mpc_OneOf<["NCHW", "NHWC"]>, "\"NCHW\"">;
-def Mpc_PadMode : DefaultValuedAttr<Mpc_OneOf<["valid", "same", "pad"]>, "\"valid\"">;
-def Mpc_Reduction : DefaultValuedAttr<Mpc_OneOf<["none", "mean", "sum"]>, "\"mean\"">;
-def Mpc_Activation : DefaultValuedAttr<Mpc_OneOf<["none", "relu", "sigmoid", "tanh", "gelu", "gelu_tanh"]>,
-                                          "\"none\"">;
+// One of the words that name the values of `enum`, which kernels/attribute_enums.h declares. `words` are their names, for
+// the documentation. In the text of an operation the word stands alone: `data_format = NHWC`.
+class Mpc_WordAttr<string enum, string word, list<string> words> : AttrDef<Mpc_Dialect, enum> {
+  let mnemonic = word;
+  let summary = "one of " # !interleave(words, ", ");
+  let parameters = (ins Mpc_WordParameter<enum>:$value);
+  let assemblyFormat = "`<` $value `>`";
+  let returnType = "::mpc::" # enum;
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::mpc::" # enum # "Attr::get($_builder.getContext(), $0)";
+  let extraClassDeclaration = "using Enum = ::mpc::" # enum # ";\nstatic_assert(::mpc::hasNames<Enum>({" #
+                              !interleave(!foreach(word, words, "\"" # word # "\""), ", ") # "}));";
+}
+
+def Mpc_DataFormatAttr : Mpc_WordAttr<"DataFormat", "data_format", ["NCHW", "NHWC"]>;
+def Mpc_PadModeAttr : Mpc_WordAttr<"PadMode", "pad_mode", ["valid", "same", "pad"]>;
+def Mpc_LossReductionAttr : Mpc_WordAttr<"LossReduction", "reduction", ["none", "mean", "sum"]>;
+def Mpc_ActivationAttr
+    : Mpc_WordAttr<"Activation", "activation", ["none", "relu", "sigmoid", "tanh", "gelu", "gelu_tanh"]>;
+def Mpc_ApproximationAttr : Mpc_WordAttr<"Approximation", "approximation", ["none", "tanh"]>;
+def Mpc_DistributionAttr : Mpc_WordAttr<"Distribution", "distribution", ["uniform", "normal", "truncated_normal"]>;
+def Mpc_ShadowAttr : Mpc_WordAttr<"Shadow", "shadow", ["none", "f16", "bf16"]>;
+
+def Mpc_DataFormat : DefaultValuedAttr<Mpc_DataFormatAttr, "::mpc::DataFormat::kNCHW">;
+def Mpc_PadMode : DefaultValuedAttr<Mpc_PadModeAttr, "::mpc::PadMode::kValid">;
+def Mpc_Reduction : DefaultValuedAttr<Mpc_LossReductionAttr, "::mpc::LossReduction::kMean">;
+def Mpc_Activation : DefaultValuedAttr<Mpc_ActivationAttr, "::mpc::Activation::kNone">;
+def Mpc_Approximation : DefaultValuedAttr<Mpc_ApproximationAttr, "::mpc::Approximation::kNone">;
+def Mpc_Shadow : DefaultValuedAttr<Mpc_ShadowAttr, "::mpc::Shadow::kNone">;
+
 def Mpc_Strides : DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">;
 def Mpc_Padding : DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">;
 def Mpc_Flag : DefaultValuedAttr<BoolAttr, "false">;
@@ -316,8 +339,15 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
       !if(!empty(imageOperands), "", Mpc_Positions<"getImageOperands", imageOperands>.definition #
                                      Mpc_Positions<"getImageResults", imageResults>.definition) #
       !if(!empty(alike), "", Mpc_InferAlike<mnemonic, alike>.definition) #
-      !if(!empty(gradientOp), "", Mpc_UnaryVjp<gradientOp, gradientReads>.definition);
-  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+      !if(!empty(gradientOp), "", Mpc_UnaryVjp<gradientOp, gradientReads>.definition) # [{
+        ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &state) {
+          return ::mpc::parseOperation(parser, state);
+        }
+        void $cppClass::print(::mlir::OpAsmPrinter &printer) {
+          ::mpc::printOperation(printer, *this, ::mpc::defaultAttributes<$cppClass>(getContext()));
+        }
+      }];
+  let hasCustomAssemblyFormat = 1;
 }
 
 // Marks operations whose first operands are state, in the order of the results (mpc::StateUpdate).

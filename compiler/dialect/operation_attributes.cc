@@ -4,51 +4,51 @@ using namespace mlir;
 
 namespace mpc {
 
-MpcDialect &dialectOf(Operation *Op) { return *Op->getContext()->getLoadedDialect<MpcDialect>(); }
+MpcDialect &dialectOf(Operation *op) { return *op->getContext()->getLoadedDialect<MpcDialect>(); }
 
-void markStep(Operation *Op) { dialectOf(Op).getStepAttrHelper().setAttr(Op, UnitAttr::get(Op->getContext())); }
+void markStep(Operation *op) { dialectOf(op).getStepAttrHelper().setAttr(op, UnitAttr::get(op->getContext())); }
 
-ScopeAttr scopeOf(Operation *Op) { return dialectOf(Op).getScopeAttrHelper().getAttr(Op); }
+ScopeAttr scopeOf(Operation *op) { return dialectOf(op).getScopeAttrHelper().getAttr(op); }
 
-void setScope(Operation *Op, ScopeAttr Scope) { dialectOf(Op).getScopeAttrHelper().setAttr(Op, Scope); }
+void setScope(Operation *op, ScopeAttr scope) { dialectOf(op).getScopeAttrHelper().setAttr(op, scope); }
 
-StringRef pathOf(Operation *Op) {
-  ScopeAttr Scope = scopeOf(Op);
-  return Scope ? Scope.getPath() : StringRef();
+StringRef pathOf(Operation *op) {
+  ScopeAttr scope = scopeOf(op);
+  return scope ? scope.getPath() : StringRef();
 }
 
-bool liesInCell(StringRef Path, StringRef Cell) { return Path.consume_front(Cell) && (Path.empty() || Path[0] == '/'); }
+bool liesInCell(StringRef path, StringRef cell) { return path.consume_front(cell) && (path.empty() || path[0] == '/'); }
 
-std::string nameWithPath(Operation *Op) {
-  StringRef Name = Op->getName().getStringRef(), Path = pathOf(Op);
-  return Path.empty() ? Name.str() : (Name + " in " + Path).str();
+std::string nameWithPath(Operation *op) {
+  StringRef name = op->getName().getStringRef(), path = pathOf(op);
+  return path.empty() ? name.str() : (name + " in " + path).str();
 }
 
-PrecisionAttr precisionOf(Operation *Op) { return dialectOf(Op).getPrecisionAttrHelper().getAttr(Op); }
+PrecisionAttr precisionOf(Operation *op) { return dialectOf(op).getPrecisionAttrHelper().getAttr(op); }
 
-void setPrecision(Operation *Op, PrecisionAttr Precision) {
-  dialectOf(Op).getPrecisionAttrHelper().setAttr(Op, Precision);
+void setPrecision(Operation *op, PrecisionAttr precision) {
+  dialectOf(op).getPrecisionAttrHelper().setAttr(op, precision);
 }
 
-bool isMarkedBackward(Operation *Op) { return dialectOf(Op).getBackwardAttrHelper().isAttrPresent(Op); }
+bool isMarkedBackward(Operation *op) { return dialectOf(op).getBackwardAttrHelper().isAttrPresent(op); }
 
-void markBackward(Operation *Op) { dialectOf(Op).getBackwardAttrHelper().setAttr(Op, UnitAttr::get(Op->getContext())); }
+void markBackward(Operation *op) { dialectOf(op).getBackwardAttrHelper().setAttr(op, UnitAttr::get(op->getContext())); }
 
-IntegerAttr recomputeCallOf(Operation *Op) { return dialectOf(Op).getRecomputeAttrHelper().getAttr(Op); }
+IntegerAttr recomputeCallOf(Operation *op) { return dialectOf(op).getRecomputeAttrHelper().getAttr(op); }
 
-void setRecomputeCall(Operation *Op, IntegerAttr Call) {
-  MpcDialect::RecomputeAttrHelper Helper = dialectOf(Op).getRecomputeAttrHelper();
-  if (Call)
-    Helper.setAttr(Op, Call);
-  else if (Helper.isAttrPresent(Op))
-    Helper.removeAttr(Op);
+void setRecomputeCall(Operation *op, IntegerAttr call) {
+  MpcDialect::RecomputeAttrHelper helper = dialectOf(op).getRecomputeAttrHelper();
+  if (call)
+    helper.setAttr(op, call);
+  else if (helper.isAttrPresent(op))
+    helper.removeAttr(op);
 }
 
-void copyOrigin(Operation *Old, Operation *New) {
-  if (ScopeAttr Scope = scopeOf(Old))
-    setScope(New, Scope);
-  if (isMarkedBackward(Old))
-    markBackward(New);
+void copyOrigin(Operation *old, Operation *replacement) {
+  if (ScopeAttr scope = scopeOf(old))
+    setScope(replacement, scope);
+  if (isMarkedBackward(old))
+    markBackward(replacement);
 }
 
 } // namespace mpc

@@ -5,38 +5,38 @@
 
 namespace mpc {
 
-/// The dialect in the context of \p Op. ODS declares an accessor for each discardable attribute:
+/// The dialect in the context of \p op. ODS declares an accessor for each discardable attribute:
 /// `dialectOf(Op).getChainAttrHelper().isAttrPresent(Op)`.
-MpcDialect &dialectOf(mlir::Operation *Op);
+MpcDialect &dialectOf(mlir::Operation *op);
 
-/// Makes the function \p Op a step, which may have state.
-void markStep(mlir::Operation *Op);
+/// Makes the function \p op a step, which may have state.
+void markStep(mlir::Operation *op);
 
-/// The scope in which \p Op was traced; null where it has none.
-ScopeAttr scopeOf(mlir::Operation *Op);
-void setScope(mlir::Operation *Op, ScopeAttr Scope);
-/// The path of the Cell that \p Op was traced in; empty outside of Cells.
-llvm::StringRef pathOf(mlir::Operation *Op);
-/// Whether the Cell path \p Path is that of \p Cell, or of a Cell inside it.
-bool liesInCell(llvm::StringRef Path, llvm::StringRef Cell);
+/// The scope in which \p op was traced; null where it has none.
+ScopeAttr scopeOf(mlir::Operation *op);
+void setScope(mlir::Operation *op, ScopeAttr scope);
+/// The path of the Cell that \p op was traced in; empty outside of Cells.
+llvm::StringRef pathOf(mlir::Operation *op);
+/// Whether the Cell path \p path is that of \p cell, or of a Cell inside it.
+bool liesInCell(llvm::StringRef path, llvm::StringRef cell);
 /// "mpc.conv2d in lenet5/conv1"; the name alone outside of Cells.
-std::string nameWithPath(mlir::Operation *Op);
+std::string nameWithPath(mlir::Operation *op);
 
-/// The decision of mpc-amp about \p Op; null where it has decided nothing.
-PrecisionAttr precisionOf(mlir::Operation *Op);
-void setPrecision(mlir::Operation *Op, PrecisionAttr Precision);
+/// The decision of mpc-amp about \p op; null where it has decided nothing.
+PrecisionAttr precisionOf(mlir::Operation *op);
+void setPrecision(mlir::Operation *op, PrecisionAttr precision);
 
-/// Whether autodiff has made \p Op.
-bool isMarkedBackward(mlir::Operation *Op);
-void markBackward(mlir::Operation *Op);
+/// Whether autodiff has made \p op.
+bool isMarkedBackward(mlir::Operation *op);
+void markBackward(mlir::Operation *op);
 
-/// The call of a Cell with Recompute() that traced \p Op; null outside of such calls. Values inside a call are computed
+/// The call of a Cell with Recompute() that traced \p op; null outside of such calls. Values inside a call are computed
 /// again where the backward pass reads them.
-mlir::IntegerAttr recomputeCallOf(mlir::Operation *Op);
-/// A null \p Call takes \p Op out of its call.
-void setRecomputeCall(mlir::Operation *Op, mlir::IntegerAttr Call);
+mlir::IntegerAttr recomputeCallOf(mlir::Operation *op);
+/// A null \p call takes \p op out of its call.
+void setRecomputeCall(mlir::Operation *op, mlir::IntegerAttr call);
 
-/// Gives \p New the scope of \p Old, and the mark of the backward pass where it has one.
-void copyOrigin(mlir::Operation *Old, mlir::Operation *New);
+/// Gives \p replacement the scope of \p old, and the mark of the backward pass where it has one.
+void copyOrigin(mlir::Operation *old, mlir::Operation *replacement);
 
 } // namespace mpc

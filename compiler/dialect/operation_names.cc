@@ -12,40 +12,40 @@ namespace mpc {
 using Members = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 static Members makeNames() {
-  Members Names;
-  MLIRContext Context(MLIRContext::Threading::DISABLED);
-  Context.loadDialect<MpcDialect>();
-  for (RegisteredOperationName Known : Context.getRegisteredOperationsByDialect("mpc"))
-    Names[Known.stripDialect().str()] = {Known.stripDialect().str()};
-  Names["conv"] = {"conv2d"};
-  Names["conv_transpose"] = {"conv_transpose2d"};
-  Names["dense"] = {"matmul"};
-  Names["batch_norm"] = {"batch_norm_train", "batch_norm_infer"};
-  Names["max_pool"] = {"max_pool2d"};
-  Names["avg_pool"] = {"avg_pool2d"};
-  Names["sum"] = {"reduce_sum"};
-  Names["mean"] = {"reduce_mean"};
-  Names["max"] = {"reduce_max"};
-  return Names;
+  Members names;
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<MpcDialect>();
+  for (RegisteredOperationName known : context.getRegisteredOperationsByDialect("mpc"))
+    names[known.stripDialect().str()] = {known.stripDialect().str()};
+  names["conv"] = {"conv2d"};
+  names["conv_transpose"] = {"conv_transpose2d"};
+  names["dense"] = {"matmul"};
+  names["batch_norm"] = {"batch_norm_train", "batch_norm_infer"};
+  names["max_pool"] = {"max_pool2d"};
+  names["avg_pool"] = {"avg_pool2d"};
+  names["sum"] = {"reduce_sum"};
+  names["mean"] = {"reduce_mean"};
+  names["max"] = {"reduce_max"};
+  return names;
 }
 
 static const Members &names() {
-  static const Members *const Names = new Members(makeNames());
-  return *Names;
+  static const Members *const names = new Members(makeNames());
+  return *names;
 }
 
-std::vector<std::string> operationsCalled(std::string_view Name) {
-  auto Known = names().find(Name);
-  return Known == names().end() ? std::vector<std::string>() : Known->second;
+std::vector<std::string> operationsCalled(std::string_view name) {
+  auto known = names().find(name);
+  return known == names().end() ? std::vector<std::string>() : known->second;
 }
 
-std::string nearestOperation(std::string_view Name) {
-  std::string Nearest;
-  unsigned Distance = ~0u;
-  for (const auto &[Known, Unused] : names())
-    if (unsigned This = StringRef(Name).edit_distance(Known); This < Distance)
-      std::tie(Nearest, Distance) = std::tie(Known, This);
-  return Nearest;
+std::string nearestOperation(std::string_view name) {
+  std::string nearest;
+  unsigned distance = ~0u;
+  for (const auto &[known, unused] : names())
+    if (unsigned edits = StringRef(name).edit_distance(known); edits < distance)
+      std::tie(nearest, distance) = std::tie(known, edits);
+  return nearest;
 }
 
 } // namespace mpc

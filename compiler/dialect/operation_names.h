@@ -7,11 +7,11 @@
 
 namespace mpc {
 
-/// The mnemonics of what users call \p Name: itself ("conv2d"), or the members of a family ("conv", "conv_transpose",
+/// The mnemonics of what users call \p name: itself ("conv2d"), or the members of a family ("conv", "conv_transpose",
 /// "dense", "batch_norm", "max_pool", "avg_pool", "sum", "mean", "max"). Empty: no such operation.
-std::vector<std::string> operationsCalled(std::string_view Name);
+std::vector<std::string> operationsCalled(std::string_view name);
 
 /// The nearest known name, for messages.
-std::string nearestOperation(std::string_view Name);
+std::string nearestOperation(std::string_view name);
 
 } // namespace mpc

@@ -10,31 +10,31 @@ using namespace mlir;
 namespace mpc {
 
 template <std::size_t... Numbers>
-static bool hasNumbered(Operation *Op, std::size_t Number, std::index_sequence<Numbers...>) {
-  static constexpr std::array<bool (*)(Operation *), sizeof...(Numbers)> Questions = {
+static bool hasNumbered(Operation *op, std::size_t number, std::index_sequence<Numbers...>) {
+  static constexpr std::array<bool (*)(Operation *), sizeof...(Numbers)> questions = {
       &has<static_cast<Property>(Numbers)>...};
-  return Questions[Number](Op);
+  return questions[number](op);
 }
 
-bool has(Operation *Op, Property P) {
-  return hasNumbered(Op, static_cast<std::size_t>(P), std::make_index_sequence<getMaxEnumValForProperty() + 1>());
+bool has(Operation *op, Property p) {
+  return hasNumbered(op, static_cast<std::size_t>(p), std::make_index_sequence<getMaxEnumValForProperty() + 1>());
 }
 
 template <std::size_t... Numbers>
-static std::optional<Phase> firstPhase(Operation *Op, std::index_sequence<Numbers...>) {
-  std::optional<Phase> Found;
-  auto Ask = [&]<Phase P>() {
-    if (Op->hasTrait<InPhase<P>::template Impl>())
-      Found = P;
+static std::optional<Phase> firstPhase(Operation *op, std::index_sequence<Numbers...>) {
+  std::optional<Phase> found;
+  auto ask = [&]<Phase P>() {
+    if (op->hasTrait<InPhase<P>::template Impl>())
+      found = P;
   };
-  (Ask.template operator()<static_cast<Phase>(Numbers)>(), ...);
-  return Found;
+  (ask.template operator()<static_cast<Phase>(Numbers)>(), ...);
+  return found;
 }
 
-std::optional<Phase> ownPhase(Operation *Op) {
-  if (Op->hasTrait<StateUpdate>() || isa<GuardedUpdateOp>(Op))
+std::optional<Phase> ownPhase(Operation *op) {
+  if (op->hasTrait<StateUpdate>() || isa<GuardedUpdateOp>(op))
     return Phase::kUpdate;
-  return firstPhase(Op, std::make_index_sequence<kPhaseNames.size()>());
+  return firstPhase(op, std::make_index_sequence<kPhaseNames.size()>());
 }
 
 OperandRange AllFiniteOp::getGradientOperands() { return getOperands().drop_front(); }
@@ -43,10 +43,10 @@ OperandRange GlobalNormOp::getGradientOperands() { return getInputs().drop_front
 Value ReshapeOp::getViewSource() { return getX(); }
 Value AllReduceOp::getViewSource() { return getX(); }
 
-Value behindViews(Value V) {
-  while (auto View = V.getDefiningOp<ViewLikeOpInterface>())
-    V = View.getViewSource();
-  return V;
+Value behindViews(Value v) {
+  while (auto view = v.getDefiningOp<ViewLikeOpInterface>())
+    v = view.getViewSource();
+  return v;
 }
 
 } // namespace mpc

@@ -12,31 +12,31 @@
 
 namespace mpc {
 
-/// The trait of an operation that has property \p P.
+/// The trait of an operation that has property \p p.
 template <Property P> struct HasProperty {
   template <typename ConcreteOp> class Impl : public mlir::OpTrait::TraitBase<ConcreteOp, Impl> {};
 };
 
-/// Whether \p Op lists property \p P. An operation of another dialect has none.
-template <Property P> bool has(mlir::Operation *Op) { return Op->hasTrait<HasProperty<P>::template Impl>(); }
+/// Whether \p op lists property \p p. An operation of another dialect has none.
+template <Property P> bool has(mlir::Operation *op) { return op->hasTrait<HasProperty<P>::template Impl>(); }
 
-/// The trait of an operation that is in phase \p P, whatever is around it.
+/// The trait of an operation that is in phase \p p, whatever is around it.
 template <Phase P> struct InPhase {
   template <typename ConcreteOp> class Impl : public mlir::OpTrait::TraitBase<ConcreteOp, Impl> {};
 };
 
-/// The phase that the kind of \p Op says; none where neighbours decide. See compiler/analysis/phases.h.
-std::optional<Phase> ownPhase(mlir::Operation *Op);
+/// The phase that the kind of \p op says; none where neighbours decide. See compiler/analysis/phases.h.
+std::optional<Phase> ownPhase(mlir::Operation *op);
 
-/// Whether \p Op lists property \p P, for code that goes through all properties.
-bool has(mlir::Operation *Op, Property P);
+/// Whether \p op lists property \p p, for code that goes through all properties.
+bool has(mlir::Operation *op, Property p);
 
-/// Whether \p Op becomes no instruction of a Program, because it is a view or a constant.
-inline bool isViewOrConstant(mlir::Operation *Op) {
-  return mlir::isa<mlir::ViewLikeOpInterface>(Op) || Op->hasTrait<mlir::OpTrait::ConstantLike>();
+/// Whether \p op becomes no instruction of a Program, because it is a view or a constant.
+inline bool isViewOrConstant(mlir::Operation *op) {
+  return mlir::isa<mlir::ViewLikeOpInterface>(op) || op->hasTrait<mlir::OpTrait::ConstantLike>();
 }
 
-/// The value that \p V is a view of, through every view; \p V itself where it is no view.
-mlir::Value behindViews(mlir::Value V);
+/// The value that \p v is a view of, through every view; \p v itself where it is no view.
+mlir::Value behindViews(mlir::Value v);
 
 } // namespace mpc

@@ -7,107 +7,107 @@ using namespace mlir;
 
 namespace mpc {
 
-LogicalResult PrecisionAttr::verify(function_ref<InFlightDiagnostic()> EmitError, Type Decided,
-                                    ArrayRef<PrecisionReasonAttr> Reasons, bool, bool) {
-  if (Decided && !isa<FloatType>(Decided))
-    return EmitError() << "a precision is a floating type, got " << Decided;
-  if (Reasons.empty())
-    return EmitError() << "a precision has at least one reason";
-  for (auto [Index, Reason] : llvm::enumerate(Reasons))
-    if (llvm::is_contained(Reasons.take_front(Index), Reason))
-      return EmitError() << "a precision has the reason " << Reason << " twice";
+LogicalResult PrecisionAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type decided,
+                                    ArrayRef<PrecisionReasonAttr> reasons, bool, bool) {
+  if (decided && !isa<FloatType>(decided))
+    return emitError() << "a precision is a floating type, got " << decided;
+  if (reasons.empty())
+    return emitError() << "a precision has at least one reason";
+  for (auto [index, reason] : llvm::enumerate(reasons))
+    if (llvm::is_contained(reasons.take_front(index), reason))
+      return emitError() << "a precision has the reason " << reason << " twice";
   return success();
 }
 
 PrecisionAttr PrecisionAttr::withFolded() const { return get(getContext(), getType(), getReasons(), getUser(), true); }
 
-PrecisionAttr PrecisionAttr::mergedWith(PrecisionAttr Other) const {
-  llvm::SmallSetVector<PrecisionReasonAttr, 4> Reasons;
-  Reasons.insert_range(getReasons());
-  Reasons.insert_range(Other.getReasons());
-  return get(getContext(), getType(), Reasons.getArrayRef(), getUser() || Other.getUser(),
-             getFolded() || Other.getFolded());
+PrecisionAttr PrecisionAttr::mergedWith(PrecisionAttr other) const {
+  llvm::SmallSetVector<PrecisionReasonAttr, 4> reasons;
+  reasons.insert_range(getReasons());
+  reasons.insert_range(other.getReasons());
+  return get(getContext(), getType(), reasons.getArrayRef(), getUser() || other.getUser(),
+             getFolded() || other.getFolded());
 }
 
 // "level "O2"", "cut".
-static PrecisionReasonAttr parseReason(AsmParser &Parser) {
-  SMLoc Loc = Parser.getCurrentLocation();
-  StringRef Word;
-  if (Parser.parseKeyword(&Word))
+static PrecisionReasonAttr parseReason(AsmParser &parser) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef word;
+  if (parser.parseKeyword(&word))
     return {};
-  std::optional<PrecisionRule> Rule = symbolizePrecisionRule(Word);
-  if (!Rule) {
-    InFlightDiagnostic Error = Parser.emitError(Loc) << "the rule '" << Word << "' is unknown; there are ";
-    llvm::interleaveComma(llvm::seq(getMaxEnumValForPrecisionRule() + 1), Error,
-                          [&](unsigned Known) { Error << stringifyPrecisionRule(*symbolizePrecisionRule(Known)); });
+  std::optional<PrecisionRule> rule = symbolizePrecisionRule(word);
+  if (!rule) {
+    InFlightDiagnostic error = parser.emitError(loc) << "the rule '" << word << "' is unknown; there are ";
+    llvm::interleaveComma(llvm::seq(getMaxEnumValForPrecisionRule() + 1), error,
+                          [&](unsigned known) { error << stringifyPrecisionRule(*symbolizePrecisionRule(known)); });
     return {};
   }
-  std::string Detail;
-  (void)Parser.parseOptionalString(&Detail);
-  return PrecisionReasonAttr::get(Parser.getContext(), *Rule, Detail);
+  std::string detail;
+  (void)parser.parseOptionalString(&detail);
+  return PrecisionReasonAttr::get(parser.getContext(), *rule, detail);
 }
 
-static void printReason(AsmPrinter &Printer, PrecisionReasonAttr Reason) {
-  Printer << stringifyPrecisionRule(Reason.getRule());
-  if (Reason.getDetail().empty())
+static void printReason(AsmPrinter &printer, PrecisionReasonAttr reason) {
+  printer << stringifyPrecisionRule(reason.getRule());
+  if (reason.getDetail().empty())
     return;
-  Printer << " ";
-  Printer.printString(Reason.getDetail());
+  printer << " ";
+  printer.printString(reason.getDetail());
 }
 
-Attribute PrecisionReasonAttr::parse(AsmParser &Parser, Type) {
-  if (Parser.parseLess())
+Attribute PrecisionReasonAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
     return {};
-  PrecisionReasonAttr Reason = parseReason(Parser);
-  return Reason && succeeded(Parser.parseGreater()) ? Reason : PrecisionReasonAttr();
+  PrecisionReasonAttr reason = parseReason(parser);
+  return reason && succeeded(parser.parseGreater()) ? reason : PrecisionReasonAttr();
 }
 
-void PrecisionReasonAttr::print(AsmPrinter &Printer) const {
-  Printer << "<";
-  printReason(Printer, *this);
-  Printer << ">";
+void PrecisionReasonAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printReason(printer, *this);
+  printer << ">";
 }
 
 // "<f16, cut | level "O2", user, folded>"; without a floating result there is no type.
-Attribute PrecisionAttr::parse(AsmParser &Parser, Type) {
-  Type Decided;
-  SmallVector<PrecisionReasonAttr> Reasons;
-  if (Parser.parseLess())
+Attribute PrecisionAttr::parse(AsmParser &parser, Type) {
+  Type decided;
+  SmallVector<PrecisionReasonAttr> reasons;
+  if (parser.parseLess())
     return {};
-  OptionalParseResult HasType = Parser.parseOptionalType(Decided);
-  if (HasType.has_value() && (failed(*HasType) || Parser.parseComma()))
+  OptionalParseResult hasType = parser.parseOptionalType(decided);
+  if (hasType.has_value() && (failed(*hasType) || parser.parseComma()))
     return {};
   do {
-    PrecisionReasonAttr Reason = parseReason(Parser);
-    if (!Reason)
+    PrecisionReasonAttr reason = parseReason(parser);
+    if (!reason)
       return {};
-    Reasons.push_back(Reason);
-  } while (succeeded(Parser.parseOptionalVerticalBar()));
-  bool User = false, Folded = false;
-  while (succeeded(Parser.parseOptionalComma())) {
-    SMLoc Loc = Parser.getCurrentLocation();
-    StringRef Mark;
-    if (Parser.parseKeyword(&Mark))
+    reasons.push_back(reason);
+  } while (succeeded(parser.parseOptionalVerticalBar()));
+  bool user = false, folded = false;
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef mark;
+    if (parser.parseKeyword(&mark))
       return {};
-    bool &Known = Mark == "user" ? User : Folded;
-    if ((Mark != "user" && Mark != "folded") || Known) {
-      Parser.emitError(Loc) << "a precision may be marked user and folded, once each; got '" << Mark << "'";
+    bool &known = mark == "user" ? user : folded;
+    if ((mark != "user" && mark != "folded") || known) {
+      parser.emitError(loc) << "a precision may be marked user and folded, once each; got '" << mark << "'";
       return {};
     }
-    Known = true;
+    known = true;
   }
-  if (Parser.parseGreater())
+  if (parser.parseGreater())
     return {};
-  return Parser.getChecked<PrecisionAttr>(Parser.getContext(), Decided, ArrayRef(Reasons), User, Folded);
+  return parser.getChecked<PrecisionAttr>(parser.getContext(), decided, ArrayRef(reasons), user, folded);
 }
 
-void PrecisionAttr::print(AsmPrinter &Printer) const {
-  Printer << "<";
+void PrecisionAttr::print(AsmPrinter &printer) const {
+  printer << "<";
   if (getType())
-    Printer << getType() << ", ";
+    printer << getType() << ", ";
   llvm::interleave(
-      getReasons(), Printer.getStream(), [&](PrecisionReasonAttr Reason) { printReason(Printer, Reason); }, " | ");
-  Printer << (getUser() ? ", user" : "") << (getFolded() ? ", folded" : "") << ">";
+      getReasons(), printer.getStream(), [&](PrecisionReasonAttr reason) { printReason(printer, reason); }, " | ");
+  printer << (getUser() ? ", user" : "") << (getFolded() ? ", folded" : "") << ">";
 }
 
 } // namespace mpc

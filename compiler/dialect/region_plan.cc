@@ -8,10 +8,10 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static int64_t elementsOf(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
+static int64_t elementsOf(Value v) { return cast<RankedTensorType>(v.getType()).getNumElements(); }
 
-static StringRef describe(Extent E) {
-  switch (E) {
+static StringRef describe(Extent e) {
+  switch (e) {
   case Extent::Full:
     return "whole";
   case Extent::PerRow:
@@ -24,282 +24,282 @@ static StringRef describe(Extent E) {
   llvm_unreachable("an extent");
 }
 
-/// How \p Shape, aligned at the right, is broadcast to \p Result; sets \p Columns where that splits rows from columns.
-static std::optional<Extent> broadcastExtent(ArrayRef<int64_t> Shape, ArrayRef<int64_t> Result, int64_t &Columns) {
-  SmallVector<int64_t> Aligned(Result.size() - Shape.size(), 1);
-  Aligned.append(Shape.begin(), Shape.end());
-  if (ArrayRef<int64_t>(Aligned) == Result)
+/// How \p shape, aligned at the right, is broadcast to \p result; sets \p columns where that splits rows from columns.
+static std::optional<Extent> broadcastExtent(ArrayRef<int64_t> shape, ArrayRef<int64_t> result, int64_t &columns) {
+  SmallVector<int64_t> aligned(result.size() - shape.size(), 1);
+  aligned.append(shape.begin(), shape.end());
+  if (ArrayRef<int64_t>(aligned) == result)
     return Extent::Full;
-  if (llvm::all_of(Aligned, [](int64_t Size) { return Size == 1; }))
+  if (llvm::all_of(aligned, [](int64_t size) { return size == 1; }))
     return Extent::Single;
-  size_t Leading = 0, Trailing = Aligned.size();
-  while (Leading < Aligned.size() && Aligned[Leading] == 1)
-    ++Leading;
-  while (Trailing > 0 && Aligned[Trailing - 1] == 1)
-    --Trailing;
-  auto SizeFrom = [&](size_t From) { return llvm::product_of(Result.drop_front(From)); };
-  if (ArrayRef<int64_t>(Aligned).drop_front(Leading) == Result.drop_front(Leading)) {
-    Columns = SizeFrom(Leading);
+  size_t leading = 0, trailing = aligned.size();
+  while (leading < aligned.size() && aligned[leading] == 1)
+    ++leading;
+  while (trailing > 0 && aligned[trailing - 1] == 1)
+    --trailing;
+  auto sizeFrom = [&](size_t from) { return llvm::product_of(result.drop_front(from)); };
+  if (ArrayRef<int64_t>(aligned).drop_front(leading) == result.drop_front(leading)) {
+    columns = sizeFrom(leading);
     return Extent::PerColumn;
   }
-  if (ArrayRef<int64_t>(Aligned).take_front(Trailing) == Result.take_front(Trailing)) {
-    Columns = SizeFrom(Trailing);
+  if (ArrayRef<int64_t>(aligned).take_front(trailing) == result.take_front(trailing)) {
+    columns = sizeFrom(trailing);
     return Extent::PerRow;
   }
   return std::nullopt;
 }
 
-llvm::Expected<OperationSpace> elementwiseSpace(Operation *Op) {
-  OperationSpace Space;
-  auto Result = cast<RankedTensorType>(Op->getResult(0).getType());
-  Space.elements = Result.getNumElements();
-  for (Value Operand : Op->getOperands()) {
-    auto Type = cast<RankedTensorType>(Operand.getType());
-    int64_t Columns = 0;
-    std::optional<Extent> E;
-    if (Type.getRank() <= Result.getRank())
-      E = broadcastExtent(Type.getShape(), Result.getShape(), Columns);
-    if (!E || (Columns != 0 && Space.columns != 0 && Columns != Space.columns)) {
-      std::string Text;
-      llvm::raw_string_ostream(Text) << "operand " << Type << " is broadcast to " << Result
+llvm::Expected<OperationSpace> elementwiseSpace(Operation *op) {
+  OperationSpace space;
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  space.elements = result.getNumElements();
+  for (Value operand : op->getOperands()) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    int64_t columns = 0;
+    std::optional<Extent> e;
+    if (type.getRank() <= result.getRank())
+      e = broadcastExtent(type.getShape(), result.getShape(), columns);
+    if (!e || (columns != 0 && space.columns != 0 && columns != space.columns)) {
+      std::string text;
+      llvm::raw_string_ostream(text) << "operand " << type << " is broadcast to " << result
                                      << " neither by rows nor by columns";
-      return unfit(Op, Text);
+      return unfit(op, text);
     }
-    if (Columns != 0)
-      Space.columns = Columns;
-    Space.operands.push_back(*E);
+    if (columns != 0)
+      space.columns = columns;
+    space.operands.push_back(*e);
   }
-  for (Value V : Op->getResults()) {
-    if (elementsOf(V) != Space.elements)
-      return unfit(Op, "its results differ in size");
-    Space.results.push_back(Extent::Full);
+  for (Value v : op->getResults()) {
+    if (elementsOf(v) != space.elements)
+      return unfit(op, "its results differ in size");
+    space.results.push_back(Extent::Full);
   }
-  return Space;
+  return space;
 }
 
 // A view has the elements of its operand in their order.
-static llvm::Expected<OperationSpace> spaceOf(Operation *Op) {
-  if (isa<ViewLikeOpInterface>(Op)) {
-    OperationSpace Space;
-    Space.elements = elementsOf(Op->getResult(0));
-    Space.operands = {Extent::Full};
-    Space.results = {Extent::Full};
-    return Space;
+static llvm::Expected<OperationSpace> spaceOf(Operation *op) {
+  if (isa<ViewLikeOpInterface>(op)) {
+    OperationSpace space;
+    space.elements = elementsOf(op->getResult(0));
+    space.operands = {Extent::Full};
+    space.results = {Extent::Full};
+    return space;
   }
-  auto Fusible = dyn_cast<FusibleOpInterface>(Op);
-  if (!Fusible)
-    return unfit(Op, "it is not computed element by element");
-  auto IsF64 = [](Type T) { return cast<RankedTensorType>(T).getElementType().isF64(); };
+  auto fusible = dyn_cast<FusibleOpInterface>(op);
+  if (!fusible)
+    return unfit(op, "it is not computed element by element");
+  auto isF64 = [](Type t) { return cast<RankedTensorType>(t).getElementType().isF64(); };
   // Sums of squares are f64 wherever they are computed.
-  bool GivesF64 = llvm::any_of(Op->getResultTypes(), IsF64) && !isa<SumOfSquaresOp>(Op);
-  if (llvm::any_of(Op->getOperandTypes(), IsF64) || GivesF64)
-    return unfit(Op, "it computes in f32, and f64 is for the reference alone");
-  auto IsCastOnly = [](Value V) { return isCastOnly(elementOf(V)); };
-  if (llvm::any_of(Op->getOperands(), IsCastOnly) || llvm::any_of(Op->getResults(), IsCastOnly))
-    return unfit(Op, "it casts a type that generated code does not know");
-  return Fusible.getSpace();
+  bool givesF64 = llvm::any_of(op->getResultTypes(), isF64) && !isa<SumOfSquaresOp>(op);
+  if (llvm::any_of(op->getOperandTypes(), isF64) || givesF64)
+    return unfit(op, "it computes in f32, and f64 is for the reference alone");
+  auto hasNoCode = [](Value v) { return isCastOnly(elementOf(v)); };
+  if (llvm::any_of(op->getOperands(), hasNoCode) || llvm::any_of(op->getResults(), hasNoCode))
+    return unfit(op, "it casts a type that generated code does not know");
+  return fusible.getSpace();
 }
 
-llvm::Error RegionPlan::unify(Operation *Op, Value V, Extent E) {
+llvm::Error RegionPlan::unify(Operation *op, Value v, Extent e) {
   // With one row (or column), a value a column (or row) is the whole. With one element every value is the whole.
-  auto [It, New] = Extents.try_emplace(V, E);
-  if (New || It->second == E)
+  auto [it, isNew] = extents.try_emplace(v, e);
+  if (isNew || it->second == e)
     return llvm::Error::success();
-  return unfit(Op, llvm::formatv("a value is {0} here and {1} elsewhere", describe(E), describe(It->second)));
+  return unfit(op, llvm::formatv("a value is {0} here and {1} elsewhere", describe(e), describe(it->second)));
 }
 
 // The extent that each value has for the operations that use it. Where there are as many rows as columns, sizes do not
 // tell.
-static llvm::DenseMap<Value, Extent> extentsOfUses(ArrayRef<Operation *> Operations, int64_t Elements) {
-  llvm::DenseMap<Value, Extent> Uses;
-  for (Operation *Op : llvm::reverse(Operations)) {
-    OperationSpace Space = llvm::cantFail(spaceOf(Op));
-    bool Whole = Space.elements == Elements;
-    auto Used = llvm::find_if(Op->getResults(), [&](Value Result) { return Uses.contains(Result); });
-    if (!Whole && Used == Op->getResults().end())
+static llvm::DenseMap<Value, Extent> extentsOfUses(ArrayRef<Operation *> operations, int64_t elements) {
+  llvm::DenseMap<Value, Extent> uses;
+  for (Operation *op : llvm::reverse(operations)) {
+    OperationSpace space = llvm::cantFail(spaceOf(op));
+    bool whole = space.elements == elements;
+    auto used = llvm::find_if(op->getResults(), [&](Value result) { return uses.contains(result); });
+    if (!whole && used == op->getResults().end())
       continue;
-    Extent Outer = Whole ? Extent::Full : Uses.lookup(*Used);
-    for (auto [Operand, E] : llvm::zip_equal(Op->getOperands(), Space.operands))
-      if (Whole || E == Extent::Full)
-        Uses.try_emplace(Operand, E == Extent::Full ? Outer : E);
+    Extent outer = whole ? Extent::Full : uses.lookup(*used);
+    for (auto [operand, e] : llvm::zip_equal(op->getOperands(), space.operands))
+      if (whole || e == Extent::Full)
+        uses.try_emplace(operand, e == Extent::Full ? outer : e);
   }
-  return Uses;
+  return uses;
 }
 
 // The extent of an operation on values that are smaller than the space, from a value whose extent is known.
-Extent RegionPlan::outerExtent(Operation *Op, const OperationSpace &Space) const {
-  if (Space.elements == 1)
+Extent RegionPlan::outerExtent(Operation *op, const OperationSpace &space) const {
+  if (space.elements == 1)
     return Extent::Single;
-  for (auto [Operand, E] : llvm::zip_equal(Op->getOperands(), Space.operands))
-    if (auto It = Extents.find(Operand); E == Extent::Full && It != Extents.end())
-      return It->second;
-  for (Value Result : Op->getResults())
-    if (auto It = Uses.find(Result); It != Uses.end())
-      return It->second;
-  return Space.elements == Columns ? Extent::PerColumn : Extent::PerRow;
+  for (auto [operand, e] : llvm::zip_equal(op->getOperands(), space.operands))
+    if (auto it = extents.find(operand); e == Extent::Full && it != extents.end())
+      return it->second;
+  for (Value result : op->getResults())
+    if (auto it = uses.find(result); it != uses.end())
+      return it->second;
+  return space.elements == columns ? Extent::PerColumn : Extent::PerRow;
 }
 
 // The extent in the region of values that are whole to an operation. Whole values of a smaller operation are rows,
 // columns or single values of the region.
-llvm::Expected<Extent> RegionPlan::wholeExtent(Operation *Op, const OperationSpace &Space, bool Reduces) const {
-  if (Space.elements == Elements)
+llvm::Expected<Extent> RegionPlan::wholeExtent(Operation *op, const OperationSpace &space, bool reduces) const {
+  if (space.elements == elements)
     return Extent::Full;
-  if (isa<DropoutOp>(Op))
-    return unfit(Op, "its mask follows from places in its own operand, which is smaller than the region");
-  Extent Outer = outerExtent(Op, Space);
-  int64_t Size = Outer == Extent::PerRow ? rows() : Outer == Extent::PerColumn ? columns() : 1;
-  if (Space.elements != Size || Reduces)
-    return unfit(Op,
-                 llvm::formatv("it has {0} elements, the region {1} rows of {2}", Space.elements, rows(), columns()));
-  return Outer;
+  if (isa<DropoutOp>(op))
+    return unfit(op, "its mask follows from places in its own operand, which is smaller than the region");
+  Extent outer = outerExtent(op, space);
+  int64_t size = outer == Extent::PerRow ? rows() : outer == Extent::PerColumn ? getColumns() : 1;
+  if (space.elements != size || reduces)
+    return unfit(
+        op, llvm::formatv("it has {0} elements, the region {1} rows of {2}", space.elements, rows(), getColumns()));
+  return outer;
 }
 
-// The extent in the region of a value that has extent `E` in an operation, whose whole values have extent `Whole`.
-static llvm::Expected<Extent> inRegion(Operation *Op, Extent E, Extent Whole) {
-  if (Whole == Extent::Full || E == Extent::Single)
-    return E;
-  if (E == Extent::Full)
-    return Whole;
-  return unfit(Op, "it is smaller than the region and broadcasts within itself");
+// The extent in the region of a value that has extent `e` in an operation, whose whole values have extent `whole`.
+static llvm::Expected<Extent> inRegion(Operation *op, Extent e, Extent whole) {
+  if (whole == Extent::Full || e == Extent::Single)
+    return e;
+  if (e == Extent::Full)
+    return whole;
+  return unfit(op, "it is smaller than the region and broadcasts within itself");
 }
 
-llvm::Expected<SmallVector<Availability>> RegionPlan::addSteps(Operation *Op, ArrayRef<Reduction> Reductions,
-                                                               Availability Terms) {
-  SmallVector<Availability> After = {Terms};
-  for (auto [Index, Step] : llvm::enumerate(Reductions)) {
+llvm::Expected<SmallVector<Availability>> RegionPlan::addSteps(Operation *op, ArrayRef<Reduction> reductions,
+                                                               Availability terms) {
+  SmallVector<Availability> after = {terms};
+  for (auto [index, step] : llvm::enumerate(reductions)) {
     // A row's values belong to the sweep that reduced the row.
-    if (Step.axis == Axis::Row && Terms.sweep > 0)
-      return unfit(Op, "it reduces rows of what a reduction of columns gives");
-    Steps.push_back({Op, static_cast<unsigned>(Index), Step, Terms});
-    if (Step.axis == Axis::Row)
-      ++Terms.phase;
+    if (step.axis == Axis::Row && terms.sweep > 0)
+      return unfit(op, "it reduces rows of what a reduction of columns gives");
+    steps.push_back({op, static_cast<unsigned>(index), step, terms});
+    if (step.axis == Axis::Row)
+      ++terms.phase;
     else
-      Terms = {Terms.sweep + 1, 0};
-    After.push_back(Terms);
-    Sweeps = std::max(Sweeps, Terms.sweep + 1);
+      terms = {terms.sweep + 1, 0};
+    after.push_back(terms);
+    sweeps = std::max(sweeps, terms.sweep + 1);
   }
-  return After;
+  return after;
 }
 
-llvm::Error RegionPlan::place(Operation *Op) {
-  llvm::Expected<OperationSpace> Space = spaceOf(Op);
-  if (!Space)
-    return Space.takeError();
-  auto Fusible = dyn_cast<FusibleOpInterface>(Op);
-  SmallVector<Reduction> Reductions = Fusible ? Fusible.getReductions() : SmallVector<Reduction>();
-  llvm::Expected<Extent> Whole = wholeExtent(Op, *Space, !Reductions.empty());
-  if (!Whole)
-    return Whole.takeError();
+llvm::Error RegionPlan::place(Operation *op) {
+  llvm::Expected<OperationSpace> space = spaceOf(op);
+  if (!space)
+    return space.takeError();
+  auto fusible = dyn_cast<FusibleOpInterface>(op);
+  SmallVector<Reduction> reductions = fusible ? fusible.getReductions() : SmallVector<Reduction>();
+  llvm::Expected<Extent> whole = wholeExtent(op, *space, !reductions.empty());
+  if (!whole)
+    return whole.takeError();
 
-  Availability OfOperands;
-  for (auto [Operand, E] : llvm::zip_equal(Op->getOperands(), Space->operands)) {
-    llvm::Expected<Extent> Mapped = inRegion(Op, E, *Whole);
-    if (!Mapped)
-      return Mapped.takeError();
-    if (llvm::Error Failure = unify(Op, Operand, *Mapped))
-      return Failure;
-    OfOperands = std::max(OfOperands, available(Operand));
+  Availability ofOperands;
+  for (auto [operand, e] : llvm::zip_equal(op->getOperands(), space->operands)) {
+    llvm::Expected<Extent> mapped = inRegion(op, e, *whole);
+    if (!mapped)
+      return mapped.takeError();
+    if (llvm::Error failure = unify(op, operand, *mapped))
+      return failure;
+    ofOperands = std::max(ofOperands, available(operand));
   }
-  llvm::Expected<SmallVector<Availability>> After = addSteps(Op, Reductions, OfOperands);
-  if (!After)
-    return After.takeError();
-  for (auto [Index, Result] : llvm::enumerate(Op->getResults())) {
-    llvm::Expected<Extent> Mapped = inRegion(Op, Space->results[Index], *Whole);
-    if (!Mapped)
-      return Mapped.takeError();
-    Extents[Result] = *Mapped;
-    When[Result] = Space->reductionsBefore.empty() ? After->back() : (*After)[Space->reductionsBefore[Index]];
+  llvm::Expected<SmallVector<Availability>> after = addSteps(op, reductions, ofOperands);
+  if (!after)
+    return after.takeError();
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    llvm::Expected<Extent> mapped = inRegion(op, space->results[index], *whole);
+    if (!mapped)
+      return mapped.takeError();
+    extents[result] = *mapped;
+    when[result] = space->reductionsBefore.empty() ? after->back() : (*after)[space->reductionsBefore[index]];
   }
   return llvm::Error::success();
 }
 
-// Whether computing \p V once more, in a later sweep, takes the reduced value of a row, which only the sweep that
+// Whether computing \p v once more, in a later sweep, takes the reduced value of a row, which only the sweep that
 // reduced it has. Stored values are read back, and results of a combination are kept.
-bool RegionPlan::needsRowAgain(Value V, llvm::SmallPtrSetImpl<Value> &Settled) const {
-  Operation *Op = V.getDefiningOp();
-  if (!Op || !llvm::is_contained(Body, Op) || !Settled.insert(V).second)
+bool RegionPlan::needsRowAgain(Value v, llvm::SmallPtrSetImpl<Value> &settled) const {
+  Operation *op = v.getDefiningOp();
+  if (!op || !llvm::is_contained(body, op) || !settled.insert(v).second)
     return false;
-  Extent E = extent(V);
-  if (E == Extent::PerColumn || E == Extent::Single)
+  Extent e = extent(v);
+  if (e == Extent::PerColumn || e == Extent::Single)
     return false;
-  return reducesRows(Op) ||
-         llvm::any_of(Op->getOperands(), [&](Value Operand) { return needsRowAgain(Operand, Settled); });
+  return reducesRows(op) ||
+         llvm::any_of(op->getOperands(), [&](Value operand) { return needsRowAgain(operand, settled); });
 }
 
-bool RegionPlan::reducesRows(Operation *Op) const {
-  return llvm::any_of(Steps, [&](const Step &S) { return S.op == Op && S.reduction.axis == Axis::Row; });
+bool RegionPlan::reducesRows(Operation *op) const {
+  return llvm::any_of(steps, [&](const Step &s) { return s.op == op && s.reduction.axis == Axis::Row; });
 }
 
-llvm::Error RegionPlan::checkLaterSweeps(ValueRange Stored) const {
+llvm::Error RegionPlan::checkLaterSweeps(ValueRange stored) const {
   // Values that need none: those that are stored, then those that were looked at. The first that does ends the search.
-  llvm::SmallPtrSet<Value, 8> Settled(Stored.begin(), Stored.end());
-  for (Operation *Op : Body) {
-    bool Later = llvm::any_of(Steps, [&](const Step &S) { return S.op == Op && S.when.sweep > 0; }) ||
-                 llvm::any_of(Op->getResults(), [&](Value Result) {
-                   Extent E = extent(Result);
-                   return (E == Extent::Full || E == Extent::PerRow) && available(Result).sweep > 0;
+  llvm::SmallPtrSet<Value, 8> settled(stored.begin(), stored.end());
+  for (Operation *op : body) {
+    bool later = llvm::any_of(steps, [&](const Step &s) { return s.op == op && s.when.sweep > 0; }) ||
+                 llvm::any_of(op->getResults(), [&](Value result) {
+                   Extent e = extent(result);
+                   return (e == Extent::Full || e == Extent::PerRow) && available(result).sweep > 0;
                  });
-    if (Later &&
-        (reducesRows(Op) || llvm::any_of(Op->getOperands(), [&](Value V) { return needsRowAgain(V, Settled); })))
-      return unfit(Op, "it needs the reduced value of a row after a reduction of columns");
+    if (later &&
+        (reducesRows(op) || llvm::any_of(op->getOperands(), [&](Value v) { return needsRowAgain(v, settled); })))
+      return unfit(op, "it needs the reduced value of a row after a reduction of columns");
   }
   return llvm::Error::success();
 }
 
-llvm::Expected<RegionPlan> RegionPlan::of(ArrayRef<Operation *> Operations, ValueRange Stored) {
-  RegionPlan Plan;
-  Plan.Body.assign(Operations.begin(), Operations.end());
-  int64_t Columns = 0;
-  for (Operation *Op : Operations) {
-    llvm::Expected<OperationSpace> Space = spaceOf(Op);
-    if (!Space)
-      return Space.takeError();
-    if (Space->elements < Plan.Elements)
+llvm::Expected<RegionPlan> RegionPlan::of(ArrayRef<Operation *> operations, ValueRange stored) {
+  RegionPlan plan;
+  plan.body.assign(operations.begin(), operations.end());
+  int64_t columns = 0;
+  for (Operation *op : operations) {
+    llvm::Expected<OperationSpace> space = spaceOf(op);
+    if (!space)
+      return space.takeError();
+    if (space->elements < plan.elements)
       continue;
-    if (Space->elements > Plan.Elements)
-      Columns = 0;
-    Plan.Elements = Space->elements;
-    if (Space->columns != 0 && Columns != 0 && Space->columns != Columns)
-      return unfit(Op, llvm::formatv("its rows have {0} elements, the region's {1}", Space->columns, Columns));
-    if (Space->columns != 0)
-      Columns = Space->columns;
+    if (space->elements > plan.elements)
+      columns = 0;
+    plan.elements = space->elements;
+    if (space->columns != 0 && columns != 0 && space->columns != columns)
+      return unfit(op, llvm::formatv("its rows have {0} elements, the region's {1}", space->columns, columns));
+    if (space->columns != 0)
+      columns = space->columns;
   }
-  Plan.Columns = Columns != 0 ? Columns : Plan.Elements;
-  Plan.Uses = extentsOfUses(Operations, Plan.Elements);
-  for (Operation *Op : Operations)
-    if (llvm::Error Failure = Plan.place(Op))
-      return Failure;
+  plan.columns = columns != 0 ? columns : plan.elements;
+  plan.uses = extentsOfUses(operations, plan.elements);
+  for (Operation *op : operations)
+    if (llvm::Error failure = plan.place(op))
+      return failure;
   // A row's value is at hand while its row is visited; the sweeps after a combination would have to reduce it again.
-  for (Operation *Op : Operations)
-    for (Value Operand : Op->getOperands()) {
-      bool Reduced = Plan.extent(Operand) == Extent::PerRow && Plan.available(Operand).phase > 0;
-      if (Reduced && Plan.available(Op->getResult(0)).sweep > Plan.available(Operand).sweep &&
-          !llvm::any_of(Plan.Steps, [&](const Step &S) { return S.op == Op && S.when.sweep == 0; }))
-        return unfit(Op, "it needs the reduced value of a row after a reduction of columns");
+  for (Operation *op : operations)
+    for (Value operand : op->getOperands()) {
+      bool reduced = plan.extent(operand) == Extent::PerRow && plan.available(operand).phase > 0;
+      if (reduced && plan.available(op->getResult(0)).sweep > plan.available(operand).sweep &&
+          !llvm::any_of(plan.steps, [&](const Step &s) { return s.op == op && s.when.sweep == 0; }))
+        return unfit(op, "it needs the reduced value of a row after a reduction of columns");
     }
-  if (llvm::Error Failure = Plan.checkLaterSweeps(Stored))
-    return Failure;
-  llvm::stable_sort(Plan.Steps, [](const Step &A, const Step &B) { return A.when < B.when; });
-  return Plan;
+  if (llvm::Error failure = plan.checkLaterSweeps(stored))
+    return failure;
+  llvm::stable_sort(plan.steps, [](const Step &a, const Step &b) { return a.when < b.when; });
+  return plan;
 }
 
-llvm::Expected<RegionPlan> RegionPlan::of(FusionOp Fusion) {
-  SmallVector<Operation *> Operations;
-  for (Operation &Op : Fusion.getBody().front().without_terminator())
-    Operations.push_back(&Op);
-  return of(Operations, Fusion.getBody().front().getTerminator()->getOperands());
+llvm::Expected<RegionPlan> RegionPlan::of(FusionOp fusion) {
+  SmallVector<Operation *> operations;
+  for (Operation &op : fusion.getBody().front().without_terminator())
+    operations.push_back(&op);
+  return of(operations, fusion.getBody().front().getTerminator()->getOperands());
 }
 
-unsigned RegionPlan::numPhases(unsigned Sweep) const {
-  unsigned Phases = 1;
-  for (const Step &S : Steps)
-    if (S.when.sweep == Sweep && S.reduction.axis == Axis::Row)
-      Phases = std::max(Phases, S.when.phase + 2);
-  return Phases;
+unsigned RegionPlan::numPhases(unsigned sweep) const {
+  unsigned phases = 1;
+  for (const Step &s : steps)
+    if (s.when.sweep == sweep && s.reduction.axis == Axis::Row)
+      phases = std::max(phases, s.when.phase + 2);
+  return phases;
 }
 
-bool RegionPlan::endsInCombination(unsigned Sweep) const {
-  return llvm::any_of(Steps, [&](const Step &S) { return S.when.sweep == Sweep && S.reduction.axis != Axis::Row; });
+bool RegionPlan::endsInCombination(unsigned sweep) const {
+  return llvm::any_of(steps, [&](const Step &s) { return s.when.sweep == sweep && s.reduction.axis != Axis::Row; });
 }
 
 } // namespace mpc::codegen

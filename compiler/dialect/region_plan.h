@@ -21,8 +21,8 @@ struct Availability {
   unsigned sweep = 0;
   unsigned phase = 0;
   bool operator==(const Availability &) const = default;
-  bool operator<(const Availability &Other) const {
-    return sweep != Other.sweep ? sweep < Other.sweep : phase < Other.phase;
+  bool operator<(const Availability &other) const {
+    return sweep != other.sweep ? sweep < other.sweep : phase < other.phase;
   }
 };
 
@@ -36,50 +36,50 @@ public:
     Availability when; ///< the phase in which its terms are added
   };
 
-  /// The plan of the operations of \p Body, in their order; values from outside are inputs. Errors: the operation that
+  /// The plan of the operations of \p body, in their order; values from outside are inputs. Errors: the operation that
   /// does not fit and why.
-  /// \p Stored are values of the body that the region stores whatever else it does.
-  static llvm::Expected<RegionPlan> of(llvm::ArrayRef<mlir::Operation *> Body, mlir::ValueRange Stored = {});
-  static llvm::Expected<RegionPlan> of(FusionOp Fusion);
+  /// \p stored are values of the body that the region stores whatever else it does.
+  static llvm::Expected<RegionPlan> of(llvm::ArrayRef<mlir::Operation *> body, mlir::ValueRange stored = {});
+  static llvm::Expected<RegionPlan> of(FusionOp fusion);
 
-  int64_t rows() const { return Elements / Columns; }
-  int64_t columns() const { return Columns; }
-  int64_t elements() const { return Elements; }
-  llvm::ArrayRef<mlir::Operation *> body() const { return Body; }
+  int64_t rows() const { return elements / columns; }
+  int64_t getColumns() const { return columns; }
+  int64_t getElements() const { return elements; }
+  llvm::ArrayRef<mlir::Operation *> getBody() const { return body; }
 
-  Extent extent(mlir::Value V) const { return Extents.lookup(V); }
+  Extent extent(mlir::Value v) const { return extents.lookup(v); }
   /// When the value of an operation becomes available at an element. An input is available at once.
-  Availability available(mlir::Value V) const { return When.lookup(V); }
+  Availability available(mlir::Value v) const { return when.lookup(v); }
 
   /// Reduction steps in the order in which they run.
-  llvm::ArrayRef<Step> steps() const { return Steps; }
-  unsigned numSweeps() const { return Sweeps; }
-  /// The number of phases of sweep \p Sweep: one more than the phase of its last row reduction.
-  unsigned numPhases(unsigned Sweep) const;
-  /// Whether partial values are combined after \p Sweep.
-  bool endsInCombination(unsigned Sweep) const;
+  llvm::ArrayRef<Step> getSteps() const { return steps; }
+  unsigned numSweeps() const { return sweeps; }
+  /// The number of phases of sweep \p sweep: one more than the phase of its last row reduction.
+  unsigned numPhases(unsigned sweep) const;
+  /// Whether partial values are combined after \p sweep.
+  bool endsInCombination(unsigned sweep) const;
 
 private:
-  llvm::Error place(mlir::Operation *Op);
-  llvm::Error checkLaterSweeps(mlir::ValueRange Stored) const;
-  bool needsRowAgain(mlir::Value V, llvm::SmallPtrSetImpl<mlir::Value> &Settled) const;
-  bool reducesRows(mlir::Operation *Op) const;
-  llvm::Error unify(mlir::Operation *Op, mlir::Value V, Extent E);
-  Extent outerExtent(mlir::Operation *Op, const OperationSpace &Space) const;
-  llvm::Expected<Extent> wholeExtent(mlir::Operation *Op, const OperationSpace &Space, bool Reduces) const;
-  /// Adds the reductions of \p Op, the first of which reads what is available at \p Terms. Returns when values are
+  llvm::Error place(mlir::Operation *op);
+  llvm::Error checkLaterSweeps(mlir::ValueRange stored) const;
+  bool needsRowAgain(mlir::Value v, llvm::SmallPtrSetImpl<mlir::Value> &settled) const;
+  bool reducesRows(mlir::Operation *op) const;
+  llvm::Error unify(mlir::Operation *op, mlir::Value v, Extent e);
+  Extent outerExtent(mlir::Operation *op, const OperationSpace &space) const;
+  llvm::Expected<Extent> wholeExtent(mlir::Operation *op, const OperationSpace &space, bool reduces) const;
+  /// Adds the reductions of \p op, the first of which reads what is available at \p terms. Returns when values are
   /// available: before the first reduction and behind each.
-  llvm::Expected<llvm::SmallVector<Availability>> addSteps(mlir::Operation *Op, llvm::ArrayRef<Reduction> Reductions,
-                                                           Availability Terms);
+  llvm::Expected<llvm::SmallVector<Availability>> addSteps(mlir::Operation *op, llvm::ArrayRef<Reduction> reductions,
+                                                           Availability terms);
 
-  llvm::SmallVector<mlir::Operation *> Body;
-  int64_t Elements = 1;
-  int64_t Columns = 1;
-  llvm::DenseMap<mlir::Value, Extent> Extents;
-  llvm::DenseMap<mlir::Value, Extent> Uses; ///< the extent that values have for the operations that use them
-  llvm::DenseMap<mlir::Value, Availability> When;
-  llvm::SmallVector<Step> Steps;
-  unsigned Sweeps = 1;
+  llvm::SmallVector<mlir::Operation *> body;
+  int64_t elements = 1;
+  int64_t columns = 1;
+  llvm::DenseMap<mlir::Value, Extent> extents;
+  llvm::DenseMap<mlir::Value, Extent> uses; ///< the extent that values have for the operations that use them
+  llvm::DenseMap<mlir::Value, Availability> when;
+  llvm::SmallVector<Step> steps;
+  unsigned sweeps = 1;
 };
 
 } // namespace mpc::codegen

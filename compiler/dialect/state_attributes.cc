@@ -5,61 +5,61 @@ using namespace mlir;
 
 namespace mpc {
 
-StateAttr argumentState(FunctionOpInterface Function, unsigned Index) {
-  return Function.getArgAttrOfType<StateAttr>(Index, StateAttrName);
+StateAttr argumentState(FunctionOpInterface function, unsigned index) {
+  return function.getArgAttrOfType<StateAttr>(index, stateAttrName);
 }
 
-StateAttr resultState(FunctionOpInterface Function, unsigned Index) {
-  return Function.getResultAttrOfType<StateAttr>(Index, StateAttrName);
+StateAttr resultState(FunctionOpInterface function, unsigned index) {
+  return function.getResultAttrOfType<StateAttr>(index, stateAttrName);
 }
 
-void setArgumentState(FunctionOpInterface Function, unsigned Index, StateAttr State) {
-  Function.setArgAttr(Index, StateAttrName, State);
+void setArgumentState(FunctionOpInterface function, unsigned index, StateAttr state) {
+  function.setArgAttr(index, stateAttrName, state);
 }
 
-void setResultState(FunctionOpInterface Function, unsigned Index, StateAttr State) {
-  Function.setResultAttr(Index, StateAttrName, State);
+void setResultState(FunctionOpInterface function, unsigned index, StateAttr state) {
+  function.setResultAttr(index, stateAttrName, state);
 }
 
-static std::optional<Role> roleIn(StateAttr State) { return State ? std::optional(State.getRole()) : std::nullopt; }
-static StringRef nameIn(StateAttr State) { return State ? State.getName() : StringRef(); }
+static std::optional<Role> roleIn(StateAttr state) { return state ? std::optional(state.getRole()) : std::nullopt; }
+static StringRef nameIn(StateAttr state) { return state ? state.getName() : StringRef(); }
 
-std::optional<Role> argumentRole(FunctionOpInterface Function, unsigned Index) {
-  return roleIn(argumentState(Function, Index));
+std::optional<Role> argumentRole(FunctionOpInterface function, unsigned index) {
+  return roleIn(argumentState(function, index));
 }
 
-std::optional<Role> resultRole(FunctionOpInterface Function, unsigned Index) {
-  return roleIn(resultState(Function, Index));
+std::optional<Role> resultRole(FunctionOpInterface function, unsigned index) {
+  return roleIn(resultState(function, index));
 }
 
-StringRef argumentName(FunctionOpInterface Function, unsigned Index) { return nameIn(argumentState(Function, Index)); }
+StringRef argumentName(FunctionOpInterface function, unsigned index) { return nameIn(argumentState(function, index)); }
 
-StringRef resultName(FunctionOpInterface Function, unsigned Index) { return nameIn(resultState(Function, Index)); }
+StringRef resultName(FunctionOpInterface function, unsigned index) { return nameIn(resultState(function, index)); }
 
-// The function whose argument \p V is; null for any other value.
-static FunctionOpInterface functionOf(Value V) {
-  auto Argument = dyn_cast<BlockArgument>(V);
-  auto Function =
-      Argument ? dyn_cast_or_null<FunctionOpInterface>(Argument.getOwner()->getParentOp()) : FunctionOpInterface();
-  return Function && Argument.getOwner()->isEntryBlock() ? Function : FunctionOpInterface();
+// The function whose argument \p v is; null for any other value.
+static FunctionOpInterface functionOf(Value v) {
+  auto argument = dyn_cast<BlockArgument>(v);
+  auto function =
+      argument ? dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
+  return function && argument.getOwner()->isEntryBlock() ? function : FunctionOpInterface();
 }
 
-StateAttr stateOf(Value V) {
-  FunctionOpInterface Function = functionOf(V);
-  return Function ? argumentState(Function, cast<BlockArgument>(V).getArgNumber()) : StateAttr();
+StateAttr stateOf(Value v) {
+  FunctionOpInterface function = functionOf(v);
+  return function ? argumentState(function, cast<BlockArgument>(v).getArgNumber()) : StateAttr();
 }
 
-std::optional<Role> roleOf(Value V) { return roleIn(stateOf(V)); }
+std::optional<Role> roleOf(Value v) { return roleIn(stateOf(v)); }
 
-StringRef nameOf(Value V) { return nameIn(stateOf(V)); }
+StringRef nameOf(Value v) { return nameIn(stateOf(v)); }
 
-StateAttr makeState(MLIRContext *Context, Role Given, StringRef Name, StringRef Of, Type Form) {
-  return StateAttr::get(Context, Given, Name, Of, Form);
+StateAttr makeState(MLIRContext *context, Role given, StringRef name, StringRef of, Type form) {
+  return StateAttr::get(context, given, name, of, form);
 }
 
-DictionaryAttr describedBy(StateAttr State) {
-  Builder B(State.getContext());
-  return B.getDictionaryAttr(B.getNamedAttr(StateAttrName, State));
+DictionaryAttr describedBy(StateAttr state) {
+  Builder b(state.getContext());
+  return b.getDictionaryAttr(b.getNamedAttr(stateAttrName, state));
 }
 
 } // namespace mpc

@@ -8,56 +8,56 @@ using namespace mlir;
 
 namespace mpc {
 
-bool isSequence(Operation *Op) {
-  return isa<func::FuncOp>(Op) && Op->hasAttr(MpcDialect::SequenceAttrHelper::getNameStr());
+bool isSequence(Operation *op) {
+  return isa<func::FuncOp>(op) && op->hasAttr(MpcDialect::SequenceAttrHelper::getNameStr());
 }
 
-SmallVector<func::FuncOp> withCalled(func::FuncOp Function) {
+SmallVector<func::FuncOp> withCalled(func::FuncOp function) {
   // A function whose callees are being looked at, without recursion: IR that is not verified may call as deep as it is
   // long.
   struct Visit {
-    func::FuncOp Function;
-    SmallVector<func::FuncOp> Left;
+    func::FuncOp function;
+    SmallVector<func::FuncOp> left;
   };
-  llvm::DenseSet<func::FuncOp> Seen;
-  SmallVector<func::FuncOp> CalleesFirst;
-  SmallVector<Visit> Open;
-  auto Begin = [&](func::FuncOp Called) {
-    if (!Called || !Seen.insert(Called).second)
+  llvm::DenseSet<func::FuncOp> seen;
+  SmallVector<func::FuncOp> calleesFirst;
+  SmallVector<Visit> open;
+  auto begin = [&](func::FuncOp called) {
+    if (!called || !seen.insert(called).second)
       return;
-    Visit New{Called, {}};
-    Called.walk([&](RepeatOp Call) { New.Left.push_back(Call.getFunction()); });
-    std::reverse(New.Left.begin(), New.Left.end());
-    Open.push_back(std::move(New));
+    Visit next{called, {}};
+    called.walk([&](RepeatOp call) { next.left.push_back(call.getFunction()); });
+    std::reverse(next.left.begin(), next.left.end());
+    open.push_back(std::move(next));
   };
-  Begin(Function);
-  while (!Open.empty()) {
-    if (Open.back().Left.empty())
-      CalleesFirst.push_back(Open.pop_back_val().Function);
+  begin(function);
+  while (!open.empty()) {
+    if (open.back().left.empty())
+      calleesFirst.push_back(open.pop_back_val().function);
     else
-      Begin(Open.back().Left.pop_back_val());
+      begin(open.back().left.pop_back_val());
   }
-  std::reverse(CalleesFirst.begin(), CalleesFirst.end());
-  return CalleesFirst;
+  std::reverse(calleesFirst.begin(), calleesFirst.end());
+  return calleesFirst;
 }
 
-StepSignature::StepSignature(FunctionOpInterface Function)
-    : ArgumentOf(Function.getNumResults()), ResultOf(Function.getNumArguments()) {
-  if (isSequence(Function)) {
-    for (unsigned Result : llvm::seq(Function.getNumResults()))
-      ArgumentOf[Result] = ResultOf[Result] = Result;
+StepSignature::StepSignature(FunctionOpInterface function)
+    : arguments(function.getNumResults()), results(function.getNumArguments()) {
+  if (isSequence(function)) {
+    for (unsigned result : llvm::seq(function.getNumResults()))
+      arguments[result] = results[result] = result;
     return;
   }
-  llvm::StringMap<unsigned> StateNamed;
-  for (unsigned Argument : llvm::seq(Function.getNumArguments()))
-    if (isState(argumentRole(Function, Argument)))
-      StateNamed[argumentName(Function, Argument)] = Argument;
-  for (unsigned Result : llvm::seq(Function.getNumResults())) {
-    if (!isState(resultRole(Function, Result)))
+  llvm::StringMap<unsigned> stateNamed;
+  for (unsigned argument : llvm::seq(function.getNumArguments()))
+    if (isState(argumentRole(function, argument)))
+      stateNamed[argumentName(function, argument)] = argument;
+  for (unsigned result : llvm::seq(function.getNumResults())) {
+    if (!isState(resultRole(function, result)))
       continue;
-    unsigned Argument = StateNamed.at(resultName(Function, Result));
-    ArgumentOf[Result] = Argument;
-    ResultOf[Argument] = Result;
+    unsigned argument = stateNamed.at(resultName(function, result));
+    arguments[result] = argument;
+    results[argument] = result;
   }
 }
 

@@ -31,15 +31,15 @@ public:
   virtual LoneRegions loneRegions() const = 0;
   /// Whether the libraries of the device apply gelu to a product in the form and with the error of mpc's own.
   virtual bool foldsGelu() const = 0;
-  /// Whether the kernel of \p Op may write result \p Result over operand \p Operand.
-  virtual bool mayAlias(mlir::Operation *Op, unsigned Result, unsigned Operand) const = 0;
+  /// Whether the kernel of \p op may write result \p result over operand \p operand.
+  virtual bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand) const = 0;
   /// The bytes of scratch of an operation that is an instruction by itself, for the kernel that rules choose. 0 where
   /// asking is too expensive, and for what is no instruction.
-  virtual int64_t workspaceBytes(mlir::Operation *Op) const = 0;
-  /// The bytes of the arena that lowering plans for the order that \p Function has now. Flat buffers, copies of old
-  /// state and workspaces of regions are left out. Where they are more than \p Most, any number above it.
-  virtual size_t arenaBytes(mlir::func::FuncOp Function, llvm::function_ref<int64_t(mlir::Operation *)> WorkspaceOf,
-                            size_t Most) const = 0;
+  virtual int64_t workspaceBytes(mlir::Operation *op) const = 0;
+  /// The bytes of the arena that lowering plans for the order that \p function has now. Flat buffers, copies of old
+  /// state and workspaces of regions are left out. Where they are more than \p most, any number above it.
+  virtual size_t arenaBytes(mlir::func::FuncOp function, llvm::function_ref<int64_t(mlir::Operation *)> workspaceOf,
+                            size_t most) const = 0;
 };
 
 /// The targets that a context knows: whoever compiles registers them with the dialect.
@@ -47,14 +47,14 @@ class TargetModels : public mlir::DialectInterface::Base<TargetModels> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TargetModels)
 
-  explicit TargetModels(mlir::Dialect *Of) : Base(Of) {}
-  /// The model of \p Target. Errors: a name or an architecture that is unknown, with those that are known.
-  virtual llvm::Expected<std::unique_ptr<TargetModel>> resolve(TargetAttr Target) const = 0;
+  explicit TargetModels(mlir::Dialect *of) : Base(of) {}
+  /// The model of \p target. Errors: a name or an architecture that is unknown, with those that are known.
+  virtual llvm::Expected<std::unique_ptr<TargetModel>> resolve(TargetAttr target) const = 0;
 };
 
-/// The target of the module around \p Op, the CPU where it says nothing.
-TargetAttr targetOf(mlir::Operation *Op);
-/// Its model. Errors, emitted on \p Op: those of TargetModels; a context without targets.
-llvm::FailureOr<std::unique_ptr<TargetModel>> targetModelOf(mlir::Operation *Op);
+/// The target of the module around \p op, the CPU where it says nothing.
+TargetAttr targetOf(mlir::Operation *op);
+/// Its model. Errors, emitted on \p op: those of TargetModels; a context without targets.
+llvm::FailureOr<std::unique_ptr<TargetModel>> targetModelOf(mlir::Operation *op);
 
 } // namespace mpc

@@ -7,44 +7,44 @@ using namespace mlir;
 
 namespace mpc {
 
-bool isLow(Type Element) {
-  std::optional<DType> Known = Element ? toDType(Element) : std::nullopt;
-  return Known && IsLowPrecision(*Known);
+bool isLow(Type element) {
+  std::optional<DType> known = element ? toDType(element) : std::nullopt;
+  return known && IsLowPrecision(*known);
 }
 
-bool isCastOnly(Type Element) {
-  std::optional<DType> Known = Element ? toDType(Element) : std::nullopt;
-  return Known && InfoOf(*Known).cast_only;
+bool isCastOnly(Type element) {
+  std::optional<DType> known = element ? toDType(element) : std::nullopt;
+  return known && InfoOf(*known).cast_only;
 }
 
-bool widensExactly(Type Narrow, Type Wide) {
-  std::optional<DType> From = toDType(Narrow), To = toDType(Wide);
-  return From && To && WidensExactly(*From, *To);
+bool widensExactly(Type narrow, Type wide) {
+  std::optional<DType> from = toDType(narrow), to = toDType(wide);
+  return from && to && WidensExactly(*from, *to);
 }
 
-int64_t elementCount(Value V) {
-  auto Tensor = dyn_cast<RankedTensorType>(V.getType());
-  return Tensor && Tensor.hasStaticShape() ? Tensor.getNumElements() : 0;
+int64_t elementCount(Value v) {
+  auto tensor = dyn_cast<RankedTensorType>(v.getType());
+  return tensor && tensor.hasStaticShape() ? tensor.getNumElements() : 0;
 }
 
-int64_t bytesOf(Value V) {
-  Type Element = elementOf(V);
-  return Element.isIntOrFloat() ? elementCount(V) * ((Element.getIntOrFloatBitWidth() + 7) / 8) : 0;
+int64_t bytesOf(Value v) {
+  Type element = elementOf(v);
+  return element.isIntOrFloat() ? elementCount(v) * ((element.getIntOrFloatBitWidth() + 7) / 8) : 0;
 }
 
-SmallVector<int64_t> permuted(ArrayRef<int64_t> Extents, ArrayRef<int64_t> Permutation) {
-  return llvm::map_to_vector(Permutation, [&](int64_t Axis) { return Extents[Axis]; });
+SmallVector<int64_t> permuted(ArrayRef<int64_t> extents, ArrayRef<int64_t> permutation) {
+  return llvm::map_to_vector(permutation, [&](int64_t axis) { return extents[axis]; });
 }
 
-RankedTensorType permuted(Type Tensor, ArrayRef<int64_t> Permutation) {
-  auto Ranked = cast<RankedTensorType>(Tensor);
-  return Ranked.clone(permuted(Ranked.getShape(), Permutation));
+RankedTensorType permuted(Type tensor, ArrayRef<int64_t> permutation) {
+  auto ranked = cast<RankedTensorType>(tensor);
+  return ranked.clone(permuted(ranked.getShape(), permutation));
 }
 
-std::string typeText(Type Type) {
-  std::string Text;
-  llvm::raw_string_ostream(Text) << Type;
-  return Text;
+std::string typeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
 }
 
 } // namespace mpc

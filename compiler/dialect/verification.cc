@@ -5,30 +5,30 @@ using namespace mlir;
 
 namespace mpc {
 
-LogicalResult verifyShapes(Operation *Op, llvm::Expected<SmallVector<RankedTensorType>> Inferred) {
-  if (!Inferred)
-    return Op->emitOpError() << llvm::toString(Inferred.takeError());
-  if (Inferred->size() != Op->getNumResults())
-    return Op->emitOpError() << "has " << Op->getNumResults() << " results, expected " << Inferred->size();
-  for (auto [Result, Expected] : llvm::zip_equal(Op->getResults(), *Inferred)) {
-    auto Actual = dyn_cast<RankedTensorType>(Result.getType());
-    if (isShadow(Result) && Result.getType() != Expected)
-      return Op->emitOpError() << "shadow is " << Result.getType() << ", expected " << Expected;
-    if (!Actual || Actual.getShape() != Expected.getShape())
-      return resultError(Result) << ", its shape must be " << shapeText(Expected.getShape());
-    if (has<Property::DataMovement>(Op) && Actual.getElementType() != Expected.getElementType())
-      return resultError(Result) << ", but it moves elements of " << Expected.getElementType()
+LogicalResult verifyShapes(Operation *op, llvm::Expected<SmallVector<RankedTensorType>> inferred) {
+  if (!inferred)
+    return op->emitOpError() << llvm::toString(inferred.takeError());
+  if (inferred->size() != op->getNumResults())
+    return op->emitOpError() << "has " << op->getNumResults() << " results, expected " << inferred->size();
+  for (auto [result, expected] : llvm::zip_equal(op->getResults(), *inferred)) {
+    auto actual = dyn_cast<RankedTensorType>(result.getType());
+    if (isShadow(result) && result.getType() != expected)
+      return op->emitOpError() << "shadow is " << result.getType() << ", expected " << expected;
+    if (!actual || actual.getShape() != expected.getShape())
+      return resultError(result) << ", its shape must be " << shapeText(expected.getShape());
+    if (has<Property::DataMovement>(op) && actual.getElementType() != expected.getElementType())
+      return resultError(result) << ", but it moves elements of " << expected.getElementType()
                                  << ", which keep their type; mpc.cast changes it";
-    if (isTooLarge(Actual.getShape()))
-      return resultError(Result) << ", which is too large: a tensor has at most 2^47 elements";
+    if (isTooLarge(actual.getShape()))
+      return resultError(result) << ", which is too large: a tensor has at most 2^47 elements";
   }
   return success();
 }
 
-bool isShadow(OpResult Result) {
-  Operation *Op = Result.getOwner();
-  auto Shadow = Op->getAttrOfType<StringAttr>("shadow");
-  return Shadow && Shadow != "none" && Result.getResultNumber() + 1 == Op->getNumResults();
+bool isShadow(OpResult result) {
+  Operation *op = result.getOwner();
+  auto shadow = op->getAttrOfType<ShadowAttr>("shadow");
+  return shadow && shadow.getValue() != Shadow::kNone && result.getResultNumber() + 1 == op->getNumResults();
 }
 
 } // namespace mpc

@@ -7,100 +7,100 @@ using namespace mlir;
 
 namespace mpc {
 
-RankedTensorType tensorTypeOf(Value V) { return cast<RankedTensorType>(V.getType()); }
+RankedTensorType tensorTypeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
-RankedTensorType withElementType(RankedTensorType Like, Type Element) {
-  return RankedTensorType::get(Like.getShape(), Element);
+RankedTensorType withElementType(RankedTensorType like, Type element) {
+  return RankedTensorType::get(like.getShape(), element);
 }
 
-Type accumulatorType(Type Element) { return isLow(Element) ? Float32Type::get(Element.getContext()) : Element; }
+Type accumulatorType(Type element) { return isLow(element) ? Float32Type::get(element.getContext()) : element; }
 
-Value castTo(OpBuilder &Builder, Location Loc, Value V, Type Element) {
-  RankedTensorType Type = tensorTypeOf(V);
-  if (Type.getElementType() == Element)
-    return V;
-  return CastOp::create(Builder, Loc, withElementType(Type, Element), V);
+Value castTo(OpBuilder &builder, Location loc, Value v, Type element) {
+  RankedTensorType type = tensorTypeOf(v);
+  if (type.getElementType() == element)
+    return v;
+  return CastOp::create(builder, loc, withElementType(type, element), v);
 }
 
-Value sumTo(OpBuilder &Builder, Location Loc, Value V, RankedTensorType Target) {
-  RankedTensorType Type = tensorTypeOf(V);
-  if (Type.getShape() == Target.getShape())
-    return castTo(Builder, Loc, V, Target.getElementType());
+Value sumTo(OpBuilder &builder, Location loc, Value v, RankedTensorType target) {
+  RankedTensorType type = tensorTypeOf(v);
+  if (type.getShape() == target.getShape())
+    return castTo(builder, loc, v, target.getElementType());
 
-  int64_t Missing = Type.getRank() - Target.getRank();
-  SmallVector<int64_t> Axes;
-  for (int64_t Axis = 0; Axis < Type.getRank(); ++Axis)
-    if (Axis < Missing || Type.getDimSize(Axis) != Target.getDimSize(Axis - Missing))
-      Axes.push_back(Axis);
+  int64_t missing = type.getRank() - target.getRank();
+  SmallVector<int64_t> axes;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis)
+    if (axis < missing || type.getDimSize(axis) != target.getDimSize(axis - missing))
+      axes.push_back(axis);
 
   // Only leading axes disappear, or only extents of 1 stay: the reduction gives the target's shape by itself.
-  if (int64_t(Axes.size()) == Missing)
-    return ReduceSumOp::create(Builder, Loc, Target, V, Axes, /*keep_dims=*/false);
-  if (Missing == 0)
-    return ReduceSumOp::create(Builder, Loc, Target, V, Axes, /*keep_dims=*/true);
+  if (int64_t(axes.size()) == missing)
+    return ReduceSumOp::create(builder, loc, target, v, axes, /*keep_dims=*/false);
+  if (missing == 0)
+    return ReduceSumOp::create(builder, loc, target, v, axes, /*keep_dims=*/true);
 
-  SmallVector<int64_t> Kept;
-  for (int64_t Axis = 0; Axis < Type.getRank(); ++Axis)
-    if (!llvm::is_contained(Axes, Axis))
-      Kept.push_back(Type.getDimSize(Axis));
-  auto Sum = ReduceSumOp::create(Builder, Loc, RankedTensorType::get(Kept, Target.getElementType()), V, Axes,
+  SmallVector<int64_t> kept;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis)
+    if (!llvm::is_contained(axes, axis))
+      kept.push_back(type.getDimSize(axis));
+  auto sum = ReduceSumOp::create(builder, loc, RankedTensorType::get(kept, target.getElementType()), v, axes,
                                  /*keep_dims=*/false);
-  return ReshapeOp::create(Builder, Loc, Target, Sum, Target.getShape());
+  return ReshapeOp::create(builder, loc, target, sum, target.getShape());
 }
 
-RankedTensorType termType(RankedTensorType Operand, ArrayRef<int64_t> Full) {
-  if (Operand.getShape() == Full)
-    return Operand;
-  return RankedTensorType::get(Full, accumulatorType(Operand.getElementType()));
+RankedTensorType termType(RankedTensorType operand, ArrayRef<int64_t> full) {
+  if (operand.getShape() == full)
+    return operand;
+  return RankedTensorType::get(full, accumulatorType(operand.getElementType()));
 }
 
-Cotangents firstCotangent(ArrayRef<bool> Needed, llvm::function_ref<Value()> Create) {
-  SmallVector<Value> Result(Needed.size());
-  if (Needed[0])
-    Result[0] = Create();
-  return Result;
+Cotangents firstCotangent(ArrayRef<bool> needed, llvm::function_ref<Value()> create) {
+  SmallVector<Value> result(needed.size());
+  if (needed[0])
+    result[0] = create();
+  return result;
 }
 
-Cotangents resultCotangents(ArrayRef<bool> Needed, llvm::function_ref<Operation *()> Create) {
-  SmallVector<Value> Result(Needed.size());
-  if (!llvm::is_contained(Needed, true))
-    return Result;
-  for (auto [Cotangent, IsNeeded, Computed] : llvm::zip(Result, Needed, Create()->getResults()))
-    if (IsNeeded)
-      Cotangent = Computed;
-  return Result;
+Cotangents resultCotangents(ArrayRef<bool> needed, llvm::function_ref<Operation *()> create) {
+  SmallVector<Value> result(needed.size());
+  if (!llvm::is_contained(needed, true))
+    return result;
+  for (auto [cotangent, isNeeded, computed] : llvm::zip(result, needed, create()->getResults()))
+    if (isNeeded)
+      cotangent = computed;
+  return result;
 }
 
-Value biasCotangent(OpBuilder &Builder, Location Loc, Value Dz, int64_t ChannelAxis, Value Bias) {
-  SmallVector<int64_t> Axes;
-  for (int64_t Axis = 0; Axis < tensorTypeOf(Dz).getRank(); ++Axis)
-    if (Axis != ChannelAxis)
-      Axes.push_back(Axis);
-  return ReduceSumOp::create(Builder, Loc, Bias.getType(), Dz, Axes, /*keep_dims=*/false);
+Value biasCotangent(OpBuilder &builder, Location loc, Value dz, int64_t channelAxis, Value bias) {
+  SmallVector<int64_t> axes;
+  for (int64_t axis = 0; axis < tensorTypeOf(dz).getRank(); ++axis)
+    if (axis != channelAxis)
+      axes.push_back(axis);
+  return ReduceSumOp::create(builder, loc, bias.getType(), dz, axes, /*keep_dims=*/false);
 }
 
-std::string describeWithCell(Operation *Op) {
-  std::string Text = "'" + Op->getName().getStringRef().str() + "'";
-  if (StringRef Path = pathOf(Op); !Path.empty())
-    Text += " in '" + Path.str() + "'";
-  return Text;
+std::string describeWithCell(Operation *op) {
+  std::string text = "'" + op->getName().getStringRef().str() + "'";
+  if (StringRef path = pathOf(op); !path.empty())
+    text += " in '" + path.str() + "'";
+  return text;
 }
 
-InFlightDiagnostic noDerivativeBySaved(Operation *Op, StringRef Result) {
-  return Op->emitError() << describeWithCell(Op) << " has no derivative by its " << Result
+InFlightDiagnostic noDerivativeBySaved(Operation *op, StringRef result) {
+  return op->emitError() << describeWithCell(op) << " has no derivative by its " << result
                          << ", which is saved for its own derivative, but the loss depends on it";
 }
 
-InFlightDiagnostic noDerivativeByLabels(Operation *Loss) {
-  return Loss->emitError() << describeWithCell(Loss)
+InFlightDiagnostic noDerivativeByLabels(Operation *loss) {
+  return loss->emitError() << describeWithCell(loss)
                            << " has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use "
                               "mpc.stop_gradient on labels that depend on parameters";
 }
 
-Value scalarConstant(OpBuilder &Builder, Location Loc, Type Element, double Number) {
-  auto Type = RankedTensorType::get({}, Element);
-  auto Elements = DenseElementsAttr::get(Type, Builder.getFloatAttr(Element, Number).getValue());
-  return ConstantOp::create(Builder, Loc, Type, Elements);
+Value scalarConstant(OpBuilder &builder, Location loc, Type element, double number) {
+  auto type = RankedTensorType::get({}, element);
+  auto elements = DenseElementsAttr::get(type, builder.getFloatAttr(element, number).getValue());
+  return ConstantOp::create(builder, loc, type, elements);
 }
 
 } // namespace mpc

@@ -8,51 +8,51 @@
 
 namespace mpc::compiler {
 
-static std::optional<Stage> parseStage(const std::string &Name) {
-  if (Name == "traced")
+static std::optional<Stage> parseStage(const std::string &name) {
+  if (name == "traced")
     return Stage::Traced;
-  if (Name == "amp")
+  if (name == "amp")
     return Stage::Amp;
-  if (Name == "grad")
+  if (name == "grad")
     return Stage::Grad;
-  if (Name == "final")
+  if (name == "final")
     return Stage::Final;
-  if (Name == "scheduled")
+  if (name == "scheduled")
     return Stage::Scheduled;
   return std::nullopt;
 }
 
-absl::Status RunPasses(Module &Target, const CompileOptions &Options, const std::string &StageName,
-                       std::vector<PhaseTime> *Phases, std::vector<std::string> *Remarks) {
-  std::optional<Stage> Until = parseStage(StageName);
-  if (!Until)
+absl::Status RunPasses(Module &target, const CompileOptions &options, const std::string &stageName,
+                       std::vector<PhaseTime> *phases, std::vector<std::string> *remarks) {
+  std::optional<Stage> until = parseStage(stageName);
+  if (!until)
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown stage '", StageName, "'; choose traced, amp, grad, final or scheduled"));
-  if (Options.memory_budget == 0 || (*Until != Stage::Final && *Until != Stage::Scheduled))
-    return runPasses(Target, Options, *Until, Phases, Remarks);
-  absl::StatusOr<const runtime::Device *> Device = runtime::GetTarget(Options.device, Options.arch);
-  if (!Device.ok())
-    return Device.status();
-  StepCompiler Step(Target, **Device, Options);
-  absl::StatusOr<CompileResult> Planned = planWithin(Step, Options);
-  if (!Planned.ok())
-    return Planned.status();
-  return runPasses(Target, Planned->options, *Until, Phases, Remarks);
+        absl::StrCat("unknown stage '", stageName, "'; choose traced, amp, grad, final or scheduled"));
+  if (options.memory_budget == 0 || (*until != Stage::Final && *until != Stage::Scheduled))
+    return runPasses(target, options, *until, phases, remarks);
+  absl::StatusOr<const runtime::Device *> device = runtime::GetTarget(options.device, options.arch);
+  if (!device.ok())
+    return device.status();
+  StepCompiler step(target, **device, options);
+  absl::StatusOr<CompileResult> planned = planWithin(step, options);
+  if (!planned.ok())
+    return planned.status();
+  return runPasses(target, planned->options, *until, phases, remarks);
 }
 
-absl::StatusOr<CompileResult> Compile(const Module &Traced, const CompileOptions &Options) {
-  absl::StatusOr<const runtime::Device *> Device = runtime::GetTarget(Options.device, Options.arch);
-  if (!Device.ok())
-    return Device.status();
-  StepCompiler Step(Traced, **Device, Options);
-  if (Options.memory_budget > 0)
-    return compileWithin(Step, Options);
-  absl::StatusOr<CompileResult> Result = Step.plan(Options);
-  if (!Result.ok())
-    return Result;
-  if (absl::Status Status = Step.generate(*Result); !Status.ok())
-    return Status;
-  return Result;
+absl::StatusOr<CompileResult> Compile(const Module &traced, const CompileOptions &options) {
+  absl::StatusOr<const runtime::Device *> device = runtime::GetTarget(options.device, options.arch);
+  if (!device.ok())
+    return device.status();
+  StepCompiler step(traced, **device, options);
+  if (options.memory_budget > 0)
+    return compileWithin(step, options);
+  absl::StatusOr<CompileResult> result = step.plan(options);
+  if (!result.ok())
+    return result;
+  if (absl::Status status = step.generate(*result); !status.ok())
+    return status;
+  return result;
 }
 
 } // namespace mpc::compiler

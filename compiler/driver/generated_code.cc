@@ -11,76 +11,76 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-static bool hasRegions(func::FuncOp Function) {
-  return llvm::any_of(withCalled(Function), [](func::FuncOp Each) {
-    return Each.walk([](FusionOp) { return WalkResult::interrupt(); }).wasInterrupted();
+static bool hasRegions(func::FuncOp function) {
+  return llvm::any_of(withCalled(function), [](func::FuncOp each) {
+    return each.walk([](FusionOp) { return WalkResult::interrupt(); }).wasInterrupted();
   });
 }
 
-static std::string cacheDir(const CompileOptions &Options) {
-  if (Options.cache_dir == "off")
+static std::string cacheDir(const CompileOptions &options) {
+  if (options.cache_dir == "off")
     return "";
-  return Options.cache_dir.empty() ? codegen::defaultCacheDir() : Options.cache_dir;
+  return options.cache_dir.empty() ? codegen::defaultCacheDir() : options.cache_dir;
 }
 
-static absl::Status invalid(func::FuncOp Function, llvm::Error Failure) {
+static absl::Status invalid(func::FuncOp function, llvm::Error failure) {
   return absl::InvalidArgumentError(
-      absl::StrCat("@", Function.getSymName().str(), ": ", llvm::toString(std::move(Failure))));
+      absl::StrCat("@", function.getSymName().str(), ": ", llvm::toString(std::move(failure))));
 }
 
 absl::Status StepCode::findTarget() {
-  if (Generator)
+  if (generator)
     return absl::OkStatus();
-  llvm::Expected<codegen::CodeTarget> Target = codeTargetOf(Device);
-  if (!Target)
-    return absl::UnavailableError(llvm::toString(Target.takeError()));
-  Generator.emplace(*std::move(Target), codegen::CodeOptions{cacheDir(Options), Options.threads});
+  llvm::Expected<codegen::CodeTarget> target = codeTargetOf(device);
+  if (!target)
+    return absl::UnavailableError(llvm::toString(target.takeError()));
+  generator.emplace(*std::move(target), codegen::CodeOptions{cacheDir(options), options.threads});
   return absl::OkStatus();
 }
 
-absl::StatusOr<codegen::GeneratedCode> StepCode::make(func::FuncOp Function, Maker Make) {
-  if (absl::Status Found = findTarget(); !Found.ok())
-    return Found;
-  llvm::Expected<codegen::GeneratedCode> Code = ((*Generator).*Make)(Function);
-  if (!Code)
-    return invalid(Function, Code.takeError());
-  return std::move(*Code);
+absl::StatusOr<codegen::GeneratedCode> StepCode::make(func::FuncOp function, Maker make) {
+  if (absl::Status found = findTarget(); !found.ok())
+    return found;
+  llvm::Expected<codegen::GeneratedCode> code = ((*generator).*make)(function);
+  if (!code)
+    return invalid(function, code.takeError());
+  return std::move(*code);
 }
 
-absl::StatusOr<codegen::GeneratedCode> StepCode::plan(func::FuncOp Function) {
-  return hasRegions(Function) ? make(Function, &codegen::CodeGenerator::plan) : codegen::GeneratedCode();
+absl::StatusOr<codegen::GeneratedCode> StepCode::plan(func::FuncOp function) {
+  return hasRegions(function) ? make(function, &codegen::CodeGenerator::plan) : codegen::GeneratedCode();
 }
 
-absl::Status StepCode::generate(func::FuncOp Function, CompileResult &Result) {
-  if (!hasRegions(Function))
+absl::Status StepCode::generate(func::FuncOp function, CompileResult &result) {
+  if (!hasRegions(function))
     return absl::OkStatus();
-  runtime::Stopwatch Generating;
-  absl::StatusOr<codegen::GeneratedCode> Code = make(Function, &codegen::CodeGenerator::generate);
-  if (!Code.ok())
-    return Code.status();
-  Result.program.code = std::move(Code->blobs);
-  const codegen::CodeStatistics &Statistics = Code->statistics;
-  addPhase(Result.phases, "code generation", 0, Generating.seconds());
-  Result.phases.push_back({"emit", Statistics.emit_seconds, 1});
-  Result.phases.push_back({"optimise", Statistics.optimise_seconds, 1});
-  Result.phases.push_back({"assemble", Statistics.assemble_seconds, 1});
-  Result.code = {Statistics.regions, Statistics.distinct, Statistics.from_cache, Generator->numAssembled()};
-  Result.remarks.insert(Result.remarks.end(), Code->remarks.begin(), Code->remarks.end());
+  runtime::Stopwatch generating;
+  absl::StatusOr<codegen::GeneratedCode> code = make(function, &codegen::CodeGenerator::generate);
+  if (!code.ok())
+    return code.status();
+  result.program.code = std::move(code->blobs);
+  const codegen::CodeStatistics &statistics = code->statistics;
+  addPhase(result.phases, "code generation", 0, generating.seconds());
+  result.phases.push_back({"emit", statistics.emit_seconds, 1});
+  result.phases.push_back({"optimise", statistics.optimise_seconds, 1});
+  result.phases.push_back({"assemble", statistics.assemble_seconds, 1});
+  result.code = {statistics.regions, statistics.distinct, statistics.from_cache, generator->numAssembled()};
+  result.remarks.insert(result.remarks.end(), code->remarks.begin(), code->remarks.end());
   return absl::OkStatus();
 }
 
-absl::Status LinkGeneratedCode(runtime::Program &Program) {
-  std::vector<runtime::CodeBlob> Objects, Code;
-  for (const runtime::CodeBlob &Blob : Program.code)
-    (Blob.format == "object" ? Objects : Code).push_back(Blob);
-  if (Objects.empty())
+absl::Status LinkGeneratedCode(runtime::Program &program) {
+  std::vector<runtime::CodeBlob> objects, code;
+  for (const runtime::CodeBlob &blob : program.code)
+    (blob.format == "object" ? objects : code).push_back(blob);
+  if (objects.empty())
     return absl::OkStatus();
-  llvm::Expected<runtime::CodeBlob> Linked = codegen::linkSharedObject(Objects, Program.name);
-  if (!Linked)
+  llvm::Expected<runtime::CodeBlob> linked = codegen::linkSharedObject(objects, program.name);
+  if (!linked)
     return absl::FailedPreconditionError(
-        absl::StrCat("program \"", Program.name, "\": ", llvm::toString(Linked.takeError())));
-  Code.push_back(std::move(*Linked));
-  Program.code = std::move(Code);
+        absl::StrCat("program \"", program.name, "\": ", llvm::toString(linked.takeError())));
+  code.push_back(std::move(*linked));
+  program.code = std::move(code);
   return absl::OkStatus();
 }
 

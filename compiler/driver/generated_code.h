@@ -14,25 +14,25 @@ namespace mpc::compiler {
 /// and may be for any device.
 class StepCode {
 public:
-  StepCode(const runtime::Device &Device, const CompileOptions &Options) : Device(Device), Options(Options) {}
+  StepCode(const runtime::Device &device, const CompileOptions &options) : device(device), options(options) {}
 
-  /// Returns how the regions of \p Function, and of what it calls, are called. Nothing is assembled. Errors:
+  /// Returns how the regions of \p function, and of what it calls, are called. Nothing is assembled. Errors:
   /// UNAVAILABLE where no code is made for the device, INVALID_ARGUMENT for a region that cannot be generated.
-  absl::StatusOr<codegen::GeneratedCode> plan(mlir::func::FuncOp Function);
-  /// Gives \p Result's Program, which was lowered from \p Function as it was planned, its code. Adds the times, the
+  absl::StatusOr<codegen::GeneratedCode> plan(mlir::func::FuncOp function);
+  /// Gives \p result's Program, which was lowered from \p function as it was planned, its code. Adds the times, the
   /// counts and what the user should know. Errors: as plan.
-  absl::Status generate(mlir::func::FuncOp Function, CompileResult &Result);
+  absl::Status generate(mlir::func::FuncOp function, CompileResult &result);
 
 private:
   using Maker = llvm::Expected<codegen::GeneratedCode> (codegen::CodeGenerator::*)(mlir::func::FuncOp);
 
   absl::Status findTarget();
-  /// Returns what \p Make gives for \p Function. Errors: those of plan.
-  absl::StatusOr<codegen::GeneratedCode> make(mlir::func::FuncOp Function, Maker Make);
+  /// Returns what \p make gives for \p function. Errors: those of plan.
+  absl::StatusOr<codegen::GeneratedCode> make(mlir::func::FuncOp function, Maker make);
 
-  const runtime::Device &Device;
-  const CompileOptions &Options;
-  std::optional<codegen::CodeGenerator> Generator;
+  const runtime::Device &device;
+  const CompileOptions &options;
+  std::optional<codegen::CodeGenerator> generator;
 };
 
 } // namespace mpc::compiler

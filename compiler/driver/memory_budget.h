@@ -14,9 +14,9 @@ namespace mpc::compiler {
 /// are not enough. Each trial is planned to its last offset, so that the figure compared is the planned one. The
 /// options of the result have the chunks and the number of candidates. Errors: RESOURCE_EXHAUSTED with the budget, the
 /// smallest plan found and where its peak lies; what compiling says.
-absl::StatusOr<CompileResult> planWithin(StepCompiler &Step, const CompileOptions &Options);
+absl::StatusOr<CompileResult> planWithin(StepCompiler &step, const CompileOptions &options);
 
 /// The same with code, which is made for the plan that fits alone.
-absl::StatusOr<CompileResult> compileWithin(StepCompiler &Step, const CompileOptions &Options);
+absl::StatusOr<CompileResult> compileWithin(StepCompiler &step, const CompileOptions &options);
 
 } // namespace mpc::compiler

@@ -13,13 +13,13 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-void addPhase(std::vector<PhaseTime> &Phases, const std::string &Name, int Depth, double Seconds) {
-  for (PhaseTime &Phase : Phases)
-    if (Phase.depth == Depth && Phase.name == Name) {
-      Phase.seconds += Seconds;
+void addPhase(std::vector<PhaseTime> &phases, const std::string &name, int depth, double seconds) {
+  for (PhaseTime &phase : phases)
+    if (phase.depth == depth && phase.name == name) {
+      phase.seconds += seconds;
       return;
     }
-  Phases.push_back({Name, Seconds, Depth});
+  phases.push_back({name, seconds, depth});
 }
 
 namespace {
@@ -27,67 +27,67 @@ namespace {
 /// Measures each pass; passes on several functions add up.
 class PassTimer : public PassInstrumentation {
 public:
-  explicit PassTimer(std::vector<PhaseTime> &Phases) : Phases(Phases) {}
-  void runBeforePass(Pass *, Operation *) override { Running.emplace_back(); }
-  void runAfterPass(Pass *P, Operation *) override { record(P); }
-  void runAfterPassFailed(Pass *P, Operation *) override { record(P); }
+  explicit PassTimer(std::vector<PhaseTime> &phases) : phases(phases) {}
+  void runBeforePass(Pass *, Operation *) override { running.emplace_back(); }
+  void runAfterPass(Pass *p, Operation *) override { record(p); }
+  void runAfterPassFailed(Pass *p, Operation *) override { record(p); }
 
 private:
-  void record(Pass *P) {
-    double Seconds = Running.pop_back_val().seconds();
+  void record(Pass *p) {
+    double seconds = running.pop_back_val().seconds();
     // Adaptors hold the passes of nested functions and only add their own bookkeeping.
-    if (P->getArgument().empty())
+    if (p->getArgument().empty())
       return;
-    addPhase(Phases, P->getArgument().str(), 1, Seconds);
+    addPhase(phases, p->getArgument().str(), 1, seconds);
   }
 
-  std::vector<PhaseTime> &Phases;
-  llvm::SmallVector<runtime::Stopwatch> Running; ///< one for each pass that has begun, the innermost last
+  std::vector<PhaseTime> &phases;
+  llvm::SmallVector<runtime::Stopwatch> running; ///< one for each pass that has begun, the innermost last
 };
 
 } // namespace
 
-/// Runs the passes of \p Manager, which is for \p Target's context.
-static absl::Status run(PassManager &Manager, Module &Target, std::vector<PhaseTime> *Phases,
-                        std::vector<std::string> *Remarks) {
-  DiagnosticCollector Diagnostics(Manager.getContext());
-  std::vector<PhaseTime> PassTimes;
-  Manager.enableVerifier(true);
-  Manager.addInstrumentation(std::make_unique<PassTimer>(PassTimes));
-  runtime::Stopwatch OfPasses;
-  LogicalResult Result = Manager.run(Target.impl().module.get());
-  if (Phases) {
-    addPhase(*Phases, "passes", 0, OfPasses.seconds());
-    for (const PhaseTime &Pass : PassTimes)
-      addPhase(*Phases, Pass.name, Pass.depth, Pass.seconds);
+/// Runs the passes of \p manager, which is for \p target's context.
+static absl::Status run(PassManager &manager, Module &target, std::vector<PhaseTime> *phases,
+                        std::vector<std::string> *remarks) {
+  DiagnosticCollector diagnostics(manager.getContext());
+  std::vector<PhaseTime> passTimes;
+  manager.enableVerifier(true);
+  manager.addInstrumentation(std::make_unique<PassTimer>(passTimes));
+  runtime::Stopwatch ofPasses;
+  LogicalResult result = manager.run(target.impl().module.get());
+  if (phases) {
+    addPhase(*phases, "passes", 0, ofPasses.seconds());
+    for (const PhaseTime &pass : passTimes)
+      addPhase(*phases, pass.name, pass.depth, pass.seconds);
   }
-  if (Remarks)
-    Remarks->insert(Remarks->end(), Diagnostics.remarks().begin(), Diagnostics.remarks().end());
-  return succeeded(Result) ? absl::OkStatus() : Diagnostics.status("a pass failed without saying why");
+  if (remarks)
+    remarks->insert(remarks->end(), diagnostics.getRemarks().begin(), diagnostics.getRemarks().end());
+  return succeeded(result) ? absl::OkStatus() : diagnostics.status("a pass failed without saying why");
 }
 
-static TargetAttr targetOf(MLIRContext &Context, const CompileOptions &Options) {
-  return TargetAttr::get(&Context, Options.device, Options.arch, Options.plan.allow_tf32, Options.plan.allow_winograd);
+static TargetAttr targetOf(MLIRContext &context, const CompileOptions &options) {
+  return TargetAttr::get(&context, options.device, options.arch, options.plan.allow_tf32, options.plan.allow_winograd);
 }
 
-absl::Status runPasses(Module &Target, const CompileOptions &Options, Stage Until, std::vector<PhaseTime> *Phases,
-                       std::vector<std::string> *Remarks) {
-  MLIRContext &Context = *Target.impl().context;
-  ModuleOp Root = Target.impl().module.get();
-  registerTargets(Context);
-  dialectOf(Root).getTargetAttrHelper().setAttr(Root, targetOf(Context, Options));
-  if (!Options.assignment.empty())
-    writeAssignment(Root, Options.assignment);
-  PassManager Manager(&Context);
-  buildStepPipeline(Manager, Options, Until);
-  return run(Manager, Target, Phases, Remarks);
+absl::Status runPasses(Module &target, const CompileOptions &options, Stage until, std::vector<PhaseTime> *phases,
+                       std::vector<std::string> *remarks) {
+  MLIRContext &context = *target.impl().context;
+  ModuleOp root = target.impl().module.get();
+  registerTargets(context);
+  dialectOf(root).getTargetAttrHelper().setAttr(root, targetOf(context, options));
+  if (!options.assignment.empty())
+    writeAssignment(root, options.assignment);
+  PassManager manager(&context);
+  buildStepPipeline(manager, options, until);
+  return run(manager, target, phases, remarks);
 }
 
-absl::Status runPlanning(Module &Target, const CompileOptions &Options, std::vector<PhaseTime> *Phases,
-                         std::vector<std::string> *Remarks) {
-  PassManager Manager(Target.impl().context.get());
-  buildPlanPipeline(Manager, Options.recompute);
-  return run(Manager, Target, Phases, Remarks);
+absl::Status runPlanning(Module &target, const CompileOptions &options, std::vector<PhaseTime> *phases,
+                         std::vector<std::string> *remarks) {
+  PassManager manager(target.impl().context.get());
+  buildPlanPipeline(manager, options.recompute);
+  return run(manager, target, phases, remarks);
 }
 
 } // namespace mpc::compiler

@@ -10,15 +10,15 @@
 
 namespace mpc::compiler {
 
-/// Adds \p Seconds to the phase \p Name at \p Depth, which comes last where it is new.
-void addPhase(std::vector<PhaseTime> &Phases, const std::string &Name, int Depth, double Seconds);
+/// Adds \p seconds to the phase \p name at \p depth, which comes last where it is new.
+void addPhase(std::vector<PhaseTime> &phases, const std::string &name, int depth, double seconds);
 
-/// Runs the passes of a step on \p Target up to \p Until. Errors: INVALID_ARGUMENT with the passes' diagnostics and
+/// Runs the passes of a step on \p target up to \p until. Errors: INVALID_ARGUMENT with the passes' diagnostics and
 /// notes.
-absl::Status runPasses(Module &Target, const CompileOptions &Options, Stage Until, std::vector<PhaseTime> *Phases,
-                       std::vector<std::string> *Remarks);
+absl::Status runPasses(Module &target, const CompileOptions &options, Stage until, std::vector<PhaseTime> *phases,
+                       std::vector<std::string> *remarks);
 /// The same from Stage::Fused to Stage::Scheduled.
-absl::Status runPlanning(Module &Target, const CompileOptions &Options, std::vector<PhaseTime> *Phases,
-                         std::vector<std::string> *Remarks);
+absl::Status runPlanning(Module &target, const CompileOptions &options, std::vector<PhaseTime> *phases,
+                         std::vector<std::string> *remarks);
 
 } // namespace mpc::compiler

@@ -18,87 +18,87 @@ namespace mpc::compiler {
 
 namespace {
 
-/// Removes public functions other than \p Keep.
-absl::Status keepOnly(ModuleOp Root, llvm::StringRef Keep) {
-  bool Found = false;
-  for (func::FuncOp Function : llvm::make_early_inc_range(Root.getOps<func::FuncOp>())) {
-    if (Function.getSymName() == Keep)
-      Found = true;
-    else if (Function.isPublic())
-      Function.erase();
+/// Removes public functions other than \p keep.
+absl::Status keepOnly(ModuleOp root, llvm::StringRef keep) {
+  bool found = false;
+  for (func::FuncOp function : llvm::make_early_inc_range(root.getOps<func::FuncOp>())) {
+    if (function.getSymName() == keep)
+      found = true;
+    else if (function.isPublic())
+      function.erase();
   }
-  if (!Found)
-    return absl::NotFoundError(absl::StrCat("the module has no function @", Keep.str()));
+  if (!found)
+    return absl::NotFoundError(absl::StrCat("the module has no function @", keep.str()));
   return absl::OkStatus();
 }
 
 /// The names of gradients that the loss-scale wrap gives for its records.
-std::map<std::string, std::vector<std::string>> gradientNames(func::FuncOp Function) {
-  std::map<std::string, std::vector<std::string>> Names;
-  if (auto Records = dialectOf(Function).getGradientsAttrHelper().getAttr(Function))
-    for (NamedAttribute Record : Records)
-      for (Attribute Name : cast<ArrayAttr>(Record.getValue()))
-        Names[Record.getName().str()].push_back(cast<StringAttr>(Name).str());
-  return Names;
+std::map<std::string, std::vector<std::string>> gradientNames(func::FuncOp function) {
+  std::map<std::string, std::vector<std::string>> names;
+  if (auto records = dialectOf(function).getGradientsAttrHelper().getAttr(function))
+    for (NamedAttribute record : records)
+      for (Attribute name : cast<ArrayAttr>(record.getValue()))
+        names[record.getName().str()].push_back(cast<StringAttr>(name).str());
+  return names;
 }
 
-func::FuncOp functionOf(const Module &Target, llvm::StringRef Name) {
-  return Target.impl().module.get().lookupSymbol<func::FuncOp>(Name);
+func::FuncOp functionOf(const Module &target, llvm::StringRef name) {
+  return target.impl().module.get().lookupSymbol<func::FuncOp>(name);
 }
 
 } // namespace
 
-absl::Status StepCompiler::fuse(const CompileOptions &Options) {
-  if (Fused && Fused->head_chunks == Options.head_chunks)
+absl::Status StepCompiler::fuse(const CompileOptions &options) {
+  if (fused && fused->head_chunks == options.head_chunks)
     return absl::OkStatus();
-  Fused.reset();
-  FusedStep Step{Options.head_chunks, Traced.Clone(), {}, {}};
-  if (absl::Status Status = keepOnly(Step.module.impl().module.get(), Options.function); !Status.ok())
-    return Status;
-  if (absl::Status Status = runPasses(Step.module, Options, Stage::Fused, &Step.phases, &Step.remarks); !Status.ok())
-    return Status;
-  Fused = std::move(Step);
+  fused.reset();
+  FusedStep step{options.head_chunks, traced.Clone(), {}, {}};
+  if (absl::Status status = keepOnly(step.module.impl().module.get(), options.function); !status.ok())
+    return status;
+  if (absl::Status status = runPasses(step.module, options, Stage::Fused, &step.phases, &step.remarks); !status.ok())
+    return status;
+  fused = std::move(step);
   return absl::OkStatus();
 }
 
-absl::StatusOr<CompileResult> StepCompiler::plan(const CompileOptions &Options) {
-  ++Plans;
-  if (absl::Status Status = fuse(Options); !Status.ok())
-    return Status;
-  CompileResult Result;
-  Result.options = Options;
-  Result.final_ir = Fused->module.Clone();
-  Result.phases = Fused->phases;
-  Result.remarks = Fused->remarks;
-  if (absl::Status Status = runPlanning(Result.final_ir, Options, &Result.phases, &Result.remarks); !Status.ok())
-    return Status;
-  func::FuncOp Function = functionOf(Result.final_ir, Options.function);
+absl::StatusOr<CompileResult> StepCompiler::plan(const CompileOptions &options) {
+  ++plans;
+  if (absl::Status status = fuse(options); !status.ok())
+    return status;
+  CompileResult result;
+  result.options = options;
+  result.final_ir = fused->module.Clone();
+  result.phases = fused->phases;
+  result.remarks = fused->remarks;
+  if (absl::Status status = runPlanning(result.final_ir, options, &result.phases, &result.remarks); !status.ok())
+    return status;
+  func::FuncOp function = functionOf(result.final_ir, options.function);
 
-  runtime::Stopwatch OfCalls;
-  absl::StatusOr<codegen::GeneratedCode> Calls = Code.plan(Function);
-  if (!Calls.ok())
-    return Calls.status();
-  double SecondsOfCalls = OfCalls.seconds();
+  runtime::Stopwatch ofCalls;
+  absl::StatusOr<codegen::GeneratedCode> calls = code.plan(function);
+  if (!calls.ok())
+    return calls.status();
+  double secondsOfCalls = ofCalls.seconds();
 
-  runtime::Stopwatch OfLowering;
-  bool HasCode = !Calls->calls.empty();
-  absl::StatusOr<runtime::Program> Program =
-      lowerToProgram(Function, Device, Options.plan, *std::move(Calls), &Result.remarks);
-  if (!Program.ok())
-    return Program.status();
-  Result.program = *std::move(Program);
-  addPhase(Result.phases, "lowering", 0, OfLowering.seconds());
-  if (HasCode)
-    addPhase(Result.phases, "code generation", 0, SecondsOfCalls);
+  runtime::Stopwatch ofLowering;
+  bool hasCode = !calls->calls.empty();
+  absl::StatusOr<runtime::Program> program =
+      lowerToProgram(function, device, options.plan, *std::move(calls), &result.remarks);
+  if (!program.ok())
+    return program.status();
+  result.program = *std::move(program);
+  addPhase(result.phases, "lowering", 0, ofLowering.seconds());
+  if (hasCode)
+    addPhase(result.phases, "code generation", 0, secondsOfCalls);
 
-  Result.assignment = readAssignment(Result.final_ir.impl().module.get());
-  Result.gradients = gradientNames(Function);
-  return Result;
+  result.assignment = readAssignment(result.final_ir.impl().module.get());
+  result.gradients = gradientNames(function);
+  return result;
 }
 
-absl::Status StepCompiler::generate(CompileResult &Planned) {
-  Planned.plans = Plans;
-  return Code.generate(functionOf(Planned.final_ir, Planned.program.name), Planned);
+absl::Status StepCompiler::generate(CompileResult &planned) {
+  planned.plans = plans;
+  return code.generate(functionOf(planned.final_ir, planned.program.name), planned);
 }
 
 } // namespace mpc::compiler

@@ -16,18 +16,18 @@ namespace mpc::compiler {
 /// Keeps from one plan to the next what options do not change: the step as fusion leaves it, and the code of regions.
 class StepCompiler {
 public:
-  /// \p Traced, \p Device and \p Options outlive it. \p Device is that of the options.
-  StepCompiler(const Module &Traced, const runtime::Device &Device, const CompileOptions &Options)
-      : Traced(Traced), Device(Device), Code(Device, Options) {}
+  /// \p traced, \p device and \p options outlive it. \p device is that of the options.
+  StepCompiler(const Module &traced, const runtime::Device &device, const CompileOptions &options)
+      : traced(traced), device(device), code(device, options) {}
 
-  /// Compiles everything but machine code. The Program says how the code is called and what memory it takes. \p Options
+  /// Compiles everything but machine code. The Program says how the code is called and what memory it takes. \p options
   /// differ from those of other plans in `head_chunks`, `recompute` and `plan` alone. Errors: those of Compile, a
   /// budget's aside.
-  absl::StatusOr<CompileResult> plan(const CompileOptions &Options);
+  absl::StatusOr<CompileResult> plan(const CompileOptions &options);
   /// Gives a result of plan() its machine code. Errors: those of code generation.
-  absl::Status generate(CompileResult &Planned);
+  absl::Status generate(CompileResult &planned);
   /// How many plans were made.
-  unsigned numPlans() const { return Plans; }
+  unsigned numPlans() const { return plans; }
 
 private:
   /// The step at Stage::Fused.
@@ -38,13 +38,13 @@ private:
     std::vector<std::string> remarks;
   };
 
-  absl::Status fuse(const CompileOptions &Options);
+  absl::Status fuse(const CompileOptions &options);
 
-  const Module &Traced;
-  const runtime::Device &Device;
-  StepCode Code;
-  std::optional<FusedStep> Fused; ///< the last one
-  unsigned Plans = 0;
+  const Module &traced;
+  const runtime::Device &device;
+  StepCode code;
+  std::optional<FusedStep> fused; ///< the last one
+  unsigned plans = 0;
 };
 
 } // namespace mpc::compiler

@@ -15,45 +15,45 @@ public:
   virtual ~ElementContext() = default;
 
   /// The element of a floating operand, widened to f32. An operand with one value a row or column gives that value.
-  virtual Float operand(unsigned Index) = 0;
+  virtual Float operand(unsigned index) = 0;
   /// The element of an integer operand (i32 or i64), as 64 bits.
-  virtual Long integerOperand(unsigned Index) = 0;
+  virtual Long integerOperand(unsigned index) = 0;
   /// The element of an i1 operand.
-  virtual Bool boolOperand(unsigned Index) = 0;
+  virtual Bool boolOperand(unsigned index) = 0;
 
   /// The element's position in its row, from 0. Rows have less than 2^31 elements.
   virtual Unsigned column() = 0;
-  /// Returns \p There at the element in column \p Column of its row, and \p Elsewhere at all others. Few elements are
-  /// in that column. Where a target can skip the others, \p There costs them little. A column outside of the row is
+  /// Returns \p there at the element in column \p column of its row, and \p elsewhere at all others. Few elements are
+  /// in that column. Where a target can skip the others, \p there costs them little. A column outside of the row is
   /// nowhere.
-  virtual Float atColumn(Unsigned Column, Float There, Float Elsewhere) = 0;
+  virtual Float atColumn(Unsigned column, Float there, Float elsewhere) = 0;
   /// The element's position in the whole iteration space in row-major order, from 0. A vector of elements begins at a
   /// multiple of its lanes in its row.
   virtual Long linearIndex() = 0;
-  /// How many elements one accumulator of an \p Along reduction takes in.
-  virtual int64_t count(Axis Along) const = 0;
+  /// How many elements one accumulator of an \p along reduction takes in.
+  virtual int64_t count(Axis along) const = 0;
 
-  /// Returns what \p Compute gives. It must be the same in every phase that asks for it, and one number for each
+  /// Returns what \p compute gives. It must be the same in every phase that asks for it, and one number for each
   /// operation. A target may keep it from the first such phase of a row to the last.
-  virtual Float once(llvm::function_ref<Float()> Compute) = 0;
+  virtual Float once(llvm::function_ref<Float()> compute) = 0;
 
   /// In emitTerms: adds the next accumulator's term.
-  virtual void addTerm(Float Term) = 0;
-  /// In emitFinish: the value of accumulator \p Index of the step. The second function gives the f64 value of one in
+  virtual void addTerm(Float term) = 0;
+  /// In emitFinish: the value of accumulator \p index of the step. The second function gives the f64 value of one in
   /// f64.
-  virtual Float accumulated(unsigned Index) = 0;
-  virtual Double accumulatedF64(unsigned Index) = 0;
+  virtual Float accumulated(unsigned index) = 0;
+  virtual Double accumulatedF64(unsigned index) = 0;
   /// In emitFinish: keeps a value for what follows.
-  virtual void keep(Float Value) = 0;
+  virtual void keep(Float value) = 0;
   /// The values that the emitFinish of all steps so far kept, in order.
-  virtual Float kept(unsigned Index) = 0;
+  virtual Float kept(unsigned index) = 0;
 
-  /// The value of result \p Index: before rounding where it is floating, and an f64 value where the result is f64.
-  virtual void setResult(unsigned Index, Float Value) = 0;
-  virtual void setResult(unsigned Index, Bool Value) = 0;
-  virtual void setResult(unsigned Index, Long Value) = 0;
-  /// Whether anything reads result \p Index.
-  virtual bool isUsed(unsigned Index) const = 0;
+  /// The value of result \p index: before rounding where it is floating, and an f64 value where the result is f64.
+  virtual void setResult(unsigned index, Float value) = 0;
+  virtual void setResult(unsigned index, Bool value) = 0;
+  virtual void setResult(unsigned index, Long value) = 0;
+  /// Whether anything reads result \p index.
+  virtual bool isUsed(unsigned index) const = 0;
 };
 
 } // namespace mpc::codegen

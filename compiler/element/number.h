@@ -16,82 +16,82 @@ namespace mpc::codegen {
 /// with contexts of their own each have one.
 class EmissionScope {
 public:
-  explicit EmissionScope(llvm::IRBuilder<> &Builder) : Outer(Current) { Current = &Builder; }
-  ~EmissionScope() { Current = Outer; }
+  explicit EmissionScope(llvm::IRBuilder<> &builder) : outer(current) { current = &builder; }
+  ~EmissionScope() { current = outer; }
   EmissionScope(const EmissionScope &) = delete;
   EmissionScope &operator=(const EmissionScope &) = delete;
 
   static llvm::IRBuilder<> &builder() {
-    assert(Current && "numbers are made inside an EmissionScope");
-    return *Current;
+    assert(current && "numbers are made inside an EmissionScope");
+    return *current;
   }
 
 private:
-  static inline thread_local llvm::IRBuilder<> *Current = nullptr;
-  llvm::IRBuilder<> *Outer;
+  static inline thread_local llvm::IRBuilder<> *current = nullptr;
+  llvm::IRBuilder<> *outer;
 };
 
-/// Lanes of \p V; 0 for a scalar.
-inline unsigned lanesOf(llvm::Value *V) {
-  auto *Vector = llvm::dyn_cast<llvm::FixedVectorType>(V->getType());
-  return Vector ? Vector->getNumElements() : 0;
+/// Lanes of \p v; 0 for a scalar.
+inline unsigned lanesOf(llvm::Value *v) {
+  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
+  return vector ? vector->getNumElements() : 0;
 }
 
-/// \p V with \p Lanes lanes.
-inline llvm::Value *spread(llvm::Value *V, unsigned Lanes) {
-  return Lanes == 0 || lanesOf(V) == Lanes ? V : EmissionScope::builder().CreateVectorSplat(Lanes, V);
+/// \p v with \p lanes lanes.
+inline llvm::Value *spread(llvm::Value *v, unsigned lanes) {
+  return lanes == 0 || lanesOf(v) == lanes ? v : EmissionScope::builder().CreateVectorSplat(lanes, v);
 }
 
-/// \p ScalarType with the lanes of \p Like.
-inline llvm::Type *typeLike(llvm::Type *ScalarType, llvm::Value *Like) {
-  unsigned Lanes = lanesOf(Like);
-  return Lanes == 0 ? ScalarType : llvm::FixedVectorType::get(ScalarType, Lanes);
+/// \p scalarType with the lanes of \p like.
+inline llvm::Type *typeLike(llvm::Type *scalarType, llvm::Value *like) {
+  unsigned lanes = lanesOf(like);
+  return lanes == 0 ? scalarType : llvm::FixedVectorType::get(scalarType, lanes);
 }
 
 /// The base of every kind of number: it holds a value.
 class Number {
 public:
-  explicit Number(llvm::Value *V) : V(V) {}
-  llvm::Value *value() const { return V; }
+  explicit Number(llvm::Value *v) : v(v) {}
+  llvm::Value *value() const { return v; }
 
 protected:
-  llvm::Value *V;
+  llvm::Value *v;
 };
 
 /// Brings two operands to the same lanes.
-inline std::pair<llvm::Value *, llvm::Value *> matched(const Number &A, const Number &B) {
-  unsigned Lanes = std::max(lanesOf(A.value()), lanesOf(B.value()));
-  return {spread(A.value(), Lanes), spread(B.value(), Lanes)};
+inline std::pair<llvm::Value *, llvm::Value *> matched(const Number &a, const Number &b) {
+  unsigned lanes = std::max(lanesOf(a.value()), lanesOf(b.value()));
+  return {spread(a.value(), lanes), spread(b.value(), lanes)};
 }
 
 /// A truth value.
 class Bool : public Number {
 public:
   using Number::Number;
-  Bool(bool Constant) : Number(EmissionScope::builder().getInt1(Constant)) {}
-  friend Bool operator&(Bool A, Bool B) {
-    auto [L, R] = matched(A, B);
-    return Bool(EmissionScope::builder().CreateAnd(L, R));
+  Bool(bool constant) : Number(EmissionScope::builder().getInt1(constant)) {}
+  friend Bool operator&(Bool a, Bool b) {
+    auto [l, r] = matched(a, b);
+    return Bool(EmissionScope::builder().CreateAnd(l, r));
   }
-  friend Bool operator|(Bool A, Bool B) {
-    auto [L, R] = matched(A, B);
-    return Bool(EmissionScope::builder().CreateOr(L, R));
+  friend Bool operator|(Bool a, Bool b) {
+    auto [l, r] = matched(a, b);
+    return Bool(EmissionScope::builder().CreateOr(l, r));
   }
-  friend Bool operator!(Bool A) { return Bool(EmissionScope::builder().CreateNot(A.V)); }
+  friend Bool operator!(Bool a) { return Bool(EmissionScope::builder().CreateNot(a.v)); }
 };
 
 /// An integer of 32 or 64 bits, signed or not: what kernels/scalar does with the bits of an f32 or f64.
 template <unsigned Bits, bool Signed> class Integer : public Number {
 public:
   using Number::Number;
-  Integer(std::int64_t Constant)
-      : Number(EmissionScope::builder().getIntN(Bits, static_cast<std::uint64_t>(Constant) & (~0ull >> (64 - Bits)))) {}
-  template <bool Other> explicit Integer(Integer<Bits, Other> Same) : Number(Same.value()) {}
+  Integer(std::int64_t constant)
+      : Number(EmissionScope::builder().getIntN(Bits, static_cast<std::uint64_t>(constant) & (~0ull >> (64 - Bits)))) {}
+  template <bool Other> explicit Integer(Integer<Bits, Other> same) : Number(same.value()) {}
 
 #define MPC_INTEGER_OPERATOR(Op, Create)                                                                               \
   friend Integer operator Op(Integer A, Integer B) {                                                                   \
-    auto [L, R] = matched(A, B);                                                                                       \
-    return Integer(EmissionScope::builder().Create(L, R));                                                             \
+    auto [l, r] = matched(A, B);                                                                                       \
+    return Integer(EmissionScope::builder().Create(l, r));                                                             \
   }
   MPC_INTEGER_OPERATOR(+, CreateAdd)
   MPC_INTEGER_OPERATOR(-, CreateSub)
@@ -101,16 +101,16 @@ public:
   MPC_INTEGER_OPERATOR(^, CreateXor)
   MPC_INTEGER_OPERATOR(<<, CreateShl)
 #undef MPC_INTEGER_OPERATOR
-  friend Integer operator>>(Integer A, Integer B) {
-    auto [L, R] = matched(A, B);
-    return Integer(Signed ? EmissionScope::builder().CreateAShr(L, R) : EmissionScope::builder().CreateLShr(L, R));
+  friend Integer operator>>(Integer a, Integer b) {
+    auto [l, r] = matched(a, b);
+    return Integer(Signed ? EmissionScope::builder().CreateAShr(l, r) : EmissionScope::builder().CreateLShr(l, r));
   }
 
 #define MPC_INTEGER_COMPARISON(Op, SignedPredicate, UnsignedPredicate)                                                 \
   friend Bool operator Op(Integer A, Integer B) {                                                                      \
-    auto [L, R] = matched(A, B);                                                                                       \
+    auto [l, r] = matched(A, B);                                                                                       \
     return Bool(EmissionScope::builder().CreateICmp(                                                                   \
-        Signed ? llvm::CmpInst::SignedPredicate : llvm::CmpInst::UnsignedPredicate, L, R));                            \
+        Signed ? llvm::CmpInst::SignedPredicate : llvm::CmpInst::UnsignedPredicate, l, r));                            \
   }
   MPC_INTEGER_COMPARISON(==, ICMP_EQ, ICMP_EQ)
   MPC_INTEGER_COMPARISON(!=, ICMP_NE, ICMP_NE)
@@ -130,7 +130,7 @@ using UnsignedLong = Integer<64, false>;
 template <unsigned Width> class Floating : public Number {
 public:
   using Number::Number;
-  Floating(double Constant) : Number(llvm::ConstantFP::get(scalarType(), Constant)) {}
+  Floating(double constant) : Number(llvm::ConstantFP::get(scalarType(), constant)) {}
 
   static llvm::Type *scalarType() {
     return Width == 32 ? EmissionScope::builder().getFloatTy() : EmissionScope::builder().getDoubleTy();
@@ -138,21 +138,21 @@ public:
 
 #define MPC_FLOATING_OPERATOR(Op, Create)                                                                              \
   friend Floating operator Op(Floating A, Floating B) {                                                                \
-    auto [L, R] = matched(A, B);                                                                                       \
-    return Floating(EmissionScope::builder().Create(L, R));                                                            \
+    auto [l, r] = matched(A, B);                                                                                       \
+    return Floating(EmissionScope::builder().Create(l, r));                                                            \
   }
   MPC_FLOATING_OPERATOR(+, CreateFAdd)
   MPC_FLOATING_OPERATOR(-, CreateFSub)
   MPC_FLOATING_OPERATOR(*, CreateFMul)
   MPC_FLOATING_OPERATOR(/, CreateFDiv)
 #undef MPC_FLOATING_OPERATOR
-  friend Floating operator-(Floating A) { return Floating(EmissionScope::builder().CreateFNeg(A.V)); }
+  friend Floating operator-(Floating a) { return Floating(EmissionScope::builder().CreateFNeg(a.v)); }
 
   // Ordered comparisons are false for NaN, and `!=` is true: as in C++.
 #define MPC_FLOATING_COMPARISON(Op, Predicate)                                                                         \
   friend Bool operator Op(Floating A, Floating B) {                                                                    \
-    auto [L, R] = matched(A, B);                                                                                       \
-    return Bool(EmissionScope::builder().CreateFCmp(llvm::CmpInst::Predicate, L, R));                                  \
+    auto [l, r] = matched(A, B);                                                                                       \
+    return Bool(EmissionScope::builder().CreateFCmp(llvm::CmpInst::Predicate, l, r));                                  \
   }
   MPC_FLOATING_COMPARISON(==, FCMP_OEQ)
   MPC_FLOATING_COMPARISON(!=, FCMP_UNE)
@@ -166,11 +166,11 @@ public:
 using Float = Floating<32>;
 using Double = Floating<64>;
 
-/// A where \p Condition holds, else B.
-template <typename T> T select(Bool Condition, T A, T B) {
-  unsigned Lanes = std::max({lanesOf(Condition.value()), lanesOf(A.value()), lanesOf(B.value())});
-  return T(EmissionScope::builder().CreateSelect(spread(Condition.value(), Lanes), spread(A.value(), Lanes),
-                                                 spread(B.value(), Lanes)));
+/// A where \p condition holds, else B.
+template <typename T> T select(Bool condition, T a, T b) {
+  unsigned lanes = std::max({lanesOf(condition.value()), lanesOf(a.value()), lanesOf(b.value())});
+  return T(EmissionScope::builder().CreateSelect(spread(condition.value(), lanes), spread(a.value(), lanes),
+                                                 spread(b.value(), lanes)));
 }
 
 } // namespace mpc::codegen

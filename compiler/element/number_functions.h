@@ -22,110 +22,110 @@ template <> struct NumberTraits<codegen::Float> {
 namespace mpc::codegen {
 
 // One function a type, so that constants convert.
-inline Float Select(Bool Condition, Float A, Float B) { return select(Condition, A, B); }
-inline Double Select(Bool Condition, Double A, Double B) { return select(Condition, A, B); }
-inline Unsigned Select(Bool Condition, Unsigned A, Unsigned B) { return select(Condition, A, B); }
-inline Long Select(Bool Condition, Long A, Long B) { return select(Condition, A, B); }
-inline Bool Select(Bool Condition, Bool A, Bool B) { return select(Condition, A, B); }
+inline Float Select(Bool condition, Float a, Float b) { return select(condition, a, b); }
+inline Double Select(Bool condition, Double a, Double b) { return select(condition, a, b); }
+inline Unsigned Select(Bool condition, Unsigned a, Unsigned b) { return select(condition, a, b); }
+inline Long Select(Bool condition, Long a, Long b) { return select(condition, a, b); }
+inline Bool Select(Bool condition, Bool a, Bool b) { return select(condition, a, b); }
 
 /// llvm.fma: rounded once, on every target.
-inline Float Fma(Float A, Float B, Float C) {
-  unsigned Lanes = std::max({lanesOf(A.value()), lanesOf(B.value()), lanesOf(C.value())});
-  llvm::Value *Operands[] = {spread(A.value(), Lanes), spread(B.value(), Lanes), spread(C.value(), Lanes)};
-  return Float(EmissionScope::builder().CreateIntrinsic(Operands[0]->getType(), llvm::Intrinsic::fma, Operands));
+inline Float Fma(Float a, Float b, Float c) {
+  unsigned lanes = std::max({lanesOf(a.value()), lanesOf(b.value()), lanesOf(c.value())});
+  llvm::Value *operands[] = {spread(a.value(), lanes), spread(b.value(), lanes), spread(c.value(), lanes)};
+  return Float(EmissionScope::builder().CreateIntrinsic(operands[0]->getType(), llvm::Intrinsic::fma, operands));
 }
-inline Float Sqrt(Float X) {
-  return Float(EmissionScope::builder().CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, X.value()));
+inline Float Sqrt(Float x) {
+  return Float(EmissionScope::builder().CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x.value()));
 }
-inline Float Abs(Float X) {
-  return Float(EmissionScope::builder().CreateUnaryIntrinsic(llvm::Intrinsic::fabs, X.value()));
+inline Float Abs(Float x) {
+  return Float(EmissionScope::builder().CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x.value()));
 }
-inline Float Floor(Float X) {
-  return Float(EmissionScope::builder().CreateUnaryIntrinsic(llvm::Intrinsic::floor, X.value()));
+inline Float Floor(Float x) {
+  return Float(EmissionScope::builder().CreateUnaryIntrinsic(llvm::Intrinsic::floor, x.value()));
 }
-inline Float CopySign(Float Magnitude, Float Sign) {
-  auto [L, R] = matched(Magnitude, Sign);
-  return Float(EmissionScope::builder().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, L, R));
-}
-
-inline Unsigned BitsOf(Float X) {
-  llvm::IRBuilder<> &Builder = EmissionScope::builder();
-  return Unsigned(Builder.CreateBitCast(X.value(), typeLike(Builder.getInt32Ty(), X.value())));
-}
-inline Float FloatFromBits(Unsigned Bits) {
-  return Float(EmissionScope::builder().CreateBitCast(Bits.value(), typeLike(Float::scalarType(), Bits.value())));
+inline Float CopySign(Float magnitude, Float sign) {
+  auto [l, r] = matched(magnitude, sign);
+  return Float(EmissionScope::builder().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, l, r));
 }
 
-inline Float ToFloat(Int X) {
-  return Float(EmissionScope::builder().CreateSIToFP(X.value(), typeLike(Float::scalarType(), X.value())));
+inline Unsigned BitsOf(Float x) {
+  llvm::IRBuilder<> &builder = EmissionScope::builder();
+  return Unsigned(builder.CreateBitCast(x.value(), typeLike(builder.getInt32Ty(), x.value())));
 }
-inline Float ToFloat(Unsigned X) {
-  return Float(EmissionScope::builder().CreateUIToFP(X.value(), typeLike(Float::scalarType(), X.value())));
-}
-inline Float ToFloat(Long X) {
-  return Float(EmissionScope::builder().CreateSIToFP(X.value(), typeLike(Float::scalarType(), X.value())));
-}
-inline Float ToFloat(Double X) {
-  return Float(EmissionScope::builder().CreateFPTrunc(X.value(), typeLike(Float::scalarType(), X.value())));
-}
-inline Float ToFloat(Bool X) {
-  return Float(EmissionScope::builder().CreateUIToFP(X.value(), typeLike(Float::scalarType(), X.value())));
-}
-inline Double ToDouble(Float X) {
-  return Double(EmissionScope::builder().CreateFPExt(X.value(), typeLike(Double::scalarType(), X.value())));
-}
-inline Double ToDouble(Long X) {
-  return Double(EmissionScope::builder().CreateSIToFP(X.value(), typeLike(Double::scalarType(), X.value())));
+inline Float FloatFromBits(Unsigned bits) {
+  return Float(EmissionScope::builder().CreateBitCast(bits.value(), typeLike(Float::scalarType(), bits.value())));
 }
 
-/// Truncated towards zero to an integer of \p Bits bits; beyond its range the limits, of NaN 0: scalar::Saturate.
-inline Long Truncated(Float X, unsigned Bits) {
-  llvm::IRBuilder<> &Builder = EmissionScope::builder();
-  llvm::Type *Narrow = typeLike(Builder.getIntNTy(Bits), X.value());
-  llvm::Value *V = Builder.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {Narrow, X.value()->getType()}, {X.value()});
-  return Long(Builder.CreateSExt(V, typeLike(Builder.getInt64Ty(), X.value())));
+inline Float ToFloat(Int x) {
+  return Float(EmissionScope::builder().CreateSIToFP(x.value(), typeLike(Float::scalarType(), x.value())));
+}
+inline Float ToFloat(Unsigned x) {
+  return Float(EmissionScope::builder().CreateUIToFP(x.value(), typeLike(Float::scalarType(), x.value())));
+}
+inline Float ToFloat(Long x) {
+  return Float(EmissionScope::builder().CreateSIToFP(x.value(), typeLike(Float::scalarType(), x.value())));
+}
+inline Float ToFloat(Double x) {
+  return Float(EmissionScope::builder().CreateFPTrunc(x.value(), typeLike(Float::scalarType(), x.value())));
+}
+inline Float ToFloat(Bool x) {
+  return Float(EmissionScope::builder().CreateUIToFP(x.value(), typeLike(Float::scalarType(), x.value())));
+}
+inline Double ToDouble(Float x) {
+  return Double(EmissionScope::builder().CreateFPExt(x.value(), typeLike(Double::scalarType(), x.value())));
+}
+inline Double ToDouble(Long x) {
+  return Double(EmissionScope::builder().CreateSIToFP(x.value(), typeLike(Double::scalarType(), x.value())));
+}
+
+/// Truncated towards zero to an integer of \p bits bits; beyond its range the limits, of NaN 0: scalar::Saturate.
+inline Long Truncated(Float x, unsigned bits) {
+  llvm::IRBuilder<> &builder = EmissionScope::builder();
+  llvm::Type *narrow = typeLike(builder.getIntNTy(bits), x.value());
+  llvm::Value *v = builder.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {narrow, x.value()->getType()}, {x.value()});
+  return Long(builder.CreateSExt(v, typeLike(builder.getInt64Ty(), x.value())));
 }
 
 /// Uses one instruction where the host has it. It gives the same bits, since it rounds once, too.
-inline Float TimesPowerOfTwo(Float Value, Float Shifted) {
-  llvm::IRBuilder<> &Builder = EmissionScope::builder();
-  auto [V, S] = matched(Value, Shifted);
-  llvm::Function *Function = Builder.GetInsertBlock()->getParent();
-  constexpr unsigned Lanes = 16;
-  if (lanesOf(V) == 0 || lanesOf(V) % Lanes != 0 ||
-      Function->getFnAttribute("target-cpu").getValueAsString() != "x86-64-v4")
-    return scalar::TimesPowerOfTwo<Float>(Float(V), Float(S));
-  llvm::Value *Power = (Float(S) - scalar::kRoundingShift).value();
-  constexpr int RoundAsSet = 4;
-  auto Scale = [&](llvm::Value *X, llvm::Value *N) -> llvm::Value * {
-    return Builder.CreateIntrinsic(X->getType(), llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
-                                   {X, N, X, Builder.getInt16(0xffff), Builder.getInt32(RoundAsSet)});
+inline Float TimesPowerOfTwo(Float value, Float shifted) {
+  llvm::IRBuilder<> &builder = EmissionScope::builder();
+  auto [v, s] = matched(value, shifted);
+  llvm::Function *function = builder.GetInsertBlock()->getParent();
+  constexpr unsigned lanes = 16;
+  if (lanesOf(v) == 0 || lanesOf(v) % lanes != 0 ||
+      function->getFnAttribute("target-cpu").getValueAsString() != "x86-64-v4")
+    return scalar::TimesPowerOfTwo<Float>(Float(v), Float(s));
+  llvm::Value *power = (Float(s) - scalar::kRoundingShift).value();
+  constexpr int roundAsSet = 4;
+  auto scale = [&](llvm::Value *x, llvm::Value *n) -> llvm::Value * {
+    return builder.CreateIntrinsic(x->getType(), llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
+                                   {x, n, x, builder.getInt16(0xffff), builder.getInt32(roundAsSet)});
   };
-  if (lanesOf(V) == Lanes)
-    return Float(Scale(V, Power));
-  llvm::SmallVector<llvm::Value *, 2> Pieces;
-  for (unsigned First = 0; First < lanesOf(V); First += Lanes) {
-    llvm::SmallVector<int, Lanes> Piece(Lanes);
-    std::iota(Piece.begin(), Piece.end(), First);
-    Pieces.push_back(Scale(Builder.CreateShuffleVector(V, Piece), Builder.CreateShuffleVector(Power, Piece)));
+  if (lanesOf(v) == lanes)
+    return Float(scale(v, power));
+  llvm::SmallVector<llvm::Value *, 2> pieces;
+  for (unsigned first = 0; first < lanesOf(v); first += lanes) {
+    llvm::SmallVector<int, lanes> piece(lanes);
+    std::iota(piece.begin(), piece.end(), first);
+    pieces.push_back(scale(builder.CreateShuffleVector(v, piece), builder.CreateShuffleVector(power, piece)));
   }
-  return Float(llvm::concatenateVectors(Builder, Pieces));
+  return Float(llvm::concatenateVectors(builder, pieces));
 }
 
 /// The lower 32 bits.
-inline Unsigned Low(Long X) {
-  llvm::IRBuilder<> &Builder = EmissionScope::builder();
-  return Unsigned(Builder.CreateTrunc(X.value(), typeLike(Builder.getInt32Ty(), X.value())));
+inline Unsigned Low(Long x) {
+  llvm::IRBuilder<> &builder = EmissionScope::builder();
+  return Unsigned(builder.CreateTrunc(x.value(), typeLike(builder.getInt32Ty(), x.value())));
 }
 /// The upper 32 bits.
-inline Unsigned High(Long X) { return Low(Long(UnsignedLong(X) >> UnsignedLong(32))); }
+inline Unsigned High(Long x) { return Low(Long(UnsignedLong(x) >> UnsignedLong(32))); }
 
-inline scalar::WideProduct<Unsigned> MultiplyWide(Unsigned A, Unsigned B) {
-  llvm::IRBuilder<> &Builder = EmissionScope::builder();
-  auto [L, R] = matched(A, B);
-  llvm::Type *Wide = typeLike(Builder.getInt64Ty(), L);
-  Long Product(Builder.CreateMul(Builder.CreateZExt(L, Wide), Builder.CreateZExt(R, Wide)));
-  return {High(Product), Low(Product)};
+inline scalar::WideProduct<Unsigned> MultiplyWide(Unsigned a, Unsigned b) {
+  llvm::IRBuilder<> &builder = EmissionScope::builder();
+  auto [l, r] = matched(a, b);
+  llvm::Type *wide = typeLike(builder.getInt64Ty(), l);
+  Long product(builder.CreateMul(builder.CreateZExt(l, wide), builder.CreateZExt(r, wide)));
+  return {High(product), Low(product)};
 }
 
 } // namespace mpc::codegen

@@ -16,204 +16,204 @@ namespace {
 /// Evaluates one function; calls make further ones.
 class FunctionInterpreter {
 public:
-  FunctionInterpreter(func::FuncOp Function, reference::Rounding Rounding, const FunctionInterpreter *Caller = nullptr)
-      : Function(Function), Rounding(Rounding), Caller(Caller) {}
+  FunctionInterpreter(func::FuncOp function, reference::Rounding rounding, const FunctionInterpreter *caller = nullptr)
+      : function(function), rounding(rounding), caller(caller) {}
 
-  absl::StatusOr<std::vector<Tensor>> run(absl::Span<const Tensor> Inputs);
+  absl::StatusOr<std::vector<Tensor>> run(absl::Span<const Tensor> inputs);
 
 private:
-  absl::Status runOperation(Operation &Op);
-  absl::Status runConstant(ConstantOp Op);
-  absl::Status runCall(func::CallOp Op);
-  absl::Status runRepeat(RepeatOp Op);
-  absl::Status runFusion(FusionOp Op);
-  absl::Status runGuardedUpdate(GuardedUpdateOp Op);
-  absl::Status runReference(Operation &Op);
+  absl::Status runOperation(Operation &op);
+  absl::Status runConstant(ConstantOp op);
+  absl::Status runCall(func::CallOp op);
+  absl::Status runRepeat(RepeatOp op);
+  absl::Status runFusion(FusionOp op);
+  absl::Status runGuardedUpdate(GuardedUpdateOp op);
+  absl::Status runReference(Operation &op);
 
   /// Runs what stands before the terminator, which reads the results.
-  absl::Status runBody(Block &Body);
+  absl::Status runBody(Block &body);
 
-  std::vector<Tensor> valuesOf(ValueRange Operands) const;
-  void bind(ValueRange Names, std::vector<Tensor> Values);
+  std::vector<Tensor> valuesOf(ValueRange operands) const;
+  void bind(ValueRange names, std::vector<Tensor> values);
   /// Whether the function runs already, and so calls itself.
   bool isRunning() const;
 
-  func::FuncOp Function;
-  reference::Rounding Rounding;
-  const FunctionInterpreter *Caller;
-  DenseMap<Value, Tensor> Environment;
+  func::FuncOp function;
+  reference::Rounding rounding;
+  const FunctionInterpreter *caller;
+  DenseMap<Value, Tensor> environment;
 };
 
 } // namespace
 
 /// "'mpc.conv2d' of @forward".
-static std::string describe(Operation &Op, func::FuncOp Function) {
-  return "'" + Op.getName().getStringRef().str() + "' of @" + Function.getName().str();
+static std::string describe(Operation &op, func::FuncOp function) {
+  return "'" + op.getName().getStringRef().str() + "' of @" + function.getName().str();
 }
 
-static bool isKnownTensor(Type Value) {
-  auto Type = dyn_cast<RankedTensorType>(Value);
-  return Type && Type.hasStaticShape() && toDType(Type.getElementType());
+static bool isKnownTensor(Type value) {
+  auto type = dyn_cast<RankedTensorType>(value);
+  return type && type.hasStaticShape() && toDType(type.getElementType());
 }
 
-static TensorSpec specOf(Value V) { return toTensorSpec(cast<RankedTensorType>(V.getType())); }
+static TensorSpec specOf(Value v) { return toTensorSpec(cast<RankedTensorType>(v.getType())); }
 
-std::vector<Tensor> FunctionInterpreter::valuesOf(ValueRange Operands) const {
-  std::vector<Tensor> Result;
-  for (Value Operand : Operands)
-    Result.push_back(Environment.at(Operand));
-  return Result;
+std::vector<Tensor> FunctionInterpreter::valuesOf(ValueRange operands) const {
+  std::vector<Tensor> result;
+  for (Value operand : operands)
+    result.push_back(environment.at(operand));
+  return result;
 }
 
-void FunctionInterpreter::bind(ValueRange Names, std::vector<Tensor> Values) {
-  for (auto [Name, Computed] : llvm::zip_equal(Names, Values))
-    Environment[Name] = std::move(Computed);
+void FunctionInterpreter::bind(ValueRange names, std::vector<Tensor> values) {
+  for (auto [name, computed] : llvm::zip_equal(names, values))
+    environment[name] = std::move(computed);
 }
 
 bool FunctionInterpreter::isRunning() const {
-  for (const FunctionInterpreter *Running = Caller; Running; Running = Running->Caller)
-    if (Running->Function == Function)
+  for (const FunctionInterpreter *running = caller; running; running = running->caller)
+    if (running->function == function)
       return true;
   return false;
 }
 
-absl::Status FunctionInterpreter::runBody(Block &Body) {
-  for (Operation &Op : Body.without_terminator())
-    if (absl::Status Status = runOperation(Op); !Status.ok())
-      return Status;
+absl::Status FunctionInterpreter::runBody(Block &body) {
+  for (Operation &op : body.without_terminator())
+    if (absl::Status status = runOperation(op); !status.ok())
+      return status;
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Tensor>> FunctionInterpreter::run(absl::Span<const Tensor> Inputs) {
-  std::string Name = "@" + Function.getName().str();
-  if (Function.isExternal() || !Function.getBody().hasOneBlock())
-    return absl::FailedPreconditionError(absl::StrCat(Name, " has no body or has control flow: it cannot be run"));
+absl::StatusOr<std::vector<Tensor>> FunctionInterpreter::run(absl::Span<const Tensor> inputs) {
+  std::string name = "@" + function.getName().str();
+  if (function.isExternal() || !function.getBody().hasOneBlock())
+    return absl::FailedPreconditionError(absl::StrCat(name, " has no body or has control flow: it cannot be run"));
   if (isRunning())
-    return absl::FailedPreconditionError(absl::StrCat(Name, " calls itself: it cannot be run"));
-  if (Inputs.size() != Function.getNumArguments())
+    return absl::FailedPreconditionError(absl::StrCat(name, " calls itself: it cannot be run"));
+  if (inputs.size() != function.getNumArguments())
     return absl::InvalidArgumentError(
-        absl::StrCat(Name, " takes ", Function.getNumArguments(), " arguments, got ", Inputs.size()));
-  for (BlockArgument Argument : Function.getArguments()) {
-    const Tensor &Input = Inputs[Argument.getArgNumber()];
-    if (!isKnownTensor(Argument.getType()) || !(specOf(Argument) == Input.spec)) {
-      std::string Expected;
-      llvm::raw_string_ostream(Expected) << Argument.getType();
+        absl::StrCat(name, " takes ", function.getNumArguments(), " arguments, got ", inputs.size()));
+  for (BlockArgument argument : function.getArguments()) {
+    const Tensor &input = inputs[argument.getArgNumber()];
+    if (!isKnownTensor(argument.getType()) || !(specOf(argument) == input.spec)) {
+      std::string expected;
+      llvm::raw_string_ostream(expected) << argument.getType();
       return absl::InvalidArgumentError(
-          absl::StrCat(Name, " argument ", Argument.getArgNumber(), " is ", Expected, ", got ", Input.spec.ToString()));
+          absl::StrCat(name, " argument ", argument.getArgNumber(), " is ", expected, ", got ", input.spec.ToString()));
     }
-    if (int64_t(Input.values.size()) != Input.spec.num_elements())
-      return absl::InvalidArgumentError(absl::StrCat(Name, " argument ", Argument.getArgNumber(), " has ",
-                                                     Input.values.size(), " values for ", Input.spec.ToString()));
-    Environment[Argument] = Input;
+    if (int64_t(input.values.size()) != input.spec.num_elements())
+      return absl::InvalidArgumentError(absl::StrCat(name, " argument ", argument.getArgNumber(), " has ",
+                                                     input.values.size(), " values for ", input.spec.ToString()));
+    environment[argument] = input;
   }
 
-  Block &Body = Function.getBody().front();
-  if (absl::Status Status = runBody(Body); !Status.ok())
-    return Status;
-  return valuesOf(Body.getTerminator()->getOperands());
+  Block &body = function.getBody().front();
+  if (absl::Status status = runBody(body); !status.ok())
+    return status;
+  return valuesOf(body.getTerminator()->getOperands());
 }
 
-absl::Status FunctionInterpreter::runOperation(Operation &Op) {
-  return llvm::TypeSwitch<Operation *, absl::Status>(&Op)
-      .Case([&](ConstantOp Constant) { return runConstant(Constant); })
-      .Case([&](func::CallOp Call) { return runCall(Call); })
-      .Case([&](RepeatOp Repeat) { return runRepeat(Repeat); })
-      .Case([&](FusionOp Fusion) { return runFusion(Fusion); })
-      .Case([&](GuardedUpdateOp Update) { return runGuardedUpdate(Update); })
+absl::Status FunctionInterpreter::runOperation(Operation &op) {
+  return llvm::TypeSwitch<Operation *, absl::Status>(&op)
+      .Case([&](ConstantOp constant) { return runConstant(constant); })
+      .Case([&](func::CallOp call) { return runCall(call); })
+      .Case([&](RepeatOp repeat) { return runRepeat(repeat); })
+      .Case([&](FusionOp fusion) { return runFusion(fusion); })
+      .Case([&](GuardedUpdateOp update) { return runGuardedUpdate(update); })
       .Case<ValueAndGradOp, BackwardOp, CustomVjpOp>([&](Operation *) {
-        return absl::FailedPreconditionError(absl::StrCat(describe(Op, Function), ": run mpc-autodiff first"));
+        return absl::FailedPreconditionError(absl::StrCat(describe(op, function), ": run mpc-autodiff first"));
       })
-      .Default([&](Operation *) { return runReference(Op); });
+      .Default([&](Operation *) { return runReference(op); });
 }
 
-absl::Status FunctionInterpreter::runConstant(ConstantOp Op) {
-  auto Elements = dyn_cast<DenseElementsAttr>(Op.getValue());
-  if (!Elements)
-    return absl::UnimplementedError(absl::StrCat(describe(*Op, Function), " is not a dense constant"));
-  Tensor &Result = Environment[Op.getOutput()];
-  Result.spec = specOf(Op.getOutput());
-  Result.values.reserve(Elements.getNumElements());
-  if (isa<FloatType>(Elements.getElementType())) {
-    for (APFloat Element : Elements.getValues<APFloat>()) {
-      bool LosesInfo;
-      Element.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &LosesInfo);
-      Result.values.push_back(Element.convertToDouble());
+absl::Status FunctionInterpreter::runConstant(ConstantOp op) {
+  auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!elements)
+    return absl::UnimplementedError(absl::StrCat(describe(*op, function), " is not a dense constant"));
+  Tensor &result = environment[op.getOutput()];
+  result.spec = specOf(op.getOutput());
+  result.values.reserve(elements.getNumElements());
+  if (isa<FloatType>(elements.getElementType())) {
+    for (APFloat element : elements.getValues<APFloat>()) {
+      bool losesInfo;
+      element.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+      result.values.push_back(element.convertToDouble());
     }
     return absl::OkStatus();
   }
-  for (const APInt &Element : Elements.getValues<APInt>())
-    Result.values.push_back(Element.getBitWidth() == 1 ? double(Element.getZExtValue())
-                                                       : double(Element.getSExtValue()));
+  for (const APInt &element : elements.getValues<APInt>())
+    result.values.push_back(element.getBitWidth() == 1 ? double(element.getZExtValue())
+                                                       : double(element.getSExtValue()));
   return absl::OkStatus();
 }
 
-absl::Status FunctionInterpreter::runCall(func::CallOp Op) {
-  auto Callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(Op, Op.getCalleeAttr());
-  if (!Callee)
+absl::Status FunctionInterpreter::runCall(func::CallOp op) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getCalleeAttr());
+  if (!callee)
     return absl::FailedPreconditionError(
-        absl::StrCat(describe(*Op, Function), " names no function of the module: ", Op.getCallee().str()));
-  absl::StatusOr<std::vector<Tensor>> Results =
-      FunctionInterpreter(Callee, Rounding, this).run(valuesOf(Op.getOperands()));
-  if (!Results.ok())
-    return Results.status();
-  bind(Op.getResults(), *std::move(Results));
+        absl::StrCat(describe(*op, function), " names no function of the module: ", op.getCallee().str()));
+  absl::StatusOr<std::vector<Tensor>> results =
+      FunctionInterpreter(callee, rounding, this).run(valuesOf(op.getOperands()));
+  if (!results.ok())
+    return results.status();
+  bind(op.getResults(), *std::move(results));
   return absl::OkStatus();
 }
 
-absl::Status FunctionInterpreter::runRepeat(RepeatOp Op) {
-  std::vector<Tensor> Values = valuesOf(Op.getInputs());
-  for (uint64_t Call = 0; Call < Op.getCount(); ++Call) {
-    absl::StatusOr<std::vector<Tensor>> Results = FunctionInterpreter(Op.getFunction(), Rounding, this).run(Values);
-    if (!Results.ok())
-      return Results.status();
-    llvm::move(*Results, Values.begin());
+absl::Status FunctionInterpreter::runRepeat(RepeatOp op) {
+  std::vector<Tensor> values = valuesOf(op.getInputs());
+  for (uint64_t call = 0; call < op.getCount(); ++call) {
+    absl::StatusOr<std::vector<Tensor>> results = FunctionInterpreter(op.getFunction(), rounding, this).run(values);
+    if (!results.ok())
+      return results.status();
+    llvm::move(*results, values.begin());
   }
-  Values.resize(Op->getNumResults());
-  bind(Op.getResults(), std::move(Values));
+  values.resize(op->getNumResults());
+  bind(op.getResults(), std::move(values));
   return absl::OkStatus();
 }
 
-absl::Status FunctionInterpreter::runFusion(FusionOp Op) {
-  Block &Body = Op.getBody().front();
-  bind(Body.getArguments(), valuesOf(Op.getInputs()));
-  if (absl::Status Status = runBody(Body); !Status.ok())
-    return Status;
-  bind(Op.getResults(), valuesOf(Body.getTerminator()->getOperands()));
+absl::Status FunctionInterpreter::runFusion(FusionOp op) {
+  Block &body = op.getBody().front();
+  bind(body.getArguments(), valuesOf(op.getInputs()));
+  if (absl::Status status = runBody(body); !status.ok())
+    return status;
+  bind(op.getResults(), valuesOf(body.getTerminator()->getOperands()));
   return absl::OkStatus();
 }
 
-absl::Status FunctionInterpreter::runGuardedUpdate(GuardedUpdateOp Op) {
-  ValueRange Chosen = Op.getOld();
-  if (Environment.at(Op.getCondition()).values.front() != 0) {
-    Block &Body = Op.getBody().front();
-    if (absl::Status Status = runBody(Body); !Status.ok())
-      return Status;
-    Chosen = Body.getTerminator()->getOperands();
+absl::Status FunctionInterpreter::runGuardedUpdate(GuardedUpdateOp op) {
+  ValueRange chosen = op.getOld();
+  if (environment.at(op.getCondition()).values.front() != 0) {
+    Block &body = op.getBody().front();
+    if (absl::Status status = runBody(body); !status.ok())
+      return status;
+    chosen = body.getTerminator()->getOperands();
   }
-  bind(Op.getResults(), valuesOf(Chosen));
+  bind(op.getResults(), valuesOf(chosen));
   return absl::OkStatus();
 }
 
-absl::Status FunctionInterpreter::runReference(Operation &Op) {
-  if (!isa_and_nonnull<MpcDialect>(Op.getDialect()) || Op.getNumRegions() != 0)
-    return absl::FailedPreconditionError(absl::StrCat(describe(Op, Function), " cannot be run by the interpreter"));
-  std::vector<Tensor> Inputs = valuesOf(Op.getOperands());
-  std::vector<Tensor> Outputs;
-  for (Value Result : Op.getResults()) {
-    TensorSpec Spec = specOf(Result);
-    Outputs.push_back({Spec, std::vector<double>(Spec.num_elements())});
+absl::Status FunctionInterpreter::runReference(Operation &op) {
+  if (!isa_and_nonnull<MpcDialect>(op.getDialect()) || op.getNumRegions() != 0)
+    return absl::FailedPreconditionError(absl::StrCat(describe(op, function), " cannot be run by the interpreter"));
+  std::vector<Tensor> inputs = valuesOf(op.getOperands());
+  std::vector<Tensor> outputs;
+  for (Value result : op.getResults()) {
+    TensorSpec spec = specOf(result);
+    outputs.push_back({spec, std::vector<double>(spec.num_elements())});
   }
-  absl::Status Status = reference::Run(std::string_view(Op.getName().stripDialect()), kernelAttributes(&Op), Inputs,
-                                       absl::MakeSpan(Outputs), Rounding);
-  if (!Status.ok())
-    return absl::Status(Status.code(), absl::StrCat(describe(Op, Function), ": ", Status.message()));
-  bind(Op.getResults(), std::move(Outputs));
+  absl::Status status = reference::Run(std::string_view(op.getName().stripDialect()), kernelAttributes(&op), inputs,
+                                       absl::MakeSpan(outputs), rounding);
+  if (!status.ok())
+    return absl::Status(status.code(), absl::StrCat(describe(op, function), ": ", status.message()));
+  bind(op.getResults(), std::move(outputs));
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Tensor>> interpret(func::FuncOp Function, absl::Span<const Tensor> Inputs,
-                                              reference::Rounding Rounding) {
-  return FunctionInterpreter(Function, Rounding).run(Inputs);
+absl::StatusOr<std::vector<Tensor>> interpret(func::FuncOp function, absl::Span<const Tensor> inputs,
+                                              reference::Rounding rounding) {
+  return FunctionInterpreter(function, rounding).run(inputs);
 }
 
 } // namespace mpc

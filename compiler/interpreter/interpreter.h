@@ -10,17 +10,17 @@
 
 namespace mpc {
 
-/// Runs \p Function on \p Inputs, operation by operation, and returns its results.
+/// Runs \p function on \p inputs, operation by operation, and returns its results.
 ///
 /// Any function of mpc operations and calls can be run, after any pass; fusions evaluate their region, guarded
-/// updates theirs where the condition holds. Results are stored as \p Rounding says: kLowOnly keeps f32 tensors at f64
+/// updates theirs where the condition holds. Results are stored as \p rounding says: kLowOnly keeps f32 tensors at f64
 /// accuracy.
 ///
 /// Errors: INVALID_ARGUMENT where the inputs do not match the arguments. FAILED_PRECONDITION for an operation that a
 /// pass must expand first (mpc.value_and_grad), and for functions without a body, with control flow or that call
 /// themselves. NOT_FOUND for an operation without a reference function.
-absl::StatusOr<std::vector<reference::Tensor>> interpret(mlir::func::FuncOp Function,
-                                                         absl::Span<const reference::Tensor> Inputs,
-                                                         reference::Rounding Rounding = reference::Rounding::kStorage);
+absl::StatusOr<std::vector<reference::Tensor>> interpret(mlir::func::FuncOp function,
+                                                         absl::Span<const reference::Tensor> inputs,
+                                                         reference::Rounding rounding = reference::Rounding::kStorage);
 
 } // namespace mpc

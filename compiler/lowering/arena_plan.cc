@@ -16,48 +16,48 @@ namespace {
 using Updates = std::vector<runtime::FlatUpdate>;
 
 /// The most bytes that an arena with flat buffers may take. Some kilobytes never matter.
-size_t mostBytes(size_t Loose, double FlatShare) {
-  constexpr double Negligible = 64 << 10;
-  double More = FlatShare * static_cast<double>(Loose);
-  return Loose + static_cast<std::ptrdiff_t>(FlatShare > 0 ? std::max(More, Negligible) : More);
+size_t mostBytes(size_t loose, double flatShare) {
+  constexpr double negligible = 64 << 10;
+  double more = flatShare * static_cast<double>(loose);
+  return loose + static_cast<std::ptrdiff_t>(flatShare > 0 ? std::max(more, negligible) : more);
 }
 
 class ArenaPlanner {
 public:
-  ArenaPlanner(llvm::ArrayRef<ArenaPlace> Places, std::size_t Sequence, runtime::Program &Program)
-      : Places(Places), IsStep(Sequence == 0), Program(Program) {
-    for (auto [Index, Place] : llvm::enumerate(Places)) {
-      size_t Bytes = 0;
-      for (runtime::ValueId Id : Place.values) {
-        Bytes = std::max(Bytes, Program.values[Id].spec.bytes());
-        PlaceOf[Id] = Index;
+  ArenaPlanner(llvm::ArrayRef<ArenaPlace> places, std::size_t sequence, runtime::Program &program)
+      : places(places), isStep(sequence == 0), program(program) {
+    for (auto [index, place] : llvm::enumerate(places)) {
+      size_t bytes = 0;
+      for (runtime::ValueId id : place.values) {
+        bytes = std::max(bytes, program.values[id].spec.bytes());
+        placeOf[id] = index;
       }
-      Intervals.push_back({Bytes, Place.first, Place.last});
+      intervals.push_back({bytes, place.first, place.last});
     }
-    for (auto [Index, Instruction] : llvm::enumerate(Program.sequences[Sequence].instructions)) {
-      if (Instruction.workspace_bytes == 0)
+    for (auto [index, instruction] : llvm::enumerate(program.sequences[sequence].instructions)) {
+      if (instruction.workspace_bytes == 0)
         continue;
-      Intervals.push_back({Instruction.workspace_bytes, Index, Index});
-      WithWorkspace.push_back(&Instruction);
+      intervals.push_back({instruction.workspace_bytes, index, index});
+      withWorkspace.push_back(&instruction);
     }
   }
 
-  size_t run(const runtime::GroupOf &FlatGroup, double FlatShare) {
-    runtime::MemoryPlan Plan = runtime::PlanMemory(Intervals);
-    Updates Found = IsStep ? findUpdates(FlatGroup) : Updates();
-    if (Found.empty())
-      return place(Plan);
-    size_t Most = mostBytes(Plan.arena_bytes, FlatShare);
-    Candidate Best = planFlat(Found, /*EarliestFirst=*/true, Most);
-    size_t Less = std::min(Most, Best.plan.arena_bytes - 1);
-    if (Candidate Other = planFlat(Found, /*EarliestFirst=*/false, Less);
-        Other.plan.arena_bytes < Best.plan.arena_bytes)
-      Best = std::move(Other);
-    if (Best.plan.arena_bytes <= Most) {
-      Plan = std::move(Best.plan);
-      Program.flat_updates = std::move(Best.updates);
+  size_t run(const runtime::GroupOf &flatGroup, double flatShare) {
+    runtime::MemoryPlan plan = runtime::PlanMemory(intervals);
+    Updates found = isStep ? findUpdates(flatGroup) : Updates();
+    if (found.empty())
+      return place(plan);
+    size_t most = mostBytes(plan.arena_bytes, flatShare);
+    Candidate best = planFlat(found, /*earliestFirst=*/true, most);
+    size_t less = std::min(most, best.plan.arena_bytes - 1);
+    if (Candidate other = planFlat(found, /*earliestFirst=*/false, less);
+        other.plan.arena_bytes < best.plan.arena_bytes)
+      best = std::move(other);
+    if (best.plan.arena_bytes <= most) {
+      plan = std::move(best.plan);
+      program.flat_updates = std::move(best.updates);
     }
-    return place(Plan);
+    return place(plan);
   }
 
 private:
@@ -66,99 +66,99 @@ private:
     runtime::MemoryPlan plan;
   };
 
-  llvm::ArrayRef<ArenaPlace> Places;
-  bool IsStep;
-  runtime::Program &Program;
-  std::vector<runtime::LiveInterval> Intervals; ///< the intervals of places, then those of workspaces
-  std::vector<runtime::Instruction *> WithWorkspace;
-  llvm::DenseMap<runtime::ValueId, size_t> PlaceOf;
+  llvm::ArrayRef<ArenaPlace> places;
+  bool isStep;
+  runtime::Program &program;
+  std::vector<runtime::LiveInterval> intervals; ///< the intervals of places, then those of workspaces
+  std::vector<runtime::Instruction *> withWorkspace;
+  llvm::DenseMap<runtime::ValueId, size_t> placeOf;
 
-  size_t place(const runtime::MemoryPlan &Plan) {
-    for (auto [Place, Offset] : llvm::zip_first(Places, Plan.offsets))
-      for (runtime::ValueId Id : Place.values)
-        Program.values[Id].offset = Offset;
-    for (auto [Instruction, Offset] : llvm::zip_equal(WithWorkspace, llvm::drop_begin(Plan.offsets, Places.size())))
-      Instruction->workspace_offset = Offset;
-    return Plan.arena_bytes;
+  size_t place(const runtime::MemoryPlan &plan) {
+    for (auto [place, offset] : llvm::zip_first(places, plan.offsets))
+      for (runtime::ValueId id : place.values)
+        program.values[id].offset = offset;
+    for (auto [instruction, offset] : llvm::zip_equal(withWorkspace, llvm::drop_begin(plan.offsets, places.size())))
+      instruction->workspace_offset = offset;
+    return plan.arena_bytes;
   }
 
-  Updates findUpdates(const runtime::GroupOf &FlatGroup) const {
-    auto Place = [&](runtime::ValueId Id) { return static_cast<std::int32_t>(PlaceOf.lookup(Id)); };
-    Updates Found = runtime::FindFlatUpdates(Program, Place, FlatGroup);
-    llvm::erase_if(Found, [&](const runtime::FlatUpdate &Update) { return !hasOwnPlaces(Update); });
-    return Found;
+  Updates findUpdates(const runtime::GroupOf &flatGroup) const {
+    auto place = [&](runtime::ValueId id) { return static_cast<std::int32_t>(placeOf.lookup(id)); };
+    Updates found = runtime::FindFlatUpdates(program, place, flatGroup);
+    llvm::erase_if(found, [&](const runtime::FlatUpdate &update) { return !hasOwnPlaces(update); });
+    return found;
   }
 
-  // A plan of more than \p Most bytes is none.
-  Candidate planFlat(const Updates &Found, bool EarliestFirst, size_t Most) const {
-    Candidate Flat{Found, {}};
-    for (runtime::FlatUpdate &Update : Flat.updates)
-      layOut(Update, EarliestFirst);
-    std::vector<runtime::RigidIntervals> Buffers = buffersOf(Flat.updates);
+  // A plan of more than \p most bytes is none.
+  Candidate planFlat(const Updates &found, bool earliestFirst, size_t most) const {
+    Candidate flat{found, {}};
+    for (runtime::FlatUpdate &update : flat.updates)
+      layOut(update, earliestFirst);
+    std::vector<runtime::RigidIntervals> buffers = buffersOf(flat.updates);
     // The padding behind a tensor is its own.
-    std::vector<runtime::LiveInterval> Padded = Intervals;
-    for (const runtime::RigidIntervals &Buffer : Buffers)
-      for (size_t Interval : Buffer.intervals) {
-        const TensorSpec &Spec = Program.values[Places[Interval].values.front()].spec;
-        Padded[Interval].bytes = runtime::PaddedElements(Spec.num_elements()) * ElementSize(Spec.dtype);
+    std::vector<runtime::LiveInterval> padded = intervals;
+    for (const runtime::RigidIntervals &buffer : buffers)
+      for (size_t interval : buffer.intervals) {
+        const TensorSpec &spec = program.values[places[interval].values.front()].spec;
+        padded[interval].bytes = runtime::PaddedElements(spec.num_elements()) * ElementSize(spec.dtype);
       }
-    Flat.plan = runtime::PlanMemory(Padded, Buffers, Most);
-    return Flat;
+    flat.plan = runtime::PlanMemory(padded, buffers, most);
+    return flat;
   }
 
   // Whether each tensor of the update in the arena is all that its place holds.
-  bool hasOwnPlaces(const runtime::FlatUpdate &Update) const {
-    return llvm::all_of(runtime::FlatTensorsOf(Program, Update), [&](const runtime::FlatTensors &Tensors) {
-      return Tensors.storage == runtime::Storage::kState || llvm::all_of(Tensors.values, [&](runtime::ValueId Id) {
-               auto Place = PlaceOf.find(Id);
-               return Place != PlaceOf.end() && Intervals[Place->second].bytes == Program.values[Id].spec.bytes();
+  bool hasOwnPlaces(const runtime::FlatUpdate &update) const {
+    return llvm::all_of(runtime::FlatTensorsOf(program, update), [&](const runtime::FlatTensors &tensors) {
+      return tensors.storage == runtime::Storage::kState || llvm::all_of(tensors.values, [&](runtime::ValueId id) {
+               auto place = placeOf.find(id);
+               return place != placeOf.end() && intervals[place->second].bytes == program.values[id].spec.bytes();
              });
     });
   }
 
   // Orders tensors by the instructions at which the lives of gradients begin. Groups of state alone keep the order of
   // the instructions.
-  void layOut(runtime::FlatUpdate &Update, bool EarliestFirst) const {
-    std::vector<size_t> Order(Update.offsets.size());
-    std::iota(Order.begin(), Order.end(), size_t{0});
-    for (const runtime::FlatTensors &Tensors : runtime::FlatTensorsOf(Program, Update))
-      if (Tensors.storage == runtime::Storage::kTemporary)
-        llvm::stable_sort(Order, [&](size_t A, size_t B) {
-          size_t First = Intervals[PlaceOf.at(Tensors.values[A])].first;
-          size_t Second = Intervals[PlaceOf.at(Tensors.values[B])].first;
-          return EarliestFirst ? First < Second : First > Second;
+  void layOut(runtime::FlatUpdate &update, bool earliestFirst) const {
+    std::vector<size_t> order(update.offsets.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    for (const runtime::FlatTensors &tensors : runtime::FlatTensorsOf(program, update))
+      if (tensors.storage == runtime::Storage::kTemporary)
+        llvm::stable_sort(order, [&](size_t a, size_t b) {
+          size_t first = intervals[placeOf.at(tensors.values[a])].first;
+          size_t second = intervals[placeOf.at(tensors.values[b])].first;
+          return earliestFirst ? first < second : first > second;
         });
-    runtime::LayOut(Program, Order, Update);
+    runtime::LayOut(program, order, update);
   }
 
   // Makes one buffer for each type, with the updates' tensors one after the other.
-  std::vector<runtime::RigidIntervals> buffersOf(const Updates &Of) const {
-    std::map<DType, runtime::RigidIntervals> Buffers;
-    std::map<DType, size_t> Ends;
-    for (const runtime::FlatUpdate &Update : Of)
-      for (const runtime::FlatTensors &Tensors : runtime::FlatTensorsOf(Program, Update)) {
-        if (Tensors.storage == runtime::Storage::kState)
+  std::vector<runtime::RigidIntervals> buffersOf(const Updates &of) const {
+    std::map<DType, runtime::RigidIntervals> buffers;
+    std::map<DType, size_t> ends;
+    for (const runtime::FlatUpdate &update : of)
+      for (const runtime::FlatTensors &tensors : runtime::FlatTensorsOf(program, update)) {
+        if (tensors.storage == runtime::Storage::kState)
           continue;
-        runtime::RigidIntervals &Buffer = Buffers[Tensors.dtype];
-        size_t &End = Ends[Tensors.dtype], Width = ElementSize(Tensors.dtype);
-        for (auto [Id, Offset] : llvm::zip_equal(Tensors.values, Update.offsets)) {
-          Buffer.intervals.push_back(PlaceOf.at(Id));
-          Buffer.distances.push_back(End + Offset * Width);
+        runtime::RigidIntervals &buffer = buffers[tensors.dtype];
+        size_t &end = ends[tensors.dtype], width = ElementSize(tensors.dtype);
+        for (auto [id, offset] : llvm::zip_equal(tensors.values, update.offsets)) {
+          buffer.intervals.push_back(placeOf.at(id));
+          buffer.distances.push_back(end + offset * width);
         }
-        End += runtime::PaddedElements(Update.elements) * Width;
+        end += runtime::PaddedElements(update.elements) * width;
       }
-    std::vector<runtime::RigidIntervals> Result;
-    for (auto &[Type, Buffer] : Buffers)
-      Result.push_back(std::move(Buffer));
-    return Result;
+    std::vector<runtime::RigidIntervals> result;
+    for (auto &[type, buffer] : buffers)
+      result.push_back(std::move(buffer));
+    return result;
   }
 };
 
 } // namespace
 
-size_t planArena(llvm::ArrayRef<ArenaPlace> Places, size_t Sequence, const runtime::GroupOf &FlatGroup,
-                 double FlatShare, runtime::Program &Program) {
-  return ArenaPlanner(Places, Sequence, Program).run(FlatGroup, FlatShare);
+size_t planArena(llvm::ArrayRef<ArenaPlace> places, size_t sequence, const runtime::GroupOf &flatGroup,
+                 double flatShare, runtime::Program &program) {
+  return ArenaPlanner(places, sequence, program).run(flatGroup, flatShare);
 }
 
 } // namespace mpc::compiler

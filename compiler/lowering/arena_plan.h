@@ -16,12 +16,12 @@ struct ArenaPlace {
   std::size_t first, last;
 };
 
-/// Gives \p Places offsets in an arena and returns the arena's bytes. The workspace of each instruction of \p Sequence
-/// of \p Program gets an offset while the instruction runs. For the step it makes flat updates of the groups that \p
+/// Gives \p places offsets in an arena and returns the arena's bytes. The workspace of each instruction of \p sequence
+/// of \p program gets an offset while the instruction runs. For the step it makes flat updates of the groups that \p
 /// FlatGroup puts instructions into. Their gradients lie in one buffer for each type. They lie in the order in which
 /// their lives begin or in reverse, whichever gives the smaller arena. There are no flat updates where the arena would
-/// grow by more than \p FlatShare, PlanOptions::flat_share, allows.
-std::size_t planArena(llvm::ArrayRef<ArenaPlace> Places, std::size_t Sequence, const runtime::GroupOf &FlatGroup,
-                      double FlatShare, runtime::Program &Program);
+/// grow by more than \p flatShare, PlanOptions::flat_share, allows.
+std::size_t planArena(llvm::ArrayRef<ArenaPlace> places, std::size_t sequence, const runtime::GroupOf &flatGroup,
+                      double flatShare, runtime::Program &program);
 
 } // namespace mpc::compiler

@@ -13,262 +13,262 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-absl::StatusOr<runtime::InstructionPlan> ProgramParts::planned(runtime::Instruction &Instruction) {
-  absl::StatusOr<runtime::InstructionPlan> Plan = Target.Plan(Program, Instruction, Options);
-  if (!Plan.ok())
-    return absl::Status(Plan.status().code(), absl::StrCat(Instruction.scope, Instruction.scope.empty() ? "" : ": ",
-                                                           "mpc.", Instruction.kernel, ": ", Plan.status().message()));
-  Instruction.workspace_bytes = Plan->workspace_bytes;
-  if (!Plan->choice.first.empty() && !llvm::is_contained(Program.choices, Plan->choice)) {
-    if (!Plan->times.empty())
-      Remarks.push_back(absl::StrCat("kernels timed for ", Plan->choice.first, ": ", Plan->times));
-    Program.choices.push_back(std::move(Plan->choice));
+absl::StatusOr<runtime::InstructionPlan> ProgramParts::planned(runtime::Instruction &instruction) {
+  absl::StatusOr<runtime::InstructionPlan> plan = target.Plan(program, instruction, options);
+  if (!plan.ok())
+    return absl::Status(plan.status().code(), absl::StrCat(instruction.scope, instruction.scope.empty() ? "" : ": ",
+                                                           "mpc.", instruction.kernel, ": ", plan.status().message()));
+  instruction.workspace_bytes = plan->workspace_bytes;
+  if (!plan->choice.first.empty() && !llvm::is_contained(program.choices, plan->choice)) {
+    if (!plan->times.empty())
+      remarks.push_back(absl::StrCat("kernels timed for ", plan->choice.first, ": ", plan->times));
+    program.choices.push_back(std::move(plan->choice));
   }
-  return Plan;
+  return plan;
 }
 
-FunctionLowering::FunctionLowering(func::FuncOp Function, FunctionLowering &Caller, std::int64_t Count,
-                                   Phase PhaseOfCall)
-    : Function(Function), Parts(Caller.Parts), Program(Caller.Program), SequenceIndex(Program.sequences.size()),
-      Depth(Caller.Depth + 1), Runs(Caller.Runs * Count), PhaseOfCall(PhaseOfCall), Signature(Function),
-      Storage(Function, &Parts.Target), Phases(Function) {
-  Parts.AllRuns += Runs;
-  Program.sequences.push_back({Function.getSymName().str(), {}, {}});
+FunctionLowering::FunctionLowering(func::FuncOp function, FunctionLowering &caller, std::int64_t count,
+                                   Phase phaseOfCall)
+    : function(function), parts(caller.parts), program(caller.program), sequenceIndex(program.sequences.size()),
+      depth(caller.depth + 1), runs(caller.runs * count), phaseOfCall(phaseOfCall), signature(function),
+      storage(function, &parts.target), phases(function) {
+  parts.allRuns += runs;
+  program.sequences.push_back({function.getSymName().str(), {}, {}});
 }
 
-runtime::ValueId FunctionLowering::addValue(runtime::Value Record) {
-  Program.values.push_back(std::move(Record));
-  return static_cast<runtime::ValueId>(Program.values.size() - 1);
+runtime::ValueId FunctionLowering::addValue(runtime::Value record) {
+  program.values.push_back(std::move(record));
+  return static_cast<runtime::ValueId>(program.values.size() - 1);
 }
 
-runtime::ValueId FunctionLowering::valueId(Value V) {
-  if (auto It = Ids.find(V); It != Ids.end())
-    return It->second;
-  Value Root = Storage.root(V);
-  runtime::Value Record;
-  if (Root != V && (isa<BlockArgument>(Root) || Root.getDefiningOp<ConstantOp>()))
-    Record = Program.values[valueId(Root)];
-  Record.spec = toTensorSpec(cast<RankedTensorType>(V.getType()));
-  bool InArena = Record.storage == runtime::Storage::kTemporary || Record.storage == runtime::Storage::kInput;
-  runtime::ValueId Id = addValue(std::move(Record));
-  Ids[V] = Id;
-  if (InArena)
-    ArenaValues[Root].push_back(Id);
-  return Id;
+runtime::ValueId FunctionLowering::valueId(Value v) {
+  if (auto it = ids.find(v); it != ids.end())
+    return it->second;
+  Value root = storage.root(v);
+  runtime::Value record;
+  if (root != v && (isa<BlockArgument>(root) || root.getDefiningOp<ConstantOp>()))
+    record = program.values[valueId(root)];
+  record.spec = toTensorSpec(cast<RankedTensorType>(v.getType()));
+  bool inArena = record.storage == runtime::Storage::kTemporary || record.storage == runtime::Storage::kInput;
+  runtime::ValueId id = addValue(std::move(record));
+  ids[v] = id;
+  if (inArena)
+    arenaValues[root].push_back(id);
+  return id;
 }
 
 // Generated code would do without a kernel.
-static std::string whyNoRegion(Operation *Op) {
-  if (!isa<FusibleOpInterface>(Op))
+static std::string whyNoRegion(Operation *op) {
+  if (!isa<FusibleOpInterface>(op))
     return "";
-  auto Plan = codegen::RegionPlan::of(ArrayRef(Op));
-  return Plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(Plan.takeError()));
+  auto plan = codegen::RegionPlan::of(ArrayRef(op));
+  return plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(plan.takeError()));
 }
 
 absl::Status FunctionLowering::run() {
-  for (ConstantOp Op : Function.getOps<ConstantOp>()) {
-    runtime::Value Record;
-    Record.spec = toTensorSpec(cast<RankedTensorType>(Op.getType()));
-    Record.storage = runtime::Storage::kConstant;
-    Record.offset = Parts.Constants.lookup(Op);
-    Ids[Op.getOutput()] = addValue(std::move(Record));
+  for (ConstantOp op : function.getOps<ConstantOp>()) {
+    runtime::Value record;
+    record.spec = toTensorSpec(cast<RankedTensorType>(op.getType()));
+    record.storage = runtime::Storage::kConstant;
+    record.offset = parts.constants.lookup(op);
+    ids[op.getOutput()] = addValue(std::move(record));
   }
-  for (Operation *Op : Storage.instructions()) {
-    size_t First = instructionCount();
-    if (absl::Status Status = addInstruction(Op); !Status.ok())
-      return Status;
-    InstructionsOf.push_back({First, instructionCount() - 1});
-    for (runtime::Instruction &Instruction : llvm::drop_begin(sequence().instructions, First))
-      Instruction.phase = PhaseOfCall.value_or(Phases.of(Op));
+  for (Operation *op : storage.getInstructions()) {
+    size_t first = instructionCount();
+    if (absl::Status status = addInstruction(op); !status.ok())
+      return status;
+    instructionRanges.push_back({first, instructionCount() - 1});
+    for (runtime::Instruction &instruction : llvm::drop_begin(sequence().instructions, first))
+      instruction.phase = phaseOfCall.value_or(phases.of(op));
   }
   return absl::OkStatus();
 }
 
 void FunctionLowering::addCopies() {
-  Operation *Return = Function.getBody().front().getTerminator();
-  for (const StorageAssignment::Copy &Copy : Storage.copies())
-    sequence().copies.push_back({keptId(Return->getOperand(Copy.Result)), *oldValue(Copy.Result), Copy.Reason});
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (const StorageAssignment::Copy &copy : storage.getCopies())
+    sequence().copies.push_back({keptId(terminator->getOperand(copy.result)), *oldValue(copy.result), copy.reason});
 }
 
-absl::Status FunctionLowering::addInstruction(Operation *Op) {
-  if (auto Fusion = dyn_cast<FusionOp>(Op))
-    return addRegion(Fusion);
-  if (auto Repeat = dyn_cast<RepeatOp>(Op))
-    return addRepeat(Repeat);
+absl::Status FunctionLowering::addInstruction(Operation *op) {
+  if (auto fusion = dyn_cast<FusionOp>(op))
+    return addRegion(fusion);
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return addRepeat(repeat);
   // Kernels are made from the shapes of what they write.
-  if (Op->getNumResults() > 0 && Op->use_empty() && isMemoryEffectFree(Op))
-    return absl::InvalidArgumentError(absl::StrCat(Op->getName().getStringRef().str(),
+  if (op->getNumResults() > 0 && op->use_empty() && isMemoryEffectFree(op))
+    return absl::InvalidArgumentError(absl::StrCat(op->getName().getStringRef().str(),
                                                    ": none of its results is read; dead operations are removed "
                                                    "before lowering"));
-  runtime::Instruction Instruction = loneInstruction(Op, [&](Value V) { return valueId(V); });
-  Instruction.scope = pathOf(Op).str();
-  absl::StatusOr<runtime::InstructionPlan> Plan = Parts.planned(Instruction);
-  if (!Plan.ok())
-    return absl::Status(Plan.status().code(), absl::StrCat(Plan.status().message(), whyNoRegion(Op)));
-  if (Plan->packing)
-    if (absl::Status Status = addPacking(*Plan->packing, Instruction); !Status.ok())
-      return Status;
-  if (IntegerAttr Group = dialectOf(Op).getFlatGroupAttrHelper().getAttr(Op))
-    FlatGroups[instructionCount()] = Group.getInt();
-  append(std::move(Instruction));
+  runtime::Instruction instruction = loneInstruction(op, [&](Value v) { return valueId(v); });
+  instruction.scope = pathOf(op).str();
+  absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(instruction);
+  if (!plan.ok())
+    return absl::Status(plan.status().code(), absl::StrCat(plan.status().message(), whyNoRegion(op)));
+  if (plan->packing)
+    if (absl::Status status = addPacking(*plan->packing, instruction); !status.ok())
+      return status;
+  if (IntegerAttr group = dialectOf(op).getFlatGroupAttrHelper().getAttr(op))
+    flatGroups[instructionCount()] = group.getInt();
+  append(std::move(instruction));
   return absl::OkStatus();
 }
 
-absl::Status FunctionLowering::addRegion(FusionOp Fusion) {
-  auto Call = Parts.Code.calls.find(Fusion);
-  if (Call == Parts.Code.calls.end())
+absl::Status FunctionLowering::addRegion(FusionOp fusion) {
+  auto call = parts.code.calls.find(fusion);
+  if (call == parts.code.calls.end())
     return absl::InvalidArgumentError(
-        absl::StrCat("@", Function.getSymName().str(), ": no code was generated for an mpc.fusion"));
-  runtime::Instruction Instruction = regionInstruction(Fusion, Call->second, Storage.aliases(Fusion));
-  for (Value Operand : Fusion.getInputs())
-    Instruction.inputs.push_back(valueId(Operand));
+        absl::StrCat("@", function.getSymName().str(), ": no code was generated for an mpc.fusion"));
+  runtime::Instruction instruction = regionInstruction(fusion, call->second, storage.aliases(fusion));
+  for (Value operand : fusion.getInputs())
+    instruction.inputs.push_back(valueId(operand));
   // The code stores what the region yields, whether or not something reads it.
-  for (Value Output : Fusion.getOutputs())
-    Instruction.outputs.push_back(valueId(Output));
-  append(std::move(Instruction));
+  for (Value output : fusion.getOutputs())
+    instruction.outputs.push_back(valueId(output));
+  append(std::move(instruction));
   return absl::OkStatus();
 }
 
-/// Errors: what \p Repeat calls would be more than a Program holds.
-absl::Status FunctionLowering::checkLimits(RepeatOp Repeat) const {
-  auto Refuse = [&](llvm::StringRef What, std::int64_t Most) {
-    return absl::InvalidArgumentError(absl::StrCat("the call of @", Repeat.getCallee().str(), " makes ", What.str(),
-                                                   " than ", Most, ", the most that a Program has"));
+/// Errors: what \p repeat calls would be more than a Program holds.
+absl::Status FunctionLowering::checkLimits(RepeatOp repeat) const {
+  auto refuse = [&](llvm::StringRef what, std::int64_t most) {
+    return absl::InvalidArgumentError(absl::StrCat("the call of @", repeat.getCallee().str(), " makes ", what.str(),
+                                                   " than ", most, ", the most that a Program has"));
   };
-  if (Program.sequences.size() >= runtime::kMostSequences)
-    return Refuse("more sequences", runtime::kMostSequences);
-  if (Depth >= runtime::kDeepestSequence)
-    return Refuse("sequences lie deeper", runtime::kDeepestSequence);
-  if (static_cast<std::int64_t>(Repeat.getCount()) > (runtime::kMostRuns - Parts.AllRuns) / Runs)
-    return Refuse("sequences run more often in a step", runtime::kMostRuns);
+  if (program.sequences.size() >= runtime::kMostSequences)
+    return refuse("more sequences", runtime::kMostSequences);
+  if (depth >= runtime::kDeepestSequence)
+    return refuse("sequences lie deeper", runtime::kDeepestSequence);
+  if (static_cast<std::int64_t>(repeat.getCount()) > (runtime::kMostRuns - parts.allRuns) / runs)
+    return refuse("sequences run more often in a step", runtime::kMostRuns);
   return absl::OkStatus();
 }
 
-absl::Status FunctionLowering::addRepeat(RepeatOp Repeat) {
-  if (absl::Status Status = checkLimits(Repeat); !Status.ok())
-    return Status;
-  func::FuncOp Callee = Repeat.getFunction();
-  auto Count = static_cast<std::int64_t>(Repeat.getCount());
-  runtime::Instruction Instruction;
-  Instruction.kernel = runtime::kRepeat;
-  Instruction.attributes.Set(runtime::kRepeatCount, Count);
-  Instruction.scope = pathOf(Repeat).str();
-  Instruction.sequence = static_cast<std::int32_t>(Program.sequences.size());
-  auto Body = std::make_unique<FunctionLowering>(Callee, *this, Count, PhaseOfCall.value_or(Phases.of(Repeat)));
-  SmallVector<Value> Arguments(Repeat.getInputs());
-  for (Value Operand : Repeat.getInputs())
-    Instruction.inputs.push_back(valueId(Operand));
+absl::Status FunctionLowering::addRepeat(RepeatOp repeat) {
+  if (absl::Status status = checkLimits(repeat); !status.ok())
+    return status;
+  func::FuncOp callee = repeat.getFunction();
+  auto count = static_cast<std::int64_t>(repeat.getCount());
+  runtime::Instruction instruction;
+  instruction.kernel = runtime::kRepeat;
+  instruction.attributes.Set(runtime::kRepeatCount, count);
+  instruction.scope = pathOf(repeat).str();
+  instruction.sequence = static_cast<std::int32_t>(program.sequences.size());
+  auto body = std::make_unique<FunctionLowering>(callee, *this, count, phaseOfCall.value_or(phases.of(repeat)));
+  SmallVector<Value> arguments(repeat.getInputs());
+  for (Value operand : repeat.getInputs())
+    instruction.inputs.push_back(valueId(operand));
   // The sequence writes what it returns, whether or not something reads it.
-  for (auto [Index, Output] : llvm::enumerate(Repeat.getOutputs())) {
-    Instruction.outputs.push_back(valueId(Output));
-    Arguments[Index] = Output;
+  for (auto [index, output] : llvm::enumerate(repeat.getOutputs())) {
+    instruction.outputs.push_back(valueId(output));
+    arguments[index] = output;
   }
-  for (auto [Argument, Given] : llvm::zip_equal(Callee.getArguments(), Arguments))
-    Body->bind(Argument, valueId(Given));
-  if (absl::Status Status = Body->run(); !Status.ok())
-    return Status;
-  Body->addCopies();
-  Instruction.workspace_bytes = Body->plan();
+  for (auto [argument, given] : llvm::zip_equal(callee.getArguments(), arguments))
+    body->bind(argument, valueId(given));
+  if (absl::Status status = body->run(); !status.ok())
+    return status;
+  body->addCopies();
+  instruction.workspace_bytes = body->plan();
   // Views of arguments lie where the arguments do.
-  for (auto [Argument, Given] : llvm::zip_equal(Callee.getArguments(), Arguments))
-    if (auto Views = Body->ArenaValues.find(Argument); Views != Body->ArenaValues.end())
-      llvm::append_range(ArenaValues[Storage.root(Given)], Views->second);
-  Called.push_back({instructionCount(), std::move(Body)});
-  append(std::move(Instruction));
+  for (auto [argument, given] : llvm::zip_equal(callee.getArguments(), arguments))
+    if (auto views = body->arenaValues.find(argument); views != body->arenaValues.end())
+      llvm::append_range(arenaValues[storage.root(given)], views->second);
+  called.push_back({instructionCount(), std::move(body)});
+  append(std::move(instruction));
   return absl::OkStatus();
 }
 
-/// Makes \p Instruction read its weight packed, and adds what packs it.
-absl::Status FunctionLowering::addPacking(const WeightPacking &Packing, runtime::Instruction &Instruction) {
-  std::optional<runtime::Instruction> Pack = Parts.Packer->Pack(Packing, Instruction);
-  if (absl::StatusOr<runtime::InstructionPlan> Plan = Parts.planned(Instruction); !Plan.ok() || !Pack)
-    return Plan.status();
-  if (absl::StatusOr<runtime::InstructionPlan> Plan = Parts.planned(*Pack); !Plan.ok())
-    return Plan.status();
-  PackedWeights.push_back({Pack->outputs[0], instructionCount()});
-  append(*std::move(Pack));
+/// Makes \p instruction read its weight packed, and adds what packs it.
+absl::Status FunctionLowering::addPacking(const WeightPacking &packing, runtime::Instruction &instruction) {
+  std::optional<runtime::Instruction> pack = parts.packer->Pack(packing, instruction);
+  if (absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(instruction); !plan.ok() || !pack)
+    return plan.status();
+  if (absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(*pack); !plan.ok())
+    return plan.status();
+  packedWeights.push_back({pack->outputs[0], instructionCount()});
+  append(*std::move(pack));
   return absl::OkStatus();
 }
 
-std::optional<runtime::ValueId> FunctionLowering::oldValue(unsigned Result) {
-  std::optional<unsigned> Argument = Signature.argumentOf(Result);
-  return Argument ? std::optional(Ids.lookup(Function.getArgument(*Argument))) : std::nullopt;
+std::optional<runtime::ValueId> FunctionLowering::oldValue(unsigned result) {
+  std::optional<unsigned> argument = signature.argumentOf(result);
+  return argument ? std::optional(ids.lookup(function.getArgument(*argument))) : std::nullopt;
 }
 
-/// Whether \p Argument may be written over while the function runs.
-bool FunctionLowering::isOldValue(BlockArgument Argument) {
-  return isSequence(Function) ? Signature.resultOf(Argument.getArgNumber()).has_value()
-                              : Program.values[Ids.lookup(Argument)].storage == runtime::Storage::kState;
+/// Whether \p argument may be written over while the function runs.
+bool FunctionLowering::isOldValue(BlockArgument argument) {
+  return isSequence(function) ? signature.resultOf(argument.getArgNumber()).has_value()
+                              : program.values[ids.lookup(argument)].storage == runtime::Storage::kState;
 }
 
-runtime::ValueId FunctionLowering::keptId(Value Operand) {
-  runtime::ValueId Id = valueId(Operand);
-  auto Argument = dyn_cast<BlockArgument>(behindViews(Operand));
-  if (!Argument || !isOldValue(Argument))
-    return Id;
-  runtime::Value Copy;
-  Copy.spec = Program.values[Id].spec;
-  runtime::Instruction Instruction;
-  Instruction.kernel = "reshape";
-  Instruction.phase = PhaseOfCall.value_or(Phase::kForward);
-  Instruction.attributes.Set("shape", std::vector<std::int64_t>(Copy.spec.shape));
-  Instruction.inputs = {Id};
-  Instruction.outputs = {addValue(std::move(Copy))};
-  PinnedValues.push_back(Instruction.outputs[0]);
-  Prologue.push_back(std::move(Instruction));
-  return PinnedValues.back();
+runtime::ValueId FunctionLowering::keptId(Value operand) {
+  runtime::ValueId id = valueId(operand);
+  auto argument = dyn_cast<BlockArgument>(behindViews(operand));
+  if (!argument || !isOldValue(argument))
+    return id;
+  runtime::Value copy;
+  copy.spec = program.values[id].spec;
+  runtime::Instruction instruction;
+  instruction.kernel = "reshape";
+  instruction.phase = phaseOfCall.value_or(Phase::kForward);
+  instruction.attributes.Set("shape", std::vector<std::int64_t>(copy.spec.shape));
+  instruction.inputs = {id};
+  instruction.outputs = {addValue(std::move(copy))};
+  pinnedValues.push_back(instruction.outputs[0]);
+  prologue.push_back(std::move(instruction));
+  return pinnedValues.back();
 }
 
-/// The instructions of the operation at \p Position, or what comes behind the last one.
-std::pair<size_t, size_t> FunctionLowering::instructionsOf(size_t Position) const {
-  if (Position < InstructionsOf.size())
-    return InstructionsOf[Position];
+/// The instructions of the operation at \p position, or what comes behind the last one.
+std::pair<size_t, size_t> FunctionLowering::instructionsOf(size_t position) const {
+  if (position < instructionRanges.size())
+    return instructionRanges[position];
   return {instructionCount(), instructionCount()};
 }
 
 size_t FunctionLowering::plan() {
-  SmallVector<ArenaPlace> Places;
-  bool PlacesArguments = !isSequence(Function);
-  for (auto &[Root, Values] : ArenaValues) {
-    if (!PlacesArguments && isa<BlockArgument>(Root))
+  SmallVector<ArenaPlace> places;
+  bool placesArguments = !isSequence(function);
+  for (auto &[root, values] : arenaValues) {
+    if (!placesArguments && isa<BlockArgument>(root))
       continue;
-    auto [First, Last] = Storage.life(Root);
-    Places.push_back({Values, instructionsOf(First).first, instructionsOf(Last).second});
+    auto [first, last] = storage.life(root);
+    places.push_back({values, instructionsOf(first).first, instructionsOf(last).second});
   }
-  for (auto [Id, Pack] : PackedWeights)
-    Places.push_back({{Id}, Pack, Pack + 1});
-  for (runtime::ValueId Id : PinnedValues)
-    Places.push_back({{Id}, 0, instructionCount()});
-  for (const ArenaPlace &Place : Places)
-    llvm::append_range(Placed, Place.values);
-  auto FlatGroup = [&](size_t Instruction) {
-    auto Known = FlatGroups.find(Instruction);
-    return Known == FlatGroups.end() ? -1 : Known->second;
+  for (auto [id, pack] : packedWeights)
+    places.push_back({{id}, pack, pack + 1});
+  for (runtime::ValueId id : pinnedValues)
+    places.push_back({{id}, 0, instructionCount()});
+  for (const ArenaPlace &place : places)
+    llvm::append_range(placed, place.values);
+  auto flatGroup = [&](size_t instruction) {
+    auto known = flatGroups.find(instruction);
+    return known == flatGroups.end() ? -1 : known->second;
   };
-  size_t Bytes = planArena(Places, SequenceIndex, FlatGroup, Parts.Options.flat_share, Program);
-  for (CalledFunction &Each : Called)
-    Each.Callee->moveBy(sequence().instructions[Each.Instruction].workspace_offset);
+  size_t bytes = planArena(places, sequenceIndex, flatGroup, parts.options.flat_share, program);
+  for (CalledFunction &each : called)
+    each.callee->moveBy(sequence().instructions[each.instruction].workspace_offset);
   addPrologue();
-  return Bytes;
+  return bytes;
 }
 
 void FunctionLowering::addPrologue() {
-  runtime::Sequence &Own = sequence();
-  Own.instructions.insert(Own.instructions.begin(), Prologue.begin(), Prologue.end());
-  if (SequenceIndex != 0)
+  runtime::Sequence &own = sequence();
+  own.instructions.insert(own.instructions.begin(), prologue.begin(), prologue.end());
+  if (sequenceIndex != 0)
     return;
-  for (runtime::FlatUpdate &Update : Program.flat_updates)
-    Update.first += Prologue.size();
+  for (runtime::FlatUpdate &update : program.flat_updates)
+    update.first += prologue.size();
 }
 
-void FunctionLowering::moveBy(size_t Offset) {
-  for (runtime::ValueId Id : Placed)
-    Program.values[Id].offset += Offset;
-  for (runtime::Instruction &Instruction : sequence().instructions)
-    if (Instruction.workspace_bytes > 0)
-      Instruction.workspace_offset += Offset;
-  for (CalledFunction &Each : Called)
-    Each.Callee->moveBy(Offset);
+void FunctionLowering::moveBy(size_t offset) {
+  for (runtime::ValueId id : placed)
+    program.values[id].offset += offset;
+  for (runtime::Instruction &instruction : sequence().instructions)
+    if (instruction.workspace_bytes > 0)
+      instruction.workspace_offset += offset;
+  for (CalledFunction &each : called)
+    each.callee->moveBy(offset);
 }
 
 } // namespace mpc::compiler

@@ -24,19 +24,19 @@ namespace mpc::compiler {
 
 /// What the functions of one Program share.
 struct ProgramParts {
-  const runtime::Device &Target;
-  const runtime::PlanOptions &Options;
-  codegen::GeneratedCode Code;
-  runtime::Program Program = {};
+  const runtime::Device &target;
+  const runtime::PlanOptions &options;
+  codegen::GeneratedCode code;
+  runtime::Program program = {};
   /// Offsets among the Program's constants.
-  llvm::DenseMap<mlir::Operation *, std::size_t> Constants = llvm::DenseMap<mlir::Operation *, std::size_t>();
-  std::optional<runtime::WeightPacker> Packer = std::nullopt;
+  llvm::DenseMap<mlir::Operation *, std::size_t> constants = llvm::DenseMap<mlir::Operation *, std::size_t>();
+  std::optional<runtime::WeightPacker> packer = std::nullopt;
   /// Remarks on what was measured to choose kernels.
-  std::vector<std::string> Remarks = {};
-  std::int64_t AllRuns = 0; ///< runs of all sequences in a step
+  std::vector<std::string> remarks = {};
+  std::int64_t allRuns = 0; ///< runs of all sequences in a step
 
   /// Gives an instruction its workspace, and the Program what was chosen for it.
-  absl::StatusOr<runtime::InstructionPlan> planned(runtime::Instruction &Instruction);
+  absl::StatusOr<runtime::InstructionPlan> planned(runtime::Instruction &instruction);
 };
 
 /// Lowers a function. Functions that it calls become further sequences. First all arguments are bound, then it runs,
@@ -44,81 +44,81 @@ struct ProgramParts {
 class FunctionLowering {
 public:
   /// Lowers the step.
-  FunctionLowering(mlir::func::FuncOp Function, ProgramParts &Parts)
-      : Function(Function), Parts(Parts), Program(Parts.Program), Signature(Function), Storage(Function, &Parts.Target),
-        Phases(Function) {}
-  /// Lowers what \p Caller calls \p Count times, in phase \p PhaseOfCall, to a new sequence of the Program.
-  FunctionLowering(mlir::func::FuncOp Function, FunctionLowering &Caller, std::int64_t Count, Phase PhaseOfCall);
+  FunctionLowering(mlir::func::FuncOp function, ProgramParts &parts)
+      : function(function), parts(parts), program(parts.program), signature(function), storage(function, &parts.target),
+        phases(function) {}
+  /// Lowers what \p caller calls \p count times, in phase \p phaseOfCall, to a new sequence of the Program.
+  FunctionLowering(mlir::func::FuncOp function, FunctionLowering &caller, std::int64_t count, Phase phaseOfCall);
 
   /// A value of the Program that lies in no other value's place.
-  runtime::ValueId addValue(runtime::Value Record);
-  /// Says which value \p Argument is.
-  void bind(mlir::BlockArgument Argument, runtime::ValueId Id) { Ids[Argument] = Id; }
+  runtime::ValueId addValue(runtime::Value record);
+  /// Says which value \p argument is.
+  void bind(mlir::BlockArgument argument, runtime::ValueId id) { ids[argument] = id; }
   /// Gives the value of an argument of the step a place in the arena. Arguments of a sequence have a place where the
   /// sequence is called.
-  void placeInArena(mlir::BlockArgument Argument) { ArenaValues[Argument].push_back(Ids.lookup(Argument)); }
+  void placeInArena(mlir::BlockArgument argument) { arenaValues[argument].push_back(ids.lookup(argument)); }
 
   /// Adds the instructions. Errors: what the device says; more sequences, deeper ones or more runs than a Program has.
   absl::Status run();
   /// Adds the copies to what could not be updated in place.
   void addCopies();
   /// The record of a value: its own shape, the storage of its root.
-  runtime::ValueId valueId(mlir::Value V);
+  runtime::ValueId valueId(mlir::Value v);
   /// The same of a result. What leaves the function, or becomes another state, must not change when state is updated in
   /// place. So an old value, or a view of one, is copied before the first instruction.
-  runtime::ValueId keptId(mlir::Value Operand);
+  runtime::ValueId keptId(mlir::Value operand);
   /// The state, or the argument of a sequence, whose new value a result is; none for data.
-  std::optional<runtime::ValueId> oldValue(unsigned Result);
+  std::optional<runtime::ValueId> oldValue(unsigned result);
 
   /// Gives everything a place in an arena of its own. Returns its bytes.
   std::size_t plan();
-  /// Moves the places by \p Offset, what this function calls along with it.
-  void moveBy(std::size_t Offset);
+  /// Moves the places by \p offset, what this function calls along with it.
+  void moveBy(std::size_t offset);
 
 private:
   struct CalledFunction {
-    std::size_t Instruction; ///< the instruction that runs it
-    std::unique_ptr<FunctionLowering> Callee;
+    std::size_t instruction; ///< the instruction that runs it
+    std::unique_ptr<FunctionLowering> callee;
   };
 
-  runtime::Sequence &sequence() { return Program.sequences[SequenceIndex]; }
-  std::size_t instructionCount() const { return Program.sequences[SequenceIndex].instructions.size(); }
+  runtime::Sequence &sequence() { return program.sequences[sequenceIndex]; }
+  std::size_t instructionCount() const { return program.sequences[sequenceIndex].instructions.size(); }
 
-  /// Makes \p Next the last instruction of the sequence.
-  void append(runtime::Instruction Next) { sequence().instructions.push_back(std::move(Next)); }
-  absl::Status addInstruction(mlir::Operation *Op);
-  absl::Status addRegion(FusionOp Fusion);
-  absl::Status addRepeat(RepeatOp Repeat);
-  absl::Status checkLimits(RepeatOp Repeat) const;
-  absl::Status addPacking(const WeightPacking &Packing, runtime::Instruction &Instruction);
-  bool isOldValue(mlir::BlockArgument Argument);
-  std::pair<std::size_t, std::size_t> instructionsOf(std::size_t Position) const;
+  /// Makes \p next the last instruction of the sequence.
+  void append(runtime::Instruction next) { sequence().instructions.push_back(std::move(next)); }
+  absl::Status addInstruction(mlir::Operation *op);
+  absl::Status addRegion(FusionOp fusion);
+  absl::Status addRepeat(RepeatOp repeat);
+  absl::Status checkLimits(RepeatOp repeat) const;
+  absl::Status addPacking(const WeightPacking &packing, runtime::Instruction &instruction);
+  bool isOldValue(mlir::BlockArgument argument);
+  std::pair<std::size_t, std::size_t> instructionsOf(std::size_t position) const;
   void addPrologue();
 
-  mlir::func::FuncOp Function;
-  ProgramParts &Parts;
-  runtime::Program &Program;
-  std::size_t SequenceIndex = 0;
-  int Depth = 0;         ///< levels of calls below the step
-  std::int64_t Runs = 1; ///< runs of this sequence in a step
-  std::optional<Phase> PhaseOfCall;
-  StepSignature Signature;
-  StorageAssignment Storage;
-  StepPhases Phases;
-  llvm::DenseMap<mlir::Value, runtime::ValueId> Ids;
+  mlir::func::FuncOp function;
+  ProgramParts &parts;
+  runtime::Program &program;
+  std::size_t sequenceIndex = 0;
+  int depth = 0;         ///< levels of calls below the step
+  std::int64_t runs = 1; ///< runs of this sequence in a step
+  std::optional<Phase> phaseOfCall;
+  StepSignature signature;
+  StorageAssignment storage;
+  StepPhases phases;
+  llvm::DenseMap<mlir::Value, runtime::ValueId> ids;
   /// Roots in the arena in the order of their first appearance, with the values that live in them.
-  llvm::MapVector<mlir::Value, llvm::SmallVector<runtime::ValueId>> ArenaValues;
+  llvm::MapVector<mlir::Value, llvm::SmallVector<runtime::ValueId>> arenaValues;
   /// Which instructions share flat buffers.
-  llvm::DenseMap<std::size_t, std::int64_t> FlatGroups;
+  llvm::DenseMap<std::size_t, std::int64_t> flatGroups;
   /// The first and the last instruction of each operation, in the order of Storage.instructions().
-  std::vector<std::pair<std::size_t, std::size_t>> InstructionsOf;
+  std::vector<std::pair<std::size_t, std::size_t>> instructionRanges;
   /// Packed weights with the instructions that write them; the next one reads them.
-  std::vector<std::pair<runtime::ValueId, std::size_t>> PackedWeights;
+  std::vector<std::pair<runtime::ValueId, std::size_t>> packedWeights;
   /// Copies of old values: done before the first instruction, kept to the end.
-  std::vector<runtime::Instruction> Prologue;
-  std::vector<runtime::ValueId> PinnedValues;
-  std::vector<CalledFunction> Called;
-  std::vector<runtime::ValueId> Placed; ///< the values that plan() gave offsets
+  std::vector<runtime::Instruction> prologue;
+  std::vector<runtime::ValueId> pinnedValues;
+  std::vector<CalledFunction> called;
+  std::vector<runtime::ValueId> placed; ///< the values that plan() gave offsets
 };
 
 } // namespace mpc::compiler

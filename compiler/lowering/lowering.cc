@@ -19,177 +19,177 @@ namespace {
 /// A step with what it calls.
 class ProgramLowering {
 public:
-  ProgramLowering(func::FuncOp Function, const runtime::Device &Target, const runtime::PlanOptions &Options,
-                  codegen::GeneratedCode Code)
-      : Function(Function), Signature(Function), Parts{Target, Options, std::move(Code)}, Step(Function, Parts) {}
+  ProgramLowering(func::FuncOp function, const runtime::Device &target, const runtime::PlanOptions &options,
+                  codegen::GeneratedCode code)
+      : function(function), signature(function), parts{target, options, std::move(code)}, step(function, parts) {}
 
   absl::StatusOr<runtime::Program> run() {
     describe();
     addArguments();
     addConstants();
-    Parts.Packer.emplace(Result, updatedState(), Parts.Options.keep_packed_weights);
-    if (absl::Status Status = Step.run(); !Status.ok())
-      return Status;
+    parts.packer.emplace(result, updatedState(), parts.options.keep_packed_weights);
+    if (absl::Status status = step.run(); !status.ok())
+      return status;
     addResults();
-    if (absl::Status Status = addRefreshes(); !Status.ok())
-      return Status;
+    if (absl::Status status = addRefreshes(); !status.ok())
+      return status;
     plan();
-    Result.code = std::move(Parts.Code.blobs);
-    return std::move(Result);
+    result.code = std::move(parts.code.blobs);
+    return std::move(result);
   }
 
-  const std::vector<std::string> &remarks() const { return Parts.Remarks; }
+  const std::vector<std::string> &remarks() const { return parts.remarks; }
 
 private:
-  func::FuncOp Function;
-  StepSignature Signature;
-  ProgramParts Parts;
-  FunctionLowering Step;
-  runtime::Program &Result = Parts.Program;
-  llvm::StringMap<runtime::ValueId> StateByName;
+  func::FuncOp function;
+  StepSignature signature;
+  ProgramParts parts;
+  FunctionLowering step;
+  runtime::Program &result = parts.program;
+  llvm::StringMap<runtime::ValueId> stateByName;
   /// The name of the state that each state argument belongs to; empty for none.
-  SmallVector<StringRef> Owners;
+  SmallVector<StringRef> owners;
 
   void describe() {
-    Result.name = Function.getSymName().str();
-    Result.device = std::string(Parts.Target.name());
-    Result.allow_tf32 = Parts.Options.allow_tf32;
-    Result.arch = std::string(Parts.Target.arch());
-    Result.required_cpu_features = Parts.Code.required_cpu_features.empty() ? Parts.Target.required_cpu_features()
-                                                                            : Parts.Code.required_cpu_features;
+    result.name = function.getSymName().str();
+    result.device = std::string(parts.target.name());
+    result.allow_tf32 = parts.options.allow_tf32;
+    result.arch = std::string(parts.target.arch());
+    result.required_cpu_features = parts.code.required_cpu_features.empty() ? parts.target.required_cpu_features()
+                                                                            : parts.code.required_cpu_features;
   }
 
   void addArguments() {
-    for (BlockArgument Argument : Function.getArguments()) {
-      unsigned Index = Argument.getArgNumber();
-      std::optional<Role> Own = argumentRole(Function, Index);
-      std::string Name = argumentName(Function, Index).str();
-      if (Name.empty())
-        Name = ("argument" + llvm::Twine(Index)).str();
-      runtime::Value Record;
-      Record.spec = toTensorSpec(cast<RankedTensorType>(Argument.getType()));
-      Record.storage = isState(Own) ? runtime::Storage::kState : runtime::Storage::kInput;
-      Record.index = isState(Own) ? Result.state.size() : Result.inputs.size();
-      runtime::ValueId Id = Step.addValue(Record);
-      Step.bind(Argument, Id);
-      if (!isState(Own)) {
-        Result.inputs.push_back({Name, Id});
-        Step.placeInArena(Argument);
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      std::optional<Role> own = argumentRole(function, index);
+      std::string name = argumentName(function, index).str();
+      if (name.empty())
+        name = ("argument" + llvm::Twine(index)).str();
+      runtime::Value record;
+      record.spec = toTensorSpec(cast<RankedTensorType>(argument.getType()));
+      record.storage = isState(own) ? runtime::Storage::kState : runtime::Storage::kInput;
+      record.index = isState(own) ? result.state.size() : result.inputs.size();
+      runtime::ValueId id = step.addValue(record);
+      step.bind(argument, id);
+      if (!isState(own)) {
+        result.inputs.push_back({name, id});
+        step.placeInArena(argument);
         continue;
       }
-      Result.state.push_back({Name, *Own, Record.spec, false});
-      Owners.push_back(argumentState(Function, Index).getOf());
-      StateByName[Name] = Id;
+      result.state.push_back({name, *own, record.spec, false});
+      owners.push_back(argumentState(function, index).getOf());
+      stateByName[name] = id;
     }
   }
 
   void addConstants() {
-    SmallVector<ConstantOp> Ops;
-    for (func::FuncOp Each : withCalled(Function))
-      llvm::append_range(Ops, Each.getOps<ConstantOp>());
-    auto Elements = llvm::map_to_vector(Ops, [](ConstantOp Op) { return cast<DenseElementsAttr>(Op.getValue()); });
-    for (auto [Op, Offset] : llvm::zip_equal(Ops, placeConstants(Elements, Result)))
-      Parts.Constants[Op] = Offset;
+    SmallVector<ConstantOp> ops;
+    for (func::FuncOp each : withCalled(function))
+      llvm::append_range(ops, each.getOps<ConstantOp>());
+    auto elements = llvm::map_to_vector(ops, [](ConstantOp op) { return cast<DenseElementsAttr>(op.getValue()); });
+    for (auto [op, offset] : llvm::zip_equal(ops, placeConstants(elements, result)))
+      parts.constants[op] = offset;
   }
 
-  OperandRange results() { return Function.getBody().front().getTerminator()->getOperands(); }
+  OperandRange results() { return function.getBody().front().getTerminator()->getOperands(); }
 
   /// For each state whether the function gives it a new value.
   std::vector<bool> updatedState() {
-    std::vector<bool> Updated(Result.state.size());
-    for (auto [Index, Operand] : llvm::enumerate(results())) {
-      std::optional<unsigned> Argument = Signature.argumentOf(Index);
-      if (Argument && Operand != Function.getArgument(*Argument))
-        Updated[Result.values[*Step.oldValue(Index)].index] = true;
+    std::vector<bool> updated(result.state.size());
+    for (auto [index, operand] : llvm::enumerate(results())) {
+      std::optional<unsigned> argument = signature.argumentOf(index);
+      if (argument && operand != function.getArgument(*argument))
+        updated[result.values[*step.oldValue(index)].index] = true;
     }
-    return Updated;
+    return updated;
   }
 
   void addResults() {
-    for (auto [Index, Operand] : llvm::enumerate(results())) {
-      std::string Name = resultName(Function, Index).str();
-      if (!isState(resultRole(Function, Index))) {
-        Result.outputs.push_back({Name.empty() ? ("result" + llvm::Twine(Index)).str() : Name, Step.keptId(Operand)});
+    for (auto [index, operand] : llvm::enumerate(results())) {
+      std::string name = resultName(function, index).str();
+      if (!isState(resultRole(function, index))) {
+        result.outputs.push_back({name.empty() ? ("result" + llvm::Twine(index)).str() : name, step.keptId(operand)});
         continue;
       }
-      runtime::ValueId Old = *Step.oldValue(Index);
-      Result.state[Result.values[Old].index].written |= Step.valueId(Operand) != Old;
+      runtime::ValueId old = *step.oldValue(index);
+      result.state[result.values[old].index].written |= step.valueId(operand) != old;
     }
-    Step.addCopies();
+    step.addCopies();
   }
 
   absl::Status addRefreshes() {
-    std::vector<runtime::StateRefresh> OfPackedWeights = Parts.Packer->TakeRefreshes();
-    addCastRefreshes(Owners, StateByName, Result);
-    for (runtime::StateRefresh &Refresh : OfPackedWeights) {
-      if (absl::StatusOr<runtime::InstructionPlan> Plan = Parts.planned(Refresh.instruction); !Plan.ok())
-        return Plan.status();
-      Result.refreshes.push_back(std::move(Refresh));
+    std::vector<runtime::StateRefresh> ofPackedWeights = parts.packer->TakeRefreshes();
+    addCastRefreshes(owners, stateByName, result);
+    for (runtime::StateRefresh &refresh : ofPackedWeights) {
+      if (absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(refresh.instruction); !plan.ok())
+        return plan.status();
+      result.refreshes.push_back(std::move(refresh));
     }
     return absl::OkStatus();
   }
 
   void plan() {
-    Result.arena_bytes = Step.plan();
+    result.arena_bytes = step.plan();
     // State is rebuilt before the step begins, one entry after the other.
-    for (const runtime::StateRefresh &Refresh : Result.refreshes)
-      if (size_t Bytes = Refresh.instruction.workspace_bytes)
-        Result.arena_bytes = std::max(Result.arena_bytes, runtime::AlignedBuffer::Padded(Bytes));
+    for (const runtime::StateRefresh &refresh : result.refreshes)
+      if (size_t bytes = refresh.instruction.workspace_bytes)
+        result.arena_bytes = std::max(result.arena_bytes, runtime::AlignedBuffer::Padded(bytes));
   }
 };
 
 /// "f32, f16 or i8": every type of the table.
 std::string elementTypeNames() {
-  std::string Names;
-  for (const DTypeInfo &Info : kDTypes)
-    absl::StrAppend(&Names, Names.empty() ? "" : &Info == &kDTypes.back() ? " or " : ", ", std::string(Info.name));
-  return Names;
+  std::string names;
+  for (const DTypeInfo &info : kDTypes)
+    absl::StrAppend(&names, names.empty() ? "" : &info == &kDTypes.back() ? " or " : ", ", std::string(info.name));
+  return names;
 }
 
 /// Errors: an argument or a value of the body that no Program can hold.
-absl::Status checkTypes(func::FuncOp Function) {
-  auto IsStorable = [](Type T) { return isKnownTensor(T) && !isTooLarge(cast<RankedTensorType>(T).getShape()); };
-  auto Refuse = [&](StringRef What, Type T) {
-    return absl::InvalidArgumentError(absl::StrCat("@", Function.getSymName().str(), ": ", What.str(), " is ",
-                                                   typeText(T),
+absl::Status checkTypes(func::FuncOp function) {
+  auto isStorable = [](Type t) { return isKnownTensor(t) && !isTooLarge(cast<RankedTensorType>(t).getShape()); };
+  auto refuse = [&](StringRef what, Type t) {
+    return absl::InvalidArgumentError(absl::StrCat("@", function.getSymName().str(), ": ", what.str(), " is ",
+                                                   typeText(t),
                                                    "; a Program holds tensors of a static shape, of at "
                                                    "most 2^47 elements, of ",
                                                    elementTypeNames()));
   };
-  for (BlockArgument Argument : Function.getArguments())
-    if (!IsStorable(Argument.getType()))
-      return Refuse(("argument " + llvm::Twine(Argument.getArgNumber())).str(), Argument.getType());
-  for (Operation &Op : Function.getBody().front())
-    for (OpResult Value : Op.getResults())
-      if (!IsStorable(Value.getType()))
-        return Refuse(("a result of " + Op.getName().getStringRef()).str(), Value.getType());
+  for (BlockArgument argument : function.getArguments())
+    if (!isStorable(argument.getType()))
+      return refuse(("argument " + llvm::Twine(argument.getArgNumber())).str(), argument.getType());
+  for (Operation &op : function.getBody().front())
+    for (OpResult value : op.getResults())
+      if (!isStorable(value.getType()))
+        return refuse(("a result of " + op.getName().getStringRef()).str(), value.getType());
   return absl::OkStatus();
 }
 
 } // namespace
 
-absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp Function, const runtime::Device &Target,
-                                                const runtime::PlanOptions &Options, codegen::GeneratedCode Code,
-                                                std::vector<std::string> *Remarks) {
-  if (isSequence(Function))
+absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp function, const runtime::Device &target,
+                                                const runtime::PlanOptions &options, codegen::GeneratedCode code,
+                                                std::vector<std::string> *remarks) {
+  if (isSequence(function))
     return absl::InvalidArgumentError(
-        absl::StrCat("@", Function.getSymName().str(), " is a sequence; a step that calls it becomes a Program"));
-  for (func::FuncOp Each : withCalled(Function)) {
-    if (!Each.getBody().hasOneBlock())
+        absl::StrCat("@", function.getSymName().str(), " is a sequence; a step that calls it becomes a Program"));
+  for (func::FuncOp each : withCalled(function)) {
+    if (!each.getBody().hasOneBlock())
       return absl::InvalidArgumentError(
-          absl::StrCat("@", Each.getSymName().str(), " must be one block to become a Program"));
-    if (absl::Status Status = checkTypes(Each); !Status.ok())
-      return Status;
+          absl::StrCat("@", each.getSymName().str(), " must be one block to become a Program"));
+    if (absl::Status status = checkTypes(each); !status.ok())
+      return status;
   }
-  ProgramLowering Run(Function, Target, Options, std::move(Code));
-  absl::StatusOr<runtime::Program> Result = Run.run();
-  if (!Result.ok())
-    return Result;
-  if (Remarks)
-    Remarks->insert(Remarks->end(), Run.remarks().begin(), Run.remarks().end());
-  if (absl::Status Written = Target.EndPlanning(Options); !Written.ok())
-    return Written;
-  return Result;
+  ProgramLowering run(function, target, options, std::move(code));
+  absl::StatusOr<runtime::Program> result = run.run();
+  if (!result.ok())
+    return result;
+  if (remarks)
+    remarks->insert(remarks->end(), run.remarks().begin(), run.remarks().end());
+  if (absl::Status written = target.EndPlanning(options); !written.ok())
+    return written;
+  return result;
 }
 
 } // namespace mpc::compiler

@@ -9,14 +9,14 @@
 
 namespace mpc::compiler {
 
-/// Lowers \p Function, which must be one block of operations that \p Target has kernels for and no sequence. Functions
+/// Lowers \p function, which must be one block of operations that \p target has kernels for and no sequence. Functions
 /// that mpc.repeat calls become sequences. State results update their argument in place where every other reader comes
-/// first; otherwise the Program copies and says why. \p Code is the code of the regions of all these functions. Its
-/// blobs become the Program's. Remarks on what was measured to choose kernels are added to \p Remarks. Errors:
+/// first; otherwise the Program copies and says why. \p code is the code of the regions of all these functions. Its
+/// blobs become the Program's. Remarks on what was measured to choose kernels are added to \p remarks. Errors:
 /// UNIMPLEMENTED or INVALID_ARGUMENT naming the operation and its Cell path.
-absl::StatusOr<runtime::Program> lowerToProgram(mlir::func::FuncOp Function, const runtime::Device &Target,
-                                                const runtime::PlanOptions &Options = {},
-                                                codegen::GeneratedCode Code = codegen::GeneratedCode(),
-                                                std::vector<std::string> *Remarks = nullptr);
+absl::StatusOr<runtime::Program> lowerToProgram(mlir::func::FuncOp function, const runtime::Device &target,
+                                                const runtime::PlanOptions &options = {},
+                                                codegen::GeneratedCode code = codegen::GeneratedCode(),
+                                                std::vector<std::string> *remarks = nullptr);
 
 } // namespace mpc::compiler

@@ -11,64 +11,64 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-/// The bytes of each element of \p Elements, or of the one that all are. A truth value takes a byte.
-static std::vector<std::uint8_t> bytesOf(DenseElementsAttr Elements) {
-  if (Elements.getElementType().isInteger(1)) {
-    if (Elements.isSplat())
-      return {Elements.getSplatValue<bool>()};
-    auto Bits = Elements.getValues<bool>();
-    return {Bits.begin(), Bits.end()};
+/// The bytes of each element of \p elements, or of the one that all are. A truth value takes a byte.
+static std::vector<std::uint8_t> bytesOf(DenseElementsAttr elements) {
+  if (elements.getElementType().isInteger(1)) {
+    if (elements.isSplat())
+      return {elements.getSplatValue<bool>()};
+    auto bits = elements.getValues<bool>();
+    return {bits.begin(), bits.end()};
   }
-  ArrayRef<char> Raw = Elements.getRawData();
-  return {Raw.begin(), Raw.end()};
+  ArrayRef<char> raw = elements.getRawData();
+  return {raw.begin(), raw.end()};
 }
 
-/// The position in \p Fills of the one with \p Element, which may be new, of \p Bytes bytes at least.
-static size_t fillOf(std::vector<std::uint8_t> Element, size_t Bytes, std::vector<runtime::ConstantFill> &Fills) {
-  auto Known = llvm::find_if(Fills, [&](const runtime::ConstantFill &Fill) { return Fill.element == Element; });
-  size_t Index = Known - Fills.begin();
-  if (Known == Fills.end())
-    Fills.push_back({0, std::move(Element)});
-  Fills[Index].bytes = std::max(Fills[Index].bytes, runtime::AlignedBuffer::Padded(Bytes));
-  return Index;
+/// The position in \p fills of the one with \p element, which may be new, of \p bytes bytes at least.
+static size_t fillOf(std::vector<std::uint8_t> element, size_t bytes, std::vector<runtime::ConstantFill> &fills) {
+  auto known = llvm::find_if(fills, [&](const runtime::ConstantFill &fill) { return fill.element == element; });
+  size_t index = known - fills.begin();
+  if (known == fills.end())
+    fills.push_back({0, std::move(element)});
+  fills[index].bytes = std::max(fills[index].bytes, runtime::AlignedBuffer::Padded(bytes));
+  return index;
 }
 
-std::vector<size_t> placeConstants(ArrayRef<DenseElementsAttr> Constants, runtime::Program &Program) {
-  std::vector<size_t> Offsets(Constants.size());
-  std::vector<std::pair<size_t, size_t>> Filled; // positions in Constants and in the fills
-  for (auto [Index, Elements] : llvm::enumerate(Constants)) {
-    size_t Bytes = toTensorSpec(cast<RankedTensorType>(Elements.getType())).bytes();
-    std::vector<std::uint8_t> Content = bytesOf(Elements);
-    if (Elements.isSplat() && Bytes > runtime::AlignedBuffer::kAlignment) {
-      Filled.emplace_back(Index, fillOf(std::move(Content), Bytes, Program.fills));
+std::vector<size_t> placeConstants(ArrayRef<DenseElementsAttr> constants, runtime::Program &program) {
+  std::vector<size_t> offsets(constants.size());
+  std::vector<std::pair<size_t, size_t>> filled; // positions in Constants and in the fills
+  for (auto [index, elements] : llvm::enumerate(constants)) {
+    size_t bytes = toTensorSpec(cast<RankedTensorType>(elements.getType())).bytes();
+    std::vector<std::uint8_t> content = bytesOf(elements);
+    if (elements.isSplat() && bytes > runtime::AlignedBuffer::kAlignment) {
+      filled.emplace_back(index, fillOf(std::move(content), bytes, program.fills));
       continue;
     }
-    Offsets[Index] = Program.constants.size();
-    Program.constants.resize(Offsets[Index] + runtime::AlignedBuffer::Padded(Bytes));
-    for (size_t At = 0; At < Bytes; At += Content.size())
-      llvm::copy(Content, Program.constants.begin() + Offsets[Index] + At);
+    offsets[index] = program.constants.size();
+    program.constants.resize(offsets[index] + runtime::AlignedBuffer::Padded(bytes));
+    for (size_t at = 0; at < bytes; at += content.size())
+      llvm::copy(content, program.constants.begin() + offsets[index] + at);
   }
-  std::vector<size_t> FillOffsets = {Program.constants.size()};
-  for (const runtime::ConstantFill &Fill : Program.fills)
-    FillOffsets.push_back(FillOffsets.back() + Fill.bytes);
-  for (auto [Index, Fill] : Filled)
-    Offsets[Index] = FillOffsets[Fill];
-  return Offsets;
+  std::vector<size_t> fillOffsets = {program.constants.size()};
+  for (const runtime::ConstantFill &fill : program.fills)
+    fillOffsets.push_back(fillOffsets.back() + fill.bytes);
+  for (auto [index, fill] : filled)
+    offsets[index] = fillOffsets[fill];
+  return offsets;
 }
 
-void addCastRefreshes(ArrayRef<StringRef> Owners, const llvm::StringMap<runtime::ValueId> &StateByName,
-                      runtime::Program &Program) {
-  for (auto [Index, Owner] : llvm::enumerate(Owners)) {
-    const runtime::StateBinding &Derived = Program.state[Index];
-    if (Derived.role != Role::kDerived)
+void addCastRefreshes(ArrayRef<StringRef> owners, const llvm::StringMap<runtime::ValueId> &stateByName,
+                      runtime::Program &program) {
+  for (auto [index, owner] : llvm::enumerate(owners)) {
+    const runtime::StateBinding &derived = program.state[index];
+    if (derived.role != Role::kDerived)
       continue;
-    runtime::ValueId Source = StateByName.at(Owner);
-    runtime::StateRefresh Refresh{static_cast<std::int32_t>(Index), Program.values[Source].index, {}};
-    Refresh.instruction.kernel = "cast";
-    Refresh.instruction.inputs = {Source};
-    Refresh.instruction.outputs = {StateByName.lookup(Derived.name)};
-    Refresh.instruction.scope = Owner.str();
-    Program.refreshes.push_back(std::move(Refresh));
+    runtime::ValueId source = stateByName.at(owner);
+    runtime::StateRefresh refresh{static_cast<std::int32_t>(index), program.values[source].index, {}};
+    refresh.instruction.kernel = "cast";
+    refresh.instruction.inputs = {source};
+    refresh.instruction.outputs = {stateByName.lookup(derived.name)};
+    refresh.instruction.scope = owner.str();
+    program.refreshes.push_back(std::move(refresh));
   }
 }
 

@@ -11,14 +11,14 @@
 
 namespace mpc::compiler {
 
-/// Adds \p Constants to \p Program, which has none so far, and returns the offset of each. A constant with one value in
+/// Adds \p constants to \p program, which has none so far, and returns the offset of each. A constant with one value in
 /// all elements that takes more than a line of 64 bytes becomes a fill. Constants of equal elements share one, since
 /// nothing writes constants.
-std::vector<std::size_t> placeConstants(llvm::ArrayRef<mlir::DenseElementsAttr> Constants, runtime::Program &Program);
+std::vector<std::size_t> placeConstants(llvm::ArrayRef<mlir::DenseElementsAttr> constants, runtime::Program &program);
 
-/// Adds to \p Program how the derived state among its first bindings is rebuilt: by a cast of its owner to its type.
-/// \p Owners names what each of these bindings belongs to, \p StateByName has the values of the bindings.
-void addCastRefreshes(llvm::ArrayRef<llvm::StringRef> Owners, const llvm::StringMap<runtime::ValueId> &StateByName,
-                      runtime::Program &Program);
+/// Adds to \p program how the derived state among its first bindings is rebuilt: by a cast of its owner to its type.
+/// \p owners names what each of these bindings belongs to, \p stateByName has the values of the bindings.
+void addCastRefreshes(llvm::ArrayRef<llvm::StringRef> owners, const llvm::StringMap<runtime::ValueId> &stateByName,
+                      runtime::Program &program);
 
 } // namespace mpc::compiler

@@ -9,80 +9,80 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-bool isKnownTensor(Type T) {
-  auto Tensor = dyn_cast<RankedTensorType>(T);
-  return Tensor && Tensor.hasStaticShape() && toDType(Tensor.getElementType());
+bool isKnownTensor(Type t) {
+  auto tensor = dyn_cast<RankedTensorType>(t);
+  return tensor && tensor.hasStaticShape() && toDType(tensor.getElementType());
 }
 
-runtime::Instruction loneInstruction(Operation *Op, llvm::function_ref<runtime::ValueId(Value)> IdOf) {
-  runtime::Instruction Result;
-  Result.kernel = Op->getName().stripDialect().str();
-  Result.attributes = kernelAttributes(Op);
-  for (Value Operand : Op->getOperands())
-    Result.inputs.push_back(IdOf(Operand));
+runtime::Instruction loneInstruction(Operation *op, llvm::function_ref<runtime::ValueId(Value)> idOf) {
+  runtime::Instruction result;
+  result.kernel = op->getName().stripDialect().str();
+  result.attributes = kernelAttributes(op);
+  for (Value operand : op->getOperands())
+    result.inputs.push_back(idOf(operand));
   // A kernel leaves out what nobody reads.
-  for (Value Output : Op->getResults())
-    Result.outputs.push_back(Output.use_empty() ? runtime::kNoValue : IdOf(Output));
-  return Result;
+  for (Value output : op->getResults())
+    result.outputs.push_back(output.use_empty() ? runtime::kNoValue : idOf(output));
+  return result;
 }
 
 // Elements times operations: what the operations would be worth apart.
-static std::int64_t workOf(FusionOp Fusion) {
-  std::int64_t Work = 0;
-  for (Operation &Op : Fusion.getBody().front().without_terminator()) {
-    std::int64_t Largest = 0;
-    for (Value Operand : Op.getOperands())
-      Largest = std::max(Largest, cast<RankedTensorType>(Operand.getType()).getNumElements());
-    for (Value Output : Op.getResults())
-      Largest = std::max(Largest, cast<RankedTensorType>(Output.getType()).getNumElements());
-    Work += Largest;
+static std::int64_t workOf(FusionOp fusion) {
+  std::int64_t work = 0;
+  for (Operation &op : fusion.getBody().front().without_terminator()) {
+    std::int64_t largest = 0;
+    for (Value operand : op.getOperands())
+      largest = std::max(largest, cast<RankedTensorType>(operand.getType()).getNumElements());
+    for (Value output : op.getResults())
+      largest = std::max(largest, cast<RankedTensorType>(output.getType()).getNumElements());
+    work += largest;
   }
-  return Work;
+  return work;
 }
 
 // The Cell path of the region, or else of its first operation with a scope.
-static std::string pathOfRegion(FusionOp Fusion) {
-  if (ScopeAttr Scope = scopeOf(Fusion))
-    return Scope.getPath().str();
-  for (Operation &Op : Fusion.getBody().front())
-    if (ScopeAttr Scope = scopeOf(&Op))
-      return Scope.getPath().str();
+static std::string pathOfRegion(FusionOp fusion) {
+  if (ScopeAttr scope = scopeOf(fusion))
+    return scope.getPath().str();
+  for (Operation &op : fusion.getBody().front())
+    if (ScopeAttr scope = scopeOf(&op))
+      return scope.getPath().str();
   return "";
 }
 
 // "relu_grad, batch_norm_train_grad": each operation but views, in order.
-static std::string operationsOf(FusionOp Fusion) {
-  SmallVector<StringRef> Names;
-  for (Operation &Op : Fusion.getBody().front().without_terminator())
-    if (!isa<ViewLikeOpInterface>(Op))
-      Names.push_back(Op.getName().stripDialect());
-  return llvm::join(Names, ", ");
+static std::string operationsOf(FusionOp fusion) {
+  SmallVector<StringRef> names;
+  for (Operation &op : fusion.getBody().front().without_terminator())
+    if (!isa<ViewLikeOpInterface>(op))
+      names.push_back(op.getName().stripDialect());
+  return llvm::join(names, ", ");
 }
 
-runtime::Instruction regionInstruction(FusionOp Fusion, const codegen::GeneratedCall &Call,
-                                       const std::vector<RegionAlias> &Aliases) {
-  std::vector<std::int64_t> Blocks, Threads, SharedBytes, Pairs;
-  for (const codegen::Stage &Stage : Call.stages) {
-    Blocks.push_back(Stage.blocks);
-    Threads.push_back(Stage.threads);
-    SharedBytes.push_back(Stage.shared_bytes);
+runtime::Instruction regionInstruction(FusionOp fusion, const codegen::GeneratedCall &call,
+                                       const std::vector<RegionAlias> &aliases) {
+  std::vector<std::int64_t> blocks, threads, sharedBytes, pairs;
+  for (const codegen::Stage &stage : call.stages) {
+    blocks.push_back(stage.blocks);
+    threads.push_back(stage.threads);
+    sharedBytes.push_back(stage.shared_bytes);
   }
-  for (auto [Output, Input] : Aliases) {
-    Pairs.push_back(Output);
-    Pairs.push_back(Input);
+  for (auto [output, input] : aliases) {
+    pairs.push_back(output);
+    pairs.push_back(input);
   }
-  runtime::Instruction Result;
-  Result.kernel = Call.kernel;
-  Result.scope = pathOfRegion(Fusion);
-  Result.workspace_bytes = Call.workspace_bytes;
-  Result.attributes.Set(runtime::kBlocksAttribute, std::move(Blocks));
-  Result.attributes.Set(runtime::kThreadsAttribute, std::move(Threads));
-  Result.attributes.Set(runtime::kSharedBytesAttribute, std::move(SharedBytes));
-  Result.attributes.Set(runtime::kWorkAttribute, workOf(Fusion));
-  Result.attributes.Set(runtime::kOperationsAttribute, operationsOf(Fusion));
-  if (!Pairs.empty())
-    Result.attributes.Set(runtime::kAliasesAttribute, std::move(Pairs));
-  return Result;
+  runtime::Instruction result;
+  result.kernel = call.kernel;
+  result.scope = pathOfRegion(fusion);
+  result.workspace_bytes = call.workspace_bytes;
+  result.attributes.Set(runtime::kBlocksAttribute, std::move(blocks));
+  result.attributes.Set(runtime::kThreadsAttribute, std::move(threads));
+  result.attributes.Set(runtime::kSharedBytesAttribute, std::move(sharedBytes));
+  result.attributes.Set(runtime::kWorkAttribute, workOf(fusion));
+  result.attributes.Set(runtime::kOperationsAttribute, operationsOf(fusion));
+  if (!pairs.empty())
+    result.attributes.Set(runtime::kAliasesAttribute, std::move(pairs));
+  return result;
 }
 
 } // namespace mpc::compiler

@@ -13,16 +13,16 @@ namespace mpc::compiler {
 /// An output of a region and the input in whose storage it is written.
 using RegionAlias = std::pair<unsigned, unsigned>;
 
-/// Whether values of \p T may be operands and results of instructions: tensors of a static shape and a known element
+/// Whether values of \p t may be operands and results of instructions: tensors of a static shape and a known element
 /// type.
-bool isKnownTensor(mlir::Type T);
+bool isKnownTensor(mlir::Type t);
 
-/// Makes the instruction that \p Op is by itself, without a scope. Results that nobody reads are left out; \p IdOf says
+/// Makes the instruction that \p op is by itself, without a scope. Results that nobody reads are left out; \p idOf says
 /// which values of the Program the others and the operands are.
-runtime::Instruction loneInstruction(mlir::Operation *Op, llvm::function_ref<runtime::ValueId(mlir::Value)> IdOf);
+runtime::Instruction loneInstruction(mlir::Operation *op, llvm::function_ref<runtime::ValueId(mlir::Value)> idOf);
 
-/// The instruction of \p Fusion without its operands; see runtime/generated_call.h for its attributes.
-runtime::Instruction regionInstruction(FusionOp Fusion, const codegen::GeneratedCall &Call,
-                                       const std::vector<RegionAlias> &Aliases);
+/// The instruction of \p fusion without its operands; see runtime/generated_call.h for its attributes.
+runtime::Instruction regionInstruction(FusionOp fusion, const codegen::GeneratedCall &call,
+                                       const std::vector<RegionAlias> &aliases);
 
 } // namespace mpc::compiler

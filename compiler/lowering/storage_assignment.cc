@@ -10,166 +10,166 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-StorageAssignment::StorageAssignment(func::FuncOp Function, const runtime::Device *Target) : Target(Target) {
-  for (Operation &Op : Function.getBody().front().without_terminator()) {
-    if (isa<ConstantOp>(Op))
+StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Device *target) : target(target) {
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (isa<ConstantOp>(op))
       continue;
-    if (auto View = dyn_cast<ViewLikeOpInterface>(Op)) {
-      Parent[View.getViewDest()] = root(View.getViewSource());
+    if (auto view = dyn_cast<ViewLikeOpInterface>(op)) {
+      parent[view.getViewDest()] = root(view.getViewSource());
       continue;
     }
-    Position[&Op] = Instructions.size();
-    Instructions.push_back(&Op);
+    position[&op] = instructions.size();
+    instructions.push_back(&op);
   }
-  placeStateInPlace(Function);
+  placeStateInPlace(function);
 
-  size_t End = Instructions.size();
-  auto Extend = [&](Value Root, size_t At) {
-    auto [It, New] = Lives.try_emplace(Root, At, At);
-    if (!New) {
-      It->second.first = std::min(It->second.first, At);
-      It->second.second = std::max(It->second.second, At);
+  size_t end = instructions.size();
+  auto extend = [&](Value root, size_t at) {
+    auto [it, isNew] = lives.try_emplace(root, at, at);
+    if (!isNew) {
+      it->second.first = std::min(it->second.first, at);
+      it->second.second = std::max(it->second.second, at);
     }
   };
   // Inputs are copied in before the first instruction.
-  for (BlockArgument Argument : Function.getArguments())
-    Extend(root(Argument), 0);
-  for (auto [Index, Op] : llvm::enumerate(Instructions)) {
-    for (Value Operand : Op->getOperands())
-      Extend(root(Operand), Index);
-    for (Value Result : Op->getResults())
-      Extend(root(Result), Index);
+  for (BlockArgument argument : function.getArguments())
+    extend(root(argument), 0);
+  for (auto [index, op] : llvm::enumerate(instructions)) {
+    for (Value operand : op->getOperands())
+      extend(root(operand), index);
+    for (Value result : op->getResults())
+      extend(root(result), index);
   }
-  for (Value Result : Function.getBody().front().getTerminator()->getOperands())
-    Extend(root(Result), End);
+  for (Value result : function.getBody().front().getTerminator()->getOperands())
+    extend(root(result), end);
   reuseDyingOperands();
 }
 
-Value StorageAssignment::root(Value V) const {
-  for (auto It = Parent.find(V); It != Parent.end(); It = Parent.find(V))
-    V = It->second;
-  return V;
+Value StorageAssignment::root(Value v) const {
+  for (auto it = parent.find(v); it != parent.end(); it = parent.find(v))
+    v = it->second;
+  return v;
 }
 
-std::pair<size_t, size_t> StorageAssignment::life(Value Root) const {
-  auto It = Lives.find(Root);
-  return It == Lives.end() ? std::pair<size_t, size_t>(0, 0) : It->second;
+std::pair<size_t, size_t> StorageAssignment::life(Value root) const {
+  auto it = lives.find(root);
+  return it == lives.end() ? std::pair<size_t, size_t>(0, 0) : it->second;
 }
 
-std::vector<RegionAlias> StorageAssignment::aliases(FusionOp Fusion) const {
-  std::vector<RegionAlias> Pairs;
-  for (auto [Output, Written] : llvm::enumerate(Fusion.getOutputs()))
-    for (auto [Input, Read] : llvm::enumerate(Fusion.getInputs()))
-      if (root(Written) == root(Read))
-        Pairs.emplace_back(Output, Input);
-  return Pairs;
+std::vector<RegionAlias> StorageAssignment::aliases(FusionOp fusion) const {
+  std::vector<RegionAlias> pairs;
+  for (auto [output, written] : llvm::enumerate(fusion.getOutputs()))
+    for (auto [input, read] : llvm::enumerate(fusion.getInputs()))
+      if (root(written) == root(read))
+        pairs.emplace_back(output, input);
+  return pairs;
 }
 
-bool mayAlias(Operation *Op, unsigned Result, unsigned Operand, const runtime::Device *Target) {
+bool mayAlias(Operation *op, unsigned result, unsigned operand, const runtime::Device *target) {
   // A result begins as its operand.
-  if (isa<RepeatOp>(Op))
-    return Result == Operand;
-  if (auto Fusion = dyn_cast<FusionOp>(Op)) {
-    llvm::Expected<codegen::RegionPlan> Plan = codegen::RegionPlan::of(Fusion);
-    if (!Plan) {
-      llvm::consumeError(Plan.takeError());
+  if (isa<RepeatOp>(op))
+    return result == operand;
+  if (auto fusion = dyn_cast<FusionOp>(op)) {
+    llvm::Expected<codegen::RegionPlan> plan = codegen::RegionPlan::of(fusion);
+    if (!plan) {
+      llvm::consumeError(plan.takeError());
       return false;
     }
-    return codegen::mayAlias(Fusion, *Plan, Result, Operand);
+    return codegen::mayAlias(fusion, *plan, result, operand);
   }
-  StringRef Kernel = Op->getName().stripDialect();
-  return Target && Target->MayAlias(std::string_view(Kernel.data(), Kernel.size()), Result, Operand);
+  StringRef kernel = op->getName().stripDialect();
+  return target && target->MayAlias(std::string_view(kernel.data(), kernel.size()), result, operand);
 }
 
-std::string StorageAssignment::obstacleInSequence(OpResult Update, Value Old) const {
-  auto Reads = [&](Value Operand) { return root(Operand) == Old; };
-  if (llvm::count_if(Update.getOwner()->getOperands(), Reads) > 1)
-    return nameWithPath(Update.getOwner()) + " reads the old value twice";
-  for (Value Operand : llvm::make_filter_range(Update.getOwner()->getOperands(), Reads))
-    if (Operand.getType() != Update.getType())
-      return nameWithPath(Update.getOwner()) + " reads the old value in another shape";
+std::string StorageAssignment::obstacleInSequence(OpResult update, Value old) const {
+  auto reads = [&](Value operand) { return root(operand) == old; };
+  if (llvm::count_if(update.getOwner()->getOperands(), reads) > 1)
+    return nameWithPath(update.getOwner()) + " reads the old value twice";
+  for (Value operand : llvm::make_filter_range(update.getOwner()->getOperands(), reads))
+    if (operand.getType() != update.getType())
+      return nameWithPath(update.getOwner()) + " reads the old value in another shape";
   return "";
 }
 
-std::string StorageAssignment::obstacleInside(OpResult Update, Value Old) const {
-  Operation *Writer = Update.getOwner();
-  unsigned Index = Update.getResultNumber();
-  if (isSequence(Writer->getParentOp()))
-    if (std::string Obstacle = obstacleInSequence(Update, Old); !Obstacle.empty())
-      return Obstacle;
-  if (isa<FusionOp>(Writer) || isSequence(Writer->getParentOp())) {
-    for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
-      if (root(Operand) == Old && !mayAlias(Writer, Index, Other, Target))
-        return nameWithPath(Writer) + " reads the old value when it has begun to write the new one";
+std::string StorageAssignment::obstacleInside(OpResult update, Value old) const {
+  Operation *writer = update.getOwner();
+  unsigned index = update.getResultNumber();
+  if (isSequence(writer->getParentOp()))
+    if (std::string obstacle = obstacleInSequence(update, old); !obstacle.empty())
+      return obstacle;
+  if (isa<FusionOp>(writer) || isSequence(writer->getParentOp())) {
+    for (auto [other, operand] : llvm::enumerate(writer->getOperands()))
+      if (root(operand) == old && !mayAlias(writer, index, other, target))
+        return nameWithPath(writer) + " reads the old value when it has begun to write the new one";
     return "";
   }
-  if (!Writer->hasTrait<StateUpdate>())
-    return nameWithPath(Writer) + " is no in-place update";
+  if (!writer->hasTrait<StateUpdate>())
+    return nameWithPath(writer) + " is no in-place update";
   // A shadow follows the parameter and has no operand of its own.
-  bool Shadow = isShadow(Update);
-  if (!Shadow && root(Writer->getOperand(Index)) != Old)
-    return nameWithPath(Writer) + " does not update this state";
-  for (auto [Other, Operand] : llvm::enumerate(Writer->getOperands()))
-    if ((Shadow || Other != Index) && root(Operand) == Old)
-      return nameWithPath(Writer) + (Shadow ? " reads what it writes" : " reads the old value twice");
+  bool shadow = isShadow(update);
+  if (!shadow && root(writer->getOperand(index)) != old)
+    return nameWithPath(writer) + " does not update this state";
+  for (auto [other, operand] : llvm::enumerate(writer->getOperands()))
+    if ((shadow || other != index) && root(operand) == old)
+      return nameWithPath(writer) + (shadow ? " reads what it writes" : " reads the old value twice");
   return "";
 }
 
-std::string StorageAssignment::inPlaceObstacle(OpResult Update, Value Old) const {
-  Operation *Writer = Update.getOwner();
-  if (std::string Obstacle = obstacleInside(Update, Old); !Obstacle.empty())
-    return Obstacle;
-  size_t WriterPosition = Position.lookup(Writer);
-  for (Operation *Reader : Instructions) {
-    if (Reader == Writer || Position.lookup(Reader) < WriterPosition)
+std::string StorageAssignment::inPlaceObstacle(OpResult update, Value old) const {
+  Operation *writer = update.getOwner();
+  if (std::string obstacle = obstacleInside(update, old); !obstacle.empty())
+    return obstacle;
+  size_t writerPosition = position.lookup(writer);
+  for (Operation *reader : instructions) {
+    if (reader == writer || position.lookup(reader) < writerPosition)
       continue;
-    for (Value Operand : Reader->getOperands())
-      if (root(Operand) == Old)
-        return nameWithPath(Reader) + " reads the old value after the update";
+    for (Value operand : reader->getOperands())
+      if (root(operand) == old)
+        return nameWithPath(reader) + " reads the old value after the update";
   }
   return "";
 }
 
-void StorageAssignment::placeStateInPlace(func::FuncOp Function) {
-  StepSignature Signature(Function);
-  Operation *Return = Function.getBody().front().getTerminator();
-  llvm::DenseSet<Value> Returned;
-  for (auto [Index, Value] : llvm::enumerate(Return->getOperands())) {
-    std::optional<unsigned> Argument = Signature.argumentOf(Index);
-    if (!Argument || root(Value) == Function.getArgument(*Argument))
+void StorageAssignment::placeStateInPlace(func::FuncOp function) {
+  StepSignature signature(function);
+  Operation *terminator = function.getBody().front().getTerminator();
+  llvm::DenseSet<Value> returned;
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+    std::optional<unsigned> argument = signature.argumentOf(index);
+    if (!argument || root(value) == function.getArgument(*argument))
       continue;
-    mlir::Value Old = Function.getArgument(*Argument);
-    auto Update = dyn_cast<OpResult>(Value);
-    std::string Obstacle = !Update                          ? "the new value is another state or an input"
-                           : !Returned.insert(Value).second ? "the new value becomes several states"
-                           : Parent.contains(Value) || isa<ConstantOp>(Update.getOwner())
+    mlir::Value old = function.getArgument(*argument);
+    auto update = dyn_cast<OpResult>(value);
+    std::string obstacle = !update                          ? "the new value is another state or an input"
+                           : !returned.insert(value).second ? "the new value becomes several states"
+                           : parent.contains(value) || isa<ConstantOp>(update.getOwner())
                                ? "the new value is a view or a constant"
-                               : inPlaceObstacle(Update, Old);
-    if (Obstacle.empty())
-      Parent[Value] = Old;
+                               : inPlaceObstacle(update, old);
+    if (obstacle.empty())
+      parent[value] = old;
     else
-      Copies.push_back({static_cast<unsigned>(Index), Obstacle});
+      copies.push_back({static_cast<unsigned>(index), obstacle});
   }
 }
 
 void StorageAssignment::reuseDyingOperands() {
-  for (auto [Index, Op] : llvm::enumerate(Instructions)) {
-    for (OpResult Result : Op->getResults()) {
-      if (root(Result) != Result || Result.use_empty())
+  for (auto [index, op] : llvm::enumerate(instructions)) {
+    for (OpResult result : op->getResults()) {
+      if (root(result) != result || result.use_empty())
         continue;
-      for (OpOperand &Operand : Op->getOpOperands()) {
-        Value Candidate = root(Operand.get());
-        auto Life = Lives.find(Candidate);
-        bool Temporary = !isa<BlockArgument>(Candidate) && !Candidate.getDefiningOp<ConstantOp>();
-        bool Dies = Life != Lives.end() && Life->second.second == Index && Life->second.first < Index;
-        bool Once = llvm::count_if(Op->getOperands(), [&](Value V) { return root(V) == Candidate; }) == 1;
-        bool SameSpec = Operand.get().getType() == Result.getType() && Candidate.getType() == Result.getType();
-        if (!Temporary || !Dies || !Once || !SameSpec ||
-            !mayAlias(Op, Result.getResultNumber(), Operand.getOperandNumber(), Target))
+      for (OpOperand &operand : op->getOpOperands()) {
+        Value candidate = root(operand.get());
+        auto life = lives.find(candidate);
+        bool temporary = !isa<BlockArgument>(candidate) && !candidate.getDefiningOp<ConstantOp>();
+        bool dies = life != lives.end() && life->second.second == index && life->second.first < index;
+        bool once = llvm::count_if(op->getOperands(), [&](Value v) { return root(v) == candidate; }) == 1;
+        bool sameSpec = operand.get().getType() == result.getType() && candidate.getType() == result.getType();
+        if (!temporary || !dies || !once || !sameSpec ||
+            !mayAlias(op, result.getResultNumber(), operand.getOperandNumber(), target))
           continue;
-        Life->second.second = Lives.lookup(Result).second;
-        Lives.erase(Result);
-        Parent[Result] = Candidate;
+        life->second.second = lives.lookup(result).second;
+        lives.erase(result);
+        parent[result] = candidate;
         break;
       }
     }

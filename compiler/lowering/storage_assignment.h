@@ -11,9 +11,9 @@
 
 namespace mpc::compiler {
 
-/// Whether the kernel of \p Op on \p Target may write a result over an operand. Without a target none but a region
+/// Whether the kernel of \p op on \p target may write a result over an operand. Without a target none but a region
 /// does.
-bool mayAlias(mlir::Operation *Op, unsigned Result, unsigned Operand, const runtime::Device *Target);
+bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand, const runtime::Device *target);
 
 /// Storage of the values of one straight-line function. Values are grouped by their *root*: a view has that of its
 /// source. New values of state, or of the first arguments of a sequence, live in their argument. A kernel may write
@@ -25,37 +25,37 @@ class StorageAssignment {
 public:
   /// A new value that could not be made in the place of the old one.
   struct Copy {
-    unsigned Result;
-    std::string Reason;
+    unsigned result;
+    std::string reason;
   };
 
-  StorageAssignment(mlir::func::FuncOp Function, const runtime::Device *Target);
+  StorageAssignment(mlir::func::FuncOp function, const runtime::Device *target);
 
-  mlir::Value root(mlir::Value V) const;
+  mlir::Value root(mlir::Value v) const;
   /// Position of an operation among the function's instructions; views and constants have none.
-  const std::vector<mlir::Operation *> &instructions() const { return Instructions; }
+  const std::vector<mlir::Operation *> &getInstructions() const { return instructions; }
   /// First and last instruction of a root's life. Function results live to the end.
-  std::pair<size_t, size_t> life(mlir::Value Root) const;
-  const std::vector<Copy> &copies() const { return Copies; }
+  std::pair<size_t, size_t> life(mlir::Value root) const;
+  const std::vector<Copy> &getCopies() const { return copies; }
   /// Which outputs of a region are written over which of its inputs.
-  std::vector<RegionAlias> aliases(FusionOp Fusion) const;
+  std::vector<RegionAlias> aliases(FusionOp fusion) const;
 
 private:
-  void placeStateInPlace(mlir::func::FuncOp Function);
+  void placeStateInPlace(mlir::func::FuncOp function);
   void reuseDyingOperands();
-  /// Empty if result `Index` of `Update` may overwrite state argument `Old`, else the reason why not.
-  std::string inPlaceObstacle(mlir::OpResult Update, mlir::Value Old) const;
-  /// The same of how \p Update's operation itself reads \p Old.
-  std::string obstacleInside(mlir::OpResult Update, mlir::Value Old) const;
+  /// Empty if result `index` of `update` may overwrite state argument `old`, else the reason why not.
+  std::string inPlaceObstacle(mlir::OpResult update, mlir::Value old) const;
+  /// The same of how \p update's operation itself reads \p old.
+  std::string obstacleInside(mlir::OpResult update, mlir::Value old) const;
   /// Where kernels write over operands, they do so over one of the result's shape.
-  std::string obstacleInSequence(mlir::OpResult Update, mlir::Value Old) const;
+  std::string obstacleInSequence(mlir::OpResult update, mlir::Value old) const;
 
-  const runtime::Device *Target;
-  std::vector<mlir::Operation *> Instructions;
-  llvm::DenseMap<mlir::Operation *, size_t> Position;
-  llvm::DenseMap<mlir::Value, mlir::Value> Parent;
-  llvm::DenseMap<mlir::Value, std::pair<size_t, size_t>> Lives;
-  std::vector<Copy> Copies;
+  const runtime::Device *target;
+  std::vector<mlir::Operation *> instructions;
+  llvm::DenseMap<mlir::Operation *, size_t> position;
+  llvm::DenseMap<mlir::Value, mlir::Value> parent;
+  llvm::DenseMap<mlir::Value, std::pair<size_t, size_t>> lives;
+  std::vector<Copy> copies;
 };
 
 } // namespace mpc::compiler

@@ -7,29 +7,29 @@ using namespace mlir;
 namespace mpc::compiler {
 
 // "'mpc.conv2d' op expects ..." reads as "conv2d expects ..." to a user who never wrote IR.
-static std::string plainText(std::string Text) {
-  constexpr llvm::StringLiteral Prefix = "'mpc.", Infix = "' op ";
-  if (Text.rfind(Prefix.data(), 0) != 0)
-    return Text;
-  size_t End = Text.find(Infix.data());
-  if (End == std::string::npos)
-    return Text;
-  std::string Op = Text.substr(Prefix.size(), End - Prefix.size());
-  std::string Rest = Text.substr(End + Infix.size());
-  return Rest.rfind(Op, 0) == 0 ? Rest : Op + " " + Rest;
+static std::string plainText(std::string text) {
+  constexpr llvm::StringLiteral prefix = "'mpc.", infix = "' op ";
+  if (text.rfind(prefix.data(), 0) != 0)
+    return text;
+  size_t end = text.find(infix.data());
+  if (end == std::string::npos)
+    return text;
+  std::string op = text.substr(prefix.size(), end - prefix.size());
+  std::string rest = text.substr(end + infix.size());
+  return rest.rfind(op, 0) == 0 ? rest : op + " " + rest;
 }
 
-DiagnosticCollector::DiagnosticCollector(MLIRContext *Context)
-    : Handler(Context, [this](Diagnostic &Diag) {
-        std::string Text = plainText(Diag.str());
-        for (Diagnostic &Note : Diag.getNotes())
-          Text += "\n  note: " + plainText(Note.str());
-        (Diag.getSeverity() == DiagnosticSeverity::Error ? Errors : Remarks).push_back(std::move(Text));
+DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diag) {
+        std::string text = plainText(diag.str());
+        for (Diagnostic &note : diag.getNotes())
+          text += "\n  note: " + plainText(note.str());
+        (diag.getSeverity() == DiagnosticSeverity::Error ? errors : remarks).push_back(std::move(text));
         return success();
       }) {}
 
-absl::Status DiagnosticCollector::status(const char *Fallback) const {
-  return absl::InvalidArgumentError(Errors.empty() ? Fallback : absl::StrJoin(Errors, "\n"));
+absl::Status DiagnosticCollector::status(const char *fallback) const {
+  return absl::InvalidArgumentError(errors.empty() ? fallback : absl::StrJoin(errors, "\n"));
 }
 
 } // namespace mpc::compiler

@@ -12,17 +12,17 @@ namespace mpc::compiler {
 /// Collects the diagnostics of a context while it lives.
 class DiagnosticCollector {
 public:
-  explicit DiagnosticCollector(mlir::MLIRContext *Context);
+  explicit DiagnosticCollector(mlir::MLIRContext *context);
 
-  /// INVALID_ARGUMENT with every collected error (notes indented), or \p Fallback if there was none.
-  absl::Status status(const char *Fallback) const;
+  /// INVALID_ARGUMENT with every collected error (notes indented), or \p fallback if there was none.
+  absl::Status status(const char *fallback) const;
   /// Remarks and warnings, one a line.
-  const std::vector<std::string> &remarks() const { return Remarks; }
+  const std::vector<std::string> &getRemarks() const { return remarks; }
 
 private:
-  std::vector<std::string> Errors;
-  std::vector<std::string> Remarks;
-  mlir::ScopedDiagnosticHandler Handler;
+  std::vector<std::string> errors;
+  std::vector<std::string> remarks;
+  mlir::ScopedDiagnosticHandler handler;
 };
 
 } // namespace mpc::compiler

@@ -19,295 +19,300 @@ namespace mpc::compiler {
 Module::Module() : impl_(std::make_unique<Impl>()) {}
 Module::~Module() = default;
 Module::Module(Module &&) noexcept = default;
-Module &Module::operator=(Module &&Other) noexcept = default;
+Module &Module::operator=(Module &&other) noexcept = default;
 
 std::string Module::Print() const {
-  std::string Text;
-  llvm::raw_string_ostream Stream(Text);
-  impl_->module.get().print(Stream);
-  return Text;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  impl_->module.get().print(stream);
+  return text;
 }
 
 Module Module::Clone() const {
-  Module Copy;
-  Copy.impl_->context = impl_->context;
-  Copy.impl_->module = OwningOpRef<ModuleOp>(cast<ModuleOp>(impl_->module.get()->clone()));
-  return Copy;
+  Module copy;
+  copy.impl_->context = impl_->context;
+  copy.impl_->module = OwningOpRef<ModuleOp>(cast<ModuleOp>(impl_->module.get()->clone()));
+  return copy;
 }
 
 std::shared_ptr<MLIRContext> makeContext() {
-  DialectRegistry Registry;
-  Registry.insert<MpcDialect, func::FuncDialect>();
-  auto Context = std::make_shared<MLIRContext>(Registry, MLIRContext::Threading::DISABLED);
-  Context->loadAllAvailableDialects();
+  DialectRegistry registry;
+  registry.insert<MpcDialect, func::FuncDialect>();
+  auto context = std::make_shared<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
   // Messages are for users who never see the IR.
-  Context->printOpOnDiagnostic(false);
-  return Context;
+  context->printOpOnDiagnostic(false);
+  return context;
 }
 
 //===-- GraphBuilder ---------------------------------------------------------------------------------------------===//
 
-static TypedValue toTyped(Value V) {
-  return {V.getAsOpaquePointer(), toTensorSpec(cast<RankedTensorType>(V.getType()))};
+static TypedValue toTyped(Value v) {
+  return {v.getAsOpaquePointer(), toTensorSpec(cast<RankedTensorType>(v.getType()))};
 }
 
-static std::vector<TypedValue> toTyped(Operation *Op) {
-  std::vector<TypedValue> Results;
-  for (Value Result : Op->getResults())
-    Results.push_back(toTyped(Result));
-  return Results;
+static std::vector<TypedValue> toTyped(Operation *op) {
+  std::vector<TypedValue> results;
+  for (Value result : op->getResults())
+    results.push_back(toTyped(result));
+  return results;
 }
 
 struct GraphBuilder::State {
-  Module Result;
-  MLIRContext *Context = nullptr;
-  ModuleOp Root;
-  llvm::SmallVector<func::FuncOp> Open;
+  Module result;
+  MLIRContext *context = nullptr;
+  ModuleOp root;
+  llvm::SmallVector<func::FuncOp> open;
 
-  OpBuilder builder() { return OpBuilder::atBlockEnd(&Open.back().getBody().front()); }
+  OpBuilder builder() { return OpBuilder::atBlockEnd(&open.back().getBody().front()); }
 
   // Messages name the Cell; the attribute carries the meaning, because locations are lost when IR is printed.
-  Location location(const Scope &Where) {
-    Location Unknown = UnknownLoc::get(Context);
-    return Where.path.empty() ? Unknown : Location(NameLoc::get(StringAttr::get(Context, Where.path)));
+  Location location(const Scope &where) {
+    Location unknown = UnknownLoc::get(context);
+    return where.path.empty() ? unknown : Location(NameLoc::get(StringAttr::get(context, where.path)));
   }
 
-  ScopeAttr scope(const Scope &Where) {
-    auto TypeOf = [&](std::optional<DType> Named) { return Named ? toType(Context, *Named) : Type(); };
-    return ScopeAttr::get(Context, Where.path, Where.network, TypeOf(Where.pin), Where.level, TypeOf(Where.low));
+  ScopeAttr scope(const Scope &where) {
+    auto typeOf = [&](std::optional<DType> named) { return named ? toType(context, *named) : Type(); };
+    return ScopeAttr::get(context, where.path, where.network, typeOf(where.pin), where.level, typeOf(where.low));
   }
 
-  // Gives an operation its scope. Errors: what its verifier says, else `Otherwise`; then the operation is gone.
-  absl::StatusOr<std::vector<TypedValue>> finish(Operation *Op, const Scope &Where,
-                                                 const DiagnosticCollector &Diagnostics, const char *Otherwise) {
-    setScope(Op, scope(Where));
-    if (succeeded(verify(Op, /*verifyRecursively=*/false)))
-      return toTyped(Op);
-    Op->erase();
-    return Diagnostics.status(Otherwise);
+  // Gives an operation its scope. Errors: what its verifier says, else `otherwise`; then the operation is gone.
+  absl::StatusOr<std::vector<TypedValue>> finish(Operation *op, const Scope &where,
+                                                 const DiagnosticCollector &diagnostics, const char *otherwise) {
+    setScope(op, scope(where));
+    if (succeeded(verify(op, /*verifyRecursively=*/false)))
+      return toTyped(op);
+    op->erase();
+    return diagnostics.status(otherwise);
   }
 };
 
-static Value toMlir(ValueHandle Handle) { return Value::getFromOpaquePointer(Handle); }
+static Value toMlir(ValueHandle handle) { return Value::getFromOpaquePointer(handle); }
 
 GraphBuilder::GraphBuilder() : state_(std::make_unique<State>()) {
-  Module::Impl &Impl = state_->Result.impl();
-  Impl.context = makeContext();
-  state_->Context = Impl.context.get();
-  Impl.module = ModuleOp::create(UnknownLoc::get(state_->Context));
-  state_->Root = Impl.module.get();
+  Module::Impl &impl = state_->result.impl();
+  impl.context = makeContext();
+  state_->context = impl.context.get();
+  impl.module = ModuleOp::create(UnknownLoc::get(state_->context));
+  state_->root = impl.module.get();
 }
 
 GraphBuilder::~GraphBuilder() = default;
 
-std::string GraphBuilder::BeginFunction(std::string_view Name, bool IsPrivate) {
-  std::string Unique(Name);
-  for (int Suffix = 1; state_->Root.lookupSymbol(Unique); ++Suffix)
-    Unique = absl::StrCat(std::string(Name), "_", Suffix);
-  OpBuilder B = OpBuilder::atBlockEnd(state_->Root.getBody());
-  auto Function =
-      func::FuncOp::create(B, UnknownLoc::get(state_->Context), Unique, FunctionType::get(state_->Context, {}, {}));
-  if (IsPrivate)
-    Function.setPrivate();
+std::string GraphBuilder::BeginFunction(std::string_view name, bool isPrivate) {
+  std::string unique(name);
+  for (int suffix = 1; state_->root.lookupSymbol(unique); ++suffix)
+    unique = absl::StrCat(std::string(name), "_", suffix);
+  OpBuilder b = OpBuilder::atBlockEnd(state_->root.getBody());
+  auto function =
+      func::FuncOp::create(b, UnknownLoc::get(state_->context), unique, FunctionType::get(state_->context, {}, {}));
+  if (isPrivate)
+    function.setPrivate();
   else
-    markStep(Function);
-  Function.addEntryBlock();
-  state_->Open.push_back(Function);
-  return Unique;
+    markStep(function);
+  function.addEntryBlock();
+  state_->open.push_back(function);
+  return unique;
 }
 
-ValueHandle GraphBuilder::AddArgument(const TensorSpec &Spec, const NamedArgument &Given, std::size_t Depth) {
-  func::FuncOp Function = state_->Open[Depth - 1];
-  StateAttr State = makeState(state_->Context, Given.role, Given.name, Given.of,
-                              Given.storage ? toType(state_->Context, *Given.storage) : Type());
-  unsigned Index = Function.getNumArguments();
-  if (failed(Function.insertArgument(Index, toTensorType(state_->Context, Spec), describedBy(State),
-                                     UnknownLoc::get(state_->Context))))
+ValueHandle GraphBuilder::AddArgument(const TensorSpec &spec, const NamedArgument &given, std::size_t depth) {
+  func::FuncOp function = state_->open[depth - 1];
+  StateAttr state = makeState(state_->context, given.role, given.name, given.of,
+                              given.storage ? toType(state_->context, *given.storage) : Type());
+  unsigned index = function.getNumArguments();
+  if (failed(function.insertArgument(index, toTensorType(state_->context, spec), describedBy(state),
+                                     UnknownLoc::get(state_->context))))
     return nullptr;
-  return Function.getArgument(Index).getAsOpaquePointer();
+  return function.getArgument(index).getAsOpaquePointer();
 }
 
-std::string GraphBuilder::ArgumentName(ValueHandle Handle) const { return nameOf(toMlir(Handle)).str(); }
+std::string GraphBuilder::ArgumentName(ValueHandle handle) const { return nameOf(toMlir(handle)).str(); }
 
-std::size_t GraphBuilder::depth() const { return state_->Open.size(); }
+std::size_t GraphBuilder::depth() const { return state_->open.size(); }
 
 // Verifiers cite the rule of an attribute without the value that breaks it.
-static absl::Status withGivenText(const absl::Status &Status, const NamedAttrList &Given) {
-  for (NamedAttribute Entry : Given) {
-    auto Text = dyn_cast<StringAttr>(Entry.getValue());
-    if (Text && absl::StrContains(Status.message(), absl::StrCat("attribute '", Entry.getName().str(), "' failed")))
-      return absl::Status(Status.code(), absl::StrCat(Status.message(), "; got '", Text.str(), "'"));
+static absl::Status withGivenText(const absl::Status &status, const NamedAttrList &given) {
+  for (NamedAttribute entry : given) {
+    auto text = dyn_cast<StringAttr>(entry.getValue());
+    if (text && absl::StrContains(status.message(), absl::StrCat("attribute '", entry.getName().str(), "' failed")))
+      return absl::Status(status.code(), absl::StrCat(status.message(), "; got '", text.str(), "'"));
   }
-  return Status;
+  return status;
 }
 
-absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view Name,
-                                                           absl::Span<const ValueHandle> Operands,
-                                                           const Attributes &Values, const Scope &Where,
-                                                           std::optional<DType> ResultDType) {
-  MLIRContext *Context = state_->Context;
-  std::optional<RegisteredOperationName> Registered =
-      RegisteredOperationName::lookup(absl::StrCat("mpc.", std::string(Name)), Context);
-  auto *Inference = Registered ? Registered->getInterface<ShapeInferenceOpInterface>() : nullptr;
-  if (!Inference)
-    return absl::InternalError(absl::StrCat("the dialect has no operation 'mpc.", std::string(Name), "'"));
+absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view name,
+                                                           absl::Span<const ValueHandle> operands,
+                                                           const Attributes &values, const Scope &where,
+                                                           std::optional<DType> resultDType) {
+  MLIRContext *context = state_->context;
+  std::optional<RegisteredOperationName> registered =
+      RegisteredOperationName::lookup(absl::StrCat("mpc.", std::string(name)), context);
+  auto *inference = registered ? registered->getInterface<ShapeInferenceOpInterface>() : nullptr;
+  if (!inference)
+    return absl::InternalError(absl::StrCat("the dialect has no operation 'mpc.", std::string(name), "'"));
 
-  SmallVector<Value> Inputs = llvm::map_to_vector(Operands, toMlir);
-  NamedAttrList List(toNamedAttributes(Context, Values));
-  llvm::Expected<SmallVector<RankedTensorType>> Types =
-      Inference->inferTypes(ValueRange(Inputs).getTypes(), List.getDictionary(Context));
-  if (!Types)
-    return absl::InvalidArgumentError(llvm::toString(Types.takeError()));
-  if (ResultDType)
-    (*Types)[0] = RankedTensorType::get((*Types)[0].getShape(), toType(Context, *ResultDType));
+  SmallVector<Value> inputs = llvm::map_to_vector(operands, toMlir);
+  NamedAttrList list(toNamedAttributes(context, values));
+  llvm::Expected<SmallVector<RankedTensorType>> types =
+      inference->inferTypes(ValueRange(inputs).getTypes(), list.getDictionary(context));
+  if (!types)
+    return absl::InvalidArgumentError(llvm::toString(types.takeError()));
+  if (resultDType)
+    (*types)[0] = RankedTensorType::get((*types)[0].getShape(), toType(context, *resultDType));
 
-  DiagnosticCollector Diagnostics(Context);
-  OperationState State(state_->location(Where), *Registered);
-  State.addOperands(Inputs);
-  State.addTypes(llvm::to_vector_of<Type>(*Types));
-  State.addAttributes(List);
-  OpBuilder B = state_->builder();
-  Operation *Op = B.create(State);
-  if (Where.recompute != 0)
-    setRecomputeCall(Op, B.getI64IntegerAttr(Where.recompute));
-  absl::StatusOr<std::vector<TypedValue>> Results =
-      state_->finish(Op, Where, Diagnostics, "the operation is malformed");
-  if (!Results.ok())
-    return withGivenText(Results.status(), List);
-  return Results;
+  DiagnosticCollector diagnostics(context);
+  Location loc = state_->location(where);
+  // Properties take no attribute of a wrong kind: it would be gone without a word.
+  auto emitKindError = [&] { return emitError(loc) << "'" << registered->getStringRef() << "' op "; };
+  if (failed(registered->verifyInherentAttrs(list, emitKindError)))
+    return withGivenText(diagnostics.status("the operation is malformed"), list);
+  OperationState state(loc, *registered);
+  state.addOperands(inputs);
+  state.addTypes(llvm::to_vector_of<Type>(*types));
+  state.addAttributes(list);
+  OpBuilder b = state_->builder();
+  Operation *op = b.create(state);
+  if (where.recompute != 0)
+    setRecomputeCall(op, b.getI64IntegerAttr(where.recompute));
+  absl::StatusOr<std::vector<TypedValue>> results =
+      state_->finish(op, where, diagnostics, "the operation is malformed");
+  if (!results.ok())
+    return withGivenText(results.status(), list);
+  return results;
 }
 
-TypedValue GraphBuilder::Splat(const TensorSpec &Spec, double Value, const Scope &Where) {
-  RankedTensorType Type = toTensorType(state_->Context, Spec);
-  Attribute Element = IsFloating(Spec.dtype)
-                          ? Attribute(FloatAttr::get(Type.getElementType(), Value))
-                          : Attribute(IntegerAttr::get(Type.getElementType(), static_cast<int64_t>(Value)));
-  OpBuilder B = state_->builder();
-  auto Op = ConstantOp::create(B, state_->location(Where), Type, DenseElementsAttr::get(Type, Element));
-  setScope(Op, state_->scope(Where));
-  return toTyped(Op.getOutput());
+TypedValue GraphBuilder::Splat(const TensorSpec &spec, double value, const Scope &where) {
+  RankedTensorType type = toTensorType(state_->context, spec);
+  Attribute element = IsFloating(spec.dtype)
+                          ? Attribute(FloatAttr::get(type.getElementType(), value))
+                          : Attribute(IntegerAttr::get(type.getElementType(), static_cast<int64_t>(value)));
+  OpBuilder b = state_->builder();
+  auto op = ConstantOp::create(b, state_->location(where), type, DenseElementsAttr::get(type, element));
+  setScope(op, state_->scope(where));
+  return toTyped(op.getOutput());
 }
 
-TypedValue GraphBuilder::Constant(const TensorSpec &Spec, absl::Span<const std::uint8_t> Bytes, const Scope &Where) {
-  RankedTensorType Type = toTensorType(state_->Context, Spec);
-  DenseElementsAttr Elements;
-  if (Spec.dtype == DType::kBool) {
-    SmallVector<bool> Bits(Bytes.begin(), Bytes.end());
-    Elements = DenseElementsAttr::get(Type, ArrayRef<bool>(Bits));
+TypedValue GraphBuilder::Constant(const TensorSpec &spec, absl::Span<const std::uint8_t> bytes, const Scope &where) {
+  RankedTensorType type = toTensorType(state_->context, spec);
+  DenseElementsAttr elements;
+  if (spec.dtype == DType::kBool) {
+    SmallVector<bool> bits(bytes.begin(), bytes.end());
+    elements = DenseElementsAttr::get(type, ArrayRef<bool>(bits));
   } else {
-    Elements = DenseElementsAttr::getFromRawBuffer(
-        Type, ArrayRef<char>(reinterpret_cast<const char *>(Bytes.data()), Bytes.size()));
+    elements = DenseElementsAttr::getFromRawBuffer(
+        type, ArrayRef<char>(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
   }
-  OpBuilder B = state_->builder();
-  auto Op = ConstantOp::create(B, state_->location(Where), Type, Elements);
-  setScope(Op, state_->scope(Where));
-  return toTyped(Op.getOutput());
+  OpBuilder b = state_->builder();
+  auto op = ConstantOp::create(b, state_->location(where), type, elements);
+  setScope(op, state_->scope(where));
+  return toTyped(op.getOutput());
 }
 
-void GraphBuilder::EndFunction(absl::Span<const NamedResult> Results) {
-  func::FuncOp Function = state_->Open.back();
-  OpBuilder B = state_->builder();
-  SmallVector<Value> Values;
-  for (const NamedResult &Result : Results)
-    Values.push_back(toMlir(Result.value));
-  func::ReturnOp::create(B, UnknownLoc::get(state_->Context), Values);
-  Function.setFunctionType(
-      FunctionType::get(state_->Context, Function.getArgumentTypes(), ValueRange(Values).getTypes()));
-  for (auto [Index, Result] : llvm::enumerate(Results))
-    if (!Result.name.empty() || Result.role)
-      setResultState(Function, Index, makeState(state_->Context, Result.role.value_or(Role::kOutput), Result.name));
-  state_->Open.pop_back();
+void GraphBuilder::EndFunction(absl::Span<const NamedResult> results) {
+  func::FuncOp function = state_->open.back();
+  OpBuilder b = state_->builder();
+  SmallVector<Value> values;
+  for (const NamedResult &result : results)
+    values.push_back(toMlir(result.value));
+  func::ReturnOp::create(b, UnknownLoc::get(state_->context), values);
+  function.setFunctionType(
+      FunctionType::get(state_->context, function.getArgumentTypes(), ValueRange(values).getTypes()));
+  for (auto [index, result] : llvm::enumerate(results))
+    if (!result.name.empty() || result.role)
+      setResultState(function, index, makeState(state_->context, result.role.value_or(Role::kOutput), result.name));
+  state_->open.pop_back();
 }
 
-absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_view Callee,
-                                                                   absl::Span<const ValueHandle> Operands,
-                                                                   ValueHandle Seed, absl::Span<const std::int64_t> Wrt,
-                                                                   std::int64_t LossId, const Scope &Where) {
-  auto Function = state_->Root.lookupSymbol<func::FuncOp>(Callee);
-  SmallVector<Value> Inputs = llvm::map_to_vector(Operands, toMlir);
-  SmallVector<Type> Types(Function.getResultTypes());
-  for (std::int64_t Position : Wrt)
-    Types.push_back(Inputs[Position].getType());
-  OpBuilder B = state_->builder();
-  DiagnosticCollector Diagnostics(state_->Context);
-  auto Op = ValueAndGradOp::create(B, state_->location(Where), Types, FlatSymbolRefAttr::get(Function), Inputs,
-                                   toMlir(Seed), B.getDenseI64ArrayAttr(ArrayRef<int64_t>(Wrt.data(), Wrt.size())),
-                                   B.getI64IntegerAttr(LossId));
-  return state_->finish(Op, Where, Diagnostics, "the gradient call is malformed");
+absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_view callee,
+                                                                   absl::Span<const ValueHandle> operands,
+                                                                   ValueHandle seed, absl::Span<const std::int64_t> wrt,
+                                                                   std::int64_t lossId, const Scope &where) {
+  auto function = state_->root.lookupSymbol<func::FuncOp>(callee);
+  SmallVector<Value> inputs = llvm::map_to_vector(operands, toMlir);
+  SmallVector<Type> types(function.getResultTypes());
+  for (std::int64_t position : wrt)
+    types.push_back(inputs[position].getType());
+  OpBuilder b = state_->builder();
+  DiagnosticCollector diagnostics(state_->context);
+  auto op = ValueAndGradOp::create(b, state_->location(where), types, FlatSymbolRefAttr::get(function), inputs,
+                                   toMlir(seed), b.getDenseI64ArrayAttr(ArrayRef<int64_t>(wrt.data(), wrt.size())),
+                                   b.getI64IntegerAttr(lossId));
+  return state_->finish(op, where, diagnostics, "the gradient call is malformed");
 }
 
-absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Backward(ValueHandle Loss, absl::Span<const ValueHandle> Wrt,
-                                                               ValueHandle Seed, std::int64_t LossId,
-                                                               const Scope &Where) {
-  SmallVector<Value> Operands = llvm::map_to_vector(Wrt, toMlir);
-  OpBuilder B = state_->builder();
-  DiagnosticCollector Diagnostics(state_->Context);
-  auto Op = BackwardOp::create(B, state_->location(Where), ValueRange(Operands).getTypes(), toMlir(Loss), Operands,
-                               toMlir(Seed), B.getI64IntegerAttr(LossId));
-  return state_->finish(Op, Where, Diagnostics, "the gradient request is malformed");
+absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Backward(ValueHandle loss, absl::Span<const ValueHandle> wrt,
+                                                               ValueHandle seed, std::int64_t lossId,
+                                                               const Scope &where) {
+  SmallVector<Value> operands = llvm::map_to_vector(wrt, toMlir);
+  OpBuilder b = state_->builder();
+  DiagnosticCollector diagnostics(state_->context);
+  auto op = BackwardOp::create(b, state_->location(where), ValueRange(operands).getTypes(), toMlir(loss), operands,
+                               toMlir(seed), b.getI64IntegerAttr(lossId));
+  return state_->finish(op, where, diagnostics, "the gradient request is malformed");
 }
 
-std::vector<TypedValue> GraphBuilder::CustomVjp(std::string_view Callee, std::string_view Vjp,
-                                                absl::Span<const ValueHandle> Operands, const Scope &Where) {
-  auto Function = state_->Root.lookupSymbol<func::FuncOp>(Callee);
-  auto Rule = state_->Root.lookupSymbol<func::FuncOp>(Vjp);
-  OpBuilder B = state_->builder();
-  auto Op = CustomVjpOp::create(B, state_->location(Where), Function.getResultTypes(), FlatSymbolRefAttr::get(Function),
-                                FlatSymbolRefAttr::get(Rule), llvm::map_to_vector(Operands, toMlir));
-  setScope(Op, state_->scope(Where));
-  return toTyped(Op);
+std::vector<TypedValue> GraphBuilder::CustomVjp(std::string_view callee, std::string_view vjp,
+                                                absl::Span<const ValueHandle> operands, const Scope &where) {
+  auto function = state_->root.lookupSymbol<func::FuncOp>(callee);
+  auto rule = state_->root.lookupSymbol<func::FuncOp>(vjp);
+  OpBuilder b = state_->builder();
+  auto op = CustomVjpOp::create(b, state_->location(where), function.getResultTypes(), FlatSymbolRefAttr::get(function),
+                                FlatSymbolRefAttr::get(rule), llvm::map_to_vector(operands, toMlir));
+  setScope(op, state_->scope(where));
+  return toTyped(op);
 }
 
-std::vector<bool> GraphBuilder::DependsOn(ValueHandle Handle, absl::Span<const ValueHandle> Candidates) const {
-  llvm::DenseSet<Value> Reached{toMlir(Handle)};
-  SmallVector<Value> Worklist{toMlir(Handle)};
-  while (!Worklist.empty())
-    if (Operation *Op = Worklist.pop_back_val().getDefiningOp())
-      for (Value Operand : Op->getOperands())
-        if (Reached.insert(Operand).second)
-          Worklist.push_back(Operand);
-  std::vector<bool> Found;
-  for (ValueHandle Candidate : Candidates)
-    Found.push_back(Reached.contains(toMlir(Candidate)));
-  return Found;
+std::vector<bool> GraphBuilder::DependsOn(ValueHandle handle, absl::Span<const ValueHandle> candidates) const {
+  llvm::DenseSet<Value> reached{toMlir(handle)};
+  SmallVector<Value> worklist{toMlir(handle)};
+  while (!worklist.empty())
+    if (Operation *op = worklist.pop_back_val().getDefiningOp())
+      for (Value operand : op->getOperands())
+        if (reached.insert(operand).second)
+          worklist.push_back(operand);
+  std::vector<bool> found;
+  for (ValueHandle candidate : candidates)
+    found.push_back(reached.contains(toMlir(candidate)));
+  return found;
 }
 
-bool GraphBuilder::ReplaceUses(ValueHandle From, ValueHandle To) {
-  Value Old = toMlir(From), New = toMlir(To);
-  Operation *Definition = New.getDefiningOp();
-  if (Old.getType() != New.getType() || !Definition)
+bool GraphBuilder::ReplaceUses(ValueHandle from, ValueHandle to) {
+  Value old = toMlir(from), replacement = toMlir(to);
+  Operation *definition = replacement.getDefiningOp();
+  if (old.getType() != replacement.getType() || !definition)
     return false;
-  Block *Body = Definition->getBlock();
-  if (llvm::any_of(Old.getUsers(), [&](Operation *User) { return User->getBlock() != Body; }))
+  Block *body = definition->getBlock();
+  if (llvm::any_of(old.getUsers(), [&](Operation *user) { return user->getBlock() != body; }))
     return false;
   // Operations that read the old value before the new one exists move behind it, with everything that follows from
   // them.
-  llvm::DenseSet<Value> Following{Old};
-  SmallVector<Operation *> Moved;
-  auto Follows = [&](Operation &Op) {
-    return llvm::any_of(Op.getOperands(), [&](Value V) { return Following.contains(V); });
+  llvm::DenseSet<Value> following{old};
+  SmallVector<Operation *> moved;
+  auto follows = [&](Operation &op) {
+    return llvm::any_of(op.getOperands(), [&](Value v) { return following.contains(v); });
   };
-  for (Operation &Op : llvm::make_range(Body->begin(), Definition->getIterator()))
-    if (Follows(Op)) {
-      Moved.push_back(&Op);
-      Following.insert(Op.result_begin(), Op.result_end());
+  for (Operation &op : llvm::make_range(body->begin(), definition->getIterator()))
+    if (follows(op)) {
+      moved.push_back(&op);
+      following.insert(op.result_begin(), op.result_end());
     }
-  if (Follows(*Definition))
+  if (follows(*definition))
     return false;
-  Operation *Last = Definition;
-  for (Operation *Op : Moved) {
-    Op->moveAfter(Last);
-    Last = Op;
+  Operation *last = definition;
+  for (Operation *op : moved) {
+    op->moveAfter(last);
+    last = op;
   }
-  Old.replaceAllUsesWith(New);
+  old.replaceAllUsesWith(replacement);
   return true;
 }
 
 absl::StatusOr<Module> GraphBuilder::Finish() {
-  DiagnosticCollector Diagnostics(state_->Context);
-  if (failed(verify(state_->Root)))
-    return Diagnostics.status("the traced module is malformed");
-  return std::move(state_->Result);
+  DiagnosticCollector diagnostics(state_->context);
+  if (failed(verify(state_->root)))
+    return diagnostics.status("the traced module is malformed");
+  return std::move(state_->result);
 }
 
 } // namespace mpc::compiler

@@ -8,15 +8,15 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-absl::StatusOr<Module> ParseModule(std::string_view Text) {
-  Module Result;
-  Result.impl().context = makeContext();
-  DiagnosticCollector Diagnostics(Result.impl().context.get());
-  Result.impl().module =
-      parseSourceString<ModuleOp>(llvm::StringRef(Text.data(), Text.size()), ParserConfig(Result.impl().context.get()));
-  if (!Result.impl().module)
-    return Diagnostics.status("the text is no module");
-  return Result;
+absl::StatusOr<Module> ParseModule(std::string_view text) {
+  Module result;
+  result.impl().context = makeContext();
+  DiagnosticCollector diagnostics(result.impl().context.get());
+  result.impl().module =
+      parseSourceString<ModuleOp>(llvm::StringRef(text.data(), text.size()), ParserConfig(result.impl().context.get()));
+  if (!result.impl().module)
+    return diagnostics.status("the text is no module");
+  return result;
 }
 
 } // namespace mpc::compiler

@@ -10,58 +10,58 @@ namespace mpc::compiler {
 namespace {
 
 // Lengths stand before texts, so that no text can look like two options.
-void append(const std::string &Text, std::string &Key) { absl::StrAppend(&Key, Text.size(), ":", Text); }
+void append(const std::string &text, std::string &key) { absl::StrAppend(&key, text.size(), ":", text); }
 
-template <typename Number> void append(const Number &Value, std::string &Key) {
+template <typename Number> void append(const Number &value, std::string &key) {
   if constexpr (std::is_floating_point_v<Number>)
-    absl::StrAppendFormat(&Key, "%.17g", Value); // digits that tell any two numbers apart
+    absl::StrAppendFormat(&key, "%.17g", value); // digits that tell any two numbers apart
   else
-    absl::StrAppend(&Key, Value);
+    absl::StrAppend(&key, value);
 }
 
-template <typename Value> void append(const std::optional<Value> &Given, std::string &Key) {
-  if (Given)
-    append(*Given, Key);
+template <typename Value> void append(const std::optional<Value> &given, std::string &key) {
+  if (given)
+    append(*given, key);
   else
-    absl::StrAppend(&Key, "default");
+    absl::StrAppend(&key, "default");
 }
 
-void append(const std::vector<std::string> &Entries, std::string &Key) {
-  absl::StrAppend(&Key, Entries.size(), ":");
-  for (const std::string &Entry : Entries)
-    append(Entry, Key);
+void append(const std::vector<std::string> &entries, std::string &key) {
+  absl::StrAppend(&key, entries.size(), ":");
+  for (const std::string &entry : entries)
+    append(entry, key);
 }
 
-void append(const PrecisionMap &Slots, std::string &Key) {
-  absl::StrAppend(&Key, Slots.size(), ":");
-  for (const auto &[Slot, Type] : Slots) {
-    append(Slot, Key);
-    append(Type, Key);
+void append(const PrecisionMap &slots, std::string &key) {
+  absl::StrAppend(&key, slots.size(), ":");
+  for (const auto &[slot, type] : slots) {
+    append(slot, key);
+    append(type, key);
   }
 }
 
 } // namespace
 
-const char *optionHelp(std::string_view Name) {
-  const char *Help = nullptr;
-  const CompileOptions Defaults;
-  visitOptions(Defaults, [&](const OptionInfo &Info, const auto &) {
-    if (Info.name == Name)
-      Help = Info.help;
+const char *optionHelp(std::string_view name) {
+  const char *help = nullptr;
+  const CompileOptions defaults;
+  visitOptions(defaults, [&](const OptionInfo &info, const auto &) {
+    if (info.name == name)
+      help = info.help;
   });
-  assert(Help && "no such option");
-  return Help;
+  assert(help && "no such option");
+  return help;
 }
 
-std::string programKey(const CompileOptions &Options) {
-  std::string Key;
-  visitOptions(Options, [&](const OptionInfo &Info, const auto &Value) {
-    if (Info.kind == OptionKind::kOfCompilation)
+std::string programKey(const CompileOptions &options) {
+  std::string key;
+  visitOptions(options, [&](const OptionInfo &info, const auto &value) {
+    if (info.kind == OptionKind::kOfCompilation)
       return;
-    absl::StrAppend(&Key, "|", Info.name, "=");
-    append(Value, Key);
+    absl::StrAppend(&key, "|", info.name, "=");
+    append(value, key);
   });
-  return Key;
+  return key;
 }
 
 } // namespace mpc::compiler

@@ -69,98 +69,98 @@ struct OptionInfo {
   const char *help; ///< one or two sentences, and the default
 };
 
-/// Calls \p Visit(OptionInfo, member) for each option of \p Given, a CompileOptions, those of its structures among
+/// Calls \p visit(OptionInfo, member) for each option of \p given, a CompileOptions, those of its structures among
 /// them. A test breaks where a member is missing in this list.
-template <typename Options, typename Visitor> void visitOptions(Options &Given, Visitor &&Visit) {
+template <typename Options, typename Visitor> void visitOptions(Options &given, Visitor &&visit) {
   using enum OptionKind;
-  Visit(OptionInfo{"function", kOfProgram, "The public function to compile; the others are left out."}, Given.function);
-  Visit(OptionInfo{"level", kOfPasses, "O0, O1, O2, O3 or auto. Default O0."}, Given.level);
-  Visit(OptionInfo{"dtype", kOfPasses, "The low type: f16 or bf16. Default f16."}, Given.dtype);
-  Visit(OptionInfo{"keep_batchnorm_fp32", kOfPasses, "Norms in f32: true or false. Default: the level's."},
-        Given.keep_batchnorm_fp32);
-  Visit(OptionInfo{"loss_scale", kOfPasses, "none, static or dynamic. Default none."}, Given.loss_scale);
-  Visit(OptionInfo{"skip", kOfPasses, "Skips the update of a step that is not finite. Default true."}, Given.skip);
-  Visit(OptionInfo{"unscale", kOfPasses, "Divides gradients by the scale. false: the optimizer does. Default true."},
-        Given.unscale);
-  Visit(OptionInfo{"num_losses", kOfPasses, "Loss scalers. One is shared by every loss. Default 1."}, Given.num_losses);
-  Visit(OptionInfo{"accumulation_steps", kOfPasses,
+  visit(OptionInfo{"function", kOfProgram, "The public function to compile; the others are left out."}, given.function);
+  visit(OptionInfo{"level", kOfPasses, "O0, O1, O2, O3 or auto. Default O0."}, given.level);
+  visit(OptionInfo{"dtype", kOfPasses, "The low type: f16 or bf16. Default f16."}, given.dtype);
+  visit(OptionInfo{"keep_batchnorm_fp32", kOfPasses, "Norms in f32: true or false. Default: the level's."},
+        given.keep_batchnorm_fp32);
+  visit(OptionInfo{"loss_scale", kOfPasses, "none, static or dynamic. Default none."}, given.loss_scale);
+  visit(OptionInfo{"skip", kOfPasses, "Skips the update of a step that is not finite. Default true."}, given.skip);
+  visit(OptionInfo{"unscale", kOfPasses, "Divides gradients by the scale. false: the optimizer does. Default true."},
+        given.unscale);
+  visit(OptionInfo{"num_losses", kOfPasses, "Loss scalers. One is shared by every loss. Default 1."}, given.num_losses);
+  visit(OptionInfo{"accumulation_steps", kOfPasses,
                    "Micro-steps, which are runs of the step, before an optimizer acts. Default 1."},
-        Given.accumulation_steps);
-  Visit(OptionInfo{"all_reduce", kOfPasses, "Sums each gradient over processes. Default false."}, Given.all_reduce);
-  Visit(OptionInfo{"master_weights", kOfPasses,
+        given.accumulation_steps);
+  visit(OptionInfo{"all_reduce", kOfPasses, "Sums each gradient over processes. Default false."}, given.all_reduce);
+  visit(OptionInfo{"master_weights", kOfPasses,
                    "Keeps parameters in f32. false: those that are only used low are stored low. Default true."},
-        Given.master_weights);
-  Visit(OptionInfo{"allow", kOfPasses, "Operations or Cell paths that may run low at O1 and auto."}, Given.allow);
-  Visit(OptionInfo{"deny", kOfPasses, "Operations or Cell paths that compute in f32."}, Given.deny);
-  Visit(OptionInfo{"infer", kOfPasses, "Operations or Cell paths that follow their inputs."}, Given.infer);
-  Visit(OptionInfo{"clear", kOfPasses, "Operations or Cell paths that move or compare values."}, Given.clear);
-  Visit(OptionInfo{"rates.bytes_per_second", kOfPasses, "auto: memory read and written by element-wise work."},
-        Given.rates.bytes_per_second);
-  Visit(OptionInfo{"rates.low_flops", kOfPasses, "auto: floating-point operations a second of matrix work, low."},
-        Given.rates.low_flops);
-  Visit(OptionInfo{"rates.f32_flops", kOfPasses, "auto: floating-point operations a second of matrix work in f32."},
-        Given.rates.f32_flops);
-  Visit(OptionInfo{"rates.seconds_per_operation", kOfPasses,
+        given.master_weights);
+  visit(OptionInfo{"allow", kOfPasses, "Operations or Cell paths that may run low at O1 and auto."}, given.allow);
+  visit(OptionInfo{"deny", kOfPasses, "Operations or Cell paths that compute in f32."}, given.deny);
+  visit(OptionInfo{"infer", kOfPasses, "Operations or Cell paths that follow their inputs."}, given.infer);
+  visit(OptionInfo{"clear", kOfPasses, "Operations or Cell paths that move or compare values."}, given.clear);
+  visit(OptionInfo{"rates.bytes_per_second", kOfPasses, "auto: memory read and written by element-wise work."},
+        given.rates.bytes_per_second);
+  visit(OptionInfo{"rates.low_flops", kOfPasses, "auto: floating-point operations a second of matrix work, low."},
+        given.rates.low_flops);
+  visit(OptionInfo{"rates.f32_flops", kOfPasses, "auto: floating-point operations a second of matrix work in f32."},
+        given.rates.f32_flops);
+  visit(OptionInfo{"rates.seconds_per_operation", kOfPasses,
                    "auto: what an operation costs beyond its work, such as its launch."},
-        Given.rates.seconds_per_operation);
-  Visit(OptionInfo{"instrument", kOfPasses, "Measures values instead of updating state. Default false."},
-        Given.instrument);
-  Visit(OptionInfo{"layout", kOfPasses, "Makes images channels-last. Default true."}, Given.layout);
-  Visit(
+        given.rates.seconds_per_operation);
+  visit(OptionInfo{"instrument", kOfPasses, "Measures values instead of updating state. Default false."},
+        given.instrument);
+  visit(OptionInfo{"layout", kOfPasses, "Makes images channels-last. Default true."}, given.layout);
+  visit(
       OptionInfo{"fusion", kOfPasses, "Computes neighbouring operations in one generated kernel. Default: on the CPU."},
-      Given.fusion);
-  Visit(OptionInfo{"head_chunks", kOfPasses,
+      given.fusion);
+  visit(OptionInfo{"head_chunks", kOfPasses,
                    "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time. "
                    "With a memory budget at least. Default 1."},
-        Given.head_chunks);
-  Visit(OptionInfo{"conv_statistics", kOfPasses,
+        given.head_chunks);
+  visit(OptionInfo{"conv_statistics", kOfPasses,
                    "cuda: f16 convolutions compute the statistics of the batch normalisation behind them, with f32 "
                    "sums."},
-        Given.conv_statistics);
-  Visit(OptionInfo{"recompute", kOfPasses,
+        given.conv_statistics);
+  visit(OptionInfo{"recompute", kOfPasses,
                    "Values and Cells that the backward pass computes again unasked; what a memory budget chooses. "
                    "Default 0."},
-        Given.recompute);
-  Visit(OptionInfo{"device", kOfProgram, "What steps are compiled for: cpu or cuda. Default cpu."}, Given.device);
-  Visit(OptionInfo{"arch", kOfProgram,
+        given.recompute);
+  visit(OptionInfo{"device", kOfProgram, "What steps are compiled for: cpu or cuda. Default cpu."}, given.device);
+  visit(OptionInfo{"arch", kOfProgram,
                    "cuda: compiles for this architecture, where no such device need be: sm_80 or sm_90. Default: this "
                    "machine's."},
-        Given.arch);
-  Visit(OptionInfo{"memory_budget", kOfProgram,
+        given.arch);
+  visit(OptionInfo{"memory_budget", kOfProgram,
                    "What a step may plan for arena, state and constants (1GiB, 512MiB): a language model's head is "
                    "computed in chunks and values are computed again in the backward pass until it fits. Default: no "
                    "limit."},
-        Given.memory_budget);
-  Visit(OptionInfo{"plan.tune", kOfProgram,
+        given.memory_budget);
+  visit(OptionInfo{"plan.tune", kOfProgram,
                    "Chooses kernels by timing them, not by rules and the libraries' heuristics."},
-        Given.plan.tune);
-  Visit(OptionInfo{"plan.choice_cache", kOfProgram, "Kernel choices of earlier runs, read and written; empty: none."},
-        Given.plan.choice_cache);
-  Visit(OptionInfo{"plan.allow_tf32", kOfProgram, "cuda: f32 products on tensor cores, with 10 bits of mantissa."},
-        Given.plan.allow_tf32);
-  Visit(OptionInfo{"plan.allow_winograd", kOfProgram,
+        given.plan.tune);
+  visit(OptionInfo{"plan.choice_cache", kOfProgram, "Kernel choices of earlier runs, read and written; empty: none."},
+        given.plan.choice_cache);
+  visit(OptionInfo{"plan.allow_tf32", kOfProgram, "cuda: f32 products on tensor cores, with 10 bits of mantissa."},
+        given.plan.allow_tf32);
+  visit(OptionInfo{"plan.allow_winograd", kOfProgram,
                    "cpu: f32 convolutions with 3x3 windows by Winograd's algorithm, which is faster and rounds more."},
-        Given.plan.allow_winograd);
-  Visit(OptionInfo{"plan.keep_packed_weights", kOfProgram,
+        given.plan.allow_winograd);
+  visit(OptionInfo{"plan.keep_packed_weights", kOfProgram,
                    "cpu: packs a weight that a Program only reads once, not in every run. Default true."},
-        Given.plan.keep_packed_weights);
-  Visit(OptionInfo{"plan.flat_share", kOfProgram,
+        given.plan.keep_packed_weights);
+  visit(OptionInfo{"plan.flat_share", kOfProgram,
                    "How much larger the arena may be so that gradients lie in flat buffers, as a share of it."},
-        Given.plan.flat_share);
-  Visit(OptionInfo{"assignment", kOfProgram,
+        given.plan.flat_share);
+  visit(OptionInfo{"assignment", kOfProgram,
                    "O1, auto: the type of each slot, used instead of solving where it names one; empty: solved."},
-        Given.assignment);
-  Visit(OptionInfo{"cache_dir", kOfCompilation,
+        given.assignment);
+  visit(OptionInfo{"cache_dir", kOfCompilation,
                    "Where generated code is kept between processes; off: nowhere. Default: MPC_CACHE_DIR, else mpc's "
                    "folder in the user's cache folder."},
-        Given.cache_dir);
-  Visit(OptionInfo{"threads", kOfCompilation, "Threads that generate code. Default 0: one a core."}, Given.threads);
+        given.cache_dir);
+  visit(OptionInfo{"threads", kOfCompilation, "Threads that generate code. Default 0: one a core."}, given.threads);
 }
 
-/// The help of the option \p Name, which exists.
-const char *optionHelp(std::string_view Name);
+/// The help of the option \p name, which exists.
+const char *optionHelp(std::string_view name);
 
 /// Every option that changes the Program as text: equal texts, equal Programs of one module.
-std::string programKey(const CompileOptions &Options);
+std::string programKey(const CompileOptions &options);
 
 } // namespace mpc::compiler

@@ -5,8 +5,8 @@
 
 namespace mpc::compiler {
 
-const char *CastKindName(CastKind Kind) {
-  switch (Kind) {
+const char *CastKindName(CastKind kind) {
+  switch (kind) {
   case CastKind::kWeight:
     return "weight";
   case CastKind::kInput:
@@ -27,18 +27,18 @@ const char *CastKindName(CastKind Kind) {
   return "unknown";
 }
 
-void CastStatistics::add(const CastRecord &Cast) {
-  const auto Key = std::tie(Cast.kind, Cast.from, Cast.to);
-  auto At = std::lower_bound(groups_.begin(), groups_.end(), Key, [](const CastGroup &Group, const auto &Wanted) {
-    return std::tie(Group.kind, Group.from, Group.to) < Wanted;
+void CastStatistics::add(const CastRecord &cast) {
+  const auto key = std::tie(cast.kind, cast.from, cast.to);
+  auto at = std::lower_bound(groups_.begin(), groups_.end(), key, [](const CastGroup &group, const auto &wanted) {
+    return std::tie(group.kind, group.from, group.to) < wanted;
   });
-  if (At == groups_.end() || std::tie(At->kind, At->from, At->to) != Key)
-    At = groups_.insert(At, {Cast.kind, Cast.from, Cast.to, 0, 0, {}});
-  ++At->count;
-  At->bytes += Cast.bytes;
-  At->where.push_back(Cast.where);
+  if (at == groups_.end() || std::tie(at->kind, at->from, at->to) != key)
+    at = groups_.insert(at, {cast.kind, cast.from, cast.to, 0, 0, {}});
+  ++at->count;
+  at->bytes += cast.bytes;
+  at->where.push_back(cast.where);
   ++count_;
-  bytes_ += Cast.bytes;
+  bytes_ += cast.bytes;
 }
 
 } // namespace mpc::compiler

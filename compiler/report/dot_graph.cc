@@ -14,125 +14,125 @@ namespace mpc::compiler {
 namespace {
 
 struct DTypeColour {
-  llvm::StringLiteral Type, Colour;
+  llvm::StringLiteral type, colour;
 };
 
-constexpr DTypeColour Colours[] = {{"f32", "#cfe2f3"}, {"f16", "#f9cb9c"}, {"bf16", "#d9ead3"}, {"f64", "#d9d2e9"},
+constexpr DTypeColour colours[] = {{"f32", "#cfe2f3"}, {"f16", "#f9cb9c"}, {"bf16", "#d9ead3"}, {"f64", "#d9d2e9"},
                                    {"i32", "#eeeeee"}, {"i64", "#eeeeee"}, {"i1", "#eeeeee"}};
 
 // Casts stand out: what a level costs.
-constexpr llvm::StringLiteral CastStyle = "shape=hexagon, color=\"#cc0000\", penwidth=2";
+constexpr llvm::StringLiteral castStyle = "shape=hexagon, color=\"#cc0000\", penwidth=2";
 
-std::string quoted(StringRef Text) {
-  std::string Result = "\"";
-  for (char C : Text) {
-    if (C == '"' || C == '\\')
-      Result += '\\';
-    Result += C;
+std::string quoted(StringRef text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += c;
   }
-  return Result + "\"";
+  return result + "\"";
 }
 
-std::string colourOf(Type Type) {
-  std::string Name = typeText(getElementTypeOrSelf(Type));
-  for (const DTypeColour &Known : Colours)
-    if (Known.Type == Name)
-      return Known.Colour.str();
+std::string colourOf(Type type) {
+  std::string name = typeText(getElementTypeOrSelf(type));
+  for (const DTypeColour &known : colours)
+    if (known.type == name)
+      return known.colour.str();
   return "#ffffff";
 }
 
 class DotWriter {
 public:
-  explicit DotWriter(const UnfusedFunction &Given) : Given(Given), Function(Given.get()), Out(Result) {}
+  explicit DotWriter(const UnfusedFunction &given) : given(given), function(given.get()), out(result) {}
 
   std::string run() {
-    Out << "digraph " << quoted(Function.getSymName()) << " {\n"
+    out << "digraph " << quoted(function.getSymName()) << " {\n"
         << "  rankdir=TB;\n  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\"];\n"
         << "  edge [fontname=\"Helvetica\", fontsize=9];\n";
     writeLegend();
     writeArguments();
-    Function.getBody().walk<WalkOrder::PreOrder>([&](Operation *Op) { collect(Op); });
-    unsigned Cluster = 0;
-    for (auto &[Path, Nodes] : NodesByPath)
-      writeCluster(Path, Nodes, Cluster++);
-    for (const std::string &Edge : Edges)
-      Out << Edge;
-    Out << "}\n";
-    return std::move(Result);
+    function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) { collect(op); });
+    unsigned cluster = 0;
+    for (auto &[path, nodes] : nodesByPath)
+      writeCluster(path, nodes, cluster++);
+    for (const std::string &edge : edges)
+      out << edge;
+    out << "}\n";
+    return std::move(result);
   }
 
 private:
   void writeLegend() {
-    Out << "  subgraph cluster_legend {\n    label=\"written type\";\n";
-    for (const DTypeColour &Known : llvm::ArrayRef(Colours).take_front(3))
-      Out << "    legend_" << Known.Type << " [label=" << quoted(Known.Type) << ", fillcolor=" << quoted(Known.Colour)
+    out << "  subgraph cluster_legend {\n    label=\"written type\";\n";
+    for (const DTypeColour &known : llvm::ArrayRef(colours).take_front(3))
+      out << "    legend_" << known.type << " [label=" << quoted(known.type) << ", fillcolor=" << quoted(known.colour)
           << "];\n";
-    Out << "    legend_cast [label=\"cast\", fillcolor=\"#ffffff\", " << CastStyle << "];\n  }\n";
+    out << "    legend_cast [label=\"cast\", fillcolor=\"#ffffff\", " << castStyle << "];\n  }\n";
   }
 
   void writeArguments() {
-    for (BlockArgument Argument : Function.getArguments()) {
-      StringRef Name = nameOf(Argument);
-      std::string Label = Name.empty() ? "argument " + std::to_string(Argument.getArgNumber()) : Name.str();
-      std::string Node = "argument" + std::to_string(Argument.getArgNumber());
-      Names[Argument] = Node;
-      Out << "  " << Node << " [shape=ellipse, label=" << quoted(Label)
-          << ", fillcolor=" << quoted(colourOf(Argument.getType())) << "];\n";
+    for (BlockArgument argument : function.getArguments()) {
+      StringRef name = nameOf(argument);
+      std::string label = name.empty() ? "argument " + std::to_string(argument.getArgNumber()) : name.str();
+      std::string node = "argument" + std::to_string(argument.getArgNumber());
+      names[argument] = node;
+      out << "  " << node << " [shape=ellipse, label=" << quoted(label)
+          << ", fillcolor=" << quoted(colourOf(argument.getType())) << "];\n";
     }
   }
 
-  void collect(Operation *Op) {
-    std::string Node = "node" + std::to_string(NextNode++);
-    for (Value V : Op->getResults())
-      Names[V] = Node;
-    std::string Colour = Op->getNumResults() == 0 ? "#ffffff" : colourOf(Op->getResult(0).getType());
-    std::string Style = isa<CastOp>(Op) ? ", " + CastStyle.str() : "";
-    NodesByPath[pathOf(Op).str()].push_back(Node + " [label=" + quoted(label(Op)) + ", fillcolor=" + quoted(Colour) +
-                                            Style + "];\n");
-    for (Value Operand : Op->getOperands())
-      if (auto Source = Names.find(Operand); Source != Names.end())
-        Edges.push_back("  " + Source->second + " -> " + Node + " [label=" + quoted(typeText(Operand.getType())) +
+  void collect(Operation *op) {
+    std::string node = "node" + std::to_string(nextNode++);
+    for (Value v : op->getResults())
+      names[v] = node;
+    std::string colour = op->getNumResults() == 0 ? "#ffffff" : colourOf(op->getResult(0).getType());
+    std::string style = isa<CastOp>(op) ? ", " + castStyle.str() : "";
+    nodesByPath[pathOf(op).str()].push_back(node + " [label=" + quoted(label(op)) + ", fillcolor=" + quoted(colour) +
+                                            style + "];\n");
+    for (Value operand : op->getOperands())
+      if (auto source = names.find(operand); source != names.end())
+        edges.push_back("  " + source->second + " -> " + node + " [label=" + quoted(typeText(operand.getType())) +
                         "];\n");
   }
 
-  std::string label(Operation *Op) const {
-    std::string Label = mnemonicOf(Op);
-    if (auto Cast = dyn_cast<CastOp>(Op))
-      Label = elementName(Cast.getX()) + " to " + elementName(Cast.getY()) + (Cast.getUser() ? " (user cast)" : "");
-    else if (PrecisionAttr Precision = precisionOf(Op))
-      Label += " (" + ReasonText(Precision) + ")";
-    if (unsigned Region = Given.regionOf(Op))
-      Label += " [region " + std::to_string(Region) + "]";
-    return Label;
+  std::string label(Operation *op) const {
+    std::string label = mnemonicOf(op);
+    if (auto cast = dyn_cast<CastOp>(op))
+      label = elementName(cast.getX()) + " to " + elementName(cast.getY()) + (cast.getUser() ? " (user cast)" : "");
+    else if (PrecisionAttr precision = precisionOf(op))
+      label += " (" + ReasonText(precision) + ")";
+    if (unsigned region = given.regionOf(op))
+      label += " [region " + std::to_string(region) + "]";
+    return label;
   }
 
-  void writeCluster(StringRef Path, llvm::ArrayRef<std::string> Nodes, unsigned Cluster) {
-    bool Named = !Path.empty();
-    if (Named)
-      Out << "  subgraph cluster_" << Cluster << " {\n    label=" << quoted(Path) << ";\n";
-    for (const std::string &Node : Nodes)
-      Out << (Named ? "    " : "  ") << Node;
-    if (Named)
-      Out << "  }\n";
+  void writeCluster(StringRef path, llvm::ArrayRef<std::string> nodes, unsigned cluster) {
+    bool named = !path.empty();
+    if (named)
+      out << "  subgraph cluster_" << cluster << " {\n    label=" << quoted(path) << ";\n";
+    for (const std::string &node : nodes)
+      out << (named ? "    " : "  ") << node;
+    if (named)
+      out << "  }\n";
   }
 
-  const UnfusedFunction &Given;
-  func::FuncOp Function;
-  std::string Result;
-  llvm::raw_string_ostream Out;
-  llvm::DenseMap<Value, std::string> Names;
-  llvm::MapVector<std::string, SmallVector<std::string>, std::map<std::string, unsigned>> NodesByPath;
-  SmallVector<std::string> Edges;
-  unsigned NextNode = 0;
+  const UnfusedFunction &given;
+  func::FuncOp function;
+  std::string result;
+  llvm::raw_string_ostream out;
+  llvm::DenseMap<Value, std::string> names;
+  llvm::MapVector<std::string, SmallVector<std::string>, std::map<std::string, unsigned>> nodesByPath;
+  SmallVector<std::string> edges;
+  unsigned nextNode = 0;
 };
 
 } // namespace
 
-absl::StatusOr<std::string> DotGraph(const Module &Target, const std::string &Name) {
-  absl::StatusOr<UnfusedFunction> Function = UnfusedFunction::of(Target, Name);
-  if (!Function.ok())
-    return Function.status();
-  return DotWriter(*Function).run();
+absl::StatusOr<std::string> DotGraph(const Module &target, const std::string &name) {
+  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::of(target, name);
+  if (!function.ok())
+    return function.status();
+  return DotWriter(*function).run();
 }
 
 } // namespace mpc::compiler

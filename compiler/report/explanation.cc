@@ -22,283 +22,283 @@ namespace {
 
 using Operations = llvm::SmallSetVector<Operation *, 8>;
 
-bool isInsertedCast(Operation *Op) {
-  auto Cast = dyn_cast_or_null<CastOp>(Op);
-  return Cast && !Cast.getUser();
+bool isInsertedCast(Operation *op) {
+  auto cast = dyn_cast_or_null<CastOp>(op);
+  return cast && !cast.getUser();
 }
 
 // Data movement that passes inserted: it decides nothing.
-bool isInsertedMovement(Operation *Op) { return Op && has<Property::Movement>(Op) && !precisionOf(Op); }
+bool isInsertedMovement(Operation *op) { return op && has<Property::Movement>(op) && !precisionOf(op); }
 
-Value behindMovement(Value V) {
-  while (isInsertedMovement(V.getDefiningOp()))
-    V = V.getDefiningOp()->getOperand(0);
-  return V;
+Value behindMovement(Value v) {
+  while (isInsertedMovement(v.getDefiningOp()))
+    v = v.getDefiningOp()->getOperand(0);
+  return v;
 }
 
 // The value that precision assignment saw, behind the casts and the movement that passes inserted.
-Value asAssigned(Value V) {
-  while (isInsertedCast(V.getDefiningOp()) || isInsertedMovement(V.getDefiningOp()))
-    V = V.getDefiningOp()->getOperand(0);
-  return V;
+Value asAssigned(Value v) {
+  while (isInsertedCast(v.getDefiningOp()) || isInsertedMovement(v.getDefiningOp()))
+    v = v.getDefiningOp()->getOperand(0);
+  return v;
 }
 
-// The users of a value behind the operations that \p Skipped accepts.
-void collectUsers(Value V, llvm::function_ref<bool(Operation *)> Skipped, Operations &Users) {
-  for (Operation *User : V.getUsers()) {
-    if (Skipped(User))
-      collectUsers(User->getResult(0), Skipped, Users);
+// The users of a value behind the operations that \p skipped accepts.
+void collectUsers(Value v, llvm::function_ref<bool(Operation *)> skipped, Operations &users) {
+  for (Operation *user : v.getUsers()) {
+    if (skipped(user))
+      collectUsers(user->getResult(0), skipped, users);
     else
-      Users.insert(User);
+      users.insert(user);
   }
 }
 
 // Between what was given and what exists; a Cell may be meant by its last name alone.
-unsigned distance(StringRef Given, StringRef Known) {
-  return Known.ends_with(("/" + Given).str()) ? 0 : Given.edit_distance(Known);
+unsigned distance(StringRef given, StringRef known) {
+  return known.ends_with(("/" + given).str()) ? 0 : given.edit_distance(known);
 }
 
 // The type of the first floating result: what the operation's slot is in.
-std::string slotType(Operation *Op) {
-  for (Value Result : Op->getResults())
-    if (isFloating(Result))
-      return elementName(Result);
+std::string slotType(Operation *op) {
+  for (Value result : op->getResults())
+    if (isFloating(result))
+      return elementName(result);
   return "";
 }
 
 class Explanation {
 public:
-  Explanation(const UnfusedFunction &Function) : Function(Function), Facts(Function.get()) {}
+  Explanation(const UnfusedFunction &function) : function(function), facts(function.get()) {}
 
-  absl::StatusOr<std::string> about(StringRef What) const {
-    SmallVector<Operation *> Named = find(What);
-    if (Named.empty())
-      return unknown(What);
-    std::string Text;
-    for (Operation *Op : Named)
-      absl::StrAppend(&Text, Text.empty() ? "" : "\n", explain(Op));
-    return Text;
+  absl::StatusOr<std::string> about(StringRef what) const {
+    SmallVector<Operation *> named = find(what);
+    if (named.empty())
+      return unknown(what);
+    std::string text;
+    for (Operation *op : named)
+      absl::StrAppend(&text, text.empty() ? "" : "\n", explain(op));
+    return text;
   }
 
 private:
   //===-- Names --------------------------------------------------------------------------------------------------===//
 
-  SmallVector<Operation *> find(StringRef What) const {
-    SmallVector<Operation *> Found;
-    StringRef Digits = What;
-    Digits.consume_front("#");
-    if (unsigned Ordinal = 0; !Digits.getAsInteger(10, Ordinal)) {
-      if (Ordinal >= 1 && Ordinal <= Facts.operations().size())
-        Found.push_back(Facts.operations()[Ordinal - 1]);
-      return Found;
+  SmallVector<Operation *> find(StringRef what) const {
+    SmallVector<Operation *> found;
+    StringRef digits = what;
+    digits.consume_front("#");
+    if (unsigned ordinal = 0; !digits.getAsInteger(10, ordinal)) {
+      if (ordinal >= 1 && ordinal <= facts.getOperations().size())
+        found.push_back(facts.getOperations()[ordinal - 1]);
+      return found;
     }
-    StringRef Name = What;
-    Name.consume_front("mpc.");
-    for (Operation *Op : Facts.operations()) {
-      if (liesInCell(pathOf(Op), What) || mnemonicOf(Op) == Name)
-        Found.push_back(Op);
+    StringRef name = what;
+    name.consume_front("mpc.");
+    for (Operation *op : facts.getOperations()) {
+      if (liesInCell(pathOf(op), what) || mnemonicOf(op) == name)
+        found.push_back(op);
     }
-    return Found;
+    return found;
   }
 
-  absl::Status unknown(StringRef What) const {
-    std::set<std::string> Operations, Cells;
-    for (Operation *Op : Facts.operations()) {
-      Operations.insert(mnemonicOf(Op));
-      if (StringRef Path = pathOf(Op); !Path.empty())
-        Cells.insert(Path.str());
+  absl::Status unknown(StringRef what) const {
+    std::set<std::string> operations, cells;
+    for (Operation *op : facts.getOperations()) {
+      operations.insert(mnemonicOf(op));
+      if (StringRef path = pathOf(op); !path.empty())
+        cells.insert(path.str());
     }
-    std::string Nearest;
-    unsigned Distance = ~0u;
-    for (const auto *Names : {&Operations, &Cells})
-      for (const std::string &Name : *Names)
-        if (unsigned This = distance(What, Name); This < Distance)
-          std::tie(Nearest, Distance) = std::tie(Name, This);
-    if (Nearest.empty())
-      return absl::NotFoundError(absl::StrCat("no operation '", What.str(), "': the function computes nothing"));
-    const bool IsName = !What.empty() && What.front() != '#';
-    return absl::NotFoundError(absl::StrCat("no operation, ordinal or Cell '", What.str(), "'",
-                                            IsName ? absl::StrCat("; nearest is '", Nearest, "'") : "",
-                                            ". Operations #1 to #", Facts.operations().size(), ": ",
-                                            llvm::join(Operations, ", "), ". Cells: ", llvm::join(Cells, ", ")));
+    std::string nearest;
+    unsigned fewest = ~0u;
+    for (const auto *names : {&operations, &cells})
+      for (const std::string &name : *names)
+        if (unsigned edits = distance(what, name); edits < fewest)
+          std::tie(nearest, fewest) = std::tie(name, edits);
+    if (nearest.empty())
+      return absl::NotFoundError(absl::StrCat("no operation '", what.str(), "': the function computes nothing"));
+    const bool isName = !what.empty() && what.front() != '#';
+    return absl::NotFoundError(absl::StrCat("no operation, ordinal or Cell '", what.str(), "'",
+                                            isName ? absl::StrCat("; nearest is '", nearest, "'") : "",
+                                            ". Operations #1 to #", facts.getOperations().size(), ": ",
+                                            llvm::join(operations, ", "), ". Cells: ", llvm::join(cells, ", ")));
   }
 
   // "#3 conv2d in lenet5/conv1".
-  std::string name(Operation *Op) const {
-    std::string Path = pathOf(Op).str();
-    unsigned Ordinal = Facts.ordinal(Op);
-    return absl::StrCat(Ordinal ? absl::StrCat("#", Ordinal, " ") : "", mnemonicOf(Op),
-                        Path.empty() ? "" : absl::StrCat(" in ", Path));
+  std::string name(Operation *op) const {
+    std::string path = pathOf(op).str();
+    unsigned ordinal = facts.ordinal(op);
+    return absl::StrCat(ordinal ? absl::StrCat("#", ordinal, " ") : "", mnemonicOf(op),
+                        path.empty() ? "" : absl::StrCat(" in ", path));
   }
 
   //===-- Reasons ------------------------------------------------------------------------------------------------===//
 
-  std::string explain(Operation *Op) const {
-    std::string Reads = floatingTypes(Op->getOperands()), Writes = floatingTypes(Op->getResults());
-    std::string Reason = Facts.reasonOf(Op);
-    std::string Text = absl::StrCat(
-        name(Op), Facts.isBackward(Op) ? " (backward)" : "", ": reads ", Reads.empty() ? "no floating type" : Reads,
-        ", writes ", Writes.empty() ? "no floating type" : Writes,
-        "\n  why: ", Reason.empty() ? "" : absl::StrCat(Reason, ": "), SayReason(Reason), "\n");
-    if (Facts.followsForward(Op))
-      absl::StrAppend(&Text, forwardOf(Op));
-    if (IsPropagated(precisionOf(Op)))
-      absl::StrAppend(&Text, wayToPin(Op));
-    absl::StrAppend(&Text, castsBefore(Op), castsBehind(Op), regionOf(Op));
-    return Text;
+  std::string explain(Operation *op) const {
+    std::string reads = floatingTypes(op->getOperands()), writes = floatingTypes(op->getResults());
+    std::string reason = facts.reasonOf(op);
+    std::string text = absl::StrCat(
+        name(op), facts.isBackward(op) ? " (backward)" : "", ": reads ", reads.empty() ? "no floating type" : reads,
+        ", writes ", writes.empty() ? "no floating type" : writes,
+        "\n  why: ", reason.empty() ? "" : absl::StrCat(reason, ": "), SayReason(reason), "\n");
+    if (facts.followsForward(op))
+      absl::StrAppend(&text, forwardOf(op));
+    if (IsPropagated(precisionOf(op)))
+      absl::StrAppend(&text, wayToPin(op));
+    absl::StrAppend(&text, castsBefore(op), castsBehind(op), regionOf(op));
+    return text;
   }
 
   // "  computed in region 2 with #4 add in net/block, #5 relu in net/block", "  computed in region 3 of its own".
-  std::string regionOf(Operation *Op) const {
-    unsigned Region = Function.regionOf(Op);
-    if (Region == 0)
+  std::string regionOf(Operation *op) const {
+    unsigned region = function.regionOf(op);
+    if (region == 0)
       return "";
-    SmallVector<std::string> Others;
-    for (Operation &Other : *Op->getBlock())
-      if (&Other != Op && Function.regionOf(&Other) == Region && !isa<ViewLikeOpInterface>(Other))
-        Others.push_back(name(&Other));
-    return absl::StrCat("  computed in region ", Region,
-                        Others.empty() ? " of its own" : absl::StrCat(" with ", llvm::join(Others, ", ")), "\n");
+    SmallVector<std::string> others;
+    for (Operation &other : *op->getBlock())
+      if (&other != op && function.regionOf(&other) == region && !isa<ViewLikeOpInterface>(other))
+        others.push_back(name(&other));
+    return absl::StrCat("  computed in region ", region,
+                        others.empty() ? " of its own" : absl::StrCat(" with ", llvm::join(others, ", ")), "\n");
   }
 
   // A gradient has the types of what it is the gradient of: the last operation before it in the same Cell whose name it
   // bears.
-  std::string forwardOf(Operation *Gradient) const {
-    Operation *Forward = nullptr;
-    for (Operation *Op : Facts.operations()) {
-      if (Facts.isBackward(Op) || pathOf(Op) != pathOf(Gradient))
+  std::string forwardOf(Operation *gradient) const {
+    Operation *forward = nullptr;
+    for (Operation *op : facts.getOperations()) {
+      if (facts.isBackward(op) || pathOf(op) != pathOf(gradient))
         continue;
-      if (StringRef(mnemonicOf(Gradient)).starts_with(mnemonicOf(Op)))
-        Forward = Op;
+      if (StringRef(mnemonicOf(gradient)).starts_with(mnemonicOf(op)))
+        forward = op;
     }
-    if (!Forward)
+    if (!forward)
       return "";
-    std::string Reason = Facts.reasonOf(Forward);
-    return absl::StrCat("    the forward operation is ", name(Forward), ", ", slotType(Forward),
-                        Reason.empty() ? "" : absl::StrCat(": ", Reason), "\n");
+    std::string reason = facts.reasonOf(forward);
+    return absl::StrCat("    the forward operation is ", name(forward), ", ", slotType(forward),
+                        reason.empty() ? "" : absl::StrCat(": ", reason), "\n");
   }
 
   // The shortest path to the nearest pin: an operation of the same type that a rule of its own pins, or an argument or
   // result. It goes against the flow of values for the infer rule, along and against it for the cut.
-  std::string wayToPin(Operation *Start) const {
-    bool BothWays = IsCut(precisionOf(Start));
-    std::string Type = slotType(Start);
-    llvm::DenseMap<Operation *, Operation *> From{{Start, nullptr}};
-    std::deque<Operation *> Queue{Start};
-    while (!Queue.empty()) {
-      Operation *Op = Queue.front();
-      Queue.pop_front();
-      if (Op != Start && !IsPropagated(precisionOf(Op)))
-        return way(From, Op);
-      for (Value Operand : Op->getOperands())
-        if (Operation *Producer = asAssigned(Operand).getDefiningOp())
-          enqueue(Producer, Op, Type, From, Queue);
-      if (!BothWays)
+  std::string wayToPin(Operation *start) const {
+    bool bothWays = IsCut(precisionOf(start));
+    std::string type = slotType(start);
+    llvm::DenseMap<Operation *, Operation *> from{{start, nullptr}};
+    std::deque<Operation *> queue{start};
+    while (!queue.empty()) {
+      Operation *op = queue.front();
+      queue.pop_front();
+      if (op != start && !IsPropagated(precisionOf(op)))
+        return way(from, op);
+      for (Value operand : op->getOperands())
+        if (Operation *producer = asAssigned(operand).getDefiningOp())
+          enqueue(producer, op, type, from, queue);
+      if (!bothWays)
         continue;
-      Operations Users;
-      for (Value Result : Op->getResults())
+      Operations users;
+      for (Value result : op->getResults())
         collectUsers(
-            Result, [](Operation *Op) { return isInsertedCast(Op) || isInsertedMovement(Op); }, Users);
-      for (Operation *User : Users)
-        if (!Facts.isBackward(User))
-          enqueue(User, Op, Type, From, Queue);
+            result, [](Operation *op) { return isInsertedCast(op) || isInsertedMovement(op); }, users);
+      for (Operation *user : users)
+        if (!facts.isBackward(user))
+          enqueue(user, op, type, from, queue);
     }
     return absl::StrCat("    no pinned operation is near: inputs and outputs of the function are f32\n");
   }
 
-  void enqueue(Operation *Next, Operation *Op, const std::string &Type, llvm::DenseMap<Operation *, Operation *> &From,
-               std::deque<Operation *> &Queue) const {
-    if (isa<AmpOpInterface>(Next) && slotType(Next) == Type && !Facts.reasonOf(Next).empty() &&
-        From.try_emplace(Next, Op).second)
-      Queue.push_back(Next);
+  void enqueue(Operation *next, Operation *op, const std::string &type, llvm::DenseMap<Operation *, Operation *> &from,
+               std::deque<Operation *> &queue) const {
+    if (isa<AmpOpInterface>(next) && slotType(next) == type && !facts.reasonOf(next).empty() &&
+        from.try_emplace(next, op).second)
+      queue.push_back(next);
   }
 
-  std::string way(const llvm::DenseMap<Operation *, Operation *> &From, Operation *Pin) const {
-    SmallVector<Operation *> Steps;
-    for (Operation *Op = Pin; Op; Op = From.lookup(Op))
-      Steps.push_back(Op);
-    std::string Text;
+  std::string way(const llvm::DenseMap<Operation *, Operation *> &from, Operation *pin) const {
+    SmallVector<Operation *> steps;
+    for (Operation *op = pin; op; op = from.lookup(op))
+      steps.push_back(op);
+    std::string text;
     // The first step is the operation itself.
-    for (Operation *Op : llvm::drop_begin(llvm::reverse(Steps))) {
-      std::string Reason = Facts.reasonOf(Op);
-      absl::StrAppend(&Text, "    from ", name(Op), ", ", slotType(Op), ": ", Reason,
-                      Op == Pin ? absl::StrCat(": ", SayReason(Reason)) : "", "\n");
+    for (Operation *op : llvm::drop_begin(llvm::reverse(steps))) {
+      std::string reason = facts.reasonOf(op);
+      absl::StrAppend(&text, "    from ", name(op), ", ", slotType(op), ": ", reason,
+                      op == pin ? absl::StrCat(": ", SayReason(reason)) : "", "\n");
     }
-    return Text;
+    return text;
   }
 
   //===-- Casts --------------------------------------------------------------------------------------------------===//
 
   // "cast f32 -> f16 (weight, 600 bytes)".
-  std::string describe(CastOp Cast) const {
-    CastRecord Record = Facts.recordOf(Cast);
-    return absl::StrCat("cast ", Record.from, " -> ", Record.to, " (", CastKindName(Record.kind), ", ",
-                        FormatCount(Record.bytes), " bytes)");
+  std::string describe(CastOp cast) const {
+    CastRecord record = facts.recordOf(cast);
+    return absl::StrCat("cast ", record.from, " -> ", record.to, " (", CastKindName(record.kind), ", ",
+                        FormatCount(record.bytes), " bytes)");
   }
 
-  std::string sideOf(Value V) const {
-    if (Operation *Producer = V.getDefiningOp()) {
-      std::string Reason = Facts.reasonOf(Producer);
-      return absl::StrCat(name(Producer), ", ", elementName(V), Reason.empty() ? "" : absl::StrCat(" (", Reason, ")"));
+  std::string sideOf(Value v) const {
+    if (Operation *producer = v.getDefiningOp()) {
+      std::string reason = facts.reasonOf(producer);
+      return absl::StrCat(name(producer), ", ", elementName(v), reason.empty() ? "" : absl::StrCat(" (", reason, ")"));
     }
-    std::optional<Role> Own = roleOf(V);
-    return absl::StrCat(Facts.describe(V), ", ", elementName(V), " (",
-                        Own == Role::kParameter ? "parameters are stored in f32"
-                        : isInput(Own)          ? "an input"
+    std::optional<Role> own = roleOf(v);
+    return absl::StrCat(facts.describe(v), ", ", elementName(v), " (",
+                        own == Role::kParameter ? "parameters are stored in f32"
+                        : isInput(own)          ? "an input"
                                                 : "state of the step",
                         ")");
   }
 
-  std::string castsBefore(Operation *Op) const {
-    std::string Text;
-    llvm::SmallSetVector<Value, 4> Sources;
-    for (Value Operand : Op->getOperands())
-      Sources.insert(behindMovement(Operand));
-    for (Value Source : Sources) {
-      if (auto Cast = Source.getDefiningOp<CastOp>())
-        absl::StrAppend(&Text, "  reads ", describe(Cast), " of ", sideOf(behindMovement(Cast.getX())), "\n");
-      else if (roleOf(Source) == Role::kDerived)
-        absl::StrAppend(&Text, "  reads ", Facts.describe(Source),
+  std::string castsBefore(Operation *op) const {
+    std::string text;
+    llvm::SmallSetVector<Value, 4> sources;
+    for (Value operand : op->getOperands())
+      sources.insert(behindMovement(operand));
+    for (Value source : sources) {
+      if (auto cast = source.getDefiningOp<CastOp>())
+        absl::StrAppend(&text, "  reads ", describe(cast), " of ", sideOf(behindMovement(cast.getX())), "\n");
+      else if (roleOf(source) == Role::kDerived)
+        absl::StrAppend(&text, "  reads ", facts.describe(source),
                         ", the low copy that the parameter's update keeps: no cast in a step\n");
     }
-    return Text;
+    return text;
   }
 
-  std::string castsBehind(Operation *Op) const {
-    std::string Text;
-    Operations Users;
-    for (Value Result : Op->getResults())
-      collectUsers(Result, isInsertedMovement, Users);
-    for (Operation *User : Users)
-      if (auto Cast = dyn_cast<CastOp>(User))
-        absl::StrAppend(&Text, "  written through ", describe(Cast), " for ", readersOf(Cast), "\n");
-    return Text;
+  std::string castsBehind(Operation *op) const {
+    std::string text;
+    Operations users;
+    for (Value result : op->getResults())
+      collectUsers(result, isInsertedMovement, users);
+    for (Operation *user : users)
+      if (auto cast = dyn_cast<CastOp>(user))
+        absl::StrAppend(&text, "  written through ", describe(cast), " for ", readersOf(cast), "\n");
+    return text;
   }
 
-  std::string readersOf(CastOp Cast) const {
-    Operations Readers;
-    collectUsers(Cast.getY(), isInsertedMovement, Readers);
-    return llvm::join(llvm::map_range(Readers,
-                                      [&](Operation *Reader) {
-                                        if (isa<func::ReturnOp>(Reader))
-                                          return std::string("the function's result, ") + elementName(Cast.getY());
-                                        std::string Reason = Facts.reasonOf(Reader);
-                                        return name(Reader) + (Reason.empty() ? "" : " (" + Reason + ")");
+  std::string readersOf(CastOp cast) const {
+    Operations readers;
+    collectUsers(cast.getY(), isInsertedMovement, readers);
+    return llvm::join(llvm::map_range(readers,
+                                      [&](Operation *reader) {
+                                        if (isa<func::ReturnOp>(reader))
+                                          return std::string("the function's result, ") + elementName(cast.getY());
+                                        std::string reason = facts.reasonOf(reader);
+                                        return name(reader) + (reason.empty() ? "" : " (" + reason + ")");
                                       }),
                       "; ");
   }
 
-  const UnfusedFunction &Function;
-  FunctionFacts Facts;
+  const UnfusedFunction &function;
+  FunctionFacts facts;
 };
 
 } // namespace
 
-absl::StatusOr<std::string> ExplainPrecision(const Module &Target, const std::string &Name, const std::string &What) {
-  absl::StatusOr<UnfusedFunction> Function = UnfusedFunction::of(Target, Name);
-  if (!Function.ok())
-    return Function.status();
-  return Explanation(*Function).about(What);
+absl::StatusOr<std::string> ExplainPrecision(const Module &target, const std::string &name, const std::string &what) {
+  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::of(target, name);
+  if (!function.ok())
+    return function.status();
+  return Explanation(*function).about(what);
 }
 
 } // namespace mpc::compiler

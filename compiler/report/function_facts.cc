@@ -13,110 +13,110 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-std::string elementName(Value V) { return typeText(elementOf(V)); }
+std::string elementName(Value v) { return typeText(elementOf(v)); }
 
-std::string mnemonicOf(Operation *Op) { return Op->getName().stripDialect().str(); }
+std::string mnemonicOf(Operation *op) { return op->getName().stripDialect().str(); }
 
-std::string floatingTypes(ValueRange Values) {
-  SmallVector<std::string> Names;
-  for (Value V : Values)
-    if (std::string Name = elementName(V); isFloating(V) && !llvm::is_contained(Names, Name))
-      Names.push_back(Name);
-  return llvm::join(Names, " ");
+std::string floatingTypes(ValueRange values) {
+  SmallVector<std::string> names;
+  for (Value v : values)
+    if (std::string name = elementName(v); isFloating(v) && !llvm::is_contained(names, name))
+      names.push_back(name);
+  return llvm::join(names, " ");
 }
 
-absl::StatusOr<func::FuncOp> findFunction(const Module &Target, const std::string &Name) {
-  ModuleOp Root = Target.impl().module.get();
-  auto Function = Root.lookupSymbol<func::FuncOp>(Name);
-  if (!Function || Function.isExternal())
-    return absl::NotFoundError(absl::StrCat("the module has no function @", Name, " with a body"));
-  return Function;
+absl::StatusOr<func::FuncOp> findFunction(const Module &target, const std::string &name) {
+  ModuleOp root = target.impl().module.get();
+  auto function = root.lookupSymbol<func::FuncOp>(name);
+  if (!function || function.isExternal())
+    return absl::NotFoundError(absl::StrCat("the module has no function @", name, " with a body"));
+  return function;
 }
 
-FunctionFacts::FunctionFacts(func::FuncOp Function) : Function(Function) {
+FunctionFacts::FunctionFacts(func::FuncOp function) : function(function) {
   // Other blocks are unreachable: nothing branches. There, definitions may form cycles.
-  for (Operation &Op : Function.getBody().front())
-    Op.walk<WalkOrder::PreOrder>([&](Operation *Nested) { visit(Nested); });
+  for (Operation &op : function.getBody().front())
+    op.walk<WalkOrder::PreOrder>([&](Operation *nested) { visit(nested); });
 }
 
-void FunctionFacts::visit(Operation *Op) {
-  if (auto Cast = dyn_cast<CastOp>(Op))
-    return Casts.push_back(Cast);
-  bool Computes = isa<AmpOpInterface>(Op) && !isa<ConstantOp>(Op) && !has<Property::Movement>(Op);
-  if (!Computes || (llvm::none_of(Op->getOperands(), isFloating) && llvm::none_of(Op->getResults(), isFloating)))
+void FunctionFacts::visit(Operation *op) {
+  if (auto cast = dyn_cast<CastOp>(op))
+    return casts.push_back(cast);
+  bool computes = isa<AmpOpInterface>(op) && !isa<ConstantOp>(op) && !has<Property::Movement>(op);
+  if (!computes || (llvm::none_of(op->getOperands(), isFloating) && llvm::none_of(op->getResults(), isFloating)))
     return;
-  Operations.push_back(Op);
-  Ordinals[Op] = Operations.size();
+  operations.push_back(op);
+  ordinals[op] = operations.size();
 }
 
 // "update, with unscale and clip_by_norm": what the optimizer has taken over.
-static std::string updateReason(OptimizerOpInterface Update) {
-  SmallVector<StringRef> Folded;
-  if (Update.getUnscale())
-    Folded.push_back("unscale");
-  if (!Update.getMaxNorm().isZero())
-    Folded.push_back("clip_by_norm");
-  return Folded.empty() ? "update" : "update, with " + llvm::join(Folded, " and ");
+static std::string updateReason(OptimizerOpInterface update) {
+  SmallVector<StringRef> folded;
+  if (update.getUnscale())
+    folded.push_back("unscale");
+  if (!update.getMaxNorm().isZero())
+    folded.push_back("clip_by_norm");
+  return folded.empty() ? "update" : "update, with " + llvm::join(folded, " and ");
 }
 
-bool FunctionFacts::isBackward(Operation *Op) { return isBackwardOp(Op) || has<Property::GradientOp>(Op); }
+bool FunctionFacts::isBackward(Operation *op) { return isBackwardOp(op) || has<Property::GradientOp>(op); }
 
-bool FunctionFacts::isUpdate(Operation *Op) const {
-  return !precisionOf(Op) && (Op->hasTrait<StateUpdate>() || has<Property::FollowsUpdate>(Op));
+bool FunctionFacts::isUpdate(Operation *op) const {
+  return !precisionOf(op) && (op->hasTrait<StateUpdate>() || has<Property::FollowsUpdate>(op));
 }
 
-bool FunctionFacts::followsForward(Operation *Op) const { return !precisionOf(Op) && !isUpdate(Op) && isBackward(Op); }
+bool FunctionFacts::followsForward(Operation *op) const { return !precisionOf(op) && !isUpdate(op) && isBackward(op); }
 
-std::string FunctionFacts::reasonOf(Operation *Op) const {
-  if (PrecisionAttr Precision = precisionOf(Op))
-    return ReasonText(Precision);
-  if (auto Update = dyn_cast<OptimizerOpInterface>(Op))
-    return updateReason(Update);
-  if (isUpdate(Op))
+std::string FunctionFacts::reasonOf(Operation *op) const {
+  if (PrecisionAttr precision = precisionOf(op))
+    return ReasonText(precision);
+  if (auto update = dyn_cast<OptimizerOpInterface>(op))
+    return updateReason(update);
+  if (isUpdate(op))
     return "update";
-  return followsForward(Op) ? "backward" : "";
+  return followsForward(op) ? "backward" : "";
 }
 
 // The value that data movement moves, through all of it; any other value itself.
-static Value sourceOf(Value V) {
-  while (V.getDefiningOp() && has<Property::Movement>(V.getDefiningOp()))
-    V = V.getDefiningOp()->getOperand(0);
-  return V;
+static Value sourceOf(Value v) {
+  while (v.getDefiningOp() && has<Property::Movement>(v.getDefiningOp()))
+    v = v.getDefiningOp()->getOperand(0);
+  return v;
 }
 
-static bool feedsLoss(CastOp Cast) {
-  return llvm::any_of(Cast.getY().getUsers(), [](Operation *User) {
-    auto Amp = dyn_cast<AmpOpInterface>(User);
-    return Amp && Amp.getAmpClass() == AmpClass::Loss;
+static bool feedsLoss(CastOp cast) {
+  return llvm::any_of(cast.getY().getUsers(), [](Operation *user) {
+    auto amp = dyn_cast<AmpOpInterface>(user);
+    return amp && amp.getAmpClass() == AmpClass::Loss;
   });
 }
 
-CastKind FunctionFacts::kindOf(CastOp Cast) const {
-  Type From = getElementTypeOrSelf(Cast.getX().getType()), To = getElementTypeOrSelf(Cast.getY().getType());
-  Value Source = sourceOf(Cast.getX());
-  if (Cast.getUser())
+CastKind FunctionFacts::kindOf(CastOp cast) const {
+  Type from = getElementTypeOrSelf(cast.getX().getType()), to = getElementTypeOrSelf(cast.getY().getType());
+  Value source = sourceOf(cast.getX());
+  if (cast.getUser())
     return CastKind::kUser;
-  if (!isa<FloatType>(From) || !isa<FloatType>(To))
+  if (!isa<FloatType>(from) || !isa<FloatType>(to))
     return CastKind::kOther;
-  if (From != To && widensExactly(From, To))
-    return feedsLoss(Cast) ? CastKind::kLoss : CastKind::kWidening;
-  if (Operation *Producer = Source.getDefiningOp())
-    return isBackward(Producer) ? CastKind::kGradient : CastKind::kActivation;
-  return isInput(roleOf(Source)) ? CastKind::kInput : CastKind::kWeight;
+  if (from != to && widensExactly(from, to))
+    return feedsLoss(cast) ? CastKind::kLoss : CastKind::kWidening;
+  if (Operation *producer = source.getDefiningOp())
+    return isBackward(producer) ? CastKind::kGradient : CastKind::kActivation;
+  return isInput(roleOf(source)) ? CastKind::kInput : CastKind::kWeight;
 }
 
-CastRecord FunctionFacts::recordOf(CastOp Cast) const {
-  return {kindOf(Cast), elementName(Cast.getX()), elementName(Cast.getY()), bytesOf(Cast.getX()) + bytesOf(Cast.getY()),
-          describe(sourceOf(Cast.getX()))};
+CastRecord FunctionFacts::recordOf(CastOp cast) const {
+  return {kindOf(cast), elementName(cast.getX()), elementName(cast.getY()), bytesOf(cast.getX()) + bytesOf(cast.getY()),
+          describe(sourceOf(cast.getX()))};
 }
 
-std::string FunctionFacts::describe(Value V) const {
-  if (auto Argument = dyn_cast<BlockArgument>(V)) {
-    StringRef Name = nameOf(V);
-    return Name.empty() ? "argument " + std::to_string(Argument.getArgNumber()) : Name.str();
+std::string FunctionFacts::describe(Value v) const {
+  if (auto argument = dyn_cast<BlockArgument>(v)) {
+    StringRef name = nameOf(v);
+    return name.empty() ? "argument " + std::to_string(argument.getArgNumber()) : name.str();
   }
-  std::string Path = pathOf(V.getDefiningOp()).str();
-  return mnemonicOf(V.getDefiningOp()) + (Path.empty() ? "" : " in " + Path);
+  std::string path = pathOf(v.getDefiningOp()).str();
+  return mnemonicOf(v.getDefiningOp()) + (path.empty() ? "" : " in " + path);
 }
 
 } // namespace mpc::compiler

@@ -14,55 +14,55 @@
 namespace mpc::compiler {
 
 /// "f16" of a tensor of f16.
-std::string elementName(mlir::Value V);
+std::string elementName(mlir::Value v);
 
 /// "conv2d".
-std::string mnemonicOf(mlir::Operation *Op);
+std::string mnemonicOf(mlir::Operation *op);
 
 /// "f16 f32": each floating type once, in the order of its first value.
-std::string floatingTypes(mlir::ValueRange Values);
+std::string floatingTypes(mlir::ValueRange values);
 
 /// Errors: NOT_FOUND where the module has no such function with a body.
-absl::StatusOr<mlir::func::FuncOp> findFunction(const Module &Target, const std::string &Name);
+absl::StatusOr<mlir::func::FuncOp> findFunction(const Module &target, const std::string &name);
 
 /// The operations of one function in program order.
 class FunctionFacts {
 public:
-  explicit FunctionFacts(mlir::func::FuncOp Function);
+  explicit FunctionFacts(mlir::func::FuncOp function);
 
   /// Operations that read or write a floating tensor, without casts, constants and data movement.
-  llvm::ArrayRef<mlir::Operation *> operations() const { return Operations; }
-  llvm::ArrayRef<CastOp> casts() const { return Casts; }
+  llvm::ArrayRef<mlir::Operation *> getOperations() const { return operations; }
+  llvm::ArrayRef<CastOp> getCasts() const { return casts; }
 
   /// Position in operations(), from 1; 0 for others.
-  unsigned ordinal(mlir::Operation *Op) const { return Ordinals.lookup(Op); }
+  unsigned ordinal(mlir::Operation *op) const { return ordinals.lookup(op); }
 
   /// Whether the operation computes cotangents.
-  static bool isBackward(mlir::Operation *Op);
+  static bool isBackward(mlir::Operation *op);
 
   /// Whether the operation is part of the update of state: nothing decides its precision.
-  bool isUpdate(mlir::Operation *Op) const;
+  bool isUpdate(mlir::Operation *op) const;
 
   /// Whether the operation has the precision of what it is a gradient of.
-  bool followsForward(mlir::Operation *Op) const;
+  bool followsForward(mlir::Operation *op) const;
 
   /// The reasons of `mpc.precision`; "backward" or "update" where an operation follows others; empty where nothing
   /// decided.
-  std::string reasonOf(mlir::Operation *Op) const;
+  std::string reasonOf(mlir::Operation *op) const;
 
-  CastKind kindOf(CastOp Cast) const;
-  CastRecord recordOf(CastOp Cast) const;
+  CastKind kindOf(CastOp cast) const;
+  CastRecord recordOf(CastOp cast) const;
 
   /// The argument's name, or "conv2d in lenet5/conv1".
-  std::string describe(mlir::Value V) const;
+  std::string describe(mlir::Value v) const;
 
 private:
-  void visit(mlir::Operation *Op);
+  void visit(mlir::Operation *op);
 
-  mlir::func::FuncOp Function;
-  llvm::SmallVector<mlir::Operation *> Operations;
-  llvm::SmallVector<CastOp> Casts;
-  llvm::DenseMap<mlir::Operation *, unsigned> Ordinals;
+  mlir::func::FuncOp function;
+  llvm::SmallVector<mlir::Operation *> operations;
+  llvm::SmallVector<CastOp> casts;
+  llvm::DenseMap<mlir::Operation *, unsigned> ordinals;
 };
 
 } // namespace mpc::compiler

@@ -9,47 +9,47 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-static FusionRow rowOf(FusionOp Fusion) {
-  FusionRow Row;
-  for (Operation &Op : Fusion.getBody().front().without_terminator())
-    if (!isa<ViewLikeOpInterface>(Op)) {
-      Row.operations.push_back(mnemonicOf(&Op));
-      Row.cells.push_back(pathOf(&Op).str());
+static FusionRow rowOf(FusionOp fusion) {
+  FusionRow row;
+  for (Operation &op : fusion.getBody().front().without_terminator())
+    if (!isa<ViewLikeOpInterface>(op)) {
+      row.operations.push_back(mnemonicOf(&op));
+      row.cells.push_back(pathOf(&op).str());
     }
-  Row.path = pathOf(Fusion).str();
-  for (Value V : Fusion->getOperands())
-    Row.bytes += bytesOf(V);
-  for (Value V : Fusion->getResults())
-    Row.bytes += bytesOf(V);
-  FusionChoice Choice = readFusionChoice(Fusion);
-  Row.bytes_saved = Choice.BytesSaved;
-  Row.left_out.assign(Choice.LeftOut.begin(), Choice.LeftOut.end());
-  return Row;
+  row.path = pathOf(fusion).str();
+  for (Value v : fusion->getOperands())
+    row.bytes += bytesOf(v);
+  for (Value v : fusion->getResults())
+    row.bytes += bytesOf(v);
+  FusionChoice choice = readFusionChoice(fusion);
+  row.bytes_saved = choice.bytesSaved;
+  row.left_out.assign(choice.leftOut.begin(), choice.leftOut.end());
+  return row;
 }
 
 std::int64_t FusionTable::operations() const {
-  std::int64_t Count = 0;
-  for (const FusionRow &Row : rows)
-    Count += static_cast<std::int64_t>(Row.operations.size());
-  return Count;
+  std::int64_t count = 0;
+  for (const FusionRow &row : rows)
+    count += static_cast<std::int64_t>(row.operations.size());
+  return count;
 }
 
 std::int64_t FusionTable::bytes_saved() const {
-  std::int64_t Bytes = 0;
-  for (const FusionRow &Row : rows)
-    Bytes += Row.bytes_saved;
-  return Bytes;
+  std::int64_t bytes = 0;
+  for (const FusionRow &row : rows)
+    bytes += row.bytes_saved;
+  return bytes;
 }
 
-absl::StatusOr<FusionTable> TabulateFusion(const Module &Target, const std::string &Name) {
-  absl::StatusOr<func::FuncOp> Function = findFunction(Target, Name);
-  if (!Function.ok())
-    return Function.status();
-  FusionTable Table;
-  for (func::FuncOp Each : withCalled(*Function))
-    for (auto Fusion : Each.getBody().front().getOps<FusionOp>())
-      Table.rows.push_back(rowOf(Fusion));
-  return Table;
+absl::StatusOr<FusionTable> TabulateFusion(const Module &target, const std::string &name) {
+  absl::StatusOr<func::FuncOp> function = findFunction(target, name);
+  if (!function.ok())
+    return function.status();
+  FusionTable table;
+  for (func::FuncOp each : withCalled(*function))
+    for (auto fusion : each.getBody().front().getOps<FusionOp>())
+      table.rows.push_back(rowOf(fusion));
+  return table;
 }
 
 } // namespace mpc::compiler

@@ -14,81 +14,81 @@ namespace {
 
 /// The kernels of one distinct region: several regions may share them.
 struct CodeResources {
-  llvm::StringMap<std::int64_t> Instructions;
-  llvm::StringMap<codegen::KernelResources> Assembled;
+  llvm::StringMap<std::int64_t> instructions;
+  llvm::StringMap<codegen::KernelResources> assembled;
 };
 
 } // namespace
 
-static CodeResources resourcesOf(const runtime::CodeBlob &Blob, const std::string &Architecture, llvm::StringRef Ptxas,
-                                 GpuResources &Table) {
-  llvm::StringRef Ptx(reinterpret_cast<const char *>(Blob.bytes.data()), Blob.bytes.size());
-  CodeResources Code;
-  Code.Instructions = codegen::instructionCounts(Ptx);
-  if (Ptxas.empty())
-    return Code;
-  if (auto Assembled = codegen::assembledResources(Ptx, Architecture, Ptxas))
-    Code.Assembled = std::move(*Assembled);
+static CodeResources resourcesOf(const runtime::CodeBlob &blob, const std::string &architecture, llvm::StringRef ptxas,
+                                 GpuResources &table) {
+  llvm::StringRef ptx(reinterpret_cast<const char *>(blob.bytes.data()), blob.bytes.size());
+  CodeResources code;
+  code.instructions = codegen::instructionCounts(ptx);
+  if (ptxas.empty())
+    return code;
+  if (auto assembled = codegen::assembledResources(ptx, architecture, ptxas))
+    code.assembled = std::move(*assembled);
   else
-    Table.not_assembled.try_emplace(Architecture, llvm::StringRef(llvm::toString(Assembled.takeError())).trim().str());
-  return Code;
+    table.not_assembled.try_emplace(architecture, llvm::StringRef(llvm::toString(assembled.takeError())).trim().str());
+  return code;
 }
 
-static RegionResources rowOf(const codegen::GeneratedCall &Call, const CodeResources &Code) {
-  RegionResources Row;
-  Row.kernels = static_cast<std::int64_t>(Call.stages.size());
-  for (const codegen::Stage &Stage : Call.stages) {
-    Row.instructions += Code.Instructions.lookup(Stage.function);
-    auto Known = Code.Assembled.find(Stage.function);
-    if (Known == Code.Assembled.end())
+static RegionResources rowOf(const codegen::GeneratedCall &call, const CodeResources &code) {
+  RegionResources row;
+  row.kernels = static_cast<std::int64_t>(call.stages.size());
+  for (const codegen::Stage &stage : call.stages) {
+    row.instructions += code.instructions.lookup(stage.function);
+    auto known = code.assembled.find(stage.function);
+    if (known == code.assembled.end())
       continue;
-    if (!Row.assembled)
-      Row.assembled.emplace();
-    RegionResources::Assembled &Most = *Row.assembled;
-    const codegen::KernelResources &Kernel = Known->second;
-    Most.registers = std::max(Most.registers, Kernel.registers);
-    Most.spill_bytes += Kernel.spill_bytes;
-    Most.stack_bytes = std::max(Most.stack_bytes, Kernel.stack_bytes);
-    Most.shared_bytes = std::max(Most.shared_bytes, Kernel.shared_bytes);
+    if (!row.assembled)
+      row.assembled.emplace();
+    RegionResources::Assembled &most = *row.assembled;
+    const codegen::KernelResources &kernel = known->second;
+    most.registers = std::max(most.registers, kernel.registers);
+    most.spill_bytes += kernel.spill_bytes;
+    most.stack_bytes = std::max(most.stack_bytes, kernel.stack_bytes);
+    most.shared_bytes = std::max(most.shared_bytes, kernel.shared_bytes);
   }
-  return Row;
+  return row;
 }
 
-static llvm::Error tabulate(func::FuncOp Function, llvm::StringRef Architecture, llvm::StringRef Ptxas,
-                            GpuResources &Table) {
-  llvm::Expected<codegen::CodeTarget> Target = codegen::gpuTarget(Architecture);
-  if (!Target)
-    return Target.takeError();
-  llvm::Expected<codegen::GeneratedCode> Code =
-      codegen::generateCode(Function, *Target, {codegen::defaultCacheDir(), /*threads=*/0});
-  if (!Code)
-    return Code.takeError();
-  llvm::StringMap<CodeResources> ByKernel;
-  for (const runtime::CodeBlob &Blob : Code->blobs)
-    ByKernel["generated." + Blob.name] = resourcesOf(Blob, Architecture.str(), Ptxas, Table);
-  std::size_t Number = 0;
-  for (func::FuncOp Each : withCalled(Function))
-    for (auto Fusion : Each.getBody().front().getOps<FusionOp>()) {
-      const codegen::GeneratedCall &Call = Code->calls[Fusion];
-      RegionResources &Row = Table.rows.emplace_back(rowOf(Call, ByKernel[Call.kernel]));
-      Row.region = ++Number;
-      Row.architecture = Architecture.str();
+static llvm::Error tabulate(func::FuncOp function, llvm::StringRef architecture, llvm::StringRef ptxas,
+                            GpuResources &table) {
+  llvm::Expected<codegen::CodeTarget> target = codegen::gpuTarget(architecture);
+  if (!target)
+    return target.takeError();
+  llvm::Expected<codegen::GeneratedCode> code =
+      codegen::generateCode(function, *target, {codegen::defaultCacheDir(), /*threads=*/0});
+  if (!code)
+    return code.takeError();
+  llvm::StringMap<CodeResources> byKernel;
+  for (const runtime::CodeBlob &blob : code->blobs)
+    byKernel["generated." + blob.name] = resourcesOf(blob, architecture.str(), ptxas, table);
+  std::size_t number = 0;
+  for (func::FuncOp each : withCalled(function))
+    for (auto fusion : each.getBody().front().getOps<FusionOp>()) {
+      const codegen::GeneratedCall &call = code->calls[fusion];
+      RegionResources &row = table.rows.emplace_back(rowOf(call, byKernel[call.kernel]));
+      row.region = ++number;
+      row.architecture = architecture.str();
     }
   return llvm::Error::success();
 }
 
-absl::StatusOr<GpuResources> TabulateGpuResources(const Module &Target, const std::string &Name,
-                                                  const std::string &Architecture) {
-  absl::StatusOr<func::FuncOp> Function = findFunction(Target, Name);
-  if (!Function.ok())
-    return Function.status();
-  GpuResources Table;
-  llvm::Expected<std::string> Ptxas = codegen::findPtxas();
-  if (!Ptxas)
-    Table.no_ptxas = llvm::toString(Ptxas.takeError());
-  if (llvm::Error Failure = tabulate(*Function, Architecture, Table.no_ptxas.empty() ? *Ptxas : "", Table))
-    return absl::InternalError(absl::StrCat("@", Name, ": ", llvm::toString(std::move(Failure))));
-  return Table;
+absl::StatusOr<GpuResources> TabulateGpuResources(const Module &target, const std::string &name,
+                                                  const std::string &architecture) {
+  absl::StatusOr<func::FuncOp> function = findFunction(target, name);
+  if (!function.ok())
+    return function.status();
+  GpuResources table;
+  llvm::Expected<std::string> ptxas = codegen::findPtxas();
+  if (!ptxas)
+    table.no_ptxas = llvm::toString(ptxas.takeError());
+  if (llvm::Error failure = tabulate(*function, architecture, table.no_ptxas.empty() ? *ptxas : "", table))
+    return absl::InternalError(absl::StrCat("@", name, ": ", llvm::toString(std::move(failure))));
+  return table;
 }
 
 } // namespace mpc::compiler

@@ -17,133 +17,133 @@ namespace {
 using Key = std::tuple<std::string, std::string, bool, int>;
 
 /// The operations of a table by key, in program order.
-std::vector<std::pair<Key, const PrecisionRow *>> keyed(const PrecisionTable &Table) {
-  std::map<Key, int> Seen;
-  std::vector<std::pair<Key, const PrecisionRow *>> Rows;
-  for (const PrecisionRow &Row : Table.rows) {
-    const int Position = Seen[{Row.path, Row.op, Row.backward, 0}]++;
-    Rows.push_back({{Row.path, Row.op, Row.backward, Position}, &Row});
+std::vector<std::pair<Key, const PrecisionRow *>> keyed(const PrecisionTable &table) {
+  std::map<Key, int> seen;
+  std::vector<std::pair<Key, const PrecisionRow *>> rows;
+  for (const PrecisionRow &row : table.rows) {
+    const int position = seen[{row.path, row.op, row.backward, 0}]++;
+    rows.push_back({{row.path, row.op, row.backward, position}, &row});
   }
-  return Rows;
+  return rows;
 }
 
-std::string types(const PrecisionRow &Row) {
-  return absl::StrCat(Row.inputs.empty() ? "-" : Row.inputs, " -> ", Row.outputs.empty() ? "-" : Row.outputs);
+std::string types(const PrecisionRow &row) {
+  return absl::StrCat(row.inputs.empty() ? "-" : row.inputs, " -> ", row.outputs.empty() ? "-" : row.outputs);
 }
 
 /// "unscale (10), all_finite": each name once, in order.
-std::string names(const std::vector<const PrecisionRow *> &Rows) {
-  std::vector<std::pair<std::string, int>> Counts;
-  for (const PrecisionRow *Row : Rows) {
-    auto Known = Counts.begin();
-    while (Known != Counts.end() && Known->first != Row->op)
-      ++Known;
-    if (Known == Counts.end())
-      Counts.push_back({Row->op, 1});
+std::string names(const std::vector<const PrecisionRow *> &rows) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const PrecisionRow *row : rows) {
+    auto known = counts.begin();
+    while (known != counts.end() && known->first != row->op)
+      ++known;
+    if (known == counts.end())
+      counts.push_back({row->op, 1});
     else
-      ++Known->second;
+      ++known->second;
   }
-  return absl::StrJoin(Counts, ", ", [](std::string *Out, const auto &Entry) {
-    absl::StrAppend(Out, Entry.first, Entry.second > 1 ? absl::StrCat(" (", Entry.second, ")") : "");
+  return absl::StrJoin(counts, ", ", [](std::string *out, const auto &entry) {
+    absl::StrAppend(out, entry.first, entry.second > 1 ? absl::StrCat(" (", entry.second, ")") : "");
   });
 }
 
 class Difference {
 public:
-  Difference(const PrecisionTable &From, const PrecisionTable &To, std::string FromName, std::string ToName)
-      : From(From), To(To), FromName(std::move(FromName)), ToName(std::move(ToName)) {}
+  Difference(const PrecisionTable &from, const PrecisionTable &to, std::string fromName, std::string toName)
+      : from(from), to(to), fromName(std::move(fromName)), toName(std::move(toName)) {}
 
   std::string print() const {
-    return absl::StrCat("difference of @", To.function, " from ", FromName, " to ", ToName, "\n\n", operations(), "\n",
+    return absl::StrCat("difference of @", to.function, " from ", fromName, " to ", toName, "\n\n", operations(), "\n",
                         casts(), "\n", totals());
   }
 
 private:
   std::string operations() const {
-    std::map<Key, const PrecisionRow *> Before;
-    for (const auto &[Name, Row] : keyed(From))
-      Before[Name] = Row;
-    TextTable Changes({"op", "Cell", FromName, ToName, "why"});
-    std::vector<const PrecisionRow *> OnlyAfter, OnlyBefore;
-    int Changed = 0, Same = 0;
-    for (const auto &[Name, Row] : keyed(To)) {
-      const auto Known = Before.find(Name);
-      if (Known == Before.end()) {
-        OnlyAfter.push_back(Row);
+    std::map<Key, const PrecisionRow *> before;
+    for (const auto &[name, row] : keyed(from))
+      before[name] = row;
+    TextTable changes({"op", "Cell", fromName, toName, "why"});
+    std::vector<const PrecisionRow *> onlyAfter, onlyBefore;
+    int changed = 0, same = 0;
+    for (const auto &[name, row] : keyed(to)) {
+      const auto known = before.find(name);
+      if (known == before.end()) {
+        onlyAfter.push_back(row);
         continue;
       }
-      const PrecisionRow &Old = *Known->second;
-      if (types(Old) == types(*Row)) {
-        ++Same;
+      const PrecisionRow &old = *known->second;
+      if (types(old) == types(*row)) {
+        ++same;
       } else {
-        ++Changed;
-        Changes.add({Row->op, Row->path.empty() ? "-" : Row->path, types(Old), types(*Row),
-                     Row->reason.empty() ? "-" : Row->reason});
+        ++changed;
+        changes.add({row->op, row->path.empty() ? "-" : row->path, types(old), types(*row),
+                     row->reason.empty() ? "-" : row->reason});
       }
-      Before.erase(Known);
+      before.erase(known);
     }
-    for (const auto &[Name, Row] : keyed(From))
-      if (Before.count(Name) > 0)
-        OnlyBefore.push_back(Row);
-    std::string Text =
-        absl::StrCat("operations (", Changed, " changed, ", Same, " the same)\n", Changed > 0 ? Changes.print() : "");
-    if (!OnlyBefore.empty())
-      absl::StrAppend(&Text, "  only at ", FromName, ": ", names(OnlyBefore), "\n");
-    if (!OnlyAfter.empty())
-      absl::StrAppend(&Text, "  only at ", ToName, ": ", names(OnlyAfter), "\n");
-    return Text;
+    for (const auto &[name, row] : keyed(from))
+      if (before.count(name) > 0)
+        onlyBefore.push_back(row);
+    std::string text =
+        absl::StrCat("operations (", changed, " changed, ", same, " the same)\n", changed > 0 ? changes.print() : "");
+    if (!onlyBefore.empty())
+      absl::StrAppend(&text, "  only at ", fromName, ": ", names(onlyBefore), "\n");
+    if (!onlyAfter.empty())
+      absl::StrAppend(&text, "  only at ", toName, ": ", names(onlyAfter), "\n");
+    return text;
   }
 
   std::string casts() const {
     using Group = std::tuple<CastKind, std::string, std::string>;
-    std::map<Group, std::pair<const CastGroup *, const CastGroup *>> Groups;
-    for (const CastGroup &Cast : From.casts.groups())
-      Groups[{Cast.kind, Cast.from, Cast.to}].first = &Cast;
-    for (const CastGroup &Cast : To.casts.groups())
-      Groups[{Cast.kind, Cast.from, Cast.to}].second = &Cast;
-    if (Groups.empty())
+    std::map<Group, std::pair<const CastGroup *, const CastGroup *>> groups;
+    for (const CastGroup &cast : from.casts.groups())
+      groups[{cast.kind, cast.from, cast.to}].first = &cast;
+    for (const CastGroup &cast : to.casts.groups())
+      groups[{cast.kind, cast.from, cast.to}].second = &cast;
+    if (groups.empty())
       return "casts: none\n";
-    TextTable Text({"kind", "types", FromName, ToName, "bytes more"});
-    for (const auto &[Name, Sides] : Groups) {
-      const auto &[Old, New] = Sides;
-      const std::int64_t More = (New ? New->bytes : 0) - (Old ? Old->bytes : 0);
-      Text.add({CastKindName(std::get<0>(Name)), absl::StrCat(std::get<1>(Name), " -> ", std::get<2>(Name)),
-                absl::StrCat(Old ? Old->count : 0), absl::StrCat(New ? New->count : 0),
-                absl::StrCat(More < 0 ? "-" : "", FormatCount(More < 0 ? -More : More))});
+    TextTable text({"kind", "types", fromName, toName, "bytes more"});
+    for (const auto &[name, sides] : groups) {
+      const auto &[old, current] = sides;
+      const std::int64_t more = (current ? current->bytes : 0) - (old ? old->bytes : 0);
+      text.add({CastKindName(std::get<0>(name)), absl::StrCat(std::get<1>(name), " -> ", std::get<2>(name)),
+                absl::StrCat(old ? old->count : 0), absl::StrCat(current ? current->count : 0),
+                absl::StrCat(more < 0 ? "-" : "", FormatCount(more < 0 ? -more : more))});
     }
-    return absl::StrCat("casts (", From.casts.count(), " to ", To.casts.count(), ")\n", Text.print());
+    return absl::StrCat("casts (", from.casts.count(), " to ", to.casts.count(), ")\n", text.print());
   }
 
   std::string totals() const {
-    TextTable Text({"moved a step", FromName, ToName});
-    Text.add({"by operations", FormatBytes(From.bytes()), FormatBytes(To.bytes())});
-    Text.add({"by casts", FormatBytes(From.casts.bytes()), FormatBytes(To.casts.bytes())});
-    Text.add({"low matrix work", share(From), share(To)});
-    return absl::StrCat("totals\n", Text.print());
+    TextTable text({"moved a step", fromName, toName});
+    text.add({"by operations", FormatBytes(from.bytes()), FormatBytes(to.bytes())});
+    text.add({"by casts", FormatBytes(from.casts.bytes()), FormatBytes(to.casts.bytes())});
+    text.add({"low matrix work", share(from), share(to)});
+    return absl::StrCat("totals\n", text.print());
   }
 
-  static std::string share(const PrecisionTable &Table) {
-    const double Flops = Table.matrix_flops();
-    return Flops == 0 ? "-" : absl::StrFormat("%.1f %%", 100 * Table.low_matrix_flops() / Flops);
+  static std::string share(const PrecisionTable &table) {
+    const double flops = table.matrix_flops();
+    return flops == 0 ? "-" : absl::StrFormat("%.1f %%", 100 * table.low_matrix_flops() / flops);
   }
 
-  const PrecisionTable &From;
-  const PrecisionTable &To;
-  std::string FromName;
-  std::string ToName;
+  const PrecisionTable &from;
+  const PrecisionTable &to;
+  std::string fromName;
+  std::string toName;
 };
 
 } // namespace
 
-absl::StatusOr<std::string> LevelDifference(const NamedModule &From, const NamedModule &To,
-                                            const std::string &Function) {
-  const absl::StatusOr<PrecisionTable> Before = TabulatePrecision(*From.module, Function);
-  if (!Before.ok())
-    return Before.status();
-  const absl::StatusOr<PrecisionTable> After = TabulatePrecision(*To.module, Function);
-  if (!After.ok())
-    return After.status();
-  return Difference(*Before, *After, From.name, To.name).print();
+absl::StatusOr<std::string> LevelDifference(const NamedModule &from, const NamedModule &to,
+                                            const std::string &function) {
+  const absl::StatusOr<PrecisionTable> before = TabulatePrecision(*from.module, function);
+  if (!before.ok())
+    return before.status();
+  const absl::StatusOr<PrecisionTable> after = TabulatePrecision(*to.module, function);
+  if (!after.ok())
+    return after.status();
+  return Difference(*before, *after, from.name, to.name).print();
 }
 
 } // namespace mpc::compiler

@@ -15,63 +15,63 @@ namespace {
 constexpr std::size_t kListed = 12;
 
 /// "conv2d in net/conv1".
-std::string place(const std::string &Op, const std::string &Path) {
-  return Path.empty() ? Op : absl::StrCat(Op, " in ", Path);
+std::string place(const std::string &op, const std::string &path) {
+  return path.empty() ? op : absl::StrCat(op, " in ", path);
 }
 
 /// "forward 1.4 GiB, gradients 97.5 MiB": what there is, in the order of the enumerators.
-std::string uses(const MemoryTable &Table) {
-  std::vector<std::string> Parts;
-  for (const StorageUse Use : {StorageUse::kInput, StorageUse::kForward, StorageUse::kBackward, StorageUse::kGradient,
+std::string uses(const MemoryTable &table) {
+  std::vector<std::string> parts;
+  for (const StorageUse use : {StorageUse::kInput, StorageUse::kForward, StorageUse::kBackward, StorageUse::kGradient,
                                StorageUse::kUpdate, StorageUse::kWorkspace}) {
-    if (const std::int64_t Bytes = Table.bytes(Use); Bytes > 0)
-      Parts.push_back(absl::StrCat(StorageUseName(Use), " ", FormatBytes(Bytes)));
+    if (const std::int64_t bytes = table.bytes(use); bytes > 0)
+      parts.push_back(absl::StrCat(StorageUseName(use), " ", FormatBytes(bytes)));
   }
-  return absl::StrJoin(Parts, ", ");
+  return absl::StrJoin(parts, ", ");
 }
 
-std::string liveAtPeak(const MemoryTable &Table) {
-  TextTable Text({"for", "op", "Cell", "type", "bytes", "from", "to"});
-  for (const MemoryRow &Row : Table.rows) {
-    if (&Row - Table.rows.data() == kListed)
+std::string liveAtPeak(const MemoryTable &table) {
+  TextTable text({"for", "op", "Cell", "type", "bytes", "from", "to"});
+  for (const MemoryRow &row : table.rows) {
+    if (&row - table.rows.data() == kListed)
       break;
-    Text.add({StorageUseName(Row.use), Row.op, Row.path.empty() ? "-" : Row.path, Row.type.empty() ? "-" : Row.type,
-              FormatCount(Row.bytes), absl::StrCat(Row.first), absl::StrCat(Row.last)});
+    text.add({StorageUseName(row.use), row.op, row.path.empty() ? "-" : row.path, row.type.empty() ? "-" : row.type,
+              FormatCount(row.bytes), absl::StrCat(row.first), absl::StrCat(row.last)});
   }
-  return absl::StrCat("live at the peak (", FormatCounted(static_cast<std::int64_t>(Table.rows.size()), "buffer"), ", ",
-                      FormatBytes(Table.peak_bytes), " at instruction ", Table.peak, " of ", Table.instructions, ", ",
-                      place(Table.peak_op, Table.peak_path), ")\n  ", uses(Table), "\n", Text.print());
+  return absl::StrCat("live at the peak (", FormatCounted(static_cast<std::int64_t>(table.rows.size()), "buffer"), ", ",
+                      FormatBytes(table.peak_bytes), " at instruction ", table.peak, " of ", table.instructions, ", ",
+                      place(table.peak_op, table.peak_path), ")\n  ", uses(table), "\n", text.print());
 }
 
 /// " (147.2 MiB of it one element throughout)" or nothing.
-std::string filledConstants(const runtime::Program &Program) {
-  const std::size_t Filled = Program.constant_bytes() - Program.constants.size();
-  return Filled == 0 ? "" : absl::StrCat(" (", FormatBytes(Filled), " of it one element throughout)");
+std::string filledConstants(const runtime::Program &program) {
+  const std::size_t filled = program.constant_bytes() - program.constants.size();
+  return filled == 0 ? "" : absl::StrCat(" (", FormatBytes(filled), " of it one element throughout)");
 }
 
-std::string stateCopies(const runtime::Program &Program) {
-  if (Program.step().copies.empty())
+std::string stateCopies(const runtime::Program &program) {
+  if (program.step().copies.empty())
     return "  state copies: none, every update is in place\n";
-  std::string Text = absl::StrCat("  state copies: ", Program.step().copies.size(), "\n");
-  for (const StateCopy &Copy : StateCopies(Program))
-    absl::StrAppend(&Text, "    ", Copy.state, " (", FormatBytes(Copy.bytes), "): ", Copy.reason, "\n");
-  return Text;
+  std::string text = absl::StrCat("  state copies: ", program.step().copies.size(), "\n");
+  for (const StateCopy &copy : StateCopies(program))
+    absl::StrAppend(&text, "    ", copy.state, " (", FormatBytes(copy.bytes), "): ", copy.reason, "\n");
+  return text;
 }
 
 } // namespace
 
-std::string MemoryReport(const CompileResult &Result) {
-  const runtime::Program &Program = Result.program;
-  const absl::StatusOr<MemoryTable> Table = TabulateMemory(Program, Result.final_ir);
-  if (!Table.ok())
-    return absl::StrCat("no memory report: ", Table.status().message(), "\n");
-  return absl::StrCat("memory\n  planned arena peak: ", FormatBytes(Program.arena_bytes),
-                      " (temporaries, inputs, workspaces)\n  activations: ", FormatBytes(Table->activation_bytes),
+std::string MemoryReport(const CompileResult &result) {
+  const runtime::Program &program = result.program;
+  const absl::StatusOr<MemoryTable> table = TabulateMemory(program, result.final_ir);
+  if (!table.ok())
+    return absl::StrCat("no memory report: ", table.status().message(), "\n");
+  return absl::StrCat("memory\n  planned arena peak: ", FormatBytes(program.arena_bytes),
+                      " (temporaries, inputs, workspaces)\n  activations: ", FormatBytes(table->activation_bytes),
                       " (most of it that is live at once, gradients of parameters aside)\n  state: ",
-                      FormatBytes(Program.state_bytes()), " in ", FormatCounted(Program.state.size(), "tensor"),
-                      "\n  constants: ", FormatBytes(Program.constant_bytes()), filledConstants(Program),
-                      "\n  arena, state and constants: ", FormatBytes(Program.planned_bytes()), "\n",
-                      stateCopies(Program), "\n", liveAtPeak(*Table));
+                      FormatBytes(program.state_bytes()), " in ", FormatCounted(program.state.size(), "tensor"),
+                      "\n  constants: ", FormatBytes(program.constant_bytes()), filledConstants(program),
+                      "\n  arena, state and constants: ", FormatBytes(program.planned_bytes()), "\n",
+                      stateCopies(program), "\n", liveAtPeak(*table));
 }
 
 } // namespace mpc::compiler

@@ -16,8 +16,8 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-const char *StorageUseName(StorageUse Use) {
-  switch (Use) {
+const char *StorageUseName(StorageUse use) {
+  switch (use) {
   case StorageUse::kInput:
     return "inputs";
   case StorageUse::kForward:
@@ -34,198 +34,198 @@ const char *StorageUseName(StorageUse Use) {
   return "";
 }
 
-std::int64_t MemoryTable::bytes(StorageUse Use) const {
-  std::int64_t Sum = 0;
-  for (const MemoryRow &Row : rows)
-    if (Row.use == Use)
-      Sum += Row.bytes;
-  return Sum;
+std::int64_t MemoryTable::bytes(StorageUse use) const {
+  std::int64_t sum = 0;
+  for (const MemoryRow &row : rows)
+    if (row.use == use)
+      sum += row.bytes;
+  return sum;
 }
 
 namespace {
 
 /// The operation that computes a value, inside its region where it has one.
-Operation *producerOf(OpResult Result) {
-  auto Fusion = dyn_cast<FusionOp>(Result.getOwner());
-  if (!Fusion)
-    return Result.getOwner();
-  Value Yielded = Fusion.getBody().front().getTerminator()->getOperand(Result.getResultNumber());
-  Operation *Producer = behindViews(Yielded).getDefiningOp();
-  return Producer ? Producer : Fusion.getOperation();
+Operation *producerOf(OpResult result) {
+  auto fusion = dyn_cast<FusionOp>(result.getOwner());
+  if (!fusion)
+    return result.getOwner();
+  Value yielded = fusion.getBody().front().getTerminator()->getOperand(result.getResultNumber());
+  Operation *producer = behindViews(yielded).getDefiningOp();
+  return producer ? producer : fusion.getOperation();
 }
 
 /// Whether an update of parameters reads a value, under one shape or another.
-bool isParameterGradient(Value V) {
-  return llvm::any_of(V.getUsers(), [](Operation *User) {
-    if (auto View = dyn_cast<ViewLikeOpInterface>(User))
-      return isParameterGradient(View.getViewDest());
-    bool Updates = User->hasTrait<StateUpdate>() && !isa<BatchNormRunningUpdateOp>(User);
-    return Updates || has<Property::ReadsParameterGradients>(User);
+bool isParameterGradient(Value v) {
+  return llvm::any_of(v.getUsers(), [](Operation *user) {
+    if (auto view = dyn_cast<ViewLikeOpInterface>(user))
+      return isParameterGradient(view.getViewDest());
+    bool updates = user->hasTrait<StateUpdate>() && !isa<BatchNormRunningUpdateOp>(user);
+    return updates || has<Property::ReadsParameterGradients>(user);
   });
 }
 
 /// Follows the storage in the arena from instruction to instruction.
 class StorageLives {
 public:
-  StorageLives(const runtime::Program &Program, func::FuncOp Function) : Program(Program), Facts(Function) {
-    for (Operation &Op : Function.getBody().front().without_terminator())
-      if (!isViewOrConstant(&Op))
-        Ops.push_back(&Op);
+  StorageLives(const runtime::Program &program, func::FuncOp function) : program(program), facts(function) {
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!isViewOrConstant(&op))
+        ops.push_back(&op);
   }
 
   absl::StatusOr<MemoryTable> run() {
-    if (absl::Status Matched = matchOps(); !Matched.ok())
-      return Matched;
-    for (const runtime::NamedValue &Input : Program.inputs)
-      begin(Input.value, 0, {StorageUse::kInput, Input.name, "", typeOf(Input.value), 0, 0, 0});
-    for (std::size_t Index = 0; Index < Program.step().instructions.size(); ++Index)
-      visit(Index);
-    for (const runtime::NamedValue &Output : Program.outputs)
-      read(Output.value, Program.step().instructions.size() - 1);
-    for (const runtime::ValueCopy &Copy : Program.step().copies)
-      read(Copy.from, Program.step().instructions.size() - 1);
+    if (absl::Status matched = matchOps(); !matched.ok())
+      return matched;
+    for (const runtime::NamedValue &input : program.inputs)
+      begin(input.value, 0, {StorageUse::kInput, input.name, "", typeOf(input.value), 0, 0, 0});
+    for (std::size_t index = 0; index < program.step().instructions.size(); ++index)
+      visit(index);
+    for (const runtime::NamedValue &output : program.outputs)
+      read(output.value, program.step().instructions.size() - 1);
+    for (const runtime::ValueCopy &copy : program.step().copies)
+      read(copy.from, program.step().instructions.size() - 1);
     return tabulate();
   }
 
 private:
-  const runtime::Program &Program;
-  FunctionFacts Facts;
-  SmallVector<Operation *> Ops;
-  std::vector<Operation *> OpOfInstruction;
-  std::vector<MemoryRow> Lives;
-  std::vector<std::size_t> Offsets;                ///< the arena offset of each life
-  std::map<std::size_t, std::size_t> LifeAtOffset; ///< the last one that began there
+  const runtime::Program &program;
+  FunctionFacts facts;
+  SmallVector<Operation *> ops;
+  std::vector<Operation *> opOfInstruction;
+  std::vector<MemoryRow> lives;
+  std::vector<std::size_t> offsets;                ///< the arena offset of each life
+  std::map<std::size_t, std::size_t> lifeAtOffset; ///< the last one that began there
 
-  bool inArena(runtime::ValueId Id) const {
-    return Id != runtime::kNoValue && (Program.values[Id].storage == runtime::Storage::kTemporary ||
-                                       Program.values[Id].storage == runtime::Storage::kInput);
+  bool inArena(runtime::ValueId id) const {
+    return id != runtime::kNoValue && (program.values[id].storage == runtime::Storage::kTemporary ||
+                                       program.values[id].storage == runtime::Storage::kInput);
   }
 
-  std::string typeOf(runtime::ValueId Id) const { return Program.values[Id].spec.ToString(); }
+  std::string typeOf(runtime::ValueId id) const { return program.values[id].spec.ToString(); }
 
   /// Null for instructions that lowering adds: copies of state before the first operation, packed weights.
-  Operation *opOf(std::size_t Index) const { return OpOfInstruction[Index]; }
+  Operation *opOf(std::size_t index) const { return opOfInstruction[index]; }
 
   absl::Status matchOps() {
-    std::size_t Packs = llvm::count_if(Program.step().instructions, runtime::PacksWeight);
-    if (Ops.size() + Packs > Program.step().instructions.size())
-      return absl::InvalidArgumentError(absl::StrCat("program \"", Program.name, "\" has ",
-                                                     Program.step().instructions.size() - Packs,
-                                                     " instructions, its function ", Ops.size(), " operations"));
-    OpOfInstruction.assign(Program.step().instructions.size() - Packs - Ops.size(), nullptr);
-    const auto *Next = Ops.begin();
-    for (const runtime::Instruction &Instruction :
-         llvm::drop_begin(Program.step().instructions, OpOfInstruction.size()))
-      OpOfInstruction.push_back(runtime::PacksWeight(Instruction) ? nullptr : *Next++);
+    std::size_t packs = llvm::count_if(program.step().instructions, runtime::PacksWeight);
+    if (ops.size() + packs > program.step().instructions.size())
+      return absl::InvalidArgumentError(absl::StrCat("program \"", program.name, "\" has ",
+                                                     program.step().instructions.size() - packs,
+                                                     " instructions, its function ", ops.size(), " operations"));
+    opOfInstruction.assign(program.step().instructions.size() - packs - ops.size(), nullptr);
+    const auto *next = ops.begin();
+    for (const runtime::Instruction &instruction :
+         llvm::drop_begin(program.step().instructions, opOfInstruction.size()))
+      opOfInstruction.push_back(runtime::PacksWeight(instruction) ? nullptr : *next++);
     return absl::OkStatus();
   }
 
-  void begin(runtime::ValueId Id, std::size_t Index, MemoryRow Row) {
-    std::size_t Bytes = Program.values[Id].spec.bytes();
-    if (Bytes > 0)
-      begin(Program.values[Id].offset, Bytes, Index, std::move(Row));
+  void begin(runtime::ValueId id, std::size_t index, MemoryRow row) {
+    std::size_t bytes = program.values[id].spec.bytes();
+    if (bytes > 0)
+      begin(program.values[id].offset, bytes, index, std::move(row));
   }
 
-  void begin(std::size_t Offset, std::size_t Bytes, std::size_t Index, MemoryRow Row) {
-    Row.bytes = static_cast<std::int64_t>(runtime::AlignedBuffer::Padded(Bytes));
-    Row.first = Row.last = Index;
-    LifeAtOffset[Offset] = Lives.size();
-    Lives.push_back(std::move(Row));
-    Offsets.push_back(Offset);
+  void begin(std::size_t offset, std::size_t bytes, std::size_t index, MemoryRow row) {
+    row.bytes = static_cast<std::int64_t>(runtime::AlignedBuffer::Padded(bytes));
+    row.first = row.last = index;
+    lifeAtOffset[offset] = lives.size();
+    lives.push_back(std::move(row));
+    offsets.push_back(offset);
   }
 
-  void read(runtime::ValueId Id, std::size_t Index) {
-    if (!inArena(Id))
+  void read(runtime::ValueId id, std::size_t index) {
+    if (!inArena(id))
       return;
-    if (auto Life = LifeAtOffset.find(Program.values[Id].offset); Life != LifeAtOffset.end())
-      Lives[Life->second].last = Index;
+    if (auto life = lifeAtOffset.find(program.values[id].offset); life != lifeAtOffset.end())
+      lives[life->second].last = index;
   }
 
-  StorageUse useOf(Value V, Operation *Producer) const {
-    if (isParameterGradient(V) && cast<RankedTensorType>(V.getType()).getNumElements() > 1)
+  StorageUse useOf(Value v, Operation *producer) const {
+    if (isParameterGradient(v) && cast<RankedTensorType>(v.getType()).getNumElements() > 1)
       return StorageUse::kGradient;
-    if (Facts.isBackward(Producer))
+    if (facts.isBackward(producer))
       return StorageUse::kBackward;
-    return Facts.isUpdate(Producer) ? StorageUse::kUpdate : StorageUse::kForward;
+    return facts.isUpdate(producer) ? StorageUse::kUpdate : StorageUse::kForward;
   }
 
-  void visit(std::size_t Index) {
-    const runtime::Instruction &Instruction = Program.step().instructions[Index];
-    for (runtime::ValueId Id : Instruction.inputs)
-      read(Id, Index);
-    Operation *Op = opOf(Index);
-    for (auto [Number, Id] : llvm::enumerate(Instruction.outputs)) {
-      if (!inArena(Id))
+  void visit(std::size_t index) {
+    const runtime::Instruction &instruction = program.step().instructions[index];
+    for (runtime::ValueId id : instruction.inputs)
+      read(id, index);
+    Operation *op = opOf(index);
+    for (auto [number, id] : llvm::enumerate(instruction.outputs)) {
+      if (!inArena(id))
         continue;
-      if (!Op) {
-        StorageUse Use = runtime::PacksWeight(Instruction) ? StorageUse::kWorkspace : StorageUse::kForward;
-        begin(Id, Index, {Use, Instruction.kernel, Instruction.scope, typeOf(Id), 0, 0, 0});
+      if (!op) {
+        StorageUse use = runtime::PacksWeight(instruction) ? StorageUse::kWorkspace : StorageUse::kForward;
+        begin(id, index, {use, instruction.kernel, instruction.scope, typeOf(id), 0, 0, 0});
         continue;
       }
-      OpResult Result = Op->getResult(Number);
-      Operation *Producer = producerOf(Result);
-      begin(Id, Index, {useOf(Result, Producer), mnemonicOf(Producer), pathOf(Producer).str(), typeOf(Id), 0, 0, 0});
+      OpResult result = op->getResult(number);
+      Operation *producer = producerOf(result);
+      begin(id, index, {useOf(result, producer), mnemonicOf(producer), pathOf(producer).str(), typeOf(id), 0, 0, 0});
     }
-    if (Instruction.workspace_bytes > 0)
-      begin(Instruction.workspace_offset, Instruction.workspace_bytes, Index,
-            {StorageUse::kWorkspace, Op ? mnemonicOf(Op) : Instruction.kernel, Instruction.scope, "", 0, 0, 0});
+    if (instruction.workspace_bytes > 0)
+      begin(instruction.workspace_offset, instruction.workspace_bytes, index,
+            {StorageUse::kWorkspace, op ? mnemonicOf(op) : instruction.kernel, instruction.scope, "", 0, 0, 0});
   }
 
   /// Lives at an instruction, each piece of storage once: what is written over an operand takes its place.
-  std::vector<std::size_t> liveAt(std::size_t Index) const {
-    std::map<std::size_t, std::size_t> ByOffset;
-    for (std::size_t Life = 0; Life < Lives.size(); ++Life)
-      if (Lives[Life].first <= Index && Index <= Lives[Life].last)
-        ByOffset[Offsets[Life]] = Life;
-    std::vector<std::size_t> Live;
-    for (auto [Offset, Life] : ByOffset)
-      Live.push_back(Life);
-    return Live;
+  std::vector<std::size_t> liveAt(std::size_t index) const {
+    std::map<std::size_t, std::size_t> byOffset;
+    for (std::size_t life = 0; life < lives.size(); ++life)
+      if (lives[life].first <= index && index <= lives[life].last)
+        byOffset[offsets[life]] = life;
+    std::vector<std::size_t> live;
+    for (auto [offset, life] : byOffset)
+      live.push_back(life);
+    return live;
   }
 
   MemoryTable tabulate() const {
-    MemoryTable Table;
-    Table.instructions = Program.step().instructions.size();
-    for (std::size_t Index = 0; Index < Table.instructions; ++Index) {
-      std::int64_t Bytes = 0, Gradients = 0;
-      for (std::size_t Life : liveAt(Index)) {
-        Bytes += Lives[Life].bytes;
-        Gradients += Lives[Life].use == StorageUse::kGradient ? Lives[Life].bytes : 0;
+    MemoryTable table;
+    table.instructions = program.step().instructions.size();
+    for (std::size_t index = 0; index < table.instructions; ++index) {
+      std::int64_t bytes = 0, gradients = 0;
+      for (std::size_t life : liveAt(index)) {
+        bytes += lives[life].bytes;
+        gradients += lives[life].use == StorageUse::kGradient ? lives[life].bytes : 0;
       }
-      Table.activation_bytes = std::max(Table.activation_bytes, Bytes - Gradients);
-      if (Bytes > Table.peak_bytes) {
-        Table.peak_bytes = Bytes;
-        Table.peak = Index;
+      table.activation_bytes = std::max(table.activation_bytes, bytes - gradients);
+      if (bytes > table.peak_bytes) {
+        table.peak_bytes = bytes;
+        table.peak = index;
       }
     }
-    if (Table.instructions == 0)
-      return Table;
-    Operation *Peak = opOf(Table.peak);
-    Table.peak_op = Peak ? mnemonicOf(Peak) : Program.step().instructions[Table.peak].kernel;
-    Table.peak_path = Program.step().instructions[Table.peak].scope;
-    for (std::size_t Life : liveAt(Table.peak))
-      Table.rows.push_back(Lives[Life]);
-    llvm::stable_sort(Table.rows, [](const MemoryRow &L, const MemoryRow &R) { return L.bytes > R.bytes; });
-    return Table;
+    if (table.instructions == 0)
+      return table;
+    Operation *peak = opOf(table.peak);
+    table.peak_op = peak ? mnemonicOf(peak) : program.step().instructions[table.peak].kernel;
+    table.peak_path = program.step().instructions[table.peak].scope;
+    for (std::size_t life : liveAt(table.peak))
+      table.rows.push_back(lives[life]);
+    llvm::stable_sort(table.rows, [](const MemoryRow &l, const MemoryRow &r) { return l.bytes > r.bytes; });
+    return table;
   }
 };
 
 } // namespace
 
-absl::StatusOr<MemoryTable> TabulateMemory(const runtime::Program &Program, const Module &Target) {
-  absl::StatusOr<func::FuncOp> Function = findFunction(Target, Program.name);
-  if (!Function.ok())
-    return Function.status();
-  return StorageLives(Program, *Function).run();
+absl::StatusOr<MemoryTable> TabulateMemory(const runtime::Program &program, const Module &target) {
+  absl::StatusOr<func::FuncOp> function = findFunction(target, program.name);
+  if (!function.ok())
+    return function.status();
+  return StorageLives(program, *function).run();
 }
 
-std::vector<StateCopy> StateCopies(const runtime::Program &Program) {
-  std::vector<StateCopy> Copies;
-  for (const runtime::ValueCopy &Copy : Program.step().copies) {
-    const runtime::StateBinding &State = Program.state[Program.values[Copy.to].index];
-    Copies.push_back({State.name, static_cast<std::int64_t>(State.spec.bytes()), Copy.reason});
+std::vector<StateCopy> StateCopies(const runtime::Program &program) {
+  std::vector<StateCopy> copies;
+  for (const runtime::ValueCopy &copy : program.step().copies) {
+    const runtime::StateBinding &state = program.state[program.values[copy.to].index];
+    copies.push_back({state.name, static_cast<std::int64_t>(state.spec.bytes()), copy.reason});
   }
-  return Copies;
+  return copies;
 }
 
 } // namespace mpc::compiler

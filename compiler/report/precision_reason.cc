@@ -6,12 +6,12 @@ namespace mpc::compiler {
 namespace {
 
 struct Sentence {
-  std::string_view Reason; ///< what the reason begins with
-  const char *Meaning;
+  std::string_view reason; ///< what the reason begins with
+  const char *meaning;
 };
 
 // The first match counts: longer beginnings stand before shorter ones.
-constexpr std::array<Sentence, 24> Sentences = {{
+constexpr std::array<Sentence, 24> sentences = {{
     {"level O0", "f32 throughout, but for what the user casts"},
     {"level O2", "everything is low but norms and losses"},
     {"level O3", "everything is low but losses"},
@@ -38,8 +38,8 @@ constexpr std::array<Sentence, 24> Sentences = {{
     {"", "it lies outside every network: types are as traced"},
 }};
 
-const char *nameOf(PrecisionRule Rule) {
-  switch (Rule) {
+const char *nameOf(PrecisionRule rule) {
+  switch (rule) {
   case PrecisionRule::UserCast:
     return "user cast";
   case PrecisionRule::ToFloat:
@@ -76,47 +76,47 @@ const char *nameOf(PrecisionRule Rule) {
 
 // Whether the detail says which one the rule means: "level O2". Otherwise the detail is added to the rule: "cut, list
 // entry ...".
-bool takesName(PrecisionRule Rule) {
-  return Rule == PrecisionRule::ToFloat || Rule == PrecisionRule::ListEntry || Rule == PrecisionRule::Level ||
-         Rule == PrecisionRule::Class;
+bool takesName(PrecisionRule rule) {
+  return rule == PrecisionRule::ToFloat || rule == PrecisionRule::ListEntry || rule == PrecisionRule::Level ||
+         rule == PrecisionRule::Class;
 }
 
-bool beginsWith(std::string_view Reason, std::string_view Beginning) {
-  return Reason.substr(0, Beginning.size()) == Beginning;
+bool beginsWith(std::string_view reason, std::string_view beginning) {
+  return reason.substr(0, beginning.size()) == beginning;
 }
 
 } // namespace
 
-std::string ReasonText(PrecisionAttr Precision) {
-  std::string Text;
-  for (PrecisionReasonAttr Reason : Precision.getReasons()) {
-    Text += Text.empty() ? "" : "; ";
-    Text += nameOf(Reason.getRule());
-    if (!Reason.getDetail().empty())
-      Text += (takesName(Reason.getRule()) ? " " : ", ") + Reason.getDetail().str();
+std::string ReasonText(PrecisionAttr precision) {
+  std::string text;
+  for (PrecisionReasonAttr reason : precision.getReasons()) {
+    text += text.empty() ? "" : "; ";
+    text += nameOf(reason.getRule());
+    if (!reason.getDetail().empty())
+      text += (takesName(reason.getRule()) ? " " : ", ") + reason.getDetail().str();
   }
-  return Text + (Precision.getFolded() ? " (folded)" : "");
+  return text + (precision.getFolded() ? " (folded)" : "");
 }
 
-std::string SayReason(std::string_view Reason) {
-  std::string Text;
-  for (const Sentence &Known : Sentences) {
-    if (beginsWith(Reason, Known.Reason)) {
-      Text = Known.Meaning;
+std::string SayReason(std::string_view reason) {
+  std::string text;
+  for (const Sentence &known : sentences) {
+    if (beginsWith(reason, known.reason)) {
+      text = known.meaning;
       break;
     }
   }
-  if (Reason.find("(folded)") != std::string_view::npos)
-    Text += "; x and y are stored as their neighbours have them";
-  if (!beginsWith(Reason, "list entry") && Reason.find(", list entry") != std::string_view::npos)
-    Text += "; the class is that of the user's list";
-  return Text;
+  if (reason.find("(folded)") != std::string_view::npos)
+    text += "; x and y are stored as their neighbours have them";
+  if (!beginsWith(reason, "list entry") && reason.find(", list entry") != std::string_view::npos)
+    text += "; the class is that of the user's list";
+  return text;
 }
 
-bool IsPropagated(PrecisionAttr Precision) {
-  return IsCut(Precision) || (Precision && Precision.getRule() == PrecisionRule::InferRule);
+bool IsPropagated(PrecisionAttr precision) {
+  return IsCut(precision) || (precision && precision.getRule() == PrecisionRule::InferRule);
 }
 
-bool IsCut(PrecisionAttr Precision) { return Precision && Precision.getRule() == PrecisionRule::Cut; }
+bool IsCut(PrecisionAttr precision) { return precision && precision.getRule() == PrecisionRule::Cut; }
 
 } // namespace mpc::compiler

@@ -13,104 +13,105 @@ namespace mpc::compiler {
 
 namespace {
 
-void addArgument(PrecisionTable &Table, Value Argument) {
-  Role Own = roleOf(Argument).value_or(Role::kInput);
-  auto Group = llvm::find_if(Table.arguments, [&](const ArgumentGroup &Known) { return Known.role == Own; });
-  if (Group == Table.arguments.end())
-    Group = Table.arguments.insert(Group, {Own, 0, 0, 0});
-  auto Tensor = dyn_cast<RankedTensorType>(Argument.getType());
-  ++Group->count;
-  Group->elements += Tensor && Tensor.hasStaticShape() ? Tensor.getNumElements() : 0;
-  Group->bytes += bytesOf(Argument);
+void addArgument(PrecisionTable &table, Value argument) {
+  Role own = roleOf(argument).value_or(Role::kInput);
+  auto group = llvm::find_if(table.arguments, [&](const ArgumentGroup &known) { return known.role == own; });
+  if (group == table.arguments.end())
+    group = table.arguments.insert(group, {own, 0, 0, 0});
+  auto tensor = dyn_cast<RankedTensorType>(argument.getType());
+  ++group->count;
+  group->elements += tensor && tensor.hasStaticShape() ? tensor.getNumElements() : 0;
+  group->bytes += bytesOf(argument);
 }
 
 // The compute type is that of the first operand: a norm beside the tensors may be f64 although they are not.
-std::string computeType(Operation *Op) {
-  return llvm::any_of(Op->getOperands().take_front(1),
-                      [](Value V) { return getElementTypeOrSelf(V.getType()).isF64(); })
+std::string computeType(Operation *op) {
+  return llvm::any_of(op->getOperands().take_front(1),
+                      [](Value v) { return getElementTypeOrSelf(v.getType()).isF64(); })
              ? "f64"
              : "f32";
 }
 
-PrecisionRow rowOf(Operation *Op, const FunctionFacts &Facts) {
-  PrecisionRow Row{mnemonicOf(Op),
-                   pathOf(Op).str(),
-                   floatingTypes(Op->getOperands()),
-                   floatingTypes(Op->getResults()),
-                   computeType(Op),
-                   Facts.reasonOf(Op),
-                   Facts.isBackward(Op),
-                   Facts.isUpdate(Op),
+PrecisionRow rowOf(Operation *op, const FunctionFacts &facts) {
+  PrecisionRow row{mnemonicOf(op),
+                   pathOf(op).str(),
+                   floatingTypes(op->getOperands()),
+                   floatingTypes(op->getResults()),
+                   computeType(op),
+                   facts.reasonOf(op),
+                   facts.isBackward(op),
+                   facts.isUpdate(op),
                    0,
-                   matrixFlops(Op),
+                   matrixFlops(op),
                    false};
-  for (Value V : Op->getOperands())
-    Row.bytes += bytesOf(V);
-  for (Value V : Op->getResults())
-    Row.bytes += bytesOf(V);
-  Row.low = Row.flops > 0 && isLow(elementOf(Op->getOperand(0)));
-  return Row;
+  for (Value v : op->getOperands())
+    row.bytes += bytesOf(v);
+  for (Value v : op->getResults())
+    row.bytes += bytesOf(v);
+  row.low = row.flops > 0 && isLow(elementOf(op->getOperand(0)));
+  return row;
 }
 
 } // namespace
 
 std::int64_t PrecisionTable::bytes() const {
-  std::int64_t Bytes = 0;
-  for (const PrecisionRow &Row : rows)
-    Bytes += Row.bytes;
-  return Bytes;
+  std::int64_t bytes = 0;
+  for (const PrecisionRow &row : rows)
+    bytes += row.bytes;
+  return bytes;
 }
 
 double PrecisionTable::matrix_flops() const {
-  double Flops = 0;
-  for (const PrecisionRow &Row : rows)
-    Flops += Row.flops;
-  return Flops;
+  double flops = 0;
+  for (const PrecisionRow &row : rows)
+    flops += row.flops;
+  return flops;
 }
 
 double PrecisionTable::low_matrix_flops() const {
-  double Flops = 0;
-  for (const PrecisionRow &Row : rows)
-    Flops += Row.low ? Row.flops : 0;
-  return Flops;
+  double flops = 0;
+  for (const PrecisionRow &row : rows)
+    flops += row.low ? row.flops : 0;
+  return flops;
 }
 
-absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &Target, const std::string &Name) {
-  absl::StatusOr<UnfusedFunction> Function = UnfusedFunction::of(Target, Name);
-  if (!Function.ok())
-    return Function.status();
-  FunctionFacts Facts(Function->get());
-  PrecisionTable Table;
-  Table.function = Name;
-  for (BlockArgument Argument : Function->get().getArguments())
-    addArgument(Table, Argument);
-  for (Operation *Op : Facts.operations())
-    Table.rows.push_back(rowOf(Op, Facts));
-  for (CastOp Cast : Facts.casts())
-    Table.casts.add(Facts.recordOf(Cast));
-  return Table;
+absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &target, const std::string &name) {
+  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::of(target, name);
+  if (!function.ok())
+    return function.status();
+  FunctionFacts facts(function->get());
+  PrecisionTable table;
+  table.function = name;
+  for (BlockArgument argument : function->get().getArguments())
+    addArgument(table, argument);
+  for (Operation *op : facts.getOperations())
+    table.rows.push_back(rowOf(op, facts));
+  for (CastOp cast : facts.getCasts())
+    table.casts.add(facts.recordOf(cast));
+  return table;
 }
 
-std::vector<std::string> FunctionNames(const Module &Target) {
-  ModuleOp Root = Target.impl().module.get();
-  std::vector<std::string> Names;
-  for (auto Function : Root.getOps<func::FuncOp>())
-    if (!Function.isExternal())
-      Names.push_back(Function.getSymName().str());
-  return Names;
+std::vector<std::string> FunctionNames(const Module &target) {
+  ModuleOp root = target.impl().module.get();
+  std::vector<std::string> names;
+  for (auto function : root.getOps<func::FuncOp>())
+    if (!function.isExternal())
+      names.push_back(function.getSymName().str());
+  return names;
 }
 
-absl::StatusOr<std::string> MainFunction(const Module &Target) {
-  std::vector<std::string> Names = FunctionNames(Target);
-  for (StringRef Step : {"train_step", "predict"})
-    if (llvm::is_contained(Names, Step))
-      return Step.str();
-  if (Names.empty())
+absl::StatusOr<std::string> MainFunction(const Module &target) {
+  std::vector<std::string> names = FunctionNames(target);
+  for (StringRef step : {"train_step", "predict"})
+    if (llvm::is_contained(names, step))
+      return step.str();
+  if (names.empty())
     return absl::NotFoundError("the module has no function with a body");
   // Functions that others call often stand in front of them.
-  ModuleOp Root = Target.impl().module.get();
-  auto Public = llvm::find_if(Names, [&](StringRef Name) { return Root.lookupSymbol<func::FuncOp>(Name).isPublic(); });
-  return Public == Names.end() ? Names.front() : *Public;
+  ModuleOp root = target.impl().module.get();
+  auto publicName =
+      llvm::find_if(names, [&](StringRef name) { return root.lookupSymbol<func::FuncOp>(name).isPublic(); });
+  return publicName == names.end() ? names.front() : *publicName;
 }
 
 } // namespace mpc::compiler

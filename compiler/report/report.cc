@@ -17,202 +17,202 @@ namespace mpc::compiler {
 namespace {
 
 /// "conv1.weight, fc1.weight (2)": repeated places are counted.
-std::string places(const std::vector<std::string> &Where) {
-  std::vector<std::pair<std::string, int>> Places;
-  for (const std::string &Place : Where) {
-    const auto Known =
-        std::find_if(Places.begin(), Places.end(), [&](const auto &Entry) { return Entry.first == Place; });
-    if (Known == Places.end()) {
-      Places.emplace_back(Place, 1);
+std::string places(const std::vector<std::string> &where) {
+  std::vector<std::pair<std::string, int>> places;
+  for (const std::string &place : where) {
+    const auto known =
+        std::find_if(places.begin(), places.end(), [&](const auto &entry) { return entry.first == place; });
+    if (known == places.end()) {
+      places.emplace_back(place, 1);
     } else {
-      ++Known->second;
+      ++known->second;
     }
   }
-  return absl::StrJoin(Places, ", ", [](std::string *Out, const auto &Place) {
-    absl::StrAppend(Out, Place.first);
-    if (Place.second > 1)
-      absl::StrAppend(Out, " (", Place.second, ")");
+  return absl::StrJoin(places, ", ", [](std::string *out, const auto &place) {
+    absl::StrAppend(out, place.first);
+    if (place.second > 1)
+      absl::StrAppend(out, " (", place.second, ")");
   });
 }
 
-std::string operations(const PrecisionTable &Table) {
-  TextTable Text({"#", "op", "Cell", "reads", "writes", "compute", "why"});
-  std::size_t Ordinal = 0;
-  for (const PrecisionRow &Row : Table.rows) {
-    Text.add({absl::StrCat(++Ordinal), Row.op, Row.path.empty() ? "-" : Row.path, Row.inputs.empty() ? "-" : Row.inputs,
-              Row.outputs.empty() ? "-" : Row.outputs, Row.compute, Row.reason.empty() ? "-" : Row.reason});
+std::string operations(const PrecisionTable &table) {
+  TextTable text({"#", "op", "Cell", "reads", "writes", "compute", "why"});
+  std::size_t ordinal = 0;
+  for (const PrecisionRow &row : table.rows) {
+    text.add({absl::StrCat(++ordinal), row.op, row.path.empty() ? "-" : row.path, row.inputs.empty() ? "-" : row.inputs,
+              row.outputs.empty() ? "-" : row.outputs, row.compute, row.reason.empty() ? "-" : row.reason});
   }
-  return absl::StrCat("operations (", Table.rows.size(), ")\n", Text.print());
+  return absl::StrCat("operations (", table.rows.size(), ")\n", text.print());
 }
 
-std::string casts(const PrecisionTable &Table) {
-  if (Table.casts.count() == 0)
+std::string casts(const PrecisionTable &table) {
+  if (table.casts.count() == 0)
     return "casts: none\n";
-  TextTable Text({"kind", "types", "count", "bytes", "of"});
-  for (const CastGroup &Group : Table.casts.groups()) {
-    Text.add({CastKindName(Group.kind), absl::StrCat(Group.from, " -> ", Group.to), FormatCount(Group.count),
-              FormatCount(Group.bytes), places(Group.where)});
+  TextTable text({"kind", "types", "count", "bytes", "of"});
+  for (const CastGroup &group : table.casts.groups()) {
+    text.add({CastKindName(group.kind), absl::StrCat(group.from, " -> ", group.to), FormatCount(group.count),
+              FormatCount(group.bytes), places(group.where)});
   }
-  return absl::StrCat("casts (", Table.casts.count(), ", ", FormatBytes(Table.casts.bytes()), " moved a step)\n",
-                      Text.print());
+  return absl::StrCat("casts (", table.casts.count(), ", ", FormatBytes(table.casts.bytes()), " moved a step)\n",
+                      text.print());
 }
 
 /// "matrix work: 98.5 % of 24.8 MFLOP a step reads a 16-bit type".
-std::string matrixWork(const PrecisionTable &Table) {
-  const double Flops = Table.matrix_flops();
-  if (Flops == 0)
+std::string matrixWork(const PrecisionTable &table) {
+  const double flops = table.matrix_flops();
+  if (flops == 0)
     return "matrix work: none\n";
   return absl::StrFormat("matrix work: %.1f %% of %s a step reads a 16-bit type\n",
-                         100 * Table.low_matrix_flops() / Flops, FormatFlops(Flops));
+                         100 * table.low_matrix_flops() / flops, FormatFlops(flops));
 }
 
-std::string arguments(const PrecisionTable &Table) {
-  if (Table.arguments.empty())
+std::string arguments(const PrecisionTable &table) {
+  if (table.arguments.empty())
     return "arguments: none\n";
-  TextTable Text({"role", "tensors", "elements", "bytes"});
-  for (const ArgumentGroup &Group : Table.arguments) {
-    Text.add({std::string(RoleName(Group.role)), FormatCount(Group.count), FormatCount(Group.elements),
-              FormatCount(Group.bytes)});
+  TextTable text({"role", "tensors", "elements", "bytes"});
+  for (const ArgumentGroup &group : table.arguments) {
+    text.add({std::string(RoleName(group.role)), FormatCount(group.count), FormatCount(group.elements),
+              FormatCount(group.bytes)});
   }
-  return absl::StrCat("arguments\n", Text.print());
+  return absl::StrCat("arguments\n", text.print());
 }
 
 /// "1.5 MiB", or "-512 bytes" where fewer launches are worth more loads.
-std::string signedBytes(std::int64_t Bytes) {
-  return Bytes < 0 ? absl::StrCat("-", FormatBytes(-Bytes)) : FormatBytes(Bytes);
+std::string signedBytes(std::int64_t bytes) {
+  return bytes < 0 ? absl::StrCat("-", FormatBytes(-bytes)) : FormatBytes(bytes);
 }
 
 /// Nothing where there is no region.
-std::string fusion(const FusionTable &Table) {
-  if (Table.rows.empty())
+std::string fusion(const FusionTable &table) {
+  if (table.rows.empty())
     return "";
-  TextTable Regions({"region", "operations", "Cell", "saves"}), LeftOut({"region", "left out, and why"});
-  std::size_t Number = 0;
-  for (const FusionRow &Row : Table.rows) {
-    const std::string Name = absl::StrCat(++Number);
-    Regions.add({Name, places(Row.operations), Row.path.empty() ? "-" : Row.path, signedBytes(Row.bytes_saved)});
-    for (const std::string &Neighbour : Row.left_out)
-      LeftOut.add({Name, Neighbour});
+  TextTable regions({"region", "operations", "Cell", "saves"}), leftOut({"region", "left out, and why"});
+  std::size_t number = 0;
+  for (const FusionRow &row : table.rows) {
+    const std::string name = absl::StrCat(++number);
+    regions.add({name, places(row.operations), row.path.empty() ? "-" : row.path, signedBytes(row.bytes_saved)});
+    for (const std::string &neighbour : row.left_out)
+      leftOut.add({name, neighbour});
   }
-  return absl::StrCat("fusion (", FormatCounted(Table.operations(), "operation"), " in ",
-                      FormatCounted(Table.rows.size(), "region"), ", ", signedBytes(Table.bytes_saved()),
-                      " less moved a step)\n", Regions.print(), LeftOut.print(), "\n");
+  return absl::StrCat("fusion (", FormatCounted(table.operations(), "operation"), " in ",
+                      FormatCounted(table.rows.size(), "region"), ", ", signedBytes(table.bytes_saved()),
+                      " less moved a step)\n", regions.print(), leftOut.print(), "\n");
 }
 
 /// "assembled by ptxas, no spills", or why not.
-std::string assembly(const GpuResources &Table) {
-  if (!Table.no_ptxas.empty())
-    return absl::StrCat("not assembled: ", Table.no_ptxas);
-  std::int64_t Assembled = 0, Spilling = 0;
-  for (const RegionResources &Row : Table.rows) {
-    Assembled += Row.assembled.has_value();
-    Spilling += Row.assembled && Row.assembled->spill_bytes > 0;
+std::string assembly(const GpuResources &table) {
+  if (!table.no_ptxas.empty())
+    return absl::StrCat("not assembled: ", table.no_ptxas);
+  std::int64_t assembled = 0, spilling = 0;
+  for (const RegionResources &row : table.rows) {
+    assembled += row.assembled.has_value();
+    spilling += row.assembled && row.assembled->spill_bytes > 0;
   }
-  std::vector<std::string> Parts;
-  if (Assembled > 0 || Table.not_assembled.empty())
-    Parts.push_back(Spilling == 0 ? "assembled by ptxas, no spills"
-                                  : absl::StrCat("assembled by ptxas, ", Spilling, " with spills"));
-  for (const auto &[Architecture, Reason] : Table.not_assembled)
-    Parts.push_back(absl::StrCat("not assembled for ", Architecture, ": ", Reason));
-  return absl::StrJoin(Parts, "; ");
+  std::vector<std::string> parts;
+  if (assembled > 0 || table.not_assembled.empty())
+    parts.push_back(spilling == 0 ? "assembled by ptxas, no spills"
+                                  : absl::StrCat("assembled by ptxas, ", spilling, " with spills"));
+  for (const auto &[architecture, reason] : table.not_assembled)
+    parts.push_back(absl::StrCat("not assembled for ", architecture, ": ", reason));
+  return absl::StrJoin(parts, "; ");
 }
 
 /// The resources that the kernels of the regions take of a GPU; empty where there is no region.
-std::string resources(const GpuResources &Table) {
-  if (Table.rows.empty())
+std::string resources(const GpuResources &table) {
+  if (table.rows.empty())
     return "";
-  TextTable Text({"region", "for", "kernels", "registers", "spilled", "shared", "PTX instructions"});
-  for (const RegionResources &Row : Table.rows) {
-    const auto &Code = Row.assembled;
-    Text.add({absl::StrCat(Row.region), Row.architecture, absl::StrCat(Row.kernels),
-              Code ? absl::StrCat(Code->registers) : "?", Code ? FormatBytes(Code->spill_bytes) : "?",
-              Code ? FormatBytes(Code->shared_bytes) : "?", FormatCount(Row.instructions)});
+  TextTable text({"region", "for", "kernels", "registers", "spilled", "shared", "PTX instructions"});
+  for (const RegionResources &row : table.rows) {
+    const auto &code = row.assembled;
+    text.add({absl::StrCat(row.region), row.architecture, absl::StrCat(row.kernels),
+              code ? absl::StrCat(code->registers) : "?", code ? FormatBytes(code->spill_bytes) : "?",
+              code ? FormatBytes(code->shared_bytes) : "?", FormatCount(row.instructions)});
   }
-  return absl::StrCat("generated kernels (", assembly(Table), ")\n", Text.print(), "\n");
+  return absl::StrCat("generated kernels (", assembly(table), ")\n", text.print(), "\n");
 }
 
-std::string functionReport(const PrecisionTable &Table, const FusionTable &Regions, const GpuResources &Gpu = {}) {
-  return absl::StrCat(operations(Table), "\n", fusion(Regions), resources(Gpu), casts(Table), "\n", matrixWork(Table),
-                      "\n", arguments(Table));
+std::string functionReport(const PrecisionTable &table, const FusionTable &regions, const GpuResources &gpu = {}) {
+  return absl::StrCat(operations(table), "\n", fusion(regions), resources(gpu), casts(table), "\n", matrixWork(table),
+                      "\n", arguments(table));
 }
 
-const ArgumentGroup *findRole(const PrecisionTable &Table, Role Wanted) {
-  for (const ArgumentGroup &Group : Table.arguments) {
-    if (Group.role == Wanted)
-      return &Group;
+const ArgumentGroup *findRole(const PrecisionTable &table, Role wanted) {
+  for (const ArgumentGroup &group : table.arguments) {
+    if (group.role == wanted)
+      return &group;
   }
   return nullptr;
 }
 
-std::string parameterText(const PrecisionTable &Table) {
-  const ArgumentGroup *Parameters = findRole(Table, Role::kParameter);
-  if (Parameters == nullptr)
+std::string parameterText(const PrecisionTable &table) {
+  const ArgumentGroup *parameters = findRole(table, Role::kParameter);
+  if (parameters == nullptr)
     return "parameters: none";
-  return absl::StrCat("parameters: ", FormatCount(Parameters->elements), " in ",
-                      FormatCounted(Parameters->count, "tensor"), ", ", FormatBytes(Parameters->bytes));
+  return absl::StrCat("parameters: ", FormatCount(parameters->elements), " in ",
+                      FormatCounted(parameters->count, "tensor"), ", ", FormatBytes(parameters->bytes));
 }
 
-std::string noReport(const absl::Status &Why) { return absl::StrCat("no report: ", Why.message(), "\n"); }
+std::string noReport(const absl::Status &why) { return absl::StrCat("no report: ", why.message(), "\n"); }
 
-/// The text that \p Write makes of a result and its operations, or the reason why there is none.
-std::string reportOf(const CompileResult &Result,
-                     std::string (*Write)(const CompileResult &Result, const PrecisionTable &Table)) {
-  const absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Result.program.name);
-  return Table.ok() ? Write(Result, *Table) : noReport(Table.status());
+/// The text that \p write makes of a result and its operations, or the reason why there is none.
+std::string reportOf(const CompileResult &result,
+                     std::string (*write)(const CompileResult &result, const PrecisionTable &table)) {
+  const absl::StatusOr<PrecisionTable> table = TabulatePrecision(result.final_ir, result.program.name);
+  return table.ok() ? write(result, *table) : noReport(table.status());
 }
 
-std::string wholeReport(const CompileResult &Result, const PrecisionTable &Table) {
-  const runtime::Program &Program = Result.program;
-  const absl::StatusOr<FusionTable> Regions = TabulateFusion(Result.final_ir, Program.name);
-  if (!Regions.ok())
-    return noReport(Regions.status());
-  absl::StatusOr<GpuResources> Gpu = GpuResources();
-  if (generatesPtx(Program.device))
-    Gpu = TabulateGpuResources(Result.final_ir, Program.name, Program.arch);
-  if (!Gpu.ok())
-    return noReport(Gpu.status());
-  std::string Text =
-      absl::StrCat("precision report of @", Program.name, " on ", Program.device, "\n\n",
-                   functionReport(Table, *Regions, *Gpu), "\n", parameterText(Table), "\n\n", MemoryReport(Result));
-  if (!Result.remarks.empty())
-    absl::StrAppend(&Text, "\nremarks\n  ", absl::StrJoin(Result.remarks, "\n  "), "\n");
-  return Text;
+std::string wholeReport(const CompileResult &result, const PrecisionTable &table) {
+  const runtime::Program &program = result.program;
+  const absl::StatusOr<FusionTable> regions = TabulateFusion(result.final_ir, program.name);
+  if (!regions.ok())
+    return noReport(regions.status());
+  absl::StatusOr<GpuResources> gpu = GpuResources();
+  if (generatesPtx(program.device))
+    gpu = TabulateGpuResources(result.final_ir, program.name, program.arch);
+  if (!gpu.ok())
+    return noReport(gpu.status());
+  std::string text =
+      absl::StrCat("precision report of @", program.name, " on ", program.device, "\n\n",
+                   functionReport(table, *regions, *gpu), "\n", parameterText(table), "\n\n", MemoryReport(result));
+  if (!result.remarks.empty())
+    absl::StrAppend(&text, "\nremarks\n  ", absl::StrJoin(result.remarks, "\n  "), "\n");
+  return text;
 }
 
-std::string summary(const CompileResult &Result, const PrecisionTable &Table) {
-  const runtime::Program &Program = Result.program;
-  std::int64_t Low = 0;
-  for (const PrecisionRow &Row : Table.rows) {
-    Low += Row.inputs.find("f16") != std::string::npos || Row.outputs.find("f16") != std::string::npos;
+std::string summary(const CompileResult &result, const PrecisionTable &table) {
+  const runtime::Program &program = result.program;
+  std::int64_t low = 0;
+  for (const PrecisionRow &row : table.rows) {
+    low += row.inputs.find("f16") != std::string::npos || row.outputs.find("f16") != std::string::npos;
   }
-  return absl::StrCat("@", Program.name, " on ", Program.device, ": ", Low, " of ", Table.rows.size(),
-                      " operations read or write a 16-bit type; ", FormatCounted(Table.casts.count(), "cast"), ", ",
-                      FormatBytes(Table.casts.bytes()), " a step\n", parameterText(Table),
-                      "; state: ", FormatBytes(Program.state_bytes()),
-                      "; planned arena peak: ", FormatBytes(Program.arena_bytes),
-                      "; constants: ", FormatBytes(Program.constant_bytes()), "; ",
-                      Program.step().copies.empty() ? "no state copies"
-                                                    : FormatCounted(Program.step().copies.size(), "tensor") + " copied",
+  return absl::StrCat("@", program.name, " on ", program.device, ": ", low, " of ", table.rows.size(),
+                      " operations read or write a 16-bit type; ", FormatCounted(table.casts.count(), "cast"), ", ",
+                      FormatBytes(table.casts.bytes()), " a step\n", parameterText(table),
+                      "; state: ", FormatBytes(program.state_bytes()),
+                      "; planned arena peak: ", FormatBytes(program.arena_bytes),
+                      "; constants: ", FormatBytes(program.constant_bytes()), "; ",
+                      program.step().copies.empty() ? "no state copies"
+                                                    : FormatCounted(program.step().copies.size(), "tensor") + " copied",
                       "\n");
 }
 
 } // namespace
 
-std::string PrecisionReport(const CompileResult &Result) { return reportOf(Result, wholeReport); }
+std::string PrecisionReport(const CompileResult &result) { return reportOf(result, wholeReport); }
 
-std::string PrecisionSummary(const CompileResult &Result) { return reportOf(Result, summary); }
+std::string PrecisionSummary(const CompileResult &result) { return reportOf(result, summary); }
 
-std::string ModuleReport(const Module &Target) {
-  std::string Text;
-  for (const std::string &Function : FunctionNames(Target)) {
-    const absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Target, Function);
-    const absl::StatusOr<FusionTable> Regions = TabulateFusion(Target, Function);
-    if (!Table.ok() || !Regions.ok())
+std::string ModuleReport(const Module &target) {
+  std::string text;
+  for (const std::string &function : FunctionNames(target)) {
+    const absl::StatusOr<PrecisionTable> table = TabulatePrecision(target, function);
+    const absl::StatusOr<FusionTable> regions = TabulateFusion(target, function);
+    if (!table.ok() || !regions.ok())
       continue;
-    absl::StrAppend(&Text, Text.empty() ? "" : "\n", "precision report of @", Function, "\n\n",
-                    functionReport(*Table, *Regions), "\n", parameterText(*Table), "\n");
+    absl::StrAppend(&text, text.empty() ? "" : "\n", "precision report of @", function, "\n\n",
+                    functionReport(*table, *regions), "\n", parameterText(*table), "\n");
   }
-  return Text.empty() ? "the module has no function with a body\n" : Text;
+  return text.empty() ? "the module has no function with a body\n" : text;
 }
 
 } // namespace mpc::compiler

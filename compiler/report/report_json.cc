@@ -13,190 +13,190 @@ namespace mpc::compiler {
 using llvm::json::Array;
 using llvm::json::Object;
 
-static std::string print(llvm::json::Value Value) {
-  std::string Text;
-  llvm::raw_string_ostream(Text) << llvm::formatv("{0:2}", Value) << "\n";
-  return Text;
+static std::string print(llvm::json::Value value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::formatv("{0:2}", value) << "\n";
+  return text;
 }
 
-static Array operations(const PrecisionTable &Table) {
-  Array List;
-  std::int64_t Ordinal = 0;
-  for (const PrecisionRow &Row : Table.rows)
-    List.push_back(Object{{"ordinal", ++Ordinal},
-                          {"op", Row.op},
-                          {"cell", Row.path},
-                          {"reads", Row.inputs},
-                          {"writes", Row.outputs},
-                          {"compute", Row.compute},
-                          {"why", Row.reason},
-                          {"direction", Row.update     ? "update"
-                                        : Row.backward ? "backward"
+static Array operations(const PrecisionTable &table) {
+  Array list;
+  std::int64_t ordinal = 0;
+  for (const PrecisionRow &row : table.rows)
+    list.push_back(Object{{"ordinal", ++ordinal},
+                          {"op", row.op},
+                          {"cell", row.path},
+                          {"reads", row.inputs},
+                          {"writes", row.outputs},
+                          {"compute", row.compute},
+                          {"why", row.reason},
+                          {"direction", row.update     ? "update"
+                                        : row.backward ? "backward"
                                                        : "forward"},
-                          {"bytes", Row.bytes},
-                          {"flops", Row.flops}});
-  return List;
+                          {"bytes", row.bytes},
+                          {"flops", row.flops}});
+  return list;
 }
 
-static Array regions(const FusionTable &Table) {
-  Array List;
-  std::int64_t Number = 0;
-  for (const FusionRow &Row : Table.rows)
-    List.push_back(Object{{"number", ++Number},
-                          {"operations", Array(Row.operations)},
-                          {"cells", Array(Row.cells)},
-                          {"cell", Row.path},
-                          {"bytes", Row.bytes},
-                          {"bytes_saved", Row.bytes_saved},
-                          {"left_out", Array(Row.left_out)}});
-  return List;
+static Array regionRows(const FusionTable &table) {
+  Array list;
+  std::int64_t number = 0;
+  for (const FusionRow &row : table.rows)
+    list.push_back(Object{{"number", ++number},
+                          {"operations", Array(row.operations)},
+                          {"cells", Array(row.cells)},
+                          {"cell", row.path},
+                          {"bytes", row.bytes},
+                          {"bytes_saved", row.bytes_saved},
+                          {"left_out", Array(row.left_out)}});
+  return list;
 }
 
-static Array casts(const PrecisionTable &Table) {
-  Array List;
-  for (const CastGroup &Group : Table.casts.groups())
-    List.push_back(Object{{"kind", CastKindName(Group.kind)},
-                          {"from", Group.from},
-                          {"to", Group.to},
-                          {"count", Group.count},
-                          {"bytes", Group.bytes},
-                          {"of", Array(Group.where)}});
-  return List;
+static Array casts(const PrecisionTable &table) {
+  Array list;
+  for (const CastGroup &group : table.casts.groups())
+    list.push_back(Object{{"kind", CastKindName(group.kind)},
+                          {"from", group.from},
+                          {"to", group.to},
+                          {"count", group.count},
+                          {"bytes", group.bytes},
+                          {"of", Array(group.where)}});
+  return list;
 }
 
-static Array arguments(const PrecisionTable &Table) {
-  Array List;
-  for (const ArgumentGroup &Group : Table.arguments)
-    List.push_back(Object{{"role", std::string(RoleName(Group.role))},
-                          {"tensors", Group.count},
-                          {"elements", Group.elements},
-                          {"bytes", Group.bytes}});
-  return List;
+static Array arguments(const PrecisionTable &table) {
+  Array list;
+  for (const ArgumentGroup &group : table.arguments)
+    list.push_back(Object{{"role", std::string(RoleName(group.role))},
+                          {"tensors", group.count},
+                          {"elements", group.elements},
+                          {"bytes", group.bytes}});
+  return list;
 }
 
-static Object functionReport(const PrecisionTable &Table, const FusionTable &Regions) {
-  double Flops = Table.matrix_flops(), Low = Table.low_matrix_flops();
+static Object functionReport(const PrecisionTable &table, const FusionTable &regions) {
+  double flops = table.matrix_flops(), low = table.low_matrix_flops();
   return Object{
-      {"function", Table.function},
-      {"operations", operations(Table)},
-      {"regions", regions(Regions)},
-      {"casts", casts(Table)},
-      {"cast_count", Table.casts.count()},
-      {"cast_bytes", Table.casts.bytes()},
-      {"matrix_work", Object{{"flops", Flops}, {"low_flops", Low}, {"low_share", Flops > 0 ? Low / Flops : 0}}},
-      {"arguments", arguments(Table)}};
+      {"function", table.function},
+      {"operations", operations(table)},
+      {"regions", regionRows(regions)},
+      {"casts", casts(table)},
+      {"cast_count", table.casts.count()},
+      {"cast_bytes", table.casts.bytes()},
+      {"matrix_work", Object{{"flops", flops}, {"low_flops", low}, {"low_share", flops > 0 ? low / flops : 0}}},
+      {"arguments", arguments(table)}};
 }
 
-static Object peak(const MemoryTable &Table) {
-  Array Live;
-  for (const MemoryRow &Row : Table.rows)
-    Live.push_back(Object{{"use", StorageUseName(Row.use)},
-                          {"op", Row.op},
-                          {"cell", Row.path},
-                          {"type", Row.type},
-                          {"bytes", Row.bytes},
-                          {"first", static_cast<std::int64_t>(Row.first)},
-                          {"last", static_cast<std::int64_t>(Row.last)}});
-  return Object{{"instruction", static_cast<std::int64_t>(Table.peak)},
-                {"op", Table.peak_op},
-                {"cell", Table.peak_path},
-                {"bytes", Table.peak_bytes},
-                {"live", std::move(Live)}};
+static Object peak(const MemoryTable &table) {
+  Array live;
+  for (const MemoryRow &row : table.rows)
+    live.push_back(Object{{"use", StorageUseName(row.use)},
+                          {"op", row.op},
+                          {"cell", row.path},
+                          {"type", row.type},
+                          {"bytes", row.bytes},
+                          {"first", static_cast<std::int64_t>(row.first)},
+                          {"last", static_cast<std::int64_t>(row.last)}});
+  return Object{{"instruction", static_cast<std::int64_t>(table.peak)},
+                {"op", table.peak_op},
+                {"cell", table.peak_path},
+                {"bytes", table.peak_bytes},
+                {"live", std::move(live)}};
 }
 
-static Object memory(const CompileResult &Result) {
-  const runtime::Program &Program = Result.program;
-  Array Copies;
-  for (const StateCopy &Copy : StateCopies(Program))
-    Copies.push_back(Object{{"state", Copy.state}, {"bytes", Copy.bytes}, {"reason", Copy.reason}});
-  Object Memory{
-      {"arena_bytes", static_cast<std::int64_t>(Program.arena_bytes)},
-      {"state_bytes", static_cast<std::int64_t>(Program.state_bytes())},
-      {"constant_bytes", static_cast<std::int64_t>(Program.constant_bytes())},
-      {"filled_constant_bytes", static_cast<std::int64_t>(Program.constant_bytes() - Program.constants.size())},
-      {"planned_bytes", static_cast<std::int64_t>(Program.planned_bytes())},
-      {"state_copies", std::move(Copies)}};
-  if (absl::StatusOr<MemoryTable> Table = TabulateMemory(Program, Result.final_ir); Table.ok()) {
-    Memory["activation_bytes"] = Table->activation_bytes;
-    Memory["peak"] = peak(*Table);
+static Object memory(const CompileResult &result) {
+  const runtime::Program &program = result.program;
+  Array copies;
+  for (const StateCopy &copy : StateCopies(program))
+    copies.push_back(Object{{"state", copy.state}, {"bytes", copy.bytes}, {"reason", copy.reason}});
+  Object memory{
+      {"arena_bytes", static_cast<std::int64_t>(program.arena_bytes)},
+      {"state_bytes", static_cast<std::int64_t>(program.state_bytes())},
+      {"constant_bytes", static_cast<std::int64_t>(program.constant_bytes())},
+      {"filled_constant_bytes", static_cast<std::int64_t>(program.constant_bytes() - program.constants.size())},
+      {"planned_bytes", static_cast<std::int64_t>(program.planned_bytes())},
+      {"state_copies", std::move(copies)}};
+  if (absl::StatusOr<MemoryTable> table = TabulateMemory(program, result.final_ir); table.ok()) {
+    memory["activation_bytes"] = table->activation_bytes;
+    memory["peak"] = peak(*table);
   }
-  return Memory;
+  return memory;
 }
 
-static Object resources(const GpuResources &Table) {
-  Array Rows;
-  for (const RegionResources &Row : Table.rows) {
-    Object Region{{"region", static_cast<std::int64_t>(Row.region)},
-                  {"architecture", Row.architecture},
-                  {"kernels", Row.kernels},
-                  {"instructions", Row.instructions}};
-    if (Row.assembled) {
-      Region["registers"] = Row.assembled->registers;
-      Region["spill_bytes"] = Row.assembled->spill_bytes;
-      Region["stack_bytes"] = Row.assembled->stack_bytes;
-      Region["shared_bytes"] = Row.assembled->shared_bytes;
+static Object resources(const GpuResources &table) {
+  Array rows;
+  for (const RegionResources &row : table.rows) {
+    Object region{{"region", static_cast<std::int64_t>(row.region)},
+                  {"architecture", row.architecture},
+                  {"kernels", row.kernels},
+                  {"instructions", row.instructions}};
+    if (row.assembled) {
+      region["registers"] = row.assembled->registers;
+      region["spill_bytes"] = row.assembled->spill_bytes;
+      region["stack_bytes"] = row.assembled->stack_bytes;
+      region["shared_bytes"] = row.assembled->shared_bytes;
     }
-    Rows.push_back(std::move(Region));
+    rows.push_back(std::move(region));
   }
-  Object Failures;
-  for (const auto &[Architecture, Reason] : Table.not_assembled)
-    Failures[Architecture] = Reason;
-  return Object{{"regions", std::move(Rows)}, {"no_ptxas", Table.no_ptxas}, {"not_assembled", std::move(Failures)}};
+  Object failures;
+  for (const auto &[architecture, reason] : table.not_assembled)
+    failures[architecture] = reason;
+  return Object{{"regions", std::move(rows)}, {"no_ptxas", table.no_ptxas}, {"not_assembled", std::move(failures)}};
 }
 
-template <typename Value> static llvm::json::Value json(const Value &Given) {
+template <typename Value> static llvm::json::Value json(const Value &given) {
   if constexpr (std::is_same_v<Value, std::vector<std::string>>)
-    return Array(Given);
+    return Array(given);
   else
-    return Given;
+    return given;
 }
-template <typename Value> static llvm::json::Value json(const std::optional<Value> &Given) {
-  return Given ? llvm::json::Value(*Given) : nullptr;
+template <typename Value> static llvm::json::Value json(const std::optional<Value> &given) {
+  return given ? llvm::json::Value(*given) : nullptr;
 }
-static llvm::json::Value json(const PrecisionMap &Given) {
-  Object Slots;
-  for (const auto &[Slot, Type] : Given)
-    Slots[Slot] = Type;
-  return Slots;
+static llvm::json::Value json(const PrecisionMap &given) {
+  Object slots;
+  for (const auto &[slot, type] : given)
+    slots[slot] = type;
+  return slots;
 }
 
 /// The options that the Program was made with. Members are keyed by name, members of structures by their path.
-static Object options(const CompileOptions &Given) {
-  Object Result;
-  visitOptions(Given, [&](const OptionInfo &Info, const auto &Member) {
-    if (Info.kind != OptionKind::kOfCompilation)
-      Result[Info.name] = json(Member);
+static Object options(const CompileOptions &given) {
+  Object result;
+  visitOptions(given, [&](const OptionInfo &info, const auto &member) {
+    if (info.kind != OptionKind::kOfCompilation)
+      result[info.name] = json(member);
   });
-  return Result;
+  return result;
 }
 
-std::string PrecisionReportJson(const CompileResult &Result) {
-  absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Result.final_ir, Result.program.name);
-  if (!Table.ok())
-    return print(Object{{"error", std::string(Table.status().message())}});
-  absl::StatusOr<FusionTable> Regions = TabulateFusion(Result.final_ir, Result.program.name);
-  if (!Regions.ok())
-    return print(Object{{"error", std::string(Regions.status().message())}});
-  Object Report = functionReport(*Table, *Regions);
-  Report["device"] = Result.program.device;
-  Report["options"] = options(Result.options);
-  if (generatesPtx(Result.program.device)) {
-    absl::StatusOr<GpuResources> Gpu = TabulateGpuResources(Result.final_ir, Result.program.name, Result.program.arch);
-    if (!Gpu.ok())
-      return print(Object{{"error", std::string(Gpu.status().message())}});
-    Report["generated_kernels"] = resources(*Gpu);
+std::string PrecisionReportJson(const CompileResult &result) {
+  absl::StatusOr<PrecisionTable> table = TabulatePrecision(result.final_ir, result.program.name);
+  if (!table.ok())
+    return print(Object{{"error", std::string(table.status().message())}});
+  absl::StatusOr<FusionTable> regions = TabulateFusion(result.final_ir, result.program.name);
+  if (!regions.ok())
+    return print(Object{{"error", std::string(regions.status().message())}});
+  Object report = functionReport(*table, *regions);
+  report["device"] = result.program.device;
+  report["options"] = options(result.options);
+  if (generatesPtx(result.program.device)) {
+    absl::StatusOr<GpuResources> gpu = TabulateGpuResources(result.final_ir, result.program.name, result.program.arch);
+    if (!gpu.ok())
+      return print(Object{{"error", std::string(gpu.status().message())}});
+    report["generated_kernels"] = resources(*gpu);
   }
-  Report["memory"] = memory(Result);
-  Report["remarks"] = Array(Result.remarks);
-  return print(std::move(Report));
+  report["memory"] = memory(result);
+  report["remarks"] = Array(result.remarks);
+  return print(std::move(report));
 }
 
-std::string ModuleReportJson(const Module &Target) {
-  Array Functions;
-  for (const std::string &Name : FunctionNames(Target))
-    if (absl::StatusOr<PrecisionTable> Table = TabulatePrecision(Target, Name); Table.ok())
-      Functions.push_back(functionReport(*Table, *TabulateFusion(Target, Name)));
-  return print(std::move(Functions));
+std::string ModuleReportJson(const Module &target) {
+  Array functions;
+  for (const std::string &name : FunctionNames(target))
+    if (absl::StatusOr<PrecisionTable> table = TabulatePrecision(target, name); table.ok())
+      functions.push_back(functionReport(*table, *TabulateFusion(target, name)));
+  return print(std::move(functions));
 }
 
 } // namespace mpc::compiler

@@ -7,21 +7,21 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-UnfusedFunction::UnfusedFunction(func::FuncOp Function) : Copy(Function.clone()) {
-  unsigned Region = 0;
-  for (auto Fusion : llvm::make_early_inc_range(Copy->getBody().front().getOps<FusionOp>())) {
-    ++Region;
-    for (Operation &Op : Fusion.getBody().front().without_terminator())
-      Regions[&Op] = Region;
-    unfuse(Fusion);
+UnfusedFunction::UnfusedFunction(func::FuncOp function) : copy(function.clone()) {
+  unsigned region = 0;
+  for (auto fusion : llvm::make_early_inc_range(copy->getBody().front().getOps<FusionOp>())) {
+    ++region;
+    for (Operation &op : fusion.getBody().front().without_terminator())
+      regions[&op] = region;
+    unfuse(fusion);
   }
 }
 
-absl::StatusOr<UnfusedFunction> UnfusedFunction::of(const Module &Target, const std::string &Name) {
-  absl::StatusOr<func::FuncOp> Function = findFunction(Target, Name);
-  if (!Function.ok())
-    return Function.status();
-  return UnfusedFunction(*Function);
+absl::StatusOr<UnfusedFunction> UnfusedFunction::of(const Module &target, const std::string &name) {
+  absl::StatusOr<func::FuncOp> function = findFunction(target, name);
+  if (!function.ok())
+    return function.status();
+  return UnfusedFunction(*function);
 }
 
 } // namespace mpc::compiler

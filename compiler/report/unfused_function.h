@@ -15,17 +15,17 @@ namespace mpc::compiler {
 class UnfusedFunction {
 public:
   /// Errors: NOT_FOUND where the module has no such function with a body.
-  static absl::StatusOr<UnfusedFunction> of(const Module &Target, const std::string &Name);
+  static absl::StatusOr<UnfusedFunction> of(const Module &target, const std::string &name);
 
-  mlir::func::FuncOp get() const { return Copy.get(); }
-  /// The number of the region that held \p Op, from 1 in program order; 0 where none did.
-  unsigned regionOf(mlir::Operation *Op) const { return Regions.lookup(Op); }
+  mlir::func::FuncOp get() const { return copy.get(); }
+  /// The number of the region that held \p op, from 1 in program order; 0 where none did.
+  unsigned regionOf(mlir::Operation *op) const { return regions.lookup(op); }
 
 private:
-  explicit UnfusedFunction(mlir::func::FuncOp Function);
+  explicit UnfusedFunction(mlir::func::FuncOp function);
 
-  mutable mlir::OwningOpRef<mlir::func::FuncOp> Copy;
-  llvm::DenseMap<mlir::Operation *, unsigned> Regions;
+  mutable mlir::OwningOpRef<mlir::func::FuncOp> copy;
+  llvm::DenseMap<mlir::Operation *, unsigned> regions;
 };
 
 } // namespace mpc::compiler

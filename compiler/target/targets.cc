@@ -16,162 +16,162 @@ namespace {
 
 /// The facts of a backend that are known without a device.
 struct Backend {
-  std::string_view Name;
-  std::int64_t BytesPerLaunch;
-  LoneRegions Alone;
-  bool FoldsGelu;
-  bool PlansCheaply; ///< an instruction alone, to ask for its workspace
-  bool GeneratesPtx;
-  llvm::Expected<codegen::CodeTarget> (*Code)(std::string_view Arch);
+  std::string_view name;
+  std::int64_t bytesPerLaunch;
+  LoneRegions alone;
+  bool foldsGelu;
+  bool plansCheaply; ///< an instruction alone, to ask for its workspace
+  bool generatesPtx;
+  llvm::Expected<codegen::CodeTarget> (*code)(std::string_view arch);
 };
 
 constexpr Backend kBackends[] = {
     // About 2 us at 20 GB/s.
-    {"cpu", 40'000, LoneRegions::WithoutKernelOrWorthIt, /*FoldsGelu=*/true, /*PlansCheaply=*/true,
-     /*GeneratesPtx=*/false, [](std::string_view) { return codegen::hostTarget(); }},
+    {"cpu", 40'000, LoneRegions::WithoutKernelOrWorthIt, /*foldsGelu=*/true, /*plansCheaply=*/true,
+     /*generatesPtx=*/false, [](std::string_view) { return codegen::hostTarget(); }},
     // About 3 us at 2.5 TB/s. cuBLASLt's gelu has neither a stated form nor a stated error. mpc's own products, which
     // have mpc's gelu, are for what libraries do not take.
-    {"cuda", 7'500'000, LoneRegions::None, /*FoldsGelu=*/false, /*PlansCheaply=*/false, /*GeneratesPtx=*/true,
-     [](std::string_view Arch) { return codegen::gpuTarget(llvm::StringRef(Arch.data(), Arch.size())); }},
+    {"cuda", 7'500'000, LoneRegions::None, /*foldsGelu=*/false, /*plansCheaply=*/false, /*generatesPtx=*/true,
+     [](std::string_view arch) { return codegen::gpuTarget(llvm::StringRef(arch.data(), arch.size())); }},
 };
 
-const Backend *backendOf(std::string_view Name) {
-  const Backend *Found = llvm::find_if(kBackends, [&](const Backend &Known) { return Known.Name == Name; });
-  return Found == std::end(kBackends) ? nullptr : Found;
+const Backend *backendOf(std::string_view name) {
+  const Backend *found = llvm::find_if(kBackends, [&](const Backend &known) { return known.name == name; });
+  return found == std::end(kBackends) ? nullptr : found;
 }
 
-/// Whether \p Op becomes one instruction for which a kernel can be made: lowering refuses what nothing reads.
-bool isLoneInstruction(Operation *Op) {
-  return isa_and_present<MpcDialect>(Op->getDialect()) && !isa<FusionOp>(Op) && !isViewOrConstant(Op) &&
-         !Op->use_empty() && llvm::all_of(Op->getOperandTypes(), isKnownTensor) &&
-         llvm::all_of(Op->getResultTypes(), isKnownTensor);
+/// Whether \p op becomes one instruction for which a kernel can be made: lowering refuses what nothing reads.
+bool isLoneInstruction(Operation *op) {
+  return isa_and_present<MpcDialect>(op->getDialect()) && !isa<FusionOp>(op) && !isViewOrConstant(op) &&
+         !op->use_empty() && llvm::all_of(op->getOperandTypes(), isKnownTensor) &&
+         llvm::all_of(op->getResultTypes(), isKnownTensor);
 }
 
 /// A device, where it is here or is compiled for, with what is known of its backend.
 class DeviceTarget : public TargetModel {
 public:
-  DeviceTarget(const Backend &Known, const runtime::Device *Device, TargetAttr Target) : Known(Known), Device(Device) {
-    Options.allow_tf32 = Target.getTf32();
-    Options.allow_winograd = Target.getWinograd();
+  DeviceTarget(const Backend &known, const runtime::Device *device, TargetAttr target) : known(known), device(device) {
+    options.allow_tf32 = target.getTf32();
+    options.allow_winograd = target.getWinograd();
   }
 
-  std::int64_t bytesPerLaunch() const override { return Known.BytesPerLaunch; }
-  LoneRegions loneRegions() const override { return Known.Alone; }
-  bool foldsGelu() const override { return Known.FoldsGelu; }
+  std::int64_t bytesPerLaunch() const override { return known.bytesPerLaunch; }
+  LoneRegions loneRegions() const override { return known.alone; }
+  bool foldsGelu() const override { return known.foldsGelu; }
 
-  bool mayAlias(Operation *Op, unsigned Result, unsigned Operand) const override {
-    return isa_and_present<MpcDialect>(Op->getDialect()) && compiler::mayAlias(Op, Result, Operand, Device);
+  bool mayAlias(Operation *op, unsigned result, unsigned operand) const override {
+    return isa_and_present<MpcDialect>(op->getDialect()) && compiler::mayAlias(op, result, operand, device);
   }
 
-  std::int64_t workspaceBytes(Operation *Op) const override {
-    if (auto Repeat = dyn_cast<RepeatOp>(Op))
-      return bodyBytes(Repeat.getFunction());
-    if (!Device || !Known.PlansCheaply || !isLoneInstruction(Op))
+  std::int64_t workspaceBytes(Operation *op) const override {
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      return bodyBytes(repeat.getFunction());
+    if (!device || !known.plansCheaply || !isLoneInstruction(op))
       return 0;
-    runtime::Program Alone;
-    runtime::Instruction Instruction = loneInstruction(Op, [&](Value V) {
-      runtime::Value Record;
-      Record.spec = toTensorSpec(cast<RankedTensorType>(V.getType()));
-      Alone.values.push_back(Record);
-      return static_cast<runtime::ValueId>(Alone.values.size() - 1);
+    runtime::Program alone;
+    runtime::Instruction instruction = loneInstruction(op, [&](Value v) {
+      runtime::Value record;
+      record.spec = toTensorSpec(cast<RankedTensorType>(v.getType()));
+      alone.values.push_back(record);
+      return static_cast<runtime::ValueId>(alone.values.size() - 1);
     });
     // Lowering reports what the device cannot do.
-    absl::StatusOr<runtime::InstructionPlan> Plan = Device->Plan(Alone, Instruction, Options);
-    return Plan.ok() ? static_cast<std::int64_t>(Plan->workspace_bytes) : 0;
+    absl::StatusOr<runtime::InstructionPlan> plan = device->Plan(alone, instruction, options);
+    return plan.ok() ? static_cast<std::int64_t>(plan->workspace_bytes) : 0;
   }
 
-  std::size_t arenaBytes(func::FuncOp Function, llvm::function_ref<std::int64_t(Operation *)> WorkspaceOf,
-                         std::size_t Most) const override {
-    StorageAssignment Storage(Function, Device);
-    std::vector<runtime::LiveInterval> Intervals;
+  std::size_t arenaBytes(func::FuncOp function, llvm::function_ref<std::int64_t(Operation *)> workspaceOf,
+                         std::size_t most) const override {
+    StorageAssignment storage(function, device);
+    std::vector<runtime::LiveInterval> intervals;
     // Arguments of a sequence lie where it is called.
-    auto IsElsewhere = [&](Value V) {
-      return V.getDefiningOp<ConstantOp>() || isState(roleOf(V)) || (isa<BlockArgument>(V) && isSequence(Function));
+    auto isElsewhere = [&](Value v) {
+      return v.getDefiningOp<ConstantOp>() || isState(roleOf(v)) || (isa<BlockArgument>(v) && isSequence(function));
     };
-    auto Add = [&](Value V) {
-      if (Storage.root(V) != V || IsElsewhere(V))
+    auto add = [&](Value v) {
+      if (storage.root(v) != v || isElsewhere(v))
         return;
-      auto [First, Last] = Storage.life(V);
-      Intervals.push_back({static_cast<std::size_t>(bytesOf(V)), First, Last});
+      auto [first, last] = storage.life(v);
+      intervals.push_back({static_cast<std::size_t>(bytesOf(v)), first, last});
     };
-    for (BlockArgument Argument : Function.getArguments())
-      Add(Argument);
-    for (auto [Index, Op] : llvm::enumerate(Storage.instructions())) {
-      for (Value Result : Op->getResults())
-        if (!Result.use_empty() || isa<FusionOp, RepeatOp>(Op))
-          Add(Result);
-      if (std::int64_t Bytes = WorkspaceOf(Op))
-        Intervals.push_back({static_cast<std::size_t>(Bytes), Index, Index});
+    for (BlockArgument argument : function.getArguments())
+      add(argument);
+    for (auto [index, op] : llvm::enumerate(storage.getInstructions())) {
+      for (Value result : op->getResults())
+        if (!result.use_empty() || isa<FusionOp, RepeatOp>(op))
+          add(result);
+      if (std::int64_t bytes = workspaceOf(op))
+        intervals.push_back({static_cast<std::size_t>(bytes), index, index});
     }
-    return runtime::PlanMemory(Intervals, {}, Most).arena_bytes;
+    return runtime::PlanMemory(intervals, {}, most).arena_bytes;
   }
 
 private:
   /// The bytes that a function needs beside its arguments. They are the workspace of the operation that calls it.
-  std::int64_t bodyBytes(func::FuncOp Called) const {
-    if (!Called.getBody().hasOneBlock())
+  std::int64_t bodyBytes(func::FuncOp called) const {
+    if (!called.getBody().hasOneBlock())
       return 0;
-    if (auto Known = Bodies.find(Called); Known != Bodies.end())
-      return Known->second;
-    auto WorkspaceOf = [&](Operation *Op) { return workspaceBytes(Op); };
-    auto Bytes = static_cast<std::int64_t>(arenaBytes(Called, WorkspaceOf, SIZE_MAX));
-    Bodies[Called] = Bytes;
-    return Bytes;
+    if (auto known = bodies.find(called); known != bodies.end())
+      return known->second;
+    auto workspaceOf = [&](Operation *op) { return workspaceBytes(op); };
+    auto bytes = static_cast<std::int64_t>(arenaBytes(called, workspaceOf, SIZE_MAX));
+    bodies[called] = bytes;
+    return bytes;
   }
 
-  const Backend &Known;
-  const runtime::Device *Device; ///< null where it is not here
-  runtime::PlanOptions Options;
-  mutable llvm::DenseMap<Operation *, std::int64_t> Bodies; ///< bytes of called functions, which stay as they are
+  const Backend &known;
+  const runtime::Device *device; ///< null where it is not here
+  runtime::PlanOptions options;
+  mutable llvm::DenseMap<Operation *, std::int64_t> bodies; ///< bytes of called functions, which stay as they are
 };
 
 class DeviceTargets : public TargetModels {
 public:
   using TargetModels::TargetModels;
 
-  llvm::Expected<std::unique_ptr<TargetModel>> resolve(TargetAttr Target) const override {
-    absl::StatusOr<const runtime::Device *> Device = runtime::GetTarget(Target.getName().str(), Target.getArch().str());
+  llvm::Expected<std::unique_ptr<TargetModel>> resolve(TargetAttr target) const override {
+    absl::StatusOr<const runtime::Device *> device = runtime::GetTarget(target.getName().str(), target.getArch().str());
     // A device of one's own has a name of its own.
-    const Backend *Known = backendOf(Device.ok() ? std::string((*Device)->backend()) : Target.getName().str());
-    if (!Known)
-      return llvm::createStringError("unknown target '" + Target.getName() + "'; choose " + names());
-    if (Device.status().code() == absl::StatusCode::kInvalidArgument)
-      return llvm::createStringError(std::string(Device.status().message()));
-    return std::make_unique<DeviceTarget>(*Known, Device.ok() ? *Device : nullptr, Target);
+    const Backend *known = backendOf(device.ok() ? std::string((*device)->backend()) : target.getName().str());
+    if (!known)
+      return llvm::createStringError("unknown target '" + target.getName() + "'; choose " + names());
+    if (device.status().code() == absl::StatusCode::kInvalidArgument)
+      return llvm::createStringError(std::string(device.status().message()));
+    return std::make_unique<DeviceTarget>(*known, device.ok() ? *device : nullptr, target);
   }
 
 private:
   // "cpu or cuda".
   static std::string names() {
-    std::string Names;
-    for (const Backend &Known : kBackends)
-      Names += (Names.empty() ? "" : " or ") + std::string(Known.Name);
-    return Names;
+    std::string names;
+    for (const Backend &known : kBackends)
+      names += (names.empty() ? "" : " or ") + std::string(known.name);
+    return names;
   }
 };
 
 } // namespace
 
-void registerTargets(DialectRegistry &Registry) {
-  Registry.addExtension(+[](MLIRContext *, MpcDialect *Dialect) { Dialect->addInterfaces<DeviceTargets>(); });
+void registerTargets(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *, MpcDialect *dialect) { dialect->addInterfaces<DeviceTargets>(); });
 }
 
-void registerTargets(MLIRContext &Context) {
-  DialectRegistry Registry;
-  registerTargets(Registry);
-  Context.appendDialectRegistry(Registry);
+void registerTargets(MLIRContext &context) {
+  DialectRegistry registry;
+  registerTargets(registry);
+  context.appendDialectRegistry(registry);
 }
 
-llvm::Expected<codegen::CodeTarget> codeTargetOf(const runtime::Device &Device) {
-  const Backend *Known = backendOf(Device.backend());
-  if (!Known)
-    return llvm::createStringError("no code is made for the backend '" + std::string(Device.backend()) + "'");
-  return Known->Code(Device.arch());
+llvm::Expected<codegen::CodeTarget> codeTargetOf(const runtime::Device &device) {
+  const Backend *known = backendOf(device.backend());
+  if (!known)
+    return llvm::createStringError("no code is made for the backend '" + std::string(device.backend()) + "'");
+  return known->code(device.arch());
 }
 
-bool generatesPtx(std::string_view Device) {
-  const Backend *Known = backendOf(Device);
-  return Known && Known->GeneratesPtx;
+bool generatesPtx(std::string_view device) {
+  const Backend *known = backendOf(device);
+  return known && known->generatesPtx;
 }
 
 } // namespace mpc::compiler

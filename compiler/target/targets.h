@@ -12,13 +12,13 @@
 namespace mpc::compiler {
 
 /// Lets contexts with the dialect resolve `#mpc.target` (TargetModels).
-void registerTargets(mlir::DialectRegistry &Registry);
+void registerTargets(mlir::DialectRegistry &registry);
 /// The same for a context that is there. It may be called more than once.
-void registerTargets(mlir::MLIRContext &Context);
+void registerTargets(mlir::MLIRContext &context);
 
-/// The target of generated code for \p Device. Errors: as hostTarget and gpuTarget; a backend without generated code.
-llvm::Expected<codegen::CodeTarget> codeTargetOf(const runtime::Device &Device);
-/// Whether generated code for the device called \p Device is PTX, whose resources reports list.
-bool generatesPtx(std::string_view Device);
+/// The target of generated code for \p device. Errors: as hostTarget and gpuTarget; a backend without generated code.
+llvm::Expected<codegen::CodeTarget> codeTargetOf(const runtime::Device &device);
+/// Whether generated code for the device called \p device is PTX, whose resources reports list.
+bool generatesPtx(std::string_view device);
 
 } // namespace mpc::compiler

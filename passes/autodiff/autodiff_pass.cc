@@ -10,8 +10,8 @@
 // becomes
 //   %y = mpc.matmul %x, %w : ...
 //   %l = mpc.mse %y, %t : ...
-//   %dy = mpc.mse_grad %one, %y, %t {mpc.backward} : ...
-//   %dw = mpc.matmul %x, %dy {mpc.backward, transpose_a = true} : ...
+//   %dy = mpc.mse_grad %one, %y, %t backward : ...
+//   %dw = mpc.matmul %x, %dy {transpose_a = true} backward : ...
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
@@ -32,33 +32,33 @@ namespace {
 /// Expands every request for a derivative of a module.
 class Expander {
 public:
-  explicit Expander(ModuleOp Module) : Module(Module) {}
+  explicit Expander(ModuleOp module) : module(module) {}
   LogicalResult run();
 
 private:
-  /// Expands what \p Function differentiates, callees first.
-  LogicalResult expandIn(func::FuncOp Function);
-  LogicalResult expand(ValueAndGradOp Op);
-  LogicalResult expand(BackwardOp Op);
-  /// Ends the expansion of \p Op. Inlines the rules that are called from \p First on, and erases \p Op and the dead
-  /// operations among \p Made.
-  LogicalResult finish(Operation *Op, Block::iterator First, ArrayRef<Operation *> Made);
-  /// Inlines every call between \p Begin and \p End that \p Wanted accepts.
-  LogicalResult inlineCalls(Block::iterator Begin, Block::iterator End, llvm::function_ref<bool(func::CallOp)> Wanted);
+  /// Expands what \p function differentiates, callees first.
+  LogicalResult expandIn(func::FuncOp function);
+  LogicalResult expand(ValueAndGradOp op);
+  LogicalResult expand(BackwardOp op);
+  /// Ends the expansion of \p op. Inlines the rules that are called from \p first on, and erases \p op and the dead
+  /// operations among \p made.
+  LogicalResult finish(Operation *op, Block::iterator first, ArrayRef<Operation *> made);
+  /// Inlines every call between \p begin and \p end that \p wanted accepts.
+  LogicalResult inlineCalls(Block::iterator begin, Block::iterator end, llvm::function_ref<bool(func::CallOp)> wanted);
   /// Puts the bodies of the functions that custom_vjp names in its place.
-  LogicalResult inlineCustomVjps(func::FuncOp Function);
+  LogicalResult inlineCustomVjps(func::FuncOp function);
   void removeUnusedCallees();
 
-  func::FuncOp lookup(Operation *User, FlatSymbolRefAttr Name) {
-    return Symbols.lookupNearestSymbolFrom<func::FuncOp>(User, Name);
+  func::FuncOp lookup(Operation *user, FlatSymbolRefAttr name) {
+    return symbols.lookupNearestSymbolFrom<func::FuncOp>(user, name);
   }
 
-  ModuleOp Module;
-  SymbolTableCollection Symbols;
-  DenseSet<func::FuncOp> Visited;
+  ModuleOp module;
+  SymbolTableCollection symbols;
+  DenseSet<func::FuncOp> visited;
   /// Whether the custom_vjps of a function are gone (true) or being inlined.
-  DenseMap<func::FuncOp, bool> Inlining;
-  SetVector<func::FuncOp> Inlined;
+  DenseMap<func::FuncOp, bool> inlining;
+  SetVector<func::FuncOp> inlined;
 };
 
 class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
@@ -75,168 +75,168 @@ public:
 //===-- Names of operands ----------------------------------------------------------------------------------------===//
 
 /// "operand 2 ('fc1.weight')".
-static std::string describeOperand(int64_t Position, StringRef Name) {
-  std::string Text = "operand " + std::to_string(Position);
-  if (!Name.empty())
-    Text += " ('" + Name.str() + "')";
-  return Text;
+static std::string describeOperand(int64_t position, StringRef name) {
+  std::string text = "operand " + std::to_string(position);
+  if (!name.empty())
+    text += " ('" + name.str() + "')";
+  return text;
 }
 
-static std::string describeOperand(ValueAndGradOp Op, func::FuncOp Callee, int64_t Position) {
-  StringRef Name = nameOf(Op.getInputs()[Position]);
-  return describeOperand(Position, Name.empty() ? argumentName(Callee, Position) : Name);
+static std::string describeOperand(ValueAndGradOp op, func::FuncOp callee, int64_t position) {
+  StringRef name = nameOf(op.getInputs()[position]);
+  return describeOperand(position, name.empty() ? argumentName(callee, position) : name);
 }
 
 //===-- Expansion ------------------------------------------------------------------------------------------------===//
 
 /// The seed in the type of the loss.
-static Value lossCotangent(OpBuilder &Builder, Location Loc, Value Seed, RankedTensorType Loss) {
-  auto SeedType = cast<RankedTensorType>(Seed.getType());
-  if (SeedType.getElementType() != Loss.getElementType()) {
-    Seed = CastOp::create(Builder, Loc, RankedTensorType::get(SeedType.getShape(), Loss.getElementType()), Seed);
-    markBackward(Seed.getDefiningOp());
+static Value lossCotangent(OpBuilder &builder, Location loc, Value seed, RankedTensorType loss) {
+  auto seedType = cast<RankedTensorType>(seed.getType());
+  if (seedType.getElementType() != loss.getElementType()) {
+    seed = CastOp::create(builder, loc, RankedTensorType::get(seedType.getShape(), loss.getElementType()), seed);
+    markBackward(seed.getDefiningOp());
   }
-  if (Seed.getType() != Loss) {
-    Seed = BroadcastToOp::create(Builder, Loc, Loss, Seed, Loss.getShape());
-    markBackward(Seed.getDefiningOp());
+  if (seed.getType() != loss) {
+    seed = BroadcastToOp::create(builder, loc, loss, seed, loss.getShape());
+    markBackward(seed.getDefiningOp());
   }
-  return Seed;
+  return seed;
 }
 
 /// A constant of zeros.
-static Value zeros(OpBuilder &Builder, Location Loc, RankedTensorType Type) {
-  auto Elements = DenseElementsAttr::get(Type, Builder.getZeroAttr(Type.getElementType()));
-  return ConstantOp::create(Builder, Loc, Type, Elements);
+static Value zeros(OpBuilder &builder, Location loc, RankedTensorType type) {
+  auto elements = DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType()));
+  return ConstantOp::create(builder, loc, type, elements);
 }
 
-/// The gradient by an input that the loss does not depend on, which \p Message is made to say.
-static Value zeroGradient(OpBuilder &Builder, Location Loc, const ReverseSweep::Input &In, InFlightDiagnostic Message) {
-  Message << " does not depend on " << In.Name << "; its gradient is zero";
-  return zeros(Builder, Loc, cast<RankedTensorType>(In.Value.getType()));
+/// The gradient by an input that the loss does not depend on, which \p message is made to say.
+static Value zeroGradient(OpBuilder &builder, Location loc, const ReverseSweep::Input &in, InFlightDiagnostic message) {
+  message << " does not depend on " << in.name << "; its gradient is zero";
+  return zeros(builder, loc, cast<RankedTensorType>(in.value.getType()));
 }
 
-static bool isRuleCall(func::CallOp Call) { return isMarkedBackward(Call); }
+static bool isRuleCall(func::CallOp call) { return isMarkedBackward(call); }
 
-LogicalResult Expander::inlineCalls(Block::iterator Begin, Block::iterator End,
-                                    llvm::function_ref<bool(func::CallOp)> Wanted) {
-  SmallVector<func::CallOp> Calls;
-  for (Operation &Op : llvm::make_range(Begin, End))
-    if (auto Call = dyn_cast<func::CallOp>(Op); Call && Wanted(Call))
-      Calls.push_back(Call);
-  for (func::CallOp Call : Calls) {
-    FailureOr<FlatBody> Flat = flattenFunction(lookup(Call, Call.getCalleeAttr()), Call, Symbols);
-    if (failed(Flat))
+LogicalResult Expander::inlineCalls(Block::iterator begin, Block::iterator end,
+                                    llvm::function_ref<bool(func::CallOp)> wanted) {
+  SmallVector<func::CallOp> calls;
+  for (Operation &op : llvm::make_range(begin, end))
+    if (auto call = dyn_cast<func::CallOp>(op); call && wanted(call))
+      calls.push_back(call);
+  for (func::CallOp call : calls) {
+    FailureOr<FlatBody> flat = flattenFunction(lookup(call, call.getCalleeAttr()), call, symbols);
+    if (failed(flat))
       return failure();
-    if (isRuleCall(Call))
-      for (Operation &Op : *Flat->Body)
-        markBackward(&Op);
-    Call.replaceAllUsesWith(splice(*Flat, Call, Call.getOperands()));
-    Call.erase();
-    Inlined.insert_range(Flat->Inlined);
+    if (isRuleCall(call))
+      for (Operation &op : *flat->body)
+        markBackward(&op);
+    call.replaceAllUsesWith(splice(*flat, call, call.getOperands()));
+    call.erase();
+    inlined.insert_range(flat->inlined);
   }
   return success();
 }
 
-LogicalResult Expander::finish(Operation *Op, Block::iterator First, ArrayRef<Operation *> Made) {
-  if (failed(inlineCalls(First, Op->getIterator(), isRuleCall)))
+LogicalResult Expander::finish(Operation *op, Block::iterator first, ArrayRef<Operation *> made) {
+  if (failed(inlineCalls(first, op->getIterator(), isRuleCall)))
     return failure();
-  Op->erase();
-  eraseDeadOperations(Made);
+  op->erase();
+  eraseDeadOperations(made);
   return success();
 }
 
-LogicalResult Expander::expand(ValueAndGradOp Op) {
-  func::FuncOp Callee = lookup(Op, Op.getCalleeAttr());
-  FailureOr<FlatBody> Flat = flattenFunction(Callee, Op, Symbols);
-  if (failed(Flat))
+LogicalResult Expander::expand(ValueAndGradOp op) {
+  func::FuncOp callee = lookup(op, op.getCalleeAttr());
+  FailureOr<FlatBody> flat = flattenFunction(callee, op, symbols);
+  if (failed(flat))
     return failure();
-  Block &Body = *Flat->Body;
+  Block &body = *flat->body;
 
-  SmallVector<ReverseSweep::Input> Inputs;
-  for (int64_t Position : Op.getWrt())
-    Inputs.push_back({Body.getArgument(Position), describeOperand(Op, Callee, Position)});
-  BlockArgument Seed = Body.addArgument(Op.getSeed().getType(), Op.getLoc());
-  ReverseSweep Sweep(Body, Inputs);
-  OpBuilder Builder(Op.getContext());
-  Builder.setInsertionPointToEnd(&Body);
-  Value Loss = Flat->Results.front();
+  SmallVector<ReverseSweep::Input> inputs;
+  for (int64_t position : op.getWrt())
+    inputs.push_back({body.getArgument(position), describeOperand(op, callee, position)});
+  BlockArgument seed = body.addArgument(op.getSeed().getType(), op.getLoc());
+  ReverseSweep sweep(body, inputs);
+  OpBuilder builder(op.getContext());
+  builder.setInsertionPointToEnd(&body);
+  Value loss = flat->results.front();
   // The sweep visits the operations before these two, which have no part in the forward graph.
-  Value Cotangent = lossCotangent(Builder, Op.getLoc(), Seed, cast<RankedTensorType>(Loss.getType()));
-  FailureOr<SmallVector<Value>> Gradients = Sweep.run(Loss, Cotangent);
-  if (failed(Gradients))
+  Value cotangent = lossCotangent(builder, op.getLoc(), seed, cast<RankedTensorType>(loss.getType()));
+  FailureOr<SmallVector<Value>> gradients = sweep.run(loss, cotangent);
+  if (failed(gradients))
     return failure();
 
-  Builder.setInsertionPointToEnd(&Body);
-  for (auto [Gradient, In] : llvm::zip_equal(*Gradients, Inputs)) {
-    if (!Gradient)
-      Gradient = zeroGradient(Builder, Op.getLoc(), In, Op.emitWarning() << "the loss of '" << Op.getCallee() << "'");
-    Flat->Results.push_back(Gradient);
+  builder.setInsertionPointToEnd(&body);
+  for (auto [gradient, in] : llvm::zip_equal(*gradients, inputs)) {
+    if (!gradient)
+      gradient = zeroGradient(builder, op.getLoc(), in, op.emitWarning() << "the loss of '" << op.getCallee() << "'");
+    flat->results.push_back(gradient);
   }
 
   // The block moves into the caller.
-  SmallVector<Operation *> Moved;
-  for (Operation &Moving : Body)
-    if (auto Call = dyn_cast<func::CallOp>(Moving); !Call || !isRuleCall(Call))
-      Moved.push_back(&Moving);
-  auto First = Body.empty() ? Op->getIterator() : Body.begin();
-  Op.replaceAllUsesWith(splice(*Flat, Op, Op.getOperands()));
-  if (failed(finish(Op, First, Moved)))
+  SmallVector<Operation *> moved;
+  for (Operation &moving : body)
+    if (auto call = dyn_cast<func::CallOp>(moving); !call || !isRuleCall(call))
+      moved.push_back(&moving);
+  auto first = body.empty() ? op->getIterator() : body.begin();
+  op.replaceAllUsesWith(splice(*flat, op, op.getOperands()));
+  if (failed(finish(op, first, moved)))
     return failure();
-  Inlined.insert_range(Flat->Inlined);
+  inlined.insert_range(flat->inlined);
   return success();
 }
 
-LogicalResult Expander::expand(BackwardOp Op) {
-  Block &Body = *Op->getBlock();
-  if (failed(inlineCalls(Body.begin(), Op->getIterator(), [](func::CallOp) { return true; })))
+LogicalResult Expander::expand(BackwardOp op) {
+  Block &body = *op->getBlock();
+  if (failed(inlineCalls(body.begin(), op->getIterator(), [](func::CallOp) { return true; })))
     return failure();
-  SmallVector<ReverseSweep::Input> Inputs;
-  for (auto [Index, Operand] : llvm::enumerate(Op.getWrt()))
-    Inputs.push_back({Operand, describeOperand(Index, nameOf(Operand))});
-  Operation *Before = Op->getPrevNode();
-  ReverseSweep Sweep(Body, Inputs, Op);
-  OpBuilder Builder(Op);
-  Value Cotangent = lossCotangent(Builder, Op.getLoc(), Op.getSeed(), cast<RankedTensorType>(Op.getLoss().getType()));
-  FailureOr<SmallVector<Value>> Gradients = Sweep.run(Op.getLoss(), Cotangent);
-  if (failed(Gradients))
+  SmallVector<ReverseSweep::Input> inputs;
+  for (auto [index, operand] : llvm::enumerate(op.getWrt()))
+    inputs.push_back({operand, describeOperand(index, nameOf(operand))});
+  Operation *before = op->getPrevNode();
+  ReverseSweep sweep(body, inputs, op);
+  OpBuilder builder(op);
+  Value cotangent = lossCotangent(builder, op.getLoc(), op.getSeed(), cast<RankedTensorType>(op.getLoss().getType()));
+  FailureOr<SmallVector<Value>> gradients = sweep.run(op.getLoss(), cotangent);
+  if (failed(gradients))
     return failure();
-  for (auto [Gradient, In] : llvm::zip_equal(*Gradients, Inputs))
-    if (!Gradient)
-      Gradient = zeroGradient(Builder, Op.getLoc(), In, Op.emitRemark() << "the loss");
-  Op.replaceAllUsesWith(*Gradients);
-  auto First = Before ? std::next(Before->getIterator()) : Body.begin();
-  SmallVector<Operation *> Created;
-  for (Operation &New : llvm::make_range(First, Op->getIterator()))
-    if (!isa<func::CallOp>(New))
-      Created.push_back(&New);
-  return finish(Op, First, Created);
+  for (auto [gradient, in] : llvm::zip_equal(*gradients, inputs))
+    if (!gradient)
+      gradient = zeroGradient(builder, op.getLoc(), in, op.emitRemark() << "the loss");
+  op.replaceAllUsesWith(*gradients);
+  auto first = before ? std::next(before->getIterator()) : body.begin();
+  SmallVector<Operation *> created;
+  for (Operation &replacement : llvm::make_range(first, op->getIterator()))
+    if (!isa<func::CallOp>(replacement))
+      created.push_back(&replacement);
+  return finish(op, first, created);
 }
 
-LogicalResult Expander::expandIn(func::FuncOp Function) {
-  if (!Visited.insert(Function).second)
+LogicalResult Expander::expandIn(func::FuncOp function) {
+  if (!visited.insert(function).second)
     return success();
   // Callees first: the derivative of a derivative differentiates what the inner one became.
-  SmallVector<Operation *> Requests;
-  WalkResult Walk = Function.walk([&](Operation *Op) {
-    SmallVector<FlatSymbolRefAttr, 2> Callees;
-    if (has<Property::GradientRequest>(Op))
-      Requests.push_back(Op);
-    if (auto Request = dyn_cast<ValueAndGradOp>(Op))
-      Callees.push_back(Request.getCalleeAttr());
-    else if (auto Call = dyn_cast<func::CallOp>(Op))
-      Callees.push_back(Call.getCalleeAttr());
-    else if (auto Custom = dyn_cast<CustomVjpOp>(Op))
-      Callees = {Custom.getCalleeAttr(), Custom.getVjpAttr()};
-    for (FlatSymbolRefAttr Callee : Callees)
-      if (failed(expandIn(lookup(Op, Callee))))
+  SmallVector<Operation *> requests;
+  WalkResult walk = function.walk([&](Operation *op) {
+    SmallVector<FlatSymbolRefAttr, 2> callees;
+    if (has<Property::GradientRequest>(op))
+      requests.push_back(op);
+    if (auto request = dyn_cast<ValueAndGradOp>(op))
+      callees.push_back(request.getCalleeAttr());
+    else if (auto call = dyn_cast<func::CallOp>(op))
+      callees.push_back(call.getCalleeAttr());
+    else if (auto custom = dyn_cast<CustomVjpOp>(op))
+      callees = {custom.getCalleeAttr(), custom.getVjpAttr()};
+    for (FlatSymbolRefAttr callee : callees)
+      if (failed(expandIn(lookup(op, callee))))
         return WalkResult::interrupt();
     return WalkResult::advance();
   });
-  if (Walk.wasInterrupted())
+  if (walk.wasInterrupted())
     return failure();
-  for (Operation *Request : Requests) {
-    auto Backward = dyn_cast<BackwardOp>(Request);
-    if (failed(Backward ? expand(Backward) : expand(cast<ValueAndGradOp>(Request))))
+  for (Operation *request : requests) {
+    auto backward = dyn_cast<BackwardOp>(request);
+    if (failed(backward ? expand(backward) : expand(cast<ValueAndGradOp>(request))))
       return failure();
   }
   return success();
@@ -244,51 +244,51 @@ LogicalResult Expander::expandIn(func::FuncOp Function) {
 
 //===-- Custom rules ---------------------------------------------------------------------------------------------===//
 
-LogicalResult Expander::inlineCustomVjps(func::FuncOp Function) {
-  if (!Inlining.try_emplace(Function, false).second)
+LogicalResult Expander::inlineCustomVjps(func::FuncOp function) {
+  if (!inlining.try_emplace(function, false).second)
     return success();
-  SmallVector<CustomVjpOp> Customs;
-  Function.walk([&](CustomVjpOp Op) { Customs.push_back(Op); });
-  for (CustomVjpOp Op : Customs) {
-    func::FuncOp Callee = lookup(Op, Op.getCalleeAttr());
-    if (failed(inlineCustomVjps(Callee)))
+  SmallVector<CustomVjpOp> customs;
+  function.walk([&](CustomVjpOp op) { customs.push_back(op); });
+  for (CustomVjpOp op : customs) {
+    func::FuncOp callee = lookup(op, op.getCalleeAttr());
+    if (failed(inlineCustomVjps(callee)))
       return failure();
-    if (!Inlining.lookup(Callee))
-      return Op.emitOpError() << "cannot be expanded: function '" << Callee.getName() << "' calls itself";
-    FailureOr<FlatBody> Flat = flattenFunction(Callee, Op, Symbols);
-    if (failed(Flat))
+    if (!inlining.lookup(callee))
+      return op.emitOpError() << "cannot be expanded: function '" << callee.getName() << "' calls itself";
+    FailureOr<FlatBody> flat = flattenFunction(callee, op, symbols);
+    if (failed(flat))
       return failure();
-    Op.replaceAllUsesWith(splice(*Flat, Op, Op.getInputs()));
-    Inlined.insert_range(Flat->Inlined);
-    Inlined.insert(lookup(Op, Op.getVjpAttr()));
-    Op.erase();
+    op.replaceAllUsesWith(splice(*flat, op, op.getInputs()));
+    inlined.insert_range(flat->inlined);
+    inlined.insert(lookup(op, op.getVjpAttr()));
+    op.erase();
   }
-  Inlining[Function] = true;
+  inlining[function] = true;
   return success();
 }
 
 //===-- The module -----------------------------------------------------------------------------------------------===//
 
 void Expander::removeUnusedCallees() {
-  for (bool Changed = true; Changed;) {
-    Changed = false;
-    for (func::FuncOp Function : llvm::to_vector(Inlined)) {
-      if (!Function.isPrivate() || !SymbolTable::symbolKnownUseEmpty(Function, Module))
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (func::FuncOp function : llvm::to_vector(inlined)) {
+      if (!function.isPrivate() || !SymbolTable::symbolKnownUseEmpty(function, module))
         continue;
-      Inlined.remove(Function);
-      Function.erase();
-      Changed = true;
+      inlined.remove(function);
+      function.erase();
+      changed = true;
     }
   }
 }
 
 LogicalResult Expander::run() {
-  auto Functions = llvm::to_vector(Module.getOps<func::FuncOp>());
-  for (func::FuncOp Function : Functions)
-    if (failed(expandIn(Function)))
+  auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+  for (func::FuncOp function : functions)
+    if (failed(expandIn(function)))
       return failure();
-  for (func::FuncOp Function : Functions)
-    if (failed(inlineCustomVjps(Function)))
+  for (func::FuncOp function : functions)
+    if (failed(inlineCustomVjps(function)))
       return failure();
   removeUnusedCallees();
   return success();

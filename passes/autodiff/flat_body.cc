@@ -10,87 +10,87 @@ namespace {
 
 class Flattener {
 public:
-  Flattener(FlatBody &Flat, SymbolTableCollection &Symbols) : Flat(Flat), Symbols(Symbols) {}
+  Flattener(FlatBody &flat, SymbolTableCollection &symbols) : flat(flat), symbols(symbols) {}
 
-  /// Appends the operations of \p Function, called by \p User on \p Arguments; returns its results.
-  FailureOr<SmallVector<Value>> append(func::FuncOp Function, Operation *User, ValueRange Arguments);
+  /// Appends the operations of \p function, called by \p user on \p arguments; returns its results.
+  FailureOr<SmallVector<Value>> append(func::FuncOp function, Operation *user, ValueRange arguments);
 
 private:
-  LogicalResult appendCall(func::CallOp Call, IRMapping &Mapping);
+  LogicalResult appendCall(func::CallOp call, IRMapping &mapping);
 
-  FlatBody &Flat;
-  SymbolTableCollection &Symbols;
+  FlatBody &flat;
+  SymbolTableCollection &symbols;
   /// The functions whose bodies are being copied, outermost first.
-  SmallVector<func::FuncOp> Stack;
+  SmallVector<func::FuncOp> stack;
 };
 
 } // namespace
 
-FailureOr<SmallVector<Value>> Flattener::append(func::FuncOp Function, Operation *User, ValueRange Arguments) {
-  if (llvm::is_contained(Stack, Function))
-    return User->emitOpError() << "cannot be differentiated: function '" << Function.getName() << "' calls itself";
-  if (Function.isExternal())
-    return User->emitOpError() << "cannot be differentiated: function '" << Function.getName() << "' has no body";
-  if (!Function.getBody().hasOneBlock() || !isa<func::ReturnOp>(Function.getBody().front().getTerminator()))
-    return User->emitOpError() << "cannot be differentiated: function '" << Function.getName() << "' has control flow";
+FailureOr<SmallVector<Value>> Flattener::append(func::FuncOp function, Operation *user, ValueRange arguments) {
+  if (llvm::is_contained(stack, function))
+    return user->emitOpError() << "cannot be differentiated: function '" << function.getName() << "' calls itself";
+  if (function.isExternal())
+    return user->emitOpError() << "cannot be differentiated: function '" << function.getName() << "' has no body";
+  if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(function.getBody().front().getTerminator()))
+    return user->emitOpError() << "cannot be differentiated: function '" << function.getName() << "' has control flow";
 
-  Stack.push_back(Function);
-  Flat.Inlined.insert(Function);
-  Block &Source = Function.getBody().front();
-  IRMapping Mapping;
-  Mapping.map(Source.getArguments(), Arguments);
-  OpBuilder Builder(User->getContext());
-  Builder.setInsertionPointToEnd(Flat.Body.get());
-  for (Operation &Op : Source.without_terminator()) {
-    if (auto Call = dyn_cast<func::CallOp>(Op)) {
-      if (failed(appendCall(Call, Mapping)))
+  stack.push_back(function);
+  flat.inlined.insert(function);
+  Block &source = function.getBody().front();
+  IRMapping mapping;
+  mapping.map(source.getArguments(), arguments);
+  OpBuilder builder(user->getContext());
+  builder.setInsertionPointToEnd(flat.body.get());
+  for (Operation &op : source.without_terminator()) {
+    if (auto call = dyn_cast<func::CallOp>(op)) {
+      if (failed(appendCall(call, mapping)))
         return failure();
-      Builder.setInsertionPointToEnd(Flat.Body.get());
+      builder.setInsertionPointToEnd(flat.body.get());
       continue;
     }
-    Builder.clone(Op, Mapping);
+    builder.clone(op, mapping);
   }
-  Stack.pop_back();
+  stack.pop_back();
 
-  SmallVector<Value> Results;
-  for (Value Returned : Source.getTerminator()->getOperands())
-    Results.push_back(Mapping.lookup(Returned));
-  return Results;
+  SmallVector<Value> results;
+  for (Value returned : source.getTerminator()->getOperands())
+    results.push_back(mapping.lookup(returned));
+  return results;
 }
 
-LogicalResult Flattener::appendCall(func::CallOp Call, IRMapping &Mapping) {
-  auto Callee = Symbols.lookupNearestSymbolFrom<func::FuncOp>(Call, Call.getCalleeAttr());
-  SmallVector<Value> Arguments;
-  for (Value Operand : Call.getOperands())
-    Arguments.push_back(Mapping.lookup(Operand));
-  FailureOr<SmallVector<Value>> Results = append(Callee, Call, Arguments);
-  if (failed(Results))
+LogicalResult Flattener::appendCall(func::CallOp call, IRMapping &mapping) {
+  auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+  SmallVector<Value> arguments;
+  for (Value operand : call.getOperands())
+    arguments.push_back(mapping.lookup(operand));
+  FailureOr<SmallVector<Value>> results = append(callee, call, arguments);
+  if (failed(results))
     return failure();
-  Mapping.map(Call.getResults(), *Results);
+  mapping.map(call.getResults(), *results);
   return success();
 }
 
-FailureOr<FlatBody> flattenFunction(func::FuncOp Callee, Operation *User, SymbolTableCollection &Symbols) {
-  FlatBody Flat;
-  Flat.Body = std::make_unique<Block>();
-  for (BlockArgument Argument : Callee.isExternal() ? ArrayRef<BlockArgument>() : Callee.getArguments())
-    Flat.Body->addArgument(Argument.getType(), Argument.getLoc());
-  SmallVector<Value> Arguments(Flat.Body->args_begin(), Flat.Body->args_end());
-  FailureOr<SmallVector<Value>> Results = Flattener(Flat, Symbols).append(Callee, User, Arguments);
-  if (failed(Results))
+FailureOr<FlatBody> flattenFunction(func::FuncOp callee, Operation *user, SymbolTableCollection &symbols) {
+  FlatBody flat;
+  flat.body = std::make_unique<Block>();
+  for (BlockArgument argument : callee.isExternal() ? ArrayRef<BlockArgument>() : callee.getArguments())
+    flat.body->addArgument(argument.getType(), argument.getLoc());
+  SmallVector<Value> arguments(flat.body->args_begin(), flat.body->args_end());
+  FailureOr<SmallVector<Value>> results = Flattener(flat, symbols).append(callee, user, arguments);
+  if (failed(results))
     return failure();
-  Flat.Results = std::move(*Results);
-  return Flat;
+  flat.results = std::move(*results);
+  return flat;
 }
 
-SmallVector<Value> splice(FlatBody &Flat, Operation *Place, ValueRange Operands) {
-  SmallVector<Value> Results(Flat.Results);
-  for (auto [Argument, Operand] : llvm::zip_equal(Flat.Body->getArguments(), Operands)) {
-    llvm::replace(Results, Value(Argument), Operand);
-    Argument.replaceAllUsesWith(Operand);
+SmallVector<Value> splice(FlatBody &flat, Operation *place, ValueRange operands) {
+  SmallVector<Value> results(flat.results);
+  for (auto [argument, operand] : llvm::zip_equal(flat.body->getArguments(), operands)) {
+    llvm::replace(results, Value(argument), operand);
+    argument.replaceAllUsesWith(operand);
   }
-  Place->getBlock()->getOperations().splice(Place->getIterator(), Flat.Body->getOperations());
-  return Results;
+  place->getBlock()->getOperations().splice(place->getIterator(), flat.body->getOperations());
+  return results;
 }
 
 } // namespace mpc

@@ -12,17 +12,17 @@ namespace mpc {
 /// A copy of a function's operations in a block of its own. Nothing in the module changes until the block is spliced
 /// into it, so a derivative that fails leaves the module as it was.
 struct FlatBody {
-  std::unique_ptr<mlir::Block> Body;           ///< one argument for each argument of the function
-  llvm::SmallVector<mlir::Value> Results;      ///< what the function returns
-  llvm::SetVector<mlir::func::FuncOp> Inlined; ///< the function and every function it calls
+  std::unique_ptr<mlir::Block> body;           ///< one argument for each argument of the function
+  llvm::SmallVector<mlir::Value> results;      ///< what the function returns
+  llvm::SetVector<mlir::func::FuncOp> inlined; ///< the function and every function it calls
 };
 
-/// Copies \p Callee and inlines every `func.call` in it. Emits an error at \p User and fails where a function has no
+/// Copies \p callee and inlines every `func.call` in it. Emits an error at \p user and fails where a function has no
 /// body, has control flow or calls itself.
-llvm::FailureOr<FlatBody> flattenFunction(mlir::func::FuncOp Callee, mlir::Operation *User,
-                                          mlir::SymbolTableCollection &Symbols);
+llvm::FailureOr<FlatBody> flattenFunction(mlir::func::FuncOp callee, mlir::Operation *user,
+                                          mlir::SymbolTableCollection &symbols);
 
-/// Moves the operations of \p Flat before \p Place, with \p Operands for its arguments; returns its results.
-llvm::SmallVector<mlir::Value> splice(FlatBody &Flat, mlir::Operation *Place, mlir::ValueRange Operands);
+/// Moves the operations of \p flat before \p place, with \p operands for its arguments; returns its results.
+llvm::SmallVector<mlir::Value> splice(FlatBody &flat, mlir::Operation *place, mlir::ValueRange operands);
 
 } // namespace mpc

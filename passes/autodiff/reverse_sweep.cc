@@ -9,37 +9,37 @@ using namespace mlir;
 namespace mpc {
 
 /// How many operations of a path a message lists before it leaves out the middle.
-static constexpr size_t MaxPathNotes = 8;
+static constexpr size_t maxPathNotes = 8;
 
-ReverseSweep::ReverseSweep(Block &Body, ArrayRef<Input> Inputs, Operation *End) : Body(Body), End(End), Inputs(Inputs) {
+ReverseSweep::ReverseSweep(Block &body, ArrayRef<Input> inputs, Operation *end) : body(body), end(end), inputs(inputs) {
   markActive();
 }
 
 llvm::iterator_range<Block::iterator> ReverseSweep::operations() {
-  return {Body.begin(), End ? End->getIterator() : Body.end()};
+  return {body.begin(), end ? end->getIterator() : body.end()};
 }
 
 //===-- Activity -------------------------------------------------------------------------------------------------===//
 
-bool ReverseSweep::dependsOnInputs(Operation &Op) const {
+bool ReverseSweep::dependsOnInputs(Operation &op) const {
   // A region reads the values around it.
-  WalkResult Found = Op.walk([&](Operation *Nested) {
-    bool Depends = llvm::any_of(Nested->getOperands(), [&](Value Operand) { return Active.contains(Operand); });
-    return Depends ? WalkResult::interrupt() : WalkResult::advance();
+  WalkResult found = op.walk([&](Operation *nested) {
+    bool depends = llvm::any_of(nested->getOperands(), [&](Value operand) { return active.contains(operand); });
+    return depends ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return Found.wasInterrupted();
+  return found.wasInterrupted();
 }
 
 void ReverseSweep::markActive() {
-  for (const Input &In : Inputs)
-    Active.insert(In.Value);
-  for (Operation &Op : operations()) {
-    if (isa<StopGradientOp>(Op) || !dependsOnInputs(Op))
+  for (const Input &in : inputs)
+    active.insert(in.value);
+  for (Operation &op : operations()) {
+    if (isa<StopGradientOp>(op) || !dependsOnInputs(op))
       continue;
-    for (Value Result : Op.getResults())
+    for (Value result : op.getResults())
       // Where nothing computes in a type, a derivative that reaches it is an error, not zero.
-      if (isFloating(Result) || isCastOnly(elementOf(Result)))
-        Active.insert(Result);
+      if (isFloating(result) || isCastOnly(elementOf(result)))
+        active.insert(result);
   }
 }
 
@@ -50,151 +50,151 @@ namespace {
 /// Marks each new operation and gives it the scope of the forward operation it comes from.
 class BackwardListener final : public OpBuilder::Listener {
 public:
-  void setSource(Operation *Op) { Scope = Op ? scopeOf(Op) : ScopeAttr(); }
-  void notifyOperationInserted(Operation *Op, OpBuilder::InsertPoint) override {
-    markBackward(Op);
-    if (Scope)
-      setScope(Op, Scope);
+  void setSource(Operation *op) { scope = op ? scopeOf(op) : ScopeAttr(); }
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    markBackward(op);
+    if (scope)
+      setScope(op, scope);
   }
 
 private:
-  ScopeAttr Scope;
+  ScopeAttr scope;
 };
 
 } // namespace
 
-FailureOr<SmallVector<Value>> ReverseSweep::run(Value LossValue, Value LossCotangent) {
-  Loss = LossValue;
-  Contributions[Loss].push_back(LossCotangent);
+FailureOr<SmallVector<Value>> ReverseSweep::run(Value lossValue, Value lossCotangent) {
+  loss = lossValue;
+  contributions[loss].push_back(lossCotangent);
 
-  SmallVector<Operation *> Forward;
-  for (Operation &Op : operations())
-    Forward.push_back(&Op);
+  SmallVector<Operation *> forward;
+  for (Operation &op : operations())
+    forward.push_back(&op);
 
-  BackwardListener Listener;
-  OpBuilder Builder(Loss.getContext(), &Listener);
-  Builder.setInsertionPoint(&Body, operations().end());
-  for (Operation *Op : llvm::reverse(Forward)) {
-    Listener.setSource(Op);
-    if (failed(differentiate(*Op, Builder)))
+  BackwardListener listener;
+  OpBuilder builder(loss.getContext(), &listener);
+  builder.setInsertionPoint(&body, operations().end());
+  for (Operation *op : llvm::reverse(forward)) {
+    listener.setSource(op);
+    if (failed(differentiate(*op, builder)))
       return failure();
   }
 
-  SmallVector<Value> Gradients;
-  DenseMap<Value, Value> Summed;
-  for (const Input &In : Inputs) {
-    auto [Entry, New] = Summed.try_emplace(In.Value);
-    if (New) {
-      Listener.setSource(ReachedThrough.lookup(In.Value));
-      Entry->second = cotangentOf(In.Value, Builder);
+  SmallVector<Value> gradients;
+  DenseMap<Value, Value> summed;
+  for (const Input &in : inputs) {
+    auto [entry, isNew] = summed.try_emplace(in.value);
+    if (isNew) {
+      listener.setSource(reachedThrough.lookup(in.value));
+      entry->second = cotangentOf(in.value, builder);
     }
-    Gradients.push_back(Entry->second);
+    gradients.push_back(entry->second);
   }
-  return Gradients;
+  return gradients;
 }
 
-LogicalResult ReverseSweep::differentiate(Operation &Op, OpBuilder &Builder) {
-  bool Reached = llvm::any_of(Op.getResults(), [&](Value Result) { return Contributions.contains(Result); });
+LogicalResult ReverseSweep::differentiate(Operation &op, OpBuilder &builder) {
+  bool reached = llvm::any_of(op.getResults(), [&](Value result) { return contributions.contains(result); });
   // What depends on no input needs no rule: what makes the loss or an input may be such an operation.
-  if (!Reached || !dependsOnInputs(Op))
+  if (!reached || !dependsOnInputs(op))
     return success();
-  auto Differentiable = dyn_cast<DifferentiableOpInterface>(Op);
-  if (!Differentiable)
-    return reportMissingRule(Op);
+  auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+  if (!differentiable)
+    return reportMissingRule(op);
 
-  SmallVector<Value> ResultCotangents;
-  for (Value Result : Op.getResults())
-    ResultCotangents.push_back(cotangentOf(Result, Builder));
-  SmallVector<bool> Needed;
-  for (Value Operand : Op.getOperands())
-    Needed.push_back(Active.contains(Operand));
-  FailureOr<SmallVector<Value>> Cotangents = Differentiable.buildVjp(Builder, ResultCotangents, Needed);
-  if (failed(Cotangents))
+  SmallVector<Value> resultCotangents;
+  for (Value result : op.getResults())
+    resultCotangents.push_back(cotangentOf(result, builder));
+  SmallVector<bool> needed;
+  for (Value operand : op.getOperands())
+    needed.push_back(active.contains(operand));
+  FailureOr<SmallVector<Value>> cotangents = differentiable.buildVjp(builder, resultCotangents, needed);
+  if (failed(cotangents))
     return failure();
-  if (Cotangents->size() != Op.getNumOperands())
-    return Op.emitOpError() << "has a derivative rule that returns " << Cotangents->size() << " cotangents for "
-                            << Op.getNumOperands() << " operands";
+  if (cotangents->size() != op.getNumOperands())
+    return op.emitOpError() << "has a derivative rule that returns " << cotangents->size() << " cotangents for "
+                            << op.getNumOperands() << " operands";
 
-  for (auto [Operand, Cotangent, IsNeeded] : llvm::zip_equal(Op.getOperands(), *Cotangents, Needed)) {
-    if (!IsNeeded || !Cotangent)
+  for (auto [operand, cotangent, isNeeded] : llvm::zip_equal(op.getOperands(), *cotangents, needed)) {
+    if (!isNeeded || !cotangent)
       continue;
-    if (Cotangent.getType() != Operand.getType())
-      return Op.emitOpError() << "has a derivative rule that returns " << Cotangent.getType() << " for an operand of "
-                              << Operand.getType();
-    Contributions[Operand].push_back(Cotangent);
-    ReachedThrough.try_emplace(Operand, &Op);
+    if (cotangent.getType() != operand.getType())
+      return op.emitOpError() << "has a derivative rule that returns " << cotangent.getType() << " for an operand of "
+                              << operand.getType();
+    contributions[operand].push_back(cotangent);
+    reachedThrough.try_emplace(operand, &op);
   }
   return success();
 }
 
-Value ReverseSweep::cotangentOf(Value V, OpBuilder &Builder) {
-  auto Entry = Contributions.find(V);
-  if (Entry == Contributions.end())
+Value ReverseSweep::cotangentOf(Value v, OpBuilder &builder) {
+  auto entry = contributions.find(v);
+  if (entry == contributions.end())
     return nullptr;
-  if (Entry->second.size() == 1)
-    return Entry->second.front();
-  Operation *Source = V.getDefiningOp() ? V.getDefiningOp() : ReachedThrough.lookup(V);
-  Value Sum = SumNOp::create(Builder, Source ? Source->getLoc() : V.getLoc(), V.getType(), Entry->second);
-  Entry->second.assign({Sum});
-  return Sum;
+  if (entry->second.size() == 1)
+    return entry->second.front();
+  Operation *source = v.getDefiningOp() ? v.getDefiningOp() : reachedThrough.lookup(v);
+  Value sum = SumNOp::create(builder, source ? source->getLoc() : v.getLoc(), v.getType(), entry->second);
+  entry->second.assign({sum});
+  return sum;
 }
 
 //===-- Diagnostics ----------------------------------------------------------------------------------------------===//
 
-SmallVector<Operation *> ReverseSweep::pathFromLoss(Operation &Op) const {
-  SmallVector<Operation *> Path;
-  for (Operation *Current = &Op;;) {
-    auto Reached = llvm::find_if(Current->getResults(), [&](Value Result) { return Contributions.contains(Result); });
-    if (*Reached == Loss)
+SmallVector<Operation *> ReverseSweep::pathFromLoss(Operation &op) const {
+  SmallVector<Operation *> path;
+  for (Operation *current = &op;;) {
+    auto reached = llvm::find_if(current->getResults(), [&](Value result) { return contributions.contains(result); });
+    if (*reached == loss)
       break;
-    Current = ReachedThrough.lookup(*Reached);
-    Path.push_back(Current);
+    current = reachedThrough.lookup(*reached);
+    path.push_back(current);
   }
-  std::reverse(Path.begin(), Path.end());
-  return Path;
+  std::reverse(path.begin(), path.end());
+  return path;
 }
 
-SmallVector<Operation *> ReverseSweep::pathToInput(Operation &Op, Value &Reached) const {
-  SmallVector<Operation *> Path;
-  Operation *Current = &Op;
+SmallVector<Operation *> ReverseSweep::pathToInput(Operation &op, Value &reached) const {
+  SmallVector<Operation *> path;
+  Operation *current = &op;
   while (true) {
-    Current->walk([&](Operation *Nested) {
-      auto Operand = llvm::find_if(Nested->getOperands(), [&](Value V) { return Active.contains(V); });
-      if (Operand == Nested->operand_end())
+    current->walk([&](Operation *nested) {
+      auto operand = llvm::find_if(nested->getOperands(), [&](Value v) { return active.contains(v); });
+      if (operand == nested->operand_end())
         return WalkResult::advance();
-      Reached = *Operand;
+      reached = *operand;
       return WalkResult::interrupt();
     });
-    Current = Reached.getDefiningOp();
-    if (!Current || llvm::any_of(Inputs, [&](const Input &In) { return In.Value == Reached; }))
-      return Path;
-    Path.push_back(Current);
+    current = reached.getDefiningOp();
+    if (!current || llvm::any_of(inputs, [&](const Input &in) { return in.value == reached; }))
+      return path;
+    path.push_back(current);
   }
 }
 
-static void attachPath(InFlightDiagnostic &Error, ArrayRef<Operation *> Path, StringRef First) {
-  size_t Hidden = Path.size() > MaxPathNotes ? Path.size() - MaxPathNotes : 0;
-  for (auto [Index, Op] : llvm::enumerate(Path)) {
-    if (Hidden && Index >= MaxPathNotes / 2 && Index < MaxPathNotes / 2 + Hidden) {
-      if (Index == MaxPathNotes / 2)
-        Error.attachNote(Op->getLoc()) << "(" << Hidden << " more operations)";
+static void attachPath(InFlightDiagnostic &error, ArrayRef<Operation *> path, StringRef first) {
+  size_t hidden = path.size() > maxPathNotes ? path.size() - maxPathNotes : 0;
+  for (auto [index, op] : llvm::enumerate(path)) {
+    if (hidden && index >= maxPathNotes / 2 && index < maxPathNotes / 2 + hidden) {
+      if (index == maxPathNotes / 2)
+        error.attachNote(op->getLoc()) << "(" << hidden << " more operations)";
       continue;
     }
-    Error.attachNote(Op->getLoc()) << (Index == 0 ? First : StringRef("which is computed by ")) << describeWithCell(Op);
+    error.attachNote(op->getLoc()) << (index == 0 ? first : StringRef("which is computed by ")) << describeWithCell(op);
   }
 }
 
-LogicalResult ReverseSweep::reportMissingRule(Operation &Op) const {
-  Value Reached;
-  SmallVector<Operation *> ToInput = pathToInput(Op, Reached);
-  auto Named = llvm::find_if(Inputs, [&](const Input &In) { return In.Value == Reached; });
-  InFlightDiagnostic Error = Op.emitError();
-  Error << describeWithCell(&Op) << " has no derivative rule (VJP), but the gradient of " << Named->Name
+LogicalResult ReverseSweep::reportMissingRule(Operation &op) const {
+  Value reached;
+  SmallVector<Operation *> toInput = pathToInput(op, reached);
+  auto named = llvm::find_if(inputs, [&](const Input &in) { return in.value == reached; });
+  InFlightDiagnostic error = op.emitError();
+  error << describeWithCell(&op) << " has no derivative rule (VJP), but the gradient of " << named->name
         << " passes through it; mpc.stop_gradient on its operands makes it a constant";
-  attachPath(Error, pathFromLoss(Op), "from the loss: computed by ");
-  attachPath(Error, ToInput, "its operand is computed by ");
-  Error.attachNote(Reached.getLoc()) << "from " << Named->Name;
-  return Error;
+  attachPath(error, pathFromLoss(op), "from the loss: computed by ");
+  attachPath(error, toInput, "its operand is computed by ");
+  error.attachNote(reached.getLoc()) << "from " << named->name;
+  return error;
 }
 
 } // namespace mpc

@@ -18,39 +18,39 @@ class ReverseSweep {
 public:
   /// A value to differentiate by, and what messages call it.
   struct Input {
-    mlir::Value Value;
-    std::string Name;
+    mlir::Value value;
+    std::string name;
   };
 
-  /// Looks at the operations of \p Body before \p End, where the cotangents go. A null \p End means all operations, and
+  /// Looks at the operations of \p body before \p end, where the cotangents go. A null \p end means all operations, and
   /// the cotangents go to the end of the block.
-  ReverseSweep(mlir::Block &Body, llvm::ArrayRef<Input> Inputs, mlir::Operation *End = nullptr);
+  ReverseSweep(mlir::Block &body, llvm::ArrayRef<Input> inputs, mlir::Operation *end = nullptr);
 
   /// The gradients in the order of the inputs, of their types; null where the loss does not depend on an input.
-  /// \p LossCotangent has the type of \p Loss. Emits an error and fails at an operation on the path without a rule.
-  llvm::FailureOr<llvm::SmallVector<mlir::Value>> run(mlir::Value Loss, mlir::Value LossCotangent);
+  /// \p lossCotangent has the type of \p loss. Emits an error and fails at an operation on the path without a rule.
+  llvm::FailureOr<llvm::SmallVector<mlir::Value>> run(mlir::Value loss, mlir::Value lossCotangent);
 
 private:
   /// The operations that the sweep looks at.
   llvm::iterator_range<mlir::Block::iterator> operations();
   /// Marks what depends on the inputs.
   void markActive();
-  bool dependsOnInputs(mlir::Operation &Op) const;
-  llvm::LogicalResult differentiate(mlir::Operation &Op, mlir::OpBuilder &Builder);
-  /// The sum of what the uses of \p V contributed; null if there was none. Nothing contributes afterwards.
-  mlir::Value cotangentOf(mlir::Value V, mlir::OpBuilder &Builder);
-  llvm::LogicalResult reportMissingRule(mlir::Operation &Op) const;
-  llvm::SmallVector<mlir::Operation *> pathFromLoss(mlir::Operation &Op) const;
-  llvm::SmallVector<mlir::Operation *> pathToInput(mlir::Operation &Op, mlir::Value &Reached) const;
+  bool dependsOnInputs(mlir::Operation &op) const;
+  llvm::LogicalResult differentiate(mlir::Operation &op, mlir::OpBuilder &builder);
+  /// The sum of what the uses of \p v contributed; null if there was none. Nothing contributes afterwards.
+  mlir::Value cotangentOf(mlir::Value v, mlir::OpBuilder &builder);
+  llvm::LogicalResult reportMissingRule(mlir::Operation &op) const;
+  llvm::SmallVector<mlir::Operation *> pathFromLoss(mlir::Operation &op) const;
+  llvm::SmallVector<mlir::Operation *> pathToInput(mlir::Operation &op, mlir::Value &reached) const;
 
-  mlir::Block &Body;
-  mlir::Operation *End;
-  llvm::SmallVector<Input> Inputs;
-  mlir::Value Loss;
-  llvm::DenseSet<mlir::Value> Active;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> Contributions;
+  mlir::Block &body;
+  mlir::Operation *end;
+  llvm::SmallVector<Input> inputs;
+  mlir::Value loss;
+  llvm::DenseSet<mlir::Value> active;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> contributions;
   /// The operation whose rule first contributed to a value's cotangent.
-  llvm::DenseMap<mlir::Value, mlir::Operation *> ReachedThrough;
+  llvm::DenseMap<mlir::Value, mlir::Operation *> reachedThrough;
 };
 
 } // namespace mpc

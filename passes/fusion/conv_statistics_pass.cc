@@ -20,19 +20,20 @@ namespace {
 // cuDNN has engines for these channels on every architecture that mpc compiles for (tests/cuda/cudnn_plans_test.cc).
 // Rows of channels are aligned to 16 bytes. The few channels that mpc's direct convolution takes are left out. Some
 // architectures take more.
-constexpr int64_t FewestChannels = 32;
-constexpr int64_t ChannelAlignment = 8;
+constexpr int64_t fewestChannels = 32;
+constexpr int64_t channelAlignment = 8;
 
-bool hasF16(Value V) { return cast<RankedTensorType>(V.getType()).getElementType().isF16(); }
+bool hasF16(Value v) { return cast<RankedTensorType>(v.getType()).getElementType().isF16(); }
 
-bool hasLibraryStatistics(Conv2dOp Conv) {
-  if (Conv.getBias() || Conv.getActivation() != "none" || Conv.getGroups() != 1 || Conv.getDataFormat() != "NHWC")
+bool hasLibraryStatistics(Conv2dOp conv) {
+  if (conv.getBias() || conv.getActivation() != Activation::kNone || conv.getGroups() != 1 ||
+      conv.getDataFormat() != DataFormat::kNHWC)
     return false;
-  if (!hasF16(Conv.getX()) || !hasF16(Conv.getWeight()) || !hasF16(Conv.getY()))
+  if (!hasF16(conv.getX()) || !hasF16(conv.getWeight()) || !hasF16(conv.getY()))
     return false;
-  auto Weight = cast<RankedTensorType>(Conv.getWeight().getType());
-  return llvm::all_of(Weight.getShape().take_front(2),
-                      [](int64_t Channels) { return Channels >= FewestChannels && Channels % ChannelAlignment == 0; });
+  auto weight = cast<RankedTensorType>(conv.getWeight().getType());
+  return llvm::all_of(weight.getShape().take_front(2),
+                      [](int64_t channels) { return channels >= fewestChannels && channels % channelAlignment == 0; });
 }
 
 class ConvStatisticsPass : public impl::ConvStatisticsPassBase<ConvStatisticsPass> {
@@ -40,40 +41,40 @@ public:
   using ConvStatisticsPassBase::ConvStatisticsPassBase;
 
   void runOnOperation() override {
-    SmallVector<BatchNormTrainOp> Norms;
-    getOperation().walk([&](BatchNormTrainOp Norm) {
-      auto Conv = Norm.getX().getDefiningOp<Conv2dOp>();
+    SmallVector<BatchNormTrainOp> norms;
+    getOperation().walk([&](BatchNormTrainOp norm) {
+      auto conv = norm.getX().getDefiningOp<Conv2dOp>();
       // Where nothing reads the normalised image, the convolution's own result may not be kept, and libraries write it.
-      if (Conv && !Norm.getY().use_empty() && hasLibraryStatistics(Conv) &&
-          Norm.getDataFormat() == Conv.getDataFormat())
-        Norms.push_back(Norm);
+      if (conv && !norm.getY().use_empty() && hasLibraryStatistics(conv) &&
+          norm.getDataFormat() == conv.getDataFormat())
+        norms.push_back(norm);
     });
-    for (BatchNormTrainOp Norm : Norms)
+    for (BatchNormTrainOp norm : norms)
       // A second normalisation of the same result finds the convolution replaced, and reads it as before.
-      if (auto Conv = Norm.getX().getDefiningOp<Conv2dOp>())
-        takeStatistics(Conv, Norm);
+      if (auto conv = norm.getX().getDefiningOp<Conv2dOp>())
+        takeStatistics(conv, norm);
   }
 
 private:
-  static void takeStatistics(Conv2dOp Conv, BatchNormTrainOp Norm) {
-    OpBuilder Builder(Conv);
-    auto Statistics = Conv2dStatisticsOp::create(Builder, Conv.getLoc(),
-                                                 TypeRange{Conv.getY().getType(), Norm.getMean().getType(),
-                                                           Norm.getVariance().getType(), Norm.getInvStd().getType()},
-                                                 Conv.getX(), Conv.getWeight(), Conv.getStrides(), Conv.getDilations(),
-                                                 Conv.getPadMode(), Conv.getPadding(), Conv.getGroups(),
-                                                 Conv.getDataFormat(), Norm.getEpsilon());
-    Statistics->setDiscardableAttrs(Conv->getDiscardableAttrDictionary());
-    Builder.setInsertionPoint(Norm);
-    auto Normal = BatchNormInferOp::create(Builder, Norm.getLoc(), Norm.getY().getType(), Statistics.getY(),
-                                           Norm.getGamma(), Norm.getBeta(), Statistics.getMean(),
-                                           Statistics.getVariance(), Norm.getEpsilon(), Norm.getDataFormat());
-    Normal->setDiscardableAttrs(Norm->getDiscardableAttrDictionary());
-    Norm.replaceAllUsesWith(
-        ValueRange{Normal.getY(), Statistics.getMean(), Statistics.getVariance(), Statistics.getInvStd()});
-    Norm.erase();
-    Conv.replaceAllUsesWith(Statistics.getY());
-    Conv.erase();
+  static void takeStatistics(Conv2dOp conv, BatchNormTrainOp norm) {
+    OpBuilder builder(conv);
+    auto statistics = Conv2dStatisticsOp::create(builder, conv.getLoc(),
+                                                 TypeRange{conv.getY().getType(), norm.getMean().getType(),
+                                                           norm.getVariance().getType(), norm.getInvStd().getType()},
+                                                 conv.getX(), conv.getWeight(), conv.getStrides(), conv.getDilations(),
+                                                 conv.getPadMode(), conv.getPadding(), conv.getGroups(),
+                                                 conv.getDataFormat(), norm.getEpsilon());
+    statistics->setDiscardableAttrs(conv->getDiscardableAttrDictionary());
+    builder.setInsertionPoint(norm);
+    auto normal = BatchNormInferOp::create(builder, norm.getLoc(), norm.getY().getType(), statistics.getY(),
+                                           norm.getGamma(), norm.getBeta(), statistics.getMean(),
+                                           statistics.getVariance(), norm.getEpsilon(), norm.getDataFormat());
+    normal->setDiscardableAttrs(norm->getDiscardableAttrDictionary());
+    norm.replaceAllUsesWith(
+        ValueRange{normal.getY(), statistics.getMean(), statistics.getVariance(), statistics.getInvStd()});
+    norm.erase();
+    conv.replaceAllUsesWith(statistics.getY());
+    conv.erase();
   }
 };
 

@@ -23,48 +23,49 @@ public:
   using FoldActivationPassBase::FoldActivationPassBase;
 
   void runOnOperation() override {
-    FailureOr<std::unique_ptr<TargetModel>> Target = targetModelOf(getOperation());
-    if (failed(Target))
+    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
+    if (failed(target))
       return signalPassFailure();
-    if (!(*Target)->foldsGelu())
+    if (!(*target)->foldsGelu())
       return;
-    getOperation().walk([](GeluOp Gelu) {
-      if (Operation *Product = productOf(Gelu))
-        fold(Gelu, Product);
+    getOperation().walk([](GeluOp gelu) {
+      if (Operation *product = productOf(gelu))
+        fold(gelu, product);
     });
   }
 
 private:
   // The product or convolution whose result only gelu reads, maybe behind reshapes. Nothing but its own rounding lies
   // in between. Null: there is none.
-  static Operation *productOf(GeluOp Gelu) {
-    Type Element = getElementTypeOrSelf(Gelu.getY());
-    auto IsSole = [&](Value V) { return V.hasOneUse() && getElementTypeOrSelf(V) == Element; };
-    Value X = Gelu.getX();
-    while (IsSole(X) && X.getDefiningOp<ReshapeOp>())
-      X = X.getDefiningOp<ReshapeOp>().getX();
-    Operation *Product = IsSole(X) ? X.getDefiningOp() : nullptr;
-    if (!Product || !has<Property::TakesActivation>(Product) || activationOf(Product) != "none")
+  static Operation *productOf(GeluOp gelu) {
+    Type element = getElementTypeOrSelf(gelu.getY());
+    auto isSole = [&](Value v) { return v.hasOneUse() && getElementTypeOrSelf(v) == element; };
+    Value x = gelu.getX();
+    while (isSole(x) && x.getDefiningOp<ReshapeOp>())
+      x = x.getDefiningOp<ReshapeOp>().getX();
+    Operation *product = isSole(x) ? x.getDefiningOp() : nullptr;
+    if (!product || !has<Property::TakesActivation>(product) || activationOf(product) != Activation::kNone)
       return nullptr;
     // oneDNN's convolutions in bf16 take longer with gelu than without it and a region (docs/fusion.md).
-    if (isa<Conv2dOp>(Product) && Element.isBF16())
+    if (isa<Conv2dOp>(product) && element.isBF16())
       return nullptr;
     // Both must belong to the same recompute call. Otherwise the backward pass would compute only one of them again.
-    return recomputeCallOf(Product) == recomputeCallOf(Gelu) ? Product : nullptr;
+    return recomputeCallOf(product) == recomputeCallOf(gelu) ? product : nullptr;
   }
 
-  static StringRef activationOf(Operation *Product) {
-    if (auto Matmul = dyn_cast<MatmulOp>(Product))
-      return Matmul.getActivation();
-    return cast<Conv2dOp>(Product).getActivation();
+  static Activation activationOf(Operation *product) {
+    if (auto matmul = dyn_cast<MatmulOp>(product))
+      return matmul.getActivation();
+    return cast<Conv2dOp>(product).getActivation();
   }
 
-  static void fold(GeluOp Gelu, Operation *Product) {
-    StringRef Activation = Gelu.getApproximate() == "tanh" ? "gelu_tanh" : "gelu";
-    Product->setAttr("activation", StringAttr::get(Product->getContext(), Activation));
-    Product->setLoc(FusedLoc::get(Product->getContext(), {Product->getLoc(), Gelu.getLoc()}));
-    Gelu.getY().replaceAllUsesWith(Gelu.getX());
-    Gelu.erase();
+  static void fold(GeluOp gelu, Operation *product) {
+    bool isTanhForm = gelu.getApproximate() == Approximation::kTanh;
+    Activation activation = isTanhForm ? Activation::kGeluTanh : Activation::kGelu;
+    product->setAttr("activation", ActivationAttr::get(product->getContext(), activation));
+    product->setLoc(FusedLoc::get(product->getContext(), {product->getLoc(), gelu.getLoc()}));
+    gelu.getY().replaceAllUsesWith(gelu.getX());
+    gelu.erase();
   }
 };
 

@@ -6,28 +6,28 @@ using namespace mlir;
 
 namespace mpc {
 
-static constexpr StringLiteral BytesSavedName = "bytes_saved";
-static constexpr StringLiteral LeftOutName = "left_out";
+static constexpr StringLiteral bytesSavedName = "bytes_saved";
+static constexpr StringLiteral leftOutName = "left_out";
 
-void writeFusionChoice(FusionOp Fusion, const FusionChoice &Choice) {
-  Builder B(Fusion.getContext());
-  SmallVector<StringRef> LeftOut(Choice.LeftOut.begin(), Choice.LeftOut.end());
-  DictionaryAttr Written = B.getDictionaryAttr({B.getNamedAttr(BytesSavedName, B.getI64IntegerAttr(Choice.BytesSaved)),
-                                                B.getNamedAttr(LeftOutName, B.getStrArrayAttr(LeftOut))});
-  dialectOf(Fusion).getFusionChoiceAttrHelper().setAttr(Fusion, Written);
+void writeFusionChoice(FusionOp fusion, const FusionChoice &choice) {
+  Builder b(fusion.getContext());
+  SmallVector<StringRef> leftOut(choice.leftOut.begin(), choice.leftOut.end());
+  DictionaryAttr written = b.getDictionaryAttr({b.getNamedAttr(bytesSavedName, b.getI64IntegerAttr(choice.bytesSaved)),
+                                                b.getNamedAttr(leftOutName, b.getStrArrayAttr(leftOut))});
+  dialectOf(fusion).getFusionChoiceAttrHelper().setAttr(fusion, written);
 }
 
-FusionChoice readFusionChoice(FusionOp Fusion) {
-  FusionChoice Choice;
-  DictionaryAttr Written = dialectOf(Fusion).getFusionChoiceAttrHelper().getAttr(Fusion);
-  if (!Written)
-    return Choice;
-  if (auto Bytes = Written.getAs<IntegerAttr>(BytesSavedName))
-    Choice.BytesSaved = Bytes.getInt();
-  if (auto LeftOut = Written.getAs<ArrayAttr>(LeftOutName))
-    for (auto Text : LeftOut.getAsRange<StringAttr>())
-      Choice.LeftOut.push_back(Text.str());
-  return Choice;
+FusionChoice readFusionChoice(FusionOp fusion) {
+  FusionChoice choice;
+  DictionaryAttr written = dialectOf(fusion).getFusionChoiceAttrHelper().getAttr(fusion);
+  if (!written)
+    return choice;
+  if (auto bytes = written.getAs<IntegerAttr>(bytesSavedName))
+    choice.bytesSaved = bytes.getInt();
+  if (auto leftOut = written.getAs<ArrayAttr>(leftOutName))
+    for (auto text : leftOut.getAsRange<StringAttr>())
+      choice.leftOut.push_back(text.str());
+  return choice;
 }
 
 } // namespace mpc

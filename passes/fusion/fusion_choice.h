@@ -9,12 +9,12 @@ namespace mpc {
 
 /// `{bytes_saved = 4096 : i64, left_out = ["conv2d in net/conv1: it is not computed element by element"]}`
 struct FusionChoice {
-  int64_t BytesSaved = 0;                 ///< bytes that a run moves less than the operations alone would
-  llvm::SmallVector<std::string> LeftOut; ///< neighbours, with the first thing that speaks against them
+  int64_t bytesSaved = 0;                 ///< bytes that a run moves less than the operations alone would
+  llvm::SmallVector<std::string> leftOut; ///< neighbours, with the first thing that speaks against them
 };
 
-void writeFusionChoice(FusionOp Fusion, const FusionChoice &Choice);
+void writeFusionChoice(FusionOp fusion, const FusionChoice &choice);
 /// Empty for a region that says nothing.
-FusionChoice readFusionChoice(FusionOp Fusion);
+FusionChoice readFusionChoice(FusionOp fusion);
 
 } // namespace mpc

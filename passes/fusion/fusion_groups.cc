@@ -16,78 +16,78 @@ namespace mpc {
 
 using codegen::RegionPlan;
 
-static int64_t elementsOf(Value V) {
-  auto Type = dyn_cast<RankedTensorType>(V.getType());
-  return Type && Type.hasStaticShape() ? Type.getNumElements() : 0;
+static int64_t elementsOf(Value v) {
+  auto type = dyn_cast<RankedTensorType>(v.getType());
+  return type && type.hasStaticShape() ? type.getNumElements() : 0;
 }
 
 // What happens to gradients and state after the backward pass belongs to the update.
-static bool isPartOfUpdate(Operation *Op) {
-  auto Select = dyn_cast<SelectOp>(Op);
-  return Op->hasTrait<StateUpdate>() || has<Property::Scaling>(Op) ||
-         (Select && elementsOf(Select.getCondition()) == 1);
+static bool isPartOfUpdate(Operation *op) {
+  auto select = dyn_cast<SelectOp>(op);
+  return op->hasTrait<StateUpdate>() || has<Property::Scaling>(op) ||
+         (select && elementsOf(select.getCondition()) == 1);
 }
 
-static bool readsF64(Operation *Op) {
-  return llvm::any_of(Op->getOperandTypes(), [](Type Type) { return getElementTypeOrSelf(Type).isF64(); });
+static bool readsF64(Operation *op) {
+  return llvm::any_of(op->getOperandTypes(), [](Type type) { return getElementTypeOrSelf(type).isF64(); });
 }
 
-static llvm::Expected<RegionPlan> planOf(const RegionBody &Body) { return RegionPlan::of(Body.Operations); }
+static llvm::Expected<RegionPlan> planOf(const RegionBody &body) { return RegionPlan::of(body.operations); }
 
-static RegionCost costOf(const RegionBody &Body, const RegionPlan &Plan) {
-  llvm::SmallPtrSet<void *, 8> Stored;
-  for (Value V : Body.Outputs)
-    Stored.insert(V.getAsOpaquePointer());
-  return regionCost(Plan, [&](Value V) { return Stored.contains(V.getAsOpaquePointer()); });
+static RegionCost costOf(const RegionBody &body, const RegionPlan &plan) {
+  llvm::SmallPtrSet<void *, 8> stored;
+  for (Value v : body.outputs)
+    stored.insert(v.getAsOpaquePointer());
+  return regionCost(plan, [&](Value v) { return stored.contains(v.getAsOpaquePointer()); });
 }
 
 //===-- Candidates
 //-------------------------------------------------------------------------------------------------===//
 
-std::string FusionGroups::obstacle(Operation *Op) {
-  if (isa<FusionOp>(Op))
+std::string FusionGroups::obstacle(Operation *op) {
+  if (isa<FusionOp>(op))
     return "it is a region already";
-  if (isPartOfUpdate(Op))
+  if (isPartOfUpdate(op))
     return "it is part of an update of state";
-  if (Op->use_empty())
+  if (op->use_empty())
     return "nothing reads it";
-  if (!isa<FusibleOpInterface>(Op))
+  if (!isa<FusibleOpInterface>(op))
     return "it is not computed element by element";
-  if (readsF64(Op))
+  if (readsF64(op))
     return "it computes in f64";
-  RegionBody Body = regionBody({Op});
-  llvm::Expected<RegionPlan> Plan = planOf(Body);
-  if (!Plan)
-    return llvm::toString(Plan.takeError());
-  unsigned Group = *Groups.groupOf(Op);
-  GroupCosts[Group] = costOf(Body, *Plan);
-  BytesAlone[Group] = GroupCosts[Group].Bytes;
-  if (has<Property::GradientPart>(Op))
-    GroupCosts[Group].Launches = 0;
+  RegionBody body = regionBody({op});
+  llvm::Expected<RegionPlan> plan = planOf(body);
+  if (!plan)
+    return llvm::toString(plan.takeError());
+  unsigned group = *groups.groupOf(op);
+  groupCosts[group] = costOf(body, *plan);
+  bytesAlone[group] = groupCosts[group].bytes;
+  if (has<Property::GradientPart>(op))
+    groupCosts[group].launches = 0;
   return "";
 }
 
-bool FusionGroups::isRegionAlone(Operation *Op) const {
-  if (Costs.AlsoAlone == LoneRegions::None || !Obstacles.lookup(Op).empty())
+bool FusionGroups::isRegionAlone(Operation *op) const {
+  if (costs.alsoAlone == LoneRegions::None || !obstacles.lookup(op).empty())
     return false;
-  return has<Property::GeneratedOnCpu>(Op) ||
-         (Costs.AlsoAlone == LoneRegions::WithoutKernelOrWorthIt && isWorthAlone(Op));
+  return has<Property::GeneratedOnCpu>(op) ||
+         (costs.alsoAlone == LoneRegions::WithoutKernelOrWorthIt && isWorthAlone(op));
 }
 
-FusionGroups::FusionGroups(Block &Body, const FusionCosts &Costs) : Costs(Costs), Groups(Body) {
-  GroupCosts.resize(Groups.size());
-  BytesAlone.resize(Groups.size());
-  for (unsigned Group = 0; Group < Groups.size(); ++Group) {
-    Operation *Op = Groups.members(Group).front();
-    Obstacles[Op] = obstacle(Op);
+FusionGroups::FusionGroups(Block &body, const FusionCosts &costs) : costs(costs), groups(body) {
+  groupCosts.resize(groups.size());
+  bytesAlone.resize(groups.size());
+  for (unsigned group = 0; group < groups.size(); ++group) {
+    Operation *op = groups.members(group).front();
+    obstacles[op] = obstacle(op);
   }
-  for (unsigned Group = 0; Group < Groups.size(); ++Group)
-    propose(Group);
+  for (unsigned group = 0; group < groups.size(); ++group)
+    propose(group);
   mergeBest();
-  for (unsigned Group : Groups.schedule()) {
-    ArrayRef<Operation *> Members = Groups.members(Group);
-    if (Members.size() > 1 || isRegionAlone(Members.front()))
-      describe(Group);
+  for (unsigned group : groups.schedule()) {
+    ArrayRef<Operation *> members = groups.members(group);
+    if (members.size() > 1 || isRegionAlone(members.front()))
+      describe(group);
   }
 }
 
@@ -97,159 +97,159 @@ FusionGroups::FusionGroups(Block &Body, const FusionCosts &Costs) : Costs(Costs)
 using OperationSet = llvm::SmallSetVector<Operation *, 8>;
 
 // The operations that read a value, behind views or not.
-static void collectReaders(Value V, OperationSet &Readers) {
-  for (Operation *User : V.getUsers()) {
-    if (auto View = dyn_cast<ViewLikeOpInterface>(User))
-      collectReaders(View.getViewDest(), Readers);
+static void collectReaders(Value v, OperationSet &readers) {
+  for (Operation *user : v.getUsers()) {
+    if (auto view = dyn_cast<ViewLikeOpInterface>(user))
+      collectReaders(view.getViewDest(), readers);
     else
-      Readers.insert(User);
+      readers.insert(user);
   }
 }
 
 // Whether nothing that the operation reads or writes is larger: sharing a load of it pays.
-static bool isWhole(Value V, Operation *Op) {
-  auto IsLarger = [&](Value Other) { return elementsOf(Other) > elementsOf(V); };
-  return llvm::none_of(Op->getOperands(), IsLarger) && llvm::none_of(Op->getResults(), IsLarger);
+static bool isWhole(Value v, Operation *op) {
+  auto isLarger = [&](Value other) { return elementsOf(other) > elementsOf(v); };
+  return llvm::none_of(op->getOperands(), isLarger) && llvm::none_of(op->getResults(), isLarger);
 }
 
 // Operations that hand values to a group or take values from it.
-static OperationSet producersAndReaders(ArrayRef<Operation *> Members) {
-  OperationSet Found;
-  for (Operation *Op : Members) {
-    for (Value Operand : Op->getOperands())
-      if (Operation *Producer = behindViews(Operand).getDefiningOp())
-        Found.insert(Producer);
-    for (Value Result : Op->getResults())
-      collectReaders(Result, Found);
+static OperationSet producersAndReaders(ArrayRef<Operation *> members) {
+  OperationSet found;
+  for (Operation *op : members) {
+    for (Value operand : op->getOperands())
+      if (Operation *producer = behindViews(operand).getDefiningOp())
+        found.insert(producer);
+    for (Value result : op->getResults())
+      collectReaders(result, found);
   }
-  Found.set_subtract(Members);
-  return Found;
+  found.set_subtract(members);
+  return found;
 }
 
 // Operations that read a whole tensor together with a group.
-static OperationSet siblings(ArrayRef<Operation *> Members) {
-  OperationSet Found;
-  for (Operation *Op : Members)
-    for (Value Operand : Op->getOperands()) {
-      Value Source = behindViews(Operand);
-      if (elementsOf(Source) == 1 || !isWhole(Source, Op))
+static OperationSet siblings(ArrayRef<Operation *> members) {
+  OperationSet found;
+  for (Operation *op : members)
+    for (Value operand : op->getOperands()) {
+      Value source = behindViews(operand);
+      if (elementsOf(source) == 1 || !isWhole(source, op))
         continue;
-      OperationSet Readers;
-      collectReaders(Source, Readers);
-      Found.insert_range(llvm::make_filter_range(Readers, [&](Operation *Reader) { return isWhole(Source, Reader); }));
+      OperationSet readers;
+      collectReaders(source, readers);
+      found.insert_range(llvm::make_filter_range(readers, [&](Operation *reader) { return isWhole(source, reader); }));
     }
-  Found.set_subtract(Members);
-  return Found;
+  found.set_subtract(members);
+  return found;
 }
 
-SmallVector<unsigned> FusionGroups::neighbours(unsigned Group) const {
-  llvm::SmallSetVector<unsigned, 8> Found;
-  OperationSet Around = producersAndReaders(Groups.members(Group));
-  Around.insert_range(siblings(Groups.members(Group)));
-  for (Operation *Op : Around)
-    if (auto Known = Obstacles.find(Op); Known != Obstacles.end() && Known->second.empty())
-      Found.insert(*Groups.groupOf(Op));
-  return Found.takeVector();
+SmallVector<unsigned> FusionGroups::neighbours(unsigned group) const {
+  llvm::SmallSetVector<unsigned, 8> found;
+  OperationSet around = producersAndReaders(groups.members(group));
+  around.insert_range(siblings(groups.members(group)));
+  for (Operation *op : around)
+    if (auto known = obstacles.find(op); known != obstacles.end() && known->second.empty())
+      found.insert(*groups.groupOf(op));
+  return found.takeVector();
 }
 
-void FusionGroups::propose(unsigned Group) {
-  if (Groups.members(Group).empty() || !Obstacles.lookup(Groups.members(Group).front()).empty())
+void FusionGroups::propose(unsigned group) {
+  if (groups.members(group).empty() || !obstacles.lookup(groups.members(group).front()).empty())
     return;
-  for (unsigned Other : neighbours(Group)) {
-    Pair Key = std::minmax(Group, Other);
-    if (Proposals.contains(Key))
+  for (unsigned other : neighbours(group)) {
+    Pair key = std::minmax(group, other);
+    if (proposals.contains(key))
       continue;
-    ++Trials;
-    Proposals[Key] = judge(Key.first, Key.second);
+    ++trials;
+    proposals[key] = judge(key.first, key.second);
   }
 }
 
 // An operation on values smaller than the space that no reduction of the region gives: its elements would be computed
 // again for every row.
-static Operation *smallAndUnreduced(const RegionBody &Body, const RegionPlan &Plan) {
-  for (Operation *Op : Body.Operations) {
-    auto IsSmall = [&](Value V) { return Plan.extent(V) != codegen::Extent::Full; };
-    auto IsAtHand = [&](Value V) { return Plan.available(V) == codegen::Availability(); };
-    if (llvm::all_of(Op->getResults(), IsSmall) && llvm::all_of(Op->getResults(), IsAtHand) &&
-        !isa<ViewLikeOpInterface>(Op) && Plan.elements() > 1)
-      return Op;
+static Operation *smallAndUnreduced(const RegionBody &body, const RegionPlan &plan) {
+  for (Operation *op : body.operations) {
+    auto isSmall = [&](Value v) { return plan.extent(v) != codegen::Extent::Full; };
+    auto isAtHand = [&](Value v) { return plan.available(v) == codegen::Availability(); };
+    if (llvm::all_of(op->getResults(), isSmall) && llvm::all_of(op->getResults(), isAtHand) &&
+        !isa<ViewLikeOpInterface>(op) && plan.getElements() > 1)
+      return op;
   }
   return nullptr;
 }
 
-static std::string name(Operation *Op) { return Op->getName().stripDialect().str(); }
+static std::string name(Operation *op) { return op->getName().stripDialect().str(); }
 
-static std::string place(Operation *Op) {
-  StringRef Path = pathOf(Op);
-  return Path.empty() ? name(Op) : name(Op) + " in " + Path.str();
+static std::string place(Operation *op) {
+  StringRef path = pathOf(op);
+  return path.empty() ? name(op) : name(op) + " in " + path.str();
 }
 
-FusionGroups::Merge FusionGroups::judge(unsigned A, unsigned B) const {
-  SmallVector<Operation *> Operations(Groups.members(A));
-  llvm::append_range(Operations, Groups.members(B));
-  if (Operations.size() > Costs.MaxOperations)
-    return {0, llvm::formatv("the region would have more than {0} operations", Costs.MaxOperations)};
-  if (llvm::any_of(Operations, [](Operation *Op) { return dialectOf(Op).getChainAttrHelper().isAttrPresent(Op); }))
+FusionGroups::Merge FusionGroups::judge(unsigned a, unsigned b) const {
+  SmallVector<Operation *> operations(groups.members(a));
+  llvm::append_range(operations, groups.members(b));
+  if (operations.size() > costs.maxOperations)
+    return {0, llvm::formatv("the region would have more than {0} operations", costs.maxOperations)};
+  if (llvm::any_of(operations, [](Operation *op) { return dialectOf(op).getChainAttrHelper().isAttrPresent(op); }))
     return {0, "it adds to what earlier chunks have left, as soon as their successor is there"};
-  if (int64_t Kept = bytesKeptMore(Groups.members(A), Groups.members(B)); Kept > 0)
-    return {0, llvm::formatv("{0} bytes more would be kept for the backward pass", Kept)};
-  llvm::sort(Operations, [](Operation *L, Operation *R) { return L->isBeforeInBlock(R); });
-  RegionBody Body = regionBody(Operations);
-  llvm::Expected<RegionPlan> Plan = planOf(Body);
-  if (!Plan)
-    return {0, llvm::toString(Plan.takeError())};
-  if (Operation *Op = smallAndUnreduced(Body, *Plan))
-    return {0, name(Op) + " is smaller than the region and would be computed for every row"};
-  RegionCost Cost = costOf(Body, *Plan);
-  if (Cost.Repeated)
-    return {0, name(Cost.Repeated) + " would be computed in several phases"};
-  int64_t Bytes = GroupCosts[A].Bytes + GroupCosts[B].Bytes - Cost.Bytes;
-  int64_t Launches = int64_t(GroupCosts[A].Launches) + GroupCosts[B].Launches - Cost.Launches;
-  int64_t Saved = Bytes + Launches * Costs.BytesPerLaunch;
-  if (Saved <= 0)
-    return {0, llvm::formatv("the region would move {0} bytes more", -Bytes)};
-  return {Saved, ""};
+  if (int64_t kept = bytesKeptMore(groups.members(a), groups.members(b)); kept > 0)
+    return {0, llvm::formatv("{0} bytes more would be kept for the backward pass", kept)};
+  llvm::sort(operations, [](Operation *l, Operation *r) { return l->isBeforeInBlock(r); });
+  RegionBody body = regionBody(operations);
+  llvm::Expected<RegionPlan> plan = planOf(body);
+  if (!plan)
+    return {0, llvm::toString(plan.takeError())};
+  if (Operation *op = smallAndUnreduced(body, *plan))
+    return {0, name(op) + " is smaller than the region and would be computed for every row"};
+  RegionCost cost = costOf(body, *plan);
+  if (cost.repeated)
+    return {0, name(cost.repeated) + " would be computed in several phases"};
+  int64_t bytes = groupCosts[a].bytes + groupCosts[b].bytes - cost.bytes;
+  int64_t launches = int64_t(groupCosts[a].launches) + groupCosts[b].launches - cost.launches;
+  int64_t saved = bytes + launches * costs.bytesPerLaunch;
+  if (saved <= 0)
+    return {0, llvm::formatv("the region would move {0} bytes more", -bytes)};
+  return {saved, ""};
 }
 
 void FusionGroups::mergeBest() {
   while (true) {
-    auto Better = [](const auto &L, const auto &R) { return L.second.Saved < R.second.Saved; };
-    auto Best = std::max_element(Proposals.begin(), Proposals.end(), Better);
-    if (Best == Proposals.end() || Best->second.Saved <= 0)
+    auto better = [](const auto &l, const auto &r) { return l.second.saved < r.second.saved; };
+    auto best = std::max_element(proposals.begin(), proposals.end(), better);
+    if (best == proposals.end() || best->second.saved <= 0)
       return;
-    auto [A, B] = Best->first;
-    if (Operation *Between = Groups.between(A, B)) {
-      Best->second = {0, "a way leads out of the region and back through " + place(Between)};
+    auto [a, b] = best->first;
+    if (Operation *between = groups.between(a, b)) {
+      best->second = {0, "a way leads out of the region and back through " + place(between)};
       continue;
     }
-    Groups.merge(A, B);
-    RegionBody Body = regionBody(Groups.members(A));
-    GroupCosts[A] = costOf(Body, llvm::cantFail(planOf(Body)));
-    BytesAlone[A] += BytesAlone[B];
-    Proposals.remove_if([A = A, B = B](const auto &Entry) {
-      return llvm::is_contained({Entry.first.first, Entry.first.second}, A) ||
-             llvm::is_contained({Entry.first.first, Entry.first.second}, B);
+    groups.merge(a, b);
+    RegionBody body = regionBody(groups.members(a));
+    groupCosts[a] = costOf(body, llvm::cantFail(planOf(body)));
+    bytesAlone[a] += bytesAlone[b];
+    proposals.remove_if([a = a, b = b](const auto &entry) {
+      return llvm::is_contained({entry.first.first, entry.first.second}, a) ||
+             llvm::is_contained({entry.first.first, entry.first.second}, b);
     });
-    propose(A);
+    propose(a);
   }
 }
 
 //===-- Explanation
 //------------------------------------------------------------------------------------------------===//
 
-std::string FusionGroups::whyNot(unsigned Group, Operation *Other) const {
-  if (std::string Obstacle = Obstacles.lookup(Other); !Obstacle.empty())
-    return Obstacle;
-  return Proposals.lookup(std::minmax(Group, *Groups.groupOf(Other))).Obstacle;
+std::string FusionGroups::whyNot(unsigned group, Operation *other) const {
+  if (std::string obstacle = obstacles.lookup(other); !obstacle.empty())
+    return obstacle;
+  return proposals.lookup(std::minmax(group, *groups.groupOf(other))).obstacle;
 }
 
-void FusionGroups::describe(unsigned Group) {
-  ArrayRef<Operation *> Members = Groups.members(Group);
-  FusionRegion Region{Group, SmallVector<Operation *>(Members), BytesAlone[Group] - GroupCosts[Group].Bytes, {}};
-  for (Operation *Op : producersAndReaders(Members))
-    if (Obstacles.contains(Op) && !isa<ConstantOp>(Op))
-      Region.LeftOut.push_back({Op, whyNot(Group, Op)});
-  Regions.push_back(std::move(Region));
+void FusionGroups::describe(unsigned group) {
+  ArrayRef<Operation *> members = groups.members(group);
+  FusionRegion region{group, SmallVector<Operation *>(members), bytesAlone[group] - groupCosts[group].bytes, {}};
+  for (Operation *op : producersAndReaders(members))
+    if (obstacles.contains(op) && !isa<ConstantOp>(op))
+      region.leftOut.push_back({op, whyNot(group, op)});
+  regions.push_back(std::move(region));
 }
 
 } // namespace mpc

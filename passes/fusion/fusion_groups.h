@@ -12,21 +12,21 @@ namespace mpc {
 
 /// The costs and limits of regions on a device. BytesPerLaunch and AlsoAlone come from its TargetModel.
 struct FusionCosts {
-  int64_t BytesPerLaunch = 0;
-  unsigned MaxOperations = 32;
-  LoneRegions AlsoAlone = LoneRegions::None;
+  int64_t bytesPerLaunch = 0;
+  unsigned maxOperations = 32;
+  LoneRegions alsoAlone = LoneRegions::None;
 };
 
 /// Operations that become one kernel.
 struct FusionRegion {
   struct Neighbour {
-    mlir::Operation *Op;
-    std::string Why;
+    mlir::Operation *op;
+    std::string why;
   };
-  unsigned Group;
-  llvm::SmallVector<mlir::Operation *> Operations; ///< in program order, without views
-  int64_t BytesSaved = 0;                          ///< memory traffic of the operations alone, less the region's
-  llvm::SmallVector<Neighbour> LeftOut;            ///< neighbours that are not in it, and why
+  unsigned group;
+  llvm::SmallVector<mlir::Operation *> operations; ///< in program order, without views
+  int64_t bytesSaved = 0;                          ///< memory traffic of the operations alone, less the region's
+  llvm::SmallVector<Neighbour> leftOut;            ///< neighbours that are not in it, and why
 };
 
 /// Merges two groups of operations at a time, as long as that saves time. It takes the pair that saves most among
@@ -35,39 +35,39 @@ struct FusionRegion {
 /// computed twice, and the limits of the costs must hold.
 class FusionGroups {
 public:
-  FusionGroups(mlir::Block &Body, const FusionCosts &Costs);
+  FusionGroups(mlir::Block &body, const FusionCosts &costs);
 
-  llvm::ArrayRef<FusionRegion> regions() const { return Regions; }
-  const BlockGroups &groups() const { return Groups; }
+  llvm::ArrayRef<FusionRegion> getRegions() const { return regions; }
+  const BlockGroups &getGroups() const { return groups; }
   /// How many pairs of groups were judged, as a measure of the pass's work.
-  unsigned numTrials() const { return Trials; }
+  unsigned numTrials() const { return trials; }
 
 private:
   using Pair = std::pair<unsigned, unsigned>;
   /// What merging two groups saves, or the obstacle where they may not be merged.
   struct Merge {
-    int64_t Saved = 0;
-    std::string Obstacle;
+    int64_t saved = 0;
+    std::string obstacle;
   };
 
-  std::string obstacle(mlir::Operation *Op);
-  bool isRegionAlone(mlir::Operation *Op) const;
-  llvm::SmallVector<unsigned> neighbours(unsigned Group) const;
-  void propose(unsigned Group);
-  Merge judge(unsigned A, unsigned B) const;
+  std::string obstacle(mlir::Operation *op);
+  bool isRegionAlone(mlir::Operation *op) const;
+  llvm::SmallVector<unsigned> neighbours(unsigned group) const;
+  void propose(unsigned group);
+  Merge judge(unsigned a, unsigned b) const;
   void mergeBest();
-  std::string whyNot(unsigned Group, mlir::Operation *Other) const;
-  void describe(unsigned Group);
+  std::string whyNot(unsigned group, mlir::Operation *other) const;
+  void describe(unsigned group);
 
-  FusionCosts Costs;
-  BlockGroups Groups;
+  FusionCosts costs;
+  BlockGroups groups;
   /// Why an operation can be in no region; empty where it can.
-  llvm::DenseMap<mlir::Operation *, std::string> Obstacles;
-  llvm::SmallVector<RegionCost> GroupCosts; ///< cost of each group as a region
-  llvm::SmallVector<int64_t> BytesAlone;    ///< bytes that a group's operations move alone, by group
-  llvm::MapVector<Pair, Merge> Proposals;
-  llvm::SmallVector<FusionRegion> Regions;
-  unsigned Trials = 0;
+  llvm::DenseMap<mlir::Operation *, std::string> obstacles;
+  llvm::SmallVector<RegionCost> groupCosts; ///< cost of each group as a region
+  llvm::SmallVector<int64_t> bytesAlone;    ///< bytes that a group's operations move alone, by group
+  llvm::MapVector<Pair, Merge> proposals;
+  llvm::SmallVector<FusionRegion> regions;
+  unsigned trials = 0;
 };
 
 } // namespace mpc

@@ -34,106 +34,106 @@ namespace mpc {
 namespace {
 
 // The Cell path that all operations share; null where they share none.
-ScopeAttr commonScope(ArrayRef<Operation *> Operations) {
-  std::optional<SmallVector<StringRef>> Common;
-  bool Network = true;
-  for (Operation *Op : Operations) {
-    ScopeAttr Scope = scopeOf(Op);
-    if (!Scope || Scope.getPath().empty())
+ScopeAttr commonScope(ArrayRef<Operation *> operations) {
+  std::optional<SmallVector<StringRef>> common;
+  bool network = true;
+  for (Operation *op : operations) {
+    ScopeAttr scope = scopeOf(op);
+    if (!scope || scope.getPath().empty())
       continue;
-    SmallVector<StringRef> Cells;
-    Scope.getPath().split(Cells, '/');
-    if (!Common)
-      Common = Cells;
-    auto Ends = std::mismatch(Common->begin(), Common->end(), Cells.begin(), Cells.end());
-    Common->erase(Ends.first, Common->end());
-    Network &= Scope.getNetwork();
+    SmallVector<StringRef> cells;
+    scope.getPath().split(cells, '/');
+    if (!common)
+      common = cells;
+    auto ends = std::mismatch(common->begin(), common->end(), cells.begin(), cells.end());
+    common->erase(ends.first, common->end());
+    network &= scope.getNetwork();
   }
-  if (!Common || Common->empty())
+  if (!common || common->empty())
     return {};
-  return ScopeAttr::get(Operations.front()->getContext(), llvm::join(*Common, "/"), Network, {}, "", {});
+  return ScopeAttr::get(operations.front()->getContext(), llvm::join(*common, "/"), network, {}, "", {});
 }
 
-std::string describe(const FusionRegion::Neighbour &Neighbour) {
-  std::string Text = Neighbour.Op->getName().stripDialect().str();
-  if (StringRef Path = pathOf(Neighbour.Op); !Path.empty())
-    Text += " in " + Path.str();
-  return Text + ": " + Neighbour.Why;
+std::string describe(const FusionRegion::Neighbour &neighbour) {
+  std::string text = neighbour.op->getName().stripDialect().str();
+  if (StringRef path = pathOf(neighbour.op); !path.empty())
+    text += " in " + path.str();
+  return text + ": " + neighbour.why;
 }
 
 // Each text once, with its count.
-SmallVector<std::string> describe(ArrayRef<FusionRegion::Neighbour> Neighbours) {
-  llvm::MapVector<std::string, unsigned, std::map<std::string, unsigned>> Counts;
-  for (const FusionRegion::Neighbour &Neighbour : Neighbours)
-    ++Counts[describe(Neighbour)];
-  return llvm::map_to_vector(Counts, [](const auto &Entry) {
-    return Entry.second > 1 ? Entry.first + " (" + std::to_string(Entry.second) + ")" : Entry.first;
+SmallVector<std::string> describe(ArrayRef<FusionRegion::Neighbour> neighbours) {
+  llvm::MapVector<std::string, unsigned, std::map<std::string, unsigned>> counts;
+  for (const FusionRegion::Neighbour &neighbour : neighbours)
+    ++counts[describe(neighbour)];
+  return llvm::map_to_vector(counts, [](const auto &entry) {
+    return entry.second > 1 ? entry.first + " (" + std::to_string(entry.second) + ")" : entry.first;
   });
 }
 
 /// Writes a block anew, region by region.
 class BlockWriter {
 public:
-  BlockWriter(Block &Body, const FusionGroups &Choice)
-      : Choice(Choice), Terminator(Body.getTerminator()), Builder(Terminator), Views(Body) {}
+  BlockWriter(Block &body, const FusionGroups &choice)
+      : choice(choice), terminator(body.getTerminator()), builder(terminator), views(body) {}
 
   void run() {
-    llvm::DenseMap<unsigned, const FusionRegion *> Regions;
-    for (const FusionRegion &Region : Choice.regions())
-      Regions[Region.Group] = &Region;
-    for (unsigned Group : Choice.groups().schedule()) {
-      if (const FusionRegion *Region = Regions.lookup(Group))
-        writeRegion(*Region);
+    llvm::DenseMap<unsigned, const FusionRegion *> regions;
+    for (const FusionRegion &region : choice.getRegions())
+      regions[region.group] = &region;
+    for (unsigned group : choice.getGroups().schedule()) {
+      if (const FusionRegion *region = regions.lookup(group))
+        writeRegion(*region);
       else
-        write(Choice.groups().members(Group).front());
+        write(choice.getGroups().members(group).front());
     }
-    Views.moveFor(Terminator);
-    for (Operation *Unread : llvm::reverse(Views.left()))
-      Unread->erase();
+    views.moveFor(terminator);
+    for (Operation *unread : llvm::reverse(views.getLeft()))
+      unread->erase();
   }
 
 private:
-  void write(Operation *Op) {
-    Views.moveFor(Op);
-    Op->moveBefore(Terminator);
+  void write(Operation *op) {
+    views.moveFor(op);
+    op->moveBefore(terminator);
   }
 
-  void writeRegion(const FusionRegion &Region) {
-    RegionBody Parts = regionBody(Region.Operations);
-    for (Value Input : Parts.Inputs)
-      Views.moveFor(Input);
-    SmallVector<Location> Places = llvm::map_to_vector(Region.Operations, [](Operation *Op) { return Op->getLoc(); });
-    auto Fusion =
-        FusionOp::create(Builder, Builder.getFusedLoc(Places), ValueRange(Parts.Outputs).getTypes(), Parts.Inputs);
-    fill(Fusion.getBody().emplaceBlock(), Parts);
-    for (auto [Output, Result] : llvm::zip_equal(Parts.Outputs, Fusion.getResults()))
-      Output.replaceUsesWithIf(Result, [&](OpOperand &Use) { return !Fusion->isProperAncestor(Use.getOwner()); });
-    if (ScopeAttr Scope = commonScope(Region.Operations))
-      setScope(Fusion, Scope);
-    writeFusionChoice(Fusion, {Region.BytesSaved, describe(Region.LeftOut)});
+  void writeRegion(const FusionRegion &region) {
+    RegionBody parts = regionBody(region.operations);
+    for (Value input : parts.inputs)
+      views.moveFor(input);
+    SmallVector<Location> places = llvm::map_to_vector(region.operations, [](Operation *op) { return op->getLoc(); });
+    auto fusion =
+        FusionOp::create(builder, builder.getFusedLoc(places), ValueRange(parts.outputs).getTypes(), parts.inputs);
+    fill(fusion.getBody().emplaceBlock(), parts);
+    for (auto [output, result] : llvm::zip_equal(parts.outputs, fusion.getResults()))
+      output.replaceUsesWithIf(result, [&](OpOperand &use) { return !fusion->isProperAncestor(use.getOwner()); });
+    if (ScopeAttr scope = commonScope(region.operations))
+      setScope(fusion, scope);
+    writeFusionChoice(fusion, {region.bytesSaved, describe(region.leftOut)});
   }
 
-  static void fill(Block &Inside, const RegionBody &Parts) {
-    IRMapping Mapping;
-    for (Value Input : Parts.Inputs)
-      Mapping.map(Input, Inside.addArgument(Input.getType(), Input.getLoc()));
-    OpBuilder BodyBuilder = OpBuilder::atBlockEnd(&Inside);
-    for (Operation *Op : Parts.Operations) {
-      if (isa<ViewLikeOpInterface>(Op)) {
-        BodyBuilder.clone(*Op, Mapping);
+  static void fill(Block &inside, const RegionBody &parts) {
+    IRMapping mapping;
+    for (Value input : parts.inputs)
+      mapping.map(input, inside.addArgument(input.getType(), input.getLoc()));
+    OpBuilder bodyBuilder = OpBuilder::atBlockEnd(&inside);
+    for (Operation *op : parts.operations) {
+      if (isa<ViewLikeOpInterface>(op)) {
+        bodyBuilder.clone(*op, mapping);
         continue;
       }
-      Op->moveBefore(&Inside, Inside.end());
-      for (OpOperand &Operand : Op->getOpOperands())
-        Operand.set(Mapping.lookupOrDefault(Operand.get()));
+      op->moveBefore(&inside, inside.end());
+      for (OpOperand &operand : op->getOpOperands())
+        operand.set(mapping.lookupOrDefault(operand.get()));
     }
-    YieldOp::create(BodyBuilder, Inside.getParentOp()->getLoc(), Parts.Outputs);
+    YieldOp::create(bodyBuilder, inside.getParentOp()->getLoc(), parts.outputs);
   }
 
-  const FusionGroups &Choice;
-  Operation *Terminator;
-  OpBuilder Builder;
-  ViewMover Views;
+  const FusionGroups &choice;
+  Operation *terminator;
+  OpBuilder builder;
+  ViewMover views;
 };
 
 class FusionPass : public impl::FusionPassBase<FusionPass> {
@@ -141,28 +141,28 @@ public:
   using FusionPassBase::FusionPassBase;
 
   void runOnOperation() override {
-    FailureOr<std::unique_ptr<TargetModel>> Target = targetModelOf(getOperation());
-    if (failed(Target))
+    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
+    if (failed(target))
       return signalPassFailure();
     if (maxOperations < 1) {
       getOperation().emitError() << "max-operations of mpc-fusion must be at least 1, got " << maxOperations.getValue();
       return signalPassFailure();
     }
-    FusionCosts Costs{(*Target)->bytesPerLaunch(), maxOperations, (*Target)->loneRegions()};
-    if (maxOperations == 1 && Costs.AlsoAlone == LoneRegions::WithoutKernelOrWorthIt)
-      Costs.AlsoAlone = LoneRegions::WithoutKernel;
-    Block *Body = onlyBlock(getOperation());
-    if (!Body)
+    FusionCosts costs{(*target)->bytesPerLaunch(), maxOperations, (*target)->loneRegions()};
+    if (maxOperations == 1 && costs.alsoAlone == LoneRegions::WithoutKernelOrWorthIt)
+      costs.alsoAlone = LoneRegions::WithoutKernel;
+    Block *body = onlyBlock(getOperation());
+    if (!body)
       return;
-    if (Costs.AlsoAlone != LoneRegions::None) {
-      makeRowsContiguous(*Body);
-      separateOperands(*Body);
+    if (costs.alsoAlone != LoneRegions::None) {
+      makeRowsContiguous(*body);
+      separateOperands(*body);
     }
-    GradientParts Parts(*Body);
-    FusionGroups Choice(*Body, Costs);
-    if (!Choice.regions().empty())
-      BlockWriter(*Body, Choice).run();
-    Parts.joinLeftOver();
+    GradientParts parts(*body);
+    FusionGroups choice(*body, costs);
+    if (!choice.getRegions().empty())
+      BlockWriter(*body, choice).run();
+    parts.joinLeftOver();
   }
 };
 

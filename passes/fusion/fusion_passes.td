@@ -39,13 +39,13 @@ def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
 
     ```mlir
     // before
-    %s = mpc.add %x, %r : (tensor<32x84xf32>, tensor<32x84xf32>) -> tensor<32x84xf32>
-    %y = mpc.relu %s : (tensor<32x84xf32>) -> tensor<32x84xf32>
+    %s = mpc.add %x, %r : tensor<32x84xf32>
+    %y = mpc.relu %s : tensor<32x84xf32>
     // after
     %y = mpc.fusion(%x, %r) {
     ^bb0(%a: tensor<32x84xf32>, %b: tensor<32x84xf32>):
-      %s = mpc.add %a, %b : (tensor<32x84xf32>, tensor<32x84xf32>) -> tensor<32x84xf32>
-      %t = mpc.relu %s : (tensor<32x84xf32>) -> tensor<32x84xf32>
+      %s = mpc.add %a, %b : tensor<32x84xf32>
+      %t = mpc.relu %s : tensor<32x84xf32>
       mpc.yield %t : tensor<32x84xf32>
     } {mpc.fusion_choice = {bytes_saved = 21504 : i64, left_out = []}} : ...
     ```
@@ -69,9 +69,9 @@ def FoldActivationPass : MpcPass<"mpc-fold-activation", "::mlir::func::FuncOp"> 
     ```mlir
     // before
     %z = mpc.matmul %x, %w, %b : (tensor<32x84xbf16>, tensor<84x336xbf16>, tensor<336xbf16>) -> tensor<32x336xbf16>
-    %y = mpc.gelu %z {approximate = "tanh"} : (tensor<32x336xbf16>) -> tensor<32x336xbf16>
+    %y = mpc.gelu %z {approximate = tanh} : tensor<32x336xbf16>
     // after
-    %y = mpc.matmul %x, %w, %b {activation = "gelu_tanh"}
+    %y = mpc.matmul %x, %w, %b {activation = gelu_tanh}
         : (tensor<32x84xbf16>, tensor<84x336xbf16>, tensor<336xbf16>) -> tensor<32x336xbf16>
     ```
   }];
@@ -89,11 +89,11 @@ def ConvStatisticsPass : MpcPass<"mpc-conv-statistics", "::mlir::func::FuncOp"> 
 
     ```mlir
     // before
-    %y = mpc.conv2d %x, %w {data_format = "NHWC"} : ...
-    %n, %mean, %variance, %inv_std = mpc.batch_norm_train %y, %gamma, %beta {data_format = "NHWC"} : ...
+    %y = mpc.conv2d %x, %w {data_format = NHWC} : ...
+    %n, %mean, %variance, %inv_std = mpc.batch_norm_train %y, %gamma, %beta {data_format = NHWC} : ...
     // after
-    %y, %mean, %variance, %inv_std = mpc.conv2d_statistics %x, %w {data_format = "NHWC"} : ...
-    %n = mpc.batch_norm_infer %y, %gamma, %beta, %mean, %variance {data_format = "NHWC"} : ...
+    %y, %mean, %variance, %inv_std = mpc.conv2d_statistics %x, %w {data_format = NHWC} : ...
+    %n = mpc.batch_norm_infer %y, %gamma, %beta, %mean, %variance {data_format = NHWC} : ...
     ```
   }];
 }

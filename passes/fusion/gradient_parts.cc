@@ -4,122 +4,122 @@ using namespace mlir;
 
 namespace mpc {
 
-static int64_t elementsOf(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
+static int64_t elementsOf(Value v) { return cast<RankedTensorType>(v.getType()).getNumElements(); }
 
 // Whether an element of the gradient is an element of a region's space. An operation that reduces something larger
 // gives its value after a combination, and no sweep over the gradient follows. To reduce the gradient as well would
 // take one more launch, for a value a row or column.
-static bool isElementOfRegion(Value Gradient) {
-  Operation *Producer = behindViews(Gradient).getDefiningOp();
-  if (!isa_and_nonnull<FusibleOpInterface>(Producer))
+static bool isElementOfRegion(Value gradient) {
+  Operation *producer = behindViews(gradient).getDefiningOp();
+  if (!isa_and_nonnull<FusibleOpInterface>(producer))
     return false;
-  return llvm::all_of(Producer->getOperands(),
-                      [&](Value Operand) { return elementsOf(Operand) <= elementsOf(Gradient); });
+  return llvm::all_of(producer->getOperands(),
+                      [&](Value operand) { return elementsOf(operand) <= elementsOf(gradient); });
 }
 
 // Right behind the gradient, so that the region does not keep what it reads for longer.
-static void placeBehind(OpBuilder &Builder, Value Gradient, Value Scale) {
-  Builder.setInsertionPointAfterValue(Gradient);
-  Operation *Given = Scale ? Scale.getDefiningOp() : nullptr;
-  if (Given && !Given->isBeforeInBlock(&*std::prev(Builder.getInsertionPoint())))
-    Builder.setInsertionPointAfter(Given);
+static void placeBehind(OpBuilder &builder, Value gradient, Value scale) {
+  builder.setInsertionPointAfterValue(gradient);
+  Operation *given = scale ? scale.getDefiningOp() : nullptr;
+  if (given && !given->isBeforeInBlock(&*std::prev(builder.getInsertionPoint())))
+    builder.setInsertionPointAfter(given);
 }
 
-GradientParts::GradientParts(Block &Body) {
-  for (Operation &Op : llvm::make_early_inc_range(Body)) {
-    if (auto Check = dyn_cast<AllFiniteOp>(Op))
-      split(Check);
-    else if (auto Norm = dyn_cast<GlobalNormOp>(Op))
-      split(Norm);
+GradientParts::GradientParts(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    if (auto check = dyn_cast<AllFiniteOp>(op))
+      split(check);
+    else if (auto norm = dyn_cast<GlobalNormOp>(op))
+      split(norm);
   }
 }
 
-void GradientParts::split(AllFiniteOp Check) {
-  OpBuilder Builder(Check);
-  bool Splits = false;
-  for (OpOperand &Operand : Check.getGradientsMutable()) {
+void GradientParts::split(AllFiniteOp check) {
+  OpBuilder builder(check);
+  bool splits = false;
+  for (OpOperand &operand : check.getGradientsMutable()) {
     // A flag stands for what others have checked.
-    if (getElementTypeOrSelf(Operand.get().getType()).isInteger(1) || !isElementOfRegion(Operand.get()))
+    if (getElementTypeOrSelf(operand.get().getType()).isInteger(1) || !isElementOfRegion(operand.get()))
       continue;
-    placeBehind(Builder, Operand.get(), Check.getScale());
-    auto Flag = RankedTensorType::get({}, Builder.getI1Type());
-    Operand.set(CheckFiniteOp::create(Builder, Check.getLoc(), Flag, Operand.get(), Check.getScale()));
-    Splits = true;
+    placeBehind(builder, operand.get(), check.getScale());
+    auto flag = RankedTensorType::get({}, builder.getI1Type());
+    operand.set(CheckFiniteOp::create(builder, check.getLoc(), flag, operand.get(), check.getScale()));
+    splits = true;
   }
-  if (Splits)
-    Checks.push_back(Check);
+  if (splits)
+    checks.push_back(check);
 }
 
-// The norm of \p Gradients, then \p Sums, in the place of \p Norm.
-static GlobalNormOp replaceNorm(GlobalNormOp Norm, ArrayRef<Value> Gradients, ArrayRef<Value> Sums) {
-  SmallVector<Value> Operands;
-  if (Value Scale = Norm.getScale())
-    Operands.push_back(Scale);
-  llvm::append_range(Operands, Gradients);
-  llvm::append_range(Operands, Sums);
-  OpBuilder Builder(Norm);
-  auto New = GlobalNormOp::create(Builder, Norm.getLoc(), Norm->getResultTypes(), Operands, Norm->getAttrs());
-  New.setSums(static_cast<int64_t>(Sums.size()));
-  Norm->replaceAllUsesWith(New);
-  Norm.erase();
-  return New;
+// The norm of \p gradients, then \p sums, in the place of \p norm.
+static GlobalNormOp replaceNorm(GlobalNormOp norm, ArrayRef<Value> gradients, ArrayRef<Value> sums) {
+  SmallVector<Value> operands;
+  if (Value scale = norm.getScale())
+    operands.push_back(scale);
+  llvm::append_range(operands, gradients);
+  llvm::append_range(operands, sums);
+  OpBuilder builder(norm);
+  auto replacement = GlobalNormOp::create(builder, norm.getLoc(), norm->getResultTypes(), operands, norm->getAttrs());
+  replacement.setSums(static_cast<int64_t>(sums.size()));
+  norm->replaceAllUsesWith(replacement);
+  norm.erase();
+  return replacement;
 }
 
-void GradientParts::split(GlobalNormOp Norm) {
+void GradientParts::split(GlobalNormOp norm) {
   // A norm that was split before has no gradient of a region left.
-  if (Norm.getSums() != 0)
+  if (norm.getSums() != 0)
     return;
-  OpBuilder Builder(Norm);
-  SmallVector<Value> Gradients, Sums;
-  SplitNorm Split;
-  for (auto [Place, Gradient] : llvm::enumerate(Norm.getGradients())) {
-    if (!isElementOfRegion(Gradient)) {
-      Gradients.push_back(Gradient);
+  OpBuilder builder(norm);
+  SmallVector<Value> gradients, sums;
+  SplitNorm split;
+  for (auto [place, gradient] : llvm::enumerate(norm.getGradients())) {
+    if (!isElementOfRegion(gradient)) {
+      gradients.push_back(gradient);
       continue;
     }
-    placeBehind(Builder, Gradient, Norm.getScale());
-    auto Sum = RankedTensorType::get({}, Builder.getF64Type());
-    Sums.push_back(SumOfSquaresOp::create(Builder, Norm.getLoc(), Sum, Gradient, Norm.getScale()));
-    Split.Places.push_back(Place);
+    placeBehind(builder, gradient, norm.getScale());
+    auto sum = RankedTensorType::get({}, builder.getF64Type());
+    sums.push_back(SumOfSquaresOp::create(builder, norm.getLoc(), sum, gradient, norm.getScale()));
+    split.places.push_back(place);
   }
-  if (Sums.empty())
+  if (sums.empty())
     return;
-  Split.Norm = replaceNorm(Norm, Gradients, Sums);
-  Norms.push_back(std::move(Split));
+  split.norm = replaceNorm(norm, gradients, sums);
+  norms.push_back(std::move(split));
 }
 
 void GradientParts::joinLeftOver() {
-  for (AllFiniteOp Check : Checks)
-    join(Check);
-  for (const SplitNorm &Split : Norms)
-    join(Split);
+  for (AllFiniteOp check : checks)
+    join(check);
+  for (const SplitNorm &split : norms)
+    join(split);
 }
 
-void GradientParts::join(AllFiniteOp Check) {
-  for (OpOperand &Operand : Check.getGradientsMutable())
-    if (auto Part = Operand.get().getDefiningOp<CheckFiniteOp>(); Part && Part.getScale() == Check.getScale()) {
-      Operand.set(Part.getGradient());
-      Part.erase();
+void GradientParts::join(AllFiniteOp check) {
+  for (OpOperand &operand : check.getGradientsMutable())
+    if (auto part = operand.get().getDefiningOp<CheckFiniteOp>(); part && part.getScale() == check.getScale()) {
+      operand.set(part.getGradient());
+      part.erase();
     }
 }
 
-void GradientParts::join(const SplitNorm &Split) {
-  GlobalNormOp Norm = Split.Norm;
-  OperandRange Whole = Norm.getGradients(), Parts = Norm.getInputs().take_back(Norm.getSums());
-  SmallVector<Value> Gradients, Sums;
-  SmallVector<SumOfSquaresOp> LeftOver;
-  size_t NextWhole = 0, NextPart = 0;
-  for (size_t Place = 0; Place < Whole.size() + Parts.size(); ++Place) {
-    bool IsPart = NextPart < Split.Places.size() && Split.Places[NextPart] == Place;
-    Value V = IsPart ? Parts[NextPart++] : Whole[NextWhole++];
-    auto Alone = IsPart ? V.getDefiningOp<SumOfSquaresOp>() : SumOfSquaresOp();
-    if (Alone)
-      LeftOver.push_back(Alone);
-    (IsPart && !Alone ? Sums : Gradients).push_back(Alone ? Alone.getGradient() : V);
+void GradientParts::join(const SplitNorm &split) {
+  GlobalNormOp norm = split.norm;
+  OperandRange whole = norm.getGradients(), parts = norm.getInputs().take_back(norm.getSums());
+  SmallVector<Value> gradients, sums;
+  SmallVector<SumOfSquaresOp> leftOver;
+  size_t nextWhole = 0, nextPart = 0;
+  for (size_t place = 0; place < whole.size() + parts.size(); ++place) {
+    bool isPart = nextPart < split.places.size() && split.places[nextPart] == place;
+    Value v = isPart ? parts[nextPart++] : whole[nextWhole++];
+    auto alone = isPart ? v.getDefiningOp<SumOfSquaresOp>() : SumOfSquaresOp();
+    if (alone)
+      leftOver.push_back(alone);
+    (isPart && !alone ? sums : gradients).push_back(alone ? alone.getGradient() : v);
   }
-  replaceNorm(Norm, Gradients, Sums);
-  for (SumOfSquaresOp Part : LeftOver)
-    Part.erase();
+  replaceNorm(norm, gradients, sums);
+  for (SumOfSquaresOp part : leftOver)
+    part.erase();
 }
 
 } // namespace mpc

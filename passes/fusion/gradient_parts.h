@@ -10,8 +10,8 @@ namespace mpc {
 /// took go back afterwards, so that the gradients of libraries are read in one pass over all of them.
 class GradientParts {
 public:
-  /// Splits the checks and norms of \p Body.
-  explicit GradientParts(mlir::Block &Body);
+  /// Splits the checks and norms of \p body.
+  explicit GradientParts(mlir::Block &body);
 
   /// Undoes the split for operations that are in no region by now. Operands are in their old order, except that sums of
   /// squares come last.
@@ -19,17 +19,17 @@ public:
 
 private:
   struct SplitNorm {
-    GlobalNormOp Norm;
+    GlobalNormOp norm;
     /// The positions, before the split, of the gradients whose sums are the last operands now.
-    llvm::SmallVector<unsigned> Places;
+    llvm::SmallVector<unsigned> places;
   };
-  void split(AllFiniteOp Check);
-  void split(GlobalNormOp Norm);
-  void join(AllFiniteOp Check);
-  void join(const SplitNorm &Split);
+  void split(AllFiniteOp check);
+  void split(GlobalNormOp norm);
+  void join(AllFiniteOp check);
+  void join(const SplitNorm &split);
 
-  llvm::SmallVector<AllFiniteOp> Checks;
-  llvm::SmallVector<SplitNorm> Norms;
+  llvm::SmallVector<AllFiniteOp> checks;
+  llvm::SmallVector<SplitNorm> norms;
 };
 
 } // namespace mpc

@@ -9,30 +9,30 @@ using namespace mlir;
 
 namespace mpc {
 
-int64_t bytesKeptMore(ArrayRef<Operation *> A, ArrayRef<Operation *> B) {
-  bool IsForwardA = llvm::none_of(A, isBackwardOp), IsForwardB = llvm::none_of(B, isBackwardOp);
-  if (IsForwardA == IsForwardB)
+int64_t bytesKeptMore(ArrayRef<Operation *> a, ArrayRef<Operation *> b) {
+  bool isForwardA = llvm::none_of(a, isBackwardOp), isForwardB = llvm::none_of(b, isBackwardOp);
+  if (isForwardA == isForwardB)
     return 0;
-  ArrayRef<Operation *> Forward = IsForwardA ? A : B;
-  llvm::SmallSetVector<Value, 8> Read;
-  int64_t Bytes = 0;
-  for (Operation *Op : Forward) {
-    for (Value Operand : Op->getOperands())
-      Read.insert(behindViews(Operand));
-    for (Value Result : Op->getResults())
-      if (isReadBackward(Result))
-        Bytes -= bytesOf(Result);
+  ArrayRef<Operation *> forward = isForwardA ? a : b;
+  llvm::SmallSetVector<Value, 8> read;
+  int64_t bytes = 0;
+  for (Operation *op : forward) {
+    for (Value operand : op->getOperands())
+      read.insert(behindViews(operand));
+    for (Value result : op->getResults())
+      if (isReadBackward(result))
+        bytes -= bytesOf(result);
   }
-  for (Value V : Read) {
-    auto Made = dyn_cast<OpResult>(V);
+  for (Value v : read) {
+    auto made = dyn_cast<OpResult>(v);
     // Arguments and constants are there anyway; what the backward pass makes is made when the region runs.
-    if (!Made || isa<ConstantOp>(Made.getOwner()) || !isForwardResult(Made))
+    if (!made || isa<ConstantOp>(made.getOwner()) || !isForwardResult(made))
       continue;
-    bool IsInside = llvm::is_contained(A, Made.getOwner()) || llvm::is_contained(B, Made.getOwner());
-    if (!IsInside && !isReadBackward(V))
-      Bytes += bytesOf(V);
+    bool isInside = llvm::is_contained(a, made.getOwner()) || llvm::is_contained(b, made.getOwner());
+    if (!isInside && !isReadBackward(v))
+      bytes += bytesOf(v);
   }
-  return Bytes;
+  return bytes;
 }
 
 } // namespace mpc

@@ -9,6 +9,6 @@ namespace mpc {
 /// How many bytes more are kept for the backward pass where two groups of operations run as one. It is 0 unless one
 /// group is of the forward pass alone and the other is not. Then the first group waits for the second, and what it
 /// reads is kept instead of what it makes. It is negative where that is less.
-int64_t bytesKeptMore(llvm::ArrayRef<mlir::Operation *> A, llvm::ArrayRef<mlir::Operation *> B);
+int64_t bytesKeptMore(llvm::ArrayRef<mlir::Operation *> a, llvm::ArrayRef<mlir::Operation *> b);
 
 } // namespace mpc

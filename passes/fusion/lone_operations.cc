@@ -12,89 +12,89 @@ using namespace mlir;
 namespace mpc {
 
 // Below it a region saves a few microseconds a step and takes some milliseconds to generate.
-static constexpr int64_t ManyElements = 1 << 16;
+static constexpr int64_t manyElements = 1 << 16;
 
 // Whether the operation computes more than it moves, or rounds. Kernels written by hand go through f32 buffers where it
 // rounds.
-static bool computesOrRounds(Operation *Op) {
-  auto IsLow = [](Type Type) { return isLow(getElementTypeOrSelf(Type)); };
-  return has<Property::Expensive>(Op) || has<Property::Sum>(Op) || llvm::any_of(Op->getResultTypes(), IsLow);
+static bool computesOrRounds(Operation *op) {
+  auto isRounded = [](Type type) { return isLow(getElementTypeOrSelf(type)); };
+  return has<Property::Expensive>(op) || has<Property::Sum>(op) || llvm::any_of(op->getResultTypes(), isRounded);
 }
 
-bool isWorthAlone(Operation *Op) {
-  auto IsLarge = [](Type Type) { return cast<RankedTensorType>(Type).getNumElements() >= ManyElements; };
-  bool Large = llvm::any_of(Op->getOperandTypes(), IsLarge) || llvm::any_of(Op->getResultTypes(), IsLarge);
-  return Large && computesOrRounds(Op);
+bool isWorthAlone(Operation *op) {
+  auto isLarge = [](Type type) { return cast<RankedTensorType>(type).getNumElements() >= manyElements; };
+  bool large = llvm::any_of(op->getOperandTypes(), isLarge) || llvm::any_of(op->getResultTypes(), isLarge);
+  return large && computesOrRounds(op);
 }
 
 //===-- Contiguous rows ------------------------------------------------------------------------------------------===//
 
 // Operands and results have one shape. The axis changes places with the last one, and back.
-static void moveToLastAxis(Operation *Op, int64_t Axis) {
-  int64_t Last = cast<RankedTensorType>(Op->getResult(0).getType()).getRank() - 1;
-  SmallVector<int64_t> Swapped(Last + 1);
-  std::iota(Swapped.begin(), Swapped.end(), 0);
-  std::swap(Swapped[Axis], Swapped[Last]);
-  OpBuilder Builder(Op);
-  auto Transpose = [&](Type Result, Value V) {
-    auto Made = TransposeOp::create(Builder, Op->getLoc(), Result, V, Swapped);
-    if (ScopeAttr Scope = scopeOf(Op))
-      setScope(Made, Scope);
-    return Made;
+static void moveToLastAxis(Operation *op, int64_t axis) {
+  int64_t last = cast<RankedTensorType>(op->getResult(0).getType()).getRank() - 1;
+  SmallVector<int64_t> swapped(last + 1);
+  std::iota(swapped.begin(), swapped.end(), 0);
+  std::swap(swapped[axis], swapped[last]);
+  OpBuilder builder(op);
+  auto transpose = [&](Type result, Value v) {
+    auto made = TransposeOp::create(builder, op->getLoc(), result, v, swapped);
+    if (ScopeAttr scope = scopeOf(op))
+      setScope(made, scope);
+    return made;
   };
-  for (OpOperand &Operand : Op->getOpOperands())
-    Operand.set(Transpose(permuted(Operand.get().getType(), Swapped), Operand.get()));
-  Op->setAttr("axis", Builder.getI64IntegerAttr(Last));
-  Value Result = Op->getResult(0);
-  Type Original = Result.getType();
-  Result.setType(permuted(Original, Swapped));
-  Builder.setInsertionPointAfter(Op);
-  TransposeOp Restored = Transpose(Original, Result);
-  Result.replaceAllUsesExcept(Restored.getY(), Restored);
+  for (OpOperand &operand : op->getOpOperands())
+    operand.set(transpose(permuted(operand.get().getType(), swapped), operand.get()));
+  op->setAttr("axis", builder.getI64IntegerAttr(last));
+  Value result = op->getResult(0);
+  Type original = result.getType();
+  result.setType(permuted(original, swapped));
+  builder.setInsertionPointAfter(op);
+  TransposeOp restored = transpose(original, result);
+  result.replaceAllUsesExcept(restored.getY(), restored);
 }
 
-void makeRowsContiguous(Block &Body) {
-  for (Operation &Op : llvm::make_early_inc_range(Body)) {
-    if (!has<Property::AlongAnAxis>(&Op))
+void makeRowsContiguous(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    if (!has<Property::AlongAnAxis>(&op))
       continue;
-    auto Attr = Op.getAttrOfType<IntegerAttr>("axis");
-    ArrayRef<int64_t> Shape = cast<RankedTensorType>(Op.getResult(0).getType()).getShape();
-    int64_t Given = Attr ? Attr.getInt() : -1, Axis = Given < 0 ? Given + int64_t(Shape.size()) : Given;
+    auto attr = op.getAttrOfType<IntegerAttr>("axis");
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(op.getResult(0).getType()).getShape();
+    int64_t given = attr ? attr.getInt() : -1, axis = given < 0 ? given + int64_t(shape.size()) : given;
     // Extents of 1 behind the axis leave its rows contiguous.
-    if (llvm::any_of(Shape.drop_front(Axis + 1), [](int64_t Extent) { return Extent != 1; }))
-      moveToLastAxis(&Op, Axis);
+    if (llvm::any_of(shape.drop_front(axis + 1), [](int64_t extent) { return extent != 1; }))
+      moveToLastAxis(&op, axis);
   }
 }
 
 //===-- Operands -------------------------------------------------------------------------------------------------===//
 
 // A region has one argument for each way in which it reads a value.
-static void separateOperands(Operation *Op) {
-  auto Space = cast<FusibleOpInterface>(Op).getSpace();
-  if (!Space)
-    return llvm::consumeError(Space.takeError());
-  llvm::DenseMap<Value, codegen::Extent> First;
-  llvm::DenseMap<std::pair<Value, unsigned>, Value> Copies;
-  OpBuilder Builder(Op);
-  for (auto [Operand, Extent] : llvm::zip_equal(Op->getOpOperands(), Space->operands)) {
-    Value V = Operand.get();
-    if (First.try_emplace(V, Extent).first->second == Extent)
+static void separateOperands(Operation *op) {
+  auto space = cast<FusibleOpInterface>(op).getSpace();
+  if (!space)
+    return llvm::consumeError(space.takeError());
+  llvm::DenseMap<Value, codegen::Extent> first;
+  llvm::DenseMap<std::pair<Value, unsigned>, Value> copies;
+  OpBuilder builder(op);
+  for (auto [operand, extent] : llvm::zip_equal(op->getOpOperands(), space->operands)) {
+    Value v = operand.get();
+    if (first.try_emplace(v, extent).first->second == extent)
       continue;
-    Value &Copy = Copies[{V, static_cast<unsigned>(Extent)}];
-    if (!Copy) {
-      auto Type = cast<RankedTensorType>(V.getType());
-      auto Made = BroadcastToOp::create(Builder, Op->getLoc(), Type, V, Type.getShape());
-      copyOrigin(Op, Made);
-      Copy = Made.getY();
+    Value &copy = copies[{v, static_cast<unsigned>(extent)}];
+    if (!copy) {
+      auto type = cast<RankedTensorType>(v.getType());
+      auto made = BroadcastToOp::create(builder, op->getLoc(), type, v, type.getShape());
+      copyOrigin(op, made);
+      copy = made.getY();
     }
-    Operand.set(Copy);
+    operand.set(copy);
   }
 }
 
-void separateOperands(Block &Body) {
-  for (Operation &Op : Body)
-    if (has<Property::GeneratedOnCpu>(&Op))
-      separateOperands(&Op);
+void separateOperands(Block &body) {
+  for (Operation &op : body)
+    if (has<Property::GeneratedOnCpu>(&op))
+      separateOperands(&op);
 }
 
 } // namespace mpc

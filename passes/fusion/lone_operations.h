@@ -6,14 +6,14 @@
 namespace mpc {
 
 /// Whether, on the CPU, a region of this operation alone is expected to beat the operation's own kernel.
-bool isWorthAlone(mlir::Operation *Op);
+bool isWorthAlone(mlir::Operation *op);
 
 /// Puts operations along an axis that is not the last one between transposes, where only generated code computes them.
 /// Generated code takes contiguous rows.
-void makeRowsContiguous(mlir::Block &Body);
+void makeRowsContiguous(mlir::Block &body);
 
 /// Copies operands of operations that only generated code computes and that read one value in several ways, such as by
 /// row and by column. A region has an argument of its own for each way.
-void separateOperands(mlir::Block &Body);
+void separateOperands(mlir::Block &body);
 
 } // namespace mpc

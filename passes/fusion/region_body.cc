@@ -13,72 +13,72 @@ namespace {
 
 using Operations = llvm::SmallPtrSet<Operation *, 16>;
 
-int64_t elementsOf(Value V) { return cast<RankedTensorType>(V.getType()).getNumElements(); }
+int64_t elementsOf(Value v) { return cast<RankedTensorType>(v.getType()).getNumElements(); }
 
-bool readOutside(Value V, Block *Body, const Operations &Inside) {
-  return llvm::any_of(V.getUsers(), [&](Operation *User) {
-    if (auto View = dyn_cast<ViewLikeOpInterface>(User))
-      return readOutside(View.getViewDest(), Body, Inside);
-    return !Inside.contains(Body->findAncestorOpInBlock(*User));
+bool readOutside(Value v, Block *body, const Operations &inside) {
+  return llvm::any_of(v.getUsers(), [&](Operation *user) {
+    if (auto view = dyn_cast<ViewLikeOpInterface>(user))
+      return readOutside(view.getViewDest(), body, inside);
+    return !inside.contains(body->findAncestorOpInBlock(*user));
   });
 }
 
 /// Reads the operands of a region's operations.
 class Collector {
 public:
-  explicit Collector(ArrayRef<Operation *> Given) : Given(Given), Inside(Given.begin(), Given.end()) {
-    for (Operation *Op : Given)
-      for (Value V : Op->getOperands()) {
-        Shapes[behindViews(V)].insert(V);
-        Largest = std::max(Largest, elementsOf(V));
+  explicit Collector(ArrayRef<Operation *> given) : given(given), inside(given.begin(), given.end()) {
+    for (Operation *op : given)
+      for (Value v : op->getOperands()) {
+        shapes[behindViews(v)].insert(v);
+        largest = std::max(largest, elementsOf(v));
       }
   }
 
   RegionBody run() {
-    for (Operation *Op : Given) {
-      for (Value V : Op->getOperands())
-        read(V);
-      Body.Operations.push_back(Op);
+    for (Operation *op : given) {
+      for (Value v : op->getOperands())
+        read(v);
+      body.operations.push_back(op);
     }
-    Body.Inputs.assign(Inputs.begin(), Inputs.end());
-    for (Operation *Op : Given)
-      for (Value Result : Op->getResults())
-        if (readOutside(Result, Op->getBlock(), Inside))
-          Body.Outputs.push_back(Result);
-    return std::move(Body);
+    body.inputs.assign(inputs.begin(), inputs.end());
+    for (Operation *op : given)
+      for (Value result : op->getResults())
+        if (readOutside(result, op->getBlock(), inside))
+          body.outputs.push_back(result);
+    return std::move(body);
   }
 
 private:
-  bool isShapedInside(Value Source) const {
-    if (Operation *Producer = Source.getDefiningOp(); Producer && Inside.contains(Producer))
+  bool isShapedInside(Value source) const {
+    if (Operation *producer = source.getDefiningOp(); producer && inside.contains(producer))
       return true;
-    return Shapes.find(Source)->second.size() > 1 && elementsOf(Source) == Largest;
+    return shapes.find(source)->second.size() > 1 && elementsOf(source) == largest;
   }
 
-  void read(Value V) {
-    if (Operation *Producer = V.getDefiningOp(); Producer && Inside.contains(Producer))
+  void read(Value v) {
+    if (Operation *producer = v.getDefiningOp(); producer && inside.contains(producer))
       return;
-    auto View = V.getDefiningOp<ViewLikeOpInterface>();
-    if (!View || !isShapedInside(behindViews(V))) {
-      Inputs.insert(V);
+    auto view = v.getDefiningOp<ViewLikeOpInterface>();
+    if (!view || !isShapedInside(behindViews(v))) {
+      inputs.insert(v);
       return;
     }
-    read(View.getViewSource());
-    if (Views.insert(View).second)
-      Body.Operations.push_back(View);
+    read(view.getViewSource());
+    if (views.insert(view).second)
+      body.operations.push_back(view);
   }
 
-  ArrayRef<Operation *> Given;
-  Operations Inside;
-  llvm::MapVector<Value, llvm::SmallSetVector<Value, 2>> Shapes;
-  int64_t Largest = 0;
-  llvm::SmallPtrSet<Operation *, 4> Views;
-  llvm::SmallSetVector<Value, 8> Inputs;
-  RegionBody Body;
+  ArrayRef<Operation *> given;
+  Operations inside;
+  llvm::MapVector<Value, llvm::SmallSetVector<Value, 2>> shapes;
+  int64_t largest = 0;
+  llvm::SmallPtrSet<Operation *, 4> views;
+  llvm::SmallSetVector<Value, 8> inputs;
+  RegionBody body;
 };
 
 } // namespace
 
-RegionBody regionBody(ArrayRef<Operation *> Operations) { return Collector(Operations).run(); }
+RegionBody regionBody(ArrayRef<Operation *> operations) { return Collector(operations).run(); }
 
 } // namespace mpc

@@ -9,15 +9,15 @@ namespace mpc {
 struct RegionBody {
   /// The operations and the views between them, each behind what it reads. A view may be in several bodies and
   /// outside, too: it moves nothing.
-  llvm::SmallVector<mlir::Operation *> Operations;
+  llvm::SmallVector<mlir::Operation *> operations;
   /// The values that they read from outside, each once.
-  llvm::SmallVector<mlir::Value> Inputs;
+  llvm::SmallVector<mlir::Value> inputs;
   /// Results that something outside reads, behind views or not.
-  llvm::SmallVector<mlir::Value> Outputs;
+  llvm::SmallVector<mlir::Value> outputs;
 };
 
-/// The body of \p Operations, which are in program order. A view is inside where its source is. It is also inside where
+/// The body of \p operations, which are in program order. A view is inside where its source is. It is also inside where
 /// the operations read a value of their own size under two shapes: one load serves both.
-RegionBody regionBody(llvm::ArrayRef<mlir::Operation *> Operations);
+RegionBody regionBody(llvm::ArrayRef<mlir::Operation *> operations);
 
 } // namespace mpc

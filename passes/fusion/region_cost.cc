@@ -17,86 +17,86 @@ namespace {
 /// Visits a region as its code would: sweep by sweep, phase by phase.
 class Visit {
 public:
-  Visit(const RegionPlan &Plan, llvm::function_ref<bool(Value)> IsStored) : Plan(Plan), IsStored(IsStored) {
-    Inside.insert_range(Plan.body());
+  Visit(const RegionPlan &plan, llvm::function_ref<bool(Value)> isStored) : plan(plan), isStored(isStored) {
+    inside.insert_range(plan.getBody());
   }
 
   RegionCost run() {
-    for (Now.sweep = 0; Now.sweep < Plan.numSweeps(); ++Now.sweep) {
-      Loaded.clear();
-      bool Works = false;
-      for (Now.phase = 0; Now.phase < Plan.numPhases(Now.sweep); ++Now.phase)
-        Works |= phase();
-      for (Value V : Loaded)
-        Cost.Bytes += bytesOf(V);
-      Cost.Launches += Works + Plan.endsInCombination(Now.sweep);
+    for (now.sweep = 0; now.sweep < plan.numSweeps(); ++now.sweep) {
+      loaded.clear();
+      bool works = false;
+      for (now.phase = 0; now.phase < plan.numPhases(now.sweep); ++now.phase)
+        works |= phase();
+      for (Value v : loaded)
+        cost.bytes += bytesOf(v);
+      cost.launches += works + plan.endsInCombination(now.sweep);
     }
-    return Cost;
+    return cost;
   }
 
 private:
   bool phase() {
-    Computed.clear();
-    bool Works = false;
-    for (const RegionPlan::Step &Step : Plan.steps())
-      if (Step.when == Now) {
-        Works = true;
-        for (Value Operand : Step.op->getOperands())
-          need(Operand);
+    computed.clear();
+    bool works = false;
+    for (const RegionPlan::Step &step : plan.getSteps())
+      if (step.when == now) {
+        works = true;
+        for (Value operand : step.op->getOperands())
+          need(operand);
       }
-    for (Operation *Op : Plan.body())
-      for (Value Result : Op->getResults())
-        if (IsStored(Result) && Plan.available(Result) == Now) {
-          Cost.Bytes += bytesOf(Result);
+    for (Operation *op : plan.getBody())
+      for (Value result : op->getResults())
+        if (isStored(result) && plan.available(result) == now) {
+          cost.bytes += bytesOf(result);
           // The results of a combination need no sweep of their own.
-          Works |= Plan.extent(Result) == Extent::Full;
-          need(Result);
+          works |= plan.extent(result) == Extent::Full;
+          need(result);
         }
-    return Works;
+    return works;
   }
 
   // Depth first, with a stack of its own: a region may be a long chain.
-  void need(Value V) {
-    SmallVector<Value> Worklist{V};
-    while (!Worklist.empty())
-      if (Operation *Op = computedFor(Worklist.pop_back_val()))
-        llvm::append_range(Worklist, llvm::reverse(Op->getOperands()));
+  void need(Value v) {
+    SmallVector<Value> worklist{v};
+    while (!worklist.empty())
+      if (Operation *op = computedFor(worklist.pop_back_val()))
+        llvm::append_range(worklist, llvm::reverse(op->getOperands()));
   }
 
-  // The operation that computes `V` now, whose operands are needed; null where `V` is there or is loaded.
-  Operation *computedFor(Value V) {
-    Operation *Op = V.getDefiningOp();
-    bool Full = Plan.extent(V) == Extent::Full;
-    if (!Op || !Inside.contains(Op)) {
-      Loaded.insert(V);
+  // The operation that computes `v` now, whose operands are needed; null where `v` is there or is loaded.
+  Operation *computedFor(Value v) {
+    Operation *op = v.getDefiningOp();
+    bool full = plan.extent(v) == Extent::Full;
+    if (!op || !inside.contains(op)) {
+      loaded.insert(v);
       return nullptr;
     }
-    if (Full && IsStored(V) && Plan.available(V) < Now) {
-      if (Plan.available(V).sweep < Now.sweep)
-        Loaded.insert(V);
+    if (full && isStored(v) && plan.available(v) < now) {
+      if (plan.available(v).sweep < now.sweep)
+        loaded.insert(v);
       return nullptr;
     }
-    bool Reduced = !Full && llvm::any_of(Plan.steps(), [&](const RegionPlan::Step &Step) { return Step.op == Op; });
-    if (Reduced || !Computed.insert(Op).second)
+    bool reduced = !full && llvm::any_of(plan.getSteps(), [&](const RegionPlan::Step &step) { return step.op == op; });
+    if (reduced || !computed.insert(op).second)
       return nullptr;
-    if (!ComputedBefore.insert(Op).second && has<Property::Expensive>(Op) && !Cost.Repeated)
-      Cost.Repeated = Op;
-    return Op;
+    if (!computedBefore.insert(op).second && has<Property::Expensive>(op) && !cost.repeated)
+      cost.repeated = op;
+    return op;
   }
 
-  const RegionPlan &Plan;
-  llvm::function_ref<bool(Value)> IsStored;
-  llvm::DenseSet<Operation *> Inside;
-  Availability Now;
-  llvm::DenseSet<Value> Loaded;
-  llvm::DenseSet<Operation *> Computed, ComputedBefore;
-  RegionCost Cost;
+  const RegionPlan &plan;
+  llvm::function_ref<bool(Value)> isStored;
+  llvm::DenseSet<Operation *> inside;
+  Availability now;
+  llvm::DenseSet<Value> loaded;
+  llvm::DenseSet<Operation *> computed, computedBefore;
+  RegionCost cost;
 };
 
 } // namespace
 
-RegionCost regionCost(const RegionPlan &Plan, llvm::function_ref<bool(Value)> IsStored) {
-  return Visit(Plan, IsStored).run();
+RegionCost regionCost(const RegionPlan &plan, llvm::function_ref<bool(Value)> isStored) {
+  return Visit(plan, isStored).run();
 }
 
 } // namespace mpc

@@ -4,14 +4,14 @@ using namespace mlir;
 
 namespace mpc {
 
-void unfuse(FusionOp Fusion) {
-  Block &Body = Fusion.getBody().front();
-  for (auto [Argument, Operand] : llvm::zip_equal(Body.getArguments(), Fusion.getInputs()))
-    Argument.replaceAllUsesWith(Operand);
-  Fusion->replaceAllUsesWith(Body.getTerminator()->getOperands());
-  for (Operation &Op : llvm::make_early_inc_range(Body.without_terminator()))
-    Op.moveBefore(Fusion);
-  Fusion.erase();
+void unfuse(FusionOp fusion) {
+  Block &body = fusion.getBody().front();
+  for (auto [argument, operand] : llvm::zip_equal(body.getArguments(), fusion.getInputs()))
+    argument.replaceAllUsesWith(operand);
+  fusion->replaceAllUsesWith(body.getTerminator()->getOperands());
+  for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
+    op.moveBefore(fusion);
+  fusion.erase();
 }
 
 } // namespace mpc

@@ -6,6 +6,6 @@
 namespace mpc {
 
 /// Moves the operations of a region before it and removes the region. The operations themselves stay.
-void unfuse(FusionOp Fusion);
+void unfuse(FusionOp fusion);
 
 } // namespace mpc

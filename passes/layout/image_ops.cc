@@ -4,59 +4,59 @@ using namespace mlir;
 
 namespace mpc {
 
-static int64_t rankOf(Value V) { return cast<RankedTensorType>(V.getType()).getRank(); }
+static int64_t rankOf(Value v) { return cast<RankedTensorType>(v.getType()).getRank(); }
 
-ImageOpInterface channelsFirstImages(Operation *Op) {
-  auto Images = dyn_cast<ImageOpInterface>(Op);
-  if (!Images || rankOf(Op->getOperand(0)) != 4)
+ImageOpInterface channelsFirstImages(Operation *op) {
+  auto images = dyn_cast<ImageOpInterface>(op);
+  if (!images || rankOf(op->getOperand(0)) != 4)
     return nullptr;
-  auto Format = Op->getAttrOfType<StringAttr>("data_format");
-  return Format && Format != "NCHW" ? nullptr : Images;
+  auto format = op->getAttrOfType<DataFormatAttr>("data_format");
+  return format && format.getValue() != DataFormat::kNCHW ? nullptr : images;
 }
 
-void makeAxesChannelsLast(Operation *Op) {
-  auto MakeList = [&](StringRef Name) {
-    auto List = Op->getAttrOfType<DenseI64ArrayAttr>(Name).asArrayRef();
-    Op->setAttr(Name, DenseI64ArrayAttr::get(Op->getContext(), permuted(List, ToChannelsLast)));
+void makeAxesChannelsLast(Operation *op) {
+  auto makeList = [&](StringRef name) {
+    auto list = op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef();
+    op->setAttr(name, DenseI64ArrayAttr::get(op->getContext(), permuted(list, toChannelsLast)));
   };
-  if (isa<SliceOp>(Op)) {
-    MakeList("starts");
-    return MakeList("sizes");
+  if (isa<SliceOp>(op)) {
+    makeList("starts");
+    return makeList("sizes");
   }
-  if (isa<PadOp>(Op)) {
-    MakeList("low");
-    return MakeList("high");
+  if (isa<PadOp>(op)) {
+    makeList("low");
+    return makeList("high");
   }
-  auto Axis = Op->getAttrOfType<IntegerAttr>("axis");
-  int64_t Original = Axis ? Axis.getInt() : 0;
-  int64_t Moved = ToChannelsFirst[Original < 0 ? Original + 4 : Original];
-  Op->setAttr("axis", IntegerAttr::get(IntegerType::get(Op->getContext(), 64), Moved));
+  auto axis = op->getAttrOfType<IntegerAttr>("axis");
+  int64_t original = axis ? axis.getInt() : 0;
+  int64_t moved = toChannelsFirst[original < 0 ? original + 4 : original];
+  op->setAttr("axis", IntegerAttr::get(IntegerType::get(op->getContext(), 64), moved));
 }
 
-bool reducesChannelsLast(Operation *Op, SmallVectorImpl<int64_t> &Axes) {
-  if (!has<Property::Reduction>(Op) || rankOf(Op->getOperand(0)) != 4)
+bool reducesChannelsLast(Operation *op, SmallVectorImpl<int64_t> &axes) {
+  if (!has<Property::Reduction>(op) || rankOf(op->getOperand(0)) != 4)
     return false;
-  auto Original = Op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
-  auto KeepDims = Op->getAttrOfType<BoolAttr>("keep_dims");
-  Axes.clear();
-  for (int64_t Axis : Original)
-    Axes.push_back(ToChannelsFirst[Axis]);
-  llvm::sort(Axes);
-  if (Axes.empty() || (KeepDims && KeepDims.getValue()))
+  auto original = op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
+  auto keepDims = op->getAttrOfType<BoolAttr>("keep_dims");
+  axes.clear();
+  for (int64_t axis : original)
+    axes.push_back(toChannelsFirst[axis]);
+  llvm::sort(axes);
+  if (axes.empty() || (keepDims && keepDims.getValue()))
     return true;
-  SmallVector<int64_t> Kept;
-  for (int64_t Axis = 0; Axis < 4; ++Axis)
-    if (!llvm::is_contained(Original, Axis))
-      Kept.push_back(ToChannelsFirst[Axis]);
-  return llvm::is_sorted(Kept);
+  SmallVector<int64_t> kept;
+  for (int64_t axis = 0; axis < 4; ++axis)
+    if (!llvm::is_contained(original, axis))
+      kept.push_back(toChannelsFirst[axis]);
+  return llvm::is_sorted(kept);
 }
 
-bool isFreePermutation(ArrayRef<int64_t> Extents, ArrayRef<int64_t> Permutation) {
-  SmallVector<int64_t> Moved;
-  for (int64_t Axis : Permutation)
-    if (Extents[Axis] != 1)
-      Moved.push_back(Axis);
-  return llvm::is_sorted(Moved);
+bool isFreePermutation(ArrayRef<int64_t> extents, ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> moved;
+  for (int64_t axis : permutation)
+    if (extents[axis] != 1)
+      moved.push_back(axis);
+  return llvm::is_sorted(moved);
 }
 
 } // namespace mpc

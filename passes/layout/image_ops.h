@@ -8,21 +8,21 @@
 namespace mpc {
 
 /// The permutations of permuted() between the two data formats.
-inline constexpr int64_t ToChannelsLast[] = {0, 2, 3, 1};
-inline constexpr int64_t ToChannelsFirst[] = {0, 3, 1, 2};
+inline constexpr int64_t toChannelsLast[] = {0, 2, 3, 1};
+inline constexpr int64_t toChannelsFirst[] = {0, 3, 1, 2};
 
-/// \p Op where its `data_format` is still NCHW and its images have rank 4; null for every other operation.
-ImageOpInterface channelsFirstImages(mlir::Operation *Op);
+/// \p op where its `data_format` is still NCHW and its images have rank 4; null for every other operation.
+ImageOpInterface channelsFirstImages(mlir::Operation *op);
 
 /// Rewrites the axes in the attributes of an operation of Property::MovesAlongAxes, on rank-4 tensors, to
 /// channels-last.
-void makeAxesChannelsLast(mlir::Operation *Op);
+void makeAxesChannelsLast(mlir::Operation *op);
 
 /// Whether a reduction of a rank-4 operand may run on channels-last axes: its result keeps the order of its axes.
-/// \p Axes receives the remapped axes.
-bool reducesChannelsLast(mlir::Operation *Op, llvm::SmallVectorImpl<int64_t> &Axes);
+/// \p axes receives the remapped axes.
+bool reducesChannelsLast(mlir::Operation *op, llvm::SmallVectorImpl<int64_t> &axes);
 
 /// Whether the permutation moves only extents of 1: it is a reshape then, and free.
-bool isFreePermutation(llvm::ArrayRef<int64_t> Extents, llvm::ArrayRef<int64_t> Permutation);
+bool isFreePermutation(llvm::ArrayRef<int64_t> extents, llvm::ArrayRef<int64_t> permutation);
 
 } // namespace mpc

@@ -24,162 +24,162 @@ namespace mpc {
 namespace {
 
 // The channels-last value behind a transpose to channels-first, else null.
-Value behindToChannelsFirst(Value V) {
-  auto Transpose = V.getDefiningOp<TransposeOp>();
-  return Transpose && Transpose.getPermutation() == ArrayRef<int64_t>(ToChannelsFirst) ? Transpose.getX() : Value();
+Value behindToChannelsFirst(Value v) {
+  auto transpose = v.getDefiningOp<TransposeOp>();
+  return transpose && transpose.getPermutation() == ArrayRef<int64_t>(toChannelsFirst) ? transpose.getX() : Value();
 }
 
-bool isRank4(Value V) { return cast<RankedTensorType>(V.getType()).getRank() == 4; }
+bool isRank4(Value v) { return cast<RankedTensorType>(v.getType()).getRank() == 4; }
 
 class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
 public:
   using LayoutPassBase::LayoutPassBase;
 
   void runOnOperation() override {
-    ChannelsLast.clear();
-    Block *Body = firstBlock(getOperation());
-    if (!Body)
+    channelsLastValues.clear();
+    Block *body = firstBlock(getOperation());
+    if (!body)
       return;
     // Program order: the transposes behind every operand have sunk as far as they go before their users are seen.
-    for (Operation &Op : llvm::make_early_inc_range(*Body))
-      rewrite(&Op);
-    eraseDeadOperations(*Body);
-    for (auto Transpose : llvm::make_early_inc_range(Body->getOps<TransposeOp>()))
-      reshapeIfFree(Transpose);
-    for (auto Reshape : llvm::make_early_inc_range(Body->getOps<ReshapeOp>()))
-      replaceByFold(Reshape);
-    eraseDeadOperations(*Body);
+    for (Operation &op : llvm::make_early_inc_range(*body))
+      rewrite(&op);
+    eraseDeadOperations(*body);
+    for (auto transpose : llvm::make_early_inc_range(body->getOps<TransposeOp>()))
+      reshapeIfFree(transpose);
+    for (auto reshape : llvm::make_early_inc_range(body->getOps<ReshapeOp>()))
+      replaceByFold(reshape);
+    eraseDeadOperations(*body);
   }
 
 private:
-  void rewrite(Operation *Op) {
-    SmallVector<int64_t> Axes;
-    if (ImageOpInterface Images = channelsFirstImages(Op))
-      return makeChannelsLast(Images);
-    if (reducesChannelsLast(Op, Axes) && behindToChannelsFirst(Op->getOperand(0)))
-      return sinkThroughReduction(Op, Axes);
-    bool MovesAlongAxes = has<Property::MovesAlongAxes>(Op);
-    if (!(has<Property::Elementwise>(Op) || MovesAlongAxes) || !worthSinking(Op))
+  void rewrite(Operation *op) {
+    SmallVector<int64_t> axes;
+    if (ImageOpInterface images = channelsFirstImages(op))
+      return makeChannelsLast(images);
+    if (reducesChannelsLast(op, axes) && behindToChannelsFirst(op->getOperand(0)))
+      return sinkThroughReduction(op, axes);
+    bool movesAlongAxes = has<Property::MovesAlongAxes>(op);
+    if (!(has<Property::Elementwise>(op) || movesAlongAxes) || !worthSinking(op))
       return;
-    if (MovesAlongAxes)
-      makeAxesChannelsLast(Op);
-    sinkThroughElementwise(Op);
+    if (movesAlongAxes)
+      makeAxesChannelsLast(op);
+    sinkThroughElementwise(op);
   }
 
-  void makeChannelsLast(ImageOpInterface Op) {
-    for (unsigned Index : Op.getImageOperands())
-      Op->setOperand(Index, channelsLast(Op->getOperand(Index)));
-    Op->setAttr("data_format", StringAttr::get(Op->getContext(), "NHWC"));
-    if (auto Shape = Op->getAttrOfType<DenseI64ArrayAttr>("input_shape"))
-      Op->setAttr("input_shape",
-                  DenseI64ArrayAttr::get(Op->getContext(), permuted(Shape.asArrayRef(), ToChannelsLast)));
-    for (unsigned Index : Op.getImageResults())
-      restoreAfter(Op->getResult(Index));
+  void makeChannelsLast(ImageOpInterface op) {
+    for (unsigned index : op.getImageOperands())
+      op->setOperand(index, channelsLast(op->getOperand(index)));
+    op->setAttr("data_format", DataFormatAttr::get(op->getContext(), DataFormat::kNHWC));
+    if (auto shape = op->getAttrOfType<DenseI64ArrayAttr>("input_shape"))
+      op->setAttr("input_shape",
+                  DenseI64ArrayAttr::get(op->getContext(), permuted(shape.asArrayRef(), toChannelsLast)));
+    for (unsigned index : op.getImageResults())
+      restoreAfter(op->getResult(index));
   }
 
   // Sinking pays where no more transposes stand above the operation afterwards than before.
-  static bool worthSinking(Operation *Op) {
+  static bool worthSinking(Operation *op) {
     // A transpose behind it would move what only casts take.
-    if (llvm::any_of(Op->getResults(), [](Value V) { return isCastOnly(elementOf(V)); }))
+    if (llvm::any_of(op->getResults(), [](Value v) { return isCastOnly(elementOf(v)); }))
       return false;
-    llvm::SmallDenseSet<Value> Transposed, Plain;
-    for (Value Operand : Op->getOperands()) {
-      if (!isRank4(Operand))
+    llvm::SmallDenseSet<Value> transposed, plain;
+    for (Value operand : op->getOperands()) {
+      if (!isRank4(operand))
         continue;
-      if (behindToChannelsFirst(Operand))
-        Transposed.insert(Operand);
-      else if (!isFreeToTranspose(Operand))
-        Plain.insert(Operand);
+      if (behindToChannelsFirst(operand))
+        transposed.insert(operand);
+      else if (!isFreeToTranspose(operand))
+        plain.insert(operand);
     }
-    bool ImageResults = llvm::all_of(Op->getResults(), isRank4);
-    return ImageResults && !Transposed.empty() && Transposed.size() >= Plain.size();
+    bool imageResults = llvm::all_of(op->getResults(), isRank4);
+    return imageResults && !transposed.empty() && transposed.size() >= plain.size();
   }
 
-  static bool isFreeToTranspose(Value V) {
-    auto Constant = V.getDefiningOp<ConstantOp>();
-    if (Constant && isa<SplatElementsAttr>(Constant.getValue()))
+  static bool isFreeToTranspose(Value v) {
+    auto constant = v.getDefiningOp<ConstantOp>();
+    if (constant && isa<SplatElementsAttr>(constant.getValue()))
       return true;
-    if (auto Broadcast = V.getDefiningOp<BroadcastToOp>())
-      return isFreeToTranspose(Broadcast.getX()) || behindToChannelsFirst(Broadcast.getX());
-    ArrayRef<int64_t> Shape = cast<RankedTensorType>(V.getType()).getShape();
-    SmallVector<int64_t> Extents(4 - std::min<size_t>(Shape.size(), 4), 1);
-    llvm::append_range(Extents, Shape);
-    return isFreePermutation(Extents, ToChannelsLast);
+    if (auto broadcast = v.getDefiningOp<BroadcastToOp>())
+      return isFreeToTranspose(broadcast.getX()) || behindToChannelsFirst(broadcast.getX());
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(v.getType()).getShape();
+    SmallVector<int64_t> extents(4 - std::min<size_t>(shape.size(), 4), 1);
+    llvm::append_range(extents, shape);
+    return isFreePermutation(extents, toChannelsLast);
   }
 
-  void sinkThroughElementwise(Operation *Op) {
-    for (OpOperand &Use : Op->getOpOperands())
-      if (cast<RankedTensorType>(Use.get().getType()).getRank() > 0)
-        Use.set(channelsLast(Use.get()));
-    for (Value Result : Op->getResults())
-      restoreAfter(Result);
+  void sinkThroughElementwise(Operation *op) {
+    for (OpOperand &use : op->getOpOperands())
+      if (cast<RankedTensorType>(use.get().getType()).getRank() > 0)
+        use.set(channelsLast(use.get()));
+    for (Value result : op->getResults())
+      restoreAfter(result);
   }
 
-  void sinkThroughReduction(Operation *Op, ArrayRef<int64_t> Axes) {
-    Op->setOperand(0, behindToChannelsFirst(Op->getOperand(0)));
-    Op->setAttr("axes", DenseI64ArrayAttr::get(Op->getContext(), Axes));
-    if (isRank4(Op->getResult(0)))
-      restoreAfter(Op->getResult(0));
+  void sinkThroughReduction(Operation *op, ArrayRef<int64_t> axes) {
+    op->setOperand(0, behindToChannelsFirst(op->getOperand(0)));
+    op->setAttr("axes", DenseI64ArrayAttr::get(op->getContext(), axes));
+    if (isRank4(op->getResult(0)))
+      restoreAfter(op->getResult(0));
   }
 
   // Gives a result its channels-last type and its users the channels-first view.
-  void restoreAfter(Value Result) {
-    Type Original = Result.getType();
-    Result.setType(permuted(Original, ToChannelsLast));
-    OpBuilder Builder(Result.getContext());
-    Builder.setInsertionPointAfterValue(Result);
-    auto Restored = TransposeOp::create(Builder, Result.getLoc(), Original, Result, ToChannelsFirst);
-    Result.replaceAllUsesExcept(Restored.getY(), Restored);
-    ChannelsLast[Restored.getY()] = Result;
+  void restoreAfter(Value result) {
+    Type original = result.getType();
+    result.setType(permuted(original, toChannelsLast));
+    OpBuilder builder(result.getContext());
+    builder.setInsertionPointAfterValue(result);
+    auto restored = TransposeOp::create(builder, result.getLoc(), original, result, toChannelsFirst);
+    result.replaceAllUsesExcept(restored.getY(), restored);
+    channelsLastValues[restored.getY()] = result;
   }
 
   // The value with its axes channels-last, made once. Lower ranks are aligned at the right, as broadcasting does.
-  Value channelsLast(Value V) {
-    if (Value Behind = behindToChannelsFirst(V))
-      return Behind;
-    Value &Made = ChannelsLast[V];
-    if (!Made) {
-      Value Created = createChannelsLast(V);
-      return ChannelsLast[V] = Created;
+  Value channelsLast(Value v) {
+    if (Value behind = behindToChannelsFirst(v))
+      return behind;
+    Value &made = channelsLastValues[v];
+    if (!made) {
+      Value created = createChannelsLast(v);
+      return channelsLastValues[v] = created;
     }
-    return Made;
+    return made;
   }
 
-  Value createChannelsLast(Value V) {
-    OpBuilder Builder(V.getContext());
-    Builder.setInsertionPointAfterValue(V);
-    auto Type = cast<RankedTensorType>(V.getType());
-    SmallVector<int64_t> Extents(4 - Type.getRank(), 1);
-    llvm::append_range(Extents, Type.getShape());
-    SmallVector<int64_t> Target = permuted(Extents, ToChannelsLast);
-    RankedTensorType TargetType = Type.clone(Target);
-    if (auto Constant = V.getDefiningOp<ConstantOp>())
-      if (auto Splat = dyn_cast<SplatElementsAttr>(Constant.getValue()))
-        return ConstantOp::create(Builder, V.getLoc(), TargetType,
-                                  cast<ElementsAttr>(Attribute(Splat.resizeSplat(TargetType))));
-    if (auto Broadcast = V.getDefiningOp<BroadcastToOp>(); Broadcast && isFreeToTranspose(V))
-      return BroadcastToOp::create(Builder, V.getLoc(), TargetType, channelsLast(Broadcast.getX()), Target);
-    if (isFreePermutation(Extents, ToChannelsLast))
-      return ReshapeOp::create(Builder, V.getLoc(), TargetType, V, Target);
-    if (Type.getRank() < 4)
-      V = ReshapeOp::create(Builder, V.getLoc(), Type.clone(Extents), V, Extents);
-    return TransposeOp::create(Builder, V.getLoc(), TargetType, V, ToChannelsLast);
+  Value createChannelsLast(Value v) {
+    OpBuilder builder(v.getContext());
+    builder.setInsertionPointAfterValue(v);
+    auto type = cast<RankedTensorType>(v.getType());
+    SmallVector<int64_t> extents(4 - type.getRank(), 1);
+    llvm::append_range(extents, type.getShape());
+    SmallVector<int64_t> target = permuted(extents, toChannelsLast);
+    RankedTensorType targetType = type.clone(target);
+    if (auto constant = v.getDefiningOp<ConstantOp>())
+      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+        return ConstantOp::create(builder, v.getLoc(), targetType,
+                                  cast<ElementsAttr>(Attribute(splat.resizeSplat(targetType))));
+    if (auto broadcast = v.getDefiningOp<BroadcastToOp>(); broadcast && isFreeToTranspose(v))
+      return BroadcastToOp::create(builder, v.getLoc(), targetType, channelsLast(broadcast.getX()), target);
+    if (isFreePermutation(extents, toChannelsLast))
+      return ReshapeOp::create(builder, v.getLoc(), targetType, v, target);
+    if (type.getRank() < 4)
+      v = ReshapeOp::create(builder, v.getLoc(), type.clone(extents), v, extents);
+    return TransposeOp::create(builder, v.getLoc(), targetType, v, toChannelsLast);
   }
 
   // A transpose that moves only extents of 1 moves no bytes.
-  static void reshapeIfFree(TransposeOp Transpose) {
-    auto Source = cast<RankedTensorType>(Transpose.getX().getType());
-    if (!isFreePermutation(Source.getShape(), Transpose.getPermutation()))
+  static void reshapeIfFree(TransposeOp transpose) {
+    auto source = cast<RankedTensorType>(transpose.getX().getType());
+    if (!isFreePermutation(source.getShape(), transpose.getPermutation()))
       return;
-    OpBuilder Builder(Transpose);
-    auto Type = cast<RankedTensorType>(Transpose.getY().getType());
-    Value Reshaped = ReshapeOp::create(Builder, Transpose.getLoc(), Type, Transpose.getX(), Type.getShape());
-    Transpose.getY().replaceAllUsesWith(Reshaped);
-    Transpose.erase();
+    OpBuilder builder(transpose);
+    auto type = cast<RankedTensorType>(transpose.getY().getType());
+    Value reshaped = ReshapeOp::create(builder, transpose.getLoc(), type, transpose.getX(), type.getShape());
+    transpose.getY().replaceAllUsesWith(reshaped);
+    transpose.erase();
   }
 
   // The channels-last form of a value that has one.
-  llvm::DenseMap<Value, Value> ChannelsLast;
+  llvm::DenseMap<Value, Value> channelsLastValues;
 };
 
 } // namespace

@@ -2,16 +2,16 @@
 //
 //   %z = mpc.matmul %h, %w {transpose_b = true} : ...
 //   %loss, %lse = mpc.softmax_cross_entropy %z, %labels : ...
-//   %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse {mpc.backward} : ...
-//   %dh = mpc.matmul %dz, %w {mpc.backward} : ...
-//   %dw = mpc.matmul %dz, %h {mpc.backward, transpose_a = true} : ...
+//   %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse backward : ...
+//   %dh = mpc.matmul %dz, %w backward : ...
+//   %dw = mpc.matmul %dz, %h {transpose_a = true} backward : ...
 // becomes these operations for the second of two chunks, whose results are joined behind it.
 //   %h1 = mpc.slice %h {sizes = [4, 4], starts = [4, 0]} : ...
 //   %z1 = mpc.matmul %h1, %w {transpose_b = true} : ...
 //   %loss1, %lse1 = mpc.softmax_cross_entropy %z1, %labels1 {reduction = none} : ...
-//   %dz1 = mpc.softmax_cross_entropy_grad %share, %z1, %labels1, %lse1 {mpc.backward, reduction = sum} : ...
-//   %dh1 = mpc.matmul %dz1, %w {mpc.backward} : ...
-//   %dw1 = mpc.matmul %h1, %dz1, %dw0 {mpc.backward, transpose_a = true} : ...
+//   %dz1 = mpc.softmax_cross_entropy_grad %share, %z1, %labels1, %lse1 {reduction = sum} backward : ...
+//   %dh1 = mpc.matmul %dz1, %w backward : ...
+//   %dw1 = mpc.matmul %h1, %dz1, %dw0 {transpose_a = true} backward : ...
 #include "compiler/dialect/head_chunks.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/tensor_values.h"
@@ -34,213 +34,213 @@ namespace {
 
 /// Rows of one chunk.
 struct Rows {
-  int64_t Start, Count;
+  int64_t start, count;
 };
 
 /// Sizes differ by one at most, the larger ones come first.
-SmallVector<Rows> cut(int64_t All, int64_t Chunks) {
-  SmallVector<Rows> Parts;
-  int64_t Start = 0;
-  for (int64_t Chunk = 0; Chunk < Chunks; ++Chunk) {
-    int64_t Count = All / Chunks + (Chunk < All % Chunks ? 1 : 0);
-    Parts.push_back({Start, Count});
-    Start += Count;
+SmallVector<Rows> cut(int64_t all, int64_t chunks) {
+  SmallVector<Rows> parts;
+  int64_t start = 0;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    int64_t count = all / chunks + (chunk < all % chunks ? 1 : 0);
+    parts.push_back({start, count});
+    start += count;
   }
-  return Parts;
+  return parts;
 }
 
-RankedTensorType withRows(Type Whole, int64_t Count) {
-  auto Tensor = cast<RankedTensorType>(Whole);
-  SmallVector<int64_t> Shape(Tensor.getShape());
-  Shape[0] = Count;
-  return RankedTensorType::get(Shape, Tensor.getElementType());
+RankedTensorType withRows(Type whole, int64_t count) {
+  auto tensor = cast<RankedTensorType>(whole);
+  SmallVector<int64_t> shape(tensor.getShape());
+  shape[0] = count;
+  return RankedTensorType::get(shape, tensor.getElementType());
 }
 
 /// Writes the chunks of one head behind all that they take, and puts what they give in the head's place.
 class ChunkWriter {
 public:
-  ChunkWriter(LanguageModelHead &Head, int64_t Chunks)
-      : Head(Head), Builder(Head.Loss.getContext()), Parts(cut(Head.rows(), Chunks)) {
-    Builder.setInsertionPointAfter(Head.Last);
+  ChunkWriter(LanguageModelHead &head, int64_t chunks)
+      : head(head), builder(head.loss.getContext()), parts(cut(head.rows(), chunks)) {
+    builder.setInsertionPointAfter(head.last);
   }
 
   void run() {
-    RowCotangent = rowCotangent();
-    for (Rows Part : Parts)
-      writeChunk(Part);
-    replace(Head.Loss.getLoss(), joinedLoss());
-    for (MatmulOp Product : Head.RowProducts)
-      replace(Product.getY(), join(Product, Product.getY().getType(), RowResults[Product]));
-    for (Operation *Sum : Head.Sums)
-      replace(Sum->getResult(0), rounded(Sum));
+    cotangentOfRow = rowCotangent();
+    for (Rows part : parts)
+      writeChunk(part);
+    replace(head.loss.getLoss(), joinedLoss());
+    for (MatmulOp product : head.rowProducts)
+      replace(product.getY(), join(product, product.getY().getType(), rowResults[product]));
+    for (Operation *sum : head.sums)
+      replace(sum->getResult(0), rounded(sum));
     moveDependent();
     erase();
   }
 
 private:
-  bool keepsRows() { return Head.Loss.getReduction() == "none"; }
+  bool keepsRows() { return head.loss.getReduction() == LossReduction::kNone; }
 
-  /// \p New does what \p Old does, at the same place of the user's program.
-  template <typename Op> Op like(Operation *Old, Op New) {
-    copyOrigin(Old, New);
-    if (PrecisionAttr Precision = precisionOf(Old))
-      setPrecision(New, Precision);
-    return New;
+  /// \p replacement does what \p old does, at the same place of the user's program.
+  template <typename Op> Op like(Operation *old, Op replacement) {
+    copyOrigin(old, replacement);
+    if (PrecisionAttr precision = precisionOf(old))
+      setPrecision(replacement, precision);
+    return replacement;
   }
 
   /// The cotangent of each row's loss: of all rows, or the one value that is every row's.
   Value rowCotangent() {
-    Value Cotangent = Head.Gradient.getDloss();
-    if (Head.Loss.getReduction() != "mean")
-      return Cotangent;
-    Type Element = cast<RankedTensorType>(Cotangent.getType()).getElementType();
-    Location Loc = Head.Gradient.getLoc();
-    Value Count = scalarConstant(Builder, Loc, Element, static_cast<double>(Head.rows()));
-    return like(Head.Gradient, DivOp::create(Builder, Loc, Cotangent.getType(), Cotangent, Count));
+    Value cotangent = head.gradient.getDloss();
+    if (head.loss.getReduction() != LossReduction::kMean)
+      return cotangent;
+    Type element = cast<RankedTensorType>(cotangent.getType()).getElementType();
+    Location loc = head.gradient.getLoc();
+    Value count = scalarConstant(builder, loc, element, static_cast<double>(head.rows()));
+    return like(head.gradient, DivOp::create(builder, loc, cotangent.getType(), cotangent, count));
   }
 
-  /// The rows of \p Whole that \p Reader needs in a chunk.
-  Value sliceRows(Operation *Reader, Value Whole, Rows Part) {
-    RankedTensorType Type = withRows(Whole.getType(), Part.Count);
-    SmallVector<int64_t> Starts(Type.getRank(), 0);
-    Starts[0] = Part.Start;
-    return like(Reader, SliceOp::create(Builder, Reader->getLoc(), Type, Whole, Starts, Type.getShape()));
+  /// The rows of \p whole that \p reader needs in a chunk.
+  Value sliceRows(Operation *reader, Value whole, Rows part) {
+    RankedTensorType type = withRows(whole.getType(), part.count);
+    SmallVector<int64_t> starts(type.getRank(), 0);
+    starts[0] = part.start;
+    return like(reader, SliceOp::create(builder, reader->getLoc(), type, whole, starts, type.getShape()));
   }
 
-  /// \p Op on the operands of a chunk. There is no use in computing its logits again.
-  Operation *copy(Operation *Op, ValueRange Operands) {
-    Operation *Copy = Builder.clone(*Op);
-    Copy->setOperands(Operands);
-    setRecomputeCall(Copy, {});
-    return Copy;
+  /// \p op on the operands of a chunk. There is no use in computing its logits again.
+  Operation *copyOf(Operation *op, ValueRange operands) {
+    Operation *copy = builder.clone(*op);
+    copy->setOperands(operands);
+    setRecomputeCall(copy, {});
+    return copy;
   }
-  Operation *copyRows(Operation *Op, ValueRange Operands, Rows Part) {
-    Operation *Copy = copy(Op, Operands);
-    for (OpResult Result : Copy->getResults())
-      Result.setType(withRows(Result.getType(), Part.Count));
-    return Copy;
+  Operation *copyRows(Operation *op, ValueRange operands, Rows part) {
+    Operation *copy = copyOf(op, operands);
+    for (OpResult result : copy->getResults())
+      result.setType(withRows(result.getType(), part.count));
+    return copy;
   }
 
-  void writeChunk(Rows Part) {
-    IRMapping Known;
-    auto CopyCasts = [&](ArrayRef<CastOp> Casts) {
-      for (CastOp Cast : Casts)
-        Known.map(Cast.getY(), copyRows(Cast, Known.lookup(Cast.getX()), Part)->getResult(0));
+  void writeChunk(Rows part) {
+    IRMapping known;
+    auto copyCasts = [&](ArrayRef<CastOp> casts) {
+      for (CastOp cast : casts)
+        known.map(cast.getY(), copyRows(cast, known.lookup(cast.getX()), part)->getResult(0));
     };
-    MatmulOp Product = Head.Product;
-    SmallVector<Value> Factors(Product->getOperands());
-    Factors[0] = sliceRows(Product, Factors[0], Part);
-    Known.map(Product.getY(), copyRows(Product, Factors, Part)->getResult(0));
-    CopyCasts(Head.LogitCasts);
-    Value Labels = sliceRows(Head.Loss, Head.Loss.getLabels(), Part);
-    auto Loss = cast<SoftmaxCrossEntropyOp>(copy(Head.Loss, {Known.lookup(Head.Loss.getLogits()), Labels}));
-    Loss.setReduction("none");
-    for (OpResult Result : Loss->getResults())
-      Result.setType(withRows(Head.Loss.getLogSumExp().getType(), Part.Count));
-    Losses.push_back(Loss.getLoss());
-    Value Cotangent = keepsRows() ? sliceRows(Head.Gradient, RowCotangent, Part) : RowCotangent;
-    auto Gradient = cast<SoftmaxCrossEntropyGradOp>(copyRows(
-        Head.Gradient, {Cotangent, Known.lookup(Head.Gradient.getLogits()), Labels, Loss.getLogSumExp()}, Part));
-    Gradient.setReduction(keepsRows() ? "none" : "sum");
-    Known.map(Head.Gradient.getDlogits(), Gradient.getDlogits());
-    CopyCasts(Head.GradientCasts);
-    for (MatmulOp OfRows : Head.RowProducts)
-      RowResults[OfRows].push_back(copyRows(OfRows, {Known.lookup(OfRows.getA()), OfRows.getB()}, Part)->getResult(0));
-    for (Operation *Sum : Head.Sums)
-      addTo(Sum, Known, Part);
+    MatmulOp product = head.product;
+    SmallVector<Value> factors(product->getOperands());
+    factors[0] = sliceRows(product, factors[0], part);
+    known.map(product.getY(), copyRows(product, factors, part)->getResult(0));
+    copyCasts(head.logitCasts);
+    Value labels = sliceRows(head.loss, head.loss.getLabels(), part);
+    auto loss = cast<SoftmaxCrossEntropyOp>(copyOf(head.loss, {known.lookup(head.loss.getLogits()), labels}));
+    loss.setReduction(LossReduction::kNone);
+    for (OpResult result : loss->getResults())
+      result.setType(withRows(head.loss.getLogSumExp().getType(), part.count));
+    losses.push_back(loss.getLoss());
+    Value cotangent = keepsRows() ? sliceRows(head.gradient, cotangentOfRow, part) : cotangentOfRow;
+    auto gradient = cast<SoftmaxCrossEntropyGradOp>(copyRows(
+        head.gradient, {cotangent, known.lookup(head.gradient.getLogits()), labels, loss.getLogSumExp()}, part));
+    gradient.setReduction(keepsRows() ? LossReduction::kNone : LossReduction::kSum);
+    known.map(head.gradient.getDlogits(), gradient.getDlogits());
+    copyCasts(head.gradientCasts);
+    for (MatmulOp ofRows : head.rowProducts)
+      rowResults[ofRows].push_back(copyRows(ofRows, {known.lookup(ofRows.getA()), ofRows.getB()}, part)->getResult(0));
+    for (Operation *sum : head.sums)
+      addTo(sum, known, part);
   }
 
-  /// Whether \p Sum is a gradient [V, X] that is summed as [X, V] and transposed once. Then rows of the logits'
+  /// Whether \p sum is a gradient [V, X] that is summed as [X, V] and transposed once. Then rows of the logits'
   /// gradient are read as they lie, and no chunk transposes its part.
-  bool isSummedTransposed(Operation *Sum) {
-    auto Product = dyn_cast<MatmulOp>(Sum);
-    return Product && behindCasts(Product.getA()) == Head.Gradient.getDlogits();
+  bool isSummedTransposed(Operation *sum) {
+    auto product = dyn_cast<MatmulOp>(sum);
+    return product && behindCasts(product.getA()) == head.gradient.getDlogits();
   }
 
   /// Adds a chunk's part of a sum over rows to those before it, in f32: only the whole is rounded.
-  void addTo(Operation *Sum, const IRMapping &Known, Rows Part) {
-    SmallVector<Value> Operands;
-    for (Value Operand : Sum->getOperands())
-      Operands.push_back(Known.contains(Operand) ? Known.lookup(Operand) : sliceRows(Sum, Operand, Part));
-    auto Whole = cast<RankedTensorType>(Sum->getResult(0).getType());
-    SmallVector<int64_t> Shape(Whole.getShape());
-    if (isSummedTransposed(Sum)) {
-      std::swap(Operands[0], Operands[1]);
-      std::swap(Shape[0], Shape[1]);
+  void addTo(Operation *sum, const IRMapping &known, Rows part) {
+    SmallVector<Value> operands;
+    for (Value operand : sum->getOperands())
+      operands.push_back(known.contains(operand) ? known.lookup(operand) : sliceRows(sum, operand, part));
+    auto whole = cast<RankedTensorType>(sum->getResult(0).getType());
+    SmallVector<int64_t> shape(whole.getShape());
+    if (isSummedTransposed(sum)) {
+      std::swap(operands[0], operands[1]);
+      std::swap(shape[0], shape[1]);
     }
-    Value &Total = Totals[Sum];
+    Value &total = totals[sum];
     // A product is added to its bias, in place.
-    bool AddsItself = Total && isa<MatmulOp>(Sum);
-    if (AddsItself)
-      Operands.push_back(Total);
-    Operation *Copy = copy(Sum, Operands);
-    Copy->getResult(0).setType(RankedTensorType::get(Shape, accumulatorType(Whole.getElementType())));
-    if (!Total || AddsItself) {
-      Total = Copy->getResult(0);
+    bool addsItself = total && isa<MatmulOp>(sum);
+    if (addsItself)
+      operands.push_back(total);
+    Operation *copy = copyOf(sum, operands);
+    copy->getResult(0).setType(RankedTensorType::get(shape, accumulatorType(whole.getElementType())));
+    if (!total || addsItself) {
+      total = copy->getResult(0);
       return;
     }
-    auto Add = like(Sum, AddOp::create(Builder, Sum->getLoc(), Total.getType(), Total, Copy->getResult(0)));
-    dialectOf(Add).getChainAttrHelper().setAttr(Add, Builder.getUnitAttr());
-    Total = Add.getY();
+    auto add = like(sum, AddOp::create(builder, sum->getLoc(), total.getType(), total, copy->getResult(0)));
+    dialectOf(add).getChainAttrHelper().setAttr(add, builder.getUnitAttr());
+    total = add.getY();
   }
 
-  Value rounded(Operation *Sum) {
-    auto Wanted = cast<RankedTensorType>(Sum->getResult(0).getType());
-    Value Total = Totals[Sum];
-    auto Summed = cast<RankedTensorType>(Total.getType());
-    if (Summed.getElementType() != Wanted.getElementType())
-      Total =
-          like(Sum, CastOp::create(Builder, Sum->getLoc(), withElementType(Summed, Wanted.getElementType()), Total));
-    if (isSummedTransposed(Sum))
-      Total = like(Sum, TransposeOp::create(Builder, Sum->getLoc(), Wanted, Total, ArrayRef<int64_t>{1, 0}));
-    return Total;
+  Value rounded(Operation *sum) {
+    auto wanted = cast<RankedTensorType>(sum->getResult(0).getType());
+    Value total = totals[sum];
+    auto summed = cast<RankedTensorType>(total.getType());
+    if (summed.getElementType() != wanted.getElementType())
+      total =
+          like(sum, CastOp::create(builder, sum->getLoc(), withElementType(summed, wanted.getElementType()), total));
+    if (isSummedTransposed(sum))
+      total = like(sum, TransposeOp::create(builder, sum->getLoc(), wanted, total, ArrayRef<int64_t>{1, 0}));
+    return total;
   }
 
-  Value join(Operation *Op, Type Whole, ArrayRef<Value> Values) {
-    return like(Op, ConcatOp::create(Builder, Op->getLoc(), Whole, Values, Builder.getI64IntegerAttr(0)));
+  Value join(Operation *op, Type whole, ArrayRef<Value> values) {
+    return like(op, ConcatOp::create(builder, op->getLoc(), whole, values, builder.getI64IntegerAttr(0)));
   }
 
   Value joinedLoss() {
-    Location Loc = Head.Loss.getLoc();
-    Value All = join(Head.Loss, Head.Loss.getLogSumExp().getType(), Losses);
+    Location loc = head.loss.getLoc();
+    Value all = join(head.loss, head.loss.getLogSumExp().getType(), losses);
     if (keepsRows())
-      return All;
-    Type Whole = Head.Loss.getLoss().getType();
-    if (Head.Loss.getReduction() == "mean")
-      return like(Head.Loss, ReduceMeanOp::create(Builder, Loc, Whole, All, ArrayRef<int64_t>{0}, /*keep_dims=*/false));
-    return like(Head.Loss, ReduceSumOp::create(Builder, Loc, Whole, All, ArrayRef<int64_t>{0}, /*keep_dims=*/false));
+      return all;
+    Type whole = head.loss.getLoss().getType();
+    if (head.loss.getReduction() == LossReduction::kMean)
+      return like(head.loss, ReduceMeanOp::create(builder, loc, whole, all, ArrayRef<int64_t>{0}, /*keep_dims=*/false));
+    return like(head.loss, ReduceSumOp::create(builder, loc, whole, all, ArrayRef<int64_t>{0}, /*keep_dims=*/false));
   }
 
-  void replace(Value Old, Value New) { Old.replaceAllUsesWith(New); }
+  void replace(Value old, Value replacement) { old.replaceAllUsesWith(replacement); }
 
   /// Moves dependent operations, in their order, behind what they need now.
   void moveDependent() {
-    Block *Body = Builder.getInsertionBlock();
-    for (Operation *Op : Head.Dependent)
-      Op->moveBefore(Body, Builder.getInsertionPoint());
+    Block *body = builder.getInsertionBlock();
+    for (Operation *op : head.dependent)
+      op->moveBefore(body, builder.getInsertionPoint());
   }
 
   void erase() {
-    for (Operation *Sum : Head.Sums)
-      Sum->erase();
-    for (MatmulOp Product : Head.RowProducts)
-      Product.erase();
-    for (CastOp Cast : llvm::reverse(Head.GradientCasts))
-      Cast.erase();
-    Head.Gradient.erase();
-    Head.Loss.erase();
-    for (CastOp Cast : llvm::reverse(Head.LogitCasts))
-      Cast.erase();
-    Head.Product.erase();
+    for (Operation *sum : head.sums)
+      sum->erase();
+    for (MatmulOp product : head.rowProducts)
+      product.erase();
+    for (CastOp cast : llvm::reverse(head.gradientCasts))
+      cast.erase();
+    head.gradient.erase();
+    head.loss.erase();
+    for (CastOp cast : llvm::reverse(head.logitCasts))
+      cast.erase();
+    head.product.erase();
   }
 
-  LanguageModelHead &Head;
-  OpBuilder Builder;
-  SmallVector<Rows> Parts;
-  Value RowCotangent;
-  SmallVector<Value> Losses;
-  llvm::DenseMap<Operation *, SmallVector<Value>> RowResults;
-  llvm::DenseMap<Operation *, Value> Totals;
+  LanguageModelHead &head;
+  OpBuilder builder;
+  SmallVector<Rows> parts;
+  Value cotangentOfRow;
+  SmallVector<Value> losses;
+  llvm::DenseMap<Operation *, SmallVector<Value>> rowResults;
+  llvm::DenseMap<Operation *, Value> totals;
 };
 
 class ChunkHeadPass : public impl::ChunkHeadPassBase<ChunkHeadPass> {
@@ -256,35 +256,35 @@ public:
     if (chunks == 1 || !onlyBlock(getOperation()) ||
         dialectOf(getOperation()).getHeadChunksAttrHelper().isAttrPresent(getOperation()))
       return;
-    LogitBytes = 0;
-    for (auto Loss : llvm::to_vector(getOperation().getOps<SoftmaxCrossEntropyOp>()))
-      chunk(Loss);
+    logitBytes = 0;
+    for (auto loss : llvm::to_vector(getOperation().getOps<SoftmaxCrossEntropyOp>()))
+      chunk(loss);
   }
 
 private:
-  int64_t LogitBytes = 0; ///< bytes of the whole logits of all heads
+  int64_t logitBytes = 0; ///< bytes of the whole logits of all heads
 
-  void chunk(SoftmaxCrossEntropyOp Loss) {
-    llvm::Expected<LanguageModelHead> Head = LanguageModelHead::of(Loss);
-    std::string Obstacle = Head ? "" : llvm::toString(Head.takeError());
-    if (Obstacle.empty() && Head->rows() < chunks)
-      Obstacle = llvm::formatv("it has {0} rows for {1} chunks", Head->rows(), chunks.getValue());
-    if (!Obstacle.empty()) {
-      StringRef Path = pathOf(Loss);
-      getOperation().emitRemark() << "chunk-head: " << (Path.empty() ? "(no Cell)" : Path)
-                                  << ": the head stays whole: " << Obstacle;
+  void chunk(SoftmaxCrossEntropyOp loss) {
+    llvm::Expected<LanguageModelHead> head = LanguageModelHead::of(loss);
+    std::string obstacle = head ? "" : llvm::toString(head.takeError());
+    if (obstacle.empty() && head->rows() < chunks)
+      obstacle = llvm::formatv("it has {0} rows for {1} chunks", head->rows(), chunks.getValue());
+    if (!obstacle.empty()) {
+      StringRef path = pathOf(loss);
+      getOperation().emitRemark() << "chunk-head: " << (path.empty() ? "(no Cell)" : path)
+                                  << ": the head stays whole: " << obstacle;
       return;
     }
-    std::string Path = Head->path().str();
-    int64_t All = Head->rows(), Whole = bytesOf(Head->Product.getY());
-    ChunkWriter(*Head, chunks).run();
-    LogitBytes += Whole;
+    std::string path = head->path().str();
+    int64_t all = head->rows(), whole = bytesOf(head->product.getY());
+    ChunkWriter(*head, chunks).run();
+    logitBytes += whole;
     dialectOf(getOperation())
         .getHeadChunksAttrHelper()
-        .setAttr(getOperation(), DenseI64ArrayAttr::get(&getContext(), {chunks, LogitBytes}));
-    getOperation().emitRemark() << "chunk-head: " << (Path.empty() ? "(no Cell)" : Path) << ": " << All
+        .setAttr(getOperation(), DenseI64ArrayAttr::get(&getContext(), {chunks, logitBytes}));
+    getOperation().emitRemark() << "chunk-head: " << (path.empty() ? "(no Cell)" : path) << ": " << all
                                 << " rows of logits are made in " << chunks.getValue()
-                                << " chunks: " << Whole / All * ((All + chunks - 1) / chunks) << " of " << Whole
+                                << " chunks: " << whole / all * ((all + chunks - 1) / chunks) << " of " << whole
                                 << " bytes live at a time";
   }
 };

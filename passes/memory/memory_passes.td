@@ -19,11 +19,11 @@ def SinkReluPass : MpcPass<"mpc-sink-relu", "::mlir::func::FuncOp"> {
 
     ```mlir
     // before
-    %r = mpc.relu %x : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
+    %r = mpc.relu %x : tensor<2x3x4x4xf32>
     %y, %i = mpc.max_pool2d %r {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi8>)
     // after
     %p, %i = mpc.max_pool2d %x {...} : (tensor<2x3x4x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x2x2xi8>)
-    %y = mpc.relu %p : (tensor<2x3x2x2xf32>) -> tensor<2x3x2x2xf32>
+    %y = mpc.relu %p : tensor<2x3x2x2xf32>
     ```
   }];
 }
@@ -55,22 +55,22 @@ def ChunkHeadPass : MpcPass<"mpc-chunk-head", "::mlir::func::FuncOp"> {
     // before
     %z = mpc.matmul %h, %w {transpose_b = true} : (tensor<8x4xf32>, tensor<16x4xf32>) -> tensor<8x16xf32>
     %loss, %lse = mpc.softmax_cross_entropy %z, %labels : ...
-    %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse {mpc.backward} : ...
-    %dh = mpc.matmul %dz, %w {mpc.backward} : ...
-    %dw = mpc.matmul %dz, %h {mpc.backward, transpose_a = true} : ...
+    %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse backward : ...
+    %dh = mpc.matmul %dz, %w backward : ...
+    %dw = mpc.matmul %dz, %h {transpose_a = true} backward : ...
     // after, chunks = 2: the share of a row, then for each half
-    %eighth = mpc.div %seed, %eight {mpc.backward} : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %h0 = mpc.slice %h {sizes = array<i64: 4, 4>, starts = array<i64: 0, 0>} : (tensor<8x4xf32>) -> tensor<4x4xf32>
-    %l0 = mpc.slice %labels {sizes = array<i64: 4>, starts = array<i64: 0>} : (tensor<8xi32>) -> tensor<4xi32>
+    %eighth = mpc.div %seed, %eight backward : tensor<f32>
+    %h0 = mpc.slice %h {sizes = [4, 4], starts = [0, 0]} : (tensor<8x4xf32>) -> tensor<4x4xf32>
+    %l0 = mpc.slice %labels {sizes = [4], starts = [0]} : (tensor<8xi32>) -> tensor<4xi32>
     %z0 = mpc.matmul %h0, %w {transpose_b = true} : (tensor<4x4xf32>, tensor<16x4xf32>) -> tensor<4x16xf32>
-    %loss0, %lse0 = mpc.softmax_cross_entropy %z0, %l0 {reduction = "none"} : ...
-    %dz0 = mpc.softmax_cross_entropy_grad %eighth, %z0, %l0, %lse0 {mpc.backward, reduction = "sum"} : ...
-    %dh0 = mpc.matmul %dz0, %w {mpc.backward} : ...
-    %dw0 = mpc.matmul %h0, %dz0 {mpc.backward, transpose_a = true} : ... -> tensor<4x16xf32>
+    %loss0, %lse0 = mpc.softmax_cross_entropy %z0, %l0 {reduction = none} : ...
+    %dz0 = mpc.softmax_cross_entropy_grad %eighth, %z0, %l0, %lse0 {reduction = sum} backward : ...
+    %dh0 = mpc.matmul %dz0, %w backward : ...
+    %dw0 = mpc.matmul %h0, %dz0 {transpose_a = true} backward : ... -> tensor<4x16xf32>
     // and in the second half and behind it
-    %sum = mpc.matmul %h1, %dz1, %dw0 {mpc.backward, transpose_a = true} : ...
+    %sum = mpc.matmul %h1, %dz1, %dw0 {transpose_a = true} backward : ...
     %dh = mpc.concat %dh0, %dh1 : ...
-    %dw = mpc.transpose %sum {permutation = array<i64: 1, 0>} : (tensor<4x16xf32>) -> tensor<16x4xf32>
+    %dw = mpc.transpose %sum {permutation = [1, 0]} : (tensor<4x16xf32>) -> tensor<16x4xf32>
     ```
   }];
   let options = [
@@ -93,14 +93,14 @@ def ReluMaskPass : MpcPass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
 
     ```mlir
     // before: 2 bytes an element are kept
-    %y = mpc.relu %x : (tensor<2x4x4x3xf16>) -> tensor<2x4x4x3xf16>
-    %m = mpc.reduce_mean %y {axes = array<i64: 1, 2>} : (tensor<2x4x4x3xf16>) -> tensor<2x3xf16>
-    %dx = mpc.relu_grad %dy, %y {mpc.backward} : ...
+    %y = mpc.relu %x : tensor<2x4x4x3xf16>
+    %m = mpc.reduce_mean %y {axes = [1, 2]} : (tensor<2x4x4x3xf16>) -> tensor<2x3xf16>
+    %dx = mpc.relu_grad %dy, %y backward : ...
     // after: 1 byte
-    %y = mpc.relu %x : (tensor<2x4x4x3xf16>) -> tensor<2x4x4x3xf16>
+    %y = mpc.relu %x : tensor<2x4x4x3xf16>
     %k = mpc.greater %y, %zero : (tensor<2x4x4x3xf16>, tensor<f32>) -> tensor<2x4x4x3xi1>
-    %m = mpc.reduce_mean %y {axes = array<i64: 1, 2>} : (tensor<2x4x4x3xf16>) -> tensor<2x3xf16>
-    %dx = mpc.where %k, %dy, %zero {mpc.backward} : ...
+    %m = mpc.reduce_mean %y {axes = [1, 2]} : (tensor<2x4x4x3xf16>) -> tensor<2x3xf16>
+    %dx = mpc.where %k, %dy, %zero backward : ...
     ```
   }];
 }
@@ -125,14 +125,14 @@ def RecomputePass : MpcPass<"mpc-recompute", "::mlir::func::FuncOp"> {
 
     ```mlir
     // before: %y is kept from the forward to the backward pass
-    %y = mpc.gelu %x {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = mpc.gelu %x {mpc.recompute = 1} : tensor<4x8xf32>
     %z = mpc.matmul %y, %w {mpc.recompute = 1} : ...
-    %dw = mpc.matmul %y, %dz {mpc.backward, transpose_a = true} : ...
+    %dw = mpc.matmul %y, %dz {transpose_a = true} backward : ...
     // after
-    %y = mpc.gelu %x {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = mpc.gelu %x {mpc.recompute = 1} : tensor<4x8xf32>
     %z = mpc.matmul %y, %w {mpc.recompute = 1} : ...
-    %y2 = mpc.gelu %x {mpc.backward, mpc.recomputed} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %dw = mpc.matmul %y2, %dz {mpc.backward, transpose_a = true} : ...
+    %y2 = mpc.gelu %x {mpc.recomputed} backward : tensor<4x8xf32>
+    %dw = mpc.matmul %y2, %dz {transpose_a = true} backward : ...
     ```
   }];
   let options = [
@@ -158,8 +158,8 @@ def SchedulePass : MpcPass<"mpc-schedule", "::mlir::ModuleOp"> {
     ```mlir
     // before: %a and %b are live together with the large %l
     %a = mpc.cast %x : (tensor<64xf16>) -> tensor<64xf32>
-    %l = mpc.broadcast_to %s {shape = array<i64: 64, 64>} : (tensor<64xf32>) -> tensor<64x64xf32>
-    %r = mpc.reduce_sum %l {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
+    %l = mpc.broadcast_to %s {shape = [64, 64]} : (tensor<64xf32>) -> tensor<64x64xf32>
+    %r = mpc.reduce_sum %l {axes = [0]} : (tensor<64x64xf32>) -> tensor<64xf32>
     %y = mpc.add %a, %r : ...
     // after: %a is made where it is read
     ```

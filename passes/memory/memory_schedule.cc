@@ -14,227 +14,227 @@ using namespace mlir;
 namespace mpc {
 
 /// How many positions from the peak's operation others are tried.
-static constexpr unsigned Window = 24;
+static constexpr unsigned window = 24;
 /// The bound of the pass's work: positions looked at while moves are tried, for each operation of the block.
-static constexpr uint64_t WorkAnOperation = 4096;
+static constexpr uint64_t workAnOperation = 4096;
 /// Storage is padded to cache lines.
-static constexpr int64_t Line = 64;
+static constexpr int64_t line = 64;
 
-unsigned MemorySchedule::storageOf(Value V) {
-  Value Source = behindViews(V);
-  auto [Entry, New] = Numbers.try_emplace(Source, Bytes.size());
-  if (!New)
-    return Entry->second;
+unsigned MemorySchedule::storageOf(Value v) {
+  Value source = behindViews(v);
+  auto [entry, isNew] = numbers.try_emplace(source, bytes.size());
+  if (!isNew)
+    return entry->second;
   // Arguments of a sequence are where it is called.
-  bool Input = isa<BlockArgument>(Source) && isInput(roleOf(Source)) && !isSequence(Body.getParentOp());
-  bool Elsewhere = (isa<BlockArgument>(Source) && !Input) || Source.getDefiningOp<ConstantOp>();
-  Bytes.push_back(Elsewhere ? 0 : llvm::alignTo(bytesOf(Source), Line));
-  IsInput.push_back(Input);
-  IsResult.push_back(false);
-  return Entry->second;
+  bool input = isa<BlockArgument>(source) && isInput(roleOf(source)) && !isSequence(body.getParentOp());
+  bool elsewhere = (isa<BlockArgument>(source) && !input) || source.getDefiningOp<ConstantOp>();
+  bytes.push_back(elsewhere ? 0 : llvm::alignTo(bytesOf(source), line));
+  isInputStorage.push_back(input);
+  isResult.push_back(false);
+  return entry->second;
 }
 
-void MemorySchedule::addNode(Operation *Op, const BlockDependences &Dependences, const MemoryModel &Model) {
-  unsigned Number = Nodes.size();
-  Node New;
-  New.Op = Op;
-  New.Pinned = Op->hasTrait<StateUpdate>();
-  New.Workspace = Model.Workspace ? Model.Workspace(Op) : 0;
-  llvm::SmallSetVector<unsigned, 8> Reads;
-  for (Value Operand : valuesRead(Op))
-    Reads.insert(storageOf(Operand));
-  llvm::SmallSetVector<unsigned, 8> Before;
-  for (unsigned Other : Dependences.before(*Dependences.numberOf(Op)))
-    if (auto Known = NodeOf.find(Dependences.operations()[Other]); Known != NodeOf.end())
-      Before.insert(Known->second);
-  New.Reads.assign(Reads.begin(), Reads.end());
-  New.Before.assign(Before.begin(), Before.end());
-  for (OpResult Result : Op->getResults()) {
-    unsigned Storage = storageOf(Result);
+void MemorySchedule::addNode(Operation *op, const BlockDependences &dependences, const MemoryModel &model) {
+  unsigned number = nodes.size();
+  Node replacement;
+  replacement.op = op;
+  replacement.pinned = op->hasTrait<StateUpdate>();
+  replacement.workspace = model.workspace ? model.workspace(op) : 0;
+  llvm::SmallSetVector<unsigned, 8> reads;
+  for (Value operand : valuesRead(op))
+    reads.insert(storageOf(operand));
+  llvm::SmallSetVector<unsigned, 8> before;
+  for (unsigned other : dependences.before(*dependences.numberOf(op)))
+    if (auto known = nodeOf.find(dependences.getOperations()[other]); known != nodeOf.end())
+      before.insert(known->second);
+  replacement.reads.assign(reads.begin(), reads.end());
+  replacement.before.assign(before.begin(), before.end());
+  for (OpResult result : op->getResults()) {
+    unsigned storage = storageOf(result);
     // An update writes over the state that it reads.
-    if (New.Pinned)
-      Bytes[Storage] = 0;
-    New.Writes.push_back(Storage);
-    for (OpOperand &Operand : Op->getOpOperands())
-      if (Model.MayAlias && Operand.get().getType() == Result.getType() && Bytes[storageOf(Operand.get())] > 0 &&
-          Model.MayAlias(Op, Result.getResultNumber(), Operand.getOperandNumber()))
-        New.Aliases.emplace_back(Storage, storageOf(Operand.get()));
+    if (replacement.pinned)
+      bytes[storage] = 0;
+    replacement.writes.push_back(storage);
+    for (OpOperand &operand : op->getOpOperands())
+      if (model.mayAlias && operand.get().getType() == result.getType() && bytes[storageOf(operand.get())] > 0 &&
+          model.mayAlias(op, result.getResultNumber(), operand.getOperandNumber()))
+        replacement.aliases.emplace_back(storage, storageOf(operand.get()));
   }
-  for (unsigned Other : New.Before)
-    Nodes[Other].After.push_back(Number);
-  NodeOf[Op] = Number;
-  Nodes.push_back(std::move(New));
+  for (unsigned other : replacement.before)
+    nodes[other].after.push_back(number);
+  nodeOf[op] = number;
+  nodes.push_back(std::move(replacement));
 }
 
-MemorySchedule::MemorySchedule(Block &Body, const MemoryModel &Model) : Body(Body) {
-  for (BlockArgument Argument : Body.getArguments())
-    storageOf(Argument);
-  BlockDependences Dependences(Body);
-  for (Operation &Op : Body.without_terminator())
-    if (!isViewOrConstant(&Op))
-      addNode(&Op, Dependences, Model);
-  for (Value Returned : Body.getTerminator()->getOperands())
-    IsResult[storageOf(Returned)] = true;
-  for (unsigned Number = 0; Number < Nodes.size(); ++Number) {
-    Order.push_back(Number);
-    Position.push_back(Number);
+MemorySchedule::MemorySchedule(Block &body, const MemoryModel &model) : body(body) {
+  for (BlockArgument argument : body.getArguments())
+    storageOf(argument);
+  BlockDependences dependences(body);
+  for (Operation &op : body.without_terminator())
+    if (!isViewOrConstant(&op))
+      addNode(&op, dependences, model);
+  for (Value returned : body.getTerminator()->getOperands())
+    isResult[storageOf(returned)] = true;
+  for (unsigned number = 0; number < nodes.size(); ++number) {
+    order.push_back(number);
+    position.push_back(number);
   }
-  LastInside.resize(Bytes.size());
+  lastInside.resize(bytes.size());
   measure();
 }
 
-int64_t MemorySchedule::step(const Node &Here, llvm::function_ref<bool(unsigned)> EndsHere, int64_t &Live) const {
-  auto Dies = [&](unsigned Storage) { return !IsResult[Storage] && EndsHere(Storage); };
-  SmallVector<unsigned, 4> Dying;
-  for (unsigned Storage : Here.Reads)
-    if (Bytes[Storage] > 0 && Dies(Storage))
-      Dying.push_back(Storage);
-  SmallVector<unsigned, 4> Taken, Placed;
-  for (auto [Written, Read] : Here.Aliases)
-    if (llvm::is_contained(Dying, Read) && !llvm::is_contained(Taken, Read) && !llvm::is_contained(Placed, Written)) {
-      Taken.push_back(Read);
-      Placed.push_back(Written);
+int64_t MemorySchedule::step(const Node &here, llvm::function_ref<bool(unsigned)> endsHere, int64_t &live) const {
+  auto dies = [&](unsigned storage) { return !isResult[storage] && endsHere(storage); };
+  SmallVector<unsigned, 4> dying;
+  for (unsigned storage : here.reads)
+    if (bytes[storage] > 0 && dies(storage))
+      dying.push_back(storage);
+  SmallVector<unsigned, 4> taken, placed;
+  for (auto [written, read] : here.aliases)
+    if (llvm::is_contained(dying, read) && !llvm::is_contained(taken, read) && !llvm::is_contained(placed, written)) {
+      taken.push_back(read);
+      placed.push_back(written);
     }
-  int64_t Made = 0, Freed = 0;
-  for (unsigned Storage : Here.Writes) {
-    Made += llvm::is_contained(Placed, Storage) ? 0 : Bytes[Storage];
-    Freed += Dies(Storage) ? Bytes[Storage] : 0;
+  int64_t made = 0, freed = 0;
+  for (unsigned storage : here.writes) {
+    made += llvm::is_contained(placed, storage) ? 0 : bytes[storage];
+    freed += dies(storage) ? bytes[storage] : 0;
   }
-  for (unsigned Storage : Dying)
-    Freed += llvm::is_contained(Taken, Storage) ? 0 : Bytes[Storage];
-  int64_t Total = Live + Made + llvm::alignTo(Here.Workspace, Line);
-  Live += Made - Freed;
-  return Total;
+  for (unsigned storage : dying)
+    freed += llvm::is_contained(taken, storage) ? 0 : bytes[storage];
+  int64_t total = live + made + llvm::alignTo(here.workspace, line);
+  live += made - freed;
+  return total;
 }
 
 void MemorySchedule::measure() {
-  Current = Profile();
-  Current.LastUse.resize(Bytes.size());
-  for (unsigned At = 0; At < Order.size(); ++At) {
-    Position[Order[At]] = At;
-    for (unsigned Storage : Nodes[Order[At]].Reads)
-      Current.LastUse[Storage] = At;
-    for (unsigned Storage : Nodes[Order[At]].Writes)
-      Current.LastUse[Storage] = At;
+  current = Profile();
+  current.lastUse.resize(bytes.size());
+  for (unsigned at = 0; at < order.size(); ++at) {
+    position[order[at]] = at;
+    for (unsigned storage : nodes[order[at]].reads)
+      current.lastUse[storage] = at;
+    for (unsigned storage : nodes[order[at]].writes)
+      current.lastUse[storage] = at;
   }
-  int64_t Live = 0;
-  for (unsigned Storage = 0; Storage < Bytes.size(); ++Storage)
-    Live += IsInput[Storage] ? Bytes[Storage] : 0;
-  for (unsigned At = 0; At < Order.size(); ++At) {
-    Current.LiveBefore.push_back(Live);
-    int64_t Total = step(
-        Nodes[Order[At]], [&](unsigned Storage) { return Current.LastUse[Storage] == At; }, Live);
-    if (Total > Current.Peak) {
-      Current.Peak = Total;
-      Current.At = At;
+  int64_t live = 0;
+  for (unsigned storage = 0; storage < bytes.size(); ++storage)
+    live += isInputStorage[storage] ? bytes[storage] : 0;
+  for (unsigned at = 0; at < order.size(); ++at) {
+    current.liveBefore.push_back(live);
+    int64_t total = step(
+        nodes[order[at]], [&](unsigned storage) { return current.lastUse[storage] == at; }, live);
+    if (total > current.peak) {
+      current.peak = total;
+      current.at = at;
     }
-    if (Total >= Current.Peak)
-      Current.LastAt = At;
+    if (total >= current.peak)
+      current.lastAt = at;
   }
 }
 
-std::pair<unsigned, unsigned> MemorySchedule::range(unsigned At) const {
-  const Node &Moving = Nodes[Order[At]];
-  unsigned First = 0, Last = Order.size() - 1;
-  for (unsigned Other : Moving.Before)
-    First = std::max(First, Position[Other] + 1);
-  for (unsigned Other : Moving.After)
-    Last = std::min(Last, Position[Other] - 1);
-  for (unsigned Other = At; Other > First; --Other)
-    if (Nodes[Order[Other - 1]].Pinned)
-      First = Other;
-  for (unsigned Other = At; Other < Last; ++Other)
-    if (Nodes[Order[Other + 1]].Pinned)
-      Last = Other;
-  return Moving.Pinned ? std::pair(At, At) : std::pair(First, Last);
+std::pair<unsigned, unsigned> MemorySchedule::range(unsigned at) const {
+  const Node &moving = nodes[order[at]];
+  unsigned first = 0, last = order.size() - 1;
+  for (unsigned other : moving.before)
+    first = std::max(first, position[other] + 1);
+  for (unsigned other : moving.after)
+    last = std::min(last, position[other] - 1);
+  for (unsigned other = at; other > first; --other)
+    if (nodes[order[other - 1]].pinned)
+      first = other;
+  for (unsigned other = at; other < last; ++other)
+    if (nodes[order[other + 1]].pinned)
+      last = other;
+  return moving.pinned ? std::pair(at, at) : std::pair(first, last);
 }
 
-bool MemorySchedule::lowersPeak(unsigned From, unsigned To) {
-  unsigned First = std::min(From, To), Last = std::max(From, To);
+bool MemorySchedule::lowersPeak(unsigned from, unsigned to) {
+  unsigned first = std::min(from, to), last = std::max(from, to);
   // Nothing changes outside.
-  if (Current.At < First || Current.LastAt > Last)
+  if (current.at < first || current.lastAt > last)
     return false;
-  Work += Last - First + 1;
-  auto NodeAt = [&](unsigned At) -> const Node & {
-    if (At == To)
-      return Nodes[Order[From]];
-    return Nodes[Order[From < To ? At + 1 : At - 1]];
+  work += last - first + 1;
+  auto nodeAt = [&](unsigned at) -> const Node & {
+    if (at == to)
+      return nodes[order[from]];
+    return nodes[order[from < to ? at + 1 : at - 1]];
   };
-  for (unsigned At = First; At <= Last; ++At) {
-    for (unsigned Storage : NodeAt(At).Reads)
-      LastInside[Storage] = At;
-    for (unsigned Storage : NodeAt(At).Writes)
-      LastInside[Storage] = At;
+  for (unsigned at = first; at <= last; ++at) {
+    for (unsigned storage : nodeAt(at).reads)
+      lastInside[storage] = at;
+    for (unsigned storage : nodeAt(at).writes)
+      lastInside[storage] = at;
   }
-  int64_t Live = Current.LiveBefore[First];
-  for (unsigned At = First; At <= Last; ++At) {
-    auto EndsHere = [&](unsigned Storage) { return LastInside[Storage] == At && Current.LastUse[Storage] <= Last; };
-    if (step(NodeAt(At), EndsHere, Live) >= Current.Peak)
+  int64_t live = current.liveBefore[first];
+  for (unsigned at = first; at <= last; ++at) {
+    auto endsHere = [&](unsigned storage) { return lastInside[storage] == at && current.lastUse[storage] <= last; };
+    if (step(nodeAt(at), endsHere, live) >= current.peak)
       return false;
   }
   return true;
 }
 
-bool MemorySchedule::tryMove(unsigned From, unsigned To) {
-  if (!lowersPeak(From, To))
+bool MemorySchedule::tryMove(unsigned from, unsigned to) {
+  if (!lowersPeak(from, to))
     return false;
-  if (From < To)
-    std::rotate(Order.begin() + From, Order.begin() + From + 1, Order.begin() + To + 1);
+  if (from < to)
+    std::rotate(order.begin() + from, order.begin() + from + 1, order.begin() + to + 1);
   else
-    std::rotate(Order.begin() + To, Order.begin() + From, Order.begin() + From + 1);
+    std::rotate(order.begin() + to, order.begin() + from, order.begin() + from + 1);
   measure();
   return true;
 }
 
 bool MemorySchedule::improve() {
-  bool Moved = false;
-  auto MoveOne = [&] {
-    unsigned Peak = Current.At;
+  bool moved = false;
+  auto moveOne = [&] {
+    unsigned peak = current.at;
     // Move the operation at the peak itself to where least is live, or to a place near by. A near place keeps what the
     // operation reads live for little longer.
-    auto [First, Last] = range(Peak);
-    std::vector<unsigned> Places;
-    for (unsigned To = First; To <= Last; ++To)
-      if (To != Peak)
-        Places.push_back(To);
-    auto Distance = [&](unsigned To) { return To > Peak ? To - Peak : Peak - To; };
-    auto TryFirst = [&](auto Less) {
-      llvm::stable_sort(Places, Less);
-      return llvm::any_of(ArrayRef(Places).take_front(Window), [&](unsigned To) { return tryMove(Peak, To); });
+    auto [first, last] = range(peak);
+    std::vector<unsigned> places;
+    for (unsigned to = first; to <= last; ++to)
+      if (to != peak)
+        places.push_back(to);
+    auto distance = [&](unsigned to) { return to > peak ? to - peak : peak - to; };
+    auto tryFirst = [&](auto less) {
+      llvm::stable_sort(places, less);
+      return llvm::any_of(ArrayRef(places).take_front(window), [&](unsigned to) { return tryMove(peak, to); });
     };
-    if (TryFirst([&](unsigned L, unsigned R) { return Current.LiveBefore[L] < Current.LiveBefore[R]; }) ||
-        TryFirst([&](unsigned L, unsigned R) { return Distance(L) < Distance(R); }))
+    if (tryFirst([&](unsigned l, unsigned r) { return current.liveBefore[l] < current.liveBefore[r]; }) ||
+        tryFirst([&](unsigned l, unsigned r) { return distance(l) < distance(r); }))
       return true;
     // Operations before the peak to behind it, those behind it to before it: just past it, or as far as they go.
-    for (unsigned Steps = 1; Steps <= Window; ++Steps) {
-      if (Peak >= Steps) {
-        unsigned From = Peak - Steps, To = range(From).second;
-        if (To >= Peak && (tryMove(From, Peak) || tryMove(From, To)))
+    for (unsigned steps = 1; steps <= window; ++steps) {
+      if (peak >= steps) {
+        unsigned from = peak - steps, to = range(from).second;
+        if (to >= peak && (tryMove(from, peak) || tryMove(from, to)))
           return true;
       }
-      if (Peak + Steps < Order.size()) {
-        unsigned From = Peak + Steps, To = range(From).first;
-        if (To <= Peak && (tryMove(From, Peak) || tryMove(From, To)))
+      if (peak + steps < order.size()) {
+        unsigned from = peak + steps, to = range(from).first;
+        if (to <= peak && (tryMove(from, peak) || tryMove(from, to)))
           return true;
       }
     }
     return false;
   };
-  while (Work < WorkAnOperation * Order.size() && MoveOne())
-    Moved = true;
-  return Moved;
+  while (work < workAnOperation * order.size() && moveOne())
+    moved = true;
+  return moved;
 }
 
 void MemorySchedule::apply() {
-  Operation *Terminator = Body.getTerminator();
-  ViewMover Views(Body);
-  for (unsigned Number : Order) {
-    Views.moveFor(Nodes[Number].Op);
-    Nodes[Number].Op->moveBefore(Terminator);
+  Operation *terminator = body.getTerminator();
+  ViewMover views(body);
+  for (unsigned number : order) {
+    views.moveFor(nodes[number].op);
+    nodes[number].op->moveBefore(terminator);
   }
-  Views.moveFor(Terminator);
-  for (Operation *Unread : Views.left())
-    Unread->moveBefore(Terminator);
+  views.moveFor(terminator);
+  for (Operation *unread : views.getLeft())
+    unread->moveBefore(terminator);
 }
 
 } // namespace mpc

@@ -12,57 +12,57 @@ using namespace mlir;
 
 namespace mpc {
 
-void Recomputation::add(Value V, StringRef Why) { Reasons[V] = Why; }
+void Recomputation::add(Value v, StringRef why) { reasons[v] = why; }
 
 // The number of operations in a region, or 1 for an operation alone. Views do not count.
-static unsigned operationsIn(Operation *Op) {
-  unsigned Count = 0;
-  Op->walk([&](Operation *Nested) { Count += !isa<ViewLikeOpInterface, FusionOp, YieldOp>(Nested); });
-  return Count;
+static unsigned operationsIn(Operation *op) {
+  unsigned count = 0;
+  op->walk([&](Operation *nested) { count += !isa<ViewLikeOpInterface, FusionOp, YieldOp>(nested); });
+  return count;
 }
 
-Value Recomputation::again(Value V, Operation *Before) {
-  auto Reason = Reasons.find(V);
-  if (Reason == Reasons.end())
-    return V;
-  Operation *Op = V.getDefiningOp();
-  unsigned Result = cast<OpResult>(V).getResultNumber();
-  if (Operation *Copy = Copies.lookup(Op))
-    return Copy->getResult(Result);
-  SmallVector<Value> Operands = llvm::map_to_vector(Op->getOperands(), [&](Value O) { return again(O, Before); });
+Value Recomputation::again(Value v, Operation *before) {
+  auto reason = reasons.find(v);
+  if (reason == reasons.end())
+    return v;
+  Operation *op = v.getDefiningOp();
+  unsigned result = cast<OpResult>(v).getResultNumber();
+  if (Operation *copy = copies.lookup(op))
+    return copy->getResult(result);
+  SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value o) { return again(o, before); });
   // Everything that stands before it has been copied by now.
-  Operation *Copy = Op->clone();
-  Copy->setOperands(Operands);
-  Copy->walk([](Operation *Nested) {
-    setRecomputeCall(Nested, {});
-    if (isa<YieldOp>(Nested))
+  Operation *copy = op->clone();
+  copy->setOperands(operands);
+  copy->walk([](Operation *nested) {
+    setRecomputeCall(nested, {});
+    if (isa<YieldOp>(nested))
       return;
-    dialectOf(Nested).getRecomputedAttrHelper().setAttr(Nested, UnitAttr::get(Nested->getContext()));
-    markBackward(Nested);
+    dialectOf(nested).getRecomputedAttrHelper().setAttr(nested, UnitAttr::get(nested->getContext()));
+    markBackward(nested);
   });
-  OpBuilder(Before).insert(Copy);
-  Copies[Op] = Copy;
-  Summaries[Reason->second].Operations += operationsIn(Op);
-  return Copy->getResult(Result);
+  OpBuilder(before).insert(copy);
+  copies[op] = copy;
+  summaries[reason->second].operations += operationsIn(op);
+  return copy->getResult(result);
 }
 
 void Recomputation::apply() {
-  if (Reasons.empty())
+  if (reasons.empty())
     return;
-  llvm::SetVector<Value> Before = savedValues(Body);
-  SmallVector<Operation *> Readers;
-  for (Operation &Op : Body.without_terminator())
-    if (isBackwardOp(&Op))
-      Readers.push_back(&Op);
-  for (Operation *Reader : Readers)
-    for (OpOperand &Operand : Reader->getOpOperands())
-      if (isReadBackward(Operand))
-        Operand.set(again(Operand.get(), Reader));
-  llvm::SetVector<Value> After = savedValues(Body);
-  for (Value V : Before)
-    if (auto Reason = Reasons.find(V); Reason != Reasons.end() && !After.contains(V))
-      Summaries[Reason->second].BytesSaved += bytesOf(V);
-  eraseDeadOperations(Body);
+  llvm::SetVector<Value> before = savedValues(body);
+  SmallVector<Operation *> readers;
+  for (Operation &op : body.without_terminator())
+    if (isBackwardOp(&op))
+      readers.push_back(&op);
+  for (Operation *reader : readers)
+    for (OpOperand &operand : reader->getOpOperands())
+      if (isReadBackward(operand))
+        operand.set(again(operand.get(), reader));
+  llvm::SetVector<Value> after = savedValues(body);
+  for (Value v : before)
+    if (auto reason = reasons.find(v); reason != reasons.end() && !after.contains(v))
+      summaries[reason->second].bytesSaved += bytesOf(v);
+  eraseDeadOperations(body);
 }
 
 } // namespace mpc

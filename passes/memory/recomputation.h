@@ -19,12 +19,12 @@ namespace mpc {
 /// operation's operands. Operands that are computed again themselves are taken in their new form. Apply it once.
 class Recomputation {
 public:
-  explicit Recomputation(mlir::Block &Body) : Body(Body) {}
+  explicit Recomputation(mlir::Block &body) : body(body) {}
 
-  /// \p V, a result of a forward operation, is computed again wherever the backward pass reads it. \p Why is what it is
+  /// \p v, a result of a forward operation, is computed again wherever the backward pass reads it. \p why is what it is
   /// reported under: a Cell path.
-  void add(mlir::Value V, llvm::StringRef Why);
-  bool contains(mlir::Value V) const { return Reasons.contains(V); }
+  void add(mlir::Value v, llvm::StringRef why);
+  bool contains(mlir::Value v) const { return reasons.contains(v); }
 
   /// Puts copies of the operations before their first readers in the backward pass, and removes what nothing reads any
   /// more.
@@ -32,18 +32,18 @@ public:
 
   /// What was recomputed under one name.
   struct Summary {
-    unsigned Operations = 0; ///< operations that run again, without those that move no bytes
-    int64_t BytesSaved = 0;  ///< bytes of values that are not kept for the backward pass any more
+    unsigned operations = 0; ///< operations that run again, without those that move no bytes
+    int64_t bytesSaved = 0;  ///< bytes of values that are not kept for the backward pass any more
   };
-  const llvm::MapVector<llvm::StringRef, Summary> &summaries() const { return Summaries; }
+  const llvm::MapVector<llvm::StringRef, Summary> &getSummaries() const { return summaries; }
 
 private:
-  mlir::Value again(mlir::Value V, mlir::Operation *Before);
+  mlir::Value again(mlir::Value v, mlir::Operation *before);
 
-  mlir::Block &Body;
-  llvm::DenseMap<mlir::Value, llvm::StringRef> Reasons;
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> Copies;
-  llvm::MapVector<llvm::StringRef, Summary> Summaries;
+  mlir::Block &body;
+  llvm::DenseMap<mlir::Value, llvm::StringRef> reasons;
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> copies;
+  llvm::MapVector<llvm::StringRef, Summary> summaries;
 };
 
 } // namespace mpc

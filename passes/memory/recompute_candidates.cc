@@ -14,40 +14,40 @@ using namespace mlir;
 namespace mpc {
 
 /// Values below this size are not worth an operation.
-static constexpr int64_t SmallestSaving = 4096;
+static constexpr int64_t smallestSaving = 4096;
 /// A kept value costs next to nothing if it is at most this share of the value that it helps to give up. Statistics of
 /// channels are an example.
-static constexpr int64_t NegligibleShare = 16;
-static constexpr unsigned LongestChain = 16;
+static constexpr int64_t negligibleShare = 16;
+static constexpr unsigned longestChain = 16;
 
-static bool holdsInside(FusionOp Fusion, bool (*Holds)(Operation *)) {
-  return llvm::all_of(Fusion.getBody().front().without_terminator(), [&](Operation &Nested) { return Holds(&Nested); });
+static bool holdsInside(FusionOp fusion, bool (*holds)(Operation *)) {
+  return llvm::all_of(fusion.getBody().front().without_terminator(), [&](Operation &nested) { return holds(&nested); });
 }
 
-static bool isRecomputable(Operation *Op) {
-  if (auto Fusion = dyn_cast<FusionOp>(Op))
-    return holdsInside(Fusion, isRecomputable);
-  return isMemoryEffectFree(Op) && Op->getNumRegions() == 0 && !Op->hasTrait<StateUpdate>() && !isBackwardOp(Op) &&
-         !has<Property::DecidesStep>(Op);
+static bool isRecomputable(Operation *op) {
+  if (auto fusion = dyn_cast<FusionOp>(op))
+    return holdsInside(fusion, isRecomputable);
+  return isMemoryEffectFree(op) && op->getNumRegions() == 0 && !op->hasTrait<StateUpdate>() && !isBackwardOp(op) &&
+         !has<Property::DecidesStep>(op);
 }
 
-static bool isSimple(Operation *Op) {
-  if (auto Fusion = dyn_cast<FusionOp>(Op))
-    return holdsInside(Fusion, isSimple);
-  return isMovementOrCast(Op) || has<Property::SimpleArithmetic>(Op);
+static bool isSimple(Operation *op) {
+  if (auto fusion = dyn_cast<FusionOp>(op))
+    return holdsInside(fusion, isSimple);
+  return isMovementOrCast(op) || has<Property::SimpleArithmetic>(op);
 }
 
 // Bytes moved stand for time; an element of exp, gelu or dropout takes as long as moving a few more.
-static double workOf(Operation *Op) {
-  if (isa<ViewLikeOpInterface>(Op))
+static double workOf(Operation *op) {
+  if (isa<ViewLikeOpInterface>(op))
     return 0;
-  double Bytes = 0;
-  for (Value V : Op->getOperands())
-    Bytes += bytesOf(V);
-  for (Value V : Op->getResults())
-    Bytes += bytesOf(V);
+  double bytes = 0;
+  for (Value v : op->getOperands())
+    bytes += bytesOf(v);
+  for (Value v : op->getResults())
+    bytes += bytesOf(v);
   // About 100 FLOP are done in the time of moving a byte.
-  return (isSimple(Op) ? 1 : 2) * Bytes + matrixFlops(Op) / 100;
+  return (isSimple(op) ? 1 : 2) * bytes + matrixFlops(op) / 100;
 }
 
 namespace {
@@ -55,169 +55,169 @@ namespace {
 /// Finds, for a value that is kept, the operations between it and other values that are there anyway.
 class ChainFinder {
 public:
-  ChainFinder(const llvm::SetVector<Value> &Saved, const llvm::DenseSet<Value> &GivenUp)
-      : Saved(Saved), GivenUp(GivenUp) {}
+  ChainFinder(const llvm::SetVector<Value> &saved, const llvm::DenseSet<Value> &givenUp)
+      : saved(saved), givenUp(givenUp) {}
 
   /// False where there is no such chain.
-  bool find(Value V) {
-    Limit = bytesOf(V) / NegligibleShare;
-    return visit(V, /*IsEnd=*/true);
+  bool find(Value v) {
+    limit = bytesOf(v) / negligibleShare;
+    return visit(v, /*isEnd=*/true);
   }
-  SmallVector<Value> Chain;
-  SmallVector<Value> Sources; ///< saved values that the chain begins at
-  double Work = 0;
+  SmallVector<Value> chain;
+  SmallVector<Value> sources; ///< saved values that the chain begins at
+  double work = 0;
 
 private:
-  bool isAtHand(Value V) {
-    if (isa<BlockArgument>(V) || V.getDefiningOp<ConstantOp>())
+  bool isAtHand(Value v) {
+    if (isa<BlockArgument>(v) || v.getDefiningOp<ConstantOp>())
       return true;
-    Value Source = behindViews(V);
-    if (isa<BlockArgument>(Source) || Source.getDefiningOp<ConstantOp>())
+    Value source = behindViews(v);
+    if (isa<BlockArgument>(source) || source.getDefiningOp<ConstantOp>())
       return true;
-    if (Saved.contains(Source) && !GivenUp.contains(Source)) {
-      Sources.push_back(Source);
+    if (saved.contains(source) && !givenUp.contains(source)) {
+      sources.push_back(source);
       return true;
     }
-    return bytesOf(V) <= Limit;
+    return bytesOf(v) <= limit;
   }
 
-  bool visit(Value V, bool IsEnd) {
-    if (!IsEnd && isAtHand(V))
+  bool visit(Value v, bool isEnd) {
+    if (!isEnd && isAtHand(v))
       return true;
-    if (GivenUp.contains(V) && !IsEnd)
+    if (givenUp.contains(v) && !isEnd)
       return false;
-    Operation *Op = V.getDefiningOp();
-    if (llvm::is_contained(Chain, V))
+    Operation *op = v.getDefiningOp();
+    if (llvm::is_contained(chain, v))
       return true;
-    if (!Op || !isRecomputable(Op) || matrixFlops(Op) > 0 || Chain.size() >= LongestChain)
+    if (!op || !isRecomputable(op) || matrixFlops(op) > 0 || chain.size() >= longestChain)
       return false;
-    if (llvm::none_of(Chain, [&](Value Known) { return Known.getDefiningOp() == Op; }))
-      Work += workOf(Op);
-    Chain.push_back(V);
-    return llvm::all_of(Op->getOperands(), [&](Value Operand) { return visit(Operand, false); });
+    if (llvm::none_of(chain, [&](Value known) { return known.getDefiningOp() == op; }))
+      work += workOf(op);
+    chain.push_back(v);
+    return llvm::all_of(op->getOperands(), [&](Value operand) { return visit(operand, false); });
   }
 
-  const llvm::SetVector<Value> &Saved;
-  const llvm::DenseSet<Value> &GivenUp;
-  int64_t Limit = 0;
+  const llvm::SetVector<Value> &saved;
+  const llvm::DenseSet<Value> &givenUp;
+  int64_t limit = 0;
 };
 
 } // namespace
 
-CheapCandidates::CheapCandidates(Block &Body) {
-  llvm::SetVector<Value> Saved = savedValues(Body);
+CheapCandidates::CheapCandidates(Block &body) {
+  llvm::SetVector<Value> saved = savedValues(body);
   // The values that a chain begins at have to be kept.
-  llvm::DenseSet<Value> GivenUp, Needed;
+  llvm::DenseSet<Value> givenUp, needed;
   while (true) {
-    std::optional<ChainFinder> Best;
-    Value BestValue;
-    double BestRatio = 0;
-    for (Value V : Saved) {
-      if (bytesOf(V) < SmallestSaving || GivenUp.contains(V) || Needed.contains(V))
+    std::optional<ChainFinder> best;
+    Value bestValue;
+    double bestRatio = 0;
+    for (Value v : saved) {
+      if (bytesOf(v) < smallestSaving || givenUp.contains(v) || needed.contains(v))
         continue;
-      ChainFinder Chain(Saved, GivenUp);
-      if (!Chain.find(V))
+      ChainFinder chain(saved, givenUp);
+      if (!chain.find(v))
         continue;
-      double Ratio = Chain.Work / static_cast<double>(bytesOf(V));
-      if (!BestValue || Ratio < BestRatio) {
-        Best.emplace(Chain);
-        BestValue = V;
-        BestRatio = Ratio;
+      double ratio = chain.work / static_cast<double>(bytesOf(v));
+      if (!bestValue || ratio < bestRatio) {
+        best.emplace(chain);
+        bestValue = v;
+        bestRatio = ratio;
       }
     }
-    if (!BestValue)
+    if (!bestValue)
       return;
-    GivenUp.insert(BestValue);
-    Needed.insert_range(Best->Sources);
-    Order.push_back({BestValue, Best->Chain});
+    givenUp.insert(bestValue);
+    needed.insert_range(best->sources);
+    order.push_back({bestValue, best->chain});
   }
 }
 
 // The backward pass may read it under other shapes.
-static void addWithViews(Value V, StringRef Why, Recomputation &Chosen) {
-  if (!Chosen.contains(V))
-    Chosen.add(V, Why);
-  for (Operation *User : V.getUsers())
-    if (auto View = dyn_cast<ViewLikeOpInterface>(User); View && !isBackwardOp(User))
-      addWithViews(View.getViewDest(), Why, Chosen);
+static void addWithViews(Value v, StringRef why, Recomputation &chosen) {
+  if (!chosen.contains(v))
+    chosen.add(v, why);
+  for (Operation *user : v.getUsers())
+    if (auto view = dyn_cast<ViewLikeOpInterface>(user); view && !isBackwardOp(user))
+      addWithViews(view.getViewDest(), why, chosen);
 }
 
-void CheapCandidates::add(unsigned Count, Recomputation &Chosen) const {
-  for (const Candidate &Given : llvm::ArrayRef(Order).take_front(Count))
-    for (Value V : Given.Chain)
-      addWithViews(V, pathOf(Given.Saved.getDefiningOp()), Chosen);
+void CheapCandidates::add(unsigned count, Recomputation &chosen) const {
+  for (const Candidate &given : llvm::ArrayRef(order).take_front(count))
+    for (Value v : given.chain)
+      addWithViews(v, pathOf(given.saved.getDefiningOp()), chosen);
 }
 
 //===-- Cells -----------------------------------------------------------------------------------------------------===//
 
 /// The call that stands for a Cell: its operations, without those that recomputing has no use for.
-static std::optional<int64_t> callIn(Operation *Op, ArrayRef<StringRef> Cells) {
-  if (!isRecomputable(Op))
+static std::optional<int64_t> callIn(Operation *op, ArrayRef<StringRef> cells) {
+  if (!isRecomputable(op))
     return std::nullopt;
-  for (auto [Index, Cell] : llvm::enumerate(Cells))
-    if (liesInCell(pathOf(Op), Cell))
-      return static_cast<int64_t>(Index);
+  for (auto [index, cell] : llvm::enumerate(cells))
+    if (liesInCell(pathOf(op), cell))
+      return static_cast<int64_t>(index);
   return std::nullopt;
 }
 
 namespace {
 
 struct CellCost {
-  int64_t Saved = 0;
-  double Work = 0;
+  int64_t saved = 0;
+  double work = 0;
 };
 
 /// The bytes that a Cell would save, and the work of computing it again.
-CellCost costOf(Block &Body, StringRef Cell, const llvm::SetVector<Value> &Saved) {
-  Recomputation Chosen(Body);
+CellCost costOf(Block &body, StringRef cell, const llvm::SetVector<Value> &saved) {
+  Recomputation chosen(body);
   addCalls(
-      Body, [&](Operation *Op) { return callIn(Op, {Cell}); }, Chosen);
-  CellCost Cost;
-  for (Value V : Saved)
-    if (Chosen.contains(V))
-      Cost.Saved += bytesOf(V);
-  for (Operation &Op : Body)
-    if (callIn(&Op, {Cell}))
-      Cost.Work += workOf(&Op);
-  return Cost;
+      body, [&](Operation *op) { return callIn(op, {cell}); }, chosen);
+  CellCost cost;
+  for (Value v : saved)
+    if (chosen.contains(v))
+      cost.saved += bytesOf(v);
+  for (Operation &op : body)
+    if (callIn(&op, {cell}))
+      cost.work += workOf(&op);
+  return cost;
 }
 
 } // namespace
 
-CellCandidates::CellCandidates(Block &Body) {
-  llvm::SetVector<Value> Saved = savedValues(Body);
+CellCandidates::CellCandidates(Block &body) {
+  llvm::SetVector<Value> saved = savedValues(body);
   // The deepest Cells come last.
-  std::map<StringRef, CellCost> Costs;
-  for (Operation &Op : Body.without_terminator())
-    if (!isBackwardOp(&Op) && isRecomputable(&Op))
-      for (StringRef Path = pathOf(&Op); !Path.empty(); Path = Path.contains('/') ? Path.rsplit('/').first : "")
-        Costs.try_emplace(Path);
-  for (auto &[Path, Cost] : Costs)
-    Cost = costOf(Body, Path, Saved);
-  auto IsOutermostThatPays = [&](StringRef Path) {
+  std::map<StringRef, CellCost> costs;
+  for (Operation &op : body.without_terminator())
+    if (!isBackwardOp(&op) && isRecomputable(&op))
+      for (StringRef path = pathOf(&op); !path.empty(); path = path.contains('/') ? path.rsplit('/').first : "")
+        costs.try_emplace(path);
+  for (auto &[path, cost] : costs)
+    cost = costOf(body, path, saved);
+  auto isOutermostThatPays = [&](StringRef path) {
     // The Cells inside are better where they save half of what this one saves. They are computed again one after the
     // other, at a lower peak.
-    int64_t Inside = 0;
-    for (const auto &[Other, Cost] : Costs)
-      if (Other != Path && liesInCell(Other, Path) && !Other.drop_front(Path.size() + 1).contains('/'))
-        Inside += Cost.Saved;
-    return Costs[Path].Saved >= SmallestSaving && 2 * Inside < Costs[Path].Saved;
+    int64_t inside = 0;
+    for (const auto &[other, cost] : costs)
+      if (other != path && liesInCell(other, path) && !other.drop_front(path.size() + 1).contains('/'))
+        inside += cost.saved;
+    return costs[path].saved >= smallestSaving && 2 * inside < costs[path].saved;
   };
-  for (const auto &[Path, Cost] : Costs) {
-    StringRef Candidate = Path;
-    if (IsOutermostThatPays(Candidate) &&
-        llvm::none_of(Paths, [&](StringRef Other) { return liesInCell(Candidate, Other); }))
-      Paths.push_back(Candidate);
+  for (const auto &[path, cost] : costs) {
+    StringRef candidate = path;
+    if (isOutermostThatPays(candidate) &&
+        llvm::none_of(paths, [&](StringRef other) { return liesInCell(candidate, other); }))
+      paths.push_back(candidate);
   }
-  llvm::stable_sort(Paths, [&](StringRef L, StringRef R) {
-    return Costs[L].Work * static_cast<double>(Costs[R].Saved) < Costs[R].Work * static_cast<double>(Costs[L].Saved);
+  llvm::stable_sort(paths, [&](StringRef l, StringRef r) {
+    return costs[l].work * static_cast<double>(costs[r].saved) < costs[r].work * static_cast<double>(costs[l].saved);
   });
 }
 
-void CellCandidates::add(Block &Body, unsigned Count, Recomputation &Chosen) const {
-  ArrayRef<StringRef> Cells = ArrayRef(Paths).take_front(Count);
+void CellCandidates::add(Block &body, unsigned count, Recomputation &chosen) const {
+  ArrayRef<StringRef> cells = ArrayRef(paths).take_front(count);
   addCalls(
-      Body, [&](Operation *Op) { return callIn(Op, Cells); }, Chosen);
+      body, [&](Operation *op) { return callIn(op, cells); }, chosen);
 }
 
 } // namespace mpc

@@ -16,31 +16,31 @@ namespace mpc {
 /// other.
 class CheapCandidates {
 public:
-  explicit CheapCandidates(mlir::Block &Body);
+  explicit CheapCandidates(mlir::Block &body);
 
-  unsigned size() const { return Order.size(); }
-  /// Adds the first \p Count candidates.
-  void add(unsigned Count, Recomputation &Chosen) const;
+  unsigned size() const { return order.size(); }
+  /// Adds the first \p count candidates.
+  void add(unsigned count, Recomputation &chosen) const;
 
 private:
   struct Candidate {
-    mlir::Value Saved;
-    llvm::SmallVector<mlir::Value> Chain; ///< what is computed again for it, itself included
+    mlir::Value saved;
+    llvm::SmallVector<mlir::Value> chain; ///< what is computed again for it, itself included
   };
-  std::vector<Candidate> Order;
+  std::vector<Candidate> order;
 };
 
 /// Cells with matrix work, in the same order: each computes again everything that it does not hand on. No Cell is
 /// inside another one.
 class CellCandidates {
 public:
-  explicit CellCandidates(mlir::Block &Body);
+  explicit CellCandidates(mlir::Block &body);
 
-  unsigned size() const { return Paths.size(); }
-  void add(mlir::Block &Body, unsigned Count, Recomputation &Chosen) const;
+  unsigned size() const { return paths.size(); }
+  void add(mlir::Block &body, unsigned count, Recomputation &chosen) const;
 
 private:
-  llvm::SmallVector<llvm::StringRef> Paths;
+  llvm::SmallVector<llvm::StringRef> paths;
 };
 
 } // namespace mpc

@@ -11,64 +11,64 @@ using namespace mlir;
 
 namespace mpc {
 
-std::optional<int64_t> markedCall(Operation *Op) {
-  auto Fusion = dyn_cast<FusionOp>(Op);
-  if (!Fusion) {
-    IntegerAttr Call = recomputeCallOf(Op);
-    return Call ? std::optional<int64_t>(Call.getInt()) : std::nullopt;
+std::optional<int64_t> markedCall(Operation *op) {
+  auto fusion = dyn_cast<FusionOp>(op);
+  if (!fusion) {
+    IntegerAttr call = recomputeCallOf(op);
+    return call ? std::optional<int64_t>(call.getInt()) : std::nullopt;
   }
-  std::optional<int64_t> Common;
-  for (Operation &Nested : Fusion.getBody().front().without_terminator()) {
-    std::optional<int64_t> Call = markedCall(&Nested);
-    if (!Call && isMovementOrCast(&Nested))
+  std::optional<int64_t> common;
+  for (Operation &nested : fusion.getBody().front().without_terminator()) {
+    std::optional<int64_t> call = markedCall(&nested);
+    if (!call && isMovementOrCast(&nested))
       continue;
-    if (!Call || (Common && Common != Call))
+    if (!call || (common && common != call))
       return std::nullopt;
-    Common = Call;
+    common = call;
   }
-  return Common;
+  return common;
 }
 
 // "net/block" of "net/block/conv1" and "net/block/conv2".
-static StringRef commonPath(StringRef A, StringRef B) {
-  size_t Common = 0;
-  for (size_t Index = 0; Index <= std::min(A.size(), B.size()); ++Index) {
-    bool EndsA = Index == A.size() || A[Index] == '/', EndsB = Index == B.size() || B[Index] == '/';
-    if (EndsA && EndsB)
-      Common = Index;
-    if (Index == A.size() || Index == B.size() || A[Index] != B[Index])
+static StringRef commonPath(StringRef a, StringRef b) {
+  size_t common = 0;
+  for (size_t index = 0; index <= std::min(a.size(), b.size()); ++index) {
+    bool endsA = index == a.size() || a[index] == '/', endsB = index == b.size() || b[index] == '/';
+    if (endsA && endsB)
+      common = index;
+    if (index == a.size() || index == b.size() || a[index] != b[index])
       break;
   }
-  return A.take_front(Common);
+  return a.take_front(common);
 }
 
-void addCalls(Block &Body, llvm::function_ref<std::optional<int64_t>(Operation *)> CallOf, Recomputation &Chosen) {
-  llvm::MapVector<Operation *, int64_t> Calls; // in the order of the block
-  std::map<int64_t, StringRef> Paths;
-  for (Operation &Op : Body.without_terminator()) {
-    if (isBackwardOp(&Op) || isa<ConstantOp>(Op) || Op.hasTrait<StateUpdate>())
+void addCalls(Block &body, llvm::function_ref<std::optional<int64_t>(Operation *)> callOf, Recomputation &chosen) {
+  llvm::MapVector<Operation *, int64_t> calls; // in the order of the block
+  std::map<int64_t, StringRef> paths;
+  for (Operation &op : body.without_terminator()) {
+    if (isBackwardOp(&op) || isa<ConstantOp>(op) || op.hasTrait<StateUpdate>())
       continue;
-    std::optional<int64_t> Call = CallOf(&Op);
-    if (Call) {
-      auto [Path, New] = Paths.try_emplace(*Call, pathOf(&Op));
-      if (!New)
-        Path->second = commonPath(Path->second, pathOf(&Op));
-    } else if (isMovementOrCast(&Op)) {
-      Operation *Source = Op.getOperand(0).getDefiningOp();
-      if (auto Known = Source ? Calls.find(Source) : Calls.end(); Known != Calls.end())
-        Call = Known->second;
+    std::optional<int64_t> call = callOf(&op);
+    if (call) {
+      auto [path, isNew] = paths.try_emplace(*call, pathOf(&op));
+      if (!isNew)
+        path->second = commonPath(path->second, pathOf(&op));
+    } else if (isMovementOrCast(&op)) {
+      Operation *source = op.getOperand(0).getDefiningOp();
+      if (auto known = source ? calls.find(source) : calls.end(); known != calls.end())
+        call = known->second;
     }
-    if (Call)
-      Calls[&Op] = *Call;
+    if (call)
+      calls[&op] = *call;
   }
-  for (auto [Op, Call] : Calls)
-    for (Value Result : Op->getResults()) {
-      auto IsInside = [&](OpOperand &Use) {
-        auto Known = Calls.find(Use.getOwner());
-        return isReadBackward(Use) || (Known != Calls.end() && Known->second == Call);
+  for (auto [op, call] : calls)
+    for (Value result : op->getResults()) {
+      auto isInside = [&](OpOperand &use) {
+        auto known = calls.find(use.getOwner());
+        return isReadBackward(use) || (known != calls.end() && known->second == call);
       };
-      if (llvm::all_of(Result.getUses(), IsInside))
-        Chosen.add(Result, Paths[Call]);
+      if (llvm::all_of(result.getUses(), isInside))
+        chosen.add(result, paths[call]);
     }
 }
 

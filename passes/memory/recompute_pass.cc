@@ -2,12 +2,12 @@
 //
 //   %y = mpc.gelu %x {mpc.recompute = 1} : tensor<4x8xf32>
 //   %z = mpc.matmul %y, %w {mpc.recompute = 1} : ...
-//   %dw = mpc.matmul %y, %dz {mpc.backward, transpose_a = true} : ...
+//   %dw = mpc.matmul %y, %dz {transpose_a = true} backward : ...
 // becomes
 //   %y = mpc.gelu %x {mpc.recompute = 1} : tensor<4x8xf32>
 //   %z = mpc.matmul %y, %w {mpc.recompute = 1} : ...
-//   %y2 = mpc.gelu %x {mpc.backward, mpc.recomputed} : tensor<4x8xf32>
-//   %dw = mpc.matmul %y2, %dz {mpc.backward, transpose_a = true} : ...
+//   %y2 = mpc.gelu %x {mpc.recomputed} backward : tensor<4x8xf32>
+//   %dw = mpc.matmul %y2, %dz {transpose_a = true} backward : ...
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "passes/function_body.h"
@@ -26,12 +26,12 @@ namespace mpc {
 namespace {
 
 /// How many Cells a remark about a budget names.
-constexpr size_t NamedCells = 8;
+constexpr size_t namedCells = 8;
 
-std::string describe(const Recomputation::Summary &Summary) {
+std::string describe(const Recomputation::Summary &summary) {
   return llvm::formatv("{0} operation{1} run{2} again in the backward pass, {3} bytes less are kept for it",
-                       Summary.Operations, Summary.Operations == 1 ? "" : "s", Summary.Operations == 1 ? "s" : "",
-                       Summary.BytesSaved);
+                       summary.operations, summary.operations == 1 ? "" : "s", summary.operations == 1 ? "s" : "",
+                       summary.bytesSaved);
 }
 
 class RecomputePass : public impl::RecomputePassBase<RecomputePass> {
@@ -43,57 +43,57 @@ public:
       getOperation().emitError() << "candidates of mpc-recompute must not be negative, got " << candidates.getValue();
       return signalPassFailure();
     }
-    Block *Body = onlyBlock(getOperation());
-    if (!Body)
+    Block *body = onlyBlock(getOperation());
+    if (!body)
       return;
-    Recomputation Marked(*Body);
-    addCalls(*Body, markedCall, Marked);
-    Marked.apply();
-    for (const auto &[Cell, Summary] : Marked.summaries())
-      getOperation().emitRemark() << "recompute: " << (Cell.empty() ? "(no Cell)" : Cell) << ": " << describe(Summary);
+    Recomputation marked(*body);
+    addCalls(*body, markedCall, marked);
+    marked.apply();
+    for (const auto &[cell, summary] : marked.getSummaries())
+      getOperation().emitRemark() << "recompute: " << (cell.empty() ? "(no cell)" : cell) << ": " << describe(summary);
     if (candidates > 0 && !isFitted())
-      giveUp(*Body, candidates);
+      giveUp(*body, candidates);
   }
 
 private:
   bool isFitted() { return dialectOf(getOperation()).getRecomputeCandidatesAttrHelper().isAttrPresent(getOperation()); }
 
-  void giveUp(Block &Body, unsigned Count) {
-    CheapCandidates Cheap(Body);
-    CellCandidates Cells(Body);
-    int64_t Counts[] = {Cheap.size(), Cells.size()};
+  void giveUp(Block &body, unsigned count) {
+    CheapCandidates cheap(body);
+    CellCandidates cells(body);
+    int64_t counts[] = {cheap.size(), cells.size()};
     dialectOf(getOperation())
         .getRecomputeCandidatesAttrHelper()
-        .setAttr(getOperation(), DenseI64ArrayAttr::get(&getContext(), Counts));
-    Recomputation Chosen(Body);
-    if (Count <= Cheap.size()) {
-      Cheap.add(Count, Chosen);
-      Chosen.apply();
-      return report(Chosen);
+        .setAttr(getOperation(), DenseI64ArrayAttr::get(&getContext(), counts));
+    Recomputation chosen(body);
+    if (count <= cheap.size()) {
+      cheap.add(count, chosen);
+      chosen.apply();
+      return report(chosen);
     }
-    Cells.add(Body, Count - Cheap.size(), Chosen);
-    Chosen.apply();
-    report(Chosen);
-    CheapCandidates Rest(Body);
-    Recomputation Others(Body);
-    Rest.add(Rest.size(), Others);
-    Others.apply();
-    report(Others);
+    cells.add(body, count - cheap.size(), chosen);
+    chosen.apply();
+    report(chosen);
+    CheapCandidates rest(body);
+    Recomputation others(body);
+    rest.add(rest.size(), others);
+    others.apply();
+    report(others);
   }
 
-  void report(const Recomputation &Chosen) {
-    Recomputation::Summary Total;
-    std::string Cells;
-    for (auto [Index, Entry] : llvm::enumerate(Chosen.summaries())) {
-      Total.Operations += Entry.second.Operations;
-      Total.BytesSaved += Entry.second.BytesSaved;
-      if (Index < NamedCells)
-        Cells += (Index ? ", " : "") + (Entry.first.empty() ? "(no Cell)" : Entry.first.str());
+  void report(const Recomputation &chosen) {
+    Recomputation::Summary total;
+    std::string cells;
+    for (auto [index, entry] : llvm::enumerate(chosen.getSummaries())) {
+      total.operations += entry.second.operations;
+      total.bytesSaved += entry.second.bytesSaved;
+      if (index < namedCells)
+        cells += (index ? ", " : "") + (entry.first.empty() ? "(no Cell)" : entry.first.str());
     }
-    if (Chosen.summaries().size() > NamedCells)
-      Cells += llvm::formatv(" and {0} more", Chosen.summaries().size() - NamedCells);
-    if (Total.Operations > 0)
-      getOperation().emitRemark() << "recompute for the memory budget: " << describe(Total) << ": " << Cells;
+    if (chosen.getSummaries().size() > namedCells)
+      cells += llvm::formatv(" and {0} more", chosen.getSummaries().size() - namedCells);
+    if (total.operations > 0)
+      getOperation().emitRemark() << "recompute for the memory budget: " << describe(total) << ": " << cells;
   }
 };
 

@@ -2,12 +2,12 @@
 //
 //   %y = mpc.relu %x : tensor<2x4x4x3xf16>
 //   %m = mpc.reduce_mean %y {axes = [1, 2]} : ...
-//   %dx = mpc.relu_grad %dy, %y {mpc.backward} : ...
+//   %dx = mpc.relu_grad %dy, %y backward : ...
 // becomes
 //   %y = mpc.relu %x : tensor<2x4x4x3xf16>
 //   %k = mpc.greater %y, %zero : (...) -> tensor<2x4x4x3xi1>
 //   %m = mpc.reduce_mean %y {axes = [1, 2]} : ...
-//   %dx = mpc.where %k, %dy, %zero {mpc.backward} : ...
+//   %dx = mpc.where %k, %dy, %zero backward : ...
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
@@ -32,100 +32,100 @@ public:
   using ReluMaskPassBase::ReluMaskPassBase;
 
   void runOnOperation() override {
-    Block *Body = onlyBlock(getOperation());
-    if (!Body)
+    Block *body = onlyBlock(getOperation());
+    if (!body)
       return;
-    auto First = llvm::find_if(*Body, [](Operation &Op) { return isBackwardOp(&Op); });
-    if (First == Body->end())
+    auto first = llvm::find_if(*body, [](Operation &op) { return isBackwardOp(&op); });
+    if (first == body->end())
       return;
-    FirstBackward = &*First;
-    Zero = nullptr;
-    Readers Derivatives;
-    for (auto Grad : Body->getOps<ReluGradOp>())
-      Derivatives[behindViews(Grad.getY())].push_back(Grad);
-    for (auto &[Result, Grads] : Derivatives) {
-      if (!isMadeForward(Result) || !onlyDerivativesRead(Result))
+    firstBackward = &*first;
+    zeroConstant = nullptr;
+    Readers derivatives;
+    for (auto grad : body->getOps<ReluGradOp>())
+      derivatives[behindViews(grad.getY())].push_back(grad);
+    for (auto &[result, grads] : derivatives) {
+      if (!isMadeForward(result) || !onlyDerivativesRead(result))
         continue;
-      if (Value Operand = keptOperand(Result)) {
-        for (ReluGradOp Grad : Grads)
-          Grad.getYMutable().assign(inShapeOf(Grad, Operand));
+      if (Value operand = keptOperand(result)) {
+        for (ReluGradOp grad : grads)
+          grad.getYMutable().assign(inShapeOf(grad, operand));
         continue;
       }
-      Value Mask = makeMask(Result);
-      for (ReluGradOp Grad : Grads)
-        select(Grad, inShapeOf(Grad, Mask));
+      Value mask = makeMask(result);
+      for (ReluGradOp grad : grads)
+        select(grad, inShapeOf(grad, mask));
     }
   }
 
 private:
-  bool isMadeForward(Value Result) const {
-    Operation *Op = Result.getDefiningOp();
-    return Op && !isa<ConstantOp>(Op) && Op->isBeforeInBlock(FirstBackward);
+  bool isMadeForward(Value result) const {
+    Operation *op = result.getDefiningOp();
+    return op && !isa<ConstantOp>(op) && op->isBeforeInBlock(firstBackward);
   }
 
   // Whether the value and its views are kept for derivatives of relu alone: everything else has read them before.
-  bool onlyDerivativesRead(Value V) const {
-    return llvm::all_of(V.getUses(), [&](OpOperand &Use) {
-      Operation *User = Use.getOwner();
-      if (auto View = dyn_cast<ViewLikeOpInterface>(User))
-        return onlyDerivativesRead(View.getViewDest());
-      if (auto Grad = dyn_cast<ReluGradOp>(User))
-        return &Grad.getYMutable() == &Use;
-      return User->isBeforeInBlock(FirstBackward);
+  bool onlyDerivativesRead(Value v) const {
+    return llvm::all_of(v.getUses(), [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      if (auto view = dyn_cast<ViewLikeOpInterface>(user))
+        return onlyDerivativesRead(view.getViewDest());
+      if (auto grad = dyn_cast<ReluGradOp>(user))
+        return &grad.getYMutable() == &use;
+      return user->isBeforeInBlock(firstBackward);
     });
   }
 
   // The operand of relu, where it is kept anyway. It is above zero where the result is.
-  Value keptOperand(Value Result) const {
-    auto Relu = Result.getDefiningOp<ReluOp>();
-    if (!Relu || Relu.getX().getType() != Result.getType())
+  Value keptOperand(Value result) const {
+    auto relu = result.getDefiningOp<ReluOp>();
+    if (!relu || relu.getX().getType() != result.getType())
       return {};
-    Value Operand = behindViews(Relu.getX());
-    return isMadeForward(Operand) && !onlyDerivativesRead(Operand) ? Relu.getX() : Value();
+    Value operand = behindViews(relu.getX());
+    return isMadeForward(operand) && !onlyDerivativesRead(operand) ? relu.getX() : Value();
   }
 
   Value zero() {
-    if (!Zero) {
-      OpBuilder Builder = OpBuilder::atBlockBegin(FirstBackward->getBlock());
-      auto Type = RankedTensorType::get({}, Builder.getF32Type());
-      Zero = ConstantOp::create(Builder, FirstBackward->getLoc(), Type,
-                                DenseElementsAttr::get(Type, Builder.getF32FloatAttr(0)));
+    if (!zeroConstant) {
+      OpBuilder builder = OpBuilder::atBlockBegin(firstBackward->getBlock());
+      auto type = RankedTensorType::get({}, builder.getF32Type());
+      zeroConstant = ConstantOp::create(builder, firstBackward->getLoc(), type,
+                                        DenseElementsAttr::get(type, builder.getF32FloatAttr(0)));
     }
-    return Zero;
+    return zeroConstant;
   }
 
-  Value makeMask(Value Result) {
-    Operation *Op = Result.getDefiningOp();
-    OpBuilder Builder(Op->getContext());
-    Builder.setInsertionPointAfter(Op);
-    auto Type = cast<RankedTensorType>(Result.getType()).clone(Builder.getI1Type());
-    auto Mask = GreaterOp::create(Builder, Op->getLoc(), Type, Result, zero());
+  Value makeMask(Value result) {
+    Operation *op = result.getDefiningOp();
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    auto type = cast<RankedTensorType>(result.getType()).clone(builder.getI1Type());
+    auto mask = GreaterOp::create(builder, op->getLoc(), type, result, zero());
     // The mask belongs to the same Cell and the same recompute call as the result.
-    if (ScopeAttr Scope = scopeOf(Op))
-      setScope(Mask, Scope);
-    setRecomputeCall(Mask, recomputeCallOf(Op));
-    return Mask;
+    if (ScopeAttr scope = scopeOf(op))
+      setScope(mask, scope);
+    setRecomputeCall(mask, recomputeCallOf(op));
+    return mask;
   }
 
-  static Value inShapeOf(ReluGradOp Grad, Value V) {
-    ArrayRef<int64_t> Shape = cast<RankedTensorType>(Grad.getY().getType()).getShape();
-    auto Type = cast<RankedTensorType>(V.getType());
-    if (Type.getShape() == Shape)
-      return V;
-    OpBuilder Builder(Grad);
-    return ReshapeOp::create(Builder, Grad.getLoc(), Type.clone(Shape), V, Shape);
+  static Value inShapeOf(ReluGradOp grad, Value v) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(grad.getY().getType()).getShape();
+    auto type = cast<RankedTensorType>(v.getType());
+    if (type.getShape() == shape)
+      return v;
+    OpBuilder builder(grad);
+    return ReshapeOp::create(builder, grad.getLoc(), type.clone(shape), v, shape);
   }
 
-  void select(ReluGradOp Grad, Value Mask) {
-    OpBuilder Builder(Grad);
-    auto Chosen = WhereOp::create(Builder, Grad.getLoc(), Grad.getDx().getType(), Mask, Grad.getDy(), zero());
-    Chosen->setDiscardableAttrs(Grad->getDiscardableAttrDictionary());
-    Grad.getDx().replaceAllUsesWith(Chosen.getY());
-    Grad.erase();
+  void select(ReluGradOp grad, Value mask) {
+    OpBuilder builder(grad);
+    auto chosen = WhereOp::create(builder, grad.getLoc(), grad.getDx().getType(), mask, grad.getDy(), zero());
+    chosen->setDiscardableAttrs(grad->getDiscardableAttrDictionary());
+    grad.getDx().replaceAllUsesWith(chosen.getY());
+    grad.erase();
   }
 
-  Operation *FirstBackward = nullptr;
-  Value Zero;
+  Operation *firstBackward = nullptr;
+  Value zeroConstant;
 };
 
 } // namespace

@@ -29,49 +29,49 @@ public:
   using SchedulePassBase::SchedulePassBase;
 
   void runOnOperation() override {
-    llvm::SetVector<func::FuncOp> CalleesFirst;
-    for (auto Function : getOperation().getOps<func::FuncOp>()) {
-      SmallVector<func::FuncOp> CallersFirst = withCalled(Function);
-      CalleesFirst.insert(CallersFirst.rbegin(), CallersFirst.rend());
+    llvm::SetVector<func::FuncOp> calleesFirst;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<func::FuncOp> callersFirst = withCalled(function);
+      calleesFirst.insert(callersFirst.rbegin(), callersFirst.rend());
     }
-    for (func::FuncOp Function : CalleesFirst)
-      if (!Function.isExternal() && failed(schedule(Function)))
+    for (func::FuncOp function : calleesFirst)
+      if (!function.isExternal() && failed(schedule(function)))
         signalPassFailure();
   }
 
 private:
-  static LogicalResult schedule(func::FuncOp Function) {
-    if (!Function.getBody().hasOneBlock())
-      return Function.emitError() << "mpc-schedule orders one block of operations, got "
-                                  << Function.getBody().getBlocks().size();
-    FailureOr<std::unique_ptr<TargetModel>> Target = targetModelOf(Function);
-    if (failed(Target))
+  static LogicalResult schedule(func::FuncOp function) {
+    if (!function.getBody().hasOneBlock())
+      return function.emitError() << "mpc-schedule orders one block of operations, got "
+                                  << function.getBody().getBlocks().size();
+    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(function);
+    if (failed(target))
       return failure();
-    lowerPeak(Function, **Target);
+    lowerPeak(function, **target);
     return success();
   }
 
-  static void lowerPeak(func::FuncOp Function, const TargetModel &Target) {
-    Block &Body = Function.getBody().front();
-    SmallVector<Operation *> Old;
-    llvm::DenseMap<Operation *, int64_t> Workspaces;
-    for (Operation &Op : Body.without_terminator()) {
-      Old.push_back(&Op);
-      Workspaces[&Op] = Target.workspaceBytes(&Op);
+  static void lowerPeak(func::FuncOp function, const TargetModel &target) {
+    Block &body = function.getBody().front();
+    SmallVector<Operation *> old;
+    llvm::DenseMap<Operation *, int64_t> workspaces;
+    for (Operation &op : body.without_terminator()) {
+      old.push_back(&op);
+      workspaces[&op] = target.workspaceBytes(&op);
     }
-    auto WorkspaceOf = [&](Operation *Op) { return Workspaces.lookup(Op); };
-    auto MayAlias = [&](Operation *Op, unsigned Result, unsigned Operand) {
-      return Target.mayAlias(Op, Result, Operand);
+    auto workspaceOf = [&](Operation *op) { return workspaces.lookup(op); };
+    auto mayAlias = [&](Operation *op, unsigned result, unsigned operand) {
+      return target.mayAlias(op, result, operand);
     };
-    MemorySchedule Schedule(Body, {WorkspaceOf, MayAlias});
-    if (!Schedule.improve())
+    MemorySchedule schedule(body, {workspaceOf, mayAlias});
+    if (!schedule.improve())
       return;
-    size_t Before = Target.arenaBytes(Function, WorkspaceOf, SIZE_MAX);
-    Schedule.apply();
-    if (Target.arenaBytes(Function, WorkspaceOf, Before - 1) < Before)
+    size_t before = target.arenaBytes(function, workspaceOf, SIZE_MAX);
+    schedule.apply();
+    if (target.arenaBytes(function, workspaceOf, before - 1) < before)
       return;
-    for (Operation *Op : Old)
-      Op->moveBefore(Body.getTerminator());
+    for (Operation *op : old)
+      op->moveBefore(body.getTerminator());
   }
 };
 

@@ -22,33 +22,33 @@ public:
   using SinkReluPassBase::SinkReluPassBase;
 
   void runOnOperation() override {
-    getOperation().walk([](Operation *Op) {
-      if (!isa<MaxPool2dOp, DropoutOp>(Op))
+    getOperation().walk([](Operation *op) {
+      if (!isa<MaxPool2dOp, DropoutOp>(op))
         return;
-      if (ReluOp Relu = reluBehind(Op->getOperand(0), Op->getResult(0)))
-        sink(Relu, Op);
+      if (ReluOp relu = reluBehind(op->getOperand(0), op->getResult(0)))
+        sink(relu, op);
     });
   }
 
 private:
   // The relu whose result Operand is, directly or behind reshapes and transposes. Nothing else reads the result, and
   // nothing from relu's operand to Result rounds. Null: there is none.
-  static ReluOp reluBehind(Value Operand, Value Result) {
-    Type Element = getElementTypeOrSelf(Result);
-    auto IsSole = [&](Value V) { return V.hasOneUse() && getElementTypeOrSelf(V) == Element; };
-    while (IsSole(Operand) && Operand.getDefiningOp() && has<Property::ReordersElements>(Operand.getDefiningOp()))
-      Operand = Operand.getDefiningOp()->getOperand(0);
-    auto Relu = IsSole(Operand) ? Operand.getDefiningOp<ReluOp>() : ReluOp();
-    return Relu && Relu.getX().getType() == Relu.getY().getType() ? Relu : ReluOp();
+  static ReluOp reluBehind(Value operand, Value result) {
+    Type element = getElementTypeOrSelf(result);
+    auto isSole = [&](Value v) { return v.hasOneUse() && getElementTypeOrSelf(v) == element; };
+    while (isSole(operand) && operand.getDefiningOp() && has<Property::ReordersElements>(operand.getDefiningOp()))
+      operand = operand.getDefiningOp()->getOperand(0);
+    auto relu = isSole(operand) ? operand.getDefiningOp<ReluOp>() : ReluOp();
+    return relu && relu.getX().getType() == relu.getY().getType() ? relu : ReluOp();
   }
 
-  static void sink(ReluOp Relu, Operation *Op) {
-    Relu.getY().replaceAllUsesWith(Relu.getX());
-    Relu->moveAfter(Op);
-    Value Result = Op->getResult(0);
-    Result.replaceAllUsesWith(Relu.getY());
-    Relu.getXMutable().assign(Result);
-    Relu.getY().setType(cast<RankedTensorType>(Result.getType()));
+  static void sink(ReluOp relu, Operation *op) {
+    relu.getY().replaceAllUsesWith(relu.getX());
+    relu->moveAfter(op);
+    Value result = op->getResult(0);
+    result.replaceAllUsesWith(relu.getY());
+    relu.getXMutable().assign(result);
+    relu.getY().setType(cast<RankedTensorType>(result.getType()));
   }
 };
 

@@ -25,41 +25,41 @@ namespace {
 // Casts of values, one for each (value, type).
 class CastMap {
 public:
-  explicit CastMap(ModuleOp Module) : Builder(Module.getContext()) {}
+  explicit CastMap(ModuleOp module) : builder(module.getContext()) {}
 
-  // The value in element type `Element`. `User` is the first user in program order.
-  Value get(Value V, Type Element, Operation *User) {
-    auto Source = cast<RankedTensorType>(V.getType());
-    Value &Cast = Casts[{V, Element}];
-    if (Cast)
-      return Cast;
-    if (Operation *Definition = V.getDefiningOp())
-      Builder.setInsertionPointAfter(Definition);
-    else if (Operation *InBlock = V.getParentBlock()->findAncestorOpInBlock(*User))
-      Builder.setInsertionPoint(InBlock);
+  // The value in element type `element`. `user` is the first user in program order.
+  Value get(Value v, Type element, Operation *user) {
+    auto source = cast<RankedTensorType>(v.getType());
+    Value &cast = casts[{v, element}];
+    if (cast)
+      return cast;
+    if (Operation *definition = v.getDefiningOp())
+      builder.setInsertionPointAfter(definition);
+    else if (Operation *inBlock = v.getParentBlock()->findAncestorOpInBlock(*user))
+      builder.setInsertionPoint(inBlock);
     else
-      Builder.setInsertionPointToStart(V.getParentBlock());
-    Cast = CastOp::create(Builder, V.getLoc(), Source.clone(Element), V);
-    return Cast;
+      builder.setInsertionPointToStart(v.getParentBlock());
+    cast = CastOp::create(builder, v.getLoc(), source.clone(element), v);
+    return cast;
   }
 
 private:
-  OpBuilder Builder;
-  llvm::DenseMap<std::pair<Value, Type>, Value> Casts;
+  OpBuilder builder;
+  llvm::DenseMap<std::pair<Value, Type>, Value> casts;
 };
 
-// The first element that is a finite non-zero number and would become zero or infinite in `Low`.
-std::optional<APFloat> lostInCast(ConstantOp Constant, FloatType Low) {
-  auto Elements = dyn_cast<DenseFPElementsAttr>(Constant.getValue());
-  if (!Elements)
+// The first element that is a finite non-zero number and would become zero or infinite in `low`.
+std::optional<APFloat> lostInCast(ConstantOp constant, FloatType low) {
+  auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+  if (!elements)
     return std::nullopt;
-  for (APFloat Element : Elements) {
-    APFloat Rounded = Element;
-    bool LosesInfo = false;
-    Rounded.convert(Low.getFloatSemantics(), APFloat::rmNearestTiesToEven, &LosesInfo);
-    if (Element.isFiniteNonZero() && !Rounded.isFiniteNonZero())
-      return Element;
-    if (Elements.isSplat())
+  for (APFloat element : elements) {
+    APFloat rounded = element;
+    bool losesInfo = false;
+    rounded.convert(low.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+    if (element.isFiniteNonZero() && !rounded.isFiniteNonZero())
+      return element;
+    if (elements.isSplat())
       break;
   }
   return std::nullopt;
@@ -70,103 +70,103 @@ public:
   using AmpPassBase::AmpPassBase;
 
   void runOnOperation() override {
-    std::optional<PrecisionOptions> Options = parseOptions();
-    if (!Options)
+    std::optional<PrecisionOptions> options = parseOptions();
+    if (!options)
       return signalPassFailure();
-    for (const std::string &Path : Options->Lists.unmatchedPaths(getOperation()))
-      emitRemark(getOperation().getLoc()) << "list entry '" << Path << "' is no operation and matches no Cell path"
-                                          << "; the nearest operation is '" << nearestOperation(Path) << "'";
-    PrecisionAssignment Assignment(getOperation(), *Options);
-    if (!Assignment.failure().empty()) {
-      getOperation().emitError() << Assignment.failure();
+    for (const std::string &path : options->lists.unmatchedPaths(getOperation()))
+      emitRemark(getOperation().getLoc()) << "list entry '" << path << "' is no operation and matches no Cell path"
+                                          << "; the nearest operation is '" << nearestOperation(path) << "'";
+    PrecisionAssignment assignment(getOperation(), *options);
+    if (!assignment.getFailure().empty()) {
+      getOperation().emitError() << assignment.getFailure();
       return signalPassFailure();
     }
-    for (const auto &[Op, Text] : Assignment.remarks())
-      emitRemark(Op->getLoc()) << Text;
-    apply(Assignment);
-    if (!Assignment.stored().empty())
-      writeAssignment(getOperation(), Assignment.stored());
+    for (const auto &[op, text] : assignment.getRemarks())
+      emitRemark(op->getLoc()) << text;
+    apply(assignment);
+    if (!assignment.getStored().empty())
+      writeAssignment(getOperation(), assignment.getStored());
   }
 
 private:
   // Emits an error and returns nullopt for a word that is not understood.
   std::optional<PrecisionOptions> parseOptions() {
-    PrecisionOptions Options;
-    llvm::Expected<AmpLevel> Level = parseAmpLevel(level);
-    if (!Level)
-      return fail(Level.takeError());
-    Options.Level = *Level;
-    llvm::Expected<FloatType> Low = parseLowType(&getContext(), dtype);
-    if (!Low)
-      return fail(Low.takeError());
-    Options.Low = *Low;
-    llvm::Expected<bool> Keep = parseKeepNormsF32(keepBatchNormFp32, Options.Level);
-    if (!Keep)
-      return fail(Keep.takeError());
-    Options.KeepNormsF32 = *Keep;
-    llvm::Expected<PrecisionLists> Lists = PrecisionLists::create(&getContext(), allow, deny, infer, clear);
-    if (!Lists)
-      return fail(Lists.takeError());
-    Options.Lists = std::move(*Lists);
-    Options.Costs = costs();
-    return Options;
+    PrecisionOptions options;
+    llvm::Expected<AmpLevel> known = parseAmpLevel(level);
+    if (!known)
+      return fail(known.takeError());
+    options.level = *known;
+    llvm::Expected<FloatType> low = parseLowType(&getContext(), dtype);
+    if (!low)
+      return fail(low.takeError());
+    options.low = *low;
+    llvm::Expected<bool> keep = parseKeepNormsF32(keepBatchNormFp32, options.level);
+    if (!keep)
+      return fail(keep.takeError());
+    options.keepNormsF32 = *keep;
+    llvm::Expected<PrecisionLists> lists = PrecisionLists::create(&getContext(), allow, deny, infer, clear);
+    if (!lists)
+      return fail(lists.takeError());
+    options.lists = std::move(*lists);
+    options.costs = costs();
+    return options;
   }
 
   CostModel costs() const {
-    CostModel Costs;
-    const std::pair<double *, double> Given[] = {{&Costs.BytesPerSecond, bytesPerSecond},
-                                                 {&Costs.LowFlops, lowFlops},
-                                                 {&Costs.F32Flops, f32Flops},
-                                                 {&Costs.SecondsPerOperation, secondsPerOperation}};
-    for (const auto &[Field, Rate] : Given)
-      if (Rate > 0)
-        *Field = Rate;
-    return Costs;
+    CostModel costs;
+    const std::pair<double *, double> given[] = {{&costs.bytesPerSecond, bytesPerSecond},
+                                                 {&costs.lowFlops, lowFlops},
+                                                 {&costs.f32Flops, f32Flops},
+                                                 {&costs.secondsPerOperation, secondsPerOperation}};
+    for (const auto &[field, rate] : given)
+      if (rate > 0)
+        *field = rate;
+    return costs;
   }
 
-  std::nullopt_t fail(llvm::Error Error) {
-    getOperation().emitError() << llvm::toString(std::move(Error));
+  std::nullopt_t fail(llvm::Error error) {
+    getOperation().emitError() << llvm::toString(std::move(error));
     return std::nullopt;
   }
 
-  void apply(const PrecisionAssignment &Assignment) {
+  void apply(const PrecisionAssignment &assignment) {
     // The type that every use wants, taken before any result changes its type. Undecided operations (steps, returns,
     // the loss outside the network) keep what they had.
-    SmallVector<std::pair<OpOperand *, Type>> Wanted;
-    SmallVector<Operation *> Decided;
-    getOperation().walk<WalkOrder::PreOrder>([&](Operation *Op) {
-      const OpPrecision *Precision = Assignment.lookup(Op);
-      if (Precision)
-        Decided.push_back(Op);
-      for (OpOperand &Use : Op->getOpOperands()) {
-        Type Element = Precision ? Precision->Operands[Use.getOperandNumber()] : elementOf(Use.get());
-        if (Element)
-          Wanted.push_back({&Use, Element});
+    SmallVector<std::pair<OpOperand *, Type>> wanted;
+    SmallVector<Operation *> decided;
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      const OpPrecision *precision = assignment.lookup(op);
+      if (precision)
+        decided.push_back(op);
+      for (OpOperand &use : op->getOpOperands()) {
+        Type element = precision ? precision->operands[use.getOperandNumber()] : elementOf(use.get());
+        if (element)
+          wanted.push_back({&use, element});
       }
     });
-    for (Operation *Op : Decided) {
-      const OpPrecision *Precision = Assignment.lookup(Op);
-      for (auto [Result, Element] : llvm::zip_equal(Op->getResults(), Precision->Results))
-        Result.setType(cast<RankedTensorType>(Result.getType()).clone(Element));
-      setPrecision(Op, toAttribute(Op, *Precision));
+    for (Operation *op : decided) {
+      const OpPrecision *precision = assignment.lookup(op);
+      for (auto [result, element] : llvm::zip_equal(op->getResults(), precision->results))
+        result.setType(cast<RankedTensorType>(result.getType()).clone(element));
+      setPrecision(op, toAttribute(op, *precision));
     }
-    CastMap Casts(getOperation());
-    for (auto [Use, Element] : Wanted)
-      if (elementOf(Use->get()) != Element)
-        castUse(*Use, Element, Casts);
+    CastMap casts(getOperation());
+    for (auto [use, element] : wanted)
+      if (elementOf(use->get()) != element)
+        castUse(*use, element, casts);
   }
 
-  void castUse(OpOperand &Use, Type Element, CastMap &Casts) {
-    auto Constant = Use.get().getDefiningOp<ConstantOp>();
-    auto Low = cast<FloatType>(Element);
-    if (std::optional<APFloat> Lost = Constant && Low.getWidth() == 16 ? lostInCast(Constant, Low) : std::nullopt) {
-      SmallString<16> Text;
-      Lost->toString(Text, 6);
-      ScopeAttr Scope = scopeOf(Use.getOwner());
-      emitRemark(Use.getOwner()->getLoc()) << (Scope ? "'" + Scope.getPath().str() + "': " : std::string())
-                                           << "constant " << Text << " becomes zero or infinite in " << Element;
+  void castUse(OpOperand &use, Type element, CastMap &casts) {
+    auto constant = use.get().getDefiningOp<ConstantOp>();
+    auto low = cast<FloatType>(element);
+    if (std::optional<APFloat> lost = constant && low.getWidth() == 16 ? lostInCast(constant, low) : std::nullopt) {
+      SmallString<16> text;
+      lost->toString(text, 6);
+      ScopeAttr scope = scopeOf(use.getOwner());
+      emitRemark(use.getOwner()->getLoc()) << (scope ? "'" + scope.getPath().str() + "': " : std::string())
+                                           << "constant " << text << " becomes zero or infinite in " << element;
     }
-    Use.set(Casts.get(Use.get(), Element, Use.getOwner()));
+    use.set(casts.get(use.get(), element, use.getOwner()));
   }
 };
 

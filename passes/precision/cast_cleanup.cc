@@ -29,63 +29,63 @@ public:
   using CastCleanupPassBase::CastCleanupPassBase;
 
   void runOnOperation() override {
-    Block *Body = firstBlock(getOperation());
-    if (!Body)
+    Block *body = firstBlock(getOperation());
+    if (!body)
       return;
-    bool Changed = true;
-    while (Changed) {
-      Changed = rewriteCasts(*Body);
-      Changed |= mergeEqualComputations(*Body);
-      Changed |= eraseDeadOperations(*Body);
+    bool changed = true;
+    while (changed) {
+      changed = rewriteCasts(*body);
+      changed |= mergeEqualComputations(*body);
+      changed |= eraseDeadOperations(*body);
     }
   }
 
 private:
-  static bool rewriteCasts(Block &Block) {
-    bool Changed = false;
-    for (auto Cast : llvm::make_early_inc_range(Block.getOps<CastOp>())) {
-      if (replaceByFold(Cast) || foldConstant(Cast) || sinkWidening(Cast) || hoistNarrowing(Cast) ||
-          foldNarrowing(Cast)) {
-        Changed = true;
+  static bool rewriteCasts(Block &block) {
+    bool changed = false;
+    for (auto cast : llvm::make_early_inc_range(block.getOps<CastOp>())) {
+      if (replaceByFold(cast) || foldConstant(cast) || sinkWidening(cast) || hoistNarrowing(cast) ||
+          foldNarrowing(cast)) {
+        changed = true;
         continue;
       }
-      Changed |= bypassWidening(Cast);
+      changed |= bypassWidening(cast);
     }
-    return Changed;
+    return changed;
   }
 
   // The rounding happens here, once, instead of in every step.
-  static bool foldConstant(CastOp Cast) {
-    auto Constant = Cast.getX().getDefiningOp<ConstantOp>();
-    auto Elements = Constant ? dyn_cast<DenseFPElementsAttr>(Constant.getValue()) : DenseFPElementsAttr();
-    if (!Elements || !isFloating(Cast.getY()))
+  static bool foldConstant(CastOp narrowing) {
+    auto constant = narrowing.getX().getDefiningOp<ConstantOp>();
+    auto elements = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+    if (!elements || !isFloating(narrowing.getY()))
       return false;
-    auto Element = cast<FloatType>(elementOf(Cast.getY()));
-    DenseElementsAttr Rounded = Elements.mapValues(Element, [&](const APFloat &Given) {
-      APFloat Number = Given;
-      bool LosesInfo = false;
-      Number.convert(Element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &LosesInfo);
-      return Number.bitcastToAPInt();
+    auto element = cast<FloatType>(elementOf(narrowing.getY()));
+    DenseElementsAttr rounded = elements.mapValues(element, [&](const APFloat &given) {
+      APFloat number = given;
+      bool losesInfo = false;
+      number.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+      return number.bitcastToAPInt();
     });
-    OpBuilder Builder(Cast);
-    auto Folded = ConstantOp::create(Builder, Cast.getLoc(), Cast.getY().getType(), Rounded);
-    Folded->setDiscardableAttrs(Cast->getDiscardableAttrDictionary());
-    Cast.getY().replaceAllUsesWith(Folded.getOutput());
-    Cast.erase();
+    OpBuilder builder(narrowing);
+    auto folded = ConstantOp::create(builder, narrowing.getLoc(), narrowing.getY().getType(), rounded);
+    folded->setDiscardableAttrs(narrowing->getDiscardableAttrDictionary());
+    narrowing.getY().replaceAllUsesWith(folded.getOutput());
+    narrowing.erase();
     return true;
   }
 
-  static bool bypassWidening(CastOp Cast) {
-    if (!isWidening(Cast))
+  static bool bypassWidening(CastOp cast) {
+    if (!isWidening(cast))
       return false;
-    bool Changed = false;
-    for (OpOperand &Use : llvm::make_early_inc_range(Cast.getY().getUses()))
-      if (readsAnyFloat(Use)) {
-        markFolded(Use.getOwner());
-        Use.set(Cast.getX());
-        Changed = true;
+    bool changed = false;
+    for (OpOperand &use : llvm::make_early_inc_range(cast.getY().getUses()))
+      if (readsAnyFloat(use)) {
+        markFolded(use.getOwner());
+        use.set(cast.getX());
+        changed = true;
       }
-    return Changed;
+    return changed;
   }
 };
 

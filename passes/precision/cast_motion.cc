@@ -8,169 +8,169 @@ using namespace mlir;
 
 namespace mpc {
 
-static bool isWiderThan(Value Wide, Value Narrow) {
-  return isFloating(Wide) && isFloating(Narrow) && elementOf(Wide) != elementOf(Narrow) &&
-         widensExactly(elementOf(Narrow), elementOf(Wide));
+static bool isWiderThan(Value wide, Value narrow) {
+  return isFloating(wide) && isFloating(narrow) && elementOf(wide) != elementOf(narrow) &&
+         widensExactly(elementOf(narrow), elementOf(wide));
 }
 
-bool isWidening(CastOp Cast) { return isWiderThan(Cast.getY(), Cast.getX()); }
+bool isWidening(CastOp cast) { return isWiderThan(cast.getY(), cast.getX()); }
 
-bool isNarrowing(CastOp Cast) { return isWiderThan(Cast.getX(), Cast.getY()); }
+bool isNarrowing(CastOp cast) { return isWiderThan(cast.getX(), cast.getY()); }
 
-static bool isDataMovement(Operation *Op) { return has<Property::DataMovement>(Op); }
+static bool isDataMovement(Operation *op) { return has<Property::DataMovement>(op); }
 
 // The result is one of the operands, element by element, or its negative: exact in any type that holds them.
-static bool keepsValues(Operation *Op) {
-  if (auto Pad = dyn_cast<PadOp>(Op))
-    return Pad.getValue().isZero();
-  return isDataMovement(Op) || has<Property::SelectsValues>(Op);
+static bool keepsValues(Operation *op) {
+  if (auto pad = dyn_cast<PadOp>(op))
+    return pad.getValue().isZero();
+  return isDataMovement(op) || has<Property::SelectsValues>(op);
 }
 
 // The user's choice of a precision is visible in the IR: other casts do not move past it.
-static bool isPinnedByUser(Operation *Op) {
-  PrecisionAttr Precision = precisionOf(Op);
-  return Precision && Precision.getUser();
+static bool isPinnedByUser(Operation *op) {
+  PrecisionAttr precision = precisionOf(op);
+  return precision && precision.getUser();
 }
 
-static void setElement(Value V, Type Element) { V.setType(cast<RankedTensorType>(V.getType()).clone(Element)); }
+static void setElement(Value v, Type element) { v.setType(cast<RankedTensorType>(v.getType()).clone(element)); }
 
-static Value createCast(OpBuilder &Builder, CastOp Like, Value X, Type Element) {
-  Value Y =
-      CastOp::create(Builder, Like.getLoc(), cast<RankedTensorType>(X.getType()).clone(Element), X, Like.getUser());
-  Y.getDefiningOp()->setDiscardableAttrs(Like->getDiscardableAttrDictionary());
-  return Y;
+static Value createCast(OpBuilder &builder, CastOp like, Value x, Type element) {
+  Value y =
+      CastOp::create(builder, like.getLoc(), cast<RankedTensorType>(x.getType()).clone(element), x, like.getUser());
+  y.getDefiningOp()->setDiscardableAttrs(like->getDiscardableAttrDictionary());
+  return y;
 }
 
-static bool isOnlyUsedBy(Value V, Operation *Op) {
-  return llvm::all_of(V.getUsers(), [&](Operation *User) { return User == Op; });
+static bool isOnlyUsedBy(Value v, Operation *op) {
+  return llvm::all_of(v.getUsers(), [&](Operation *user) { return user == op; });
 }
 
 // The operation behind a widening that gives the same values from the narrow ones; null where there is none.
-static Operation *readerThatKeepsValues(CastOp Widening) {
-  if (!isWidening(Widening) || Widening.getY().use_empty())
+static Operation *readerThatKeepsValues(CastOp widening) {
+  if (!isWidening(widening) || widening.getY().use_empty())
     return nullptr;
-  Operation *Move = *Widening.getY().user_begin();
-  bool MayMove = isDataMovement(Move) || (!Widening.getUser() && !isPinnedByUser(Move));
-  return keepsValues(Move) && MayMove ? Move : nullptr;
+  Operation *move = *widening.getY().user_begin();
+  bool mayMove = isDataMovement(move) || (!widening.getUser() && !isPinnedByUser(move));
+  return keepsValues(move) && mayMove ? move : nullptr;
 }
 
-// Whether `Other` widens as `Cast` does.
-static bool isSameWidening(CastOp Other, CastOp Cast) {
-  return elementOf(Other.getX()) == elementOf(Cast.getX()) && elementOf(Other.getY()) == elementOf(Cast.getY()) &&
-         Other.getUser() == Cast.getUser();
+// Whether `other` widens as `cast` does.
+static bool isSameWidening(CastOp other, CastOp cast) {
+  return elementOf(other.getX()) == elementOf(cast.getX()) && elementOf(other.getY()) == elementOf(cast.getY()) &&
+         other.getUser() == cast.getUser();
 }
 
-// How many elements the casts in front of `Move` widen. nullopt: a floating operand is no cast like `Cast`, or other
+// How many elements the casts in front of `move` widen. nullopt: a floating operand is no cast like `cast`, or other
 // operations read it.
-static std::optional<int64_t> elementsWidenedBefore(Operation *Move, CastOp Cast) {
-  llvm::SmallSetVector<Operation *, 4> Casts;
-  int64_t Elements = 0;
-  for (Value Operand : Move->getOperands()) {
-    if (!isFloating(Operand))
+static std::optional<int64_t> elementsWidenedBefore(Operation *move, CastOp cast) {
+  llvm::SmallSetVector<Operation *, 4> casts;
+  int64_t elements = 0;
+  for (Value operand : move->getOperands()) {
+    if (!isFloating(operand))
       continue;
-    auto Other = Operand.getDefiningOp<CastOp>();
-    if (!Other || !isSameWidening(Other, Cast) || !isOnlyUsedBy(Operand, Move))
+    auto other = operand.getDefiningOp<CastOp>();
+    if (!other || !isSameWidening(other, cast) || !isOnlyUsedBy(operand, move))
       return std::nullopt;
-    if (Casts.insert(Other))
-      Elements += elementCount(Operand);
+    if (casts.insert(other))
+      elements += elementCount(operand);
   }
-  return Elements;
+  return elements;
 }
 
-// How many elements casts after `Move` would widen. Results are wide, or low where a narrowing has been folded into the
+// How many elements casts after `move` would widen. Results are wide, or low where a narrowing has been folded into the
 // operation. nullopt: a result of another type would be rounded.
-static std::optional<int64_t> elementsWidenedBehind(Operation *Move, CastOp Cast) {
-  int64_t Elements = 0;
-  for (Value Result : Move->getResults()) {
-    if (!isFloating(Result) || elementOf(Result) == elementOf(Cast.getX()))
+static std::optional<int64_t> elementsWidenedBehind(Operation *move, CastOp cast) {
+  int64_t elements = 0;
+  for (Value result : move->getResults()) {
+    if (!isFloating(result) || elementOf(result) == elementOf(cast.getX()))
       continue;
-    if (elementOf(Result) != elementOf(Cast.getY()))
+    if (elementOf(result) != elementOf(cast.getY()))
       return std::nullopt;
-    Elements += elementCount(Result);
+    elements += elementCount(result);
   }
-  return Elements;
+  return elements;
 }
 
-// Lets `Move` read what is cast in front of it, and casts its results like `Cast`.
-static void widenBehind(Operation *Move, CastOp Cast) {
-  Type Low = elementOf(Cast.getX()), Wide = elementOf(Cast.getY());
-  for (OpOperand &Use : Move->getOpOperands())
-    if (isFloating(Use.get()))
-      Use.set(Use.get().getDefiningOp<CastOp>().getX());
-  OpBuilder Builder(Move->getContext());
-  Builder.setInsertionPointAfter(Move);
-  for (Value Result : Move->getResults()) {
-    if (!isFloating(Result) || elementOf(Result) == Low)
+// Lets `move` read what is cast in front of it, and casts its results like `cast`.
+static void widenBehind(Operation *move, CastOp cast) {
+  Type low = elementOf(cast.getX()), wide = elementOf(cast.getY());
+  for (OpOperand &use : move->getOpOperands())
+    if (isFloating(use.get()))
+      use.set(use.get().getDefiningOp<CastOp>().getX());
+  OpBuilder builder(move->getContext());
+  builder.setInsertionPointAfter(move);
+  for (Value result : move->getResults()) {
+    if (!isFloating(result) || elementOf(result) == low)
       continue;
-    setElement(Result, Low);
-    if (Result.use_empty())
+    setElement(result, low);
+    if (result.use_empty())
       continue;
-    Value Widened = createCast(Builder, Cast, Result, Wide);
-    Result.replaceAllUsesExcept(Widened, Widened.getDefiningOp());
+    Value widened = createCast(builder, cast, result, wide);
+    result.replaceAllUsesExcept(widened, widened.getDefiningOp());
   }
 }
 
-bool sinkWidening(CastOp Cast) {
-  Operation *Move = readerThatKeepsValues(Cast);
-  if (!Move)
+bool sinkWidening(CastOp cast) {
+  Operation *move = readerThatKeepsValues(cast);
+  if (!move)
     return false;
-  std::optional<int64_t> Before = elementsWidenedBefore(Move, Cast), After = elementsWidenedBehind(Move, Cast);
+  std::optional<int64_t> before = elementsWidenedBefore(move, cast), after = elementsWidenedBehind(move, cast);
   // Casts move 6 bytes an element, the operation 8 where it is wide and 4 where it is low, reads and writes together.
-  if (!Before || !After || *After >= 2 * *Before)
+  if (!before || !after || *after >= 2 * *before)
     return false;
-  widenBehind(Move, Cast);
+  widenBehind(move, cast);
   // Other operands' casts are dead now and go with what else is dead.
-  Cast.erase();
+  cast.erase();
   return true;
 }
 
-bool hoistNarrowing(CastOp Cast) {
-  Operation *Move = Cast.getX().getDefiningOp();
-  if (!isNarrowing(Cast) || !Move || !isDataMovement(Move) || Move->getNumResults() != 1 || !Cast.getX().hasOneUse())
+bool hoistNarrowing(CastOp cast) {
+  Operation *move = cast.getX().getDefiningOp();
+  if (!isNarrowing(cast) || !move || !isDataMovement(move) || move->getNumResults() != 1 || !cast.getX().hasOneUse())
     return false;
-  int64_t Operands = 0;
-  for (Value Operand : Move->getOperands())
-    Operands += isFloating(Operand) ? elementCount(Operand) : 0;
-  if (Operands >= 2 * elementCount(Cast.getX()))
+  int64_t operands = 0;
+  for (Value operand : move->getOperands())
+    operands += isFloating(operand) ? elementCount(operand) : 0;
+  if (operands >= 2 * elementCount(cast.getX()))
     return false;
-  OpBuilder Builder(Move);
-  for (OpOperand &Use : Move->getOpOperands())
-    if (isFloating(Use.get()))
-      Use.set(createCast(Builder, Cast, Use.get(), elementOf(Cast.getY())));
-  Move->getResult(0).setType(Cast.getY().getType());
-  Cast.getY().replaceAllUsesWith(Move->getResult(0));
-  Cast.erase();
+  OpBuilder builder(move);
+  for (OpOperand &use : move->getOpOperands())
+    if (isFloating(use.get()))
+      use.set(createCast(builder, cast, use.get(), elementOf(cast.getY())));
+  move->getResult(0).setType(cast.getY().getType());
+  cast.getY().replaceAllUsesWith(move->getResult(0));
+  cast.erase();
   return true;
 }
 
-static bool readsGradient(OpOperand &Use) {
-  auto Reader = dyn_cast<GradientReaderOpInterface>(Use.getOwner());
-  if (!Reader || Reader.getGradientOperands().empty())
+static bool readsGradient(OpOperand &use) {
+  auto reader = dyn_cast<GradientReaderOpInterface>(use.getOwner());
+  if (!reader || reader.getGradientOperands().empty())
     return false;
-  OperandRange Gradients = Reader.getGradientOperands();
-  unsigned First = Gradients.getBeginOperandIndex(), Index = Use.getOperandNumber();
-  return Index >= First && Index < First + Gradients.size();
+  OperandRange gradients = reader.getGradientOperands();
+  unsigned first = gradients.getBeginOperandIndex(), index = use.getOperandNumber();
+  return index >= first && index < first + gradients.size();
 }
 
-bool readsAnyFloat(OpOperand &Use) {
-  return readsGradient(Use) || (has<Property::Arithmetic>(Use.getOwner()) && !isPinnedByUser(Use.getOwner()));
+bool readsAnyFloat(OpOperand &use) {
+  return readsGradient(use) || (has<Property::Arithmetic>(use.getOwner()) && !isPinnedByUser(use.getOwner()));
 }
 
-bool foldNarrowing(CastOp Cast) {
-  Operation *Op = Cast.getX().getDefiningOp();
-  if (!isNarrowing(Cast) || Cast.getUser() || !Op || !has<Property::Arithmetic>(Op) || isPinnedByUser(Op) ||
-      !Cast.getX().hasOneUse())
+bool foldNarrowing(CastOp cast) {
+  Operation *op = cast.getX().getDefiningOp();
+  if (!isNarrowing(cast) || cast.getUser() || !op || !has<Property::Arithmetic>(op) || isPinnedByUser(op) ||
+      !cast.getX().hasOneUse())
     return false;
-  markFolded(Op);
-  Op->getResult(0).setType(Cast.getY().getType());
-  Cast.getY().replaceAllUsesWith(Op->getResult(0));
-  Cast.erase();
+  markFolded(op);
+  op->getResult(0).setType(cast.getY().getType());
+  cast.getY().replaceAllUsesWith(op->getResult(0));
+  cast.erase();
   return true;
 }
 
-void markFolded(Operation *Op) {
-  if (PrecisionAttr Precision = precisionOf(Op))
-    setPrecision(Op, Precision.withFolded());
+void markFolded(Operation *op) {
+  if (PrecisionAttr precision = precisionOf(op))
+    setPrecision(op, precision.withFolded());
 }
 
 } // namespace mpc

@@ -6,32 +6,32 @@
 namespace mpc {
 
 /// low -> f32: every value of the operand is a value of the result.
-bool isWidening(CastOp Cast);
+bool isWidening(CastOp cast);
 
 /// f32 -> low: rounds.
-bool isNarrowing(CastOp Cast);
+bool isNarrowing(CastOp cast);
 
 /// move(ext(x)) becomes ext(move(x)): the low value moves. The cast moves past data movement and operations that keep
 /// the order of values (relu, max_pool2d, ...), where fewer bytes move. These operations give the same values in either
 /// type. The cast does not move past an operation whose precision the user chose. The casts have no other users. Erases
-/// \p Cast where it returns true.
-bool sinkWidening(CastOp Cast);
+/// \p cast where it returns true.
+bool sinkWidening(CastOp cast);
 
 /// trunc(move(x)) becomes move(trunc(x)), past data movement alone: rounding before an operation that compares would
-/// change its ties and the masks of its derivative. Erases \p Cast where it returns true.
-bool hoistNarrowing(CastOp Cast);
+/// change its ties and the masks of its derivative. Erases \p cast where it returns true.
+bool hoistNarrowing(CastOp cast);
 
 /// Whether the operation could read this f32 operand in a low type with the same result. That holds for gradients that
 /// step operations read, and for arithmetic, which computes in f32 and rounds its result once. It does not hold where
 /// the user chose the precision.
-bool readsAnyFloat(mlir::OpOperand &Use);
+bool readsAnyFloat(mlir::OpOperand &use);
 
 /// trunc(op(x)) becomes op(x) with a low result, where nothing else reads the f32 result: arithmetic rounds once either
-/// way. Erases \p Cast where it returns true.
-bool foldNarrowing(CastOp Cast);
+/// way. Erases \p cast where it returns true.
+bool foldNarrowing(CastOp cast);
 
 /// Says in `mpc.precision` that a cast has been folded into the operation: it reads or writes another type than it was
 /// assigned.
-void markFolded(mlir::Operation *Op);
+void markFolded(mlir::Operation *op);
 
 } // namespace mpc

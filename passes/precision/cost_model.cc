@@ -10,34 +10,34 @@ using namespace mlir;
 
 namespace mpc {
 
-static double elements(Value V) { return static_cast<double>(elementCount(V)); }
+static double elements(Value v) { return static_cast<double>(elementCount(v)); }
 
-static double bytes(Operation *Op, bool Low) {
-  auto Amp = cast<AmpOpInterface>(Op);
-  double Bytes = 0;
-  auto Add = [&](ValueRange Values, ArrayRef<unsigned> StayF32) {
-    for (auto [Index, V] : llvm::enumerate(Values)) {
-      Type Element = getElementTypeOrSelf(V.getType());
-      bool Halved = Low && isa<FloatType>(Element) && !llvm::is_contained(StayF32, Index);
-      Bytes += elements(V) * (isa<FloatType>(Element) ? Halved ? 2 : 4 : (Element.getIntOrFloatBitWidth() + 7) / 8);
+static double bytes(Operation *op, bool low) {
+  auto amp = cast<AmpOpInterface>(op);
+  double bytes = 0;
+  auto add = [&](ValueRange values, ArrayRef<unsigned> stayF32) {
+    for (auto [index, v] : llvm::enumerate(values)) {
+      Type element = getElementTypeOrSelf(v.getType());
+      bool halved = low && isa<FloatType>(element) && !llvm::is_contained(stayF32, index);
+      bytes += elements(v) * (isa<FloatType>(element) ? halved ? 2 : 4 : (element.getIntOrFloatBitWidth() + 7) / 8);
     }
   };
-  Add(Op->getOperands(), Amp.getF32Operands());
-  Add(Op->getResults(), Amp.getF32Results());
-  return Bytes;
+  add(op->getOperands(), amp.getF32Operands());
+  add(op->getResults(), amp.getF32Results());
+  return bytes;
 }
 
-double CostModel::operationSeconds(Operation *Op, bool Low) const {
+double CostModel::operationSeconds(Operation *op, bool low) const {
   // The same bytes under another shape.
-  if (isa<ViewLikeOpInterface>(Op))
+  if (isa<ViewLikeOpInterface>(op))
     return 0;
-  double Moving = bytes(Op, Low) / BytesPerSecond;
-  double Computing = matrixFlops(Op) / (Low ? LowFlops : F32Flops);
-  return SecondsPerOperation + std::max(Moving, Computing);
+  double moving = bytes(op, low) / bytesPerSecond;
+  double computing = matrixFlops(op) / (low ? lowFlops : f32Flops);
+  return secondsPerOperation + std::max(moving, computing);
 }
 
-double CostModel::castSeconds(Value V) const { return SecondsPerOperation + elements(V) * (4 + 2) / BytesPerSecond; }
+double CostModel::castSeconds(Value v) const { return secondsPerOperation + elements(v) * (4 + 2) / bytesPerSecond; }
 
-double CostModel::shadowSeconds(Value V) const { return elements(V) * 2 / BytesPerSecond; }
+double CostModel::shadowSeconds(Value v) const { return elements(v) * 2 / bytesPerSecond; }
 
 } // namespace mpc

@@ -5,89 +5,89 @@ using namespace mlir;
 
 namespace mpc {
 
-bool hasSlot(Operation *Op) {
-  ArrayRef<unsigned> StayF32 = cast<AmpOpInterface>(Op).getF32Results();
-  return llvm::any_of(Op->getResults(), [&](OpResult Result) {
-    return isAssignable(Result) && !llvm::is_contained(StayF32, Result.getResultNumber());
+bool hasSlot(Operation *op) {
+  ArrayRef<unsigned> stayF32 = cast<AmpOpInterface>(op).getF32Results();
+  return llvm::any_of(op->getResults(), [&](OpResult result) {
+    return isAssignable(result) && !llvm::is_contained(stayF32, result.getResultNumber());
   });
 }
 
-void assignTypes(Operation *Op, Type Element, OpPrecision &Precision) {
-  auto Amp = cast<AmpOpInterface>(Op);
-  Type F32 = Float32Type::get(Op->getContext());
-  auto Assign = [&](auto Values, ArrayRef<unsigned> StayF32, SmallVectorImpl<Type> &Types) {
-    Types.clear();
-    for (auto [Index, V] : llvm::enumerate(Values)) {
-      bool Pinned = llvm::is_contained(StayF32, Index);
-      Types.push_back(!isAssignable(V) ? elementOf(V) : Pinned ? F32 : Element);
+void assignTypes(Operation *op, Type element, OpPrecision &precision) {
+  auto amp = cast<AmpOpInterface>(op);
+  Type f32 = Float32Type::get(op->getContext());
+  auto assign = [&](auto values, ArrayRef<unsigned> stayF32, SmallVectorImpl<Type> &types) {
+    types.clear();
+    for (auto [index, v] : llvm::enumerate(values)) {
+      bool pinned = llvm::is_contained(stayF32, index);
+      types.push_back(!isAssignable(v) ? elementOf(v) : pinned ? f32 : element);
     }
   };
-  Assign(Op->getOperands(), Amp.getF32Operands(), Precision.Operands);
-  Assign(Op->getResults(), Amp.getF32Results(), Precision.Results);
-  if (llvm::none_of(Op->getResults(), [](Value V) { return isa<FloatType>(elementOf(V)); }))
-    llvm::fill(Precision.Operands, Type());
+  assign(op->getOperands(), amp.getF32Operands(), precision.operands);
+  assign(op->getResults(), amp.getF32Results(), precision.results);
+  if (llvm::none_of(op->getResults(), [](Value v) { return isa<FloatType>(elementOf(v)); }))
+    llvm::fill(precision.operands, Type());
 }
 
-PrecisionAttr toAttribute(Operation *Op, const OpPrecision &Precision) {
+PrecisionAttr toAttribute(Operation *op, const OpPrecision &precision) {
   // A result that stays f32 whatever the rule says counts where there is no other.
-  Type Decided, OfKept;
-  ArrayRef<unsigned> StayF32 = cast<AmpOpInterface>(Op).getF32Results();
-  for (auto [Index, Element] : llvm::enumerate(Precision.Results)) {
-    Type &First = llvm::is_contained(StayF32, Index) ? OfKept : Decided;
-    if (!First && isa_and_nonnull<FloatType>(Element))
-      First = Element;
+  Type decided, ofKept;
+  ArrayRef<unsigned> stayF32 = cast<AmpOpInterface>(op).getF32Results();
+  for (auto [index, element] : llvm::enumerate(precision.results)) {
+    Type &first = llvm::is_contained(stayF32, index) ? ofKept : decided;
+    if (!first && isa_and_nonnull<FloatType>(element))
+      first = element;
   }
-  auto Reason = PrecisionReasonAttr::get(Op->getContext(), *Precision.Rule, Precision.Detail);
-  return PrecisionAttr::get(Op->getContext(), Decided ? Decided : OfKept, Reason, Precision.IsUsers,
-                            Precision.IsFolded);
+  auto reason = PrecisionReasonAttr::get(op->getContext(), *precision.rule, precision.detail);
+  return PrecisionAttr::get(op->getContext(), decided ? decided : ofKept, reason, precision.isUsers,
+                            precision.isFolded);
 }
 
 namespace {
 
 class InferRule {
 public:
-  InferRule(const DecidedOperations &Decided, OpenOperations &Open) : Open(Open) {
-    for (const auto &[Op, Precision] : Decided)
-      for (auto [Result, Element] : llvm::zip_equal(Op->getResults(), Precision.Results))
-        if (isAssignable(Result) && Element && Element.isF32())
-          Worklist.push_back(Result);
+  InferRule(const DecidedOperations &decided, OpenOperations &open) : open(open) {
+    for (const auto &[op, precision] : decided)
+      for (auto [result, element] : llvm::zip_equal(op->getResults(), precision.results))
+        if (isAssignable(result) && element && element.isF32())
+          worklist.push_back(result);
     // Statistics and states that the operation itself declares f32.
-    for (const auto &[Op, Slot] : Open)
-      for (unsigned Index : cast<AmpOpInterface>(Op).getF32Results())
-        Worklist.push_back(Op->getResult(Index));
+    for (const auto &[op, slot] : open)
+      for (unsigned index : cast<AmpOpInterface>(op).getF32Results())
+        worklist.push_back(op->getResult(index));
   }
 
   void run() {
-    while (!Worklist.empty())
-      for (OpOperand &Use : Worklist.pop_back_val().getUses())
-        reach(Use);
+    while (!worklist.empty())
+      for (OpOperand &use : worklist.pop_back_val().getUses())
+        reach(use);
   }
 
 private:
-  void reach(OpOperand &Use) {
-    Operation *Op = Use.getOwner();
-    auto Found = Open.find(Op);
-    if (Found == Open.end())
+  void reach(OpOperand &use) {
+    Operation *op = use.getOwner();
+    auto found = open.find(op);
+    if (found == open.end())
       return;
-    auto Amp = cast<AmpOpInterface>(Op);
-    OpenOperation &Slot = Found->second;
-    bool LowPinned = Slot.Class == AmpClass::Allow || Slot.IsLow.value_or(false);
-    if (LowPinned || llvm::is_contained(Amp.getF32Operands(), Use.getOperandNumber()) || !Reached.insert(Op).second)
+    auto amp = cast<AmpOpInterface>(op);
+    OpenOperation &slot = found->second;
+    bool lowPinned = slot.ampClass == AmpClass::Allow || slot.isLow.value_or(false);
+    if (lowPinned || llvm::is_contained(amp.getF32Operands(), use.getOperandNumber()) || !reached.insert(op).second)
       return;
-    if (Slot.Class != AmpClass::Clear && !Slot.IsLow)
-      Slot.decideBy(PrecisionRule::InferRule, /*Low=*/false);
-    for (OpResult Result : Op->getResults())
-      if (isAssignable(Result) && !llvm::is_contained(Amp.getF32Results(), Result.getResultNumber()))
-        Worklist.push_back(Result);
+    if (slot.ampClass != AmpClass::Clear && !slot.isLow)
+      slot.decideBy(PrecisionRule::InferRule, /*low=*/false);
+    for (OpResult result : op->getResults())
+      if (isAssignable(result) && !llvm::is_contained(amp.getF32Results(), result.getResultNumber()))
+        worklist.push_back(result);
   }
 
-  OpenOperations &Open;
-  SmallVector<Value> Worklist;
-  llvm::DenseSet<Operation *> Reached;
+  OpenOperations &open;
+  SmallVector<Value> worklist;
+  llvm::DenseSet<Operation *> reached;
 };
 
 } // namespace
 
-void applyInferRule(const DecidedOperations &Decided, OpenOperations &Open) { InferRule(Decided, Open).run(); }
+void applyInferRule(const DecidedOperations &decided, OpenOperations &open) { InferRule(decided, open).run(); }
 
 } // namespace mpc

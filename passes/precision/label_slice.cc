@@ -7,27 +7,27 @@ using namespace mlir;
 namespace mpc {
 
 // Arithmetic and movement, which a slice follows; matrix work, norms and losses end it.
-static bool isPointwise(Operation *Op) {
-  auto Amp = dyn_cast<AmpOpInterface>(Op);
-  if (!Amp)
+static bool isPointwise(Operation *op) {
+  auto amp = dyn_cast<AmpOpInterface>(op);
+  if (!amp)
     return false;
-  AmpClass Class = Amp.getAmpClass();
-  return Class == AmpClass::Clear || Class == AmpClass::Infer || Class == AmpClass::Deny || isa<CastOp>(Op);
+  AmpClass ampClass = amp.getAmpClass();
+  return ampClass == AmpClass::Clear || ampClass == AmpClass::Infer || ampClass == AmpClass::Deny || isa<CastOp>(op);
 }
 
-llvm::SetVector<Operation *> labelSlice(Value Labels) {
-  llvm::SetVector<Operation *> Slice;
-  SmallVector<Value> Worklist{Labels};
-  while (!Worklist.empty()) {
-    Operation *Op = Worklist.pop_back_val().getDefiningOp();
-    if (!Op || isa<ConstantOp>(Op))
+llvm::SetVector<Operation *> labelSlice(Value labels) {
+  llvm::SetVector<Operation *> slice;
+  SmallVector<Value> worklist{labels};
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val().getDefiningOp();
+    if (!op || isa<ConstantOp>(op))
       continue;
-    if (!isPointwise(Op))
+    if (!isPointwise(op))
       return {};
-    if (Slice.insert(Op))
-      llvm::append_range(Worklist, llvm::reverse(Op->getOperands()));
+    if (slice.insert(op))
+      llvm::append_range(worklist, llvm::reverse(op->getOperands()));
   }
-  return Slice;
+  return slice;
 }
 
 } // namespace mpc

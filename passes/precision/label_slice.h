@@ -6,8 +6,8 @@
 
 namespace mpc {
 
-/// The operations that compute \p Labels from function arguments and constants by element-wise work, reductions and
+/// The operations that compute \p labels from function arguments and constants by element-wise work, reductions and
 /// casts alone. Empty if there are none, or if a network computes the value: such a target is no label.
-llvm::SetVector<mlir::Operation *> labelSlice(mlir::Value Labels);
+llvm::SetVector<mlir::Operation *> labelSlice(mlir::Value labels);
 
 } // namespace mpc

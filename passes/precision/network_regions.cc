@@ -10,98 +10,98 @@ using namespace mlir;
 namespace mpc {
 
 // Arithmetic and movement between two pieces of matrix work.
-static bool isPointwiseOrReduction(AmpClass Class) {
-  return Class == AmpClass::Clear || Class == AmpClass::Infer || Class == AmpClass::Deny;
+static bool isPointwiseOrReduction(AmpClass ampClass) {
+  return ampClass == AmpClass::Clear || ampClass == AmpClass::Infer || ampClass == AmpClass::Deny;
 }
 
-NetworkRegions::NetworkRegions(ModuleOp Module) {
-  collectNetwork(Module);
-  collectDifferentiated(Module);
-  collectLabels(Module);
+NetworkRegions::NetworkRegions(ModuleOp module) {
+  collectNetwork(module);
+  collectDifferentiated(module);
+  collectLabels(module);
 }
 
 // Without any scope (hand-written IR) every function but the training steps themselves is a network.
-void NetworkRegions::collectNetwork(ModuleOp Module) {
-  bool AnyScope = false;
-  Module.walk([&](Operation *Op) {
-    ScopeAttr Scope = scopeOf(Op);
-    AnyScope |= bool(Scope);
-    if (Scope && (Scope.getNetwork() || !Scope.getLevel().empty()))
-      Network.insert(Op);
+void NetworkRegions::collectNetwork(ModuleOp module) {
+  bool anyScope = false;
+  module.walk([&](Operation *op) {
+    ScopeAttr scope = scopeOf(op);
+    anyScope |= bool(scope);
+    if (scope && (scope.getNetwork() || !scope.getLevel().empty()))
+      network.insert(op);
   });
-  if (AnyScope)
+  if (anyScope)
     return;
-  for (auto Function : Module.getOps<func::FuncOp>()) {
-    bool IsStep = Function.walk([](ValueAndGradOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (!IsStep)
-      Function.walk([&](Operation *Op) { Network.insert(Op); });
+  for (auto function : module.getOps<func::FuncOp>()) {
+    bool isStep = function.walk([](ValueAndGradOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (!isStep)
+      function.walk([&](Operation *op) { network.insert(op); });
   }
 }
 
 // The value that value_and_grad or backward differentiates, before a scaler multiplies it; null for any other
 // operation.
-static Value differentiatedValue(Operation *Request) {
-  Value Loss;
-  if (auto Backward = dyn_cast<BackwardOp>(Request)) {
-    Loss = Backward.getLoss();
-  } else if (auto Step = dyn_cast<ValueAndGradOp>(Request)) {
-    auto Callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(Step, Step.getCalleeAttr());
-    if (!Callee || Callee.isExternal())
+static Value valueDifferentiatedBy(Operation *request) {
+  Value loss;
+  if (auto backward = dyn_cast<BackwardOp>(request)) {
+    loss = backward.getLoss();
+  } else if (auto step = dyn_cast<ValueAndGradOp>(request)) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, step.getCalleeAttr());
+    if (!callee || callee.isExternal())
       return {};
-    auto Return = dyn_cast<func::ReturnOp>(Callee.getBody().front().getTerminator());
-    if (Return && Return.getNumOperands() > 0)
-      Loss = Return.getOperand(0);
+    auto terminator = dyn_cast<func::ReturnOp>(callee.getBody().front().getTerminator());
+    if (terminator && terminator.getNumOperands() > 0)
+      loss = terminator.getOperand(0);
   }
-  while (Loss && Loss.getDefiningOp<ScaleLossOp>())
-    Loss = Loss.getDefiningOp<ScaleLossOp>().getLoss();
-  return Loss;
+  while (loss && loss.getDefiningOp<ScaleLossOp>())
+    loss = loss.getDefiningOp<ScaleLossOp>().getLoss();
+  return loss;
 }
 
 // A loss written by hand inside the network ends in the differentiated value. The arithmetic that leads to it (square,
 // mean), back to the last matrix work or norm, is f32.
-void NetworkRegions::collectDifferentiated(ModuleOp Module) {
-  Module.walk([&](Operation *Request) {
-    Value Loss = differentiatedValue(Request);
-    if (!Loss)
+void NetworkRegions::collectDifferentiated(ModuleOp module) {
+  module.walk([&](Operation *request) {
+    Value loss = valueDifferentiatedBy(request);
+    if (!loss)
       return;
-    SmallVector<std::pair<Operation *, bool>> Worklist{{Loss.getDefiningOp(), true}};
-    while (!Worklist.empty()) {
-      auto [Op, GivesValue] = Worklist.pop_back_val();
-      auto Amp = dyn_cast_or_null<AmpOpInterface>(Op);
-      if (!Amp || !Network.contains(Op) || isa<CastOp>(Op))
+    SmallVector<std::pair<Operation *, bool>> worklist{{loss.getDefiningOp(), true}};
+    while (!worklist.empty()) {
+      auto [op, givesValue] = worklist.pop_back_val();
+      auto amp = dyn_cast_or_null<AmpOpInterface>(op);
+      if (!amp || !network.contains(op) || isa<CastOp>(op))
         continue;
-      if (GivesValue)
-        DifferentiatedValue.insert(Op);
-      bool New = Differentiated.insert(Op).second;
-      if (!isPointwiseOrReduction(Amp.getAmpClass()) || !New)
+      if (givesValue)
+        differentiatedValue.insert(op);
+      bool replacement = differentiated.insert(op).second;
+      if (!isPointwiseOrReduction(amp.getAmpClass()) || !replacement)
         continue;
       // Data movement hands the question on to what it moves.
-      bool Moves = has<Property::HandsOnValue>(Op);
-      for (Value Operand : Op->getOperands()) {
-        auto Producer = dyn_cast_or_null<AmpOpInterface>(Operand.getDefiningOp());
-        if (Producer && isAssignable(Operand) && isPointwiseOrReduction(Producer.getAmpClass()))
-          Worklist.push_back({Producer, GivesValue && Moves});
-        else if (Producer && GivesValue && Moves)
-          Worklist.push_back({Producer, true});
+      bool moves = has<Property::HandsOnValue>(op);
+      for (Value operand : op->getOperands()) {
+        auto producer = dyn_cast_or_null<AmpOpInterface>(operand.getDefiningOp());
+        if (producer && isAssignable(operand) && isPointwiseOrReduction(producer.getAmpClass()))
+          worklist.push_back({producer, givesValue && moves});
+        else if (producer && givesValue && moves)
+          worklist.push_back({producer, true});
       }
     }
   });
 }
 
-bool NetworkRegions::isDifferentiatedBy(Operation *Op) const {
-  return llvm::any_of(Op->getUses(), [](OpOperand &Use) {
-    auto Request = dyn_cast<BackwardOp>(Use.getOwner());
-    return Request && llvm::is_contained(Request.getWrt(), Use.get());
+bool NetworkRegions::isDifferentiatedBy(Operation *op) const {
+  return llvm::any_of(op->getUses(), [](OpOperand &use) {
+    auto request = dyn_cast<BackwardOp>(use.getOwner());
+    return request && llvm::is_contained(request.getWrt(), use.get());
   });
 }
 
 // Labels never pass through a low type, whatever the network does to them before its loss.
-void NetworkRegions::collectLabels(ModuleOp Module) {
-  Module.walk([&](AmpOpInterface Loss) {
-    if (Loss.getAmpClass() != AmpClass::Loss || Loss->getNumOperands() < 2)
+void NetworkRegions::collectLabels(ModuleOp module) {
+  module.walk([&](AmpOpInterface loss) {
+    if (loss.getAmpClass() != AmpClass::Loss || loss->getNumOperands() < 2)
       return;
-    llvm::SetVector<Operation *> Slice = labelSlice(Loss->getOperand(1));
-    Labels.insert(Slice.begin(), Slice.end());
+    llvm::SetVector<Operation *> slice = labelSlice(loss->getOperand(1));
+    labels.insert(slice.begin(), slice.end());
   });
 }
 

@@ -9,35 +9,35 @@ namespace mpc {
 
 class NetworkRegions {
 public:
-  explicit NetworkRegions(mlir::ModuleOp Module);
+  explicit NetworkRegions(mlir::ModuleOp module);
 
-  /// Whether a level acts on \p Op. Levels act on operations of networks and of `amp::AutoCast` scopes. Without any
+  /// Whether a level acts on \p op. Levels act on operations of networks and of `amp::AutoCast` scopes. Without any
   /// scope they act on every function that is no training step.
-  bool isInNetwork(mlir::Operation *Op) const { return Network.contains(Op); }
+  bool isInNetwork(mlir::Operation *op) const { return network.contains(op); }
 
-  /// Whether \p Op is part of a loss written by hand. It leads to the value that `value_and_grad` or `backward`
+  /// Whether \p op is part of a loss written by hand. It leads to the value that `value_and_grad` or `backward`
   /// differentiates, and comes after the last matrix work or norm.
-  bool isDifferentiated(mlir::Operation *Op) const { return Differentiated.contains(Op); }
+  bool isDifferentiated(mlir::Operation *op) const { return differentiated.contains(op); }
 
-  /// Whether \p Op gives the differentiated value itself.
-  bool givesDifferentiatedValue(mlir::Operation *Op) const { return DifferentiatedValue.contains(Op); }
+  /// Whether \p op gives the differentiated value itself.
+  bool givesDifferentiatedValue(mlir::Operation *op) const { return differentiatedValue.contains(op); }
 
   /// Whether `backward` differentiates by a result of the operation. Such a value keeps its type: a cast of it would
   /// not lead to the loss.
-  bool isDifferentiatedBy(mlir::Operation *Op) const;
+  bool isDifferentiatedBy(mlir::Operation *op) const;
 
-  /// Whether \p Op is what a network does to labels before its loss reads them.
-  bool isLabel(mlir::Operation *Op) const { return Labels.contains(Op); }
+  /// Whether \p op is what a network does to labels before its loss reads them.
+  bool isLabel(mlir::Operation *op) const { return labels.contains(op); }
 
 private:
-  void collectNetwork(mlir::ModuleOp Module);
-  void collectDifferentiated(mlir::ModuleOp Module);
-  void collectLabels(mlir::ModuleOp Module);
+  void collectNetwork(mlir::ModuleOp module);
+  void collectDifferentiated(mlir::ModuleOp module);
+  void collectLabels(mlir::ModuleOp module);
 
-  llvm::DenseSet<mlir::Operation *> Network;
-  llvm::DenseSet<mlir::Operation *> Differentiated;
-  llvm::DenseSet<mlir::Operation *> DifferentiatedValue;
-  llvm::DenseSet<mlir::Operation *> Labels;
+  llvm::DenseSet<mlir::Operation *> network;
+  llvm::DenseSet<mlir::Operation *> differentiated;
+  llvm::DenseSet<mlir::Operation *> differentiatedValue;
+  llvm::DenseSet<mlir::Operation *> labels;
 };
 
 } // namespace mpc

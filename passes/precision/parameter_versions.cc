@@ -8,93 +8,93 @@ using namespace mlir;
 
 namespace mpc {
 
-bool isOptimizer(Operation *Op) { return isa<OptimizerOpInterface>(Op); }
+bool isOptimizer(Operation *op) { return isa<OptimizerOpInterface>(op); }
 
-// The one optimizer that updates \p V, or null.
-static Operation *optimizerOf(Value V) {
-  Operation *Found = nullptr;
-  for (OpOperand &Use : V.getUses())
+// The one optimizer that updates \p v, or null.
+static Operation *optimizerOf(Value v) {
+  Operation *found = nullptr;
+  for (OpOperand &use : v.getUses())
     // Those inside a guard become part of the step once guards are flat.
-    if (Use.getOperandNumber() == 0 && isOptimizer(Use.getOwner()) &&
-        Use.getOwner()->getBlock() == V.getParentBlock()) {
-      if (Found)
+    if (use.getOperandNumber() == 0 && isOptimizer(use.getOwner()) &&
+        use.getOwner()->getBlock() == v.getParentBlock()) {
+      if (found)
         return nullptr;
-      Found = Use.getOwner();
+      found = use.getOwner();
     }
-  return Found;
+  return found;
 }
 
-SmallVector<ParameterVersions> findParameters(func::FuncOp Function) {
-  SmallVector<ParameterVersions> Parameters;
-  StepSignature Signature(Function);
-  Operation *Return = Function.getBody().front().getTerminator();
-  for (BlockArgument Argument : Function.getArguments()) {
-    if (roleOf(Argument) != Role::kParameter)
+SmallVector<ParameterVersions> findParameters(func::FuncOp function) {
+  SmallVector<ParameterVersions> parameters;
+  StepSignature signature(function);
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (BlockArgument argument : function.getArguments()) {
+    if (roleOf(argument) != Role::kParameter)
       continue;
-    ParameterVersions Parameter{Argument, nameOf(Argument).str(), {Argument}, std::nullopt};
-    while (Operation *Optimizer = optimizerOf(Parameter.Values.back()))
-      Parameter.Values.push_back(Optimizer->getResult(0));
-    std::optional<unsigned> Result = Signature.resultOf(Argument.getArgNumber());
-    if (Parameter.isUpdated() && Result && Return->getOperand(*Result) == Parameter.Values.back())
-      Parameter.Result = Result;
-    Parameters.push_back(std::move(Parameter));
+    ParameterVersions parameter{argument, nameOf(argument).str(), {argument}, std::nullopt};
+    while (Operation *optimizer = optimizerOf(parameter.values.back()))
+      parameter.values.push_back(optimizer->getResult(0));
+    std::optional<unsigned> result = signature.resultOf(argument.getArgNumber());
+    if (parameter.isUpdated() && result && terminator->getOperand(*result) == parameter.values.back())
+      parameter.result = result;
+    parameters.push_back(std::move(parameter));
   }
-  return Parameters;
+  return parameters;
 }
 
-static void collectLowUses(Value V, bool Parts, LowUse &Path, SmallVector<LowUse> &Found) {
-  for (OpOperand &Use : V.getUses()) {
-    Operation *User = Use.getOwner();
-    if (User->getBlock() != V.getParentBlock())
+static void collectLowUses(Value v, bool parts, LowUse &path, SmallVector<LowUse> &found) {
+  for (OpOperand &use : v.getUses()) {
+    Operation *user = use.getOwner();
+    if (user->getBlock() != v.getParentBlock())
       continue;
-    if (isa<CastOp>(User) && isLow(elementOf(User->getResult(0)))) {
-      Found.push_back({User, Path.Movement});
+    if (isa<CastOp>(user) && isLow(elementOf(user->getResult(0)))) {
+      found.push_back({user, path.movement});
       continue;
     }
-    bool Moves = has<Property::ReordersElements>(User) || (Parts && has<Property::TakesParts>(User));
-    if (!Moves || Use.getOperandNumber() != 0)
+    bool moves = has<Property::ReordersElements>(user) || (parts && has<Property::TakesParts>(user));
+    if (!moves || use.getOperandNumber() != 0)
       continue;
-    Path.Movement.push_back(User);
-    collectLowUses(User->getResult(0), Parts, Path, Found);
-    Path.Movement.pop_back();
+    path.movement.push_back(user);
+    collectLowUses(user->getResult(0), parts, path, found);
+    path.movement.pop_back();
   }
 }
 
-SmallVector<LowUse> findLowUses(Value V, bool Parts) {
-  SmallVector<LowUse> Found;
-  if (!getElementTypeOrSelf(V.getType()).isF32())
-    return Found;
-  LowUse Path{};
-  collectLowUses(V, Parts, Path, Found);
+SmallVector<LowUse> findLowUses(Value v, bool parts) {
+  SmallVector<LowUse> found;
+  if (!getElementTypeOrSelf(v.getType()).isF32())
+    return found;
+  LowUse path{};
+  collectLowUses(v, parts, path, found);
   // Uses are listed last first.
-  llvm::sort(Found, [](const LowUse &A, const LowUse &B) { return A.Cast->isBeforeInBlock(B.Cast); });
-  return Found;
+  llvm::sort(found, [](const LowUse &a, const LowUse &b) { return a.cast->isBeforeInBlock(b.cast); });
+  return found;
 }
 
-Type lowTypeOf(const LowUse &Use) { return getElementTypeOrSelf(Use.Cast->getResult(0).getType()); }
+Type lowTypeOf(const LowUse &use) { return getElementTypeOrSelf(use.cast->getResult(0).getType()); }
 
-void LowCopies::replace(const LowUse &Use, Value Low) {
-  Type Element = lowTypeOf(Use);
-  Value Current = Low;
-  for (Operation *Movement : Use.Movement) {
-    Value &Copy = Moved[Movement][Element];
-    if (!Copy) {
-      Builder.setInsertionPoint(Movement);
-      Operation *Clone = Builder.clone(*Movement);
-      Clone->setOperand(0, Current);
-      Clone->getResult(0).setType(cast<RankedTensorType>(Movement->getResult(0).getType()).clone(Element));
-      Copy = Clone->getResult(0);
+void LowCopies::replace(const LowUse &use, Value low) {
+  Type element = lowTypeOf(use);
+  Value current = low;
+  for (Operation *movement : use.movement) {
+    Value &copy = moved[movement][element];
+    if (!copy) {
+      builder.setInsertionPoint(movement);
+      Operation *clone = builder.clone(*movement);
+      clone->setOperand(0, current);
+      clone->getResult(0).setType(cast<RankedTensorType>(movement->getResult(0).getType()).clone(element));
+      copy = clone->getResult(0);
     }
-    Current = Copy;
+    current = copy;
   }
-  Use.Cast->getResult(0).replaceAllUsesWith(Current);
-  Use.Cast->erase();
-  for (Operation *Movement : llvm::reverse(Use.Movement)) {
-    if (!Movement->use_empty())
+  use.cast->getResult(0).replaceAllUsesWith(current);
+  use.cast->erase();
+  for (Operation *movement : llvm::reverse(use.movement)) {
+    if (!movement->use_empty())
       break;
     // The address may be that of another operation later.
-    Moved.erase(Movement);
-    Movement->erase();
+    moved.erase(movement);
+    movement->erase();
   }
 }
 

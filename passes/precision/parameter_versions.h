@@ -12,58 +12,58 @@ namespace mpc {
 
 /// One state argument of role "parameter" with its name, and its values in the order in which they replace each other.
 struct ParameterVersions {
-  mlir::BlockArgument Argument;
-  std::string Name;
+  mlir::BlockArgument argument;
+  std::string name;
   /// The argument, then the new parameter of the first optimizer, of the one that updates that one, ...
-  llvm::SmallVector<mlir::Value, 2> Values;
+  llvm::SmallVector<mlir::Value, 2> values;
   /// The function result that the last value is: the parameter after the step. None: nothing updates the parameter, or
   /// something that is no optimizer does.
-  std::optional<unsigned> Result;
+  std::optional<unsigned> result;
 
-  bool isUpdated() const { return Values.size() > 1; }
+  bool isUpdated() const { return values.size() > 1; }
 };
 
-/// The parameters of \p Function, which is one block, in the order of its arguments.
-llvm::SmallVector<ParameterVersions> findParameters(mlir::func::FuncOp Function);
+/// The parameters of \p function, which is one block, in the order of its arguments.
+llvm::SmallVector<ParameterVersions> findParameters(mlir::func::FuncOp function);
 
-/// Whether \p Op updates a parameter (operand and result 0) and can write its shadow.
-bool isOptimizer(mlir::Operation *Op);
+/// Whether \p op updates a parameter (operand and result 0) and can write its shadow.
+bool isOptimizer(mlir::Operation *op);
 
 /// A cast of a parameter to a low type, at the end of data movement that starts at the parameter.
 struct LowUse {
-  mlir::Operation *Cast;
+  mlir::Operation *cast;
   /// The movement in order from the parameter to the cast.
-  llvm::SmallVector<mlir::Operation *, 2> Movement;
+  llvm::SmallVector<mlir::Operation *, 2> movement;
 };
 
-/// The casts of \p Value to f16 or bf16, directly or behind reshapes and transposes; if \p Parts, also those of rows
+/// The casts of \p value to f16 or bf16, directly or behind reshapes and transposes; if \p parts, also those of rows
 /// and slices.
-llvm::SmallVector<LowUse> findLowUses(mlir::Value Value, bool Parts);
+llvm::SmallVector<LowUse> findLowUses(mlir::Value value, bool parts);
 
 /// Replaces the casts of a parameter by its low copy.
 class LowCopies {
 public:
-  explicit LowCopies(mlir::MLIRContext *Context) : Builder(Context) {}
+  explicit LowCopies(mlir::MLIRContext *context) : builder(context) {}
 
-  /// Makes readers of the cast of \p Use read \p Low instead, behind the same data movement. Erases the cast, and the
+  /// Makes readers of the cast of \p use read \p low instead, behind the same data movement. Erases the cast, and the
   /// movement that nothing else reads.
-  void replace(const LowUse &Use, mlir::Value Low);
+  void replace(const LowUse &use, mlir::Value low);
 
 private:
-  mlir::OpBuilder Builder;
+  mlir::OpBuilder builder;
   /// Movement of low copies, by what it copies.
-  llvm::DenseMap<mlir::Operation *, llvm::SmallDenseMap<mlir::Type, mlir::Value, 2>> Moved;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallDenseMap<mlir::Type, mlir::Value, 2>> moved;
 };
 
 /// The low type of a use.
-mlir::Type lowTypeOf(const LowUse &Use);
+mlir::Type lowTypeOf(const LowUse &use);
 
-/// Stores \p Parameter in \p Low. The argument, what optimizers make of it and the result become low. Other uses in f32
+/// Stores \p parameter in \p low. The argument, what optimizers make of it and the result become low. Other uses in f32
 /// read it through a cast. The caller gives the function its new type.
-void storeLow(mlir::func::FuncOp Function, ParameterVersions &Parameter, mlir::Type Low, LowCopies &Copies);
+void storeLow(mlir::func::FuncOp function, ParameterVersions &parameter, mlir::Type low, LowCopies &copies);
 
-/// The type that \p Parameter can be stored in without changing what its readers see, once it is rounded. Every use is
+/// The type that \p parameter can be stored in without changing what its readers see, once it is rounded. Every use is
 /// a cast to that type, or updates the parameter. Null: none.
-mlir::Type onlyLowType(const ParameterVersions &Parameter);
+mlir::Type onlyLowType(const ParameterVersions &parameter);
 
 } // namespace mpc

@@ -8,297 +8,299 @@ using namespace mlir;
 
 namespace mpc {
 
-static bool isUserCast(Operation *Op) {
-  auto Cast = dyn_cast_or_null<CastOp>(Op);
-  return Cast && Cast.getUser();
+static bool isUserCast(Operation *op) {
+  auto cast = dyn_cast_or_null<CastOp>(op);
+  return cast && cast.getUser();
 }
 
-static AmpClass classOf(Operation *Op) { return cast<AmpOpInterface>(Op).getAmpClass(); }
+static AmpClass classOf(Operation *op) { return cast<AmpOpInterface>(op).getAmpClass(); }
 
-PrecisionAssignment::PrecisionAssignment(ModuleOp Module, const PrecisionOptions &Options)
-    : Options(Options), F32(Float32Type::get(Module.getContext())), Regions(Module), Names(Module),
-      Stored(readAssignment(Module)) {
-  Module.walk([&](Operation *Op) { decide(Op); });
-  if (!Open.empty()) {
+PrecisionAssignment::PrecisionAssignment(ModuleOp module, const PrecisionOptions &options)
+    : options(options), f32(Float32Type::get(module.getContext())), regions(module), names(module),
+      stored(readAssignment(module)) {
+  module.walk([&](Operation *op) { decide(op); });
+  if (!open.empty()) {
     takeStored();
-    applyInferRule(Decisions, Open);
-    llvm::Expected<std::int64_t> Solved = solveByCut(Module, Decisions, Open, Options.Costs);
-    if (!Solved) {
-      Failure = llvm::toString(Solved.takeError());
+    applyInferRule(decisions, open);
+    llvm::Expected<std::int64_t> solved = solveByCut(module, decisions, open, options.costs);
+    if (!solved) {
+      failure = llvm::toString(solved.takeError());
       return;
     }
-    CutCost = *Solved;
+    cutCost = *solved;
     closeOpen();
   }
   // Users decide whether a norm's y is low, so norms are folded once every other operation is decided. The type that a
   // norm reads depends on nothing: x comes as it is stored.
-  for (Operation *Norm : KeptNorms)
-    foldNorm(Norm, Decisions[Norm]);
+  for (Operation *norm : keptNorms)
+    foldNorm(norm, decisions[norm]);
   record();
 }
 
-const OpPrecision *PrecisionAssignment::lookup(Operation *Op) const {
-  auto It = Decisions.find(Op);
-  return It == Decisions.end() ? nullptr : &It->second;
+const OpPrecision *PrecisionAssignment::lookup(Operation *op) const {
+  auto it = decisions.find(op);
+  return it == decisions.end() ? nullptr : &it->second;
 }
 
-PrecisionAssignment::LevelChoice PrecisionAssignment::levelOf(Operation *Op) const {
-  ScopeAttr Scope = scopeOf(Op);
-  if (!Scope || Scope.getLevel().empty())
-    return {Options.Level, Options.Low, Options.KeepNormsF32};
+PrecisionAssignment::LevelChoice PrecisionAssignment::levelOf(Operation *op) const {
+  ScopeAttr scope = scopeOf(op);
+  if (!scope || scope.getLevel().empty())
+    return {options.level, options.low, options.keepNormsF32};
   // The verifier of the scope has accepted the word.
-  AmpLevel Level = llvm::cantFail(parseAmpLevel(Scope.getLevel()));
-  return {Level, Scope.getLow() ? cast<FloatType>(Scope.getLow()) : Options.Low, Level != AmpLevel::O3};
+  AmpLevel level = llvm::cantFail(parseAmpLevel(scope.getLevel()));
+  return {level, scope.getLow() ? cast<FloatType>(scope.getLow()) : options.low, level != AmpLevel::O3};
 }
 
-void PrecisionAssignment::remark(Operation *Op, const Twine &Text) {
-  ScopeAttr Scope = scopeOf(Op);
-  StringRef Path = Scope ? Scope.getPath() : StringRef();
-  if (RemarkedPaths.insert(StringAttr::get(Op->getContext(), Path)).second)
-    Remarks.push_back({Op, ((Path.empty() ? "" : "'" + Path + "': ") + Text).str()});
+void PrecisionAssignment::remark(Operation *op, const Twine &text) {
+  ScopeAttr scope = scopeOf(op);
+  StringRef path = scope ? scope.getPath() : StringRef();
+  if (remarkedPaths.insert(StringAttr::get(op->getContext(), path)).second)
+    remarks.push_back({op, ((path.empty() ? "" : "'" + path + "': ") + text).str()});
 }
 
-bool PrecisionAssignment::followsUserWidening(Operation *Op) const {
-  return llvm::any_of(Op->getOperands(), [&](Value Operand) {
-    Operation *Producer = Operand.getDefiningOp();
-    if (!Producer || !isAssignable(Operand))
+bool PrecisionAssignment::followsUserWidening(Operation *op) const {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    if (!producer || !isAssignable(operand))
       return false;
-    return FollowsUserCast.contains(Producer) || (isUserCast(Producer) && elementOf(Operand).isF32());
+    return followsUserCast.contains(producer) || (isUserCast(producer) && elementOf(operand).isF32());
   });
 }
 
 // A norm that reads x as it is stored, computes in f32, and writes y as its users take it.
-void PrecisionAssignment::keepNorm(Operation *Op, OpPrecision &Precision) {
-  assignTypes(Op, F32, Precision);
-  Precision.Operands[0] = Type();
-  KeptNorms.push_back(Op);
+void PrecisionAssignment::keepNorm(Operation *op, OpPrecision &precision) {
+  assignTypes(op, f32, precision);
+  precision.operands[0] = Type();
+  keptNorms.push_back(op);
 }
 
-void PrecisionAssignment::decide(Operation *Op) {
-  auto Amp = dyn_cast<AmpOpInterface>(Op);
-  if (!Amp || precisionOf(Op))
+void PrecisionAssignment::decide(Operation *op) {
+  auto amp = dyn_cast<AmpOpInterface>(op);
+  if (!amp || precisionOf(op))
     return;
-  OpPrecision Precision;
-  Precision.Compute = llvm::any_of(Op->getOperands(), [](Value V) { return elementOf(V).isF64(); })
-                          ? Type(Float64Type::get(Op->getContext()))
-                          : F32;
-  if (isUserCast(Op)) {
-    Precision.Operands.push_back(Type());
-    Precision.Results.push_back(elementOf(Op->getResult(0)));
-    Precision.decideBy(PrecisionRule::UserCast);
-    Precision.IsUsers = true;
-    Decisions[Op] = std::move(Precision);
+  OpPrecision precision;
+  precision.compute = llvm::any_of(op->getOperands(), [](Value v) { return elementOf(v).isF64(); })
+                          ? Type(Float64Type::get(op->getContext()))
+                          : f32;
+  if (isUserCast(op)) {
+    precision.operands.push_back(Type());
+    precision.results.push_back(elementOf(op->getResult(0)));
+    precision.decideBy(PrecisionRule::UserCast);
+    precision.isUsers = true;
+    decisions[op] = std::move(precision);
     return;
   }
-  AmpClass Class = Amp.getAmpClass();
-  if (Class == AmpClass::Exempt)
+  AmpClass ampClass = amp.getAmpClass();
+  if (ampClass == AmpClass::Exempt)
     return;
-  LevelChoice Choice = levelOf(Op);
-  auto PinF32 = [&](PrecisionRule Rule) {
-    assignTypes(Op, F32, Precision);
-    Precision.decideBy(Rule);
+  LevelChoice choice = levelOf(op);
+  auto pinF32 = [&](PrecisionRule rule) {
+    assignTypes(op, f32, precision);
+    precision.decideBy(rule);
   };
-  if (Regions.isDifferentiatedBy(Op)) {
-    PinF32(PrecisionRule::DifferentiatedBy);
-  } else if (applyPin(Op, Precision)) {
+  if (regions.isDifferentiatedBy(op)) {
+    pinF32(PrecisionRule::DifferentiatedBy);
+  } else if (applyPin(op, precision)) {
     // Decided by ToFloat.
-  } else if (Class == AmpClass::Loss) {
-    PinF32(PrecisionRule::Loss);
-  } else if (!Regions.isInNetwork(Op)) {
+  } else if (ampClass == AmpClass::Loss) {
+    pinF32(PrecisionRule::Loss);
+  } else if (!regions.isInNetwork(op)) {
     return;
-  } else if (Regions.isLabel(Op)) {
-    PinF32(PrecisionRule::Label);
-  } else if (Regions.givesDifferentiatedValue(Op)) {
-    PinF32(PrecisionRule::DifferentiatedValue);
-  } else if (decideByList(Op, Choice, Precision)) {
+  } else if (regions.isLabel(op)) {
+    pinF32(PrecisionRule::Label);
+  } else if (regions.givesDifferentiatedValue(op)) {
+    pinF32(PrecisionRule::DifferentiatedValue);
+  } else if (decideByList(op, choice, precision)) {
     // Decided by an entry of the lists.
-  } else if (Regions.isDifferentiated(Op)) {
-    PinF32(PrecisionRule::DifferentiatedValue);
-  } else if (Class != AmpClass::Allow && Choice.Level != AmpLevel::O0 && followsUserWidening(Op)) {
-    PinF32(PrecisionRule::UserCast);
-    Precision.IsUsers = true;
-    FollowsUserCast.insert(Op);
+  } else if (regions.isDifferentiated(op)) {
+    pinF32(PrecisionRule::DifferentiatedValue);
+  } else if (ampClass != AmpClass::Allow && choice.level != AmpLevel::O0 && followsUserWidening(op)) {
+    pinF32(PrecisionRule::UserCast);
+    precision.isUsers = true;
+    followsUserCast.insert(op);
   } else {
-    decideByLevel(Op, Choice, Precision);
+    decideByLevel(op, choice, precision);
   }
   // An open operation waits for the cut.
-  if (Precision.Rule)
-    Decisions[Op] = std::move(Precision);
+  if (precision.rule)
+    decisions[op] = std::move(precision);
 }
 
 // ToFloat. Returns false where there is none or the operation does not obey it.
-bool PrecisionAssignment::applyPin(Operation *Op, OpPrecision &Precision) {
-  ScopeAttr Scope = scopeOf(Op);
-  Type Pin = Scope ? Scope.getPin() : Type();
-  if (!Pin)
+bool PrecisionAssignment::applyPin(Operation *op, OpPrecision &precision) {
+  ScopeAttr scope = scopeOf(op);
+  Type pin = scope ? scope.getPin() : Type();
+  if (!pin)
     return false;
-  AmpClass Class = classOf(Op);
-  if (isLow(Pin) && (Class == AmpClass::Loss || Regions.givesDifferentiatedValue(Op))) {
-    remark(Op, "ToFloat(" + typeText(Pin) + ") is ignored: a loss is f32 at every level");
+  AmpClass ampClass = classOf(op);
+  if (isLow(pin) && (ampClass == AmpClass::Loss || regions.givesDifferentiatedValue(op))) {
+    remark(op, "ToFloat(" + typeText(pin) + ") is ignored: a loss is f32 at every level");
     return false;
   }
-  assignTypes(Op, Pin, Precision);
-  Precision.decideBy(PrecisionRule::ToFloat, typeText(Pin));
-  Precision.IsUsers = true;
-  LevelChoice Choice = levelOf(Op);
-  bool Follows =
-      Regions.isInNetwork(Op) && Class != AmpClass::Loss && !Regions.isLabel(Op) && !Regions.isDifferentiated(Op);
-  Type OfLevel = F32;
-  if (Follows && isSolved(Choice.Level))
-    OfLevel = Class == AmpClass::Allow ? Choice.Low : Class == AmpClass::Deny || Class == AmpClass::Norm ? F32 : Pin;
-  else if (Follows && Choice.Level != AmpLevel::O0 && !(Class == AmpClass::Norm && Choice.KeepNormsF32))
-    OfLevel = Choice.Low;
-  if (OfLevel != Pin)
-    remark(Op,
-           "ToFloat(" + typeText(Pin) + ") beats level " + ampLevelName(Choice.Level) + " (" + typeText(OfLevel) + ")");
+  assignTypes(op, pin, precision);
+  precision.decideBy(PrecisionRule::ToFloat, typeText(pin));
+  precision.isUsers = true;
+  LevelChoice choice = levelOf(op);
+  bool follows =
+      regions.isInNetwork(op) && ampClass != AmpClass::Loss && !regions.isLabel(op) && !regions.isDifferentiated(op);
+  Type ofLevel = f32;
+  if (follows && isSolved(choice.level))
+    ofLevel = ampClass == AmpClass::Allow                                ? choice.low
+              : ampClass == AmpClass::Deny || ampClass == AmpClass::Norm ? f32
+                                                                         : pin;
+  else if (follows && choice.level != AmpLevel::O0 && !(ampClass == AmpClass::Norm && choice.keepNormsF32))
+    ofLevel = choice.low;
+  if (ofLevel != pin)
+    remark(op,
+           "ToFloat(" + typeText(pin) + ") beats level " + ampLevelName(choice.level) + " (" + typeText(ofLevel) + ")");
   return true;
 }
 
 // O0 takes no lists; O2 and O3 pin every operation, so that only Allow and Deny change something there.
-bool PrecisionAssignment::decideByList(Operation *Op, const LevelChoice &Choice, OpPrecision &Precision) {
-  std::optional<PrecisionLists::Match> Entry = Options.Lists.lookup(Op);
-  if (!Entry || Choice.Level == AmpLevel::O0)
+bool PrecisionAssignment::decideByList(Operation *op, const LevelChoice &choice, OpPrecision &precision) {
+  std::optional<PrecisionLists::Match> entry = options.lists.lookup(op);
+  if (!entry || choice.level == AmpLevel::O0)
     return false;
-  switch (Entry->Class) {
+  switch (entry->ampClass) {
   case AmpClass::Allow:
-    assignTypes(Op, Choice.Low, Precision);
+    assignTypes(op, choice.low, precision);
     break;
   case AmpClass::Deny:
-    if (classOf(Op) == AmpClass::Norm)
-      keepNorm(Op, Precision);
+    if (classOf(op) == AmpClass::Norm)
+      keepNorm(op, precision);
     else
-      assignTypes(Op, F32, Precision);
+      assignTypes(op, f32, precision);
     break;
   default:
-    if (!isSolved(Choice.Level))
+    if (!isSolved(choice.level))
       return false;
-    decideByClass(Op, Choice, Entry->Class, "list entry " + Entry->text(), Precision);
+    decideByClass(op, choice, entry->ampClass, "list entry " + entry->text(), precision);
     return true;
   }
-  Precision.decideBy(PrecisionRule::ListEntry, Entry->text());
-  Precision.IsUsers = true;
+  precision.decideBy(PrecisionRule::ListEntry, entry->text());
+  precision.isUsers = true;
   return true;
 }
 
-void PrecisionAssignment::decideByLevel(Operation *Op, const LevelChoice &Choice, OpPrecision &Precision) {
-  AmpClass Class = classOf(Op);
-  if (isSolved(Choice.Level))
-    return decideByClass(Op, Choice, Class, "", Precision);
-  if (Choice.Level == AmpLevel::O0) {
+void PrecisionAssignment::decideByLevel(Operation *op, const LevelChoice &choice, OpPrecision &precision) {
+  AmpClass ampClass = classOf(op);
+  if (isSolved(choice.level))
+    return decideByClass(op, choice, ampClass, "", precision);
+  if (choice.level == AmpLevel::O0) {
     // The types that tracing gave: f32, or low where a user's cast made every operand low.
-    llvm::append_range(Precision.Operands, llvm::map_range(Op->getOperands(), elementOf));
-    llvm::append_range(Precision.Results, llvm::map_range(Op->getResults(), elementOf));
-    Precision.decideBy(PrecisionRule::Level, ampLevelName(Choice.Level).str());
-  } else if (Class == AmpClass::Norm && Choice.KeepNormsF32) {
-    keepNorm(Op, Precision);
-    Precision.decideBy(PrecisionRule::NormKeptF32);
+    llvm::append_range(precision.operands, llvm::map_range(op->getOperands(), elementOf));
+    llvm::append_range(precision.results, llvm::map_range(op->getResults(), elementOf));
+    precision.decideBy(PrecisionRule::Level, ampLevelName(choice.level).str());
+  } else if (ampClass == AmpClass::Norm && choice.keepNormsF32) {
+    keepNorm(op, precision);
+    precision.decideBy(PrecisionRule::NormKeptF32);
   } else {
-    assignTypes(Op, Choice.Low, Precision);
-    Precision.decideBy(PrecisionRule::Level, ampLevelName(Choice.Level).str());
+    assignTypes(op, choice.low, precision);
+    precision.decideBy(PrecisionRule::Level, ampLevelName(choice.level).str());
   }
 }
 
-// O1 and auto. Leaves the rule empty where the operation stays open. \p Entry is that of the user's lists, if any.
-void PrecisionAssignment::decideByClass(Operation *Op, const LevelChoice &Choice, AmpClass Class, std::string Entry,
-                                        OpPrecision &Precision) {
-  auto DecideByClass = [&] {
-    Precision.decideBy(PrecisionRule::Class, ampClassName(Class) + (Entry.empty() ? "" : ", " + Entry));
-    Precision.IsUsers = !Entry.empty();
+// O1 and auto. Leaves the rule empty where the operation stays open. \p entry is that of the user's lists, if any.
+void PrecisionAssignment::decideByClass(Operation *op, const LevelChoice &choice, AmpClass ampClass, std::string entry,
+                                        OpPrecision &precision) {
+  auto decideByClass = [&] {
+    precision.decideBy(PrecisionRule::Class, ampClassName(ampClass) + (entry.empty() ? "" : ", " + entry));
+    precision.isUsers = !entry.empty();
   };
-  if (!hasSlot(Op)) {
-    assignTypes(Op, F32, Precision);
-    DecideByClass();
-  } else if (Class == AmpClass::Allow && Choice.Level == AmpLevel::O1) {
-    assignTypes(Op, Choice.Low, Precision);
-    DecideByClass();
-  } else if (Class == AmpClass::Norm && !has<Property::BatchNorm>(Op)) {
-    keepNorm(Op, Precision);
-    DecideByClass();
-  } else if (Class == AmpClass::Deny) {
-    assignTypes(Op, F32, Precision);
-    DecideByClass();
+  if (!hasSlot(op)) {
+    assignTypes(op, f32, precision);
+    decideByClass();
+  } else if (ampClass == AmpClass::Allow && choice.level == AmpLevel::O1) {
+    assignTypes(op, choice.low, precision);
+    decideByClass();
+  } else if (ampClass == AmpClass::Norm && !has<Property::BatchNorm>(op)) {
+    keepNorm(op, precision);
+    decideByClass();
+  } else if (ampClass == AmpClass::Deny) {
+    assignTypes(op, f32, precision);
+    decideByClass();
   } else {
     // x and y of a batch norm are those of an Infer operation; its parameters stay f32.
-    if (Class == AmpClass::Norm)
-      Class = AmpClass::Infer;
-    Open[Op] = {Class, Choice.Level, Choice.Low, std::move(Entry)};
+    if (ampClass == AmpClass::Norm)
+      ampClass = AmpClass::Infer;
+    open[op] = {ampClass, choice.level, choice.low, std::move(entry)};
   }
 }
 
 void PrecisionAssignment::takeStored() {
-  for (auto &[Op, Slot] : Open) {
-    std::string Name = Names.lookup(Op) + (classOf(Op) == AmpClass::Norm ? ".y" : "");
-    auto Known = Stored.find(Name);
-    if (Known == Stored.end())
+  for (auto &[op, slot] : open) {
+    std::string name = names.lookup(op) + (classOf(op) == AmpClass::Norm ? ".y" : "");
+    auto known = stored.find(name);
+    if (known == stored.end())
       continue;
-    Slot.decideBy(PrecisionRule::StoredAssignment, Known->second != "f32");
+    slot.decideBy(PrecisionRule::StoredAssignment, known->second != "f32");
   }
 }
 
 // Turns what the infer rule and the cut chose into types.
 void PrecisionAssignment::closeOpen() {
-  for (auto &[Op, Slot] : Open) {
-    OpPrecision &Precision = Decisions[Op];
-    Precision.Compute = F32;
-    Precision.decideBy(Slot.Rule, Slot.Entry);
-    Precision.IsUsers = !Slot.Entry.empty();
-    assignTypes(Op, *Slot.IsLow ? Type(Slot.Low) : F32, Precision);
-    if (classOf(Op) == AmpClass::Norm)
-      Precision.Operands[0] = Type();
+  for (auto &[op, slot] : open) {
+    OpPrecision &precision = decisions[op];
+    precision.compute = f32;
+    precision.decideBy(slot.rule, slot.entry);
+    precision.isUsers = !slot.entry.empty();
+    assignTypes(op, *slot.isLow ? Type(slot.low) : f32, precision);
+    if (classOf(op) == AmpClass::Norm)
+      precision.operands[0] = Type();
     // The graph that decided a stored assignment has made its remarks already.
-    if (Slot.Class != AmpClass::Allow || *Slot.IsLow || Slot.Rule == PrecisionRule::StoredAssignment)
+    if (slot.ampClass != AmpClass::Allow || *slot.isLow || slot.rule == PrecisionRule::StoredAssignment)
       continue;
-    double Saved = Options.Costs.secondsSavedByLow(Op) * 1e6;
-    std::string Text;
-    llvm::raw_string_ostream(Text) << llvm::format("%.3g us", std::abs(Saved));
-    remark(Op, Saved > 0 ? Op->getName().stripDialect() + " stays f32: " + typeText(Slot.Low) + " would save " + Text +
+    double saved = options.costs.secondsSavedByLow(op) * 1e6;
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%.3g us", std::abs(saved));
+    remark(op, saved > 0 ? op->getName().stripDialect() + " stays f32: " + typeText(slot.low) + " would save " + text +
                                ", less than its casts cost"
-                         : Op->getName().stripDialect() + " stays f32: it takes " + Text + " longer in " +
-                               typeText(Slot.Low) + " on this device");
+                         : op->getName().stripDialect() + " stays f32: it takes " + text + " longer in " +
+                               typeText(slot.low) + " on this device");
   }
-  Open.clear();
+  open.clear();
 }
 
 // The type that a value has after the pass.
-Type PrecisionAssignment::storedType(Value V) const {
-  const OpPrecision *Producer = V.getDefiningOp() ? lookup(V.getDefiningOp()) : nullptr;
-  return Producer ? Producer->Results[cast<OpResult>(V).getResultNumber()] : elementOf(V);
+Type PrecisionAssignment::storedType(Value v) const {
+  const OpPrecision *producer = v.getDefiningOp() ? lookup(v.getDefiningOp()) : nullptr;
+  return producer ? producer->results[cast<OpResult>(v).getResultNumber()] : elementOf(v);
 }
 
 // Whether the user takes the value low without a loss of its own: low users, and users that take what is stored.
-bool PrecisionAssignment::readsLow(OpOperand &Use, Type Low) const {
-  const OpPrecision *User = lookup(Use.getOwner());
-  if (!User)
+bool PrecisionAssignment::readsLow(OpOperand &use, Type low) const {
+  const OpPrecision *user = lookup(use.getOwner());
+  if (!user)
     return false;
-  if (auto Cast = dyn_cast<CastOp>(Use.getOwner()))
-    return elementOf(Cast.getY()) == Low;
-  Type Wanted = User->Operands[Use.getOperandNumber()];
-  return !Wanted || Wanted == Low;
+  if (auto cast = dyn_cast<CastOp>(use.getOwner()))
+    return elementOf(cast.getY()) == low;
+  Type wanted = user->operands[use.getOperandNumber()];
+  return !wanted || wanted == low;
 }
 
-void PrecisionAssignment::foldNorm(Operation *Op, OpPrecision &Precision) {
-  Value Y = Op->getResult(0);
-  Type Low = levelOf(Op).Low;
-  if (!Y.use_empty() && llvm::all_of(Y.getUses(), [&](OpOperand &Use) { return readsLow(Use, Low); }))
-    Precision.Results[0] = Low;
-  if (isLow(storedType(Op->getOperand(0))) || isLow(Precision.Results[0]))
-    Precision.IsFolded = true;
+void PrecisionAssignment::foldNorm(Operation *op, OpPrecision &precision) {
+  Value y = op->getResult(0);
+  Type low = levelOf(op).low;
+  if (!y.use_empty() && llvm::all_of(y.getUses(), [&](OpOperand &use) { return readsLow(use, low); }))
+    precision.results[0] = low;
+  if (isLow(storedType(op->getOperand(0))) || isLow(precision.results[0]))
+    precision.isFolded = true;
 }
 
 void PrecisionAssignment::record() {
-  for (const auto &[Op, Precision] : Decisions) {
-    std::string Name = Names.lookup(Op);
-    if (Name.empty() || !Regions.isInNetwork(Op) || !isSolved(levelOf(Op).Level) || !hasSlot(Op))
+  for (const auto &[op, precision] : decisions) {
+    std::string name = names.lookup(op);
+    if (name.empty() || !regions.isInNetwork(op) || !isSolved(levelOf(op).level) || !hasSlot(op))
       continue;
-    if (classOf(Op) == AmpClass::Norm) {
-      Stored[Name + ".x"] = typeText(storedType(Op->getOperand(0)));
-      Stored[Name + ".y"] = typeText(Precision.Results[0]);
+    if (classOf(op) == AmpClass::Norm) {
+      stored[name + ".x"] = typeText(storedType(op->getOperand(0)));
+      stored[name + ".y"] = typeText(precision.results[0]);
       continue;
     }
-    ArrayRef<unsigned> StayF32 = cast<AmpOpInterface>(Op).getF32Results();
-    for (OpResult Result : Op->getResults())
-      if (isAssignable(Result) && !llvm::is_contained(StayF32, Result.getResultNumber())) {
-        Stored[Name] = typeText(Precision.Results[Result.getResultNumber()]);
+    ArrayRef<unsigned> stayF32 = cast<AmpOpInterface>(op).getF32Results();
+    for (OpResult result : op->getResults())
+      if (isAssignable(result) && !llvm::is_contained(stayF32, result.getResultNumber())) {
+        stored[name] = typeText(precision.results[result.getResultNumber()]);
         break;
       }
   }

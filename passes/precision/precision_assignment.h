@@ -18,62 +18,62 @@ namespace mpc {
 /// types.
 class PrecisionAssignment {
 public:
-  PrecisionAssignment(mlir::ModuleOp Module, const PrecisionOptions &Options);
+  PrecisionAssignment(mlir::ModuleOp module, const PrecisionOptions &options);
 
   /// Why nothing could be decided; empty where everything is.
-  llvm::StringRef failure() const { return Failure; }
+  llvm::StringRef getFailure() const { return failure; }
 
   /// Null where the operation keeps its types.
-  const OpPrecision *lookup(mlir::Operation *Op) const;
+  const OpPrecision *lookup(mlir::Operation *op) const;
 
   /// Remarks for the user, one for each Cell path: the operation and the text, in program order.
-  llvm::ArrayRef<std::pair<mlir::Operation *, std::string>> remarks() const { return Remarks; }
+  llvm::ArrayRef<std::pair<mlir::Operation *, std::string>> getRemarks() const { return remarks; }
 
   /// The slots at O1 and auto, including those that the module stored before.
-  const StoredAssignment &stored() const { return Stored; }
+  const StoredAssignment &getStored() const { return stored; }
 
   /// The cost of the casts that the cut chose, in elements (auto: 1e-15 s).
-  std::int64_t cutCost() const { return CutCost; }
+  std::int64_t getCutCost() const { return cutCost; }
 
 private:
   /// The level that acts on an operation, and its low type.
   struct LevelChoice {
-    AmpLevel Level;
-    mlir::FloatType Low;
-    bool KeepNormsF32;
+    AmpLevel level;
+    mlir::FloatType low;
+    bool keepNormsF32;
   };
-  LevelChoice levelOf(mlir::Operation *Op) const;
+  LevelChoice levelOf(mlir::Operation *op) const;
 
-  void decide(mlir::Operation *Op);
-  void decideByLevel(mlir::Operation *Op, const LevelChoice &Choice, OpPrecision &Precision);
-  void decideByClass(mlir::Operation *Op, const LevelChoice &Choice, AmpClass Class, std::string Entry,
-                     OpPrecision &Precision);
-  bool decideByList(mlir::Operation *Op, const LevelChoice &Choice, OpPrecision &Precision);
-  bool applyPin(mlir::Operation *Op, OpPrecision &Precision);
-  bool followsUserWidening(mlir::Operation *Op) const;
-  void keepNorm(mlir::Operation *Op, OpPrecision &Precision);
-  void remark(mlir::Operation *Op, const llvm::Twine &Text);
+  void decide(mlir::Operation *op);
+  void decideByLevel(mlir::Operation *op, const LevelChoice &choice, OpPrecision &precision);
+  void decideByClass(mlir::Operation *op, const LevelChoice &choice, AmpClass ampClass, std::string entry,
+                     OpPrecision &precision);
+  bool decideByList(mlir::Operation *op, const LevelChoice &choice, OpPrecision &precision);
+  bool applyPin(mlir::Operation *op, OpPrecision &precision);
+  bool followsUserWidening(mlir::Operation *op) const;
+  void keepNorm(mlir::Operation *op, OpPrecision &precision);
+  void remark(mlir::Operation *op, const llvm::Twine &text);
 
   void takeStored();
   void closeOpen();
-  void foldNorm(mlir::Operation *Op, OpPrecision &Precision);
-  bool readsLow(mlir::OpOperand &Use, mlir::Type Low) const;
-  mlir::Type storedType(mlir::Value V) const;
+  void foldNorm(mlir::Operation *op, OpPrecision &precision);
+  bool readsLow(mlir::OpOperand &use, mlir::Type low) const;
+  mlir::Type storedType(mlir::Value v) const;
   void record();
 
-  PrecisionOptions Options;
-  mlir::Type F32;
-  NetworkRegions Regions;
-  SlotNames Names;
-  StoredAssignment Stored;
-  llvm::DenseSet<mlir::Operation *> FollowsUserCast;
-  llvm::SmallVector<mlir::Operation *> KeptNorms;
-  DecidedOperations Decisions;
-  OpenOperations Open;
-  std::int64_t CutCost = 0;
-  std::string Failure;
-  llvm::SmallVector<std::pair<mlir::Operation *, std::string>> Remarks;
-  llvm::DenseSet<mlir::Attribute> RemarkedPaths;
+  PrecisionOptions options;
+  mlir::Type f32;
+  NetworkRegions regions;
+  SlotNames names;
+  StoredAssignment stored;
+  llvm::DenseSet<mlir::Operation *> followsUserCast;
+  llvm::SmallVector<mlir::Operation *> keptNorms;
+  DecidedOperations decisions;
+  OpenOperations open;
+  std::int64_t cutCost = 0;
+  std::string failure;
+  llvm::SmallVector<std::pair<mlir::Operation *, std::string>> remarks;
+  llvm::DenseSet<mlir::Attribute> remarkedPaths;
 };
 
 } // namespace mpc

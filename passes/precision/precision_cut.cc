@@ -9,163 +9,163 @@ namespace mpc {
 namespace {
 
 // A pin's capacity. Sums of a cut's other capacities stay below it, and two of it fit 64 bits.
-constexpr std::int64_t Infinite = PrecisionCut::CostLimit;
+constexpr std::int64_t infinite = PrecisionCut::costLimit;
 
 // Maximum flow by blocking flows in level graphs: Dinic 1970, "Algorithm for solution of a problem of maximum flow in a
 // network with power estimation". The time is at most proportional to nodes^2 * arcs. No recursion: networks may be
 // long chains.
 class FlowNetwork {
 public:
-  explicit FlowNetwork(unsigned NumNodes) : Arcs(NumNodes) {}
+  explicit FlowNetwork(unsigned numNodes) : arcs(numNodes) {}
 
-  void addArc(unsigned From, unsigned To, std::int64_t Capacity) {
-    Arcs[From].push_back({To, static_cast<unsigned>(Arcs[To].size()), Capacity});
-    Arcs[To].push_back({From, static_cast<unsigned>(Arcs[From].size() - 1), 0});
+  void addArc(unsigned from, unsigned to, std::int64_t capacity) {
+    arcs[from].push_back({to, static_cast<unsigned>(arcs[to].size()), capacity});
+    arcs[to].push_back({from, static_cast<unsigned>(arcs[from].size() - 1), 0});
   }
 
-  std::int64_t maximumFlow(unsigned Source, unsigned Sink) {
-    std::int64_t Flow = 0;
-    while (levelsReach(Source, Sink))
-      Flow += blockingFlow(Source, Sink);
-    return Flow;
+  std::int64_t maximumFlow(unsigned source, unsigned sink) {
+    std::int64_t flow = 0;
+    while (levelsReach(source, sink))
+      flow += blockingFlow(source, sink);
+    return flow;
   }
 
   // The nodes that reach the sink through arcs with capacity left.
-  std::vector<bool> reaching(unsigned Sink) const {
-    std::vector<bool> Reaches(Arcs.size(), false);
-    std::vector<unsigned> Worklist{Sink};
-    Reaches[Sink] = true;
-    while (!Worklist.empty()) {
-      unsigned Node = Worklist.back();
-      Worklist.pop_back();
-      for (const Arc &Out : Arcs[Node])
-        if (!Reaches[Out.To] && Arcs[Out.To][Out.Reverse].Capacity > 0) {
-          Reaches[Out.To] = true;
-          Worklist.push_back(Out.To);
+  std::vector<bool> reaching(unsigned sink) const {
+    std::vector<bool> reaches(arcs.size(), false);
+    std::vector<unsigned> worklist{sink};
+    reaches[sink] = true;
+    while (!worklist.empty()) {
+      unsigned node = worklist.back();
+      worklist.pop_back();
+      for (const Arc &out : arcs[node])
+        if (!reaches[out.to] && arcs[out.to][out.reverse].capacity > 0) {
+          reaches[out.to] = true;
+          worklist.push_back(out.to);
         }
     }
-    return Reaches;
+    return reaches;
   }
 
 private:
   struct Arc {
-    unsigned To;
-    unsigned Reverse; // index of the opposite arc at `To`
-    std::int64_t Capacity;
+    unsigned to;
+    unsigned reverse; // index of the opposite arc at `to`
+    std::int64_t capacity;
   };
 
-  bool levelsReach(unsigned Source, unsigned Sink) {
-    Level.assign(Arcs.size(), -1);
-    Level[Source] = 0;
-    std::vector<unsigned> Queue{Source};
-    for (std::size_t Next = 0; Next < Queue.size(); ++Next)
-      for (const Arc &Out : Arcs[Queue[Next]])
-        if (Out.Capacity > 0 && Level[Out.To] < 0) {
-          Level[Out.To] = Level[Queue[Next]] + 1;
-          Queue.push_back(Out.To);
+  bool levelsReach(unsigned source, unsigned sink) {
+    level.assign(arcs.size(), -1);
+    level[source] = 0;
+    std::vector<unsigned> queue{source};
+    for (std::size_t next = 0; next < queue.size(); ++next)
+      for (const Arc &out : arcs[queue[next]])
+        if (out.capacity > 0 && level[out.to] < 0) {
+          level[out.to] = level[queue[next]] + 1;
+          queue.push_back(out.to);
         }
-    return Level[Sink] >= 0;
+    return level[sink] >= 0;
   }
 
-  std::int64_t blockingFlow(unsigned Source, unsigned Sink) {
-    std::int64_t Flow = 0;
-    Current.assign(Arcs.size(), 0);
-    std::vector<Arc *> Path;
-    unsigned Node = Source;
+  std::int64_t blockingFlow(unsigned source, unsigned sink) {
+    std::int64_t flow = 0;
+    current.assign(arcs.size(), 0);
+    std::vector<Arc *> path;
+    unsigned node = source;
     while (true) {
-      if (Node == Sink) {
-        Flow += augment(Path);
+      if (node == sink) {
+        flow += augment(path);
         // Back to the tail of the first arc that is full now.
-        std::size_t Keep = 0;
-        while (Path[Keep]->Capacity > 0)
-          ++Keep;
-        Path.resize(Keep);
-        Node = Path.empty() ? Source : Path.back()->To;
-      } else if (Arc *Next = admissible(Node)) {
-        Path.push_back(Next);
-        Node = Next->To;
-      } else if (Path.empty()) {
-        return Flow;
+        std::size_t keep = 0;
+        while (path[keep]->capacity > 0)
+          ++keep;
+        path.resize(keep);
+        node = path.empty() ? source : path.back()->to;
+      } else if (Arc *next = admissible(node)) {
+        path.push_back(next);
+        node = next->to;
+      } else if (path.empty()) {
+        return flow;
       } else {
         // A dead end: its arc is not tried again in this phase.
-        Path.pop_back();
-        Node = Path.empty() ? Source : Path.back()->To;
-        ++Current[Node];
+        path.pop_back();
+        node = path.empty() ? source : path.back()->to;
+        ++current[node];
       }
     }
   }
 
-  Arc *admissible(unsigned Node) {
-    for (std::size_t &Index = Current[Node]; Index < Arcs[Node].size(); ++Index) {
-      Arc &Out = Arcs[Node][Index];
-      if (Out.Capacity > 0 && Level[Out.To] == Level[Node] + 1)
-        return &Out;
+  Arc *admissible(unsigned node) {
+    for (std::size_t &index = current[node]; index < arcs[node].size(); ++index) {
+      Arc &out = arcs[node][index];
+      if (out.capacity > 0 && level[out.to] == level[node] + 1)
+        return &out;
     }
     return nullptr;
   }
 
-  std::int64_t augment(const std::vector<Arc *> &Path) {
-    std::int64_t Amount = Infinite;
-    for (const Arc *Step : Path)
-      Amount = std::min(Amount, Step->Capacity);
-    for (Arc *Step : Path) {
-      Step->Capacity -= Amount;
-      Arcs[Step->To][Step->Reverse].Capacity += Amount;
+  std::int64_t augment(const std::vector<Arc *> &path) {
+    std::int64_t amount = infinite;
+    for (const Arc *step : path)
+      amount = std::min(amount, step->capacity);
+    for (Arc *step : path) {
+      step->capacity -= amount;
+      arcs[step->to][step->reverse].capacity += amount;
     }
-    return Amount;
+    return amount;
   }
 
-  std::vector<std::vector<Arc>> Arcs;
-  std::vector<int> Level;
-  std::vector<std::size_t> Current;
+  std::vector<std::vector<Arc>> arcs;
+  std::vector<int> level;
+  std::vector<std::size_t> current;
 };
 
 } // namespace
 
-void PrecisionCut::addToTotal(std::int64_t Amount) { Total = Amount < Infinite - Total ? Total + Amount : Infinite; }
+void PrecisionCut::addToTotal(std::int64_t amount) { total = amount < infinite - total ? total + amount : infinite; }
 
-unsigned PrecisionCut::addSlot(Pin Pinned, std::int64_t LowGain) {
-  addToTotal(LowGain <= -Infinite ? Infinite : std::abs(LowGain));
-  Slots.push_back({Pinned, LowGain});
+unsigned PrecisionCut::addSlot(Pin pinned, std::int64_t lowGain) {
+  addToTotal(lowGain <= -infinite ? infinite : std::abs(lowGain));
+  slots.push_back({pinned, lowGain});
   return numSlots() - 1;
 }
 
-void PrecisionCut::addValue(unsigned Producer, std::span<const unsigned> Consumers, std::int64_t Weight) {
-  assert(Weight >= 0 && "a cast does not pay");
-  addToTotal(Weight);
-  Values.push_back({Producer, {Consumers.begin(), Consumers.end()}, Weight});
+void PrecisionCut::addValue(unsigned producer, std::span<const unsigned> consumers, std::int64_t weight) {
+  assert(weight >= 0 && "a cast does not pay");
+  addToTotal(weight);
+  values.push_back({producer, {consumers.begin(), consumers.end()}, weight});
 }
 
 bool PrecisionCut::solve() {
-  if (Total >= Infinite)
+  if (total >= infinite)
     return false;
-  const unsigned Source = numSlots(), Sink = Source + 1, FirstValue = Sink + 1;
-  FlowNetwork Network(FirstValue + 2 * static_cast<unsigned>(Values.size()));
-  for (unsigned Slot = 0; Slot < numSlots(); ++Slot) {
-    if (Slots[Slot].Pinned == Pin::Low)
-      Network.addArc(Source, Slot, Infinite);
-    if (Slots[Slot].Pinned == Pin::F32)
-      Network.addArc(Slot, Sink, Infinite);
-    if (Slots[Slot].LowGain > 0)
-      Network.addArc(Source, Slot, Slots[Slot].LowGain);
-    if (Slots[Slot].LowGain < 0)
-      Network.addArc(Slot, Sink, -Slots[Slot].LowGain);
+  const unsigned source = numSlots(), sink = source + 1, firstValue = sink + 1;
+  FlowNetwork network(firstValue + 2 * static_cast<unsigned>(values.size()));
+  for (unsigned slot = 0; slot < numSlots(); ++slot) {
+    if (slots[slot].pinned == Pin::Low)
+      network.addArc(source, slot, infinite);
+    if (slots[slot].pinned == Pin::F32)
+      network.addArc(slot, sink, infinite);
+    if (slots[slot].lowGain > 0)
+      network.addArc(source, slot, slots[slot].lowGain);
+    if (slots[slot].lowGain < 0)
+      network.addArc(slot, sink, -slots[slot].lowGain);
   }
-  unsigned Node = FirstValue;
-  for (const Value &V : Values) {
-    const unsigned Widened = Node++, Narrowed = Node++;
-    Network.addArc(V.Producer, Widened, V.Weight);
-    Network.addArc(Narrowed, V.Producer, V.Weight);
-    for (unsigned Consumer : V.Consumers) {
-      Network.addArc(Widened, Consumer, Infinite);
-      Network.addArc(Consumer, Narrowed, Infinite);
+  unsigned node = firstValue;
+  for (const Value &v : values) {
+    const unsigned widened = node++, narrowed = node++;
+    network.addArc(v.producer, widened, v.weight);
+    network.addArc(narrowed, v.producer, v.weight);
+    for (unsigned consumer : v.consumers) {
+      network.addArc(widened, consumer, infinite);
+      network.addArc(consumer, narrowed, infinite);
     }
   }
-  Cost = Network.maximumFlow(Source, Sink);
-  std::vector<bool> ReachesF32 = Network.reaching(Sink);
-  Low.assign(numSlots(), false);
-  for (unsigned Slot = 0; Slot < numSlots(); ++Slot)
-    Low[Slot] = !ReachesF32[Slot];
+  cost = network.maximumFlow(source, sink);
+  std::vector<bool> reachesF32 = network.reaching(sink);
+  low.assign(numSlots(), false);
+  for (unsigned slot = 0; slot < numSlots(); ++slot)
+    low[slot] = !reachesF32[slot];
   return true;
 }
 

@@ -27,43 +27,43 @@ public:
   enum class Pin { None, Low, F32 };
 
   /// The bound that weights and gains, without their signs, must add up to less than.
-  static constexpr std::int64_t CostLimit = std::int64_t(1) << 61;
+  static constexpr std::int64_t costLimit = std::int64_t(1) << 61;
 
-  /// Adds a slot and returns its number, from 0. \p LowGain is what the slot saves where it is low (negative: costs).
-  unsigned addSlot(Pin Pinned = Pin::None, std::int64_t LowGain = 0);
+  /// Adds a slot and returns its number, from 0. \p lowGain is what the slot saves where it is low (negative: costs).
+  unsigned addSlot(Pin pinned = Pin::None, std::int64_t lowGain = 0);
 
-  /// Adds a value. Consumers may repeat and may hold the producer. \p Weight is what one cast of it costs, >= 0.
-  void addValue(unsigned Producer, std::span<const unsigned> Consumers, std::int64_t Weight);
+  /// Adds a value. Consumers may repeat and may hold the producer. \p weight is what one cast of it costs, >= 0.
+  void addValue(unsigned producer, std::span<const unsigned> consumers, std::int64_t weight);
 
   /// False, and nothing is solved, where weights and gains add up to CostLimit or more.
   [[nodiscard]] bool solve();
 
   /// Whether the slot is low. Valid after solve() returned true.
-  bool isLow(unsigned Slot) const { return Low[Slot]; }
+  bool isLow(unsigned slot) const { return low[slot]; }
 
   /// The weights of the casts plus the gains that were not taken. Valid after solve() returned true.
-  std::int64_t cost() const { return Cost; }
+  std::int64_t getCost() const { return cost; }
 
-  unsigned numSlots() const { return static_cast<unsigned>(Slots.size()); }
+  unsigned numSlots() const { return static_cast<unsigned>(slots.size()); }
 
 private:
   struct Slot {
-    Pin Pinned;
-    std::int64_t LowGain;
+    Pin pinned;
+    std::int64_t lowGain;
   };
   struct Value {
-    unsigned Producer;
-    std::vector<unsigned> Consumers;
-    std::int64_t Weight;
+    unsigned producer;
+    std::vector<unsigned> consumers;
+    std::int64_t weight;
   };
 
-  void addToTotal(std::int64_t Amount);
+  void addToTotal(std::int64_t amount);
 
-  std::vector<Slot> Slots;
-  std::vector<Value> Values;
-  std::vector<bool> Low;
-  std::int64_t Cost = 0;
-  std::int64_t Total = 0; ///< sum of weights and gains, at most CostLimit
+  std::vector<Slot> slots;
+  std::vector<Value> values;
+  std::vector<bool> low;
+  std::int64_t cost = 0;
+  std::int64_t total = 0; ///< sum of weights and gains, at most CostLimit
 };
 
 } // namespace mpc

@@ -7,56 +7,56 @@ using namespace mlir;
 
 namespace mpc {
 
-static bool isNamed(Operation *Op, StringRef Name) {
-  return llvm::is_contained(operationsCalled(Name), Op->getName().stripDialect());
+static bool isNamed(Operation *op, StringRef name) {
+  return llvm::is_contained(operationsCalled(name), op->getName().stripDialect());
 }
 
-llvm::Expected<PrecisionLists> PrecisionLists::create(MLIRContext *Context, ArrayRef<std::string> Allow,
-                                                      ArrayRef<std::string> Deny, ArrayRef<std::string> Infer,
-                                                      ArrayRef<std::string> Clear) {
-  PrecisionLists Lists;
-  llvm::MapVector<StringRef, AmpClass> Classes;
-  const std::pair<AmpClass, ArrayRef<std::string>> Given[] = {
-      {AmpClass::Allow, Allow}, {AmpClass::Deny, Deny}, {AmpClass::Infer, Infer}, {AmpClass::Clear, Clear}};
-  for (const auto &[Class, Entries] : Given)
-    for (StringRef Entry : Entries) {
-      auto [Known, New] = Classes.insert({Entry, Class});
-      if (!New && Known->second != Class)
-        return llvm::createStringError(llvm::inconvertibleErrorCode(), "'" + Entry + "' is in two lists, " +
-                                                                           ampClassName(Known->second) + " and " +
-                                                                           ampClassName(Class) + "; keep one");
+llvm::Expected<PrecisionLists> PrecisionLists::create(MLIRContext *context, ArrayRef<std::string> allow,
+                                                      ArrayRef<std::string> deny, ArrayRef<std::string> infer,
+                                                      ArrayRef<std::string> clear) {
+  PrecisionLists lists;
+  llvm::MapVector<StringRef, AmpClass> classes;
+  const std::pair<AmpClass, ArrayRef<std::string>> given[] = {
+      {AmpClass::Allow, allow}, {AmpClass::Deny, deny}, {AmpClass::Infer, infer}, {AmpClass::Clear, clear}};
+  for (const auto &[ampClass, entries] : given)
+    for (StringRef entry : entries) {
+      auto [known, isNew] = classes.insert({entry, ampClass});
+      if (!isNew && known->second != ampClass)
+        return llvm::createStringError(llvm::inconvertibleErrorCode(), "'" + entry + "' is in two lists, " +
+                                                                           ampClassName(known->second) + " and " +
+                                                                           ampClassName(ampClass) + "; keep one");
     }
-  for (const auto &[Entry, Class] : Classes)
-    (operationsCalled(Entry).empty() ? Lists.Paths : Lists.Operations).push_back({Entry.str(), Class});
-  return Lists;
+  for (const auto &[entry, ampClass] : classes)
+    (operationsCalled(entry).empty() ? lists.paths : lists.operations).push_back({entry.str(), ampClass});
+  return lists;
 }
 
-std::string PrecisionLists::Match::text() const { return "'" + Entry + "' (" + ampClassName(Class) + ")"; }
+std::string PrecisionLists::Match::text() const { return "'" + entry + "' (" + ampClassName(ampClass) + ")"; }
 
-std::optional<PrecisionLists::Match> PrecisionLists::lookup(Operation *Op) const {
-  std::optional<Match> Found;
-  StringRef Path = pathOf(Op);
-  for (const auto &[Cell, Class] : Paths)
-    if (liesInCell(Path, Cell) && (!Found || Found->Entry.size() < Cell.size()))
-      Found = {Class, Cell};
-  for (const auto &[Name, Class] : Operations)
-    if (!Found && isNamed(Op, Name))
-      Found = {Class, Name};
-  return Found;
+std::optional<PrecisionLists::Match> PrecisionLists::lookup(Operation *op) const {
+  std::optional<Match> found;
+  StringRef path = pathOf(op);
+  for (const auto &[cell, ampClass] : paths)
+    if (liesInCell(path, cell) && (!found || found->entry.size() < cell.size()))
+      found = {ampClass, cell};
+  for (const auto &[name, ampClass] : operations)
+    if (!found && isNamed(op, name))
+      found = {ampClass, name};
+  return found;
 }
 
-SmallVector<std::string> PrecisionLists::unmatchedPaths(ModuleOp Module) const {
-  SmallVector<std::string> Unmatched;
-  for (const auto &[Cell, Class] : Paths) {
-    bool Matches = Module
-                       .walk([&, &Cell = Cell](Operation *Op) {
-                         return liesInCell(pathOf(Op), Cell) ? WalkResult::interrupt() : WalkResult::advance();
+SmallVector<std::string> PrecisionLists::unmatchedPaths(ModuleOp module) const {
+  SmallVector<std::string> unmatched;
+  for (const auto &[cell, ampClass] : paths) {
+    bool matches = module
+                       .walk([&, &cell = cell](Operation *op) {
+                         return liesInCell(pathOf(op), cell) ? WalkResult::interrupt() : WalkResult::advance();
                        })
                        .wasInterrupted();
-    if (!Matches)
-      Unmatched.push_back(Cell);
+    if (!matches)
+      unmatched.push_back(cell);
   }
-  return Unmatched;
+  return unmatched;
 }
 
 } // namespace mpc

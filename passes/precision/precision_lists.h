@@ -18,26 +18,26 @@ public:
   PrecisionLists() = default;
 
   /// Errors: an entry in two lists; the text names both.
-  static llvm::Expected<PrecisionLists> create(mlir::MLIRContext *Context, llvm::ArrayRef<std::string> Allow,
-                                               llvm::ArrayRef<std::string> Deny, llvm::ArrayRef<std::string> Infer,
-                                               llvm::ArrayRef<std::string> Clear);
+  static llvm::Expected<PrecisionLists> create(mlir::MLIRContext *context, llvm::ArrayRef<std::string> allow,
+                                               llvm::ArrayRef<std::string> deny, llvm::ArrayRef<std::string> infer,
+                                               llvm::ArrayRef<std::string> clear);
 
   struct Match {
-    AmpClass Class = AmpClass::Exempt;
-    std::string Entry;
+    AmpClass ampClass = AmpClass::Exempt;
+    std::string entry;
     /// "'softmax' (allow)"
     std::string text() const;
   };
 
-  /// The entry that decides \p Op: the innermost Cell path, else its name; nullopt if none does.
-  std::optional<Match> lookup(mlir::Operation *Op) const;
+  /// The entry that decides \p op: the innermost Cell path, else its name; nullopt if none does.
+  std::optional<Match> lookup(mlir::Operation *op) const;
 
-  /// Cell paths that no operation of \p Module lies in: misspelt, most likely.
-  llvm::SmallVector<std::string> unmatchedPaths(mlir::ModuleOp Module) const;
+  /// Cell paths that no operation of \p module lies in: misspelt, most likely.
+  llvm::SmallVector<std::string> unmatchedPaths(mlir::ModuleOp module) const;
 
 private:
-  llvm::SmallVector<std::pair<std::string, AmpClass>> Paths;
-  llvm::SmallVector<std::pair<std::string, AmpClass>> Operations;
+  llvm::SmallVector<std::pair<std::string, AmpClass>> paths;
+  llvm::SmallVector<std::pair<std::string, AmpClass>> operations;
 };
 
 } // namespace mpc

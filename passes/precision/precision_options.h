@@ -17,28 +17,28 @@ enum class AmpLevel {
 };
 
 /// The level that a user wrote; the error lists what is accepted.
-llvm::Expected<AmpLevel> parseAmpLevel(llvm::StringRef Text);
+llvm::Expected<AmpLevel> parseAmpLevel(llvm::StringRef text);
 
 /// "O0", ..., "auto".
-llvm::StringRef ampLevelName(AmpLevel Level);
+llvm::StringRef ampLevelName(AmpLevel level);
 
 /// O1 and auto: what classes do not pin is solved.
-inline bool isSolved(AmpLevel Level) { return Level == AmpLevel::O1 || Level == AmpLevel::Auto; }
+inline bool isSolved(AmpLevel level) { return level == AmpLevel::O1 || level == AmpLevel::Auto; }
 
 /// "f16" or "bf16" as a type.
-llvm::Expected<mlir::FloatType> parseLowType(mlir::MLIRContext *Context, llvm::StringRef Text);
+llvm::Expected<mlir::FloatType> parseLowType(mlir::MLIRContext *context, llvm::StringRef text);
 
 /// "true", "false", or empty for the level's default: norms stay f32 at O2 and not at O3. Numeric and capitalised
 /// booleans are accepted. Errors: another word; a value at O1 or auto, which run norms in f32 already.
-llvm::Expected<bool> parseKeepNormsF32(llvm::StringRef Text, AmpLevel Level);
+llvm::Expected<bool> parseKeepNormsF32(llvm::StringRef text, AmpLevel level);
 
 struct PrecisionOptions {
-  AmpLevel Level = AmpLevel::O0;
-  mlir::FloatType Low;
+  AmpLevel level = AmpLevel::O0;
+  mlir::FloatType low;
   /// Norms compute in f32 and are folded: only their x and y may be stored low.
-  bool KeepNormsF32 = true;
-  PrecisionLists Lists;
-  CostModel Costs;
+  bool keepNormsF32 = true;
+  PrecisionLists lists;
+  CostModel costs;
 };
 
 } // namespace mpc

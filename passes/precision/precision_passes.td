@@ -42,7 +42,7 @@ def AmpPass : MpcPass<"mpc-amp", "::mlir::ModuleOp"> {
     // after
     %0 = mpc.cast %x : (tensor<2x4xf32>) -> tensor<2x4xf16>
     %1 = mpc.cast %w : (tensor<4x3xf32>) -> tensor<4x3xf16>
-    %y = mpc.matmul %0, %1 {mpc.precision = #mpc.precision<f16, level "O2">}
+    %y = mpc.matmul %0, %1 as <f16, level "O2">
         : (tensor<2x4xf16>, tensor<4x3xf16>) -> tensor<2x3xf16>
     ```
   }];
@@ -97,7 +97,7 @@ def ShadowPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
     // after: %ws stands for %0
     func.func @step(%w: ..., %ws: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}) attributes {mpc.step} {
       ...
-      %w2, %v2, %ws2 = mpc.momentum %w, %v, %g, %rate {shadow = "f16"}
+      %w2, %v2, %ws2 = mpc.momentum %w, %v, %g, %rate {shadow = f16}
           : ... -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
       return %w2, ..., %ws2
     ```

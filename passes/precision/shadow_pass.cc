@@ -29,23 +29,23 @@ namespace {
 /// Gives one function its shadows.
 class Shadows {
 public:
-  Shadows(func::FuncOp Function, LowCopies &Copies)
-      : Function(Function), Return(Function.getBody().front().getTerminator()), Builder(Function.getContext()),
-        Copies(Copies) {}
+  Shadows(func::FuncOp function, LowCopies &copies)
+      : function(function), terminator(function.getBody().front().getTerminator()), builder(function.getContext()),
+        copies(copies) {}
 
-  LogicalResult add(ParameterVersions &Parameter);
+  LogicalResult add(ParameterVersions &parameter);
 
 private:
-  static SmallVector<Type> lowTypes(const ParameterVersions &Parameter);
-  LogicalResult addOfType(ParameterVersions &Parameter, Type Low);
-  FailureOr<Value> argument(const ParameterVersions &Parameter, Type Low);
-  Value writtenBy(ParameterVersions &Parameter, unsigned Version, Type Low);
-  void appendResult(Value Shadow, StringRef Name);
+  static SmallVector<Type> lowTypes(const ParameterVersions &parameter);
+  LogicalResult addOfType(ParameterVersions &parameter, Type low);
+  FailureOr<Value> argument(const ParameterVersions &parameter, Type low);
+  Value writtenBy(ParameterVersions &parameter, unsigned version, Type low);
+  void appendResult(Value shadow, StringRef name);
 
-  func::FuncOp Function;
-  Operation *Return;
-  OpBuilder Builder;
-  LowCopies &Copies;
+  func::FuncOp function;
+  Operation *terminator;
+  OpBuilder builder;
+  LowCopies &copies;
 };
 
 /// Drives Shadows over the functions.
@@ -54,134 +54,134 @@ public:
   using ShadowPassBase::ShadowPassBase;
 
   void runOnOperation() override {
-    func::FuncOp Function = getOperation();
+    func::FuncOp function = getOperation();
     // Without control flow every step is one block.
-    Block *Body = onlyBlock(Function);
-    if (!Body || !isa<func::ReturnOp>(Body->getTerminator()))
+    Block *body = onlyBlock(function);
+    if (!body || !isa<func::ReturnOp>(body->getTerminator()))
       return;
-    LowCopies Copies(&getContext());
-    SmallVector<ParameterVersions> Parameters = findParameters(Function);
-    storeLowParameters(Function, Parameters, Copies);
-    Shadows Added(Function, Copies);
-    for (ParameterVersions &Parameter : Parameters)
-      if (failed(Added.add(Parameter)))
+    LowCopies copies(&getContext());
+    SmallVector<ParameterVersions> parameters = findParameters(function);
+    storeLowParameters(function, parameters, copies);
+    Shadows added(function, copies);
+    for (ParameterVersions &parameter : parameters)
+      if (failed(added.add(parameter)))
         return signalPassFailure();
   }
 
 private:
-  void storeLowParameters(func::FuncOp Function, SmallVectorImpl<ParameterVersions> &Parameters, LowCopies &Copies) {
-    bool Changed = false;
-    for (ParameterVersions &Parameter : Parameters) {
-      Type Stored = stateOf(Parameter.Argument).getForm();
-      Type Low = Stored ? Stored : masterWeights ? Type() : onlyLowType(Parameter);
-      if (!Low)
+  void storeLowParameters(func::FuncOp function, SmallVectorImpl<ParameterVersions> &parameters, LowCopies &copies) {
+    bool changed = false;
+    for (ParameterVersions &parameter : parameters) {
+      Type stored = stateOf(parameter.argument).getForm();
+      Type low = stored ? stored : masterWeights ? Type() : onlyLowType(parameter);
+      if (!low)
         continue;
-      storeLow(Function, Parameter, Low, Copies);
-      setArgumentState(Function, Parameter.Argument.getArgNumber(),
-                       makeState(&getContext(), Role::kParameter, Parameter.Name));
-      Changed = true;
+      storeLow(function, parameter, low, copies);
+      setArgumentState(function, parameter.argument.getArgNumber(),
+                       makeState(&getContext(), Role::kParameter, parameter.name));
+      changed = true;
     }
-    if (Changed)
-      Function.setType(FunctionType::get(&getContext(), Function.getBody().front().getArgumentTypes(),
-                                         Function.getBody().front().getTerminator()->getOperandTypes()));
+    if (changed)
+      function.setType(FunctionType::get(&getContext(), function.getBody().front().getArgumentTypes(),
+                                         function.getBody().front().getTerminator()->getOperandTypes()));
   }
 };
 
 } // namespace
 
-static std::string shadowName(const ParameterVersions &Parameter, Type Low) {
-  return Parameter.Name + "." + typeText(Low);
+static std::string shadowName(const ParameterVersions &parameter, Type low) {
+  return parameter.name + "." + typeText(low);
 }
 
 // The low types in which any version of the parameter is read, by first use.
-SmallVector<Type> Shadows::lowTypes(const ParameterVersions &Parameter) {
-  SmallVector<Type> Types;
-  for (Value Version : Parameter.Values)
-    for (const LowUse &Use : findLowUses(Version, /*Parts=*/false))
-      if (!llvm::is_contained(Types, lowTypeOf(Use)))
-        Types.push_back(lowTypeOf(Use));
-  return Types;
+SmallVector<Type> Shadows::lowTypes(const ParameterVersions &parameter) {
+  SmallVector<Type> types;
+  for (Value version : parameter.values)
+    for (const LowUse &use : findLowUses(version, /*parts=*/false))
+      if (!llvm::is_contained(types, lowTypeOf(use)))
+        types.push_back(lowTypeOf(use));
+  return types;
 }
 
-LogicalResult Shadows::add(ParameterVersions &Parameter) {
-  for (Type Low : lowTypes(Parameter))
-    if (failed(addOfType(Parameter, Low)))
+LogicalResult Shadows::add(ParameterVersions &parameter) {
+  for (Type low : lowTypes(parameter))
+    if (failed(addOfType(parameter, low)))
       return failure();
   return success();
 }
 
-LogicalResult Shadows::addOfType(ParameterVersions &Parameter, Type Low) {
-  unsigned Last = Parameter.Values.size() - 1;
-  bool HasArgument = false;
-  for (unsigned Version = 0; Version <= Last; ++Version) {
-    SmallVector<LowUse> Uses = findLowUses(Parameter.Values[Version], /*Parts=*/true);
-    llvm::erase_if(Uses, [&](const LowUse &Use) { return lowTypeOf(Use) != Low; });
+LogicalResult Shadows::addOfType(ParameterVersions &parameter, Type low) {
+  unsigned last = parameter.values.size() - 1;
+  bool hasArgument = false;
+  for (unsigned version = 0; version <= last; ++version) {
+    SmallVector<LowUse> uses = findLowUses(parameter.values[version], /*parts=*/true);
+    llvm::erase_if(uses, [&](const LowUse &use) { return lowTypeOf(use) != low; });
     // The state follows the last version, read there or not.
-    bool Kept = HasArgument && Version == Last && Parameter.Result;
-    if (Uses.empty() && !Kept)
+    bool kept = hasArgument && version == last && parameter.result;
+    if (uses.empty() && !kept)
       continue;
-    Value Shadow;
-    if (Version == 0) {
-      FailureOr<Value> Added = argument(Parameter, Low);
-      if (failed(Added))
+    Value shadow;
+    if (version == 0) {
+      FailureOr<Value> added = argument(parameter, low);
+      if (failed(added))
         return failure();
-      Shadow = *Added;
-      HasArgument = true;
+      shadow = *added;
+      hasArgument = true;
     } else {
-      Shadow = writtenBy(Parameter, Version, Low);
+      shadow = writtenBy(parameter, version, low);
     }
     // An optimizer writes one shadow. Another low type of an updated parameter is rebuilt before the next step.
-    if (!Shadow)
+    if (!shadow)
       continue;
-    for (const LowUse &Use : Uses)
-      Copies.replace(Use, Shadow);
-    if (Kept)
-      appendResult(Shadow, shadowName(Parameter, Low));
+    for (const LowUse &use : uses)
+      copies.replace(use, shadow);
+    if (kept)
+      appendResult(shadow, shadowName(parameter, low));
   }
   return success();
 }
 
-FailureOr<Value> Shadows::argument(const ParameterVersions &Parameter, Type Low) {
-  std::string Name = shadowName(Parameter, Low);
-  StateAttr Shadow = makeState(Function.getContext(), Role::kDerived, Name, /*Of=*/Parameter.Name);
-  Type Wanted = cast<RankedTensorType>(Parameter.Argument.getType()).clone(Low);
-  for (BlockArgument Argument : Function.getArguments()) {
-    if (nameOf(Argument) != Name)
+FailureOr<Value> Shadows::argument(const ParameterVersions &parameter, Type low) {
+  std::string name = shadowName(parameter, low);
+  StateAttr shadow = makeState(function.getContext(), Role::kDerived, name, /*of=*/parameter.name);
+  Type wanted = cast<RankedTensorType>(parameter.argument.getType()).clone(low);
+  for (BlockArgument argument : function.getArguments()) {
+    if (nameOf(argument) != name)
       continue;
-    if (stateOf(Argument) == Shadow && Argument.getType() == Wanted)
-      return Value(Argument);
-    return Function.emitError() << "the low copy of parameter '" << Parameter.Name << "' needs the name '" << Name
-                                << "', which another " << roleName(*roleOf(Argument)) << " has";
+    if (stateOf(argument) == shadow && argument.getType() == wanted)
+      return Value(argument);
+    return function.emitError() << "the low copy of parameter '" << parameter.name << "' needs the name '" << name
+                                << "', which another " << roleName(*roleOf(argument)) << " has";
   }
-  if (failed(Function.insertArgument(Function.getNumArguments(), Wanted, describedBy(Shadow),
-                                     Parameter.Argument.getLoc())))
+  if (failed(function.insertArgument(function.getNumArguments(), wanted, describedBy(shadow),
+                                     parameter.argument.getLoc())))
     return failure();
-  return Value(Function.getArguments().back());
+  return Value(function.getArguments().back());
 }
 
 // The shadow that the optimizer of this version writes; null if it writes one of another type already.
-Value Shadows::writtenBy(ParameterVersions &Parameter, unsigned Version, Type Low) {
-  Operation *Optimizer = Parameter.Values[Version].getDefiningOp();
-  auto Written = Optimizer->getAttrOfType<StringAttr>("shadow");
-  if (Written && Written != "none")
-    return Written == typeText(Low) ? Value(Optimizer->getResults().back()) : Value();
-  SmallVector<Type> Types(Optimizer->getResultTypes());
-  Types.push_back(cast<RankedTensorType>(Parameter.Argument.getType()).clone(Low));
-  Builder.setInsertionPoint(Optimizer);
-  OperationState State(Optimizer->getLoc(), Optimizer->getName(), Optimizer->getOperands(), Types,
-                       Optimizer->getAttrs());
-  State.attributes.set("shadow", Builder.getStringAttr(typeText(Low)));
-  Operation *Shadowed = Builder.create(State);
-  Optimizer->replaceAllUsesWith(Shadowed->getResults().drop_back());
-  Optimizer->erase();
-  Parameter.Values[Version] = Shadowed->getResult(0);
-  return Shadowed->getResults().back();
+Value Shadows::writtenBy(ParameterVersions &parameter, unsigned version, Type low) {
+  Operation *optimizer = parameter.values[version].getDefiningOp();
+  auto written = optimizer->getAttrOfType<ShadowAttr>("shadow");
+  if (written && written.getValue() != Shadow::kNone)
+    return wordOf(written.getValue()) == typeText(low) ? Value(optimizer->getResults().back()) : Value();
+  SmallVector<Type> types(optimizer->getResultTypes());
+  types.push_back(cast<RankedTensorType>(parameter.argument.getType()).clone(low));
+  builder.setInsertionPoint(optimizer);
+  OperationState state(optimizer->getLoc(), optimizer->getName(), optimizer->getOperands(), types,
+                       optimizer->getAttrs());
+  state.attributes.set("shadow", wordAttribute(builder.getContext(), "shadow", typeText(low)));
+  Operation *shadowed = builder.create(state);
+  optimizer->replaceAllUsesWith(shadowed->getResults().drop_back());
+  optimizer->erase();
+  parameter.values[version] = shadowed->getResult(0);
+  return shadowed->getResults().back();
 }
 
-void Shadows::appendResult(Value Shadow, StringRef Name) {
-  (void)Function.insertResult(Function.getNumResults(), Shadow.getType(),
-                              describedBy(makeState(Function.getContext(), Role::kDerived, Name)));
-  Return->insertOperands(Return->getNumOperands(), Shadow);
+void Shadows::appendResult(Value shadow, StringRef name) {
+  (void)function.insertResult(function.getNumResults(), shadow.getType(),
+                              describedBy(makeState(function.getContext(), Role::kDerived, name)));
+  terminator->insertOperands(terminator->getNumOperands(), shadow);
 }
 
 } // namespace mpc

@@ -12,166 +12,166 @@ namespace mpc {
 namespace {
 
 // Seconds become integers: a cut compares sums, which must not depend on their order.
-constexpr double UnitsPerSecond = 1e15;
+constexpr double unitsPerSecond = 1e15;
 
 // The units are at most the cut's limit; the sum then reaches the limit, which is an error. The same happens where
 // rates of 0 make the time infinite or NaN.
-std::int64_t toUnits(double Seconds) {
-  double Units = Seconds * UnitsPerSecond;
-  constexpr double Limit = PrecisionCut::CostLimit;
-  return std::abs(Units) < Limit ? std::llround(Units) : PrecisionCut::CostLimit;
+std::int64_t toUnits(double seconds) {
+  double units = seconds * unitsPerSecond;
+  constexpr double limit = PrecisionCut::costLimit;
+  return std::abs(units) < limit ? std::llround(units) : PrecisionCut::costLimit;
 }
 
 class SlotGraph {
 public:
-  SlotGraph(const DecidedOperations &Decided, OpenOperations &Open, const CostModel &Costs)
-      : Decided(Decided), Open(Open), Costs(Costs) {
-    InSeconds = llvm::any_of(Open, [](const auto &Entry) { return Entry.second.Level == AmpLevel::Auto; });
-    AlwaysLow = Cut.addSlot(PrecisionCut::Pin::Low);
-    AlwaysF32 = Cut.addSlot(PrecisionCut::Pin::F32);
-    for (const auto &[Op, Slot] : Open)
-      Slots[Op] = addSlot(Op, Slot);
+  SlotGraph(const DecidedOperations &decided, OpenOperations &open, const CostModel &costs)
+      : decided(decided), open(open), costs(costs) {
+    inSeconds = llvm::any_of(open, [](const auto &entry) { return entry.second.level == AmpLevel::Auto; });
+    alwaysLow = cut.addSlot(PrecisionCut::Pin::Low);
+    alwaysF32 = cut.addSlot(PrecisionCut::Pin::F32);
+    for (const auto &[op, slot] : open)
+      slots[op] = addSlot(op, slot);
   }
 
-  void addValues(ModuleOp Module) {
-    collectParameters(Module);
-    Module.walk([&](Operation *Op) {
-      for (Region &Nested : Op->getRegions())
-        for (Block &Body : Nested)
-          for (BlockArgument Argument : Body.getArguments())
-            addValue(Argument);
-      for (OpResult Result : Op->getResults())
-        addValue(Result);
+  void addValues(ModuleOp module) {
+    collectParameters(module);
+    module.walk([&](Operation *op) {
+      for (Region &nested : op->getRegions())
+        for (Block &body : nested)
+          for (BlockArgument argument : body.getArguments())
+            addValue(argument);
+      for (OpResult result : op->getResults())
+        addValue(result);
     });
   }
 
   llvm::Expected<std::int64_t> solve() {
-    if (!Cut.solve())
+    if (!cut.solve())
       return tooLarge();
-    for (auto &[Op, Slot] : Open) {
-      if (Slot.IsLow)
+    for (auto &[op, slot] : open) {
+      if (slot.isLow)
         continue;
-      bool Low = Cut.isLow(Slots[Op]);
-      Slot.decideBy(Slot.Class != AmpClass::Allow ? PrecisionRule::Cut
-                    : Low                         ? PrecisionRule::LowPays
-                                                  : PrecisionRule::LowDoesNotPay,
-                    Low);
+      bool low = cut.isLow(slots[op]);
+      slot.decideBy(slot.ampClass != AmpClass::Allow ? PrecisionRule::Cut
+                    : low                            ? PrecisionRule::LowPays
+                                                     : PrecisionRule::LowDoesNotPay,
+                    low);
     }
-    return Cut.cost();
+    return cut.getCost();
   }
 
 private:
   llvm::Error tooLarge() const {
-    std::string Text;
-    llvm::raw_string_ostream Stream(Text);
-    Stream << "the minimum cut over " << Open.size() << " operations takes costs below 2^61 ";
-    if (InSeconds)
-      Stream << "fs together; by bytes-per-second = " << Costs.BytesPerSecond << ", low-flops = " << Costs.LowFlops
-             << ", f32-flops = " << Costs.F32Flops << " and seconds-per-operation = " << Costs.SecondsPerOperation
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    stream << "the minimum cut over " << open.size() << " operations takes costs below 2^61 ";
+    if (inSeconds)
+      stream << "fs together; by bytes-per-second = " << costs.bytesPerSecond << ", low-flops = " << costs.lowFlops
+             << ", f32-flops = " << costs.f32Flops << " and seconds-per-operation = " << costs.secondsPerOperation
              << " they add up to more: give higher rates, or choose another level than auto";
     else
-      Stream << "elements together, but the values that a cast may read have more: choose another level than O1";
-    return llvm::createStringError(Text);
+      stream << "elements together, but the values that a cast may read have more: choose another level than O1";
+    return llvm::createStringError(text);
   }
 
-  unsigned addSlot(Operation *Op, const OpenOperation &Slot) {
-    if (Slot.IsLow)
-      return Cut.addSlot(*Slot.IsLow ? PrecisionCut::Pin::Low : PrecisionCut::Pin::F32);
-    if (Slot.Level == AmpLevel::Auto)
-      return Cut.addSlot(PrecisionCut::Pin::None, toUnits(Costs.secondsSavedByLow(Op)));
-    return Cut.addSlot();
+  unsigned addSlot(Operation *op, const OpenOperation &slot) {
+    if (slot.isLow)
+      return cut.addSlot(*slot.isLow ? PrecisionCut::Pin::Low : PrecisionCut::Pin::F32);
+    if (slot.level == AmpLevel::Auto)
+      return cut.addSlot(PrecisionCut::Pin::None, toUnits(costs.secondsSavedByLow(op)));
+    return cut.addSlot();
   }
 
-  unsigned fixed(Type Element) const { return isLow(Element) ? AlwaysLow : AlwaysF32; }
+  unsigned fixed(Type element) const { return isLow(element) ? alwaysLow : alwaysF32; }
 
-  unsigned producer(Value V) const {
-    auto Result = dyn_cast<OpResult>(V);
-    if (!Result)
-      return fixed(elementOf(V));
-    Operation *Op = Result.getOwner();
-    if (auto Slot = Slots.find(Op); Slot != Slots.end())
-      return llvm::is_contained(cast<AmpOpInterface>(Op).getF32Results(), Result.getResultNumber()) ? AlwaysF32
-                                                                                                    : Slot->second;
-    if (auto It = Decided.find(Op); It != Decided.end())
-      return fixed(It->second.Results[Result.getResultNumber()]);
-    return fixed(elementOf(V));
+  unsigned producer(Value v) const {
+    auto result = dyn_cast<OpResult>(v);
+    if (!result)
+      return fixed(elementOf(v));
+    Operation *op = result.getOwner();
+    if (auto slot = slots.find(op); slot != slots.end())
+      return llvm::is_contained(cast<AmpOpInterface>(op).getF32Results(), result.getResultNumber()) ? alwaysF32
+                                                                                                    : slot->second;
+    if (auto it = decided.find(op); it != decided.end())
+      return fixed(it->second.results[result.getResultNumber()]);
+    return fixed(elementOf(v));
   }
 
   // Nullopt where the operand is read as it is stored.
-  std::optional<unsigned> consumer(OpOperand &Use) const {
-    Operation *Op = Use.getOwner();
-    unsigned Index = Use.getOperandNumber();
-    if (auto Slot = Slots.find(Op); Slot != Slots.end()) {
-      auto Amp = cast<AmpOpInterface>(Op);
-      if (llvm::is_contained(Amp.getF32Operands(), Index))
-        return AlwaysF32;
-      return Amp.getAmpClass() == AmpClass::Norm ? std::nullopt : std::optional(Slot->second);
+  std::optional<unsigned> consumer(OpOperand &use) const {
+    Operation *op = use.getOwner();
+    unsigned index = use.getOperandNumber();
+    if (auto slot = slots.find(op); slot != slots.end()) {
+      auto amp = cast<AmpOpInterface>(op);
+      if (llvm::is_contained(amp.getF32Operands(), index))
+        return alwaysF32;
+      return amp.getAmpClass() == AmpClass::Norm ? std::nullopt : std::optional(slot->second);
     }
-    auto It = Decided.find(Op);
-    if (It == Decided.end())
-      return fixed(elementOf(Use.get()));
-    if (Type Element = It->second.Operands[Index])
-      return fixed(Element);
+    auto it = decided.find(op);
+    if (it == decided.end())
+      return fixed(elementOf(use.get()));
+    if (Type element = it->second.operands[index])
+      return fixed(element);
     // A user's cast is shared with whoever else needs that type.
-    if (auto Cast = dyn_cast<CastOp>(Op))
-      return isAssignable(Cast.getY()) ? std::optional(fixed(elementOf(Cast.getY()))) : std::nullopt;
+    if (auto cast = dyn_cast<CastOp>(op))
+      return isAssignable(cast.getY()) ? std::optional(fixed(elementOf(cast.getY()))) : std::nullopt;
     // A kept norm reads f32 as far as the cut knows; its fold comes later.
-    bool KeptNorm = cast<AmpOpInterface>(Op).getAmpClass() == AmpClass::Norm;
-    return KeptNorm ? std::optional(AlwaysF32) : std::nullopt;
+    bool keptNorm = cast<AmpOpInterface>(op).getAmpClass() == AmpClass::Norm;
+    return keptNorm ? std::optional(alwaysF32) : std::nullopt;
   }
 
-  void addValue(Value V) {
-    if (!isAssignable(V))
+  void addValue(Value v) {
+    if (!isAssignable(v))
       return;
-    SmallVector<unsigned> Consumers;
-    for (OpOperand &Use : V.getUses())
-      if (std::optional<unsigned> Slot = consumer(Use))
-        Consumers.push_back(*Slot);
-    Cut.addValue(producer(V), Consumers, weight(V));
+    SmallVector<unsigned> consumers;
+    for (OpOperand &use : v.getUses())
+      if (std::optional<unsigned> slot = consumer(use))
+        consumers.push_back(*slot);
+    cut.addValue(producer(v), consumers, weight(v));
   }
 
-  std::int64_t weight(Value V) const {
+  std::int64_t weight(Value v) const {
     // The low copy of a constant is another constant.
-    if (V.getDefiningOp<ConstantOp>())
+    if (v.getDefiningOp<ConstantOp>())
       return 0;
-    if (!InSeconds)
-      return cast<RankedTensorType>(V.getType()).getNumElements();
-    return toUnits(Parameters.contains(V) ? Costs.shadowSeconds(V) : Costs.castSeconds(V));
+    if (!inSeconds)
+      return cast<RankedTensorType>(v.getType()).getNumElements();
+    return toUnits(parameters.contains(v) ? costs.shadowSeconds(v) : costs.castSeconds(v));
   }
 
   // A step names its parameters; the network that it differentiates only receives them.
-  void collectParameters(ModuleOp Module) {
-    for (auto Function : Module.getOps<func::FuncOp>())
-      for (BlockArgument Argument : Function.getArguments())
-        if (roleOf(Argument) == Role::kParameter)
-          Parameters.insert(Argument);
-    Module.walk([&](ValueAndGradOp Step) {
-      auto Network = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(Step, Step.getCalleeAttr());
-      if (!Network || Network.isExternal())
+  void collectParameters(ModuleOp module) {
+    for (auto function : module.getOps<func::FuncOp>())
+      for (BlockArgument argument : function.getArguments())
+        if (roleOf(argument) == Role::kParameter)
+          parameters.insert(argument);
+    module.walk([&](ValueAndGradOp step) {
+      auto network = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, step.getCalleeAttr());
+      if (!network || network.isExternal())
         return;
-      for (auto [Operand, Argument] : llvm::zip_equal(Step.getInputs(), Network.getArguments()))
-        if (Parameters.contains(Operand))
-          Parameters.insert(Argument);
+      for (auto [operand, argument] : llvm::zip_equal(step.getInputs(), network.getArguments()))
+        if (parameters.contains(operand))
+          parameters.insert(argument);
     });
   }
 
-  const DecidedOperations &Decided;
-  OpenOperations &Open;
-  const CostModel &Costs;
-  PrecisionCut Cut;
-  llvm::DenseMap<Operation *, unsigned> Slots;
-  llvm::DenseSet<Value> Parameters;
-  unsigned AlwaysLow = 0, AlwaysF32 = 0;
-  bool InSeconds = false;
+  const DecidedOperations &decided;
+  OpenOperations &open;
+  const CostModel &costs;
+  PrecisionCut cut;
+  llvm::DenseMap<Operation *, unsigned> slots;
+  llvm::DenseSet<Value> parameters;
+  unsigned alwaysLow = 0, alwaysF32 = 0;
+  bool inSeconds = false;
 };
 
 } // namespace
 
-llvm::Expected<std::int64_t> solveByCut(ModuleOp Module, const DecidedOperations &Decided, OpenOperations &Open,
-                                        const CostModel &Costs) {
-  SlotGraph Graph(Decided, Open, Costs);
-  Graph.addValues(Module);
-  return Graph.solve();
+llvm::Expected<std::int64_t> solveByCut(ModuleOp module, const DecidedOperations &decided, OpenOperations &open,
+                                        const CostModel &costs) {
+  SlotGraph graph(decided, open, costs);
+  graph.addValues(module);
+  return graph.solve();
 }
 
 } // namespace mpc

@@ -6,12 +6,12 @@
 
 namespace mpc {
 
-/// Decides every slot of \p Open that nothing has decided yet, so that casts cost least. The cost is their elements at
-/// O1. Where some slot is at level auto, it is their seconds by \p Costs, against what low slots save. Decided
+/// Decides every slot of \p open that nothing has decided yet, so that casts cost least. The cost is their elements at
+/// O1. Where some slot is at level auto, it is their seconds by \p costs, against what low slots save. Decided
 /// operations, function inputs and outputs and operations outside every network are fixed. Returns the cost of the
 /// casts. Errors: costs that add up to more than a cut takes (PrecisionCut::CostLimit), with the rates they follow
 /// from.
-llvm::Expected<std::int64_t> solveByCut(mlir::ModuleOp Module, const DecidedOperations &Decided, OpenOperations &Open,
-                                        const CostModel &Costs);
+llvm::Expected<std::int64_t> solveByCut(mlir::ModuleOp module, const DecidedOperations &decided, OpenOperations &open,
+                                        const CostModel &costs);
 
 } // namespace mpc

@@ -8,38 +8,38 @@ using namespace mlir;
 
 namespace mpc {
 
-StoredAssignment readAssignment(ModuleOp Module) {
-  StoredAssignment Assignment;
-  if (DictionaryAttr Stored = dialectOf(Module).getAssignmentAttrHelper().getAttr(Module))
-    for (NamedAttribute Entry : Stored)
-      if (auto Type = dyn_cast<StringAttr>(Entry.getValue()))
-        Assignment[Entry.getName().str()] = Type.getValue().str();
-  return Assignment;
+StoredAssignment readAssignment(ModuleOp module) {
+  StoredAssignment assignment;
+  if (DictionaryAttr stored = dialectOf(module).getAssignmentAttrHelper().getAttr(module))
+    for (NamedAttribute entry : stored)
+      if (auto type = dyn_cast<StringAttr>(entry.getValue()))
+        assignment[entry.getName().str()] = type.getValue().str();
+  return assignment;
 }
 
-void writeAssignment(ModuleOp Module, const StoredAssignment &Assignment) {
-  Builder B(Module.getContext());
-  SmallVector<NamedAttribute> Entries;
-  for (const auto &[Name, Type] : Assignment)
-    Entries.push_back(B.getNamedAttr(Name, B.getStringAttr(Type)));
-  dialectOf(Module).getAssignmentAttrHelper().setAttr(Module, B.getDictionaryAttr(Entries));
+void writeAssignment(ModuleOp module, const StoredAssignment &assignment) {
+  Builder b(module.getContext());
+  SmallVector<NamedAttribute> entries;
+  for (const auto &[name, type] : assignment)
+    entries.push_back(b.getNamedAttr(name, b.getStringAttr(type)));
+  dialectOf(module).getAssignmentAttrHelper().setAttr(module, b.getDictionaryAttr(entries));
 }
 
 // The name that training and inference share.
-static StringRef familyName(Operation *Op) {
-  return has<Property::BatchNorm>(Op) ? "batch_norm" : Op->getName().stripDialect();
+static StringRef familyName(Operation *op) {
+  return has<Property::BatchNorm>(op) ? "batch_norm" : op->getName().stripDialect();
 }
 
-SlotNames::SlotNames(ModuleOp Module) {
-  llvm::StringMap<unsigned> Counts;
-  Module.walk<WalkOrder::PreOrder>([&](AmpOpInterface Op) {
-    if (Op.getAmpClass() == AmpClass::Exempt)
+SlotNames::SlotNames(ModuleOp module) {
+  llvm::StringMap<unsigned> counts;
+  module.walk<WalkOrder::PreOrder>([&](AmpOpInterface op) {
+    if (op.getAmpClass() == AmpClass::Exempt)
       return;
-    std::string Kind = (pathOf(Op) + "#" + familyName(Op)).str();
-    Names[Op] = Kind + "." + std::to_string(Counts[Kind]++);
+    std::string kind = (pathOf(op) + "#" + familyName(op)).str();
+    names[op] = kind + "." + std::to_string(counts[kind]++);
   });
 }
 
-std::string SlotNames::lookup(Operation *Op) const { return Names.lookup(Op); }
+std::string SlotNames::lookup(Operation *op) const { return names.lookup(op); }
 
 } // namespace mpc

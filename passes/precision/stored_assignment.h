@@ -14,21 +14,21 @@ namespace mpc {
 using StoredAssignment = std::map<std::string, std::string>;
 
 /// The module attribute `mpc.assignment`; empty where there is none.
-StoredAssignment readAssignment(mlir::ModuleOp Module);
+StoredAssignment readAssignment(mlir::ModuleOp module);
 
 /// Replaces the module attribute.
-void writeAssignment(mlir::ModuleOp Module, const StoredAssignment &Assignment);
+void writeAssignment(mlir::ModuleOp module, const StoredAssignment &assignment);
 
 /// The names of operations: those of one kind in one Cell are counted in program order.
 class SlotNames {
 public:
-  explicit SlotNames(mlir::ModuleOp Module);
+  explicit SlotNames(mlir::ModuleOp module);
 
   /// "lenet5/conv1#conv2d.0"; empty for an operation that AMP never assigns.
-  std::string lookup(mlir::Operation *Op) const;
+  std::string lookup(mlir::Operation *op) const;
 
 private:
-  llvm::DenseMap<mlir::Operation *, std::string> Names;
+  llvm::DenseMap<mlir::Operation *, std::string> names;
 };
 
 } // namespace mpc

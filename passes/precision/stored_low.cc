@@ -7,72 +7,72 @@ using namespace mlir;
 
 namespace mpc {
 
-// Whether `Use` is the state operand of the update that computes the version after number `Index`.
-static bool isUpdated(const ParameterVersions &Parameter, size_t Index, OpOperand &Use) {
-  Operation *Next = Index + 1 < Parameter.Values.size() ? Parameter.Values[Index + 1].getDefiningOp() : nullptr;
-  return Use.getOwner() == Next && Use.getOperandNumber() == 0;
+// Whether `use` is the state operand of the update that computes the version after number `index`.
+static bool isUpdated(const ParameterVersions &parameter, size_t index, OpOperand &use) {
+  Operation *next = index + 1 < parameter.values.size() ? parameter.values[index + 1].getDefiningOp() : nullptr;
+  return use.getOwner() == next && use.getOperandNumber() == 0;
 }
 
-Type onlyLowType(const ParameterVersions &Parameter) {
-  Type Low;
-  for (auto [Index, Version] : llvm::enumerate(Parameter.Values)) {
-    llvm::DenseSet<Operation *> Known;
-    for (const LowUse &Use : findLowUses(Version, /*Parts=*/true)) {
-      if (Low && Low != lowTypeOf(Use))
+Type onlyLowType(const ParameterVersions &parameter) {
+  Type low;
+  for (auto [index, version] : llvm::enumerate(parameter.values)) {
+    llvm::DenseSet<Operation *> known;
+    for (const LowUse &use : findLowUses(version, /*parts=*/true)) {
+      if (low && low != lowTypeOf(use))
         return {};
-      Low = lowTypeOf(Use);
-      Known.insert(Use.Cast);
-      Known.insert(Use.Movement.begin(), Use.Movement.end());
+      low = lowTypeOf(use);
+      known.insert(use.cast);
+      known.insert(use.movement.begin(), use.movement.end());
     }
     // Movement counts only where nothing but casts reads it.
-    for (Operation *Movement : llvm::to_vector(Known))
-      if (!isa<CastOp>(Movement) &&
-          llvm::any_of(Movement->getUsers(), [&](Operation *User) { return !Known.contains(User); }))
+    for (Operation *movement : llvm::to_vector(known))
+      if (!isa<CastOp>(movement) &&
+          llvm::any_of(movement->getUsers(), [&](Operation *user) { return !known.contains(user); }))
         return {};
-    for (OpOperand &Use : Version.getUses()) {
-      bool Returned = isa<func::ReturnOp>(Use.getOwner()) && Parameter.Result == Use.getOperandNumber();
-      if (!Known.contains(Use.getOwner()) && !isUpdated(Parameter, Index, Use) && !Returned)
+    for (OpOperand &use : version.getUses()) {
+      bool returned = isa<func::ReturnOp>(use.getOwner()) && parameter.result == use.getOperandNumber();
+      if (!known.contains(use.getOwner()) && !isUpdated(parameter, index, use) && !returned)
         return {};
     }
   }
-  return Low;
+  return low;
 }
 
 // Everything that reads the parameter in f32 does so through one cast.
-static Value widen(Value Version, RankedTensorType Wide, llvm::function_ref<bool(OpOperand &)> StaysLow) {
-  OpBuilder Builder(Version.getContext());
-  Builder.setInsertionPointAfterValue(Version);
-  auto Widened = CastOp::create(Builder, Version.getLoc(), Wide, Version);
-  Version.replaceUsesWithIf(Widened.getY(),
-                            [&](OpOperand &Use) { return Use.getOwner() != Widened && !StaysLow(Use); });
-  return Widened.getY();
+static Value widen(Value version, RankedTensorType wide, llvm::function_ref<bool(OpOperand &)> staysLow) {
+  OpBuilder builder(version.getContext());
+  builder.setInsertionPointAfterValue(version);
+  auto widened = CastOp::create(builder, version.getLoc(), wide, version);
+  version.replaceUsesWithIf(widened.getY(),
+                            [&](OpOperand &use) { return use.getOwner() != widened && !staysLow(use); });
+  return widened.getY();
 }
 
-void storeLow(func::FuncOp Function, ParameterVersions &Parameter, Type Low, LowCopies &Copies) {
-  Operation *Return = Function.getBody().front().getTerminator();
+void storeLow(func::FuncOp function, ParameterVersions &parameter, Type low, LowCopies &copies) {
+  Operation *terminator = function.getBody().front().getTerminator();
   // The parameter after the step, whatever computes it.
-  std::optional<unsigned> Result = StepSignature(Function).resultOf(Parameter.Argument.getArgNumber());
-  for (auto [Index, Version] : llvm::enumerate(Parameter.Values)) {
-    auto Wide = cast<RankedTensorType>(Version.getType());
-    SmallVector<LowUse> Uses = findLowUses(Version, /*Parts=*/true);
-    Version.setType(Wide.clone(Low));
-    Value Widened = widen(Version, Wide, [&, Index = Index](OpOperand &Use) {
-      return isUpdated(Parameter, Index, Use) || (Use.getOwner() == Return && Result == Use.getOperandNumber());
+  std::optional<unsigned> result = StepSignature(function).resultOf(parameter.argument.getArgNumber());
+  for (auto [index, version] : llvm::enumerate(parameter.values)) {
+    auto wide = cast<RankedTensorType>(version.getType());
+    SmallVector<LowUse> uses = findLowUses(version, /*parts=*/true);
+    version.setType(wide.clone(low));
+    Value widened = widen(version, wide, [&, index = index](OpOperand &use) {
+      return isUpdated(parameter, index, use) || (use.getOwner() == terminator && result == use.getOperandNumber());
     });
-    for (const LowUse &Use : Uses)
-      if (lowTypeOf(Use) == Low)
-        Copies.replace(Use, Version);
-    if (Widened.use_empty())
-      Widened.getDefiningOp()->erase();
+    for (const LowUse &use : uses)
+      if (lowTypeOf(use) == low)
+        copies.replace(use, version);
+    if (widened.use_empty())
+      widened.getDefiningOp()->erase();
   }
-  if (!Result)
+  if (!result)
     return;
-  Value After = Return->getOperand(*Result);
-  auto Type = cast<RankedTensorType>(After.getType());
-  if (Type.getElementType() == Low)
+  Value after = terminator->getOperand(*result);
+  auto type = cast<RankedTensorType>(after.getType());
+  if (type.getElementType() == low)
     return;
-  OpBuilder Builder(Return);
-  Return->setOperand(*Result, CastOp::create(Builder, After.getLoc(), Type.clone(Low), After));
+  OpBuilder builder(terminator);
+  terminator->setOperand(*result, CastOp::create(builder, after.getLoc(), type.clone(low), after));
 }
 
 } // namespace mpc

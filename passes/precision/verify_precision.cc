@@ -22,14 +22,14 @@ namespace mpc {
 
 namespace {
 
-bool isF32(Type Type) {
-  mlir::Type Element = getElementTypeOrSelf(Type);
-  return Element.isF32() || Element.isF64();
+bool isF32(Type type) {
+  mlir::Type element = getElementTypeOrSelf(type);
+  return element.isF32() || element.isF64();
 }
 
-std::string where(Operation *Op) {
-  ScopeAttr Scope = scopeOf(Op);
-  return Scope ? " in '" + Scope.getPath().str() + "'" : std::string();
+std::string where(Operation *op) {
+  ScopeAttr scope = scopeOf(op);
+  return scope ? " in '" + scope.getPath().str() + "'" : std::string();
 }
 
 class VerifyPrecisionPass : public impl::VerifyPrecisionPassBase<VerifyPrecisionPass> {
@@ -37,80 +37,80 @@ public:
   using VerifyPrecisionPassBase::VerifyPrecisionPassBase;
 
   void runOnOperation() override {
-    llvm::Expected<AmpLevel> Level = parseAmpLevel(level);
-    llvm::Expected<PrecisionLists> Lists = PrecisionLists::create(&getContext(), allow, deny, infer, clear);
-    if (!Level || !Lists) {
-      getOperation().emitError() << llvm::toString(llvm::joinErrors(Level.takeError(), Lists.takeError()));
+    llvm::Expected<AmpLevel> known = parseAmpLevel(level);
+    llvm::Expected<PrecisionLists> lists = PrecisionLists::create(&getContext(), allow, deny, infer, clear);
+    if (!known || !lists) {
+      getOperation().emitError() << llvm::toString(llvm::joinErrors(known.takeError(), lists.takeError()));
       return signalPassFailure();
     }
-    bool Failed = false;
-    NetworkRegions Regions(getOperation());
-    getOperation().walk([&](AmpOpInterface Op) {
-      Failed |= failed(verify(Op));
-      if (Regions.isInNetwork(Op) && isSolved(levelOf(Op, *Level)))
-        Failed |= failed(verifyDeny(Op, *Lists));
+    bool hasFailed = false;
+    NetworkRegions regions(getOperation());
+    getOperation().walk([&](AmpOpInterface op) {
+      hasFailed |= failed(verify(op));
+      if (regions.isInNetwork(op) && isSolved(levelOf(op, *known)))
+        hasFailed |= failed(verifyDeny(op, *lists));
     });
-    if (Failed)
+    if (hasFailed)
       signalPassFailure();
     markAllAnalysesPreserved();
   }
 
 private:
-  static AmpLevel levelOf(Operation *Op, AmpLevel OfModule) {
-    ScopeAttr Scope = scopeOf(Op);
-    return Scope && !Scope.getLevel().empty() ? llvm::cantFail(parseAmpLevel(Scope.getLevel())) : OfModule;
+  static AmpLevel levelOf(Operation *op, AmpLevel ofModule) {
+    ScopeAttr scope = scopeOf(op);
+    return scope && !scope.getLevel().empty() ? llvm::cantFail(parseAmpLevel(scope.getLevel())) : ofModule;
   }
 
   // O1 and auto: an operation of class Deny reads and writes f32 unless the user said otherwise.
-  static LogicalResult verifyDeny(AmpOpInterface Op, const PrecisionLists &Lists) {
-    ScopeAttr Scope = scopeOf(Op);
-    bool UserSaysSo = (Scope && isLow(Scope.getPin())) || Lists.lookup(Op).has_value();
-    if (Op.getAmpClass() != AmpClass::Deny || UserSaysSo)
+  static LogicalResult verifyDeny(AmpOpInterface op, const PrecisionLists &lists) {
+    ScopeAttr scope = scopeOf(op);
+    bool userSaysSo = (scope && isLow(scope.getPin())) || lists.lookup(op).has_value();
+    if (op.getAmpClass() != AmpClass::Deny || userSaysSo)
       return success();
-    SmallVector<Value> Values(Op->getOperands());
-    llvm::append_range(Values, Op->getResults());
-    for (Value V : Values)
-      if (isLow(elementOf(V)))
-        return Op->emitOpError() << "has a value of type " << V.getType() << where(Op)
+    SmallVector<Value> values(op->getOperands());
+    llvm::append_range(values, op->getResults());
+    for (Value v : values)
+      if (isLow(elementOf(v)))
+        return op->emitOpError() << "has a value of type " << v.getType() << where(op)
                                  << "; its class computes, reads and writes f32 at O1 and auto";
     return success();
   }
 
-  static LogicalResult verify(AmpOpInterface Op) {
-    if (failed(verifyPinned(Op)))
+  static LogicalResult verify(AmpOpInterface op) {
+    if (failed(verifyPinned(op)))
       return failure();
-    bool HasLabels = Op.getAmpClass() == AmpClass::Loss && Op->getNumOperands() > 1;
-    return HasLabels ? verifyLabels(Op, Op->getOperand(1)) : success();
+    bool hasLabels = op.getAmpClass() == AmpClass::Loss && op->getNumOperands() > 1;
+    return hasLabels ? verifyLabels(op, op->getOperand(1)) : success();
   }
 
   // The operands and results that the operation itself declares f32.
-  static LogicalResult verifyPinned(AmpOpInterface Op) {
-    StringRef What = Op.getAmpClass() == AmpClass::Loss ? "losses" : "norm parameters and statistics";
-    for (unsigned Index : Op.getF32Operands())
-      if (Index < Op->getNumOperands() && isFloating(Op->getOperand(Index)) && !isF32(Op->getOperand(Index).getType()))
-        return Op->emitOpError() << "operand " << Index << where(Op) << " is " << Op->getOperand(Index).getType()
-                                 << "; " << What << " are f32 at every level";
-    for (unsigned Index : Op.getF32Results())
-      if (!isF32(Op->getResult(Index).getType()))
-        return Op->emitOpError() << "result " << Index << where(Op) << " is " << Op->getResult(Index).getType() << "; "
-                                 << What << " are f32 at every level";
+  static LogicalResult verifyPinned(AmpOpInterface op) {
+    StringRef what = op.getAmpClass() == AmpClass::Loss ? "losses" : "norm parameters and statistics";
+    for (unsigned index : op.getF32Operands())
+      if (index < op->getNumOperands() && isFloating(op->getOperand(index)) && !isF32(op->getOperand(index).getType()))
+        return op->emitOpError() << "operand " << index << where(op) << " is " << op->getOperand(index).getType()
+                                 << "; " << what << " are f32 at every level";
+    for (unsigned index : op.getF32Results())
+      if (!isF32(op->getResult(index).getType()))
+        return op->emitOpError() << "result " << index << where(op) << " is " << op->getResult(index).getType() << "; "
+                                 << what << " are f32 at every level";
     return success();
   }
 
-  static LogicalResult verifyLabels(AmpOpInterface Loss, Value Labels) {
-    for (Operation *Op : labelSlice(Labels)) {
-      auto Cast = dyn_cast<CastOp>(Op);
-      if (!Cast || Cast.getUser() || !isFloating(Cast.getY()))
+  static LogicalResult verifyLabels(AmpOpInterface loss, Value labels) {
+    for (Operation *op : labelSlice(labels)) {
+      auto cast = dyn_cast<CastOp>(op);
+      if (!cast || cast.getUser() || !isFloating(cast.getY()))
         continue;
-      if (!isFloating(Cast.getX()))
-        return (Loss.emitOpError() << where(Loss) << " reads integer labels that were cast to "
-                                   << Cast.getY().getType())
-                   .attachNote(Cast.getLoc())
+      if (!isFloating(cast.getX()))
+        return (loss.emitOpError() << where(loss) << " reads integer labels that were cast to "
+                                   << cast.getY().getType())
+                   .attachNote(cast.getLoc())
                << "the cast is here";
-      if (isF32(Cast.getX().getType()) && !isF32(Cast.getY().getType()))
-        return (Loss.emitOpError() << where(Loss) << " reads floating labels that passed through "
-                                   << getElementTypeOrSelf(Cast.getY().getType()))
-                   .attachNote(Cast.getLoc())
+      if (isF32(cast.getX().getType()) && !isF32(cast.getY().getType()))
+        return (loss.emitOpError() << where(loss) << " reads floating labels that passed through "
+                                   << getElementTypeOrSelf(cast.getY().getType()))
+                   .attachNote(cast.getLoc())
                << "the cast is here";
     }
     return success();

@@ -21,60 +21,60 @@ namespace mpc {
 
 namespace {
 
-ArrayRef<int64_t> shapeOf(Value V) { return cast<RankedTensorType>(V.getType()).getShape(); }
+ArrayRef<int64_t> shapeOf(Value v) { return cast<RankedTensorType>(v.getType()).getShape(); }
 
 /// The kind of storage that the tensors of a buffer share. Inputs and constants lie where their owners put them.
 enum class Home { State, Arena, Elsewhere };
 
-Home homeOf(Value V) {
-  Value Source = behindViews(V);
-  if (isState(roleOf(Source)))
+Home homeOf(Value v) {
+  Value source = behindViews(v);
+  if (isState(roleOf(source)))
     return Home::State;
-  Operation *Producer = Source.getDefiningOp();
-  if (!Producer || Producer->hasTrait<OpTrait::ConstantLike>())
+  Operation *producer = source.getDefiningOp();
+  if (!producer || producer->hasTrait<OpTrait::ConstantLike>())
     return Home::Elsewhere;
-  return Producer->hasTrait<StateUpdate>() ? Home::State : Home::Arena;
+  return producer->hasTrait<StateUpdate>() ? Home::State : Home::Arena;
 }
 
 /// Updates that follow each other and may lie in flat buffers.
 class FlatGroup {
 public:
-  /// \p Taken are tensors of other groups.
-  FlatGroup(OptimizerOpInterface First, const llvm::DenseSet<Value> &Taken) : First(First), Taken(Taken) {
-    if (has<Property::ElementwiseUpdate>(First))
-      join(First);
+  /// \p taken are tensors of other groups.
+  FlatGroup(OptimizerOpInterface first, const llvm::DenseSet<Value> &taken) : first(first), taken(taken) {
+    if (has<Property::ElementwiseUpdate>(first))
+      join(first);
   }
 
-  ArrayRef<Operation *> members() const { return Members; }
-  const llvm::DenseSet<Value> &tensors() const { return Tensors; }
+  ArrayRef<Operation *> getMembers() const { return members; }
+  const llvm::DenseSet<Value> &getTensors() const { return tensors; }
 
-  /// Adds \p Update where it agrees with the others, shares their scalars and no tensor with them.
-  bool join(OptimizerOpInterface Update) {
-    ArrayRef<int64_t> Shape = shapeOf(Update->getOperand(0));
-    if (Shape.empty() || !mayShareKernel(First, Update))
+  /// Adds \p update where it agrees with the others, shares their scalars and no tensor with them.
+  bool join(OptimizerOpInterface update) {
+    ArrayRef<int64_t> shape = shapeOf(update->getOperand(0));
+    if (shape.empty() || !mayShareKernel(first, update))
       return false;
-    llvm::DenseSet<Value> Own;
-    for (auto [Operand, OfFirst] : llvm::zip_equal(Update->getOperands(), First->getOperands())) {
-      bool IsTensor = shapeOf(Operand) == Shape;
-      if (IsTensor != (shapeOf(OfFirst) == shapeOf(First->getOperand(0))) || (!IsTensor && Operand != OfFirst))
+    llvm::DenseSet<Value> own;
+    for (auto [operand, ofFirst] : llvm::zip_equal(update->getOperands(), first->getOperands())) {
+      bool isTensor = shapeOf(operand) == shape;
+      if (isTensor != (shapeOf(ofFirst) == shapeOf(first->getOperand(0))) || (!isTensor && operand != ofFirst))
         return false;
-      if (!IsTensor)
+      if (!isTensor)
         continue;
-      Value Tensor = behindViews(Operand);
-      if (homeOf(Operand) == Home::Elsewhere || homeOf(Operand) != homeOf(OfFirst) || Tensors.contains(Tensor) ||
-          Taken.contains(Tensor) || !Own.insert(Tensor).second)
+      Value tensor = behindViews(operand);
+      if (homeOf(operand) == Home::Elsewhere || homeOf(operand) != homeOf(ofFirst) || tensors.contains(tensor) ||
+          taken.contains(tensor) || !own.insert(tensor).second)
         return false;
     }
-    Tensors.insert_range(Own);
-    Members.push_back(Update);
+    tensors.insert_range(own);
+    members.push_back(update);
     return true;
   }
 
 private:
-  OptimizerOpInterface First;
-  const llvm::DenseSet<Value> &Taken;
-  SmallVector<Operation *> Members;
-  llvm::DenseSet<Value> Tensors;
+  OptimizerOpInterface first;
+  const llvm::DenseSet<Value> &taken;
+  SmallVector<Operation *> members;
+  llvm::DenseSet<Value> tensors;
 };
 
 class FlatUpdatesPass : public impl::FlatUpdatesPassBase<FlatUpdatesPass> {
@@ -84,44 +84,44 @@ public:
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
-    MpcDialect::FlatGroupAttrHelper Helper = dialectOf(getOperation()).getFlatGroupAttrHelper();
-    getOperation().walk([&](OptimizerOpInterface Update) {
-      if (Helper.isAttrPresent(Update))
-        Helper.removeAttr(Update);
+    MpcDialect::FlatGroupAttrHelper helper = dialectOf(getOperation()).getFlatGroupAttrHelper();
+    getOperation().walk([&](OptimizerOpInterface update) {
+      if (helper.isAttrPresent(update))
+        helper.removeAttr(update);
     });
-    OpBuilder Builder(&getContext());
-    llvm::DenseSet<Value> Taken;
-    int64_t Count = 0;
-    for (const FlatGroup &Group : findGroups(Taken)) {
-      for (Operation *Update : Group.members())
-        Helper.setAttr(Update, Builder.getI64IntegerAttr(Count));
-      ++Count;
+    OpBuilder builder(&getContext());
+    llvm::DenseSet<Value> taken;
+    int64_t count = 0;
+    for (const FlatGroup &group : findGroups(taken)) {
+      for (Operation *update : group.getMembers())
+        helper.setAttr(update, builder.getI64IntegerAttr(count));
+      ++count;
     }
   }
 
 private:
-  std::vector<FlatGroup> findGroups(llvm::DenseSet<Value> &Taken) {
-    std::vector<FlatGroup> Groups;
-    std::optional<FlatGroup> Open;
-    auto Close = [&] {
-      if (Open && Open->members().size() > 1) {
-        Taken.insert_range(Open->tensors());
-        Groups.push_back(*std::move(Open));
+  std::vector<FlatGroup> findGroups(llvm::DenseSet<Value> &taken) {
+    std::vector<FlatGroup> groups;
+    std::optional<FlatGroup> open;
+    auto close = [&] {
+      if (open && open->getMembers().size() > 1) {
+        taken.insert_range(open->getTensors());
+        groups.push_back(*std::move(open));
       }
-      Open.reset();
+      open.reset();
     };
-    for (Operation &Op : getOperation().getBody().front()) {
-      if (isViewOrConstant(&Op))
+    for (Operation &op : getOperation().getBody().front()) {
+      if (isViewOrConstant(&op))
         continue;
-      auto Update = dyn_cast<OptimizerOpInterface>(Op);
-      if (Open && Update && !Open->members().empty() && Open->join(Update))
+      auto update = dyn_cast<OptimizerOpInterface>(op);
+      if (open && update && !open->getMembers().empty() && open->join(update))
         continue;
-      Close();
-      if (Update)
-        Open.emplace(Update, Taken);
+      close();
+      if (update)
+        open.emplace(update, taken);
     }
-    Close();
-    return Groups;
+    close();
+    return groups;
   }
 };
 

@@ -26,46 +26,46 @@ public:
   using FlattenGuardsPassBase::FlattenGuardsPassBase;
 
   void runOnOperation() override {
-    Block *Body = firstBlock(getOperation());
-    if (!Body)
+    Block *body = firstBlock(getOperation());
+    if (!body)
       return;
-    for (auto Guard : llvm::make_early_inc_range(Body->getOps<GuardedUpdateOp>()))
-      flatten(Guard);
+    for (auto guard : llvm::make_early_inc_range(body->getOps<GuardedUpdateOp>()))
+      flatten(guard);
   }
 
 private:
-  // The value that `New` equals where the condition is false. It is the state operand at the head of a chain of
-  // predicated updates. Null: `New` is not the result of such an update.
-  static Value heldState(Value New, const llvm::DenseSet<Operation *> &Predicated) {
-    Value Held = New;
-    while (Predicated.contains(Held.getDefiningOp()))
-      Held = Held.getDefiningOp()->getOperand(cast<OpResult>(Held).getResultNumber());
-    return Held == New ? Value() : Held;
+  // The value that `updated` equals where the condition is false. It is the state operand at the head of a chain of
+  // predicated updates. Null: `updated` is not the result of such an update.
+  static Value heldState(Value updated, const llvm::DenseSet<Operation *> &predicated) {
+    Value held = updated;
+    while (predicated.contains(held.getDefiningOp()))
+      held = held.getDefiningOp()->getOperand(cast<OpResult>(held).getResultNumber());
+    return held == updated ? Value() : held;
   }
 
-  static bool hasPredicate(Operation *Op) {
-    return Op->getNumOperands() > 0 && getElementTypeOrSelf(Op->getOperands().back().getType()).isInteger(1);
+  static bool hasPredicate(Operation *op) {
+    return op->getNumOperands() > 0 && getElementTypeOrSelf(op->getOperands().back().getType()).isInteger(1);
   }
 
-  static void flatten(GuardedUpdateOp Guard) {
-    OpBuilder Builder(Guard);
-    Block &Body = Guard.getBody().front();
-    auto Yield = cast<YieldOp>(Body.getTerminator());
-    llvm::DenseSet<Operation *> Predicated;
-    for (Operation &Op : llvm::make_early_inc_range(Body.without_terminator())) {
-      Op.moveBefore(Guard);
-      if (!Op.hasTrait<StateUpdate>() || hasPredicate(&Op))
+  static void flatten(GuardedUpdateOp guard) {
+    OpBuilder builder(guard);
+    Block &body = guard.getBody().front();
+    auto yield = cast<YieldOp>(body.getTerminator());
+    llvm::DenseSet<Operation *> predicated;
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+      op.moveBefore(guard);
+      if (!op.hasTrait<StateUpdate>() || hasPredicate(&op))
         continue;
-      Op.insertOperands(Op.getNumOperands(), Guard.getCondition());
-      Predicated.insert(&Op);
+      op.insertOperands(op.getNumOperands(), guard.getCondition());
+      predicated.insert(&op);
     }
-    for (auto [Result, New, Old] : llvm::zip_equal(Guard.getResults(), Yield.getValues(), Guard.getOld())) {
-      Value Chosen = New;
-      if (New != Old && heldState(New, Predicated) != Old)
-        Chosen = SelectOp::create(Builder, Guard.getLoc(), Result.getType(), Guard.getCondition(), New, Old);
-      Result.replaceAllUsesWith(Chosen);
+    for (auto [result, updated, old] : llvm::zip_equal(guard.getResults(), yield.getValues(), guard.getOld())) {
+      Value chosen = updated;
+      if (updated != old && heldState(updated, predicated) != old)
+        chosen = SelectOp::create(builder, guard.getLoc(), result.getType(), guard.getCondition(), updated, old);
+      result.replaceAllUsesWith(chosen);
     }
-    Guard.erase();
+    guard.erase();
   }
 };
 

@@ -29,101 +29,101 @@ public:
   using FoldGradientScalingPassBase::FoldGradientScalingPassBase;
 
   void runOnOperation() override {
-    Block *Body = firstBlock(getOperation());
-    if (!Body)
+    Block *body = firstBlock(getOperation());
+    if (!body)
       return;
     // An update unscales before it clips: what is clipped goes first.
-    for (auto Clip : llvm::make_early_inc_range(Body->getOps<ClipByNormOp>()))
-      foldClip(Clip);
-    Unscales Folded = findUnscales(*Body);
-    for (GlobalNormOp Norm : llvm::to_vector(Body->getOps<GlobalNormOp>()))
-      foldIntoNorm(Norm, Folded);
-    for (Operation *Unscale : Folded)
-      foldIntoUpdates(cast<UnscaleOp>(Unscale));
+    for (auto clip : llvm::make_early_inc_range(body->getOps<ClipByNormOp>()))
+      foldClip(clip);
+    Unscales folded = findUnscales(*body);
+    for (GlobalNormOp norm : llvm::to_vector(body->getOps<GlobalNormOp>()))
+      foldIntoNorm(norm, folded);
+    for (Operation *unscale : folded)
+      foldIntoUpdates(cast<UnscaleOp>(unscale));
   }
 
 private:
   // The update that reads its gradient here, or null.
-  static OptimizerOpInterface updateBy(OpOperand &Use) {
-    auto Update = dyn_cast<OptimizerOpInterface>(Use.getOwner());
-    return Update && &Update.getGradientMutable() == &Use ? Update : OptimizerOpInterface();
+  static OptimizerOpInterface updateBy(OpOperand &use) {
+    auto update = dyn_cast<OptimizerOpInterface>(use.getOwner());
+    return update && &update.getGradientMutable() == &use ? update : OptimizerOpInterface();
   }
 
-  static void readInstead(OptimizerOpInterface Update, Value Gradient, Value Scalar) {
-    Update.getGradientMutable().set(Gradient);
-    SmallVector<Value, 3> Scalars = {Scalar};
-    llvm::append_range(Scalars, Update.getScalars());
-    Update.getScalarsMutable().assign(Scalars);
+  static void readInstead(OptimizerOpInterface update, Value gradient, Value scalar) {
+    update.getGradientMutable().set(gradient);
+    SmallVector<Value, 3> scalars = {scalar};
+    llvm::append_range(scalars, update.getScalars());
+    update.getScalarsMutable().assign(scalars);
   }
 
-  static void foldClip(ClipByNormOp Clip) {
-    SmallVector<OptimizerOpInterface> Updates;
-    for (OpOperand &Use : Clip.getOutput().getUses()) {
-      OptimizerOpInterface Update = updateBy(Use);
-      if (!Update || Update.getUnscale() || !Update.getMaxNorm().isZero())
+  static void foldClip(ClipByNormOp clip) {
+    SmallVector<OptimizerOpInterface> updates;
+    for (OpOperand &use : clip.getOutput().getUses()) {
+      OptimizerOpInterface update = updateBy(use);
+      if (!update || update.getUnscale() || !update.getMaxNorm().isZero())
         return;
-      Updates.push_back(Update);
+      updates.push_back(update);
     }
-    for (OptimizerOpInterface Update : Updates) {
-      readInstead(Update, Clip.getGradient(), Clip.getNorm());
-      Update->setAttr("max_norm", Clip.getMaxNormAttr());
+    for (OptimizerOpInterface update : updates) {
+      readInstead(update, clip.getGradient(), clip.getNorm());
+      update->setAttr("max_norm", clip.getMaxNormAttr());
     }
-    if (!Updates.empty())
-      Clip.erase();
+    if (!updates.empty())
+      clip.erase();
   }
 
-  static bool unscalesAll(GlobalNormOp Norm, Value Scale, const Unscales &Folded) {
-    return !Norm.getUnscale() && llvm::all_of(Norm.getGradients(), [&](Value Gradient) {
-      auto Unscale = Gradient.getDefiningOp<UnscaleOp>();
-      return Unscale && Unscale.getScale() == Scale && Folded.contains(Unscale);
+  static bool unscalesAll(GlobalNormOp norm, Value scale, const Unscales &folded) {
+    return !norm.getUnscale() && llvm::all_of(norm.getGradients(), [&](Value gradient) {
+      auto unscale = gradient.getDefiningOp<UnscaleOp>();
+      return unscale && unscale.getScale() == scale && folded.contains(unscale);
     });
   }
 
-  static bool canUnscale(OpOperand &Use, Value Scale, const Unscales &Folded) {
-    if (OptimizerOpInterface Update = updateBy(Use))
-      return !Update.getUnscale();
-    auto Norm = dyn_cast<GlobalNormOp>(Use.getOwner());
-    return Norm && unscalesAll(Norm, Scale, Folded);
+  static bool canUnscale(OpOperand &use, Value scale, const Unscales &folded) {
+    if (OptimizerOpInterface update = updateBy(use))
+      return !update.getUnscale();
+    auto norm = dyn_cast<GlobalNormOp>(use.getOwner());
+    return norm && unscalesAll(norm, scale, folded);
   }
 
   // A norm unscales all of its gradients or none, so that one that stays keeps others.
-  static Unscales findUnscales(Block &Body) {
-    Unscales Folded;
-    for (auto Unscale : Body.getOps<UnscaleOp>())
-      if (!Unscale.getOutput().use_empty())
-        Folded.insert(Unscale);
-    auto Stays = [&](Operation *Op) {
-      auto Unscale = cast<UnscaleOp>(Op);
-      return llvm::any_of(Unscale.getOutput().getUses(),
-                          [&](OpOperand &Use) { return !canUnscale(Use, Unscale.getScale(), Folded); });
+  static Unscales findUnscales(Block &body) {
+    Unscales folded;
+    for (auto unscale : body.getOps<UnscaleOp>())
+      if (!unscale.getOutput().use_empty())
+        folded.insert(unscale);
+    auto stays = [&](Operation *op) {
+      auto unscale = cast<UnscaleOp>(op);
+      return llvm::any_of(unscale.getOutput().getUses(),
+                          [&](OpOperand &use) { return !canUnscale(use, unscale.getScale(), folded); });
     };
-    bool Changed = true;
-    while (Changed) {
-      Changed = false;
-      for (Operation *Op : llvm::to_vector(Folded))
-        Changed |= Stays(Op) && Folded.remove(Op);
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (Operation *op : llvm::to_vector(folded))
+        changed |= stays(op) && folded.remove(op);
     }
-    return Folded;
+    return folded;
   }
 
-  static void foldIntoNorm(GlobalNormOp Norm, const Unscales &Folded) {
-    auto First = Norm.getInputs().front().getDefiningOp<UnscaleOp>();
-    if (!First || !unscalesAll(Norm, First.getScale(), Folded))
+  static void foldIntoNorm(GlobalNormOp norm, const Unscales &folded) {
+    auto first = norm.getInputs().front().getDefiningOp<UnscaleOp>();
+    if (!first || !unscalesAll(norm, first.getScale(), folded))
       return;
-    SmallVector<Value> Inputs = {First.getScale()};
-    for (Value Gradient : Norm.getGradients())
-      Inputs.push_back(Gradient.getDefiningOp<UnscaleOp>().getGradient());
-    Norm.getInputsMutable().assign(Inputs);
-    Norm.setUnscale(true);
+    SmallVector<Value> inputs = {first.getScale()};
+    for (Value gradient : norm.getGradients())
+      inputs.push_back(gradient.getDefiningOp<UnscaleOp>().getGradient());
+    norm.getInputsMutable().assign(inputs);
+    norm.setUnscale(true);
   }
 
-  static void foldIntoUpdates(UnscaleOp Unscale) {
-    for (OpOperand &Use : llvm::make_early_inc_range(Unscale.getOutput().getUses())) {
-      OptimizerOpInterface Update = updateBy(Use);
-      readInstead(Update, Unscale.getGradient(), Unscale.getScale());
-      Update->setAttr("unscale", BoolAttr::get(Unscale.getContext(), true));
+  static void foldIntoUpdates(UnscaleOp unscale) {
+    for (OpOperand &use : llvm::make_early_inc_range(unscale.getOutput().getUses())) {
+      OptimizerOpInterface update = updateBy(use);
+      readInstead(update, unscale.getGradient(), unscale.getScale());
+      update->setAttr("unscale", BoolAttr::get(unscale.getContext(), true));
     }
-    Unscale.erase();
+    unscale.erase();
   }
 };
 

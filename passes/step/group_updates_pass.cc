@@ -30,55 +30,55 @@ public:
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
-    for (const Run &Updates : findRuns(getOperation().getBody().front()))
-      if (areIndependent(Updates))
-        group(Updates);
+    for (const Run &updates : findRuns(getOperation().getBody().front()))
+      if (areIndependent(updates))
+        group(updates);
   }
 
 private:
-  static SmallVector<Run> findRuns(Block &Body) {
-    SmallVector<Run> Runs(1);
-    for (Operation &Op : Body) {
-      if (auto Update = dyn_cast<OptimizerOpInterface>(Op))
-        Runs.back().push_back(Update);
-      else if (!Runs.back().empty())
-        Runs.emplace_back();
+  static SmallVector<Run> findRuns(Block &body) {
+    SmallVector<Run> runs(1);
+    for (Operation &op : body) {
+      if (auto update = dyn_cast<OptimizerOpInterface>(op))
+        runs.back().push_back(update);
+      else if (!runs.back().empty())
+        runs.emplace_back();
     }
-    return Runs;
+    return runs;
   }
 
   // Whether no update reads what another one writes, before or after. Of two that write one state, the first is the
   // writer.
-  static bool areIndependent(const Run &Updates) {
-    llvm::DenseMap<Value, Operation *> Writers;
-    for (Operation *Update : Updates)
-      for (OpResult Result : Update->getResults()) {
-        Writers[Result] = Update;
-        if (!isShadow(Result))
-          Writers.try_emplace(Update->getOperand(Result.getResultNumber()), Update);
+  static bool areIndependent(const Run &updates) {
+    llvm::DenseMap<Value, Operation *> writers;
+    for (Operation *update : updates)
+      for (OpResult result : update->getResults()) {
+        writers[result] = update;
+        if (!isShadow(result))
+          writers.try_emplace(update->getOperand(result.getResultNumber()), update);
       }
-    return llvm::all_of(Updates, [&](Operation *Update) {
-      return llvm::all_of(Update->getOperands(), [&](Value Operand) {
-        Operation *Writer = Writers.lookup(Operand);
-        return !Writer || Writer == Update;
+    return llvm::all_of(updates, [&](Operation *update) {
+      return llvm::all_of(update->getOperands(), [&](Value operand) {
+        Operation *writer = writers.lookup(operand);
+        return !writer || writer == update;
       });
     });
   }
 
-  static void group(const Run &Updates) {
-    SmallVector<Run> Groups;
-    for (OptimizerOpInterface Update : Updates) {
-      auto *Known = llvm::find_if(Groups, [&](const Run &Group) { return mayShareKernel(Group.front(), Update); });
-      if (Known == Groups.end())
-        Known = &Groups.emplace_back();
-      Known->push_back(Update);
+  static void group(const Run &updates) {
+    SmallVector<Run> groups;
+    for (OptimizerOpInterface update : updates) {
+      auto *known = llvm::find_if(groups, [&](const Run &group) { return mayShareKernel(group.front(), update); });
+      if (known == groups.end())
+        known = &groups.emplace_back();
+      known->push_back(update);
     }
-    if (Groups.size() < 2)
+    if (groups.size() < 2)
       return;
-    Operation *End = Updates.back()->getNextNode();
-    for (const Run &Group : Groups)
-      for (Operation *Update : Group)
-        Update->moveBefore(End);
+    Operation *end = updates.back()->getNextNode();
+    for (const Run &group : groups)
+      for (Operation *update : group)
+        update->moveBefore(end);
   }
 };
 

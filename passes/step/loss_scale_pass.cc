@@ -27,7 +27,7 @@ namespace {
 
 // Whether an earlier run of the pass made micro-steps of it. A scaler that an earlier run added is as good as one that
 // was traced by hand: its updates are guarded.
-bool accumulates(func::FuncOp Function) { return !Function.getOps<NextMicroStepOp>().empty(); }
+bool accumulates(func::FuncOp function) { return !function.getOps<NextMicroStepOp>().empty(); }
 
 class LossScalePass : public impl::LossScalePassBase<LossScalePass> {
 public:
@@ -36,14 +36,14 @@ public:
   void runOnOperation() override {
     if (failed(checkOptions()))
       return signalPassFailure();
-    for (auto Function : getOperation().getOps<func::FuncOp>()) {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
       // Other blocks are unreachable: nothing branches.
-      if (Function.isExternal() || !isa<func::ReturnOp>(Function.getBody().front().getTerminator()))
+      if (function.isExternal() || !isa<func::ReturnOp>(function.getBody().front().getTerminator()))
         continue;
-      if (failed(wrap(Function)))
+      if (failed(wrap(function)))
         return signalPassFailure();
       if (allReduce)
-        sumOverProcesses(Function);
+        sumOverProcesses(function);
     }
   }
 
@@ -58,40 +58,40 @@ private:
     return success();
   }
 
-  LogicalResult wrap(func::FuncOp Function) {
-    StepFlow Flow(Function);
-    if (Flow.requests().empty() || accumulates(Function))
+  LogicalResult wrap(func::FuncOp function) {
+    StepFlow flow(function);
+    if (flow.getRequests().empty() || accumulates(function))
       return success();
-    if (hasTracedScaling(Function)) {
+    if (hasTracedScaling(function)) {
       if (accumulationSteps > 1)
-        return Function.emitError() << "'" << Function.getName()
+        return function.emitError() << "'" << function.getName()
                                     << "' has a scaler of its own: it cannot be run in accumulated micro-steps";
-      guardTracedScaling(Function, Flow);
+      guardTracedScaling(function, flow);
       return success();
     }
-    WrapOptions Options{mode != "none", skip, unscale, numLosses, accumulationSteps};
-    for (const GradientRequest &Request : Flow.requests()) {
-      if (!Options.Scaled || matchPattern(Request.seed().get(), m_OneFloat()))
+    WrapOptions options{mode != "none", skip, unscale, numLosses, accumulationSteps};
+    for (const GradientRequest &request : flow.getRequests()) {
+      if (!options.scaled || matchPattern(request.seed().get(), m_OneFloat()))
         continue;
-      Request.Op->emitRemark() << "the step has a seed of its own: it is not wrapped in loss scaling";
-      Options.Scaled = false;
+      request.op->emitRemark() << "the step has a seed of its own: it is not wrapped in loss scaling";
+      options.scaled = false;
     }
-    if (!Options.Scaled && accumulationSteps == 1)
+    if (!options.scaled && accumulationSteps == 1)
       return success();
-    return StepWrap(Function, Flow, Options).run();
+    return StepWrap(function, flow, options).run();
   }
 
   // Operations that check, scale, add up or update by a gradient read the sum.
-  static void sumOverProcesses(func::FuncOp Function) {
-    StepFlow Flow(Function);
-    for (const GradientRequest &Request : Flow.requests()) {
-      OpBuilder Builder(Request.Op->getContext());
-      Builder.setInsertionPointAfter(Request.Op);
-      for (Value Gradient : Request.Gradients) {
-        if (Gradient.hasOneUse() && isa<AllReduceOp>(*Gradient.user_begin()))
+  static void sumOverProcesses(func::FuncOp function) {
+    StepFlow flow(function);
+    for (const GradientRequest &request : flow.getRequests()) {
+      OpBuilder builder(request.op->getContext());
+      builder.setInsertionPointAfter(request.op);
+      for (Value gradient : request.gradients) {
+        if (gradient.hasOneUse() && isa<AllReduceOp>(*gradient.user_begin()))
           continue;
-        auto Sum = AllReduceOp::create(Builder, Request.Op->getLoc(), Gradient.getType(), Gradient);
-        Gradient.replaceAllUsesExcept(Sum.getY(), Sum);
+        auto sum = AllReduceOp::create(builder, request.op->getLoc(), gradient.getType(), gradient);
+        gradient.replaceAllUsesExcept(sum.getY(), sum);
       }
     }
   }

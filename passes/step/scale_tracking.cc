@@ -11,237 +11,237 @@ using namespace mlir;
 
 namespace mpc {
 
-ScaleTracking::ScaleTracking(func::FuncOp Function) : Function(Function) {
-  for (BlockArgument Argument : Function.getArguments())
-    if (roleOf(Argument) == Role::kScaler)
-      FromScaler.insert(Argument);
-  for (Operation &Op : Function.getBody().front())
-    Op.walk<WalkOrder::PreOrder>([&](Operation *Nested) {
-      visit(Nested);
-      followScaler(Nested);
+ScaleTracking::ScaleTracking(func::FuncOp function) : function(function) {
+  for (BlockArgument argument : function.getArguments())
+    if (roleOf(argument) == Role::kScaler)
+      fromScaler.insert(argument);
+  for (Operation &op : function.getBody().front())
+    op.walk<WalkOrder::PreOrder>([&](Operation *nested) {
+      visit(nested);
+      followScaler(nested);
     });
 }
 
-void ScaleTracking::visit(Operation *Op) {
-  llvm::TypeSwitch<Operation *>(Op)
-      .Case([&](ValueAndGradOp Step) {
+void ScaleTracking::visit(Operation *op) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](ValueAndGradOp step) {
         // The callee's loss is the one that a scaler multiplies inside.
-        Value Loss;
-        if (auto Callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(Op, Step.getCalleeAttr());
-            Callee && !Callee.isExternal() && Callee.getBody().front().mightHaveTerminator())
-          if (auto Return = dyn_cast<func::ReturnOp>(Callee.getBody().front().getTerminator()))
-            Loss = Return.getNumOperands() > 0 ? Return.getOperand(0) : Value();
-        SmallVector<Value> Parameters;
-        for (int64_t Position : Step.getWrt())
-          Parameters.push_back(Step.getInputs()[Position]);
-        bool Fed = llvm::any_of(Step.getInputs(), [&](Value Input) { return FromScaler.contains(Input); });
-        visitRequest(Op, Loss, Step.getSeed(), Fed, Parameters, Step.getOutputs().take_back(Step.getWrt().size()));
+        Value loss;
+        if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, step.getCalleeAttr());
+            callee && !callee.isExternal() && callee.getBody().front().mightHaveTerminator())
+          if (auto terminator = dyn_cast<func::ReturnOp>(callee.getBody().front().getTerminator()))
+            loss = terminator.getNumOperands() > 0 ? terminator.getOperand(0) : Value();
+        SmallVector<Value> parameters;
+        for (int64_t position : step.getWrt())
+          parameters.push_back(step.getInputs()[position]);
+        bool fed = llvm::any_of(step.getInputs(), [&](Value input) { return fromScaler.contains(input); });
+        visitRequest(op, loss, step.getSeed(), fed, parameters, step.getOutputs().take_back(step.getWrt().size()));
       })
-      .Case([&](BackwardOp Step) {
-        visitRequest(Op, Step.getLoss(), Step.getSeed(), FromScaler.contains(Step.getLoss()), Step.getWrt(),
-                     Step.getGradients());
+      .Case([&](BackwardOp step) {
+        visitRequest(op, step.getLoss(), step.getSeed(), fromScaler.contains(step.getLoss()), step.getWrt(),
+                     step.getGradients());
       })
-      .Case([&](UnscaleOp Unscale) { visitUnscale(Unscale); })
-      .Case([&](GlobalNormOp Norm) {
-        if (!Norm.getUnscale())
-          return visitClip(Norm, Norm.getGradients());
-        for (Value Gradient : Norm.getGradients())
-          expectScaled(Norm, Gradient, Norm.getScale());
+      .Case([&](UnscaleOp unscale) { visitUnscale(unscale); })
+      .Case([&](GlobalNormOp norm) {
+        if (!norm.getUnscale())
+          return visitClip(norm, norm.getGradients());
+        for (Value gradient : norm.getGradients())
+          expectScaled(norm, gradient, norm.getScale());
       })
-      .Case([&](ClipByNormOp Clip) { visitClip(Clip, Clip.getGradient()); })
-      .Case([&](OptimizerOpInterface Update) {
-        if (!Update.getUnscale())
-          return visitUpdate(Update);
-        expectScaled(Update, Update.getGradientMutable().get(), Update.getScalars().front());
+      .Case([&](ClipByNormOp clip) { visitClip(clip, clip.getGradient()); })
+      .Case([&](OptimizerOpInterface update) {
+        if (!update.getUnscale())
+          return visitUpdate(update);
+        expectScaled(update, update.getGradientMutable().get(), update.getScalars().front());
       })
-      .Default([&](Operation *Other) {
-        if (has<Property::SumsGradients>(Other))
-          return visitSum(Other);
-        if (Other->hasTrait<StateUpdate>())
-          return visitUpdate(Other);
-        if (has<Property::BesideNetwork>(Other))
+      .Default([&](Operation *other) {
+        if (has<Property::SumsGradients>(other))
+          return visitSum(other);
+        if (other->hasTrait<StateUpdate>())
+          return visitUpdate(other);
+        if (has<Property::BesideNetwork>(other))
           return;
-        bool Keeps = has<Property::KeepsScale>(Other);
-        for (Value Operand : Other->getOperands())
-          if (Scale Known = lookup(Operand); Known.State != Kind::None)
-            for (Value Result : Other->getResults())
-              Scales[Result] = Keeps ? Known : Scale{Kind::Unknown, {}, Other, Known.Parameter};
+        bool keeps = has<Property::KeepsScale>(other);
+        for (Value operand : other->getOperands())
+          if (Scale known = lookup(operand); known.state != Kind::None)
+            for (Value result : other->getResults())
+              scales[result] = keeps ? known : Scale{Kind::Unknown, {}, other, known.parameter};
       });
 }
 
 // Values after an operation that divides the scale out, or decides by it, have no scale. A seed reaches gradients only.
-void ScaleTracking::followScaler(Operation *Op) {
-  if (has<Property::EndsScale>(Op))
+void ScaleTracking::followScaler(Operation *op) {
+  if (has<Property::EndsScale>(op))
     return;
-  auto Reached = [&](ValueRange Values) {
-    return llvm::any_of(Values, [&](Value Operand) { return FromScaler.contains(Operand); });
+  auto reached = [&](ValueRange values) {
+    return llvm::any_of(values, [&](Value operand) { return fromScaler.contains(operand); });
   };
-  if (auto Step = dyn_cast<ValueAndGradOp>(Op)) {
-    if (Reached(Step.getInputs()))
-      FromScaler.insert_range(Step.getOutputs());
-    else if (Reached(Step.getSeed()))
-      FromScaler.insert_range(Step.getOutputs().take_back(Step.getWrt().size()));
-  } else if (Reached(Op->getOperands())) {
-    FromScaler.insert_range(Op->getResults());
+  if (auto step = dyn_cast<ValueAndGradOp>(op)) {
+    if (reached(step.getInputs()))
+      fromScaler.insert_range(step.getOutputs());
+    else if (reached(step.getSeed()))
+      fromScaler.insert_range(step.getOutputs().take_back(step.getWrt().size()));
+  } else if (reached(op->getOperands())) {
+    fromScaler.insert_range(op->getResults());
   }
 }
 
-static std::optional<double> constantSplat(Value V) {
-  if (auto Constant = V.getDefiningOp<ConstantOp>())
-    if (auto Elements = dyn_cast<DenseFPElementsAttr>(Constant.getValue()); Elements && Elements.isSplat())
-      return Elements.getSplatValue<APFloat>().convertToDouble();
+static std::optional<double> constantSplat(Value v) {
+  if (auto constant = v.getDefiningOp<ConstantOp>())
+    if (auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue()); elements && elements.isSplat())
+      return elements.getSplatValue<APFloat>().convertToDouble();
   return std::nullopt;
 }
 
 // The scale of the loss multiplies that of the seed; two at once are unknown.
-void ScaleTracking::visitRequest(Operation *Op, Value Loss, Value Seed, bool FromScaler, ValueRange Parameters,
-                                 ValueRange Gradients) {
-  auto Scaled = Loss ? Loss.getDefiningOp<ScaleLossOp>() : ScaleLossOp();
-  bool SeedScales = roleOf(Seed) == Role::kScaler;
-  std::optional<double> Constant = constantSplat(Seed);
-  bool SeedIsOne = Constant == 1.0;
-  Scale Given{Kind::Unknown, {}, Op};
-  Given.MayBeScaledByHand = Loss && Loss.getDefiningOp() && has<Property::ProductOrQuotient>(Loss.getDefiningOp());
+void ScaleTracking::visitRequest(Operation *op, Value loss, Value seed, bool fromScaler, ValueRange parameters,
+                                 ValueRange gradients) {
+  auto scaled = loss ? loss.getDefiningOp<ScaleLossOp>() : ScaleLossOp();
+  bool seedScales = roleOf(seed) == Role::kScaler;
+  std::optional<double> constant = constantSplat(seed);
+  bool seedIsOne = constant == 1.0;
+  Scale given{Kind::Unknown, {}, op};
+  given.mayBeScaledByHand = loss && loss.getDefiningOp() && has<Property::ProductOrQuotient>(loss.getDefiningOp());
   // A scale inside a callee is no value of this function.
-  if (Scaled && SeedIsOne && Scaled->getBlock() == Op->getBlock() && !this->FromScaler.contains(Scaled.getLoss())) {
-    Given.State = Kind::Scaled;
-    Given.By = Scaled.getScale();
-  } else if (!Scaled && !FromScaler && SeedScales) {
-    Given.State = Kind::Scaled;
-    Given.By = Seed;
-  } else if (!Scaled && !FromScaler && SeedIsOne) {
-    Given.State = Kind::Plain;
-  } else if (!Scaled && !FromScaler) {
-    Given.Seed = Constant;
+  if (scaled && seedIsOne && scaled->getBlock() == op->getBlock() && !this->fromScaler.contains(scaled.getLoss())) {
+    given.state = Kind::Scaled;
+    given.by = scaled.getScale();
+  } else if (!scaled && !fromScaler && seedScales) {
+    given.state = Kind::Scaled;
+    given.by = seed;
+  } else if (!scaled && !fromScaler && seedIsOne) {
+    given.state = Kind::Plain;
+  } else if (!scaled && !fromScaler) {
+    given.seed = constant;
   }
-  for (auto [Parameter, Gradient] : llvm::zip_equal(Parameters, Gradients)) {
-    Given.Parameter = Parameter;
-    Scales[Gradient] = Given;
+  for (auto [parameter, gradient] : llvm::zip_equal(parameters, gradients)) {
+    given.parameter = parameter;
+    scales[gradient] = given;
   }
 }
 
-void ScaleTracking::visitUnscale(UnscaleOp Op) {
-  Scale Known = lookup(Op.getGradient());
-  expectScaled(Op, Op.getGradient(), Op.getScale());
-  bool Undone = Known.State == Kind::Scaled && Known.By == Op.getScale();
-  Scales[Op.getOutput()] = {Undone ? Kind::Unscaled : Kind::Unknown, Undone ? Known.By : Value(), Op, Known.Parameter};
+void ScaleTracking::visitUnscale(UnscaleOp op) {
+  Scale known = lookup(op.getGradient());
+  expectScaled(op, op.getGradient(), op.getScale());
+  bool undone = known.state == Kind::Scaled && known.by == op.getScale();
+  scales[op.getOutput()] = {undone ? Kind::Unscaled : Kind::Unknown, undone ? known.by : Value(), op, known.parameter};
 }
 
-void ScaleTracking::expectScaled(Operation *Op, Value Gradient, Value By) {
-  Scale Known = lookup(Gradient);
-  if (Known.State == Kind::Unscaled)
-    add(Op, "a gradient is unscaled twice", Known, {{Known.Source, "it was unscaled here, by " + describe(Known.By)}});
-  else if (Known.State == Kind::Plain)
-    add(Op, "a gradient is unscaled by " + describe(By) + ", which has not scaled its loss", Known, {note(Known)});
-  else if (Known.State == Kind::Scaled && Known.By != By)
-    add(Op, "a gradient is unscaled by " + describe(By) + " while it is scaled by another scale", Known, {note(Known)});
+void ScaleTracking::expectScaled(Operation *op, Value gradient, Value by) {
+  Scale known = lookup(gradient);
+  if (known.state == Kind::Unscaled)
+    add(op, "a gradient is unscaled twice", known, {{known.source, "it was unscaled here, by " + describe(known.by)}});
+  else if (known.state == Kind::Plain)
+    add(op, "a gradient is unscaled by " + describe(by) + ", which has not scaled its loss", known, {note(known)});
+  else if (known.state == Kind::Scaled && known.by != by)
+    add(op, "a gradient is unscaled by " + describe(by) + " while it is scaled by another scale", known, {note(known)});
 }
 
 // Plain and unscaled gradients are of one scale, none.
-void ScaleTracking::visitSum(Operation *Op) {
-  Scale First;
-  bool Known = true;
-  for (Value Operand : Op->getOperands()) {
-    Scale Next = lookup(Operand);
-    if (Next.State == Kind::None || Next.State == Kind::Unknown) {
-      Known = false;
-      if (Next.State == Kind::Unknown)
-        First = First.State == Kind::None ? Next : First;
+void ScaleTracking::visitSum(Operation *op) {
+  Scale first;
+  bool known = true;
+  for (Value operand : op->getOperands()) {
+    Scale next = lookup(operand);
+    if (next.state == Kind::None || next.state == Kind::Unknown) {
+      known = false;
+      if (next.state == Kind::Unknown)
+        first = first.state == Kind::None ? next : first;
       continue;
     }
-    bool IsFirst = First.State == Kind::None || First.State == Kind::Unknown;
-    bool Scaled = First.State == Kind::Scaled || Next.State == Kind::Scaled;
-    if (!IsFirst && Scaled && (First.State != Next.State || First.By != Next.By)) {
-      add(Op, "gradients of two different scales are added", Next, {note(First), note(Next)});
-      Known = false;
+    bool isFirst = first.state == Kind::None || first.state == Kind::Unknown;
+    bool scaled = first.state == Kind::Scaled || next.state == Kind::Scaled;
+    if (!isFirst && scaled && (first.state != next.state || first.by != next.by)) {
+      add(op, "gradients of two different scales are added", next, {note(first), note(next)});
+      known = false;
       break;
     }
     // An unscaled gradient must not be unscaled again.
-    if (IsFirst || Next.State == Kind::Unscaled)
-      First = Next;
+    if (isFirst || next.state == Kind::Unscaled)
+      first = next;
   }
-  if (First.State != Kind::None)
-    Scales[Op->getResult(0)] = Known ? First : Scale{Kind::Unknown, {}, Op, First.Parameter};
+  if (first.state != Kind::None)
+    scales[op->getResult(0)] = known ? first : Scale{Kind::Unknown, {}, op, first.parameter};
 }
 
-void ScaleTracking::visitClip(Operation *Op, ValueRange Gradients) {
-  Scale Result;
-  for (Value Gradient : Gradients) {
-    Result = lookup(Gradient);
-    if (Result.State != Kind::Scaled)
+void ScaleTracking::visitClip(Operation *op, ValueRange gradients) {
+  Scale result;
+  for (Value gradient : gradients) {
+    result = lookup(gradient);
+    if (result.state != Kind::Scaled)
       continue;
-    report(Op, isa<GlobalNormOp>(Op) ? "the norm of gradients is taken" : "a gradient is clipped", Gradient);
-    Result = {Kind::Unknown, {}, Op, Result.Parameter};
+    report(op, isa<GlobalNormOp>(op) ? "the norm of gradients is taken" : "a gradient is clipped", gradient);
+    result = {Kind::Unknown, {}, op, result.parameter};
   }
-  if (isa<ClipByNormOp>(Op) && Result.State != Kind::None)
-    Scales[Op->getResult(0)] = Result;
+  if (isa<ClipByNormOp>(op) && result.state != Kind::None)
+    scales[op->getResult(0)] = result;
 }
 
-void ScaleTracking::visitUpdate(Operation *Op) {
-  if (auto Divides = Op->getAttrOfType<FloatAttr>("loss_scale"); Divides && !Divides.getValue().isExactlyValue(1.0))
-    return visitDividingUpdate(Op, Divides.getValueAsDouble());
-  for (Value Operand : Op->getOperands())
-    if (lookup(Operand).State == Kind::Scaled)
-      return report(Op, "an optimizer updates by a gradient", Operand);
+void ScaleTracking::visitUpdate(Operation *op) {
+  if (auto divides = op->getAttrOfType<FloatAttr>("loss_scale"); divides && !divides.getValue().isExactlyValue(1.0))
+    return visitDividingUpdate(op, divides.getValueAsDouble());
+  for (Value operand : op->getOperands())
+    if (lookup(operand).state == Kind::Scaled)
+      return report(op, "an optimizer updates by a gradient", operand);
 }
 
-void ScaleTracking::visitDividingUpdate(Operation *Op, double LossScale) {
-  for (Value Operand : Op->getOperands()) {
-    Scale Known = lookup(Operand);
-    if (Known.MayBeScaledByHand)
+void ScaleTracking::visitDividingUpdate(Operation *op, double lossScale) {
+  for (Value operand : op->getOperands()) {
+    Scale known = lookup(operand);
+    if (known.mayBeScaledByHand)
       continue;
-    bool IsNot = Known.State == Kind::Plain || Known.State == Kind::Unscaled;
-    if (!IsNot && !(Known.State == Kind::Unknown && Known.Seed && *Known.Seed != LossScale))
+    bool isNot = known.state == Kind::Plain || known.state == Kind::Unscaled;
+    if (!isNot && !(known.state == Kind::Unknown && known.seed && *known.seed != lossScale))
       continue;
-    std::string Divides;
-    llvm::raw_string_ostream(Divides) << "an optimizer divides a gradient by its loss_scale = "
-                                      << llvm::format("%.10g", LossScale) << ", ";
-    return add(Op, Divides + (IsNot ? "and no scale is left for it to divide" : "and its seed is another number"),
-               Known, {note(Known)});
+    std::string divides;
+    llvm::raw_string_ostream(divides) << "an optimizer divides a gradient by its loss_scale = "
+                                      << llvm::format("%.10g", lossScale) << ", ";
+    return add(op, divides + (isNot ? "and no scale is left for it to divide" : "and its seed is another number"),
+               known, {note(known)});
   }
 }
 
-void ScaleTracking::report(Operation *Op, const Twine &What, Value Gradient) {
-  Scale Known = lookup(Gradient);
-  add(Op, What + " while it is scaled by " + describe(Known.By), Known, {note(Known)});
+void ScaleTracking::report(Operation *op, const Twine &what, Value gradient) {
+  Scale known = lookup(gradient);
+  add(op, what + " while it is scaled by " + describe(known.by), known, {note(known)});
 }
 
-void ScaleTracking::add(Operation *Op, const Twine &Message, const Scale &Known,
-                        ArrayRef<std::pair<Operation *, std::string>> Notes) {
-  std::string Text = Message.str();
-  auto Same = llvm::find_if(Misuses, [&](const Misuse &Earlier) {
-    return Earlier.Message == Text && Earlier.Op->getName() == Op->getName();
+void ScaleTracking::add(Operation *op, const Twine &message, const Scale &known,
+                        ArrayRef<std::pair<Operation *, std::string>> notes) {
+  std::string text = message.str();
+  auto same = llvm::find_if(misuses, [&](const Misuse &earlier) {
+    return earlier.message == text && earlier.op->getName() == op->getName();
   });
-  if (Same == Misuses.end()) {
-    Misuses.push_back({Op, Text, {}, SmallVector<std::pair<Operation *, std::string>>(Notes)});
-    Same = std::prev(Misuses.end());
+  if (same == misuses.end()) {
+    misuses.push_back({op, text, {}, SmallVector<std::pair<Operation *, std::string>>(notes)});
+    same = std::prev(misuses.end());
   }
-  if (!Known.Parameter)
+  if (!known.parameter)
     return;
-  if (StringRef Name = nameOf(stateBefore(Known.Parameter));
-      !Name.empty() && !llvm::is_contained(Same->Parameters, Name.str()))
-    Same->Parameters.push_back(Name.str());
+  if (StringRef name = nameOf(stateBefore(known.parameter));
+      !name.empty() && !llvm::is_contained(same->parameters, name.str()))
+    same->parameters.push_back(name.str());
 }
 
-std::string ScaleTracking::describe(Value By) const {
-  if (StringRef Name = nameOf(By); !Name.empty())
-    return "'" + Name.str() + "'";
+std::string ScaleTracking::describe(Value by) const {
+  if (StringRef name = nameOf(by); !name.empty())
+    return "'" + name.str() + "'";
   return "a scale";
 }
 
-std::pair<Operation *, std::string> ScaleTracking::note(const Scale &Known) const {
-  switch (Known.State) {
+std::pair<Operation *, std::string> ScaleTracking::note(const Scale &known) const {
+  switch (known.state) {
   case Kind::Scaled:
-    return {Known.Source, "a gradient scaled by " + describe(Known.By) + " comes from here"};
+    return {known.source, "a gradient scaled by " + describe(known.by) + " comes from here"};
   case Kind::Unscaled:
-    return {Known.Source, "a gradient is unscaled here, by " + describe(Known.By)};
+    return {known.source, "a gradient is unscaled here, by " + describe(known.by)};
   case Kind::Plain:
-    return {Known.Source, "a gradient of a loss that no scaler has scaled comes from here"};
+    return {known.source, "a gradient of a loss that no scaler has scaled comes from here"};
   case Kind::None:
   case Kind::Unknown:
     break;
   }
-  return {Known.Source, "the gradient comes from here"};
+  return {known.source, "the gradient comes from here"};
 }
 
 } // namespace mpc

@@ -21,59 +21,59 @@ public:
   enum class Kind {
     None,     ///< no gradient, as far as is known
     Plain,    ///< a gradient of a loss that no scaler has multiplied
-    Scaled,   ///< a gradient that is scaled by `By`
+    Scaled,   ///< a gradient that is scaled by `by`
     Unscaled, ///< mpc.unscale undid its scale
     Unknown,  ///< a gradient after arithmetic of the user's own, or with a seed of the user's own
   };
   struct Scale {
-    Kind State = Kind::None;
-    mlir::Value By;                    ///< Scaled: the scale; Unscaled: the scale that it had
-    mlir::Operation *Source = nullptr; ///< the operation that gave it this state
-    mlir::Value Parameter;             ///< what it is the gradient of, where that is known
-    std::optional<double> Seed;        ///< Unknown: the constant that the backward pass began with
+    Kind state = Kind::None;
+    mlir::Value by;                    ///< Scaled: the scale; Unscaled: the scale that it had
+    mlir::Operation *source = nullptr; ///< the operation that gave it this state
+    mlir::Value parameter;             ///< what it is the gradient of, where that is known
+    std::optional<double> seed;        ///< Unknown: the constant that the backward pass began with
     /// Unknown: the loss ends in a product, which may be a scale of the user's own. Plain: the same.
-    bool MayBeScaledByHand = false;
+    bool mayBeScaledByHand = false;
   };
   /// Gradients used at the wrong scale by operations of one name.
   struct Misuse {
-    mlir::Operation *Op = nullptr; ///< the first of them
-    std::string Message;
-    llvm::SmallVector<std::string> Parameters; ///< whose gradients, where their names are known
-    llvm::SmallVector<std::pair<mlir::Operation *, std::string>> Notes;
+    mlir::Operation *op = nullptr; ///< the first of them
+    std::string message;
+    llvm::SmallVector<std::string> parameters; ///< whose gradients, where their names are known
+    llvm::SmallVector<std::pair<mlir::Operation *, std::string>> notes;
   };
 
-  explicit ScaleTracking(mlir::func::FuncOp Function);
+  explicit ScaleTracking(mlir::func::FuncOp function);
 
-  Scale lookup(mlir::Value V) const { return Scales.lookup(V); }
-  llvm::ArrayRef<Misuse> misuses() const { return Misuses; }
+  Scale lookup(mlir::Value v) const { return scales.lookup(v); }
+  llvm::ArrayRef<Misuse> getMisuses() const { return misuses; }
 
 private:
-  void visit(mlir::Operation *Op);
+  void visit(mlir::Operation *op);
   /// Marks what is computed from a scale or a scaled loss.
-  void followScaler(mlir::Operation *Op);
-  /// \p FromScaler: the loss may be scaled, in a way that is not known.
-  void visitRequest(mlir::Operation *Op, mlir::Value Loss, mlir::Value Seed, bool FromScaler,
-                    mlir::ValueRange Parameters, mlir::ValueRange Gradients);
-  void visitUnscale(UnscaleOp Op);
-  /// \p Op divides \p Gradient by \p By.
-  void expectScaled(mlir::Operation *Op, mlir::Value Gradient, mlir::Value By);
-  void visitSum(mlir::Operation *Op);
-  void visitClip(mlir::Operation *Op, mlir::ValueRange Gradients);
-  void visitUpdate(mlir::Operation *Op);
-  /// \p Op divides what it updates by by \p LossScale.
-  void visitDividingUpdate(mlir::Operation *Op, double LossScale);
-  /// \p Op on a gradient that is still scaled.
-  void report(mlir::Operation *Op, const mlir::Twine &What, mlir::Value Gradient);
+  void followScaler(mlir::Operation *op);
+  /// \p fromScaler: the loss may be scaled, in a way that is not known.
+  void visitRequest(mlir::Operation *op, mlir::Value loss, mlir::Value seed, bool fromScaler,
+                    mlir::ValueRange parameters, mlir::ValueRange gradients);
+  void visitUnscale(UnscaleOp op);
+  /// \p op divides \p gradient by \p by.
+  void expectScaled(mlir::Operation *op, mlir::Value gradient, mlir::Value by);
+  void visitSum(mlir::Operation *op);
+  void visitClip(mlir::Operation *op, mlir::ValueRange gradients);
+  void visitUpdate(mlir::Operation *op);
+  /// \p op divides what it updates by by \p lossScale.
+  void visitDividingUpdate(mlir::Operation *op, double lossScale);
+  /// \p op on a gradient that is still scaled.
+  void report(mlir::Operation *op, const mlir::Twine &what, mlir::Value gradient);
   /// Joins an earlier misuse of the same kind.
-  void add(mlir::Operation *Op, const mlir::Twine &Message, const Scale &Known,
-           llvm::ArrayRef<std::pair<mlir::Operation *, std::string>> Notes);
-  std::string describe(mlir::Value By) const;
-  std::pair<mlir::Operation *, std::string> note(const Scale &Known) const;
+  void add(mlir::Operation *op, const mlir::Twine &message, const Scale &known,
+           llvm::ArrayRef<std::pair<mlir::Operation *, std::string>> notes);
+  std::string describe(mlir::Value by) const;
+  std::pair<mlir::Operation *, std::string> note(const Scale &known) const;
 
-  mlir::func::FuncOp Function;
-  llvm::DenseMap<mlir::Value, Scale> Scales;
-  llvm::DenseSet<mlir::Value> FromScaler; ///< computed from a scale or a scaled loss, up to where that is divided out
-  llvm::SmallVector<Misuse> Misuses;
+  mlir::func::FuncOp function;
+  llvm::DenseMap<mlir::Value, Scale> scales;
+  llvm::DenseSet<mlir::Value> fromScaler; ///< computed from a scale or a scaled loss, up to where that is divided out
+  llvm::SmallVector<Misuse> misuses;
 };
 
 } // namespace mpc

@@ -5,80 +5,80 @@ using namespace mlir;
 
 namespace mpc {
 
-static RankedTensorType scalar(Type Element) { return RankedTensorType::get({}, Element); }
+static RankedTensorType scalar(Type element) { return RankedTensorType::get({}, element); }
 
 /// The name of the state that an accumulator belongs to; empty for a value that is no state.
-static StringRef stateName(Value V) { return isState(roleOf(V)) ? nameOf(V) : StringRef(); }
+static StringRef stateName(Value v) { return isState(roleOf(v)) ? nameOf(v) : StringRef(); }
 
-Value StepWrap::constant(int32_t Number) {
-  auto Type = scalar(Builder.getI32Type());
-  return ConstantOp::create(Builder, Loc, Type, DenseElementsAttr::get(Type, Builder.getI32IntegerAttr(Number)));
+Value StepWrap::constant(int32_t number) {
+  auto type = scalar(builder.getI32Type());
+  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getI32IntegerAttr(number)));
 }
 
 void StepWrap::addMicroStep() {
-  MicroStep = addArgument(scalar(Builder.getI32Type()), Role::kAccumulator, "accumulator.micro_step");
-  Builder.setInsertionPointToStart(&Function.getBody().front());
-  Type Flag = scalar(Builder.getI1Type());
-  IsFirst = EqualOp::create(Builder, Loc, Flag, MicroStep, constant(0));
-  IsLast = EqualOp::create(Builder, Loc, Flag, MicroStep, constant(Options.AccumulationSteps - 1));
+  microStep = addArgument(scalar(builder.getI32Type()), Role::kAccumulator, "accumulator.micro_step");
+  builder.setInsertionPointToStart(&function.getBody().front());
+  Type flag = scalar(builder.getI1Type());
+  isFirst = EqualOp::create(builder, loc, flag, microStep, constant(0));
+  isLast = EqualOp::create(builder, loc, flag, microStep, constant(options.accumulationSteps - 1));
 }
 
 // The finding of a micro-step stays until the last micro-step has acted on it.
-void StepWrap::accumulateCheck(unsigned Request, Operation *Check) {
-  std::string Suffix = Flow.requests().size() == 1 ? "" : std::to_string(Request);
-  Type Position = scalar(Builder.getI32Type());
-  std::string Name = "accumulator.first_bad" + Suffix;
-  Value Before = addArgument(Position, Role::kAccumulator, Name);
-  Builder.setInsertionPointAfter(Check);
-  Value Finite = constant(-1);
-  Value Known = SelectOp::create(Builder, Loc, Position, IsFirst, Finite, Before);
-  FirstBad[Request] =
-      MergeChecksOp::create(Builder, Loc, Position, ValueRange{Known, cast<AllFiniteOp>(Check).getFirstBad()});
-  Flags[Request] = EqualOp::create(Builder, Loc, scalar(Builder.getI1Type()), FirstBad[Request], Finite);
-  Accumulators.push_back({FirstBad[Request], Name});
+void StepWrap::accumulateCheck(unsigned request, Operation *check) {
+  std::string suffix = flow.getRequests().size() == 1 ? "" : std::to_string(request);
+  Type position = scalar(builder.getI32Type());
+  std::string name = "accumulator.first_bad" + suffix;
+  Value before = addArgument(position, Role::kAccumulator, name);
+  builder.setInsertionPointAfter(check);
+  Value finite = constant(-1);
+  Value known = SelectOp::create(builder, loc, position, isFirst, finite, before);
+  firstBad[request] =
+      MergeChecksOp::create(builder, loc, position, ValueRange{known, cast<AllFiniteOp>(check).getFirstBad()});
+  flags[request] = EqualOp::create(builder, loc, scalar(builder.getI1Type()), firstBad[request], finite);
+  accumulators.push_back({firstBad[request], name});
 }
 
 // The mean of the unscaled gradients of the micro-steps so far.
-Value StepWrap::accumulate(unsigned Request, unsigned Position) {
-  Value Gradient = Flow.requests()[Request].Gradients[Position];
-  auto Type = cast<RankedTensorType>(Gradient.getType());
-  auto Wide = Type.clone(Builder.getF32Type());
-  std::string Name = "accumulator." + Flow.gradientName(Request, Position);
-  if (llvm::any_of(Accumulators, [&](const Accumulator &Other) { return Other.Name == Name; }))
-    Name += ".loss" + std::to_string(Request);
-  Value Sum = addArgument(Wide, Role::kAccumulator, Name,
-                          stateName(stateBefore(Flow.requests()[Request].DifferentiatedBy[Position])));
-  Value Term = unscale(Request, Gradient);
-  Value New = AccumulateGradientOp::create(Builder, Loc, Wide, Sum, Term, MicroStep, /*predicate=*/Value(),
-                                           uint64_t(Options.AccumulationSteps));
-  Accumulators.push_back({New, Name});
-  return Wide == Type ? New : CastOp::create(Builder, Loc, Type, New);
+Value StepWrap::accumulate(unsigned request, unsigned position) {
+  Value gradient = flow.getRequests()[request].gradients[position];
+  auto type = cast<RankedTensorType>(gradient.getType());
+  auto wide = type.clone(builder.getF32Type());
+  std::string name = "accumulator." + flow.gradientName(request, position);
+  if (llvm::any_of(accumulators, [&](const Accumulator &other) { return other.name == name; }))
+    name += ".loss" + std::to_string(request);
+  Value sum = addArgument(wide, Role::kAccumulator, name,
+                          stateName(stateBefore(flow.getRequests()[request].differentiatedBy[position])));
+  Value term = unscale(request, gradient);
+  Value updated = AccumulateGradientOp::create(builder, loc, wide, sum, term, microStep, /*predicate=*/Value(),
+                                               uint64_t(options.accumulationSteps));
+  accumulators.push_back({updated, name});
+  return wide == type ? updated : CastOp::create(builder, loc, type, updated);
 }
 
 // State that every micro-step moves falls back to what it was before the first one.
-Value StepWrap::fallback(Value Old, const UpdateKey &Key) {
-  if (!accumulates() || Key.Last)
-    return Old;
-  Value &Backup = Backups[Old];
-  if (Backup)
-    return Backup;
-  std::string Name = "accumulator.old." + nameOf(Old).str();
-  Value Saved = addArgument(Old.getType(), Role::kAccumulator, Name, stateName(Old));
-  OpBuilder::InsertionGuard Restore(Builder);
-  Builder.setInsertionPointAfter(IsFirst.getDefiningOp());
-  if (Operation *Definition = Old.getDefiningOp())
-    Builder.setInsertionPointAfter(Definition);
-  Backup = SelectOp::create(Builder, Loc, Old.getType(), IsFirst, Old, Saved);
-  Accumulators.push_back({Backup, Name});
-  return Backup;
+Value StepWrap::fallback(Value old, const UpdateKey &key) {
+  if (!accumulates() || key.last)
+    return old;
+  Value &backup = backups[old];
+  if (backup)
+    return backup;
+  std::string name = "accumulator.old." + nameOf(old).str();
+  Value saved = addArgument(old.getType(), Role::kAccumulator, name, stateName(old));
+  OpBuilder::InsertionGuard restore(builder);
+  builder.setInsertionPointAfter(isFirst.getDefiningOp());
+  if (Operation *definition = old.getDefiningOp())
+    builder.setInsertionPointAfter(definition);
+  backup = SelectOp::create(builder, loc, old.getType(), isFirst, old, saved);
+  accumulators.push_back({backup, name});
+  return backup;
 }
 
 void StepWrap::appendAccumulation() {
-  for (const Accumulator &Kept : Accumulators)
-    appendResult(Kept.New, Role::kAccumulator, Kept.Name);
-  Value Next = NextMicroStepOp::create(Builder, Loc, MicroStep.getType(), MicroStep, /*predicate=*/Value(),
-                                       uint64_t(Options.AccumulationSteps));
-  appendResult(Next, Role::kAccumulator, "accumulator.micro_step");
+  for (const Accumulator &kept : accumulators)
+    appendResult(kept.updated, Role::kAccumulator, kept.name);
+  Value next = NextMicroStepOp::create(builder, loc, microStep.getType(), microStep, /*predicate=*/Value(),
+                                       uint64_t(options.accumulationSteps));
+  appendResult(next, Role::kAccumulator, "accumulator.micro_step");
 }
 
 } // namespace mpc

@@ -7,26 +7,26 @@ using namespace mlir;
 namespace mpc {
 
 OpOperand &GradientRequest::seed() const {
-  unsigned Position = Op->getNumOperands() - 1;
-  return Op->getOpOperand(Position);
+  unsigned position = op->getNumOperands() - 1;
+  return op->getOpOperand(position);
 }
 
-static bool isUpdate(Operation *Op) { return Op && (Op->hasTrait<StateUpdate>() || isa<GuardedUpdateOp>(Op)); }
+static bool isUpdate(Operation *op) { return op && (op->hasTrait<StateUpdate>() || isa<GuardedUpdateOp>(op)); }
 
-Value stateBefore(Value New) {
-  while (Operation *Op = New.getDefiningOp()) {
-    unsigned Result = cast<OpResult>(New).getResultNumber();
-    if (auto Guard = dyn_cast<GuardedUpdateOp>(Op))
-      New = Guard.getOld()[Result];
-    else if (Op->hasTrait<StateUpdate>() && !isShadow(cast<OpResult>(New)))
-      New = Op->getOperand(Result);
+Value stateBefore(Value updated) {
+  while (Operation *op = updated.getDefiningOp()) {
+    unsigned result = cast<OpResult>(updated).getResultNumber();
+    if (auto guard = dyn_cast<GuardedUpdateOp>(op))
+      updated = guard.getOld()[result];
+    else if (op->hasTrait<StateUpdate>() && !isShadow(cast<OpResult>(updated)))
+      updated = op->getOperand(result);
     else
       break;
   }
-  return New;
+  return updated;
 }
 
-StepFlow::StepFlow(func::FuncOp Function) : Body(Function.getBody().front()) {
+StepFlow::StepFlow(func::FuncOp function) : body(function.getBody().front()) {
   collectRequests();
   followGradients();
   followForward();
@@ -34,160 +34,160 @@ StepFlow::StepFlow(func::FuncOp Function) : Body(Function.getBody().front()) {
 }
 
 void StepFlow::collectRequests() {
-  for (Operation &Op : Body) {
-    GradientRequest Request;
-    Request.Op = &Op;
-    if (auto Step = dyn_cast<ValueAndGradOp>(Op)) {
-      Request.Loss = Step.getOutputs().front();
-      llvm::append_range(Request.Gradients, Step.getOutputs().take_back(Step.getWrt().size()));
-      for (int64_t Position : Step.getWrt())
-        Request.DifferentiatedBy.push_back(Step.getInputs()[Position]);
-      Request.LossId = Step.getLossId();
-    } else if (auto Backward = dyn_cast<BackwardOp>(Op)) {
-      Request.Loss = Backward.getLoss();
-      llvm::append_range(Request.Gradients, Backward.getGradients());
-      llvm::append_range(Request.DifferentiatedBy, Backward.getWrt());
-      Request.LossId = Backward.getLossId();
+  for (Operation &op : body) {
+    GradientRequest request;
+    request.op = &op;
+    if (auto step = dyn_cast<ValueAndGradOp>(op)) {
+      request.loss = step.getOutputs().front();
+      llvm::append_range(request.gradients, step.getOutputs().take_back(step.getWrt().size()));
+      for (int64_t position : step.getWrt())
+        request.differentiatedBy.push_back(step.getInputs()[position]);
+      request.lossId = step.getLossId();
+    } else if (auto backward = dyn_cast<BackwardOp>(op)) {
+      request.loss = backward.getLoss();
+      llvm::append_range(request.gradients, backward.getGradients());
+      llvm::append_range(request.differentiatedBy, backward.getWrt());
+      request.lossId = backward.getLossId();
     } else {
       continue;
     }
-    Requests.push_back(std::move(Request));
+    requests.push_back(std::move(request));
   }
 }
 
 void StepFlow::followGradients() {
-  for (auto [Index, Request] : llvm::enumerate(Requests))
-    for (Value Gradient : Request.Gradients) {
-      RequestSet &Set = Gradients.try_emplace(Gradient, none()).first->second;
-      Set.set(Index);
+  for (auto [index, request] : llvm::enumerate(requests))
+    for (Value gradient : request.gradients) {
+      RequestSet &set = gradients.try_emplace(gradient, none()).first->second;
+      set.set(index);
     }
-  for (Operation &Op : Body) {
-    if (isUpdate(&Op) || has<Property::GradientRequest>(&Op))
+  for (Operation &op : body) {
+    if (isUpdate(&op) || has<Property::GradientRequest>(&op))
       continue;
-    RequestSet Set = gradientsReadBy(&Op);
-    if (Set.any())
-      for (Value Result : Op.getResults())
-        Gradients.try_emplace(Result, Set);
+    RequestSet set = gradientsReadBy(&op);
+    if (set.any())
+      for (Value result : op.getResults())
+        gradients.try_emplace(result, set);
   }
 }
 
-RequestSet StepFlow::gradientsInto(Value V) const {
-  auto It = Gradients.find(V);
-  return It == Gradients.end() ? none() : It->second;
+RequestSet StepFlow::gradientsInto(Value v) const {
+  auto it = gradients.find(v);
+  return it == gradients.end() ? none() : it->second;
 }
 
-RequestSet StepFlow::gradientsReadBy(Operation *Op) const {
-  RequestSet Set = none();
-  for (Value Operand : Op->getOperands())
-    Set |= gradientsInto(Operand);
-  return Set;
+RequestSet StepFlow::gradientsReadBy(Operation *op) const {
+  RequestSet set = none();
+  for (Value operand : op->getOperands())
+    set |= gradientsInto(operand);
+  return set;
 }
 
-static llvm::DenseSet<Operation *> sliceOf(Operation *From, bool ThroughUpdates) {
-  llvm::DenseSet<Operation *> Found;
-  SmallVector<Operation *> Worklist{From};
-  while (!Worklist.empty())
-    for (Value Operand : Worklist.pop_back_val()->getOperands()) {
-      Operation *Op = Operand.getDefiningOp();
-      if (Op && (ThroughUpdates || !isUpdate(Op)) && Found.insert(Op).second)
-        Worklist.push_back(Op);
+static llvm::DenseSet<Operation *> sliceOf(Operation *from, bool throughUpdates) {
+  llvm::DenseSet<Operation *> found;
+  SmallVector<Operation *> worklist{from};
+  while (!worklist.empty())
+    for (Value operand : worklist.pop_back_val()->getOperands()) {
+      Operation *op = operand.getDefiningOp();
+      if (op && (throughUpdates || !isUpdate(op)) && found.insert(op).second)
+        worklist.push_back(op);
     }
-  return Found;
+  return found;
 }
 
 void StepFlow::followForward() {
-  for (const GradientRequest &Request : Requests) {
-    Slices.push_back(sliceOf(Request.Op, false));
-    FullSlices.push_back(sliceOf(Request.Op, true));
+  for (const GradientRequest &request : requests) {
+    slices.push_back(sliceOf(request.op, false));
+    fullSlices.push_back(sliceOf(request.op, true));
   }
 }
 
-bool StepFlow::precedesUpdatesOf(Operation *Op, unsigned Request) const {
-  return llvm::all_of(sliceOf(Op, /*ThroughUpdates=*/true),
-                      [&](Operation *Behind) { return !isUpdate(Behind) || lossDependsOn(Request, Behind); });
+bool StepFlow::precedesUpdatesOf(Operation *op, unsigned request) const {
+  return llvm::all_of(sliceOf(op, /*throughUpdates=*/true),
+                      [&](Operation *behind) { return !isUpdate(behind) || lossDependsOn(request, behind); });
 }
 
 // A counter alone reads no gradient: it belongs to the optimizer of its path or, without paths, to the one that reads
 // the same counter.
 void StepFlow::collectOptimizers() {
-  for (Operation &Op : Body) {
-    if (!Op.hasTrait<StateUpdate>() || isa<BatchNormRunningUpdateOp>(Op))
+  for (Operation &op : body) {
+    if (!op.hasTrait<StateUpdate>() || isa<BatchNormRunningUpdateOp>(op))
       continue;
-    RequestSet Set = gradientsReadBy(&Op);
-    if (!pathOf(&Op).empty()) {
-      ByPath.try_emplace(pathOf(&Op), none()).first->second |= Set;
+    RequestSet set = gradientsReadBy(&op);
+    if (!pathOf(&op).empty()) {
+      byPath.try_emplace(pathOf(&op), none()).first->second |= set;
       continue;
     }
-    for (Value Operand : Op.getOperands())
-      ByCounter.try_emplace(Operand, none()).first->second |= Set;
-    WithoutPath |= Set;
+    for (Value operand : op.getOperands())
+      byCounter.try_emplace(operand, none()).first->second |= set;
+    withoutPath |= set;
   }
 }
 
-// Calls `Visit` once for each operation but constants that `Values` follow from. It says whether to go on with what the
+// Calls `visit` once for each operation but constants that `values` follow from. It says whether to go on with what the
 // operation reads.
-static void followBack(SmallVector<Value> Values, llvm::function_ref<bool(Operation *)> Visit) {
-  llvm::DenseSet<Operation *> Seen;
-  while (!Values.empty()) {
-    Operation *Op = Values.pop_back_val().getDefiningOp();
-    if (Op && !isa<ConstantOp>(Op) && Seen.insert(Op).second && Visit(Op))
-      llvm::append_range(Values, Op->getOperands());
+static void followBack(SmallVector<Value> values, llvm::function_ref<bool(Operation *)> visit) {
+  llvm::DenseSet<Operation *> seen;
+  while (!values.empty()) {
+    Operation *op = values.pop_back_val().getDefiningOp();
+    if (op && !isa<ConstantOp>(op) && seen.insert(op).second && visit(op))
+      llvm::append_range(values, op->getOperands());
   }
 }
 
-RequestSet StepFlow::feeding(Operation *Update) const {
-  RequestSet Set = none();
-  followBack(SmallVector<Value>(Update->getOperands().drop_front(Update->getNumResults())), [&](Operation *Op) {
-    if (isUpdate(Op))
+RequestSet StepFlow::feeding(Operation *update) const {
+  RequestSet set = none();
+  followBack(SmallVector<Value>(update->getOperands().drop_front(update->getNumResults())), [&](Operation *op) {
+    if (isUpdate(op))
       return false;
-    bool Found = false;
-    for (auto [Index, Request] : llvm::enumerate(Requests))
-      if (Op == Request.Op || Slices[Index].contains(Op)) {
-        Set.set(Index);
-        Found = true;
+    bool found = false;
+    for (auto [index, request] : llvm::enumerate(requests))
+      if (op == request.op || slices[index].contains(op)) {
+        set.set(index);
+        found = true;
       }
-    return !Found;
+    return !found;
   });
-  return Set;
+  return set;
 }
 
-RequestSet StepFlow::deciding(Operation *Op) const {
-  if (isa<BatchNormRunningUpdateOp>(Op))
-    return feeding(Op);
-  if (StringRef Path = pathOf(Op); !Path.empty())
-    return ByPath.lookup(Path);
-  if (isa<IncrementOp>(Op)) {
-    RequestSet Set = ByCounter.lookup(Op->getOperand(0));
-    return Set.none() && roleOf(Op->getOperand(0)) == Role::kStep ? WithoutPath : Set;
+RequestSet StepFlow::deciding(Operation *op) const {
+  if (isa<BatchNormRunningUpdateOp>(op))
+    return feeding(op);
+  if (StringRef path = pathOf(op); !path.empty())
+    return byPath.lookup(path);
+  if (isa<IncrementOp>(op)) {
+    RequestSet set = byCounter.lookup(op->getOperand(0));
+    return set.none() && roleOf(op->getOperand(0)) == Role::kStep ? withoutPath : set;
   }
-  return gradientsReadBy(Op);
+  return gradientsReadBy(op);
 }
 
-bool StepFlow::isOptimizer(Operation *Op) const { return !isa<BatchNormRunningUpdateOp>(Op) && deciding(Op).any(); }
+bool StepFlow::isOptimizer(Operation *op) const { return !isa<BatchNormRunningUpdateOp>(op) && deciding(op).any(); }
 
-RequestSet StepFlow::behind(Value V, bool &FollowsUpdate) const {
-  FollowsUpdate = gradientsInto(V).any();
-  RequestSet Set = none();
-  followBack({V}, [&](Operation *Op) {
-    if (Op->hasTrait<StateUpdate>()) {
-      FollowsUpdate |= isOptimizer(Op);
-      Set |= deciding(Op);
+RequestSet StepFlow::behind(Value v, bool &followsUpdate) const {
+  followsUpdate = gradientsInto(v).any();
+  RequestSet set = none();
+  followBack({v}, [&](Operation *op) {
+    if (op->hasTrait<StateUpdate>()) {
+      followsUpdate |= isOptimizer(op);
+      set |= deciding(op);
       return false;
     }
-    bool IsRequest = false;
-    for (auto [Index, Request] : llvm::enumerate(Requests)) {
-      IsRequest |= Request.Op == Op;
-      if (Request.Op == Op || Slices[Index].contains(Op))
-        Set.set(Index);
+    bool isRequest = false;
+    for (auto [index, request] : llvm::enumerate(requests)) {
+      isRequest |= request.op == op;
+      if (request.op == op || slices[index].contains(op))
+        set.set(index);
     }
-    return !IsRequest;
+    return !isRequest;
   });
-  return Set;
+  return set;
 }
 
-std::string StepFlow::gradientName(unsigned Request, unsigned Position) const {
-  StringRef Name = nameOf(stateBefore(Requests[Request].DifferentiatedBy[Position]));
-  return Name.empty() ? "gradient" + std::to_string(Position) : Name.str();
+std::string StepFlow::gradientName(unsigned request, unsigned position) const {
+  StringRef name = nameOf(stateBefore(requests[request].differentiatedBy[position]));
+  return name.empty() ? "gradient" + std::to_string(position) : name.str();
 }
 
 } // namespace mpc

@@ -13,17 +13,17 @@ namespace mpc {
 
 /// An mpc.value_and_grad or mpc.backward.
 struct GradientRequest {
-  mlir::Operation *Op = nullptr;
-  mlir::Value Loss;
-  llvm::SmallVector<mlir::Value> Gradients;
-  llvm::SmallVector<mlir::Value> DifferentiatedBy; ///< what the gradients are of, in their order
-  int64_t LossId = -1;
+  mlir::Operation *op = nullptr;
+  mlir::Value loss;
+  llvm::SmallVector<mlir::Value> gradients;
+  llvm::SmallVector<mlir::Value> differentiatedBy; ///< what the gradients are of, in their order
+  int64_t lossId = -1;
 
   mlir::OpOperand &seed() const;
 };
 
-/// The state that an update chain starts from: follows \p New through state updates to their state operands.
-mlir::Value stateBefore(mlir::Value New);
+/// The state that an update chain starts from: follows \p updated through state updates to their state operands.
+mlir::Value stateBefore(mlir::Value updated);
 
 /// A set of requests by their place in the step.
 using RequestSet = llvm::SmallBitVector;
@@ -34,32 +34,32 @@ using RequestSet = llvm::SmallBitVector;
 /// its state, so nothing that is not finite passes it.
 class StepFlow {
 public:
-  explicit StepFlow(mlir::func::FuncOp Function);
+  explicit StepFlow(mlir::func::FuncOp function);
 
-  llvm::ArrayRef<GradientRequest> requests() const { return Requests; }
+  llvm::ArrayRef<GradientRequest> getRequests() const { return requests; }
 
-  /// The requests whose gradients reach \p V.
-  RequestSet gradientsInto(mlir::Value V) const;
-  /// The requests that decide whether state update \p Op happens. For an optimizer they are those whose gradients reach
+  /// The requests whose gradients reach \p v.
+  RequestSet gradientsInto(mlir::Value v) const;
+  /// The requests that decide whether state update \p op happens. For an optimizer they are those whose gradients reach
   /// any of its updates. The updates of one scope path form an optimizer. Without a path, the updates that read one
   /// counter do, and a counter of role "step" belongs to all of them. For running statistics they are the requests
   /// whose forward pass their batch feeds. Empty: no request in particular.
-  RequestSet deciding(mlir::Operation *Op) const;
-  /// Whether gradients reach \p Op, or the optimizer it belongs to.
-  bool isOptimizer(mlir::Operation *Op) const;
+  RequestSet deciding(mlir::Operation *op) const;
+  /// Whether gradients reach \p op, or the optimizer it belongs to.
+  bool isOptimizer(mlir::Operation *op) const;
   /// The requests behind a state value that no update computes, and whether gradients or updates are among what it is
   /// computed from.
-  RequestSet behind(mlir::Value V, bool &FollowsUpdate) const;
-  /// Whether the loss of \p Request depends on \p Op, through state updates too.
-  bool lossDependsOn(unsigned Request, mlir::Operation *Op) const { return FullSlices[Request].contains(Op); }
+  RequestSet behind(mlir::Value v, bool &followsUpdate) const;
+  /// Whether the loss of \p request depends on \p op, through state updates too.
+  bool lossDependsOn(unsigned request, mlir::Operation *op) const { return fullSlices[request].contains(op); }
 
-  /// Whether a check of \p Request may wait for \p Op: it follows from no update but those that the loss follows from.
-  bool precedesUpdatesOf(mlir::Operation *Op, unsigned Request) const;
+  /// Whether a check of \p request may wait for \p op: it follows from no update but those that the loss follows from.
+  bool precedesUpdatesOf(mlir::Operation *op, unsigned request) const;
 
-  /// The role of the function argument that \p State is, or follows from through updates; none for other values.
-  std::optional<Role> roleOf(mlir::Value State) const { return mpc::roleOf(stateBefore(State)); }
-  /// The name of gradient \p Position of \p Request in messages and state: the parameter's name, or "gradient3".
-  std::string gradientName(unsigned Request, unsigned Position) const;
+  /// The role of the function argument that \p state is, or follows from through updates; none for other values.
+  std::optional<Role> roleOf(mlir::Value state) const { return mpc::roleOf(stateBefore(state)); }
+  /// The name of gradient \p position of \p request in messages and state: the parameter's name, or "gradient3".
+  std::string gradientName(unsigned request, unsigned position) const;
 
 private:
   using Slice = llvm::DenseSet<mlir::Operation *>;
@@ -68,19 +68,19 @@ private:
   void followGradients();
   void followForward();
   void collectOptimizers();
-  RequestSet none() const { return RequestSet(Requests.size()); }
-  /// Returns the requests whose gradients reach an operand of \p Op.
-  RequestSet gradientsReadBy(mlir::Operation *Op) const;
-  RequestSet feeding(mlir::Operation *Update) const;
+  RequestSet none() const { return RequestSet(requests.size()); }
+  /// Returns the requests whose gradients reach an operand of \p op.
+  RequestSet gradientsReadBy(mlir::Operation *op) const;
+  RequestSet feeding(mlir::Operation *update) const;
 
-  mlir::Block &Body;
-  llvm::SmallVector<GradientRequest> Requests;
-  llvm::DenseMap<mlir::Value, RequestSet> Gradients;
-  llvm::SmallVector<Slice> Slices;     ///< what each loss is computed from, up to state updates
-  llvm::SmallVector<Slice> FullSlices; ///< what each loss is computed from, through state updates
-  llvm::StringMap<RequestSet> ByPath;
-  llvm::DenseMap<mlir::Value, RequestSet> ByCounter;
-  RequestSet WithoutPath;
+  mlir::Block &body;
+  llvm::SmallVector<GradientRequest> requests;
+  llvm::DenseMap<mlir::Value, RequestSet> gradients;
+  llvm::SmallVector<Slice> slices;     ///< what each loss is computed from, up to state updates
+  llvm::SmallVector<Slice> fullSlices; ///< what each loss is computed from, through state updates
+  llvm::StringMap<RequestSet> byPath;
+  llvm::DenseMap<mlir::Value, RequestSet> byCounter;
+  RequestSet withoutPath;
 };
 
 } // namespace mpc

@@ -6,170 +6,170 @@ using namespace mlir;
 
 namespace mpc {
 
-static Operation *later(Operation *A, Operation *B) { return !A || (B && A->isBeforeInBlock(B)) ? B : A; }
+static Operation *later(Operation *a, Operation *b) { return !a || (b && a->isBeforeInBlock(b)) ? b : a; }
 
 void StepWrap::collectOrigins() {
-  for (Value Result : Return->getOperands()) {
-    Origin From;
-    From.Requests = Flow.behind(Result, From.FollowsUpdate);
-    Origins.push_back(From);
+  for (Value result : terminator->getOperands()) {
+    Origin from;
+    from.requests = flow.behind(result, from.followsUpdate);
+    origins.push_back(from);
   }
 }
 
 // Under accumulation there is one backup of a statistic, so all its updates hold together.
-RequestSet StepWrap::deciding(Operation *Update) const {
-  RequestSet Set = Flow.deciding(Update);
-  if (!accumulates() || !isa<BatchNormRunningUpdateOp>(Update))
-    return Set;
-  Value State = stateBefore(Update->getResult(0));
-  for (auto Other : Update->getBlock()->getOps<BatchNormRunningUpdateOp>())
-    if (stateBefore(Other->getResult(0)) == State)
-      Set |= Flow.deciding(Other);
-  return Set;
+RequestSet StepWrap::deciding(Operation *update) const {
+  RequestSet set = flow.deciding(update);
+  if (!accumulates() || !isa<BatchNormRunningUpdateOp>(update))
+    return set;
+  Value state = stateBefore(update->getResult(0));
+  for (auto other : update->getBlock()->getOps<BatchNormRunningUpdateOp>())
+    if (stateBefore(other->getResult(0)) == state)
+      set |= flow.deciding(other);
+  return set;
 }
 
-UpdateKey StepWrap::keyOf(RequestSet Set, bool FollowsUpdate) const {
-  unsigned Count = Flow.requests().size();
-  UpdateKey Key;
-  Key.Requests = RequestSet(Count);
-  Key.Last = accumulates() && FollowsUpdate;
+UpdateKey StepWrap::keyOf(RequestSet set, bool followsUpdate) const {
+  unsigned count = flow.getRequests().size();
+  UpdateKey key;
+  key.requests = RequestSet(count);
+  key.last = accumulates() && followsUpdate;
   if (!holds())
-    return Key;
-  Set.resize(Count);
-  if (Count == 1)
-    Set.set(0);
-  Key.Requests = Set;
-  Key.Any = Set.none();
-  return Key;
+    return key;
+  set.resize(count);
+  if (count == 1)
+    set.set(0);
+  key.requests = set;
+  key.any = set.none();
+  return key;
 }
 
-Value reduceFlags(OpBuilder &Builder, ArrayRef<Value> Given, bool Any, std::optional<Location> Loc) {
-  if (Given.size() == 1)
-    return Given.front();
-  Operation *Latest = nullptr;
-  for (Value Flag : Given)
-    Latest = later(Latest, Flag.getDefiningOp());
-  OpBuilder::InsertionGuard Restore(Builder);
-  Builder.setInsertionPointAfter(Latest);
-  Type Flag = RankedTensorType::get({}, Builder.getI1Type());
-  Location Place = Loc.value_or(Latest->getLoc());
-  if (Any)
-    return AnyOfOp::create(Builder, Place, Flag, Given);
-  return AllOfOp::create(Builder, Place, Flag, Given);
+Value reduceFlags(OpBuilder &builder, ArrayRef<Value> given, bool any, std::optional<Location> loc) {
+  if (given.size() == 1)
+    return given.front();
+  Operation *latest = nullptr;
+  for (Value flag : given)
+    latest = later(latest, flag.getDefiningOp());
+  OpBuilder::InsertionGuard restore(builder);
+  builder.setInsertionPointAfter(latest);
+  Type flag = RankedTensorType::get({}, builder.getI1Type());
+  Location place = loc.value_or(latest->getLoc());
+  if (any)
+    return AnyOfOp::create(builder, place, flag, given);
+  return AllOfOp::create(builder, place, flag, given);
 }
 
-Value StepWrap::predicate(const UpdateKey &Key) {
-  for (auto &[Known, Predicate] : Predicates)
-    if (Known == Key)
-      return Predicate;
-  SmallVector<Value> Chosen;
-  for (auto [Request, Flag] : llvm::enumerate(Flags))
-    if (holds() && (Key.Any || Key.Requests.test(Request)))
-      Chosen.push_back(Flag);
-  if (Key.Any && !Chosen.empty())
-    Chosen = {reduceFlags(Builder, Chosen, /*Any=*/true, Loc)};
-  if (Key.Last)
-    Chosen.insert(Chosen.begin(), IsLast);
-  Value Predicate = Chosen.empty() ? Value() : reduceFlags(Builder, Chosen, /*Any=*/false, Loc);
-  Predicates.push_back({Key, Predicate});
-  return Predicate;
+Value StepWrap::predicateOf(const UpdateKey &key) {
+  for (auto &[known, predicate] : predicates)
+    if (known == key)
+      return predicate;
+  SmallVector<Value> chosen;
+  for (auto [request, flag] : llvm::enumerate(flags))
+    if (holds() && (key.any || key.requests.test(request)))
+      chosen.push_back(flag);
+  if (key.any && !chosen.empty())
+    chosen = {reduceFlags(builder, chosen, /*any=*/true, loc)};
+  if (key.last)
+    chosen.insert(chosen.begin(), isLast);
+  Value predicate = chosen.empty() ? Value() : reduceFlags(builder, chosen, /*any=*/false, loc);
+  predicates.push_back({key, predicate});
+  return predicate;
 }
 
-void StepWrap::guard(const UpdateRegion &Region) {
-  Value Predicate = predicate(Region.Key);
-  SmallVector<Value> New, Old;
-  SmallVector<Type> Types;
-  for (Operation *Op : Region.Updates)
-    for (Value Result : Op->getResults())
-      if (llvm::any_of(Result.getUsers(), [&](Operation *User) { return !Region.Updates.contains(User); })) {
-        Value Before = Result;
-        while (Region.Updates.contains(Before.getDefiningOp()))
-          Before = Before.getDefiningOp()->getOperand(cast<OpResult>(Before).getResultNumber());
-        New.push_back(Result);
-        Old.push_back(fallback(Before, Region.Key));
-        Types.push_back(Result.getType());
+void StepWrap::guard(const UpdateRegion &region) {
+  Value predicate = predicateOf(region.key);
+  SmallVector<Value> updated, old;
+  SmallVector<Type> types;
+  for (Operation *op : region.updates)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !region.updates.contains(user); })) {
+        Value before = result;
+        while (region.updates.contains(before.getDefiningOp()))
+          before = before.getDefiningOp()->getOperand(cast<OpResult>(before).getResultNumber());
+        updated.push_back(result);
+        old.push_back(fallback(before, region.key));
+        types.push_back(result.getType());
       }
 
-  Operation *Latest = latestInput(Region, Predicate);
-  for (Value Held : Old)
-    Latest = later(Latest, Held.getDefiningOp());
-  Builder.setInsertionPointAfter(Latest);
-  auto Guard = GuardedUpdateOp::create(Builder, Loc, Types, Predicate, Old);
-  moveFollowing(Region, Guard);
-  Block *Body = Builder.createBlock(&Guard.getBody());
-  llvm::DenseMap<Value, Value> UnscaledInside;
-  for (Operation *Op : Region.Updates) {
-    Op->moveBefore(Body, Body->end());
-    for (OpOperand &Use : Op->getOpOperands())
-      for (auto [Request, Asked] : llvm::enumerate(Flow.requests())) {
-        if (!llvm::is_contained(Asked.Gradients, Use.get()))
+  Operation *latest = latestInput(region, predicate);
+  for (Value held : old)
+    latest = later(latest, held.getDefiningOp());
+  builder.setInsertionPointAfter(latest);
+  auto guard = GuardedUpdateOp::create(builder, loc, types, predicate, old);
+  moveFollowing(region, guard);
+  Block *body = builder.createBlock(&guard.getBody());
+  llvm::DenseMap<Value, Value> unscaledInside;
+  for (Operation *op : region.updates) {
+    op->moveBefore(body, body->end());
+    for (OpOperand &use : op->getOpOperands())
+      for (auto [request, asked] : llvm::enumerate(flow.getRequests())) {
+        if (!llvm::is_contained(asked.gradients, use.get()))
           continue;
-        Value &Unscaled = UnscaledInside[Use.get()];
-        if (!Unscaled) {
-          Builder.setInsertionPoint(Op);
-          Unscaled = unscale(Request, Use.get());
+        Value &unscaled = unscaledInside[use.get()];
+        if (!unscaled) {
+          builder.setInsertionPoint(op);
+          unscaled = unscale(request, use.get());
         }
-        Use.set(Unscaled);
+        use.set(unscaled);
         break;
       }
   }
-  for (auto [Result, Value] : llvm::zip_equal(Guard.getResults(), New))
-    Value.replaceUsesWithIf(Result, [&](OpOperand &Use) { return Use.getOwner()->getBlock() != Body; });
-  Builder.setInsertionPointToEnd(Body);
-  YieldOp::create(Builder, Loc, New);
+  for (auto [result, value] : llvm::zip_equal(guard.getResults(), updated))
+    value.replaceUsesWithIf(result, [&](OpOperand &use) { return use.getOwner()->getBlock() != body; });
+  builder.setInsertionPointToEnd(body);
+  YieldOp::create(builder, loc, updated);
 }
 
 // Moves operations that read the updates, directly or not, behind the region.
-void StepWrap::moveFollowing(const UpdateRegion &Region, Operation *Guard) {
-  llvm::SetVector<Operation *> Follows;
-  for (Operation &Op : llvm::make_range(Guard->getBlock()->begin(), Guard->getIterator())) {
-    if (Region.Updates.contains(&Op))
+void StepWrap::moveFollowing(const UpdateRegion &region, Operation *guard) {
+  llvm::SetVector<Operation *> follows;
+  for (Operation &op : llvm::make_range(guard->getBlock()->begin(), guard->getIterator())) {
+    if (region.updates.contains(&op))
       continue;
-    bool Reads = llvm::any_of(Op.getOperands(), [&](Value V) {
-      Operation *Definition = V.getDefiningOp();
-      return Definition && (Region.Updates.contains(Definition) || Follows.contains(Definition));
+    bool reads = llvm::any_of(op.getOperands(), [&](Value v) {
+      Operation *definition = v.getDefiningOp();
+      return definition && (region.updates.contains(definition) || follows.contains(definition));
     });
-    if (Reads)
-      Follows.insert(&Op);
+    if (reads)
+      follows.insert(&op);
   }
-  Operation *Last = Guard;
-  for (Operation *Op : Follows) {
-    Op->moveAfter(Last);
-    Last = Op;
+  Operation *last = guard;
+  for (Operation *op : follows) {
+    op->moveAfter(last);
+    last = op;
   }
 }
 
 // The last operation that must precede the region.
-Operation *StepWrap::latestInput(const UpdateRegion &Region, Value Predicate) {
-  Operation *Latest = Predicate.getDefiningOp();
-  for (Operation *Op : Region.Updates)
-    for (Value Operand : Op->getOperands()) {
-      Operation *Definition = Operand.getDefiningOp();
-      if (Definition && !Region.Updates.contains(Definition))
-        Latest = later(Latest, Definition);
+Operation *StepWrap::latestInput(const UpdateRegion &region, Value predicate) {
+  Operation *latest = predicate.getDefiningOp();
+  for (Operation *op : region.updates)
+    for (Value operand : op->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      if (definition && !region.updates.contains(definition))
+        latest = later(latest, definition);
     }
-  return Latest;
+  return latest;
 }
 
 // State that anything but a guarded update computes.
 void StepWrap::selectOtherState() {
-  Builder.setInsertionPoint(Return);
-  StepSignature Signature(Function);
-  for (OpOperand &Use : Return->getOpOperands()) {
-    std::optional<unsigned> Argument = Signature.argumentOf(Use.getOperandNumber());
-    Value Old = Argument ? Function.getArgument(*Argument) : Value();
-    Operation *Definition = Use.get().getDefiningOp();
-    if (!Old || Old == Use.get() || !Definition || isa<GuardedUpdateOp>(Definition) ||
-        Old.getType() != Use.get().getType())
+  builder.setInsertionPoint(terminator);
+  StepSignature signature(function);
+  for (OpOperand &use : terminator->getOpOperands()) {
+    std::optional<unsigned> argument = signature.argumentOf(use.getOperandNumber());
+    Value old = argument ? function.getArgument(*argument) : Value();
+    Operation *definition = use.get().getDefiningOp();
+    if (!old || old == use.get() || !definition || isa<GuardedUpdateOp>(definition) ||
+        old.getType() != use.get().getType())
       continue;
-    const Origin &From = Origins[Use.getOperandNumber()];
-    UpdateKey Key = keyOf(From.Requests, From.FollowsUpdate);
-    Value Predicate = predicate(Key);
-    if (!Predicate)
+    const Origin &from = origins[use.getOperandNumber()];
+    UpdateKey key = keyOf(from.requests, from.followsUpdate);
+    Value predicate = predicateOf(key);
+    if (!predicate)
       continue;
-    Value Held = fallback(Old, Key);
-    Builder.setInsertionPoint(Return);
-    Use.set(SelectOp::create(Builder, Loc, Old.getType(), Predicate, Use.get(), Held));
+    Value held = fallback(old, key);
+    builder.setInsertionPoint(terminator);
+    use.set(SelectOp::create(builder, loc, old.getType(), predicate, use.get(), held));
   }
 }
 

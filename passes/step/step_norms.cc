@@ -5,22 +5,22 @@ using namespace mlir;
 
 namespace mpc {
 
-// Whether \p V is finite where a finite check passes: then its squares are, in f64.
-static bool isChecked(Value V, ArrayRef<GradientRequest> Requests) {
-  if (auto Clamp = V.getDefiningOp<ClampOp>())
-    V = Clamp.getX();
-  return getElementTypeOrSelf(V.getType()).isF32() &&
-         llvm::any_of(Requests, [&](const GradientRequest &Asked) { return llvm::is_contained(Asked.Gradients, V); });
+// Whether \p v is finite where a finite check passes: then its squares are, in f64.
+static bool isCheckedGradient(Value v, ArrayRef<GradientRequest> requests) {
+  if (auto clamp = v.getDefiningOp<ClampOp>())
+    v = clamp.getX();
+  return getElementTypeOrSelf(v.getType()).isF32() &&
+         llvm::any_of(requests, [&](const GradientRequest &asked) { return llvm::is_contained(asked.gradients, v); });
 }
 
-static bool reachesUpdate(Operation *From) {
-  llvm::SetVector<Operation *> Reached;
-  Reached.insert(From);
-  for (size_t Next = 0; Next < Reached.size(); ++Next)
-    for (Operation *User : Reached[Next]->getUsers()) {
-      if (User->hasTrait<StateUpdate>())
+static bool reachesUpdate(Operation *from) {
+  llvm::SetVector<Operation *> reached;
+  reached.insert(from);
+  for (size_t next = 0; next < reached.size(); ++next)
+    for (Operation *user : reached[next]->getUsers()) {
+      if (user->hasTrait<StateUpdate>())
         return true;
-      Reached.insert(User);
+      reached.insert(user);
     }
   return false;
 }
@@ -31,50 +31,50 @@ static bool reachesUpdate(Operation *From) {
 //
 // A norm that follows from an update which the loss does not follow from comes too late for the check.
 void StepWrap::collectNorms() {
-  NormsOf.resize(Flow.requests().size());
-  for (auto Norm : Function.getBody().front().getOps<GlobalNormOp>()) {
-    bool IsChecked = !accumulates() && llvm::all_of(Norm.getGradients(), [&](Value Gradient) {
-      return isChecked(Gradient, Flow.requests());
+  normsOf.resize(flow.getRequests().size());
+  for (auto norm : function.getBody().front().getOps<GlobalNormOp>()) {
+    bool isChecked = !accumulates() && llvm::all_of(norm.getGradients(), [&](Value gradient) {
+      return isCheckedGradient(gradient, flow.getRequests());
     });
-    if (IsChecked || !reachesUpdate(Norm))
+    if (isChecked || !reachesUpdate(norm))
       continue;
-    for (unsigned Request = 0; Request < Flow.requests().size(); ++Request)
-      if (Flow.gradientsInto(Norm.getNorm()).test(Request) && Flow.precedesUpdatesOf(Norm, Request))
-        NormsOf[Request].push_back(Norm);
+    for (unsigned request = 0; request < flow.getRequests().size(); ++request)
+      if (flow.gradientsInto(norm.getNorm()).test(request) && flow.precedesUpdatesOf(norm, request))
+        normsOf[request].push_back(norm);
   }
 }
 
-Value StepWrap::isFinite(GlobalNormOp Norm) {
-  Value &Flag = NormFlags[Norm];
-  if (Flag)
-    return Flag;
-  Builder.setInsertionPointAfter(Norm);
-  auto Scalar = RankedTensorType::get({}, Builder.getF32Type());
-  Value One = ConstantOp::create(Builder, Loc, Scalar, DenseElementsAttr::get(Scalar, Builder.getF32FloatAttr(1)));
-  Flag = CheckFiniteOp::create(Builder, Loc, RankedTensorType::get({}, Builder.getI1Type()), Norm.getNorm(), One);
-  return Flag;
+Value StepWrap::isFinite(GlobalNormOp norm) {
+  Value &flag = normFlags[norm];
+  if (flag)
+    return flag;
+  builder.setInsertionPointAfter(norm);
+  auto scalar = RankedTensorType::get({}, builder.getF32Type());
+  Value one = ConstantOp::create(builder, loc, scalar, DenseElementsAttr::get(scalar, builder.getF32FloatAttr(1)));
+  flag = CheckFiniteOp::create(builder, loc, RankedTensorType::get({}, builder.getI1Type()), norm.getNorm(), one);
+  return flag;
 }
 
-void StepWrap::checkNorms(unsigned Request) {
-  AllFiniteOp Check = Checks[Request];
-  Operation *Last = Check;
-  for (GlobalNormOp Norm : NormsOf[Request]) {
-    Value Flag = isFinite(Norm);
-    Check.getGradientsMutable().append(Flag);
-    if (Last->isBeforeInBlock(Flag.getDefiningOp()))
-      Last = Flag.getDefiningOp();
+void StepWrap::checkNorms(unsigned request) {
+  AllFiniteOp check = checks[request];
+  Operation *last = check;
+  for (GlobalNormOp norm : normsOf[request]) {
+    Value flag = isFinite(norm);
+    check.getGradientsMutable().append(flag);
+    if (last->isBeforeInBlock(flag.getDefiningOp()))
+      last = flag.getDefiningOp();
   }
-  if (Last == Check)
+  if (last == check)
     return;
   // Move the check with what follows from it: no update reads it yet.
-  llvm::SetVector<Operation *> Follows;
-  Follows.insert(Check);
-  for (Operation &Op : llvm::make_range(Check->getIterator(), Last->getIterator()))
-    if (llvm::any_of(Op.getOperands(), [&](Value V) { return Follows.contains(V.getDefiningOp()); }))
-      Follows.insert(&Op);
-  for (Operation *Op : Follows) {
-    Op->moveAfter(Last);
-    Last = Op;
+  llvm::SetVector<Operation *> follows;
+  follows.insert(check);
+  for (Operation &op : llvm::make_range(check->getIterator(), last->getIterator()))
+    if (llvm::any_of(op.getOperands(), [&](Value v) { return follows.contains(v.getDefiningOp()); }))
+      follows.insert(&op);
+  for (Operation *op : follows) {
+    op->moveAfter(last);
+    last = op;
   }
 }
 

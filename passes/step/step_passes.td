@@ -83,11 +83,11 @@ def FoldGradientScalingPass : MpcPass<"mpc-fold-gradient-scaling", "::mlir::func
     // before
     %u = mpc.unscale %g, %scale : (tensor<4xf16>, tensor<f32>) -> tensor<4xf32>
     %n = mpc.global_norm %u : (tensor<4xf32>) -> tensor<f32>
-    %c = mpc.clip_by_norm %u, %n {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %c = mpc.clip_by_norm %u, %n {max_norm = 1.0} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
     %p2, %v2 = mpc.momentum %p, %v, %c, %rate, %finite : ...
     // after
     %n = mpc.global_norm %scale, %g {unscale = true} : (tensor<f32>, tensor<4xf16>) -> tensor<f32>
-    %p2, %v2 = mpc.momentum %p, %v, %g, %rate, %scale, %n, %finite {max_norm = 1.0 : f32, unscale = true} : ...
+    %p2, %v2 = mpc.momentum %p, %v, %g, %rate, %scale, %n, %finite {max_norm = 1.0, unscale = true} : ...
     ```
   }];
 }

@@ -10,41 +10,41 @@ namespace mpc {
 
 namespace {
 
-constexpr unsigned MovingFields = static_cast<unsigned>(kFirstScalerSetting);
-constexpr unsigned ScaleIndex = static_cast<unsigned>(ScalerField::kScale);
+constexpr unsigned movingFields = static_cast<unsigned>(kFirstScalerSetting);
+constexpr unsigned scaleIndex = static_cast<unsigned>(ScalerField::kScale);
 
 } // namespace
 
-StepWrap::StepWrap(func::FuncOp Function, const StepFlow &Flow, const WrapOptions &Options)
-    : Function(Function), Flow(Flow), Options(Options), Builder(Function.getContext()),
-      Loc(Flow.requests().front().Op->getLoc()),
-      Return(cast<func::ReturnOp>(Function.getBody().front().getTerminator())) {}
+StepWrap::StepWrap(func::FuncOp function, const StepFlow &flow, const WrapOptions &options)
+    : function(function), flow(flow), options(options), builder(function.getContext()),
+      loc(flow.getRequests().front().op->getLoc()),
+      terminator(cast<func::ReturnOp>(function.getBody().front().getTerminator())) {}
 
 LogicalResult StepWrap::run() {
-  if (Options.Scaled && failed(assignScalers()))
+  if (options.scaled && failed(assignScalers()))
     return failure();
   if (guards())
-    Regions = std::make_unique<UpdateRegions>(Function.getBody().front(), Flow,
-                                              [&](Operation *Op) { return keyOf(deciding(Op), Flow.isOptimizer(Op)); });
+    regions = std::make_unique<UpdateRegions>(function.getBody().front(), flow,
+                                              [&](Operation *op) { return keyOf(deciding(op), flow.isOptimizer(op)); });
   collectOrigins();
-  markStep(Function);
+  markStep(function);
   addScalerArguments();
   if (accumulates())
     addMicroStep();
-  unsigned Count = Flow.requests().size();
-  if (Options.Scaled) {
+  unsigned count = flow.getRequests().size();
+  if (options.scaled) {
     collectNorms();
-    for (unsigned Request = 0; Request < Count; ++Request)
-      checkRequest(Request);
+    for (unsigned request = 0; request < count; ++request)
+      checkRequest(request);
   }
-  for (unsigned Request = 0; Request < Count; ++Request)
-    rewriteGradients(Request);
-  if (Options.Scaled)
-    for (unsigned Request = 0; Request < Count; ++Request)
-      checkNorms(Request);
+  for (unsigned request = 0; request < count; ++request)
+    rewriteGradients(request);
+  if (options.scaled)
+    for (unsigned request = 0; request < count; ++request)
+      checkNorms(request);
   if (guards()) {
-    for (const UpdateRegion &Region : Regions->regions())
-      guard(Region);
+    for (const UpdateRegion &region : regions->getRegions())
+      guard(region);
     selectOtherState();
   }
   appendResults();
@@ -54,162 +54,162 @@ LogicalResult StepWrap::run() {
 //===-- Scalers --------------------------------------------------------------------------------------------------===//
 
 LogicalResult StepWrap::assignScalers() {
-  SmallVector<Scaler> All(Options.NumLosses);
-  for (auto [Index, Request] : llvm::enumerate(Flow.requests())) {
-    int64_t Id = Request.LossId >= 0 ? Request.LossId : Options.NumLosses == 1 ? 0 : int64_t(Index);
-    if (Id >= Options.NumLosses)
-      return Request.Op->emitError() << (Request.LossId >= 0 ? "loss_id " : "the loss at place ") << Id
-                                     << " has no scaler: num_losses is " << Options.NumLosses;
-    All[Id].Requests.push_back(Index);
+  SmallVector<Scaler> all(options.numLosses);
+  for (auto [index, request] : llvm::enumerate(flow.getRequests())) {
+    int64_t id = request.lossId >= 0 ? request.lossId : options.numLosses == 1 ? 0 : int64_t(index);
+    if (id >= options.numLosses)
+      return request.op->emitError() << (request.lossId >= 0 ? "loss_id " : "the loss at place ") << id
+                                     << " has no scaler: num_losses is " << options.numLosses;
+    all[id].requests.push_back(index);
   }
-  for (auto [Id, Chosen] : llvm::enumerate(All)) {
-    if (Chosen.Requests.empty())
+  for (auto [id, chosen] : llvm::enumerate(all)) {
+    if (chosen.requests.empty())
       continue;
-    if (Options.NumLosses > 1)
-      Chosen.Suffix = std::to_string(Id);
-    Scalers.push_back(Chosen);
+    if (options.numLosses > 1)
+      chosen.suffix = std::to_string(id);
+    scalers.push_back(chosen);
   }
-  ScalerOf.resize(Flow.requests().size());
-  for (auto [Index, Chosen] : llvm::enumerate(Scalers))
-    for (unsigned Request : Chosen.Requests)
-      ScalerOf[Request] = Index;
+  scalerOf.resize(flow.getRequests().size());
+  for (auto [index, chosen] : llvm::enumerate(scalers))
+    for (unsigned request : chosen.requests)
+      scalerOf[request] = index;
   return success();
 }
 
-Value StepWrap::addArgument(Type Type, Role Given, StringRef Name, StringRef Of) {
-  (void)Function.insertArgument(Function.getNumArguments(), Type,
-                                describedBy(makeState(Function.getContext(), Given, Name, Of)), Loc);
-  return Function.getArguments().back();
+Value StepWrap::addArgument(Type type, Role given, StringRef name, StringRef of) {
+  (void)function.insertArgument(function.getNumArguments(), type,
+                                describedBy(makeState(function.getContext(), given, name, of)), loc);
+  return function.getArguments().back();
 }
 
 void StepWrap::addScalerArguments() {
-  for (Scaler &Chosen : Scalers)
-    for (unsigned Index : llvm::seq<unsigned>(kScalerFieldNames.size())) {
-      auto Field = static_cast<ScalerField>(Index);
-      Type Element = IsF32(Field) ? Type(Builder.getF32Type()) : Type(Builder.getI32Type());
-      Chosen.Fields.push_back(addArgument(RankedTensorType::get({}, Element), Role::kScaler,
-                                          ScalerEntryName("scaler" + Chosen.Suffix, Field)));
+  for (Scaler &chosen : scalers)
+    for (unsigned index : llvm::seq<unsigned>(kScalerFieldNames.size())) {
+      auto field = static_cast<ScalerField>(index);
+      Type element = IsF32(field) ? Type(builder.getF32Type()) : Type(builder.getI32Type());
+      chosen.fields.push_back(addArgument(RankedTensorType::get({}, element), Role::kScaler,
+                                          ScalerEntryName("scaler" + chosen.suffix, field)));
     }
 }
 
-void StepWrap::checkRequest(unsigned Request) {
-  const GradientRequest &Asked = Flow.requests()[Request];
-  Value Scale = Scalers[ScalerOf[Request]].Fields[ScaleIndex];
-  Asked.seed().set(Scale);
-  Builder.setInsertionPointAfter(Asked.Op);
-  SmallVector<Type> Types{RankedTensorType::get({}, Builder.getI1Type()),
-                          RankedTensorType::get({}, Builder.getI32Type())};
-  SmallVector<Value> Checked{Scale, Asked.Loss};
-  llvm::append_range(Checked, Asked.Gradients);
-  auto Check = AllFiniteOp::create(Builder, Asked.Op->getLoc(), Types, Checked);
-  Checks.push_back(Check);
-  Flags.push_back(Check.getFinite());
-  FirstBad.push_back(Check.getFirstBad());
+void StepWrap::checkRequest(unsigned request) {
+  const GradientRequest &asked = flow.getRequests()[request];
+  Value scale = scalers[scalerOf[request]].fields[scaleIndex];
+  asked.seed().set(scale);
+  builder.setInsertionPointAfter(asked.op);
+  SmallVector<Type> types{RankedTensorType::get({}, builder.getI1Type()),
+                          RankedTensorType::get({}, builder.getI32Type())};
+  SmallVector<Value> checked{scale, asked.loss};
+  llvm::append_range(checked, asked.gradients);
+  auto check = AllFiniteOp::create(builder, asked.op->getLoc(), types, checked);
+  checks.push_back(check);
+  flags.push_back(check.getFinite());
+  firstBad.push_back(check.getFirstBad());
   if (accumulates())
-    accumulateCheck(Request, Check);
+    accumulateCheck(request, check);
 }
 
-Value StepWrap::unscale(unsigned Request, Value Gradient) {
-  if (!Options.Scaled || !Options.Unscale)
-    return Gradient;
-  auto Type = cast<RankedTensorType>(Gradient.getType());
-  Value Scale = Scalers[ScalerOf[Request]].Fields[ScaleIndex];
-  Value Unscaled = UnscaleOp::create(Builder, Loc, Type.clone(Builder.getF32Type()), Gradient, Scale);
-  if (Unscaled.getType() == Type)
-    return Unscaled;
-  return CastOp::create(Builder, Loc, Type, Unscaled);
+Value StepWrap::unscale(unsigned request, Value gradient) {
+  if (!options.scaled || !options.unscale)
+    return gradient;
+  auto type = cast<RankedTensorType>(gradient.getType());
+  Value scale = scalers[scalerOf[request]].fields[scaleIndex];
+  Value unscaled = UnscaleOp::create(builder, loc, type.clone(builder.getF32Type()), gradient, scale);
+  if (unscaled.getType() == type)
+    return unscaled;
+  return CastOp::create(builder, loc, type, unscaled);
 }
 
 // Everything but the guarded updates sees unscaled gradients: the user's own arithmetic, the sum over losses, an
 // unguarded optimizer. Under accumulation all see the mean so far.
-void StepWrap::rewriteGradients(unsigned Request) {
-  const GradientRequest &Asked = Flow.requests()[Request];
-  Operation *Check = Options.Scaled ? Checks[Request] : nullptr;
-  Builder.setInsertionPointAfter(Check ? Check : Asked.Op);
-  if (accumulates() && Options.Scaled)
-    Builder.setInsertionPointAfter(Flags[Request].getDefiningOp());
-  for (auto [Position, Gradient] : llvm::enumerate(Asked.Gradients)) {
-    SmallVector<OpOperand *> Outside;
-    for (OpOperand &Use : Gradient.getUses())
-      if (Use.getOwner() != Check && (accumulates() || !guards() || !Regions->contains(Use.getOwner())))
-        Outside.push_back(&Use);
-    if (Outside.empty())
+void StepWrap::rewriteGradients(unsigned request) {
+  const GradientRequest &asked = flow.getRequests()[request];
+  Operation *check = options.scaled ? checks[request] : nullptr;
+  builder.setInsertionPointAfter(check ? check : asked.op);
+  if (accumulates() && options.scaled)
+    builder.setInsertionPointAfter(flags[request].getDefiningOp());
+  for (auto [position, gradient] : llvm::enumerate(asked.gradients)) {
+    SmallVector<OpOperand *> outside;
+    for (OpOperand &use : gradient.getUses())
+      if (use.getOwner() != check && (accumulates() || !guards() || !regions->contains(use.getOwner())))
+        outside.push_back(&use);
+    if (outside.empty())
       continue;
-    Value Seen = accumulates() ? accumulate(Request, Position) : unscale(Request, Gradient);
-    for (OpOperand *Use : Outside)
-      Use->set(Seen);
+    Value seen = accumulates() ? accumulate(request, position) : unscale(request, gradient);
+    for (OpOperand *use : outside)
+      use->set(seen);
   }
 }
 
 //===-- Results --------------------------------------------------------------------------------------------------===//
 
-void StepWrap::appendResult(Value Result, Role Given, StringRef Name) {
-  (void)Function.insertResult(Function.getNumResults(), Result.getType(),
-                              describedBy(makeState(Function.getContext(), Given, Name)));
-  Return->insertOperands(Return->getNumOperands(), Result);
+void StepWrap::appendResult(Value result, Role given, StringRef name) {
+  (void)function.insertResult(function.getNumResults(), result.getType(),
+                              describedBy(makeState(function.getContext(), given, name)));
+  terminator->insertOperands(terminator->getNumOperands(), result);
 }
 
 void StepWrap::appendResults() {
-  Builder.setInsertionPoint(Return);
-  for (Scaler &Chosen : Scalers)
-    appendScaler(Chosen);
+  builder.setInsertionPoint(terminator);
+  for (Scaler &chosen : scalers)
+    appendScaler(chosen);
   if (accumulates())
     appendAccumulation();
-  for (const Scaler &Chosen : Scalers)
-    appendRecords(Chosen);
+  for (const Scaler &chosen : scalers)
+    appendRecords(chosen);
   if (accumulates())
-    appendResult(MicroStep, Role::kRecord, "micro_step");
-  if (!GradientNames.empty())
-    dialectOf(Function).getGradientsAttrHelper().setAttr(Function, Builder.getDictionaryAttr(GradientNames));
+    appendResult(microStep, Role::kRecord, "micro_step");
+  if (!gradientNames.empty())
+    dialectOf(function).getGradientsAttrHelper().setAttr(function, builder.getDictionaryAttr(gradientNames));
 }
 
-void StepWrap::appendScaler(Scaler &Chosen) {
-  SmallVector<Value> Checked;
-  for (unsigned Request : Chosen.Requests)
-    Checked.push_back(FirstBad[Request]);
-  Chosen.FirstBad = Checked.front();
-  if (Checked.size() > 1)
-    Chosen.FirstBad = MergeChecksOp::create(Builder, Loc, Checked.front().getType(), Checked);
-  SmallVector<Value> Operands{Chosen.FirstBad};
-  llvm::append_range(Operands, Chosen.Fields);
-  SmallVector<Type> Types = llvm::to_vector(TypeRange(ValueRange(Chosen.Fields).take_front(MovingFields)));
-  auto Update = UpdateLossScaleOp::create(Builder, Loc, Types, Operands);
-  for (unsigned Index : llvm::seq<unsigned>(kScalerFieldNames.size())) {
-    Value New = Index < MovingFields ? Update->getResult(Index) : Chosen.Fields[Index];
-    if (accumulates() && Index < MovingFields)
-      New = SelectOp::create(Builder, Loc, New.getType(), IsLast, New, Chosen.Fields[Index]);
-    appendResult(New, Role::kScaler, ScalerEntryName("scaler" + Chosen.Suffix, static_cast<ScalerField>(Index)));
+void StepWrap::appendScaler(Scaler &chosen) {
+  SmallVector<Value> checked;
+  for (unsigned request : chosen.requests)
+    checked.push_back(firstBad[request]);
+  chosen.firstBad = checked.front();
+  if (checked.size() > 1)
+    chosen.firstBad = MergeChecksOp::create(builder, loc, checked.front().getType(), checked);
+  SmallVector<Value> operands{chosen.firstBad};
+  llvm::append_range(operands, chosen.fields);
+  SmallVector<Type> types = llvm::to_vector(TypeRange(ValueRange(chosen.fields).take_front(movingFields)));
+  auto update = UpdateLossScaleOp::create(builder, loc, types, operands);
+  for (unsigned index : llvm::seq<unsigned>(kScalerFieldNames.size())) {
+    Value updated = index < movingFields ? update->getResult(index) : chosen.fields[index];
+    if (accumulates() && index < movingFields)
+      updated = SelectOp::create(builder, loc, updated.getType(), isLast, updated, chosen.fields[index]);
+    appendResult(updated, Role::kScaler, ScalerEntryName("scaler" + chosen.suffix, static_cast<ScalerField>(index)));
   }
 }
 
-void StepWrap::appendRecords(const Scaler &Chosen) {
-  SmallVector<Value> Finite;
-  for (unsigned Request : Chosen.Requests)
-    Finite.push_back(Flags[Request]);
-  Value All = reduceFlags(Builder, Finite, /*Any=*/false, Loc);
+void StepWrap::appendRecords(const Scaler &chosen) {
+  SmallVector<Value> finite;
+  for (unsigned request : chosen.requests)
+    finite.push_back(flags[request]);
+  Value all = reduceFlags(builder, finite, /*any=*/false, loc);
   // A single check names its gradient. Several losses under one scaler have a record each.
-  bool One = Chosen.Requests.size() == 1;
-  appendResult(All, Role::kRecord, "finite" + Chosen.Suffix);
-  appendResult(Chosen.FirstBad, Role::kRecord, "first_bad" + Chosen.Suffix);
-  appendResult(Chosen.Fields[ScaleIndex], Role::kRecord, "loss_scale" + Chosen.Suffix);
-  if (One)
-    nameGradients("first_bad" + Chosen.Suffix, Chosen.Requests);
+  bool one = chosen.requests.size() == 1;
+  appendResult(all, Role::kRecord, "finite" + chosen.suffix);
+  appendResult(chosen.firstBad, Role::kRecord, "first_bad" + chosen.suffix);
+  appendResult(chosen.fields[scaleIndex], Role::kRecord, "loss_scale" + chosen.suffix);
+  if (one)
+    nameGradients("first_bad" + chosen.suffix, chosen.requests);
   else
-    for (unsigned Request : Chosen.Requests) {
-      std::string Record = "loss" + std::to_string(Request) + ".first_bad";
-      appendResult(FirstBad[Request], Role::kRecord, Record);
-      nameGradients(Record, Request);
+    for (unsigned request : chosen.requests) {
+      std::string record = "loss" + std::to_string(request) + ".first_bad";
+      appendResult(firstBad[request], Role::kRecord, record);
+      nameGradients(record, request);
     }
 }
 
-void StepWrap::nameGradients(const std::string &Record, ArrayRef<unsigned> Requests) {
-  SmallVector<Attribute> Names;
-  for (unsigned Request : Requests) {
-    for (unsigned Position = 0; Position < Flow.requests()[Request].Gradients.size(); ++Position)
-      Names.push_back(Builder.getStringAttr(Flow.gradientName(Request, Position)));
-    Names.append(NormsOf[Request].size(), Builder.getStringAttr(StringRef(kNormOfGradients)));
+void StepWrap::nameGradients(const std::string &record, ArrayRef<unsigned> requests) {
+  SmallVector<Attribute> names;
+  for (unsigned request : requests) {
+    for (unsigned position = 0; position < flow.getRequests()[request].gradients.size(); ++position)
+      names.push_back(builder.getStringAttr(flow.gradientName(request, position)));
+    names.append(normsOf[request].size(), builder.getStringAttr(StringRef(kNormOfGradients)));
   }
-  GradientNames.push_back(Builder.getNamedAttr(Record, Builder.getArrayAttr(Names)));
+  gradientNames.push_back(builder.getNamedAttr(record, builder.getArrayAttr(names)));
 }
 
 } // namespace mpc

@@ -9,100 +9,100 @@
 namespace mpc {
 
 struct WrapOptions {
-  bool Scaled = true;            ///< scale the losses and check their gradients
-  bool Skip = true;              ///< hold state where a gradient is not finite
-  bool Unscale = true;           ///< divide gradients by the scale; false where the optimizer does
-  int64_t NumLosses = 1;         ///< loss scalers; one is shared
-  int64_t AccumulationSteps = 1; ///< micro-steps before an optimizer acts
+  bool scaled = true;            ///< scale the losses and check their gradients
+  bool skip = true;              ///< hold state where a gradient is not finite
+  bool unscale = true;           ///< divide gradients by the scale; false where the optimizer does
+  int64_t numLosses = 1;         ///< loss scalers; one is shared
+  int64_t accumulationSteps = 1; ///< micro-steps before an optimizer acts
 };
 
 /// Wraps one training step whose requests all have the seed 1. See mpc-loss-scale in passes.td for the IR.
 class StepWrap {
 public:
-  StepWrap(mlir::func::FuncOp Function, const StepFlow &Flow, const WrapOptions &Options);
+  StepWrap(mlir::func::FuncOp function, const StepFlow &flow, const WrapOptions &options);
 
   /// Emits an error and fails where a request asks for a scaler that does not exist.
   llvm::LogicalResult run();
 
 private:
   struct Scaler {
-    std::string Suffix; ///< "" where one scaler serves every loss
-    llvm::SmallVector<unsigned> Requests;
-    llvm::SmallVector<mlir::Value> Fields;
-    mlir::Value FirstBad; ///< the first bad position of its requests together
+    std::string suffix; ///< "" where one scaler serves every loss
+    llvm::SmallVector<unsigned> requests;
+    llvm::SmallVector<mlir::Value> fields;
+    mlir::Value firstBad; ///< the first bad position of its requests together
   };
   /// The requests that a state result is computed from; see StepFlow::behind.
   struct Origin {
-    RequestSet Requests;
-    bool FollowsUpdate = false;
+    RequestSet requests;
+    bool followsUpdate = false;
   };
   struct Accumulator {
-    mlir::Value New;
-    std::string Name;
+    mlir::Value updated;
+    std::string name;
   };
 
   llvm::LogicalResult assignScalers();
   void addScalerArguments();
   void addMicroStep();
-  void checkRequest(unsigned Request);
-  void accumulateCheck(unsigned Request, mlir::Operation *Check);
-  void rewriteGradients(unsigned Request);
+  void checkRequest(unsigned request);
+  void accumulateCheck(unsigned request, mlir::Operation *check);
+  void rewriteGradients(unsigned request);
   void collectNorms();
-  void checkNorms(unsigned Request);
-  mlir::Value isFinite(GlobalNormOp Norm);
-  mlir::Value unscale(unsigned Request, mlir::Value Gradient);
-  mlir::Value accumulate(unsigned Request, unsigned Position);
+  void checkNorms(unsigned request);
+  mlir::Value isFinite(GlobalNormOp norm);
+  mlir::Value unscale(unsigned request, mlir::Value gradient);
+  mlir::Value accumulate(unsigned request, unsigned position);
 
   void collectOrigins();
-  RequestSet deciding(mlir::Operation *Update) const;
-  UpdateKey keyOf(RequestSet Set, bool FollowsUpdate) const;
+  RequestSet deciding(mlir::Operation *update) const;
+  UpdateKey keyOf(RequestSet set, bool followsUpdate) const;
   /// Null: always.
-  mlir::Value predicate(const UpdateKey &Key);
+  mlir::Value predicateOf(const UpdateKey &key);
   /// The value that state keeps where it is not updated.
-  mlir::Value fallback(mlir::Value Old, const UpdateKey &Key);
-  void guard(const UpdateRegion &Region);
-  void moveFollowing(const UpdateRegion &Region, mlir::Operation *Guard);
-  mlir::Operation *latestInput(const UpdateRegion &Region, mlir::Value Predicate);
+  mlir::Value fallback(mlir::Value old, const UpdateKey &key);
+  void guard(const UpdateRegion &region);
+  void moveFollowing(const UpdateRegion &region, mlir::Operation *guard);
+  mlir::Operation *latestInput(const UpdateRegion &region, mlir::Value predicate);
   void selectOtherState();
 
   void appendResults();
-  void appendScaler(Scaler &Chosen);
-  void appendRecords(const Scaler &Chosen);
+  void appendScaler(Scaler &chosen);
+  void appendRecords(const Scaler &chosen);
   void appendAccumulation();
-  void appendResult(mlir::Value Result, Role Given, llvm::StringRef Name);
-  mlir::Value addArgument(mlir::Type Type, Role Given, llvm::StringRef Name, llvm::StringRef Of = "");
-  void nameGradients(const std::string &Record, llvm::ArrayRef<unsigned> Requests);
-  mlir::Value constant(int32_t Number);
-  bool accumulates() const { return Options.AccumulationSteps > 1; }
-  bool holds() const { return Options.Scaled && Options.Skip; }
+  void appendResult(mlir::Value result, Role given, llvm::StringRef name);
+  mlir::Value addArgument(mlir::Type type, Role given, llvm::StringRef name, llvm::StringRef of = "");
+  void nameGradients(const std::string &record, llvm::ArrayRef<unsigned> requests);
+  mlir::Value constant(int32_t number);
+  bool accumulates() const { return options.accumulationSteps > 1; }
+  bool holds() const { return options.scaled && options.skip; }
   bool guards() const { return holds() || accumulates(); }
 
-  mlir::func::FuncOp Function;
-  const StepFlow &Flow;
-  WrapOptions Options;
-  mlir::OpBuilder Builder;
-  mlir::Location Loc;
-  mlir::func::ReturnOp Return;
-  llvm::SmallVector<Scaler> Scalers;
-  llvm::SmallVector<unsigned> ScalerOf;                          ///< index of each request's scaler
-  llvm::SmallVector<AllFiniteOp> Checks;                         ///< the check of each request
-  llvm::SmallVector<llvm::SmallVector<GlobalNormOp, 1>> NormsOf; ///< norms that the check of each request takes in
-  llvm::DenseMap<mlir::Operation *, mlir::Value> NormFlags;
-  llvm::SmallVector<mlir::Value> Flags;    ///< whether each request is finite (so far, under accumulation)
-  llvm::SmallVector<mlir::Value> FirstBad; ///< the first bad position of each request (so far, under accumulation)
-  std::unique_ptr<UpdateRegions> Regions;
-  llvm::SmallVector<Origin> Origins; ///< the origin of each result
-  llvm::SmallVector<std::pair<UpdateKey, mlir::Value>> Predicates;
-  llvm::SmallVector<mlir::NamedAttribute> GradientNames;
+  mlir::func::FuncOp function;
+  const StepFlow &flow;
+  WrapOptions options;
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+  mlir::func::ReturnOp terminator;
+  llvm::SmallVector<Scaler> scalers;
+  llvm::SmallVector<unsigned> scalerOf;                          ///< index of each request's scaler
+  llvm::SmallVector<AllFiniteOp> checks;                         ///< the check of each request
+  llvm::SmallVector<llvm::SmallVector<GlobalNormOp, 1>> normsOf; ///< norms that the check of each request takes in
+  llvm::DenseMap<mlir::Operation *, mlir::Value> normFlags;
+  llvm::SmallVector<mlir::Value> flags;    ///< whether each request is finite (so far, under accumulation)
+  llvm::SmallVector<mlir::Value> firstBad; ///< the first bad position of each request (so far, under accumulation)
+  std::unique_ptr<UpdateRegions> regions;
+  llvm::SmallVector<Origin> origins; ///< the origin of each result
+  llvm::SmallVector<std::pair<UpdateKey, mlir::Value>> predicates;
+  llvm::SmallVector<mlir::NamedAttribute> gradientNames;
 
-  mlir::Value MicroStep, IsFirst, IsLast;
-  llvm::SmallVector<Accumulator> Accumulators;
-  llvm::DenseMap<mlir::Value, mlir::Value> Backups;
+  mlir::Value microStep, isFirst, isLast;
+  llvm::SmallVector<Accumulator> accumulators;
+  llvm::DenseMap<mlir::Value, mlir::Value> backups;
 };
 
-/// Makes one flag of any or all of \p Given behind the last of them, which operations compute. A single flag stays as
-/// it is; without \p Loc the new one has the location of the last.
-mlir::Value reduceFlags(mlir::OpBuilder &Builder, llvm::ArrayRef<mlir::Value> Given, bool Any,
-                        std::optional<mlir::Location> Loc = {});
+/// Makes one flag of any or all of \p given behind the last of them, which operations compute. A single flag stays as
+/// it is; without \p loc the new one has the location of the last.
+mlir::Value reduceFlags(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> given, bool any,
+                        std::optional<mlir::Location> loc = {});
 
 } // namespace mpc

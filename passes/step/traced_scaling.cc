@@ -10,116 +10,116 @@ namespace {
 
 class TracedGuard {
 public:
-  TracedGuard(func::FuncOp Function, const StepFlow &Flow)
-      : Flow(Flow), Body(Function.getBody().front()), Builder(Function.getContext()) {}
+  TracedGuard(func::FuncOp function, const StepFlow &flow)
+      : flow(flow), body(function.getBody().front()), builder(function.getContext()) {}
 
   void run() {
     collectFlags();
-    for (Operation &Op : llvm::make_early_inc_range(Body))
-      if (Op.hasTrait<StateUpdate>() && !hasPredicate(Op) && (isa<BatchNormRunningUpdateOp>(Op) || isGenerator(Op)))
-        guard(Op);
+    for (Operation &op : llvm::make_early_inc_range(body))
+      if (op.hasTrait<StateUpdate>() && !hasPredicate(op) && (isa<BatchNormRunningUpdateOp>(op) || isGenerator(op)))
+        guard(op);
   }
 
 private:
-  static bool isFlag(Value V) { return getElementTypeOrSelf(V.getType()).isInteger(1); }
+  static bool isFlag(Value v) { return getElementTypeOrSelf(v.getType()).isInteger(1); }
 
-  static bool hasPredicate(Operation &Op) { return isFlag(Op.getOperands().back()); }
+  static bool hasPredicate(Operation &op) { return isFlag(op.getOperands().back()); }
 
   // The counter of the random generator.
-  bool isGenerator(Operation &Op) const { return isa<IncrementOp>(Op) && Flow.roleOf(Op.getOperand(0)) == Role::kRng; }
+  bool isGenerator(Operation &op) const { return isa<IncrementOp>(op) && flow.roleOf(op.getOperand(0)) == Role::kRng; }
 
   // Whether a state update waits for the flag.
-  static bool decides(Value Flag) {
-    return llvm::any_of(Flag.getUsers(), [&](Operation *User) {
-      if (has<Property::JoinsFlags>(User))
-        return decides(User->getResult(0));
-      return isa<GuardedUpdateOp>(User) || (User->hasTrait<StateUpdate>() && User->getOperands().back() == Flag);
+  static bool decides(Value flag) {
+    return llvm::any_of(flag.getUsers(), [&](Operation *user) {
+      if (has<Property::JoinsFlags>(user))
+        return decides(user->getResult(0));
+      return isa<GuardedUpdateOp>(user) || (user->hasTrait<StateUpdate>() && user->getOperands().back() == flag);
     });
   }
 
-  static Value unscaledLoss(Value Loss) {
-    auto Scaled = Loss.getDefiningOp<ScaleLossOp>();
-    return Scaled ? Scaled.getLoss() : Loss;
+  static Value unscaledLoss(Value loss) {
+    auto scaled = loss.getDefiningOp<ScaleLossOp>();
+    return scaled ? scaled.getLoss() : loss;
   }
 
   void collectFlags() {
-    Flags.resize(Flow.requests().size());
-    for (auto Check : Body.getOps<AllFiniteOp>()) {
-      if (!decides(Check.getFinite()))
+    flags.resize(flow.getRequests().size());
+    for (auto check : body.getOps<AllFiniteOp>()) {
+      if (!decides(check.getFinite()))
         continue;
-      RequestSet Checked(Flags.size());
-      for (Value Gradient : Check.getGradients())
-        Checked |= Flow.gradientsInto(Gradient);
-      for (auto [Index, Request] : llvm::enumerate(Flow.requests()))
-        if (Check.getLoss() == unscaledLoss(Request.Loss))
-          Checked.set(Index);
-      for (unsigned Request : Checked.set_bits())
-        Flags[Request].push_back(Check.getFinite());
+      RequestSet checked(flags.size());
+      for (Value gradient : check.getGradients())
+        checked |= flow.gradientsInto(gradient);
+      for (auto [index, request] : llvm::enumerate(flow.getRequests()))
+        if (check.getLoss() == unscaledLoss(request.loss))
+          checked.set(index);
+      for (unsigned request : checked.set_bits())
+        flags[request].push_back(check.getFinite());
     }
   }
 
   // Null: always.
-  Value predicate(Operation &Op) {
-    RequestSet Set = Flow.deciding(&Op);
-    SmallVector<Value> Chosen;
-    if (Set.any()) {
-      for (unsigned Request : Set.set_bits())
-        llvm::append_range(Chosen, Flags[Request]);
-      return Chosen.empty() ? Value() : reduceFlags(Builder, Chosen, /*Any=*/false);
+  Value predicateOf(Operation &op) {
+    RequestSet set = flow.deciding(&op);
+    SmallVector<Value> chosen;
+    if (set.any()) {
+      for (unsigned request : set.set_bits())
+        llvm::append_range(chosen, flags[request]);
+      return chosen.empty() ? Value() : reduceFlags(builder, chosen, /*any=*/false);
     }
-    for (SmallVectorImpl<Value> &OfRequest : Flags) {
-      if (OfRequest.empty())
+    for (SmallVectorImpl<Value> &ofRequest : flags) {
+      if (ofRequest.empty())
         return {};
-      Chosen.push_back(reduceFlags(Builder, OfRequest, /*Any=*/false));
+      chosen.push_back(reduceFlags(builder, ofRequest, /*any=*/false));
     }
-    return Chosen.empty() ? Value() : reduceFlags(Builder, Chosen, /*Any=*/true);
+    return chosen.empty() ? Value() : reduceFlags(builder, chosen, /*any=*/true);
   }
 
-  void guard(Operation &Op) {
-    Value Predicate = predicate(Op);
-    if (!Predicate)
+  void guard(Operation &op) {
+    Value predicate = predicateOf(op);
+    if (!predicate)
       return;
-    if (!moveBehind(Op, Predicate.getDefiningOp())) {
-      Op.emitRemark() << "the step reads this state before its losses are checked: it moves in skipped steps too";
+    if (!moveBehind(op, predicate.getDefiningOp())) {
+      op.emitRemark() << "the step reads this state before its losses are checked: it moves in skipped steps too";
       return;
     }
-    Op.insertOperands(Op.getNumOperands(), Predicate);
+    op.insertOperands(op.getNumOperands(), predicate);
   }
 
-  // Moves an operation, and what follows from it, behind `Anchor`; false where the anchor itself follows from it.
-  static bool moveBehind(Operation &Op, Operation *Anchor) {
-    if (Anchor->isBeforeInBlock(&Op))
+  // Moves an operation, and what follows from it, behind `anchor`; false where the anchor itself follows from it.
+  static bool moveBehind(Operation &op, Operation *anchor) {
+    if (anchor->isBeforeInBlock(&op))
       return true;
-    llvm::DenseSet<Operation *> Follows{&Op};
-    SmallVector<Operation *> Moved{&Op};
-    auto Reads = [&](Operation &Other) {
-      return llvm::any_of(Other.getOperands(), [&](Value V) { return Follows.contains(V.getDefiningOp()); });
+    llvm::DenseSet<Operation *> follows{&op};
+    SmallVector<Operation *> moved{&op};
+    auto reads = [&](Operation &other) {
+      return llvm::any_of(other.getOperands(), [&](Value v) { return follows.contains(v.getDefiningOp()); });
     };
-    for (Operation &Other : llvm::make_range(std::next(Op.getIterator()), Anchor->getIterator()))
-      if (Reads(Other)) {
-        Follows.insert(&Other);
-        Moved.push_back(&Other);
+    for (Operation &other : llvm::make_range(std::next(op.getIterator()), anchor->getIterator()))
+      if (reads(other)) {
+        follows.insert(&other);
+        moved.push_back(&other);
       }
-    if (Reads(*Anchor))
+    if (reads(*anchor))
       return false;
-    Operation *Last = Anchor;
-    for (Operation *Moving : Moved) {
-      Moving->moveAfter(Last);
-      Last = Moving;
+    Operation *last = anchor;
+    for (Operation *moving : moved) {
+      moving->moveAfter(last);
+      last = moving;
     }
     return true;
   }
 
-  const StepFlow &Flow;
-  Block &Body;
-  OpBuilder Builder;
-  SmallVector<SmallVector<Value>> Flags; ///< flags of each request; none where it skips nothing
+  const StepFlow &flow;
+  Block &body;
+  OpBuilder builder;
+  SmallVector<SmallVector<Value>> flags; ///< flags of each request; none where it skips nothing
 };
 
 } // namespace
 
-bool hasTracedScaling(func::FuncOp Function) { return !Function.getBody().front().getOps<AllFiniteOp>().empty(); }
+bool hasTracedScaling(func::FuncOp function) { return !function.getBody().front().getOps<AllFiniteOp>().empty(); }
 
-void guardTracedScaling(func::FuncOp Function, const StepFlow &Flow) { TracedGuard(Function, Flow).run(); }
+void guardTracedScaling(func::FuncOp function, const StepFlow &flow) { TracedGuard(function, flow).run(); }
 
 } // namespace mpc

@@ -5,11 +5,11 @@
 
 namespace mpc {
 
-/// Whether \p Function checks gradients itself: it has mpc.all_finite.
-bool hasTracedScaling(mlir::func::FuncOp Function);
+/// Whether \p function checks gradients itself: it has mpc.all_finite.
+bool hasTracedScaling(mlir::func::FuncOp function);
 
 /// Gives running statistics and generator counters of such a step the predicate that they lack. A request whose flag
 /// decides no update (its scaler does not skip) holds nothing.
-void guardTracedScaling(mlir::func::FuncOp Function, const StepFlow &Flow);
+void guardTracedScaling(mlir::func::FuncOp function, const StepFlow &flow);
 
 } // namespace mpc

@@ -7,18 +7,18 @@ using namespace mlir;
 
 namespace mpc {
 
-static bool sameTypes(ValueRange Some, ValueRange Others) {
-  return llvm::equal(Some, Others, [](Value A, Value B) {
-    return getElementTypeOrSelf(A.getType()) == getElementTypeOrSelf(B.getType());
+static bool sameTypes(ValueRange some, ValueRange others) {
+  return llvm::equal(some, others, [](Value a, Value b) {
+    return getElementTypeOrSelf(a.getType()) == getElementTypeOrSelf(b.getType());
   });
 }
 
-bool mayShareKernel(Operation *A, Operation *B) {
-  return A->getName() == B->getName() && sameTypes(A->getOperands(), B->getOperands()) &&
-         sameTypes(A->getResults(), B->getResults()) &&
-         llvm::equal(A->getResults(), B->getResults(),
-                     [](Value Some, Value Other) { return Some.use_empty() == Other.use_empty(); }) &&
-         kernelAttributes(A) == kernelAttributes(B);
+bool mayShareKernel(Operation *a, Operation *b) {
+  return a->getName() == b->getName() && sameTypes(a->getOperands(), b->getOperands()) &&
+         sameTypes(a->getResults(), b->getResults()) &&
+         llvm::equal(a->getResults(), b->getResults(),
+                     [](Value some, Value other) { return some.use_empty() == other.use_empty(); }) &&
+         kernelAttributes(a) == kernelAttributes(b);
 }
 
 } // namespace mpc

@@ -7,6 +7,6 @@ namespace mpc {
 
 /// Whether two updates are what the runtime asks of instructions that share a kernel. They agree in name, attributes,
 /// element types, and in which of their results something reads.
-bool mayShareKernel(mlir::Operation *A, mlir::Operation *B);
+bool mayShareKernel(mlir::Operation *a, mlir::Operation *b);
 
 } // namespace mpc

@@ -5,104 +5,104 @@ using namespace mlir;
 
 namespace mpc {
 
-UpdateRegions::UpdateRegions(Block &Body, const StepFlow &Flow, llvm::function_ref<UpdateKey(Operation *)> KeyOf)
-    : Flow(Flow) {
-  unsigned RequestsSeen = 0;
-  SmallVector<std::pair<Operation *, UpdateKey>> Waiting;
-  for (Operation &Op : Body) {
-    RequestsSeen += has<Property::GradientRequest>(&Op);
-    if (!Op.hasTrait<StateUpdate>()) {
-      NeedsOf[&Op] = reads(&Op);
+UpdateRegions::UpdateRegions(Block &body, const StepFlow &flow, llvm::function_ref<UpdateKey(Operation *)> keyOf)
+    : flow(flow) {
+  unsigned requestsSeen = 0;
+  SmallVector<std::pair<Operation *, UpdateKey>> waiting;
+  for (Operation &op : body) {
+    requestsSeen += has<Property::GradientRequest>(&op);
+    if (!op.hasTrait<StateUpdate>()) {
+      needsOf[&op] = reads(&op);
       continue;
     }
-    UpdateKey Key = KeyOf(&Op);
-    if (!Key.Any && !Key.Last && Key.Requests.none())
-      NeedsOf[&Op] = reads(&Op);
-    else if (isDecided(Key, RequestsSeen))
-      add(&Op, Key);
-    else if (canWait(&Op))
-      Waiting.push_back({&Op, Key});
+    UpdateKey key = keyOf(&op);
+    if (!key.any && !key.last && key.requests.none())
+      needsOf[&op] = reads(&op);
+    else if (isDecided(key, requestsSeen))
+      add(&op, key);
+    else if (canWait(&op))
+      waiting.push_back({&op, key});
     else
-      NeedsOf[&Op] = reads(&Op);
+      needsOf[&op] = reads(&op);
   }
-  for (auto &[Op, Key] : Waiting)
-    add(Op, Key);
+  for (auto &[op, key] : waiting)
+    add(op, key);
   sortRegions();
 }
 
-bool UpdateRegions::canWait(Operation *Update) const {
-  return llvm::all_of(Update->getUsers(), [](Operation *User) { return isa<func::ReturnOp>(User); });
+bool UpdateRegions::canWait(Operation *update) const {
+  return llvm::all_of(update->getUsers(), [](Operation *user) { return isa<func::ReturnOp>(user); });
 }
 
-bool UpdateRegions::isDecided(const UpdateKey &Key, unsigned RequestsSeen) const {
-  unsigned Count = Flow.requests().size();
-  return RequestsSeen == Count || (!Key.Any && Key.Requests.find_last() < int(RequestsSeen));
+bool UpdateRegions::isDecided(const UpdateKey &key, unsigned requestsSeen) const {
+  unsigned count = flow.getRequests().size();
+  return requestsSeen == count || (!key.any && key.requests.find_last() < int(requestsSeen));
 }
 
-UpdateRegions::Mask UpdateRegions::reads(Operation *Op, unsigned Except) const {
-  Mask Read = 0;
-  for (Value Operand : Op->getOperands()) {
-    Operation *Definition = Operand.getDefiningOp();
-    if (!Definition)
+UpdateRegions::Mask UpdateRegions::reads(Operation *op, unsigned except) const {
+  Mask read = 0;
+  for (Value operand : op->getOperands()) {
+    Operation *definition = operand.getDefiningOp();
+    if (!definition)
       continue;
-    auto Region = RegionOf.find(Definition);
-    if (Region == RegionOf.end())
-      Read |= NeedsOf.lookup(Definition);
-    else if (Region->second != Except)
-      Read |= Mask(1) << Region->second;
+    auto region = regionOf.find(definition);
+    if (region == regionOf.end())
+      read |= needsOf.lookup(definition);
+    else if (region->second != except)
+      read |= Mask(1) << region->second;
   }
-  return Read;
+  return read;
 }
 
-UpdateRegions::Mask UpdateRegions::closure(Mask Reached) const {
-  for (Mask Last = 0; Last != Reached;) {
-    Last = Reached;
-    for (auto [Index, Need] : llvm::enumerate(Needs))
-      if (Reached >> Index & 1)
-        Reached |= Need;
+UpdateRegions::Mask UpdateRegions::closure(Mask reached) const {
+  for (Mask last = 0; last != reached;) {
+    last = reached;
+    for (auto [index, need] : llvm::enumerate(needs))
+      if (reached >> index & 1)
+        reached |= need;
   }
-  return Reached;
+  return reached;
 }
 
-void UpdateRegions::add(Operation *Update, const UpdateKey &Key) {
-  Mask OfRequests = 0;
-  for (auto [Index, Request] : llvm::enumerate(Flow.requests()))
-    if (Key.Any || (Index < Key.Requests.size() && Key.Requests.test(Index)))
-      OfRequests |= NeedsOf.lookup(Request.Op);
-  for (unsigned Index = 0; Index < Regions.size(); ++Index) {
-    Mask Need = reads(Update, Index) | OfRequests;
-    if (!(Regions[Index].Key == Key) || closure(Need) >> Index & 1)
+void UpdateRegions::add(Operation *update, const UpdateKey &key) {
+  Mask ofRequests = 0;
+  for (auto [index, request] : llvm::enumerate(flow.getRequests()))
+    if (key.any || (index < key.requests.size() && key.requests.test(index)))
+      ofRequests |= needsOf.lookup(request.op);
+  for (unsigned index = 0; index < regions.size(); ++index) {
+    Mask need = reads(update, index) | ofRequests;
+    if (!(regions[index].key == key) || closure(need) >> index & 1)
       continue;
-    Regions[Index].Updates.insert(Update);
-    Needs[Index] |= Need;
-    RegionOf[Update] = Index;
+    regions[index].updates.insert(update);
+    needs[index] |= need;
+    regionOf[update] = index;
     return;
   }
-  Mask Need = reads(Update) | OfRequests;
-  if (Regions.size() == MaxRegions) {
-    NeedsOf[Update] = Need;
+  Mask need = reads(update) | ofRequests;
+  if (regions.size() == maxRegions) {
+    needsOf[update] = need;
     return;
   }
-  RegionOf[Update] = Regions.size();
-  Regions.push_back({Key, {}});
-  Regions.back().Updates.insert(Update);
-  Needs.push_back(Need);
+  regionOf[update] = regions.size();
+  regions.push_back({key, {}});
+  regions.back().updates.insert(update);
+  needs.push_back(need);
 }
 
 // Regions do not read from each other in a circle, so one is always ready.
 void UpdateRegions::sortRegions() {
-  SmallVector<UpdateRegion> Sorted;
-  Mask Done = 0;
-  while (Sorted.size() < Regions.size())
-    for (unsigned Index = 0; Index < Regions.size(); ++Index)
-      if (!(Done >> Index & 1) && !(Needs[Index] & ~Done)) {
-        Done |= Mask(1) << Index;
-        Sorted.push_back(Regions[Index]);
+  SmallVector<UpdateRegion> sorted;
+  Mask done = 0;
+  while (sorted.size() < regions.size())
+    for (unsigned index = 0; index < regions.size(); ++index)
+      if (!(done >> index & 1) && !(needs[index] & ~done)) {
+        done |= Mask(1) << index;
+        sorted.push_back(regions[index]);
       }
-  Regions = std::move(Sorted);
-  for (auto [Index, Region] : llvm::enumerate(Regions))
-    for (Operation *Update : Region.Updates)
-      RegionOf[Update] = Index;
+  regions = std::move(sorted);
+  for (auto [index, region] : llvm::enumerate(regions))
+    for (Operation *update : region.updates)
+      regionOf[update] = index;
 }
 
 } // namespace mpc

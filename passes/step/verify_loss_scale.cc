@@ -17,16 +17,16 @@ namespace mpc {
 #include "passes/passes.h.inc"
 
 // The first names in full: a network has hundreds.
-static std::string ofParameters(ArrayRef<std::string> Names) {
-  constexpr size_t Most = 3;
-  if (Names.empty())
+static std::string ofParameters(ArrayRef<std::string> names) {
+  constexpr size_t most = 3;
+  if (names.empty())
     return "";
-  std::string Text = Names.size() == 1 ? "; it is the gradient of " : "; they are the gradients of ";
-  llvm::raw_string_ostream Out(Text);
-  llvm::interleaveComma(Names.take_front(Most), Out, [&](const std::string &Name) { Out << "'" << Name << "'"; });
-  if (Names.size() > Most)
-    Out << " and " << Names.size() - Most << " more";
-  return Text;
+  std::string text = names.size() == 1 ? "; it is the gradient of " : "; they are the gradients of ";
+  llvm::raw_string_ostream out(text);
+  llvm::interleaveComma(names.take_front(most), out, [&](const std::string &name) { out << "'" << name << "'"; });
+  if (names.size() > most)
+    out << " and " << names.size() - most << " more";
+  return text;
 }
 
 namespace {
@@ -34,25 +34,25 @@ namespace {
 class VerifyLossScalePass : public impl::VerifyLossScalePassBase<VerifyLossScalePass> {
 public:
   void runOnOperation() override {
-    bool Failed = false;
-    for (auto Function : getOperation().getOps<func::FuncOp>())
-      if (!Function.isExternal())
-        Failed |= failed(verify(Function));
-    if (Failed)
+    bool hasFailed = false;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        hasFailed |= failed(verify(function));
+    if (hasFailed)
       signalPassFailure();
     markAllAnalysesPreserved();
   }
 
 private:
-  static LogicalResult verify(func::FuncOp Function) {
-    ScaleTracking Tracking(Function);
-    for (const ScaleTracking::Misuse &Found : Tracking.misuses()) {
-      InFlightDiagnostic Error = Found.Op->emitError() << describeWithCell(Found.Op) << ": " << Found.Message
-                                                       << ofParameters(Found.Parameters);
-      for (auto &[Op, Text] : Found.Notes)
-        Error.attachNote(Op->getLoc()) << Text << " (" << describeWithCell(Op) << ")";
+  static LogicalResult verify(func::FuncOp function) {
+    ScaleTracking tracking(function);
+    for (const ScaleTracking::Misuse &found : tracking.getMisuses()) {
+      InFlightDiagnostic error = found.op->emitError() << describeWithCell(found.op) << ": " << found.message
+                                                       << ofParameters(found.parameters);
+      for (auto &[op, text] : found.notes)
+        error.attachNote(op->getLoc()) << text << " (" << describeWithCell(op) << ")";
     }
-    return success(Tracking.misuses().empty());
+    return success(tracking.getMisuses().empty());
   }
 };
 

@@ -135,7 +135,7 @@ TEST_F(BlockDependencesTest, ViewsMoveInFrontOfTheirFirstReader) {
     op->moveBefore(body.getTerminator());
   }
   views.moveFor(body.getTerminator());
-  ASSERT_EQ(views.left().size(), 1U);
+  ASSERT_EQ(views.getLeft().size(), 1U);
   std::vector<std::string> names;
   for (mlir::Operation& op : body) names.push_back(op.getName().stripDialect().str());
   EXPECT_EQ(names, std::vector<std::string>({"reshape", "reshape", "reshape", "exp", "relu", "return"}));

@@ -82,7 +82,7 @@ TEST_F(Dialect, TableCoversEveryOperation) {
 TEST_F(Dialect, ScopeRoundTrips) {
   const char* Text = R"(
     func.func @forward(%x: tensor<2xf32>) -> tensor<2xf32> {
-      %y = mpc.relu %x {mpc.scope = #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>}
+      %y = mpc.relu %x {mpc.scope = #mpc.scope<"lenet5/conv1", network, pin = f16>}
           : (tensor<2xf32>) -> tensor<2xf32>
       return %y : tensor<2xf32>
     })";

@@ -87,7 +87,7 @@ func.func @step(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
                 %ok: tensor<i1>)
     -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
         tensor<4xf32>) attributes {mpc.step} {
-  %y = mpc.tanh %x {mpc.scope = #mpc.scope<path = "net", network = true>} : (tensor<4xf32>) -> tensor<4xf32>
+  %y = mpc.tanh %x {mpc.scope = #mpc.scope<"net", network>} : (tensor<4xf32>) -> tensor<4xf32>
   %z = mpc.exp %y : (tensor<4xf32>) -> tensor<4xf32>
   %g = mpc.mul %z, %w {mpc.backward} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %h = mpc.cast %g : (tensor<4xf32>) -> tensor<4xf16>

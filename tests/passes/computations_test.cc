@@ -34,9 +34,9 @@ class Computations : public ::testing::Test {
 
 TEST_F(Computations, OfEqualOnesStayTheFirstWithTheReasonsAndMarksOfAll) {
   mlir::Block& body = Parse(R"(
-    %0 = mpc.relu %x {mpc.precision = #mpc.precision<f32, cut>, mpc.scope = #mpc.scope<path = "a">}
+    %0 = mpc.relu %x {mpc.precision = #mpc.precision<f32, cut>, mpc.scope = #mpc.scope<"a">}
         : (tensor<4xf32>) -> tensor<4xf32>
-    %1 = mpc.relu %x {mpc.precision = #mpc.precision<f32, level "O2", user, folded>, mpc.scope = #mpc.scope<path = "b">}
+    %1 = mpc.relu %x {mpc.precision = #mpc.precision<f32, level "O2", user, folded>, mpc.scope = #mpc.scope<"b">}
         : (tensor<4xf32>) -> tensor<4xf32>
     %2 = mpc.relu %x {mpc.precision = #mpc.precision<f32, cut>} : (tensor<4xf32>) -> tensor<4xf32>
     %3 = mpc.add %1, %2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

@@ -33,14 +33,14 @@ class FusionGroupsTest : public ::testing::Test {
     return (*module_->getOps<mlir::func::FuncOp>().begin()).getBody().front();
   }
 
-  static FusionCosts Costs() { return {.BytesPerLaunch = 1000}; }
+  static FusionCosts Costs() { return {.bytesPerLaunch = 1000}; }
 
   /// The names of the operations of each region.
   static std::vector<std::string> Names(const FusionGroups& groups) {
     std::vector<std::string> names;
-    for (const FusionRegion& region : groups.regions()) {
+    for (const FusionRegion& region : groups.getRegions()) {
       names.emplace_back();
-      for (mlir::Operation* op : region.Operations) {
+      for (mlir::Operation* op : region.operations) {
         names.back() += (names.back().empty() ? "" : " ") + op->getName().stripDialect().str();
       }
     }
@@ -48,8 +48,8 @@ class FusionGroupsTest : public ::testing::Test {
   }
 
   static std::string WhyLeftOut(const FusionRegion& region, llvm::StringRef op) {
-    for (const FusionRegion::Neighbour& neighbour : region.LeftOut) {
-      if (neighbour.Op->getName().stripDialect() == op) return neighbour.Why;
+    for (const FusionRegion::Neighbour& neighbour : region.leftOut) {
+      if (neighbour.op->getName().stripDialect() == op) return neighbour.why;
     }
     return "not mentioned";
   }
@@ -70,7 +70,7 @@ TEST_F(FusionGroupsTest, AChainOfElementwiseOperationsIsOneRegionThatSavesItsInt
                             Costs());
   ASSERT_EQ(Names(groups), List{"add mul relu"});
   // Two values are neither stored nor loaded again.
-  EXPECT_EQ(groups.regions()[0].BytesSaved, 4 * kMatrix);
+  EXPECT_EQ(groups.getRegions()[0].bytesSaved, 4 * kMatrix);
 }
 
 TEST_F(FusionGroupsTest, OnlyForwardValuesThatNeitherGroupMakesAreKeptMore) {
@@ -105,8 +105,8 @@ TEST_F(FusionGroupsTest, AValueThatIsReadOutsideIsStoredButNotLoaded) {
   )");
   const FusionGroups groups(body, Costs());
   ASSERT_EQ(Names(groups), List{"add relu"});
-  EXPECT_EQ(groups.regions()[0].BytesSaved, kMatrix);
-  EXPECT_EQ(regionBody(groups.regions()[0].Operations).Outputs.size(), 2U);
+  EXPECT_EQ(groups.getRegions()[0].bytesSaved, kMatrix);
+  EXPECT_EQ(regionBody(groups.getRegions()[0].operations).outputs.size(), 2U);
 }
 
 TEST_F(FusionGroupsTest, TwoReadersOfOneTensorLoadItOnce) {
@@ -118,7 +118,7 @@ TEST_F(FusionGroupsTest, TwoReadersOfOneTensorLoadItOnce) {
   )"),
                             Costs());
   ASSERT_EQ(Names(groups), List{"neg relu"});
-  EXPECT_EQ(groups.regions()[0].BytesSaved, kMatrix);
+  EXPECT_EQ(groups.getRegions()[0].bytesSaved, kMatrix);
 }
 
 TEST_F(FusionGroupsTest, OperationsThatShareOnlyASmallTensorAreNotNeighbours) {
@@ -142,8 +142,8 @@ TEST_F(FusionGroupsTest, AWayThroughAnotherOperationKeepsTwoGroupsApart) {
   )"),
                             Costs());
   ASSERT_EQ(Names(groups), List{"add relu"});
-  EXPECT_EQ(WhyLeftOut(groups.regions()[0], "matmul"), "it is not computed element by element");
-  EXPECT_EQ(WhyLeftOut(groups.regions()[0], "neg"), "a way leads out of the region and back through matmul");
+  EXPECT_EQ(WhyLeftOut(groups.getRegions()[0], "matmul"), "it is not computed element by element");
+  EXPECT_EQ(WhyLeftOut(groups.getRegions()[0], "neg"), "a way leads out of the region and back through matmul");
 }
 
 // neg and the first add could be one, and so could relu and the second add; together with the matrix products they
@@ -163,9 +163,9 @@ TEST_F(FusionGroupsTest, TwoRegionsNeverNeedEachOther) {
   EXPECT_EQ(Names(groups), List{"neg add"});
   // Every group comes behind what it depends on.
   llvm::SmallPtrSet<mlir::Operation*, 8> done;
-  for (const unsigned group : groups.groups().schedule()) {
-    for (mlir::Operation* op : groups.groups().members(group)) done.insert(op);
-    for (mlir::Operation* op : groups.groups().members(group)) {
+  for (const unsigned group : groups.getGroups().schedule()) {
+    for (mlir::Operation* op : groups.getGroups().members(group)) done.insert(op);
+    for (mlir::Operation* op : groups.getGroups().members(group)) {
       for (const mlir::Value operand : op->getOperands()) {
         EXPECT_TRUE(operand.getDefiningOp() == nullptr || done.contains(operand.getDefiningOp()));
       }
@@ -185,11 +185,11 @@ TEST_F(FusionGroupsTest, ReshapesBetweenTwoOperationsAreInsideAndOthersAreNot) {
   )");
   const FusionGroups groups(body, Costs());
   ASSERT_EQ(Names(groups), List{"neg add"});
-  const RegionBody region = regionBody(groups.regions()[0].Operations);
+  const RegionBody region = regionBody(groups.getRegions()[0].operations);
   std::string inside;
-  for (mlir::Operation* op : region.Operations) inside += op->getName().stripDialect().str() + " ";
+  for (mlir::Operation* op : region.operations) inside += op->getName().stripDialect().str() + " ";
   EXPECT_EQ(inside, "neg reshape add ");
-  EXPECT_EQ(region.Outputs.size(), 1U);
+  EXPECT_EQ(region.outputs.size(), 1U);
 }
 
 TEST_F(FusionGroupsTest, AnExpensiveElementIsNotComputedAgainForEachPhase) {
@@ -202,7 +202,7 @@ TEST_F(FusionGroupsTest, AnExpensiveElementIsNotComputedAgainForEachPhase) {
   )"),
                             Costs());
   ASSERT_EQ(Names(groups), List{"layer_norm relu"});
-  EXPECT_EQ(WhyLeftOut(groups.regions()[0], "gelu"), "gelu would be computed in several phases");
+  EXPECT_EQ(WhyLeftOut(groups.getRegions()[0], "gelu"), "gelu would be computed in several phases");
 }
 
 TEST_F(FusionGroupsTest, AnExpensiveElementThatIsStoredAnywayIsReadAgain) {
@@ -228,13 +228,13 @@ TEST_F(FusionGroupsTest, WhatIsSmallerThanARegionStaysOutsideUnlessItComesFromIt
   )"),
                             Costs());
   ASSERT_EQ(Names(groups), List{"mul reduce_sum neg"});
-  EXPECT_EQ(WhyLeftOut(groups.regions()[0], "relu"),
+  EXPECT_EQ(WhyLeftOut(groups.getRegions()[0], "relu"),
             "relu is smaller than the region and would be computed for every row");
 }
 
 TEST_F(FusionGroupsTest, RegionsStopAtTheirLimit) {
   FusionCosts costs = Costs();
-  costs.MaxOperations = 2;
+  costs.maxOperations = 2;
   const FusionGroups groups(Parse(R"(
     %0 = mpc.neg %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
     %1 = mpc.abs %0 : (tensor<8x16xf32>) -> tensor<8x16xf32>
@@ -243,7 +243,7 @@ TEST_F(FusionGroupsTest, RegionsStopAtTheirLimit) {
   )"),
                             costs);
   ASSERT_EQ(Names(groups), List{"neg abs"});
-  EXPECT_EQ(WhyLeftOut(groups.regions()[0], "relu"), "the region would have more than 2 operations");
+  EXPECT_EQ(WhyLeftOut(groups.getRegions()[0], "relu"), "the region would have more than 2 operations");
 }
 
 constexpr char kAlone[] = R"(
@@ -257,12 +257,12 @@ constexpr char kAlone[] = R"(
 TEST_F(FusionGroupsTest, AnOperationWithoutAKernelIsARegionThoughNoOtherJoinsIt) {
   FusionCosts costs = Costs();
   EXPECT_EQ(Names(FusionGroups(Parse(kAlone), costs)), List{"neg relu"});
-  costs.AlsoAlone = LoneRegions::WithoutKernel;
+  costs.alsoAlone = LoneRegions::WithoutKernel;
   const FusionGroups groups(Parse(kAlone), costs);
   ASSERT_EQ(Names(groups), (List{"softmax", "neg relu"}));
-  EXPECT_EQ(groups.regions()[0].BytesSaved, 0);
-  EXPECT_EQ(WhyLeftOut(groups.regions()[0], "matmul"), "it is not computed element by element");
-  costs.MaxOperations = 1;
+  EXPECT_EQ(groups.getRegions()[0].bytesSaved, 0);
+  EXPECT_EQ(WhyLeftOut(groups.getRegions()[0], "matmul"), "it is not computed element by element");
+  costs.maxOperations = 1;
   EXPECT_EQ(Names(FusionGroups(Parse(kAlone), costs)), List{"softmax"});
 }
 
@@ -283,8 +283,8 @@ TEST_F(FusionGroupsTest, LoadsThatALaterSweepRepeatsAreWeighed) {
     %x2 = mpc.matmul %x1, %w : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
   )";
   // Alone 5 + 5 matrices, together 11.
-  EXPECT_EQ(Names(FusionGroups(Parse(sources + body), {.BytesPerLaunch = 0})), List{});
-  EXPECT_EQ(Names(FusionGroups(Parse(sources + body), {.BytesPerLaunch = 2 * kMatrix})),
+  EXPECT_EQ(Names(FusionGroups(Parse(sources + body), {.bytesPerLaunch = 0})), List{});
+  EXPECT_EQ(Names(FusionGroups(Parse(sources + body), {.bytesPerLaunch = 2 * kMatrix})),
             List{"sum_n batch_norm_train_grad"});
 }
 
@@ -302,8 +302,8 @@ TEST_F(FusionGroupsTest, UpdatesOfStateStayOutsideAndBehindTheReadersOfTheOldSta
   const FusionGroups groups(body, Costs());
   ASSERT_EQ(Names(groups), List{"mul relu"});
   std::vector<std::string> order;
-  for (const unsigned group : groups.groups().schedule()) {
-    order.push_back(groups.groups().members(group).back()->getName().stripDialect().str());
+  for (const unsigned group : groups.getGroups().schedule()) {
+    order.push_back(groups.getGroups().members(group).back()->getName().stripDialect().str());
   }
   EXPECT_EQ(order, (List{"constant", "reduce_sum", "relu", "momentum"}));
 }

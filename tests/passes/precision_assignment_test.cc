@@ -17,7 +17,7 @@ class PrecisionAssignmentTest : public ::testing::Test {
   PrecisionAssignmentTest() { context_.loadDialect<MpcDialect, mlir::func::FuncDialect>(); }
 
   PrecisionAssignment Assign(AmpLevel level, StringRef body, bool keep_norms = true) {
-    std::string text = "#n = #mpc.scope<path = \"net\", network = true>\n" + body.str();
+    std::string text = "#n = #mpc.scope<\"net\", network>\n" + body.str();
     module_ = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context_));
     EXPECT_TRUE(module_);
     return PrecisionAssignment(*module_, {level, mlir::Float16Type::get(&context_), keep_norms, {}, {}});
@@ -47,22 +47,22 @@ TEST_F(PrecisionAssignmentTest, NormWithOneF32UserWritesF32) {
   PrecisionAssignment assignment = Assign(AmpLevel::O2, kNormToBoth);
   const OpPrecision* norm = assignment.lookup(Find<BatchNormInferOp>());
   ASSERT_TRUE(norm);
-  EXPECT_TRUE(norm->Results[0].isF32());
-  EXPECT_FALSE(norm->Operands[0]) << "x is read as it is stored";
-  EXPECT_TRUE(norm->Operands[1].isF32());
-  EXPECT_TRUE(norm->Compute.isF32());
-  EXPECT_EQ(norm->Rule, PrecisionRule::NormKeptF32);
-  EXPECT_FALSE(norm->IsFolded);
-  EXPECT_FALSE(norm->IsUsers);
+  EXPECT_TRUE(norm->results[0].isF32());
+  EXPECT_FALSE(norm->operands[0]) << "x is read as it is stored";
+  EXPECT_TRUE(norm->operands[1].isF32());
+  EXPECT_TRUE(norm->compute.isF32());
+  EXPECT_EQ(norm->rule, PrecisionRule::NormKeptF32);
+  EXPECT_FALSE(norm->isFolded);
+  EXPECT_FALSE(norm->isUsers);
 }
 
 TEST_F(PrecisionAssignmentTest, NormIsLowWhereNormsAreNotKept) {
   PrecisionAssignment assignment = Assign(AmpLevel::O3, kNormToBoth, /*keep_norms=*/false);
   const OpPrecision* norm = assignment.lookup(Find<BatchNormInferOp>());
   ASSERT_TRUE(norm);
-  EXPECT_TRUE(norm->Operands[0].isF16());
-  EXPECT_TRUE(norm->Results[0].isF16());
-  EXPECT_TRUE(norm->Operands[4].isF32()) << "statistics stay f32";
+  EXPECT_TRUE(norm->operands[0].isF16());
+  EXPECT_TRUE(norm->results[0].isF16());
+  EXPECT_TRUE(norm->operands[4].isF32()) << "statistics stay f32";
 }
 
 TEST_F(PrecisionAssignmentTest, ChainOfNormsIsFoldedOnce) {
@@ -76,9 +76,9 @@ func.func @f(%x: tensor<2x4xf32>, %s: tensor<4xf32>) -> tensor<2x4xf32> {
   %r = mpc.relu %b {mpc.scope = #n} : (tensor<2x4xf32>) -> tensor<2x4xf32>
   return %r : tensor<2x4xf32>
 })");
-  EXPECT_TRUE(assignment.lookup(Find<BatchNormInferOp>())->Results[0].isF16());
-  EXPECT_EQ(assignment.lookup(Find<BatchNormTrainOp>())->Rule, PrecisionRule::NormKeptF32);
-  EXPECT_TRUE(assignment.lookup(Find<BatchNormTrainOp>())->IsFolded);
+  EXPECT_TRUE(assignment.lookup(Find<BatchNormInferOp>())->results[0].isF16());
+  EXPECT_EQ(assignment.lookup(Find<BatchNormTrainOp>())->rule, PrecisionRule::NormKeptF32);
+  EXPECT_TRUE(assignment.lookup(Find<BatchNormTrainOp>())->isFolded);
 }
 
 TEST_F(PrecisionAssignmentTest, ExemptOperationsAreNeverDecided) {
@@ -93,12 +93,12 @@ func.func @f() -> tensor<4xf32> {
 TEST_F(PrecisionAssignmentTest, OperationsOutsideEveryNetworkKeepTheirTypes) {
   PrecisionAssignment assignment = Assign(AmpLevel::O3, R"(
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %e = mpc.exp %x {mpc.scope = #mpc.scope<path = "loss">} : (tensor<4xf32>) -> tensor<4xf32>
+  %e = mpc.exp %x {mpc.scope = #mpc.scope<"loss">} : (tensor<4xf32>) -> tensor<4xf32>
   %r = mpc.relu %e {mpc.scope = #n} : (tensor<4xf32>) -> tensor<4xf32>
   return %r : tensor<4xf32>
 })");
   EXPECT_FALSE(assignment.lookup(Find<ExpOp>()));
-  EXPECT_TRUE(assignment.lookup(Find<ReluOp>())->Results[0].isF16());
+  EXPECT_TRUE(assignment.lookup(Find<ReluOp>())->results[0].isF16());
 }
 
 constexpr const char* kResidual = R"(
@@ -116,14 +116,14 @@ func.func @f(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> ten
 std::int64_t CastElements(mlir::ModuleOp module, const PrecisionAssignment& assignment) {
   const auto type_of = [&](mlir::Value value) {
     const OpPrecision* producer = value.getDefiningOp() ? assignment.lookup(value.getDefiningOp()) : nullptr;
-    return producer ? producer->Results[mlir::cast<mlir::OpResult>(value).getResultNumber()] : elementOf(value);
+    return producer ? producer->results[mlir::cast<mlir::OpResult>(value).getResultNumber()] : elementOf(value);
   };
   llvm::DenseSet<std::pair<mlir::Value, mlir::Type>> casts;
   std::int64_t elements = 0;
   module.walk([&](mlir::Operation* op) {
     const OpPrecision* precision = assignment.lookup(op);
     for (mlir::OpOperand& use : op->getOpOperands()) {
-      mlir::Type wanted = precision ? precision->Operands[use.getOperandNumber()] : elementOf(use.get());
+      mlir::Type wanted = precision ? precision->operands[use.getOperandNumber()] : elementOf(use.get());
       if (wanted && wanted != type_of(use.get()) && casts.insert({use.get(), wanted}).second) {
         elements += mlir::cast<mlir::RankedTensorType>(use.get().getType()).getNumElements();
       }
@@ -134,15 +134,15 @@ std::int64_t CastElements(mlir::ModuleOp module, const PrecisionAssignment& assi
 
 TEST_F(PrecisionAssignmentTest, CastsCostWhatTheCutSaysAndNoOtherAssignmentCostsLess) {
   PrecisionAssignment assignment = Assign(AmpLevel::O1, kResidual);
-  EXPECT_EQ(CastElements(*module_, assignment), assignment.cutCost());
+  EXPECT_EQ(CastElements(*module_, assignment), assignment.getCutCost());
   // x and w to low, h to f32, the maximum to low, y to f32: a low sum would also cast b, and softmax's result.
-  EXPECT_EQ(assignment.cutCost(), 5 * 16);
-  EXPECT_EQ(assignment.lookup(Find<AddOp>())->Rule, PrecisionRule::Cut);
-  EXPECT_TRUE(assignment.lookup(Find<AddOp>())->Results[0].isF32());
-  EXPECT_EQ(assignment.lookup(Find<MatmulOp>())->Rule, PrecisionRule::Class);
-  EXPECT_EQ(assignment.lookup(Find<MatmulOp>())->Detail, "allow");
-  EXPECT_EQ(assignment.lookup(Find<SoftmaxOp>())->Rule, PrecisionRule::Class);
-  EXPECT_EQ(assignment.lookup(Find<SoftmaxOp>())->Detail, "deny");
+  EXPECT_EQ(assignment.getCutCost(), 5 * 16);
+  EXPECT_EQ(assignment.lookup(Find<AddOp>())->rule, PrecisionRule::Cut);
+  EXPECT_TRUE(assignment.lookup(Find<AddOp>())->results[0].isF32());
+  EXPECT_EQ(assignment.lookup(Find<MatmulOp>())->rule, PrecisionRule::Class);
+  EXPECT_EQ(assignment.lookup(Find<MatmulOp>())->detail, "allow");
+  EXPECT_EQ(assignment.lookup(Find<SoftmaxOp>())->rule, PrecisionRule::Class);
+  EXPECT_EQ(assignment.lookup(Find<SoftmaxOp>())->detail, "deny");
   // What is stored of the four open slots (add, relu, maximum and nothing else) is tried in every combination.
   for (unsigned low = 0; low < 8; ++low) {
     mlir::Builder builder(&context_);
@@ -153,9 +153,9 @@ TEST_F(PrecisionAssignmentTest, CastsCostWhatTheCutSaysAndNoOtherAssignmentCosts
         *module_,
         builder.getDictionaryAttr({entry("net#add.0", 0), entry("net#relu.0", 1), entry("net#maximum.0", 2)}));
     PrecisionAssignment given(*module_, {AmpLevel::O1, mlir::Float16Type::get(&context_), true, {}, {}});
-    EXPECT_EQ(given.lookup(Find<AddOp>())->Rule, PrecisionRule::StoredAssignment);
-    EXPECT_EQ(CastElements(*module_, given), given.cutCost());
-    EXPECT_GE(given.cutCost(), assignment.cutCost()) << low;
+    EXPECT_EQ(given.lookup(Find<AddOp>())->rule, PrecisionRule::StoredAssignment);
+    EXPECT_EQ(CastElements(*module_, given), given.getCutCost());
+    EXPECT_GE(given.getCutCost(), assignment.getCutCost()) << low;
   }
 }
 
@@ -163,8 +163,8 @@ TEST_F(PrecisionAssignmentTest, SolvedSlotsAreNamedByCellOperationAndPlace) {
   PrecisionAssignment assignment = Assign(AmpLevel::O1, kResidual);
   const StoredAssignment expected = {{"net#add.0", "f32"},     {"net#matmul.0", "f16"}, {"net#matmul.1", "f16"},
                                      {"net#maximum.0", "f32"}, {"net#relu.0", "f32"},   {"net#softmax.0", "f32"}};
-  EXPECT_EQ(assignment.stored(), expected);
-  EXPECT_TRUE(Assign(AmpLevel::O2, kResidual).stored().empty());
+  EXPECT_EQ(assignment.getStored(), expected);
+  EXPECT_TRUE(Assign(AmpLevel::O2, kResidual).getStored().empty());
 }
 
 TEST(CostModel, CountsTheWorkOfAConvolutionAndWhatLowSaves) {
@@ -180,11 +180,11 @@ func.func @f(%x: tensor<2x8x10x10xf32>, %w: tensor<16x4x3x3xf32>) -> tensor<2x16
   Conv2dOp conv;
   module->walk([&](Conv2dOp op) { conv = op; });
   EXPECT_EQ(matrixFlops(conv), 2.0 * (2 * 16 * 8 * 8) * (4 * 3 * 3));
-  CostModel costs = {.BytesPerSecond = 1e12, .LowFlops = 4e9, .F32Flops = 1e9, .SecondsPerOperation = 1e-6};
+  CostModel costs = {.bytesPerSecond = 1e12, .lowFlops = 4e9, .f32Flops = 1e9, .secondsPerOperation = 1e-6};
   EXPECT_NEAR(costs.secondsSavedByLow(conv), matrixFlops(conv) * 0.75e-9, 1e-12);
-  costs.LowFlops = 0.5e9;
+  costs.lowFlops = 0.5e9;
   EXPECT_LT(costs.secondsSavedByLow(conv), 0);
-  costs.BytesPerSecond = 1e3;
+  costs.bytesPerSecond = 1e3;
   EXPECT_NEAR(costs.castSeconds(conv.getY()), 1e-6 + 2048 * 6e-3, 1e-9);
   EXPECT_NEAR(costs.shadowSeconds(conv.getWeight()), 576 * 2e-3, 1e-9);
 }

@@ -83,7 +83,7 @@ TEST(PrecisionCut, EqualsBruteForceOnRandomGraphsAndTakesTheMaximalLowSide) {
     ASSERT_TRUE(cut.solve());
     unsigned low = 0;
     for (unsigned slot = 0; slot < cut.numSlots(); ++slot) low |= static_cast<unsigned>(cut.isLow(slot)) << slot;
-    ASSERT_EQ(cut.cost(), optimum) << "round " << round;
+    ASSERT_EQ(cut.getCost(), optimum) << "round " << round;
     ASSERT_EQ(low, maximal) << "round " << round;
     ASSERT_EQ(Cost(graph, low), optimum) << "round " << round;
   }
@@ -100,7 +100,7 @@ PrecisionCut Chain(const std::vector<Pin>& pins, const std::vector<std::int64_t>
 
 TEST(PrecisionCut, ChainIsCastAtItsSmallestValue) {
   const PrecisionCut cut = Chain({Pin::Low, Pin::None, Pin::None, Pin::F32}, {4, 1, 3});
-  EXPECT_EQ(cut.cost(), 1);
+  EXPECT_EQ(cut.getCost(), 1);
   EXPECT_TRUE(cut.isLow(1));
   EXPECT_FALSE(cut.isLow(2));
 }
@@ -110,14 +110,14 @@ TEST(PrecisionCut, TieGoesToLow) {
   EXPECT_TRUE(after_low.isLow(1));
   const PrecisionCut before_low = Chain({Pin::F32, Pin::None, Pin::Low}, {2, 2});
   EXPECT_TRUE(before_low.isLow(1));
-  EXPECT_EQ(before_low.cost(), 2);
+  EXPECT_EQ(before_low.getCost(), 2);
 }
 
 TEST(PrecisionCut, SlotThatNothingPinsIsLow) {
   const PrecisionCut cut = Chain({Pin::None, Pin::None}, {7});
   EXPECT_TRUE(cut.isLow(0));
   EXPECT_TRUE(cut.isLow(1));
-  EXPECT_EQ(cut.cost(), 0);
+  EXPECT_EQ(cut.getCost(), 0);
 }
 
 TEST(PrecisionCut, ValueWithSeveralUsersIsCastOnce) {
@@ -127,7 +127,7 @@ TEST(PrecisionCut, ValueWithSeveralUsersIsCastOnce) {
   for (int i = 0; i < 3; ++i) users.push_back(cut.addSlot(Pin::F32));
   cut.addValue(producer, users, 5);
   ASSERT_TRUE(cut.solve());
-  EXPECT_EQ(cut.cost(), 5);
+  EXPECT_EQ(cut.getCost(), 5);
 }
 
 TEST(PrecisionCut, DiamondBetweenLowNeighboursStaysLow) {
@@ -139,7 +139,7 @@ TEST(PrecisionCut, DiamondBetweenLowNeighboursStaysLow) {
   cut.addValue(right, std::array{join}, 4);
   cut.addValue(join, std::array{bottom}, 4);
   ASSERT_TRUE(cut.solve());
-  EXPECT_EQ(cut.cost(), 8) << "into and out of the f32 side";
+  EXPECT_EQ(cut.getCost(), 8) << "into and out of the f32 side";
   EXPECT_TRUE(cut.isLow(left));
   EXPECT_TRUE(cut.isLow(join));
 }
@@ -149,7 +149,7 @@ TEST(PrecisionCut, LowCopyOfAParameterCostsItsElementsOnce) {
   const unsigned parameter = cut.addSlot(Pin::F32), first = cut.addSlot(Pin::Low), second = cut.addSlot(Pin::Low);
   cut.addValue(parameter, std::array{first, second}, 100);
   ASSERT_TRUE(cut.solve());
-  EXPECT_EQ(cut.cost(), 100);
+  EXPECT_EQ(cut.getCost(), 100);
 }
 
 TEST(PrecisionCut, GainBelowItsCastsIsNotTaken) {
@@ -160,7 +160,7 @@ TEST(PrecisionCut, GainBelowItsCastsIsNotTaken) {
     cut.addValue(work, std::array{output}, 3);
     ASSERT_TRUE(cut.solve());
     EXPECT_EQ(cut.isLow(work), gain >= 5) << gain << ", a tie goes to low";
-    EXPECT_EQ(cut.cost(), gain < 0 ? 0 : std::min<std::int64_t>(gain, 5)) << gain;
+    EXPECT_EQ(cut.getCost(), gain < 0 ? 0 : std::min<std::int64_t>(gain, 5)) << gain;
   }
 }
 
@@ -169,18 +169,18 @@ TEST(PrecisionCut, ValueThatItsProducerReadsCostsNothing) {
   const unsigned slot = cut.addSlot(Pin::Low);
   cut.addValue(slot, std::array{slot, slot}, 9);
   ASSERT_TRUE(cut.solve());
-  EXPECT_EQ(cut.cost(), 0);
+  EXPECT_EQ(cut.getCost(), 0);
 }
 
 TEST(PrecisionCut, CostsThatAddUpToTheLimitAreRefused) {
-  constexpr std::int64_t kLimit = PrecisionCut::CostLimit;
+  constexpr std::int64_t kLimit = PrecisionCut::costLimit;
   const auto solves = [](std::int64_t weight, std::int64_t gain) {
     PrecisionCut cut;
     const unsigned low = cut.addSlot(Pin::Low), work = cut.addSlot(Pin::None, gain), f32 = cut.addSlot(Pin::F32);
     cut.addValue(low, std::array{work}, weight);
     cut.addValue(work, std::array{f32}, 1);
     if (!cut.solve()) return false;
-    EXPECT_EQ(cut.cost(), 1 + std::max<std::int64_t>(-gain, 0)) << "the largest sum that is taken keeps its optimum";
+    EXPECT_EQ(cut.getCost(), 1 + std::max<std::int64_t>(-gain, 0)) << "the largest sum that is taken keeps its optimum";
     return true;
   };
   EXPECT_TRUE(solves(kLimit - 2, 0));
@@ -208,7 +208,7 @@ TEST(PrecisionCut, HundredThousandSlotsTakeLessThanTenSeconds) {
   const auto start = std::chrono::steady_clock::now();
   ASSERT_TRUE(cut.solve());
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
-  EXPECT_GT(cut.cost(), 0);
+  EXPECT_GT(cut.getCost(), 0);
 }
 
 }  // namespace

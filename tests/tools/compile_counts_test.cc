@@ -53,7 +53,7 @@ TEST_P(CompileCounts, FusionJudgesFewMerges) {
   opt::ModelSource step = Trace(GetParam().model);
   mlir::func::FuncOp function = Final(step, /*fusion=*/false);
   ASSERT_TRUE(function);
-  const FusionGroups groups(function.getBody().front(), {.BytesPerLaunch = 7'500'000});
+  const FusionGroups groups(function.getBody().front(), {.bytesPerLaunch = 7'500'000});
   EXPECT_LE(groups.numTrials(), GetParam().trials);
   EXPECT_GT(groups.numTrials(), 0u);
 }

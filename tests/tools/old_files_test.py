@@ -85,6 +85,10 @@ def results(programs, files, folder):
 
 
 def main():
+    # The old Programs were compiled for processors with AVX-512.
+    if not re.search(r"^flags\s*:.*\bavx512f\b", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE):
+        print("skipped: needs AVX-512")
+        return SKIPPED
     programs, files = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     with tempfile.TemporaryDirectory() as folder:
         check_clipped(programs, files, pathlib.Path(folder))

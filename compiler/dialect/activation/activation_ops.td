@@ -75,8 +75,6 @@ def Mpc_HardSwishGradOp
   let exampleValues = ["[2.0, 2.0, 2.0]", "[-4.0, 0.0, 4.0]", "[0.0, 1.0, 2.0]"];
 }
 
-def Mpc_GeluForm : DefaultValuedAttr<Mpc_OneOf<["none", "tanh"]>, "\"none\"">;
-
 def Mpc_GeluOp : Mpc_DifferentiableOp<"gelu", "Infer", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsExpensive]> {
   let summary = "Gaussian error linear unit (Hendrycks and Gimpel 2016).";
   let description = [{
@@ -85,13 +83,13 @@ def Mpc_GeluOp : Mpc_DifferentiableOp<"gelu", "Infer", [Mpc_Elementwise, Mpc_IsE
 
     ```mlir
     %x = mpc.constant {value = dense<[-1.0, 0.0, 1.0]> : tensor<3xf32>} : () -> tensor<3xf32>
-    %y = mpc.gelu %x : (tensor<3xf32>) -> tensor<3xf32>
+    %y = mpc.gelu %x : tensor<3xf32>
     // %y = [-0.158655254, 0.0, 0.841344746]
     ```
   }];
   let gradientOp = "GeluGradOp";
   let gradientReads = "getX(), getApproximateAttr()";
-  let arguments = (ins Mpc_FloatTensor:$x, Mpc_GeluForm:$approximate);
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Approximation:$approximate);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
@@ -103,11 +101,11 @@ def Mpc_GeluGradOp : Mpc_GradientOp<"gelu_grad", [Mpc_Elementwise, Mpc_IsElement
     ```mlir
     %dy = mpc.constant {value = dense<[2.0, -4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %x = mpc.constant {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
-    %dx = mpc.gelu_grad %dy, %x {approximate = "tanh"} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %dx = mpc.gelu_grad %dy, %x {approximate = tanh} : tensor<2xf32>
     // %dx = [1.0, -2.0]
     ```
   }];
-  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_GeluForm:$approximate);
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_Approximation:$approximate);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
@@ -118,7 +116,7 @@ def Mpc_LeakyReluOp : Mpc_DifferentiableOp<"leaky_relu", "Infer", [Mpc_Elementwi
 
     ```mlir
     %x = mpc.constant {value = dense<[-2.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.leaky_relu %x {alpha = 0.25 : f32} : (tensor<2xf32>) -> tensor<2xf32>
+    %y = mpc.leaky_relu %x {alpha = 0.25} : tensor<2xf32>
     // %y = [-0.5, 4.0]
     ```
   }];
@@ -137,7 +135,7 @@ def Mpc_LeakyReluGradOp : Mpc_GradientOp<"leaky_relu_grad", [Mpc_Elementwise, Mp
     ```mlir
     %dy = mpc.constant {value = dense<[1.0, 1.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %x = mpc.constant {value = dense<[-2.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %dx = mpc.leaky_relu_grad %dy, %x {alpha = 0.25 : f32} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %dx = mpc.leaky_relu_grad %dy, %x {alpha = 0.25} : tensor<2xf32>
     // %dx = [0.25, 1.0]
     ```
   }];
@@ -194,7 +192,7 @@ def Mpc_PowOp : Mpc_DifferentiableOp<"pow", "Deny", [Mpc_IsElementwise, Mpc_IsAr
 
     ```mlir
     %x = mpc.constant {value = dense<[1.0, 4.0, 9.0]> : tensor<3xf32>} : () -> tensor<3xf32>
-    %y = mpc.pow %x {exponent = 0.5 : f32} : (tensor<3xf32>) -> tensor<3xf32>
+    %y = mpc.pow %x {exponent = 0.5} : tensor<3xf32>
     // %y = [1.0, 2.0, 3.0]
     ```
   }];
@@ -213,7 +211,7 @@ def Mpc_PowGradOp : Mpc_GradientOp<"pow_grad", [Mpc_IsElementwise, Mpc_IsExpensi
     ```mlir
     %dy = mpc.constant {value = dense<1.0> : tensor<3xf32>} : () -> tensor<3xf32>
     %x = mpc.constant {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
-    %dx = mpc.pow_grad %dy, %x {exponent = 2.0 : f32} : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %dx = mpc.pow_grad %dy, %x {exponent = 2.0} : tensor<3xf32>
     // %dx = [2.0, 4.0, 6.0]
     ```
   }];
@@ -229,7 +227,7 @@ def Mpc_ClampOp : Mpc_DifferentiableOp<"clamp", "Clear", [Mpc_Elementwise, Mpc_I
 
     ```mlir
     %x = mpc.constant {value = dense<[-1.0, 0.5, 7.0]> : tensor<3xf32>} : () -> tensor<3xf32>
-    %y = mpc.clamp %x {minimum = 0.0 : f32, maximum = 6.0 : f32} : (tensor<3xf32>) -> tensor<3xf32>
+    %y = mpc.clamp %x {minimum = 0.0, maximum = 6.0} : tensor<3xf32>
     // %y = [0.0, 0.5, 6.0]
     ```
   }];
@@ -249,8 +247,8 @@ def Mpc_ClampGradOp : Mpc_GradientOp<"clamp_grad", [Mpc_Elementwise, Mpc_IsEleme
     ```mlir
     %dy = mpc.constant {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
     %x = mpc.constant {value = dense<[-1.0, 0.5, 7.0]> : tensor<3xf32>} : () -> tensor<3xf32>
-    %dx = mpc.clamp_grad %dy, %x {minimum = 0.0 : f32, maximum = 6.0 : f32}
-        : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %dx = mpc.clamp_grad %dy, %x {minimum = 0.0, maximum = 6.0}
+        : tensor<3xf32>
     // %dx = [0.0, 2.0, 0.0]
     ```
   }];

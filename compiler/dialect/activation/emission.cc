@@ -12,11 +12,11 @@ using mpc::codegen::Reduction;
 
 namespace mpc {
 
-template <typename Functor> static void emitUnary(ElementContext &Context, const Functor &Function) {
-  Context.setResult(0, Function.Apply(Context.operand(0)));
+template <typename Functor> static void emitUnary(ElementContext &context, const Functor &function) {
+  context.setResult(0, function.Apply(context.operand(0)));
 }
-template <typename Functor> static void emitBinary(ElementContext &Context, const Functor &Function) {
-  Context.setResult(0, Function.Apply(Context.operand(0), Context.operand(1)));
+template <typename Functor> static void emitBinary(ElementContext &context, const Functor &function) {
+  context.setResult(0, function.Apply(context.operand(0), context.operand(1)));
 }
 
 #define MPC_EMIT(Class, emit)                                                                                          \
@@ -34,80 +34,80 @@ MPC_EMIT(SiluGradOp, emitBinary)
 MPC_EMIT(HardSwishGradOp, emitBinary)
 #undef MPC_EMIT
 
-void GeluOp::emitElement(ElementContext &Context) {
-  if (getApproximate() == "tanh")
-    emitUnary(Context, scalar::GeluTanhOp());
+void GeluOp::emitElement(ElementContext &context) {
+  if (getApproximate() == Approximation::kTanh)
+    emitUnary(context, scalar::GeluTanhOp());
   else
-    emitUnary(Context, scalar::GeluOp());
+    emitUnary(context, scalar::GeluOp());
 }
 
-void GeluGradOp::emitElement(ElementContext &Context) {
-  if (getApproximate() == "tanh")
-    emitBinary(Context, scalar::GeluTanhGradOp());
+void GeluGradOp::emitElement(ElementContext &context) {
+  if (getApproximate() == Approximation::kTanh)
+    emitBinary(context, scalar::GeluTanhGradOp());
   else
-    emitBinary(Context, scalar::GeluGradOp());
+    emitBinary(context, scalar::GeluGradOp());
 }
 
-void LeakyReluOp::emitElement(ElementContext &Context) {
-  emitUnary(Context, scalar::LeakyReluOp(getAlpha().convertToFloat()));
+void LeakyReluOp::emitElement(ElementContext &context) {
+  emitUnary(context, scalar::LeakyReluOp(getAlpha().convertToFloat()));
 }
-void LeakyReluGradOp::emitElement(ElementContext &Context) {
-  emitBinary(Context, scalar::LeakyReluOp(getAlpha().convertToFloat()));
+void LeakyReluGradOp::emitElement(ElementContext &context) {
+  emitBinary(context, scalar::LeakyReluOp(getAlpha().convertToFloat()));
 }
 
-void ClampOp::emitElement(ElementContext &Context) {
-  emitUnary(Context, scalar::ClampOp(getMinimum().convertToFloat(), getMaximum().convertToFloat()));
+void ClampOp::emitElement(ElementContext &context) {
+  emitUnary(context, scalar::ClampOp(getMinimum().convertToFloat(), getMaximum().convertToFloat()));
 }
-void ClampGradOp::emitElement(ElementContext &Context) {
-  emitBinary(Context, scalar::ClampOp(getMinimum().convertToFloat(), getMaximum().convertToFloat()));
+void ClampGradOp::emitElement(ElementContext &context) {
+  emitBinary(context, scalar::ClampOp(getMinimum().convertToFloat(), getMaximum().convertToFloat()));
 }
 
 // There is one slope for all elements, or one for each channel. The slope is the last operand. All other operands and
 // the first result are whole.
-static FusibleSpace slopeSpace(Operation *Op, Value X, Value Alpha, StringRef DataFormat) {
-  codegen::OperationSpace Space;
-  Space.elements = tensorType(X).getNumElements();
-  Extent Slope = Extent::Single;
-  if (tensorType(Alpha).getNumElements() != 1) {
-    auto Channels = lastAxisChannels(Op, X, DataFormat);
-    if (!Channels)
-      return Channels.takeError();
-    Space.columns = *Channels;
-    Slope = Extent::PerColumn;
+static FusibleSpace slopeSpace(Operation *op, Value x, Value alpha, DataFormat dataFormat) {
+  codegen::OperationSpace space;
+  space.elements = tensorType(x).getNumElements();
+  Extent slope = Extent::Single;
+  if (tensorType(alpha).getNumElements() != 1) {
+    auto channels = lastAxisChannels(op, x, dataFormat);
+    if (!channels)
+      return channels.takeError();
+    space.columns = *channels;
+    slope = Extent::PerColumn;
   }
-  Space.operands.assign(Op->getNumOperands(), Extent::Full);
-  Space.operands.back() = Slope;
-  Space.results = {Extent::Full};
-  return Space;
+  space.operands.assign(op->getNumOperands(), Extent::Full);
+  space.operands.back() = slope;
+  space.results = {Extent::Full};
+  return space;
 }
 
 FusibleSpace PreluOp::getSpace() { return slopeSpace(*this, getX(), getAlpha(), getDataFormat()); }
 
-void PreluOp::emitElement(ElementContext &Context) { emitBinary(Context, scalar::PreluOp()); }
+void PreluOp::emitElement(ElementContext &context) { emitBinary(context, scalar::PreluOp()); }
 
 FusibleSpace PreluGradOp::getSpace() {
-  FusibleSpace Space = slopeSpace(*this, getX(), getAlpha(), getDataFormat());
-  if (!Space)
-    return Space;
-  Space->results.push_back(Space->operands.back());
-  Space->reductionsBefore = {0, 1};
-  return Space;
+  FusibleSpace space = slopeSpace(*this, getX(), getAlpha(), getDataFormat());
+  if (!space)
+    return space;
+  space->results.push_back(space->operands.back());
+  space->reductionsBefore = {0, 1};
+  return space;
 }
 
 SmallVector<Reduction> PreluGradOp::getReductions() {
-  bool OneForAll = tensorType(getAlpha()).getNumElements() == 1;
-  return {{OneForAll ? Axis::All : Axis::Column, {Combine::Sum}}};
+  bool oneForAll = tensorType(getAlpha()).getNumElements() == 1;
+  return {{oneForAll ? Axis::All : Axis::Column, {Combine::Sum}}};
 }
 
-void PreluGradOp::emitTerms(unsigned, ElementContext &Context) {
-  Context.addTerm(scalar::PreluSlopeGradOp::Apply(Context.operand(0), Context.operand(1)));
+void PreluGradOp::emitTerms(unsigned, ElementContext &context) {
+  context.addTerm(scalar::PreluSlopeGradOp::Apply(context.operand(0), context.operand(1)));
 }
 
-void PreluGradOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(1, Context.accumulated(0)); }
+void PreluGradOp::emitFinish(unsigned, ElementContext &context) { context.setResult(1, context.accumulated(0)); }
 
-void PreluGradOp::emitElement(ElementContext &Context) {
-  Float Dy = Context.operand(0);
-  Context.setResult(0, Select(Context.operand(1) > 0.0f, Dy, Context.operand(2) * Dy));
+void PreluGradOp::emitElement(ElementContext &context) {
+  Float dy = context.operand(0);
+  context.setResult(0, Select(context.operand(1) > 0.0f, dy, context.operand(2) * dy));
 }
 
 } // namespace mpc

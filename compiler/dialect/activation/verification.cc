@@ -6,10 +6,10 @@ using namespace mlir;
 namespace mpc {
 
 LogicalResult ClampOp::verify() {
-  double Minimum = getMinimum().convertToDouble(), Maximum = getMaximum().convertToDouble();
-  if (Minimum <= Maximum)
+  double minimum = getMinimum().convertToDouble(), maximum = getMaximum().convertToDouble();
+  if (minimum <= maximum)
     return success();
-  return emitOpError() << "limits x to [" << Minimum << ", " << Maximum << "]; the minimum must not exceed the maximum";
+  return emitOpError() << "limits x to [" << minimum << ", " << maximum << "]; the minimum must not exceed the maximum";
 }
 
 } // namespace mpc

@@ -5,32 +5,32 @@ using namespace mlir;
 
 namespace mpc {
 
-static SmallVector<Value> single(Value Cotangent) { return {Cotangent}; }
+static SmallVector<Value> single(Value cotangent) { return {cotangent}; }
 
 // A step function: zero where it has a derivative.
 Cotangents FloorOp::buildVjp(OpBuilder &, ValueRange, ArrayRef<bool>) { return single(nullptr); }
 
-Cotangents PreluOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return resultCotangents(Needed, [&] {
-    return PreluGradOp::create(Builder, getLoc(), getX().getType(), getAlpha().getType(), Dy[0], getX(), getAlpha(),
+Cotangents PreluOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return resultCotangents(needed, [&] {
+    return PreluGradOp::create(builder, getLoc(), getX().getType(), getAlpha().getType(), dy[0], getX(), getAlpha(),
                                getDataFormatAttr());
   });
 }
 
-Cotangents MinimumOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return extremumCotangents<MinimumGradOp>(*this, Builder, Dy[0], Needed);
+Cotangents MinimumOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return extremumCotangents<MinimumGradOp>(*this, builder, dy[0], needed);
 }
 
-Cotangents WhereOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(3);
-  for (unsigned Index : {1u, 2u}) {
-    if (!Needed[Index])
+Cotangents WhereOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(3);
+  for (unsigned index : {1u, 2u}) {
+    if (!needed[index])
       continue;
-    Value Zero = scalarConstant(Builder, getLoc(), tensorTypeOf(Dy[0]).getElementType(), 0);
-    Value Chosen = Index == 1 ? Dy[0] : Zero, Other = Index == 1 ? Zero : Dy[0];
-    Result[Index] = summedTerm<WhereOp>(Builder, getLoc(), getOperand(Index), getY(), {getCondition(), Chosen, Other});
+    Value zero = scalarConstant(builder, getLoc(), tensorTypeOf(dy[0]).getElementType(), 0);
+    Value chosen = index == 1 ? dy[0] : zero, other = index == 1 ? zero : dy[0];
+    result[index] = summedTerm<WhereOp>(builder, getLoc(), getOperand(index), getY(), {getCondition(), chosen, other});
   }
-  return Result;
+  return result;
 }
 
 } // namespace mpc

@@ -17,50 +17,50 @@ struct Generator {
   Long seed, step;
   unsigned callSite;
 
-  Words draw(Long Block) const {
-    return PhiloxRounds<Unsigned>({Low(Block), High(Block), Low(step), Unsigned(callSite)}, {Low(seed), High(seed)});
+  Words draw(Long block) const {
+    return PhiloxRounds<Unsigned>({Low(block), High(block), Low(step), Unsigned(callSite)}, {Low(seed), High(seed)});
   }
 };
 } // namespace
 
 /// The word of any element: a block for each.
-static Unsigned wordOf(const Generator &Random, Long Element) {
-  Words Drawn = Random.draw(Element >> 2);
-  Unsigned Place = Low(Element) & 3;
-  return Select(Place == 0, Drawn[0], Select(Place == 1, Drawn[1], Select(Place == 2, Drawn[2], Drawn[3])));
+static Unsigned wordOf(const Generator &random, Long element) {
+  Words drawn = random.draw(element >> 2);
+  Unsigned place = Low(element) & 3;
+  return Select(place == 0, drawn[0], Select(place == 1, drawn[1], Select(place == 2, drawn[2], drawn[3])));
 }
 
 /// The words of four times as many elements as there are blocks, in their order.
-static Unsigned interleaved(const Words &Drawn, unsigned Blocks) {
-  llvm::IRBuilder<> &Builder = EmissionScope::builder();
-  SmallVector<int> Joined(2 * Blocks), Order;
-  std::iota(Joined.begin(), Joined.end(), 0);
-  for (unsigned Element = 0; Element < 4 * Blocks; ++Element)
-    Order.push_back(int(Element % 4 * Blocks + Element / 4));
-  llvm::Value *First = Builder.CreateShuffleVector(Drawn[0].value(), Drawn[1].value(), Joined);
-  llvm::Value *Second = Builder.CreateShuffleVector(Drawn[2].value(), Drawn[3].value(), Joined);
-  return Unsigned(Builder.CreateShuffleVector(First, Second, Order));
+static Unsigned interleaved(const Words &drawn, unsigned blocks) {
+  llvm::IRBuilder<> &builder = EmissionScope::builder();
+  SmallVector<int> joined(2 * blocks), order;
+  std::iota(joined.begin(), joined.end(), 0);
+  for (unsigned element = 0; element < 4 * blocks; ++element)
+    order.push_back(int(element % 4 * blocks + element / 4));
+  llvm::Value *first = builder.CreateShuffleVector(drawn[0].value(), drawn[1].value(), joined);
+  llvm::Value *second = builder.CreateShuffleVector(drawn[2].value(), drawn[3].value(), joined);
+  return Unsigned(builder.CreateShuffleVector(first, second, order));
 }
 
 /// The words of a vector of elements that begins with a block: one draw for four of them.
-static Unsigned wordsOfBlocks(const Generator &Random, Long Elements) {
-  unsigned Blocks = lanesOf(Elements.value()) / 4;
-  SmallVector<int> Firsts;
-  for (unsigned Block = 0; Block < Blocks; ++Block)
-    Firsts.push_back(int(4 * Block));
-  Long First(EmissionScope::builder().CreateShuffleVector(Elements.value(), Firsts));
-  return interleaved(Random.draw(First >> 2), Blocks);
+static Unsigned wordsOfBlocks(const Generator &random, Long elements) {
+  unsigned blocks = lanesOf(elements.value()) / 4;
+  SmallVector<int> firsts;
+  for (unsigned block = 0; block < blocks; ++block)
+    firsts.push_back(int(4 * block));
+  Long first(EmissionScope::builder().CreateShuffleVector(elements.value(), firsts));
+  return interleaved(random.draw(first >> 2), blocks);
 }
 
-void DropoutOp::emitElement(ElementContext &Context) {
-  float P = getP().convertToFloat();
-  Generator Random{Context.integerOperand(1), Context.integerOperand(2), static_cast<unsigned>(getCallSite())};
-  Long Element = Context.linearIndex();
-  unsigned Lanes = lanesOf(Element.value());
+void DropoutOp::emitElement(ElementContext &context) {
+  float p = getP().convertToFloat();
+  Generator random{context.integerOperand(1), context.integerOperand(2), static_cast<unsigned>(getCallSite())};
+  Long element = context.linearIndex();
+  unsigned lanes = lanesOf(element.value());
   // A vector begins at a multiple of its lanes in its row, so at a block where rows are made of blocks.
-  bool BeginsWithBlock = Lanes != 0 && Lanes % 4 == 0 && Context.count(Axis::Row) % 4 == 0;
-  Unsigned Word = BeginsWithBlock ? wordsOfBlocks(Random, Element) : wordOf(Random, Element);
-  Context.setResult(0, Select(UniformFromBits(Word) >= P, Context.operand(0) * DropoutScale(P), 0.0f));
+  bool beginsWithBlock = lanes != 0 && lanes % 4 == 0 && context.count(Axis::Row) % 4 == 0;
+  Unsigned word = beginsWithBlock ? wordsOfBlocks(random, element) : wordOf(random, element);
+  context.setResult(0, Select(UniformFromBits(word) >= p, context.operand(0) * DropoutScale(p), 0.0f));
 }
 
 } // namespace mpc

@@ -27,11 +27,11 @@ def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
     mean `a` and deviation `b`; `truncated_normal` is the same, redrawn until within two deviations of the mean.
 
     ```mlir
-    %weight = mpc.random %seed {distribution = "uniform", a = -1.0 : f32, b = 1.0 : f32, shape = array<i64: 2, 3>}
+    %weight = mpc.random %seed {distribution = uniform, a = -1.0, b = 1.0, shape = [2, 3]}
         : (tensor<i64>) -> tensor<2x3xf32>
     ```
   }];
-  let arguments = (ins Mpc_I64Tensor:$seed, Mpc_OneOf<["uniform", "normal", "truncated_normal"]>:$distribution,
+  let arguments = (ins Mpc_I64Tensor:$seed, Mpc_DistributionAttr:$distribution,
                        Mpc_Float<"0.0f">:$a, Mpc_Float<"1.0f">:$b, Mpc_Int<"0">:$stream, DenseI64ArrayAttr:$shape);
   let results = (outs Mpc_F32Tensor:$output);
 }
@@ -75,7 +75,7 @@ def Mpc_ReluOp
 
     ```mlir
     %x = mpc.constant {value = dense<[-2.0, 0.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
-    %y = mpc.relu %x : (tensor<3xf32>) -> tensor<3xf32>
+    %y = mpc.relu %x : tensor<3xf32>
     // %y = [0.0, 0.0, 3.0]
     ```
   }];
@@ -213,14 +213,14 @@ class Mpc_ScalarOp<string mnemonic, string formula>
 def Mpc_AddScalarOp : Mpc_ScalarOp<"add_scalar", "x + value"> {
   let example = [{
     %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.add_scalar %x {value = 0.5 : f32} : (tensor<2xf32>) -> tensor<2xf32>
+    %y = mpc.add_scalar %x {value = 0.5} : tensor<2xf32>
     // %y = [1.5, 2.5]
   }];
 }
 def Mpc_MulScalarOp : Mpc_ScalarOp<"mul_scalar", "x * value"> {
   let example = [{
     %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.mul_scalar %x {value = 0.5 : f32} : (tensor<2xf32>) -> tensor<2xf32>
+    %y = mpc.mul_scalar %x {value = 0.5} : tensor<2xf32>
     // %y = [0.5, 1.0]
   }];
   let gradientOp = "MulScalarOp";
@@ -238,7 +238,7 @@ def Mpc_SumNOp
     %dx0 = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %dx1 = mpc.constant {value = dense<[10.0, 20.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %dx2 = mpc.constant {value = dense<[100.0, 200.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %dx = mpc.sum_n %dx0, %dx1, %dx2 : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %dx = mpc.sum_n %dx0, %dx1, %dx2 : tensor<2xf32>
     // %dx = [111.0, 222.0]
     ```
   }];
@@ -322,7 +322,7 @@ def Mpc_StopGradientOp
 
     ```mlir
     %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.stop_gradient %x : (tensor<2xf32>) -> tensor<2xf32>
+    %y = mpc.stop_gradient %x : tensor<2xf32>
     // %y = [1.0, 2.0]
     ```
   }];
@@ -338,7 +338,7 @@ def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise, M
     derivative (`mpc.dropout` on the cotangent) draws it again instead of saving it.
 
     ```mlir
-    %y = mpc.dropout %x, %seed, %step {p = 0.5 : f32} : (tensor<4x8xf32>, tensor<i64>, tensor<i32>) -> tensor<4x8xf32>
+    %y = mpc.dropout %x, %seed, %step {p = 0.5} : (tensor<4x8xf32>, tensor<i64>, tensor<i32>) -> tensor<4x8xf32>
     ```
   }];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_I64Tensor:$seed, Mpc_I32Tensor:$step,
@@ -360,7 +360,7 @@ def Mpc_ReshapeOp
 
     ```mlir
     %x = mpc.constant {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
-    %y = mpc.reshape %x {shape = array<i64: 3, 2>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    %y = mpc.reshape %x {shape = [3, 2]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
     // %y = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
     ```
   }];
@@ -376,7 +376,7 @@ def Mpc_TransposeOp : Mpc_DifferentiableOp<"transpose", "Clear", Mpc_Moves # [Mp
 
     ```mlir
     %x = mpc.constant {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
-    %y = mpc.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    %y = mpc.transpose %x {permutation = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
     // %y = [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
     ```
   }];
@@ -392,7 +392,7 @@ def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", Mpc_Moves 
 
     ```mlir
     %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.broadcast_to %x {shape = array<i64: 2, 2>} : (tensor<2xf32>) -> tensor<2x2xf32>
+    %y = mpc.broadcast_to %x {shape = [2, 2]} : (tensor<2xf32>) -> tensor<2x2xf32>
     // %y = [[1.0, 2.0], [1.0, 2.0]]
     ```
   }];
@@ -417,14 +417,14 @@ class Mpc_ReductionOp<string mnemonic, string what>
 def Mpc_ReduceSumOp : Mpc_ReductionOp<"reduce_sum", "Sum"> {
   let example = [{
     %x = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
-    %y = mpc.reduce_sum %x {axes = array<i64: 1>} : (tensor<2x2xf32>) -> tensor<2xf32>
+    %y = mpc.reduce_sum %x {axes = [1]} : (tensor<2x2xf32>) -> tensor<2xf32>
     // %y = [3.0, 7.0]
   }];
 }
 def Mpc_ReduceMeanOp : Mpc_ReductionOp<"reduce_mean", "Mean"> {
   let example = [{
     %x = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
-    %y = mpc.reduce_mean %x {axes = array<i64: 0>} : (tensor<2x2xf32>) -> tensor<2xf32>
+    %y = mpc.reduce_mean %x {axes = [0]} : (tensor<2x2xf32>) -> tensor<2xf32>
     // %y = [2.0, 3.0]
   }];
 }
@@ -436,7 +436,7 @@ def Mpc_ArgmaxOp : Mpc_Op<"argmax", "Clear", [Pure]> {
 
     ```mlir
     %x = mpc.constant {value = dense<[[1.0, 5.0, 5.0], [9.0, 2.0, 3.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
-    %y = mpc.argmax %x {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2xi32>
+    %y = mpc.argmax %x {axis = 1} : (tensor<2x3xf32>) -> tensor<2xi32>
     // %y = [1, 0]
     ```
   }];

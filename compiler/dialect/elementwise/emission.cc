@@ -44,8 +44,8 @@ MPC_EMIT_SCALAR(AddScalarOp)
 MPC_EMIT_SCALAR(MulScalarOp)
 #undef MPC_EMIT_SCALAR
 
-void DivGradOp::emitElement(ElementContext &Context) {
-  Context.setResult(0, scalar::DivGradOp::First(Context.operand(0), Context.operand(1), Context.operand(2)));
+void DivGradOp::emitElement(ElementContext &context) {
+  context.setResult(0, scalar::DivGradOp::First(context.operand(0), context.operand(1), context.operand(2)));
 }
 
 #define MPC_EMIT_PAIR_GRAD(Class)                                                                                      \
@@ -60,15 +60,15 @@ MPC_EMIT_PAIR_GRAD(MaximumGradOp)
 MPC_EMIT_PAIR_GRAD(MinimumGradOp)
 #undef MPC_EMIT_PAIR_GRAD
 
-void SumNOp::emitElement(ElementContext &Context) {
-  Float Sum = Context.operand(0);
-  for (unsigned Index = 1; Index < getInputs().size(); ++Index)
-    Sum = Sum + Context.operand(Index);
-  Context.setResult(0, Sum);
+void SumNOp::emitElement(ElementContext &context) {
+  Float sum = context.operand(0);
+  for (unsigned index = 1; index < getInputs().size(); ++index)
+    sum = sum + context.operand(index);
+  context.setResult(0, sum);
 }
 
-void StopGradientOp::emitElement(ElementContext &Context) { Context.setResult(0, Context.operand(0)); }
+void StopGradientOp::emitElement(ElementContext &context) { context.setResult(0, context.operand(0)); }
 
-void BroadcastToOp::emitElement(ElementContext &Context) { Context.setResult(0, Context.operand(0)); }
+void BroadcastToOp::emitElement(ElementContext &context) { context.setResult(0, context.operand(0)); }
 
 } // namespace mpc

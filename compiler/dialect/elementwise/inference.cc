@@ -15,120 +15,120 @@ MPC_INFER_BINARY(DivOp, "div")
 MPC_INFER_BINARY(MaximumOp, "maximum")
 #undef MPC_INFER_BINARY
 
-InferredTypes ReduceSumOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferReduction(Operands, Dictionary, "reduce_sum");
+InferredTypes ReduceSumOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferReduction(operands, dictionary, "reduce_sum");
 }
 
-InferredTypes ReduceMeanOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferReduction(Operands, Dictionary, "reduce_mean");
+InferredTypes ReduceMeanOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferReduction(operands, dictionary, "reduce_mean");
 }
 
-InferredTypes DivGradOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "div_grad", {"dy", "y", "b"}));
-  MPC_RETURN_IF_ERROR(expectShape("div_grad", "y", Types[1], Types[0].getShape()));
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes("div_grad", Types[0], Types[2]));
-  MPC_RETURN_IF_ERROR(expectShape("div_grad", "dy", Types[0], Result));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[2].getElementType())};
+InferredTypes DivGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "div_grad", {"dy", "y", "b"}));
+  MPC_RETURN_IF_ERROR(expectShape("div_grad", "y", types[1], types[0].getShape()));
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes("div_grad", types[0], types[2]));
+  MPC_RETURN_IF_ERROR(expectShape("div_grad", "dy", types[0], result));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[2].getElementType())};
 }
 
-InferredTypes MaximumGradOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  return inferExtremumGrad(Operands, "maximum_grad");
+InferredTypes MaximumGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferExtremumGrad(operands, "maximum_grad");
 }
 
-InferredTypes SumNOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "sum_n", {"x", "inputs..."}));
-  for (RankedTensorType Type : Types)
-    MPC_RETURN_IF_ERROR(expectShape("sum_n", "every operand", Type, Types.front().getShape()));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Types.front().getShape(), promotedType(Types))};
+InferredTypes SumNOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "sum_n", {"x", "inputs..."}));
+  for (RankedTensorType type : types)
+    MPC_RETURN_IF_ERROR(expectShape("sum_n", "every operand", type, types.front().getShape()));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(types.front().getShape(), promotedType(types))};
 }
 
-InferredTypes EqualOp::inferTypes(TypeRange Operands, DictionaryAttr) { return inferComparison(Operands, "equal"); }
+InferredTypes EqualOp::inferTypes(TypeRange operands, DictionaryAttr) { return inferComparison(operands, "equal"); }
 
-InferredTypes SelectOp::inferTypes(TypeRange Operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "select", {"condition", "a", "b"}));
-  if (Types[1] != Types[2])
-    return inferenceError("select chooses between two tensors of one type, got {0} and {1}", typeText(Types[1]),
-                          typeText(Types[2]));
-  if (Types[0].getRank() != 0)
-    MPC_RETURN_IF_ERROR(expectShape("select", "a scalar condition or one", Types[0], Types[1].getShape()));
-  return SmallVector<RankedTensorType>{Types[1]};
+InferredTypes SelectOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "select", {"condition", "a", "b"}));
+  if (types[1] != types[2])
+    return inferenceError("select chooses between two tensors of one type, got {0} and {1}", typeText(types[1]),
+                          typeText(types[2]));
+  if (types[0].getRank() != 0)
+    MPC_RETURN_IF_ERROR(expectShape("select", "a scalar condition or one", types[0], types[1].getShape()));
+  return SmallVector<RankedTensorType>{types[1]};
 }
 
-InferredTypes DropoutOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "dropout", {"x", "seed", "step"}));
-  MPC_RETURN_IF_ERROR(expectShape("dropout", "seed", Types[1], {}));
-  MPC_RETURN_IF_ERROR(expectShape("dropout", "step", Types[2], {}));
-  double P = toAttributes(Dictionary).GetDouble("p");
-  if (!(P >= 0 && P < 1))
-    return inferenceError("dropout takes a probability p in [0, 1), got {0}", P);
-  return SmallVector<RankedTensorType>{Types[0]};
+InferredTypes DropoutOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "dropout", {"x", "seed", "step"}));
+  MPC_RETURN_IF_ERROR(expectShape("dropout", "seed", types[1], {}));
+  MPC_RETURN_IF_ERROR(expectShape("dropout", "step", types[2], {}));
+  double p = toAttributes(dictionary).GetDouble("p");
+  if (!(p >= 0 && p < 1))
+    return inferenceError("dropout takes a probability p in [0, 1), got {0}", p);
+  return SmallVector<RankedTensorType>{types[0]};
 }
 
-InferredTypes ConstantOp::inferTypes(TypeRange, DictionaryAttr Dictionary) {
-  auto Value = dyn_cast_or_null<ElementsAttr>(Dictionary.get("value"));
-  auto Type = Value ? dyn_cast<RankedTensorType>(Value.getShapedType()) : RankedTensorType();
-  if (!Type)
+InferredTypes ConstantOp::inferTypes(TypeRange, DictionaryAttr dictionary) {
+  auto value = dyn_cast_or_null<ElementsAttr>(dictionary.get("value"));
+  auto type = value ? dyn_cast<RankedTensorType>(value.getShapedType()) : RankedTensorType();
+  if (!type)
     return inferenceError("constant takes a dense tensor value");
-  return SmallVector<RankedTensorType>{Type};
+  return SmallVector<RankedTensorType>{type};
 }
 
-static bool hasEmptyAxis(ArrayRef<int64_t> Extents) {
-  return llvm::any_of(Extents, [](int64_t Extent) { return Extent < 1; });
+static bool hasEmptyAxis(ArrayRef<int64_t> extents) {
+  return llvm::any_of(extents, [](int64_t extent) { return extent < 1; });
 }
 
-InferredTypes RandomOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "random", {"seed"}));
-  MPC_RETURN_IF_ERROR(expectShape("random", "seed", Types[0], {}));
-  std::vector<int64_t> Extents = toAttributes(Dictionary).GetInts("shape");
-  if (hasEmptyAxis(Extents))
-    return inferenceError("random takes a shape of extents >= 1, got {0}", shapeText(Extents));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Extents, Float32Type::get(Types[0].getContext()))};
+InferredTypes RandomOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "random", {"seed"}));
+  MPC_RETURN_IF_ERROR(expectShape("random", "seed", types[0], {}));
+  std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
+  if (hasEmptyAxis(extents))
+    return inferenceError("random takes a shape of extents >= 1, got {0}", shapeText(extents));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(extents, Float32Type::get(types[0].getContext()))};
 }
 
-InferredTypes ReshapeOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "reshape", {"x"}));
-  std::vector<int64_t> Extents = toAttributes(Dictionary).GetInts("shape");
-  if (hasEmptyAxis(Extents) || NumElements(Extents) != Types[0].getNumElements())
-    return inferenceError("reshape to {0} needs {1} elements, got {2} with {3}", shapeText(Extents),
-                          NumElements(Extents), typeText(Types[0]), Types[0].getNumElements());
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Extents, Types[0].getElementType())};
+InferredTypes ReshapeOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "reshape", {"x"}));
+  std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
+  if (hasEmptyAxis(extents) || NumElements(extents) != types[0].getNumElements())
+    return inferenceError("reshape to {0} needs {1} elements, got {2} with {3}", shapeText(extents),
+                          NumElements(extents), typeText(types[0]), types[0].getNumElements());
+  return SmallVector<RankedTensorType>{RankedTensorType::get(extents, types[0].getElementType())};
 }
 
-InferredTypes TransposeOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "transpose", {"x"}));
-  std::vector<int64_t> Permutation = toAttributes(Dictionary).GetInts("permutation");
-  ArrayRef<int64_t> Extents = Types[0].getShape();
-  SmallVector<bool> Seen(Extents.size(), false);
-  SmallVector<int64_t> Result;
-  for (int64_t Axis : Permutation) {
-    if (Axis < 0 || Axis >= int64_t(Extents.size()) || Seen[Axis])
-      return inferenceError("transpose permutation must name each axis of {0} once, got axis {1}", typeText(Types[0]),
-                            Axis);
-    Seen[Axis] = true;
-    Result.push_back(Extents[Axis]);
+InferredTypes TransposeOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "transpose", {"x"}));
+  std::vector<int64_t> permutation = toAttributes(dictionary).GetInts("permutation");
+  ArrayRef<int64_t> extents = types[0].getShape();
+  SmallVector<bool> seen(extents.size(), false);
+  SmallVector<int64_t> result;
+  for (int64_t axis : permutation) {
+    if (axis < 0 || axis >= int64_t(extents.size()) || seen[axis])
+      return inferenceError("transpose permutation must name each axis of {0} once, got axis {1}", typeText(types[0]),
+                            axis);
+    seen[axis] = true;
+    result.push_back(extents[axis]);
   }
-  if (Result.size() != Extents.size())
-    return inferenceError("transpose permutation has {0} axes, {1} has {2}", Result.size(), typeText(Types[0]),
-                          Extents.size());
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, Types[0].getElementType())};
+  if (result.size() != extents.size())
+    return inferenceError("transpose permutation has {0} axes, {1} has {2}", result.size(), typeText(types[0]),
+                          extents.size());
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[0].getElementType())};
 }
 
-InferredTypes BroadcastToOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "broadcast_to", {"x"}));
-  std::vector<int64_t> Extents = toAttributes(Dictionary).GetInts("shape");
-  auto Target = RankedTensorType::get(Extents, Types[0].getElementType());
-  MPC_ASSIGN_OR_RETURN(Result, broadcastShapes("broadcast_to", Types[0], Target));
-  if (ArrayRef<int64_t>(Result) != ArrayRef<int64_t>(Extents))
-    return inferenceError("broadcast_to cannot stretch {0} to {1}", typeText(Types[0]), shapeText(Extents));
-  return SmallVector<RankedTensorType>{Target};
+InferredTypes BroadcastToOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "broadcast_to", {"x"}));
+  std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
+  auto target = RankedTensorType::get(extents, types[0].getElementType());
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes("broadcast_to", types[0], target));
+  if (ArrayRef<int64_t>(result) != ArrayRef<int64_t>(extents))
+    return inferenceError("broadcast_to cannot stretch {0} to {1}", typeText(types[0]), shapeText(extents));
+  return SmallVector<RankedTensorType>{target};
 }
 
-InferredTypes ArgmaxOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "argmax", {"x"}));
-  MPC_ASSIGN_OR_RETURN(Axis, normalAxis("argmax", toAttributes(Dictionary).GetInt("axis", -1), Types[0].getRank()));
-  SmallVector<int64_t> Result(Types[0].getShape());
-  Result.erase(Result.begin() + Axis);
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), 32))};
+InferredTypes ArgmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "argmax", {"x"}));
+  MPC_ASSIGN_OR_RETURN(axis, normalAxis("argmax", toAttributes(dictionary).GetInt("axis", -1), types[0].getRank()));
+  SmallVector<int64_t> result(types[0].getShape());
+  result.erase(result.begin() + axis);
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, IntegerType::get(types[0].getContext(), 32))};
 }
 
 } // namespace mpc

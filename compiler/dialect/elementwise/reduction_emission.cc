@@ -15,50 +15,50 @@ struct ReducedAxes {
 } // namespace
 
 /// Extents of 1 belong to either side.
-static llvm::Expected<ReducedAxes> reducedAxes(Operation *Op, Value X, ArrayRef<int64_t> Axes) {
-  ArrayRef<int64_t> Shape = tensorType(X).getShape();
-  SmallVector<std::pair<int64_t, bool>> Extents; // and whether they are reduced
-  for (auto [Index, Extent] : llvm::enumerate(Shape))
-    if (Extent != 1)
-      Extents.push_back({Extent, Axes.empty() || llvm::is_contained(Axes, int64_t(Index))});
-  if (llvm::none_of(Extents, [](auto E) { return E.second; }))
+static llvm::Expected<ReducedAxes> reducedAxes(Operation *op, Value x, ArrayRef<int64_t> axes) {
+  ArrayRef<int64_t> shape = tensorType(x).getShape();
+  SmallVector<std::pair<int64_t, bool>> extents; // and whether they are reduced
+  for (auto [index, extent] : llvm::enumerate(shape))
+    if (extent != 1)
+      extents.push_back({extent, axes.empty() || llvm::is_contained(axes, int64_t(index))});
+  if (llvm::none_of(extents, [](auto e) { return e.second; }))
     return ReducedAxes();
-  if (llvm::all_of(Extents, [](auto E) { return E.second; }))
+  if (llvm::all_of(extents, [](auto e) { return e.second; }))
     return ReducedAxes{Axis::All, 0};
-  bool Leading = Extents.front().second;
-  auto Boundary = llvm::find_if(Extents, [&](auto E) { return E.second != Leading; });
-  if (std::any_of(Boundary, Extents.end(), [&](auto E) { return E.second == Leading; }))
-    return unfit(Op, llvm::formatv("the axes that it reduces of {0} are neither the first nor the last ones",
-                                   typeText(X.getType())));
-  ReducedAxes Result{Leading ? Axis::Column : Axis::Row, 1};
-  for (auto E = Boundary; E != Extents.end(); ++E)
-    Result.columns *= E->first;
-  return Result;
+  bool leading = extents.front().second;
+  auto boundary = llvm::find_if(extents, [&](auto e) { return e.second != leading; });
+  if (std::any_of(boundary, extents.end(), [&](auto e) { return e.second == leading; }))
+    return unfit(op, llvm::formatv("the axes that it reduces of {0} are neither the first nor the last ones",
+                                   typeText(x.getType())));
+  ReducedAxes result{leading ? Axis::Column : Axis::Row, 1};
+  for (auto e = boundary; e != extents.end(); ++e)
+    result.columns *= e->first;
+  return result;
 }
 
-static Extent extentOf(std::optional<Axis> Reduced) {
-  if (!Reduced)
+static Extent extentOf(std::optional<Axis> reduced) {
+  if (!reduced)
     return Extent::Full;
-  return *Reduced == Axis::Row ? Extent::PerRow : *Reduced == Axis::Column ? Extent::PerColumn : Extent::Single;
+  return *reduced == Axis::Row ? Extent::PerRow : *reduced == Axis::Column ? Extent::PerColumn : Extent::Single;
 }
 
-static FusibleSpace reductionSpace(Operation *Op, ArrayRef<int64_t> Axes) {
-  Value X = Op->getOperand(0);
-  auto Reduced = reducedAxes(Op, X, Axes);
-  if (!Reduced)
-    return Reduced.takeError();
+static FusibleSpace reductionSpace(Operation *op, ArrayRef<int64_t> axes) {
+  Value x = op->getOperand(0);
+  auto reduced = reducedAxes(op, x, axes);
+  if (!reduced)
+    return reduced.takeError();
   return OperationSpace{
-      tensorType(X).getNumElements(), Reduced->columns, {Extent::Full}, {extentOf(Reduced->axis)}, {}};
+      tensorType(x).getNumElements(), reduced->columns, {Extent::Full}, {extentOf(reduced->axis)}, {}};
 }
 
 // getSpace has reported axes that do not fit.
-static std::optional<Axis> axisOf(Operation *Op, ArrayRef<int64_t> Axes) {
-  return llvm::cantFail(reducedAxes(Op, Op->getOperand(0), Axes)).axis;
+static std::optional<Axis> axisOf(Operation *op, ArrayRef<int64_t> axes) {
+  return llvm::cantFail(reducedAxes(op, op->getOperand(0), axes)).axis;
 }
 
-static SmallVector<Reduction> reductionsOf(Operation *Op, ArrayRef<int64_t> Axes, Combine How) {
-  std::optional<Axis> Along = axisOf(Op, Axes);
-  return Along ? SmallVector<Reduction>{{*Along, {How}}} : SmallVector<Reduction>{};
+static SmallVector<Reduction> reductionsOf(Operation *op, ArrayRef<int64_t> axes, Combine how) {
+  std::optional<Axis> along = axisOf(op, axes);
+  return along ? SmallVector<Reduction>{{*along, {how}}} : SmallVector<Reduction>{};
 }
 
 // Where nothing but extents of 1 is reduced, there is no step and elements stay.
@@ -75,58 +75,58 @@ MPC_EMIT_REDUCTION(ReduceMaxOp, Combine::Maximum)
 #undef MPC_EMIT_REDUCTION
 
 FusibleSpace ReduceSumOp::getSpace() { return reductionSpace(*this, getAxes()); }
-void ReduceSumOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(0, Context.accumulated(0)); }
+void ReduceSumOp::emitFinish(unsigned, ElementContext &context) { context.setResult(0, context.accumulated(0)); }
 
 FusibleSpace ReduceMeanOp::getSpace() { return reductionSpace(*this, getAxes()); }
-void ReduceMeanOp::emitFinish(unsigned, ElementContext &Context) {
-  int64_t Count = Context.count(*axisOf(*this, getAxes()));
-  Context.setResult(0, Context.accumulated(0) / static_cast<float>(Count));
+void ReduceMeanOp::emitFinish(unsigned, ElementContext &context) {
+  int64_t count = context.count(*axisOf(*this, getAxes()));
+  context.setResult(0, context.accumulated(0) / static_cast<float>(count));
 }
 
 FusibleSpace ReduceMaxOp::getSpace() {
-  FusibleSpace Space = reductionSpace(*this, getAxes());
-  if (Space && Space->results.front() != Extent::Full && Space->results.front() != Extent::PerRow)
+  FusibleSpace space = reductionSpace(*this, getAxes());
+  if (space && space->results.front() != Extent::Full && space->results.front() != Extent::PerRow)
     return unfit(*this, "it has no code but for rows: the axes that it reduces must be the last ones and not all");
-  return Space;
+  return space;
 }
-void ReduceMaxOp::emitFinish(unsigned, ElementContext &Context) { Context.setResult(0, Context.accumulated(0)); }
+void ReduceMaxOp::emitFinish(unsigned, ElementContext &context) { context.setResult(0, context.accumulated(0)); }
 
 // Elements that equal the maximum are counted in f32, which counts this far.
-static constexpr int64_t CountedInF32 = int64_t(1) << 24;
+static constexpr int64_t countedInF32 = int64_t(1) << 24;
 
 FusibleSpace ReduceMaxGradOp::getSpace() {
-  auto Reduced = reducedAxes(*this, getX(), getAxes());
-  if (!Reduced)
-    return Reduced.takeError();
-  int64_t Elements = tensorType(getX()).getNumElements();
-  if (Elements > CountedInF32 * tensorType(getY()).getNumElements())
+  auto reduced = reducedAxes(*this, getX(), getAxes());
+  if (!reduced)
+    return reduced.takeError();
+  int64_t elements = tensorType(getX()).getNumElements();
+  if (elements > countedInF32 * tensorType(getY()).getNumElements())
     return unfit(*this, "more than 2^24 elements share a maximum, and f32 does not count them");
-  Extent Shared = extentOf(Reduced->axis);
-  return OperationSpace{Elements, Reduced->columns, {Shared, Extent::Full, Shared}, {Extent::Full}, {}};
+  Extent shared = extentOf(reduced->axis);
+  return OperationSpace{elements, reduced->columns, {shared, Extent::Full, shared}, {Extent::Full}, {}};
 }
 
-static std::optional<Axis> axisOf(ReduceMaxGradOp Op) {
-  return llvm::cantFail(reducedAxes(Op, Op.getX(), Op.getAxes())).axis;
+static std::optional<Axis> axisOf(ReduceMaxGradOp op) {
+  return llvm::cantFail(reducedAxes(op, op.getX(), op.getAxes())).axis;
 }
 
 SmallVector<Reduction> ReduceMaxGradOp::getReductions() {
-  std::optional<Axis> Along = axisOf(*this);
-  return Along ? SmallVector<Reduction>{{*Along, {Combine::Sum}}} : SmallVector<Reduction>{};
+  std::optional<Axis> along = axisOf(*this);
+  return along ? SmallVector<Reduction>{{*along, {Combine::Sum}}} : SmallVector<Reduction>{};
 }
 
 // No element equals a NaN.
-static codegen::Bool isLargest(ElementContext &Context) { return Context.operand(1) == Context.operand(2); }
+static codegen::Bool isLargest(ElementContext &context) { return context.operand(1) == context.operand(2); }
 
-void ReduceMaxGradOp::emitTerms(unsigned, ElementContext &Context) {
-  Context.addTerm(Select(isLargest(Context), Float(1.0), Float(0.0)));
+void ReduceMaxGradOp::emitTerms(unsigned, ElementContext &context) {
+  context.addTerm(Select(isLargest(context), Float(1.0), Float(0.0)));
 }
 
-void ReduceMaxGradOp::emitFinish(unsigned, ElementContext &Context) { Context.keep(Context.accumulated(0)); }
+void ReduceMaxGradOp::emitFinish(unsigned, ElementContext &context) { context.keep(context.accumulated(0)); }
 
-void ReduceMaxGradOp::emitElement(ElementContext &Context) {
-  Float Dy = Context.operand(0);
-  Float Share = axisOf(*this) ? Dy / Context.kept(0) : Dy;
-  Context.setResult(0, Select(isLargest(Context), Share, Float(0.0)));
+void ReduceMaxGradOp::emitElement(ElementContext &context) {
+  Float dy = context.operand(0);
+  Float share = axisOf(*this) ? dy / context.kept(0) : dy;
+  context.setResult(0, Select(isLargest(context), share, Float(0.0)));
 }
 
 } // namespace mpc

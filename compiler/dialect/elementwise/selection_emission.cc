@@ -9,90 +9,90 @@ using namespace mpc::codegen;
 
 namespace mpc {
 
-static Double exactOperand(ElementContext &Context, Value Operand, unsigned Index) {
-  return isFloating(Operand) ? ToDouble(Context.operand(Index)) : ToDouble(Context.integerOperand(Index));
+static Double exactOperand(ElementContext &context, Value operand, unsigned index) {
+  return isFloating(operand) ? ToDouble(context.operand(index)) : ToDouble(context.integerOperand(index));
 }
 
 // Exact whatever the pair of types: integers are compared as integers, floating numbers in f32, a mix in f64.
-template <typename Relation> static void emitComparison(ElementContext &Context, Value A, Value B) {
-  if (isFloating(A) && isFloating(B))
-    Context.setResult(0, Relation::Apply(Context.operand(0), Context.operand(1)));
-  else if (!isFloating(A) && !isFloating(B))
-    Context.setResult(0, Relation::Apply(Context.integerOperand(0), Context.integerOperand(1)));
+template <typename Relation> static void emitComparison(ElementContext &context, Value a, Value b) {
+  if (isFloating(a) && isFloating(b))
+    context.setResult(0, Relation::Apply(context.operand(0), context.operand(1)));
+  else if (!isFloating(a) && !isFloating(b))
+    context.setResult(0, Relation::Apply(context.integerOperand(0), context.integerOperand(1)));
   else
-    Context.setResult(0, Relation::Apply(exactOperand(Context, A, 0), exactOperand(Context, B, 1)));
+    context.setResult(0, Relation::Apply(exactOperand(context, a, 0), exactOperand(context, b, 1)));
 }
 
-void EqualOp::emitElement(ElementContext &Context) { emitComparison<scalar::EqualOp>(Context, getA(), getB()); }
-void GreaterOp::emitElement(ElementContext &Context) { emitComparison<scalar::GreaterOp>(Context, getA(), getB()); }
-void LessOp::emitElement(ElementContext &Context) { emitComparison<scalar::LessOp>(Context, getA(), getB()); }
+void EqualOp::emitElement(ElementContext &context) { emitComparison<scalar::EqualOp>(context, getA(), getB()); }
+void GreaterOp::emitElement(ElementContext &context) { emitComparison<scalar::GreaterOp>(context, getA(), getB()); }
+void LessOp::emitElement(ElementContext &context) { emitComparison<scalar::LessOp>(context, getA(), getB()); }
 
-void WhereOp::emitElement(ElementContext &Context) {
-  Context.setResult(0, Select(Context.boolOperand(0), Context.operand(1), Context.operand(2)));
+void WhereOp::emitElement(ElementContext &context) {
+  context.setResult(0, Select(context.boolOperand(0), context.operand(1), context.operand(2)));
 }
 
-void SelectOp::emitElement(ElementContext &Context) {
-  Bool Condition = Context.boolOperand(0);
+void SelectOp::emitElement(ElementContext &context) {
+  Bool condition = context.boolOperand(0);
   if (isFloating(getA()))
-    Context.setResult(0, Select(Condition, Context.operand(1), Context.operand(2)));
+    context.setResult(0, Select(condition, context.operand(1), context.operand(2)));
   else if (tensorType(getA()).getElementType().isInteger(1))
-    Context.setResult(0, Select(Condition, Context.boolOperand(1), Context.boolOperand(2)));
+    context.setResult(0, Select(condition, context.boolOperand(1), context.boolOperand(2)));
   else
-    Context.setResult(0, Select(Condition, Context.integerOperand(1), Context.integerOperand(2)));
+    context.setResult(0, Select(condition, context.integerOperand(1), context.integerOperand(2)));
 }
 
 FusibleSpace CastOp::getSpace() {
-  Type From = tensorType(getX()).getElementType(), To = tensorType(getY()).getElementType();
+  Type from = tensorType(getX()).getElementType(), to = tensorType(getY()).getElementType();
   // An f32 on the way would round twice.
-  if (isa<IntegerType>(From) && !From.isInteger(1) && isLow(To))
-    return unfit(*this, llvm::formatv("from {0} to {1} it rounds a number that f32 may not hold", From, To));
+  if (isa<IntegerType>(from) && !from.isInteger(1) && isLow(to))
+    return unfit(*this, llvm::formatv("from {0} to {1} it rounds a number that f32 may not hold", from, to));
   return elementwiseSpace(*this);
 }
 
-static void castFloat(ElementContext &Context, Type To) {
-  Float X = Context.operand(0);
-  if (isa<FloatType>(To))
-    Context.setResult(0, X);
-  else if (To.isInteger(1))
-    Context.setResult(0, X != 0.0f);
+static void castFloat(ElementContext &context, Type to) {
+  Float x = context.operand(0);
+  if (isa<FloatType>(to))
+    context.setResult(0, x);
+  else if (to.isInteger(1))
+    context.setResult(0, x != 0.0f);
   else
-    Context.setResult(0, Truncated(X, To.getIntOrFloatBitWidth()));
+    context.setResult(0, Truncated(x, to.getIntOrFloatBitWidth()));
 }
 
-static void castBool(ElementContext &Context, Type To) {
-  Bool X = Context.boolOperand(0);
-  Long One = 1, Zero = 0;
-  if (isa<FloatType>(To))
-    Context.setResult(0, ToFloat(X));
-  else if (To.isInteger(1))
-    Context.setResult(0, X);
+static void castBool(ElementContext &context, Type to) {
+  Bool x = context.boolOperand(0);
+  Long one = 1, zero = 0;
+  if (isa<FloatType>(to))
+    context.setResult(0, ToFloat(x));
+  else if (to.isInteger(1))
+    context.setResult(0, x);
   else
-    Context.setResult(0, Select(X, One, Zero));
+    context.setResult(0, Select(x, one, zero));
 }
 
 // A result stores the low ones of 64 bits.
-static Long saturate(Long X, unsigned Width) {
-  return Width == 64 ? X : scalar::Nearest<Long>(X, llvm::minIntN(Width), llvm::maxIntN(Width));
+static Long saturate(Long x, unsigned width) {
+  return width == 64 ? x : scalar::Nearest<Long>(x, llvm::minIntN(width), llvm::maxIntN(width));
 }
 
-static void castInteger(ElementContext &Context, Type To) {
-  Long X = Context.integerOperand(0);
-  if (isa<FloatType>(To))
-    Context.setResult(0, ToFloat(X));
-  else if (To.isInteger(1))
-    Context.setResult(0, X != 0);
+static void castInteger(ElementContext &context, Type to) {
+  Long x = context.integerOperand(0);
+  if (isa<FloatType>(to))
+    context.setResult(0, ToFloat(x));
+  else if (to.isInteger(1))
+    context.setResult(0, x != 0);
   else
-    Context.setResult(0, saturate(X, To.getIntOrFloatBitWidth()));
+    context.setResult(0, saturate(x, to.getIntOrFloatBitWidth()));
 }
 
-void CastOp::emitElement(ElementContext &Context) {
-  Type From = tensorType(getX()).getElementType(), To = tensorType(getY()).getElementType();
-  if (isa<FloatType>(From))
-    castFloat(Context, To);
-  else if (From.isInteger(1))
-    castBool(Context, To);
+void CastOp::emitElement(ElementContext &context) {
+  Type from = tensorType(getX()).getElementType(), to = tensorType(getY()).getElementType();
+  if (isa<FloatType>(from))
+    castFloat(context, to);
+  else if (from.isInteger(1))
+    castBool(context, to);
   else
-    castInteger(Context, To);
+    castInteger(context, to);
 }
 
 } // namespace mpc

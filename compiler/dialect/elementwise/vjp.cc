@@ -6,144 +6,144 @@ using namespace mlir;
 
 namespace mpc {
 
-static SmallVector<Value> single(Value Cotangent) { return {Cotangent}; }
+static SmallVector<Value> single(Value cotangent) { return {cotangent}; }
 
 //===-- Element by element ---------------------------------------------------------------------------------------===//
 
 // The cotangents of the operands of a sum, which broadcasting may have stretched.
-static SmallVector<Value> addendCotangents(Operation *Op, OpBuilder &Builder, Value Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(Needed.size());
-  for (auto [Index, Operand] : llvm::enumerate(Op->getOperands()))
-    if (Needed[Index])
-      Result[Index] = sumTo(Builder, Op->getLoc(), Dy, tensorTypeOf(Operand));
-  return Result;
+static SmallVector<Value> addendCotangents(Operation *op, OpBuilder &builder, Value dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(needed.size());
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (needed[index])
+      result[index] = sumTo(builder, op->getLoc(), dy, tensorTypeOf(operand));
+  return result;
 }
 
-Cotangents AddOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return addendCotangents(*this, Builder, Dy[0], Needed);
+Cotangents AddOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return addendCotangents(*this, builder, dy[0], needed);
 }
 
-Cotangents SubOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result = addendCotangents(*this, Builder, Dy[0], Needed);
-  if (Value Sum = Result[1])
-    Result[1] = NegOp::create(Builder, getLoc(), Sum.getType(), Sum);
-  return Result;
+Cotangents SubOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result = addendCotangents(*this, builder, dy[0], needed);
+  if (Value sum = result[1])
+    result[1] = NegOp::create(builder, getLoc(), sum.getType(), sum);
+  return result;
 }
 
-Cotangents MulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(2);
-  for (unsigned Index : {0u, 1u})
-    if (Needed[Index])
-      Result[Index] = summedTerm<MulOp>(Builder, getLoc(), getOperand(Index), getY(), {Dy[0], getOperand(1 - Index)});
-  return Result;
+Cotangents MulOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(2);
+  for (unsigned index : {0u, 1u})
+    if (needed[index])
+      result[index] = summedTerm<MulOp>(builder, getLoc(), getOperand(index), getY(), {dy[0], getOperand(1 - index)});
+  return result;
 }
 
-Cotangents DivOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(2);
-  if (Needed[0])
-    Result[0] = summedTerm<DivOp>(Builder, getLoc(), getA(), getY(), {Dy[0], getB()});
-  if (Needed[1])
-    Result[1] = summedTerm<DivGradOp>(Builder, getLoc(), getB(), getY(), {Dy[0], getY(), getB()});
-  return Result;
+Cotangents DivOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(2);
+  if (needed[0])
+    result[0] = summedTerm<DivOp>(builder, getLoc(), getA(), getY(), {dy[0], getB()});
+  if (needed[1])
+    result[1] = summedTerm<DivGradOp>(builder, getLoc(), getB(), getY(), {dy[0], getY(), getB()});
+  return result;
 }
 
-Cotangents MaximumOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return extremumCotangents<MaximumGradOp>(*this, Builder, Dy[0], Needed);
+Cotangents MaximumOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return extremumCotangents<MaximumGradOp>(*this, builder, dy[0], needed);
 }
 
-Cotangents AddScalarOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return firstCotangent(Needed, [&] { return castTo(Builder, getLoc(), Dy[0], elementOf(getX())); });
+Cotangents AddScalarOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return firstCotangent(needed, [&] { return castTo(builder, getLoc(), dy[0], elementOf(getX())); });
 }
 
-Cotangents SumNOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(getNumOperands());
-  for (auto [Index, Input] : llvm::enumerate(getInputs()))
-    if (Needed[Index])
-      Result[Index] = castTo(Builder, getLoc(), Dy[0], elementOf(Input));
-  return Result;
+Cotangents SumNOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(getNumOperands());
+  for (auto [index, input] : llvm::enumerate(getInputs()))
+    if (needed[index])
+      result[index] = castTo(builder, getLoc(), dy[0], elementOf(input));
+  return result;
 }
 
-Cotangents CastOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
+Cotangents CastOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   // Integers are constants to a derivative: none of an integer is needed.
-  if (!Needed[0])
+  if (!needed[0])
     return single(nullptr);
-  for (Type Element : {elementOf(getX()), elementOf(getY())})
-    if (isCastOnly(Element))
-      return emitOpError() << "has no derivative through " << Element << ": nothing but a cast takes it";
-  return single(castTo(Builder, getLoc(), Dy[0], elementOf(getX())));
+  for (Type element : {elementOf(getX()), elementOf(getY())})
+    if (isCastOnly(element))
+      return emitOpError() << "has no derivative through " << element << ": nothing but a cast takes it";
+  return single(castTo(builder, getLoc(), dy[0], elementOf(getX())));
 }
 
 Cotangents StopGradientOp::buildVjp(OpBuilder &, ValueRange, ArrayRef<bool>) { return single(nullptr); }
 
-Cotangents DropoutOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
+Cotangents DropoutOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   // The same seed, step and call site draw the mask of the forward pass again.
-  return firstCotangent(Needed, [&] {
-    return DropoutOp::create(Builder, getLoc(), getX().getType(), Dy[0], getSeed(), getStep(), getPAttr(),
+  return firstCotangent(needed, [&] {
+    return DropoutOp::create(builder, getLoc(), getX().getType(), dy[0], getSeed(), getStep(), getPAttr(),
                              getCallSiteAttr());
   });
 }
 
 //===-- Data movement --------------------------------------------------------------------------------------------===//
 
-Cotangents ReshapeOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
+Cotangents ReshapeOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   return firstCotangent(
-      Needed, [&] { return moveBack<ReshapeOp>(Builder, getLoc(), Dy[0], getX(), tensorTypeOf(getX()).getShape()); });
+      needed, [&] { return moveBack<ReshapeOp>(builder, getLoc(), dy[0], getX(), tensorTypeOf(getX()).getShape()); });
 }
 
-Cotangents TransposeOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<int64_t> Inverse(getPermutation().size());
-  for (auto [Index, Axis] : llvm::enumerate(getPermutation()))
-    Inverse[Axis] = int64_t(Index);
-  return firstCotangent(Needed, [&] { return moveBack<TransposeOp>(Builder, getLoc(), Dy[0], getX(), Inverse); });
+Cotangents TransposeOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [index, axis] : llvm::enumerate(getPermutation()))
+    inverse[axis] = int64_t(index);
+  return firstCotangent(needed, [&] { return moveBack<TransposeOp>(builder, getLoc(), dy[0], getX(), inverse); });
 }
 
-Cotangents BroadcastToOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return firstCotangent(Needed, [&] { return sumTo(Builder, getLoc(), Dy[0], tensorTypeOf(getX())); });
+Cotangents BroadcastToOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return firstCotangent(needed, [&] { return sumTo(builder, getLoc(), dy[0], tensorTypeOf(getX())); });
 }
 
 //===-- Reductions -----------------------------------------------------------------------------------------------===//
 
-// Stretches the cotangent of a reduction over `Axes` (none: all) back to the operand's type.
-static Value stretchOver(OpBuilder &Builder, Location Loc, Value Cotangent, RankedTensorType Target,
-                         ArrayRef<int64_t> Axes, bool KeepDims) {
-  Value Stretched = castTo(Builder, Loc, Cotangent, Target.getElementType());
+// Stretches the cotangent of a reduction over `axes` (none: all) back to the operand's type.
+static Value stretchOver(OpBuilder &builder, Location loc, Value cotangent, RankedTensorType target,
+                         ArrayRef<int64_t> axes, bool keepDims) {
+  Value stretched = castTo(builder, loc, cotangent, target.getElementType());
   // A scalar broadcasts by itself, and so does a result that lost leading axes only.
-  bool OnlyLeading = true;
-  for (int64_t Axis : Axes)
-    OnlyLeading &= Axis < int64_t(Axes.size());
-  if (!KeepDims && !OnlyLeading) {
-    SmallVector<int64_t> Kept(Target.getShape());
-    for (int64_t Axis : Axes)
-      Kept[Axis] = 1;
-    Stretched = ReshapeOp::create(Builder, Loc, RankedTensorType::get(Kept, Target.getElementType()), Stretched, Kept);
+  bool onlyLeading = true;
+  for (int64_t axis : axes)
+    onlyLeading &= axis < int64_t(axes.size());
+  if (!keepDims && !onlyLeading) {
+    SmallVector<int64_t> kept(target.getShape());
+    for (int64_t axis : axes)
+      kept[axis] = 1;
+    stretched = ReshapeOp::create(builder, loc, RankedTensorType::get(kept, target.getElementType()), stretched, kept);
   }
-  if (Stretched.getType() == Target)
-    return Stretched;
-  return BroadcastToOp::create(Builder, Loc, Target, Stretched, Target.getShape());
+  if (stretched.getType() == target)
+    return stretched;
+  return BroadcastToOp::create(builder, loc, target, stretched, target.getShape());
 }
 
-Cotangents ReduceSumOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
+Cotangents ReduceSumOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   return firstCotangent(
-      Needed, [&] { return stretchOver(Builder, getLoc(), Dy[0], tensorTypeOf(getX()), getAxes(), getKeepDims()); });
+      needed, [&] { return stretchOver(builder, getLoc(), dy[0], tensorTypeOf(getX()), getAxes(), getKeepDims()); });
 }
 
-Cotangents ReduceMeanOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  RankedTensorType Type = tensorTypeOf(getX()), ResultType = tensorTypeOf(getY());
-  int64_t Count = Type.getNumElements() / ResultType.getNumElements();
-  return firstCotangent(Needed, [&] {
+Cotangents ReduceMeanOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  RankedTensorType type = tensorTypeOf(getX()), resultType = tensorTypeOf(getY());
+  int64_t count = type.getNumElements() / resultType.getNumElements();
+  return firstCotangent(needed, [&] {
     // A division rounds once where a product with 1 / count would round twice; f32 holds counts beyond f16's range.
-    Value Divisor = scalarConstant(Builder, getLoc(), accumulatorType(Type.getElementType()), double(Count));
-    Value Share = DivOp::create(Builder, getLoc(), withElementType(ResultType, Type.getElementType()), Dy[0], Divisor);
-    return stretchOver(Builder, getLoc(), Share, Type, getAxes(), getKeepDims());
+    Value divisor = scalarConstant(builder, getLoc(), accumulatorType(type.getElementType()), double(count));
+    Value share = DivOp::create(builder, getLoc(), withElementType(resultType, type.getElementType()), dy[0], divisor);
+    return stretchOver(builder, getLoc(), share, type, getAxes(), getKeepDims());
   });
 }
 
-Cotangents ScaleLossOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  if (Needed[1])
+Cotangents ScaleLossOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  if (needed[1])
     return emitError() << describeWithCell(*this)
                        << " has no derivative by its scale, but the gradient of it is needed";
-  return firstCotangent(Needed,
-                        [&] { return ScaleLossOp::create(Builder, getLoc(), getLoss().getType(), Dy[0], getScale()); });
+  return firstCotangent(needed,
+                        [&] { return ScaleLossOp::create(builder, getLoc(), getLoss().getType(), dy[0], getScale()); });
 }
 
 } // namespace mpc

@@ -21,7 +21,7 @@ def Mpc_FusionOp : Op<Mpc_Dialect, "fusion", [
     %y, %r = mpc.fusion(%x, %bias) {
     ^bb0(%a: tensor<32x84xf32>, %b: tensor<84xf32>):
       %s = mpc.add %a, %b : (tensor<32x84xf32>, tensor<84xf32>) -> tensor<32x84xf32>
-      %t = mpc.relu %s : (tensor<32x84xf32>) -> tensor<32x84xf32>
+      %t = mpc.relu %s : tensor<32x84xf32>
       mpc.yield %t, %s : tensor<32x84xf32>, tensor<32x84xf32>
     } : (tensor<32x84xf32>, tensor<84xf32>) -> (tensor<32x84xf32>, tensor<32x84xf32>)
     ```

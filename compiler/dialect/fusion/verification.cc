@@ -6,41 +6,41 @@ using namespace mlir;
 
 namespace mpc {
 
-static LogicalResult verifyArguments(FusionOp Fusion) {
-  Block &Body = Fusion.getBody().front();
-  if (Body.getNumArguments() != Fusion.getInputs().size())
-    return Fusion.emitOpError() << "has " << Fusion.getInputs().size() << " operands, its body takes "
-                                << Body.getNumArguments() << "; the counts must agree";
-  for (auto [Argument, Operand] : llvm::zip_equal(Body.getArguments(), Fusion.getInputs()))
-    if (Argument.getType() != Operand.getType())
-      return Fusion.emitOpError() << "operand " << Argument.getArgNumber() << " is " << Operand.getType()
-                                  << ", its body takes " << Argument.getType();
+static LogicalResult verifyArguments(FusionOp fusion) {
+  Block &body = fusion.getBody().front();
+  if (body.getNumArguments() != fusion.getInputs().size())
+    return fusion.emitOpError() << "has " << fusion.getInputs().size() << " operands, its body takes "
+                                << body.getNumArguments() << "; the counts must agree";
+  for (auto [argument, operand] : llvm::zip_equal(body.getArguments(), fusion.getInputs()))
+    if (argument.getType() != operand.getType())
+      return fusion.emitOpError() << "operand " << argument.getArgNumber() << " is " << operand.getType()
+                                  << ", its body takes " << argument.getType();
   return success();
 }
 
-static LogicalResult verifyYield(FusionOp Fusion) {
-  auto Yield = cast<YieldOp>(Fusion.getBody().front().getTerminator());
-  if (Yield.getValues().size() != Fusion.getNumResults())
-    return Fusion.emitOpError() << "has " << Fusion.getNumResults() << " results, its body yields "
-                                << Yield.getValues().size() << "; the counts must agree";
-  for (auto [Result, Yielded] : llvm::zip_equal(Fusion.getResults(), Yield.getValues()))
-    if (Result.getType() != Yielded.getType())
-      return resultError(cast<OpResult>(Result)) << ", its body yields " << Yielded.getType();
-  for (Value Yielded : Yield.getValues())
-    if (auto Argument = dyn_cast<BlockArgument>(Yielded))
-      return Fusion.emitOpError() << "yields its operand " << Argument.getArgNumber()
+static LogicalResult verifyYield(FusionOp fusion) {
+  auto yield = cast<YieldOp>(fusion.getBody().front().getTerminator());
+  if (yield.getValues().size() != fusion.getNumResults())
+    return fusion.emitOpError() << "has " << fusion.getNumResults() << " results, its body yields "
+                                << yield.getValues().size() << "; the counts must agree";
+  for (auto [result, yielded] : llvm::zip_equal(fusion.getResults(), yield.getValues()))
+    if (result.getType() != yielded.getType())
+      return resultError(cast<OpResult>(result)) << ", its body yields " << yielded.getType();
+  for (Value yielded : yield.getValues())
+    if (auto argument = dyn_cast<BlockArgument>(yielded))
+      return fusion.emitOpError() << "yields its operand " << argument.getArgNumber()
                                   << "; a region stores what its operations compute";
   return success();
 }
 
 // Sums of squares are f64; nothing inside may read them.
-static LogicalResult verifyElements(FusionOp Fusion) {
-  auto IsF64 = [](Type Tensor) { return getElementTypeOrSelf(Tensor).isF64(); };
-  bool TakesF64 = llvm::any_of(Fusion.getInputs().getTypes(), IsF64);
-  for (Operation &Op : Fusion.getBody().front().without_terminator())
-    TakesF64 |= llvm::any_of(Op.getOperandTypes(), IsF64);
-  if (TakesF64)
-    return Fusion.emitOpError() << "computes in f32 and takes no f64, which is for the reference alone";
+static LogicalResult verifyElements(FusionOp fusion) {
+  auto isF64 = [](Type tensor) { return getElementTypeOrSelf(tensor).isF64(); };
+  bool takesF64 = llvm::any_of(fusion.getInputs().getTypes(), isF64);
+  for (Operation &op : fusion.getBody().front().without_terminator())
+    takesF64 |= llvm::any_of(op.getOperandTypes(), isF64);
+  if (takesF64)
+    return fusion.emitOpError() << "computes in f32 and takes no f64, which is for the reference alone";
   return success();
 }
 
@@ -49,18 +49,18 @@ LogicalResult FusionOp::verify() {
     return emitOpError() << "has no result; a region computes what others read";
   if (failed(verifyArguments(*this)) || failed(verifyYield(*this)) || failed(verifyElements(*this)))
     return failure();
-  for (Operation &Op : getBody().front().without_terminator())
-    if (!isa<FusibleOpInterface, ViewLikeOpInterface>(Op))
-      return (emitOpError() << "may hold only operations of FusibleOpInterface and views").attachNote(Op.getLoc())
-             << "'" << Op.getName() << "' is neither";
+  for (Operation &op : getBody().front().without_terminator())
+    if (!isa<FusibleOpInterface, ViewLikeOpInterface>(op))
+      return (emitOpError() << "may hold only operations of FusibleOpInterface and views").attachNote(op.getLoc())
+             << "'" << op.getName() << "' is neither";
   return success();
 }
 
 // Operations say how they lie over a region's space once they are valid themselves.
 LogicalResult FusionOp::verifyRegions() {
-  llvm::Expected<codegen::RegionPlan> Plan = codegen::RegionPlan::of(*this);
-  if (!Plan)
-    return emitOpError() << "holds operations that one kernel cannot compute: " << llvm::toString(Plan.takeError());
+  llvm::Expected<codegen::RegionPlan> plan = codegen::RegionPlan::of(*this);
+  if (!plan)
+    return emitOpError() << "holds operations that one kernel cannot compute: " << llvm::toString(plan.takeError());
   return success();
 }
 

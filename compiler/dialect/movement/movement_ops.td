@@ -29,7 +29,7 @@ def Mpc_SliceOp
 
     ```mlir
     %x = mpc.constant {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
-    %y = mpc.slice %x {starts = array<i64: 0, 1>, sizes = array<i64: 2, 2>} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    %y = mpc.slice %x {starts = [0, 1], sizes = [2, 2]} : (tensor<2x3xf32>) -> tensor<2x2xf32>
     // %y = [[2.0, 3.0], [5.0, 6.0]]
     ```
   }];
@@ -44,7 +44,7 @@ def Mpc_SplitOp : Mpc_DifferentiableOp<"split", "Clear", [Mpc_IsDataMovement, Mp
 
     ```mlir
     %x = mpc.constant {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
-    %first, %rest = mpc.split %x {sizes = array<i64: 1, 2>} : (tensor<3xf32>) -> (tensor<1xf32>, tensor<2xf32>)
+    %first, %rest = mpc.split %x {sizes = [1, 2]} : (tensor<3xf32>) -> (tensor<1xf32>, tensor<2xf32>)
     // %first = [1.0]
     // %rest = [2.0, 3.0]
     ```
@@ -60,7 +60,7 @@ def Mpc_PadOp : Mpc_DifferentiableOp<"pad", "Clear", [Mpc_IsDataMovement, Mpc_Mo
 
     ```mlir
     %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.pad %x {low = array<i64: 1>, high = array<i64: 2>, value = 9.0 : f32} : (tensor<2xf32>) -> tensor<5xf32>
+    %y = mpc.pad %x {low = [1], high = [2], value = 9.0} : (tensor<2xf32>) -> tensor<5xf32>
     // %y = [9.0, 1.0, 2.0, 9.0, 9.0]
     ```
   }];
@@ -95,7 +95,7 @@ def Mpc_GatherGradOp : Mpc_GradientOp<"gather_grad"> {
     ```mlir
     %dy = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>} : () -> tensor<3x2xf32>
     %indices = mpc.constant {value = dense<[1, 0, 1]> : tensor<3xi32>} : () -> tensor<3xi32>
-    %dtable = mpc.gather_grad %dy, %indices {rows = 3 : i64} : (tensor<3x2xf32>, tensor<3xi32>) -> tensor<3x2xf32>
+    %dtable = mpc.gather_grad %dy, %indices {rows = 3} : (tensor<3x2xf32>, tensor<3xi32>) -> tensor<3x2xf32>
     // %dtable = [[3.0, 4.0], [6.0, 8.0], [0.0, 0.0]]
     ```
   }];
@@ -110,7 +110,7 @@ def Mpc_OneHotOp : Mpc_Op<"one_hot", "Clear", [Pure]> {
 
     ```mlir
     %labels = mpc.constant {value = dense<[1, 0]> : tensor<2xi32>} : () -> tensor<2xi32>
-    %y = mpc.one_hot %labels {depth = 3 : i64} : (tensor<2xi32>) -> tensor<2x3xf32>
+    %y = mpc.one_hot %labels {depth = 3} : (tensor<2xi32>) -> tensor<2x3xf32>
     // %y = [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     ```
   }];
@@ -126,7 +126,7 @@ def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing,
 
     ```mlir
     %x = mpc.constant {value = dense<[[1.0, 5.0], [7.0, 3.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
-    %y = mpc.reduce_max %x {axes = array<i64: 1>} : (tensor<2x2xf32>) -> tensor<2xf32>
+    %y = mpc.reduce_max %x {axes = [1]} : (tensor<2x2xf32>) -> tensor<2xf32>
     // %y = [5.0, 7.0]
     ```
   }];
@@ -145,7 +145,7 @@ def Mpc_ReduceMaxGradOp : Mpc_GradientOp<"reduce_max_grad", [Mpc_Reducing]> {
     %dy = mpc.constant {value = dense<[6.0, 8.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %x = mpc.constant {value = dense<[[1.0, 5.0], [7.0, 7.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
     %y = mpc.constant {value = dense<[5.0, 7.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %dx = mpc.reduce_max_grad %dy, %x, %y {axes = array<i64: 1>}
+    %dx = mpc.reduce_max_grad %dy, %x, %y {axes = [1]}
         : (tensor<2xf32>, tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
     // %dx = [[0.0, 6.0], [4.0, 4.0]]
     ```

@@ -6,57 +6,57 @@ using namespace mlir;
 
 namespace mpc {
 
-Cotangents ConcatOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(getNumOperands());
-  int64_t Rank = tensorTypeOf(getY()).getRank(), Axis = int64_t(getAxis());
-  if (Axis < 0)
-    Axis += Rank;
-  SmallVector<int64_t> Starts(Rank, 0);
-  for (auto [Index, Input] : llvm::enumerate(getInputs())) {
-    RankedTensorType Type = tensorTypeOf(Input);
-    if (Needed[Index])
-      Result[Index] = moveBack<SliceOp>(Builder, getLoc(), Dy[0], Input, Starts, Type.getShape());
-    Starts[Axis] += Type.getDimSize(Axis);
+Cotangents ConcatOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(getNumOperands());
+  int64_t rank = tensorTypeOf(getY()).getRank(), axis = int64_t(getAxis());
+  if (axis < 0)
+    axis += rank;
+  SmallVector<int64_t> starts(rank, 0);
+  for (auto [index, input] : llvm::enumerate(getInputs())) {
+    RankedTensorType type = tensorTypeOf(input);
+    if (needed[index])
+      result[index] = moveBack<SliceOp>(builder, getLoc(), dy[0], input, starts, type.getShape());
+    starts[axis] += type.getDimSize(axis);
   }
-  return Result;
+  return result;
 }
 
-Cotangents SliceOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<int64_t> High;
-  for (auto [Extent, Start, Size] : llvm::zip_equal(tensorTypeOf(getX()).getShape(), getStarts(), getSizes()))
-    High.push_back(Extent - Start - Size);
-  return firstCotangent(Needed, [&] {
-    return moveBack<PadOp>(Builder, getLoc(), Dy[0], getX(), getStarts(), High, llvm::APFloat(0.0f));
+Cotangents SliceOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<int64_t> high;
+  for (auto [extent, start, size] : llvm::zip_equal(tensorTypeOf(getX()).getShape(), getStarts(), getSizes()))
+    high.push_back(extent - start - size);
+  return firstCotangent(needed, [&] {
+    return moveBack<PadOp>(builder, getLoc(), dy[0], getX(), getStarts(), high, llvm::APFloat(0.0f));
   });
 }
 
-Cotangents SplitOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return firstCotangent(Needed, [&] {
-    Type Element = elementOf(getX());
-    SmallVector<Value> Parts;
-    for (auto [Cotangent, Piece] : llvm::zip_equal(Dy, getPieces())) {
-      if (Cotangent) {
-        Parts.push_back(castTo(Builder, getLoc(), Cotangent, Element));
+Cotangents SplitOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return firstCotangent(needed, [&] {
+    Type element = elementOf(getX());
+    SmallVector<Value> parts;
+    for (auto [cotangent, piece] : llvm::zip_equal(dy, getPieces())) {
+      if (cotangent) {
+        parts.push_back(castTo(builder, getLoc(), cotangent, element));
         continue;
       }
-      RankedTensorType Type = withElementType(tensorTypeOf(Piece), Element);
-      auto Zero = DenseElementsAttr::get(Type, Builder.getFloatAttr(Element, 0).getValue());
-      Parts.push_back(ConstantOp::create(Builder, getLoc(), Type, Zero));
+      RankedTensorType type = withElementType(tensorTypeOf(piece), element);
+      auto zero = DenseElementsAttr::get(type, builder.getFloatAttr(element, 0).getValue());
+      parts.push_back(ConstantOp::create(builder, getLoc(), type, zero));
     }
-    return ConcatOp::create(Builder, getLoc(), getX().getType(), Parts, getAxisAttr());
+    return ConcatOp::create(builder, getLoc(), getX().getType(), parts, getAxisAttr());
   });
 }
 
-Cotangents PadOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return firstCotangent(Needed, [&] {
-    return moveBack<SliceOp>(Builder, getLoc(), Dy[0], getX(), getLow(), tensorTypeOf(getX()).getShape());
+Cotangents PadOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return firstCotangent(needed, [&] {
+    return moveBack<SliceOp>(builder, getLoc(), dy[0], getX(), getLow(), tensorTypeOf(getX()).getShape());
   });
 }
 
-Cotangents GatherOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  RankedTensorType Type = tensorTypeOf(getTable());
+Cotangents GatherOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  RankedTensorType type = tensorTypeOf(getTable());
   return firstCotangent(
-      Needed, [&] { return GatherGradOp::create(Builder, getLoc(), Type, Dy[0], getIndices(), Type.getDimSize(0)); });
+      needed, [&] { return GatherGradOp::create(builder, getLoc(), type, dy[0], getIndices(), type.getDimSize(0)); });
 }
 
 } // namespace mpc

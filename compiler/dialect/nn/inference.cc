@@ -1,6 +1,7 @@
 // Shape inference of convolution, matrix product, pooling, normalisation, softmax and losses.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
+#include "kernels/known_attributes.h"
 
 using namespace mlir;
 
@@ -8,256 +9,256 @@ namespace mpc {
 
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
-InferredTypes MatmulOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "matmul", {"a", "b", "bias?"}));
-  MPC_RETURN_IF_ERROR(expectRank("matmul", "a", Types[0], 2));
-  MPC_RETURN_IF_ERROR(expectRank("matmul", "b", Types[1], 2));
-  MPC_ASSIGN_OR_RETURN(Extents, productExtents("matmul", Types[0], Types[1], toAttributes(Dictionary)));
-  SmallVector<int64_t> Result{Extents.first, Extents.second};
-  if (Types.size() == 3)
-    MPC_RETURN_IF_ERROR(expectShape("matmul", "a bias", Types[2],
-                                    Types[2].getRank() == 2 ? ArrayRef(Result) : ArrayRef(Result).drop_front()));
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]}))};
+InferredTypes MatmulOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "matmul", {"a", "b", "bias?"}));
+  MPC_RETURN_IF_ERROR(expectRank("matmul", "a", types[0], 2));
+  MPC_RETURN_IF_ERROR(expectRank("matmul", "b", types[1], 2));
+  MPC_ASSIGN_OR_RETURN(extents, productExtents("matmul", types[0], types[1], toAttributes(dictionary)));
+  SmallVector<int64_t> result{extents.first, extents.second};
+  if (types.size() == 3)
+    MPC_RETURN_IF_ERROR(expectShape("matmul", "a bias", types[2],
+                                    types[2].getRank() == 2 ? ArrayRef(result) : ArrayRef(result).drop_front()));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType({types[0], types[1]}))};
 }
 
-// The window of an operation over an image of shape `Input`.
-static llvm::Expected<Window> windowOver(StringRef Op, ArrayRef<int64_t> Input, ImageAxes Axes, int64_t KernelHeight,
-                                         int64_t KernelWidth, const Attributes &Values) {
-  return toExpected(Op, ResolveWindow(Values, {Input[Axes.height], Input[Axes.width]}, {KernelHeight, KernelWidth}));
+// The window of an operation over an image of shape `input`.
+static llvm::Expected<Window> windowOver(StringRef op, ArrayRef<int64_t> input, ImageAxes axes, int64_t kernelHeight,
+                                         int64_t kernelWidth, const Attributes &values) {
+  return toExpected(op, ResolveWindow(values, {input[axes.height], input[axes.width]}, {kernelHeight, kernelWidth}));
 }
 
 // The result shape of a convolution of `input` (in data_format) with a weight of shape OIHW.
-static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef Op, ArrayRef<int64_t> Input,
-                                                             ArrayRef<int64_t> Weight, const Attributes &Values) {
-  if (Input.size() != 4 || Weight.size() != 4)
-    return inferenceError("{0} takes a rank-4 image and a rank-4 weight, got shapes {1} and {2}", Op, shapeText(Input),
-                          shapeText(Weight));
-  std::string Format = Values.GetString("data_format", "NCHW");
-  ImageAxes Axes = AxesOf(Format);
-  int64_t Groups = Values.GetInt("groups", 1), Channels = Input[Axes.channel];
-  if (Groups < 1 || Groups > std::numeric_limits<int32_t>::max() || Channels % Groups != 0 || Weight[0] % Groups != 0)
-    return inferenceError("{0}: groups = {1} must divide the {2} input and {3} output channels", Op, Groups, Channels,
-                          Weight[0]);
-  if (Weight[1] * Groups != Channels)
-    return inferenceError("{0} expects {1} input channels, got {2} (input {3}, {4})", Op, Weight[1] * Groups, Channels,
-                          shapeText(Input), Format);
-  MPC_ASSIGN_OR_RETURN(Geometry, windowOver(Op, Input, Axes, Weight[2], Weight[3], Values));
-  return imageShape(Axes, Input[Axes.batch], Weight[0], Geometry.output[0], Geometry.output[1]);
+static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef op, ArrayRef<int64_t> input,
+                                                             ArrayRef<int64_t> weight, const Attributes &values) {
+  if (input.size() != 4 || weight.size() != 4)
+    return inferenceError("{0} takes a rank-4 image and a rank-4 weight, got shapes {1} and {2}", op, shapeText(input),
+                          shapeText(weight));
+  DataFormat format = values.Get(attribute::kDataFormat);
+  ImageAxes axes = AxesOf(format);
+  int64_t groups = values.GetInt("groups", 1), channels = input[axes.channel];
+  if (groups < 1 || groups > std::numeric_limits<int32_t>::max() || channels % groups != 0 || weight[0] % groups != 0)
+    return inferenceError("{0}: groups = {1} must divide the {2} input and {3} output channels", op, groups, channels,
+                          weight[0]);
+  if (weight[1] * groups != channels)
+    return inferenceError("{0} expects {1} input channels, got {2} (input {3}, {4})", op, weight[1] * groups, channels,
+                          shapeText(input), wordOf(format));
+  MPC_ASSIGN_OR_RETURN(geometry, windowOver(op, input, axes, weight[2], weight[3], values));
+  return imageShape(axes, input[axes.batch], weight[0], geometry.output[0], geometry.output[1]);
 }
 
-InferredTypes Conv2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d", {"x", "weight", "bias?"}));
-  MPC_ASSIGN_OR_RETURN(Result,
-                       convolutionShape("conv2d", Types[0].getShape(), Types[1].getShape(), toAttributes(Dictionary)));
-  return inferConvolution("conv2d", Types, Result, Types[1].getDimSize(0));
+InferredTypes Conv2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "conv2d", {"x", "weight", "bias?"}));
+  MPC_ASSIGN_OR_RETURN(result,
+                       convolutionShape("conv2d", types[0].getShape(), types[1].getShape(), toAttributes(dictionary)));
+  return inferConvolution("conv2d", types, result, types[1].getDimSize(0));
 }
 
-InferredTypes Conv2dStatisticsOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d_statistics", {"x", "weight"}));
-  MPC_ASSIGN_OR_RETURN(Result, convolutionShape("conv2d_statistics", Types[0].getShape(), Types[1].getShape(),
-                                                toAttributes(Dictionary)));
-  RankedTensorType Statistic = f32Tensor(Types[0].getContext(), {Types[1].getDimSize(0)});
-  return SmallVector<RankedTensorType>{RankedTensorType::get(Result, promotedType({Types[0], Types[1]})), Statistic,
-                                       Statistic, Statistic};
+InferredTypes Conv2dStatisticsOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "conv2d_statistics", {"x", "weight"}));
+  MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_statistics", types[0].getShape(), types[1].getShape(),
+                                                toAttributes(dictionary)));
+  RankedTensorType statistic = f32Tensor(types[0].getContext(), {types[1].getDimSize(0)});
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType({types[0], types[1]})), statistic,
+                                       statistic, statistic};
 }
 
-InferredTypes Conv2dGradInputOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d_grad_input", {"dy", "weight"}));
-  Attributes Values = toAttributes(Dictionary);
-  std::vector<int64_t> Input = Values.GetInts("input_shape");
-  MPC_ASSIGN_OR_RETURN(Result, convolutionShape("conv2d_grad_input", Input, Types[1].getShape(), Values));
-  MPC_RETURN_IF_ERROR(expectShape("conv2d_grad_input", "dy", Types[0], Result));
-  return SmallVector<RankedTensorType>{withShape(Types[0], Input)};
+InferredTypes Conv2dGradInputOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "conv2d_grad_input", {"dy", "weight"}));
+  Attributes values = toAttributes(dictionary);
+  std::vector<int64_t> input = values.GetInts("input_shape");
+  MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_grad_input", input, types[1].getShape(), values));
+  MPC_RETURN_IF_ERROR(expectShape("conv2d_grad_input", "dy", types[0], result));
+  return SmallVector<RankedTensorType>{withShape(types[0], input)};
 }
 
-InferredTypes Conv2dGradWeightOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "conv2d_grad_weight", {"x", "dy"}));
-  Attributes Values = toAttributes(Dictionary);
-  std::vector<int64_t> Weight = Values.GetInts("weight_shape");
-  MPC_ASSIGN_OR_RETURN(Result, convolutionShape("conv2d_grad_weight", Types[0].getShape(), Weight, Values));
-  MPC_RETURN_IF_ERROR(expectShape("conv2d_grad_weight", "dy", Types[1], Result));
-  return SmallVector<RankedTensorType>{withShape(Types[0], Weight)};
+InferredTypes Conv2dGradWeightOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "conv2d_grad_weight", {"x", "dy"}));
+  Attributes values = toAttributes(dictionary);
+  std::vector<int64_t> weight = values.GetInts("weight_shape");
+  MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_grad_weight", types[0].getShape(), weight, values));
+  MPC_RETURN_IF_ERROR(expectShape("conv2d_grad_weight", "dy", types[1], result));
+  return SmallVector<RankedTensorType>{withShape(types[0], weight)};
 }
 
 //===-- Pooling --------------------------------------------------------------------------------------------------===//
 
-static llvm::Expected<SmallVector<int64_t>> poolingShape(StringRef Op, ArrayRef<int64_t> Input,
-                                                         const Attributes &Values) {
-  std::vector<int64_t> Kernel = Values.GetInts("kernel_size");
-  if (Input.size() != 4 || Kernel.size() != 2)
-    return inferenceError("{0} takes a rank-4 image and kernel_size [height, width], got shape {1} and {2} extents", Op,
-                          shapeText(Input), Kernel.size());
-  ImageAxes Axes = AxesOf(Values.GetString("data_format", "NCHW"));
-  MPC_ASSIGN_OR_RETURN(Geometry, windowOver(Op, Input, Axes, Kernel[0], Kernel[1], Values));
-  for (int Axis : {0, 1})
-    if (Geometry.pad_begin[Axis] >= Kernel[Axis] || Geometry.pad_end[Axis] >= Kernel[Axis])
-      return inferenceError("{0}: padding must be smaller than the window of {1}x{2}", Op, Kernel[0], Kernel[1]);
-  return imageShape(Axes, Input[Axes.batch], Input[Axes.channel], Geometry.output[0], Geometry.output[1]);
+static llvm::Expected<SmallVector<int64_t>> poolingShape(StringRef op, ArrayRef<int64_t> input,
+                                                         const Attributes &values) {
+  std::vector<int64_t> kernel = values.GetInts("kernel_size");
+  if (input.size() != 4 || kernel.size() != 2)
+    return inferenceError("{0} takes a rank-4 image and kernel_size [height, width], got shape {1} and {2} extents", op,
+                          shapeText(input), kernel.size());
+  ImageAxes axes = AxesOf(values.Get(attribute::kDataFormat));
+  MPC_ASSIGN_OR_RETURN(geometry, windowOver(op, input, axes, kernel[0], kernel[1], values));
+  for (int axis : {0, 1})
+    if (geometry.pad_begin[axis] >= kernel[axis] || geometry.pad_end[axis] >= kernel[axis])
+      return inferenceError("{0}: padding must be smaller than the window of {1}x{2}", op, kernel[0], kernel[1]);
+  return imageShape(axes, input[axes.batch], input[axes.channel], geometry.output[0], geometry.output[1]);
 }
 
 // Whether i8 tells the elements of a pooling window apart.
-static bool windowFitsI8(ArrayRef<int64_t> Kernel) { return Kernel[0] * Kernel[1] <= 128; }
+static bool windowFitsI8(ArrayRef<int64_t> kernel) { return kernel[0] * kernel[1] <= 128; }
 
 // Verifies the window indices that max_pool2d writes and its gradient reads.
-template <typename PoolOp> static LogicalResult verifyWindowIndices(PoolOp Op) {
-  ArrayRef<int64_t> Kernel = Op.getKernelSize();
-  auto Indices = cast<RankedTensorType>(Op.getIndices().getType());
+template <typename PoolOp> static LogicalResult verifyWindowIndices(PoolOp op) {
+  ArrayRef<int64_t> kernel = op.getKernelSize();
+  auto indices = cast<RankedTensorType>(op.getIndices().getType());
   // The verifier of shapes rejects another arity.
-  if (Kernel.size() != 2 || !Indices.getElementType().isInteger(8) || windowFitsI8(Kernel))
+  if (kernel.size() != 2 || !indices.getElementType().isInteger(8) || windowFitsI8(kernel))
     return success();
-  return Op.emitOpError() << "has indices in " << Indices << ", which hold a position in a window of at most 128 "
-                          << "elements, and a window of " << Kernel[0] << "x" << Kernel[1] << "; use i32";
+  return op.emitOpError() << "has indices in " << indices << ", which hold a position in a window of at most 128 "
+                          << "elements, and a window of " << kernel[0] << "x" << kernel[1] << "; use i32";
 }
 
 LogicalResult MaxPool2dOp::verify() { return verifyWindowIndices(*this); }
 
 LogicalResult MaxPool2dGradOp::verify() { return verifyWindowIndices(*this); }
 
-InferredTypes MaxPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "max_pool2d", {"x"}));
-  MPC_ASSIGN_OR_RETURN(Result, poolingShape("max_pool2d", Types[0].getShape(), toAttributes(Dictionary)));
-  unsigned Bits = windowFitsI8(toAttributes(Dictionary).GetInts("kernel_size")) ? 8 : 32;
-  return SmallVector<RankedTensorType>{withShape(Types[0], Result),
-                                       RankedTensorType::get(Result, IntegerType::get(Types[0].getContext(), Bits))};
+InferredTypes MaxPool2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "max_pool2d", {"x"}));
+  MPC_ASSIGN_OR_RETURN(result, poolingShape("max_pool2d", types[0].getShape(), toAttributes(dictionary)));
+  unsigned bits = windowFitsI8(toAttributes(dictionary).GetInts("kernel_size")) ? 8 : 32;
+  return SmallVector<RankedTensorType>{withShape(types[0], result),
+                                       RankedTensorType::get(result, IntegerType::get(types[0].getContext(), bits))};
 }
 
-InferredTypes AvgPool2dOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "avg_pool2d", {"x"}));
-  MPC_ASSIGN_OR_RETURN(Result, poolingShape("avg_pool2d", Types[0].getShape(), toAttributes(Dictionary)));
-  return SmallVector<RankedTensorType>{withShape(Types[0], Result)};
+InferredTypes AvgPool2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "avg_pool2d", {"x"}));
+  MPC_ASSIGN_OR_RETURN(result, poolingShape("avg_pool2d", types[0].getShape(), toAttributes(dictionary)));
+  return SmallVector<RankedTensorType>{withShape(types[0], result)};
 }
 
-static InferredTypes inferPoolingGrad(ArrayRef<RankedTensorType> Types, StringRef Op, const Attributes &Values) {
-  std::vector<int64_t> Input = Values.GetInts("input_shape");
-  MPC_ASSIGN_OR_RETURN(Result, poolingShape(Op, Input, Values));
-  for (RankedTensorType Type : Types)
-    MPC_RETURN_IF_ERROR(expectShape(Op, "every operand", Type, Result));
-  return SmallVector<RankedTensorType>{withShape(Types[0], Input)};
+static InferredTypes inferPoolingGrad(ArrayRef<RankedTensorType> types, StringRef op, const Attributes &values) {
+  std::vector<int64_t> input = values.GetInts("input_shape");
+  MPC_ASSIGN_OR_RETURN(result, poolingShape(op, input, values));
+  for (RankedTensorType type : types)
+    MPC_RETURN_IF_ERROR(expectShape(op, "every operand", type, result));
+  return SmallVector<RankedTensorType>{withShape(types[0], input)};
 }
 
-InferredTypes MaxPool2dGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "max_pool2d_grad", {"dy", "indices"}));
-  return inferPoolingGrad(Types, "max_pool2d_grad", toAttributes(Dictionary));
+InferredTypes MaxPool2dGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "max_pool2d_grad", {"dy", "indices"}));
+  return inferPoolingGrad(types, "max_pool2d_grad", toAttributes(dictionary));
 }
 
-InferredTypes AvgPool2dGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "avg_pool2d_grad", {"dy"}));
-  return inferPoolingGrad(Types, "avg_pool2d_grad", toAttributes(Dictionary));
+InferredTypes AvgPool2dGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "avg_pool2d_grad", {"dy"}));
+  return inferPoolingGrad(types, "avg_pool2d_grad", toAttributes(dictionary));
 }
 
 //===-- Batch normalisation --------------------------------------------------------------------------------------===//
 
 // Checks an image or [N, C] matrix and its per-channel operands; returns the shape of a per-channel tensor.
-static llvm::Expected<SmallVector<int64_t>> channelShape(StringRef Op, RankedTensorType X, DictionaryAttr Dictionary,
-                                                         ArrayRef<RankedTensorType> PerChannel) {
-  if (X.getRank() != 2 && X.getRank() != 4)
-    return inferenceError("{0} expects x of rank 2 or 4, got {1}", Op, typeText(X));
-  int Axis = X.getRank() == 2 ? 1 : AxesOf(toAttributes(Dictionary).GetString("data_format", "NCHW")).channel;
-  SmallVector<int64_t> Channels{X.getDimSize(Axis)};
-  for (RankedTensorType Type : PerChannel)
-    MPC_RETURN_IF_ERROR(expectShape(Op, "parameters and statistics", Type, Channels));
-  return Channels;
+static llvm::Expected<SmallVector<int64_t>> channelShape(StringRef op, RankedTensorType x, DictionaryAttr dictionary,
+                                                         ArrayRef<RankedTensorType> perChannel) {
+  if (x.getRank() != 2 && x.getRank() != 4)
+    return inferenceError("{0} expects x of rank 2 or 4, got {1}", op, typeText(x));
+  int axis = x.getRank() == 2 ? 1 : AxesOf(toAttributes(dictionary).Get(attribute::kDataFormat)).channel;
+  SmallVector<int64_t> channels{x.getDimSize(axis)};
+  for (RankedTensorType type : perChannel)
+    MPC_RETURN_IF_ERROR(expectShape(op, "parameters and statistics", type, channels));
+  return channels;
 }
 
 // The cotangents of x, gamma and beta, from dy, x, gamma and statistics.
-static InferredTypes inferBatchNormGrad(TypeRange Operands, DictionaryAttr Dictionary, StringRef Op,
-                                        ArrayRef<StringRef> Names) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Op, Names));
-  ArrayRef<RankedTensorType> All(Types);
-  MPC_ASSIGN_OR_RETURN(Channels, channelShape(Op, Types[1], Dictionary, All.drop_front(2)));
-  MPC_RETURN_IF_ERROR(expectShape(Op, "dy", Types[0], Types[1].getShape()));
-  RankedTensorType Parameter = f32Tensor(Types[0].getContext(), Channels);
-  return SmallVector<RankedTensorType>{Types[1], Parameter, Parameter};
+static InferredTypes inferBatchNormGrad(TypeRange operands, DictionaryAttr dictionary, StringRef op,
+                                        ArrayRef<StringRef> names) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, names));
+  ArrayRef<RankedTensorType> all(types);
+  MPC_ASSIGN_OR_RETURN(channels, channelShape(op, types[1], dictionary, all.drop_front(2)));
+  MPC_RETURN_IF_ERROR(expectShape(op, "dy", types[0], types[1].getShape()));
+  RankedTensorType parameter = f32Tensor(types[0].getContext(), channels);
+  return SmallVector<RankedTensorType>{types[1], parameter, parameter};
 }
 
-InferredTypes BatchNormTrainOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "batch_norm_train", {"x", "gamma", "beta"}));
-  ArrayRef<RankedTensorType> All(Types);
-  MPC_ASSIGN_OR_RETURN(Channels, channelShape("batch_norm_train", Types[0], Dictionary, All.drop_front()));
-  RankedTensorType Statistic = f32Tensor(Types[0].getContext(), Channels);
-  return SmallVector<RankedTensorType>{Types[0], Statistic, Statistic, Statistic};
+InferredTypes BatchNormTrainOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "batch_norm_train", {"x", "gamma", "beta"}));
+  ArrayRef<RankedTensorType> all(types);
+  MPC_ASSIGN_OR_RETURN(channels, channelShape("batch_norm_train", types[0], dictionary, all.drop_front()));
+  RankedTensorType statistic = f32Tensor(types[0].getContext(), channels);
+  return SmallVector<RankedTensorType>{types[0], statistic, statistic, statistic};
 }
 
-InferredTypes BatchNormTrainGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferBatchNormGrad(Operands, Dictionary, "batch_norm_train_grad", {"dy", "x", "gamma", "mean", "inv_std"});
+InferredTypes BatchNormTrainGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferBatchNormGrad(operands, dictionary, "batch_norm_train_grad", {"dy", "x", "gamma", "mean", "inv_std"});
 }
 
-InferredTypes BatchNormInferOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "batch_norm_infer", {"x", "gamma", "beta", "mean", "variance"}));
-  ArrayRef<RankedTensorType> All(Types);
-  MPC_ASSIGN_OR_RETURN(Channels, channelShape("batch_norm_infer", Types[0], Dictionary, All.drop_front()));
-  return SmallVector<RankedTensorType>{Types[0]};
+InferredTypes BatchNormInferOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "batch_norm_infer", {"x", "gamma", "beta", "mean", "variance"}));
+  ArrayRef<RankedTensorType> all(types);
+  MPC_ASSIGN_OR_RETURN(channels, channelShape("batch_norm_infer", types[0], dictionary, all.drop_front()));
+  return SmallVector<RankedTensorType>{types[0]};
 }
 
-InferredTypes BatchNormInferGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferBatchNormGrad(Operands, Dictionary, "batch_norm_infer_grad", {"dy", "x", "gamma", "mean", "variance"});
+InferredTypes BatchNormInferGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferBatchNormGrad(operands, dictionary, "batch_norm_infer_grad", {"dy", "x", "gamma", "mean", "variance"});
 }
 
 //===-- Softmax and losses ---------------------------------------------------------------------------------------===//
 
-static InferredTypes inferSoftmax(ArrayRef<RankedTensorType> Types, StringRef Op, DictionaryAttr Dictionary) {
-  for (RankedTensorType Type : Types)
-    MPC_RETURN_IF_ERROR(expectShape(Op, "every operand", Type, Types[0].getShape()));
-  MPC_ASSIGN_OR_RETURN(Axis, normalAxis(Op, toAttributes(Dictionary).GetInt("axis", -1), Types[0].getRank()));
-  (void)Axis;
-  return SmallVector<RankedTensorType>{Types[0]};
+static InferredTypes inferSoftmax(ArrayRef<RankedTensorType> types, StringRef op, DictionaryAttr dictionary) {
+  for (RankedTensorType type : types)
+    MPC_RETURN_IF_ERROR(expectShape(op, "every operand", type, types[0].getShape()));
+  MPC_ASSIGN_OR_RETURN(axis, normalAxis(op, toAttributes(dictionary).GetInt("axis", -1), types[0].getRank()));
+  (void)axis;
+  return SmallVector<RankedTensorType>{types[0]};
 }
 
-InferredTypes SoftmaxOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "softmax", {"x"}));
-  return inferSoftmax(Types, "softmax", Dictionary);
+InferredTypes SoftmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "softmax", {"x"}));
+  return inferSoftmax(types, "softmax", dictionary);
 }
 
-InferredTypes LogSoftmaxOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "log_softmax", {"x"}));
-  return inferSoftmax(Types, "log_softmax", Dictionary);
+InferredTypes LogSoftmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "log_softmax", {"x"}));
+  return inferSoftmax(types, "log_softmax", dictionary);
 }
 
-InferredTypes SoftmaxGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "softmax_grad", {"dy", "y"}));
-  return inferSoftmax(Types, "softmax_grad", Dictionary);
+InferredTypes SoftmaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "softmax_grad", {"dy", "y"}));
+  return inferSoftmax(types, "softmax_grad", dictionary);
 }
 
-InferredTypes LogSoftmaxGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "log_softmax_grad", {"dy", "y"}));
-  return inferSoftmax(Types, "log_softmax_grad", Dictionary);
+InferredTypes LogSoftmaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "log_softmax_grad", {"dy", "y"}));
+  return inferSoftmax(types, "log_softmax_grad", dictionary);
 }
 
-static llvm::Error checkLabels(StringRef Op, RankedTensorType Logits, RankedTensorType Labels) {
-  MPC_RETURN_IF_ERROR(expectRank(Op, "logits [N, C]", Logits, 2));
-  ArrayRef<int64_t> Expected = Logits.getShape();
-  bool Sparse = !isa<FloatType>(Labels.getElementType());
-  if (Labels.getShape() == (Sparse ? Expected.take_front(1) : Expected))
+static llvm::Error checkLabels(StringRef op, RankedTensorType logits, RankedTensorType labels) {
+  MPC_RETURN_IF_ERROR(expectRank(op, "logits [N, C]", logits, 2));
+  ArrayRef<int64_t> expected = logits.getShape();
+  bool sparse = !isa<FloatType>(labels.getElementType());
+  if (labels.getShape() == (sparse ? expected.take_front(1) : expected))
     return llvm::Error::success();
-  return inferenceError("{0}: logits {1} need {2} labels of shape {3}, got {4}{5}", Op, typeText(Logits),
-                        Sparse ? "integer" : "floating one-hot", shapeText(Sparse ? Expected.take_front(1) : Expected),
-                        typeText(Labels), Sparse ? "" : " (integer class labels need sparse = true)");
+  return inferenceError("{0}: logits {1} need {2} labels of shape {3}, got {4}{5}", op, typeText(logits),
+                        sparse ? "integer" : "floating one-hot", shapeText(sparse ? expected.take_front(1) : expected),
+                        typeText(labels), sparse ? "" : " (integer class labels need sparse = true)");
 }
 
-InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, "softmax_cross_entropy", {"logits", "labels"}));
-  MPC_RETURN_IF_ERROR(checkLabels("softmax_cross_entropy", Types[0], Types[1]));
-  ArrayRef<int64_t> Rows = Types[0].getShape().take_front(1);
-  MLIRContext *Context = Types[0].getContext();
-  return SmallVector<RankedTensorType>{f32Tensor(Context, lossShape(Dictionary, Rows)), f32Tensor(Context, Rows)};
+InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "softmax_cross_entropy", {"logits", "labels"}));
+  MPC_RETURN_IF_ERROR(checkLabels("softmax_cross_entropy", types[0], types[1]));
+  ArrayRef<int64_t> rows = types[0].getShape().take_front(1);
+  MLIRContext *context = types[0].getContext();
+  return SmallVector<RankedTensorType>{f32Tensor(context, lossShape(dictionary, rows)), f32Tensor(context, rows)};
 }
 
-InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  StringRef Name = "softmax_cross_entropy_grad";
-  MPC_ASSIGN_OR_RETURN(Types, operandTypes(Operands, Name, {"dloss", "logits", "labels", "log_sum_exp"}));
-  MPC_RETURN_IF_ERROR(checkLabels(Name, Types[1], Types[2]));
-  ArrayRef<int64_t> Rows = Types[1].getShape().take_front(1);
-  MPC_RETURN_IF_ERROR(expectShape(Name, "dloss", Types[0], lossShape(Dictionary, Rows)));
-  MPC_RETURN_IF_ERROR(expectShape(Name, "log_sum_exp", Types[3], Rows));
-  return SmallVector<RankedTensorType>{Types[1]};
+InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  StringRef name = "softmax_cross_entropy_grad";
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, name, {"dloss", "logits", "labels", "log_sum_exp"}));
+  MPC_RETURN_IF_ERROR(checkLabels(name, types[1], types[2]));
+  ArrayRef<int64_t> rows = types[1].getShape().take_front(1);
+  MPC_RETURN_IF_ERROR(expectShape(name, "dloss", types[0], lossShape(dictionary, rows)));
+  MPC_RETURN_IF_ERROR(expectShape(name, "log_sum_exp", types[3], rows));
+  return SmallVector<RankedTensorType>{types[1]};
 }
 
-InferredTypes MseOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferElementLoss(Operands, Dictionary, "mse", {"prediction", "target"}, "a target");
+InferredTypes MseOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferElementLoss(operands, dictionary, "mse", {"prediction", "target"}, "a target");
 }
 
-InferredTypes MseGradOp::inferTypes(TypeRange Operands, DictionaryAttr Dictionary) {
-  return inferElementLossGrad(Operands, Dictionary, "mse_grad", {"dloss", "prediction", "target"}, "a target");
+InferredTypes MseGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferElementLossGrad(operands, dictionary, "mse_grad", {"dloss", "prediction", "target"}, "a target");
 }
 
 } // namespace mpc

@@ -8,19 +8,19 @@ using namespace mpc::codegen;
 namespace mpc {
 
 // Per element under `none`, else one sum of everything.
-static FusibleSpace lossSpace(Operation *Op, StringRef Reduction) {
-  Extent Loss = Reduction == "none" ? Extent::Full : Extent::Single;
-  return OperationSpace{tensorType(Op->getOperand(0)).getNumElements(), 0, {Extent::Full, Extent::Full}, {Loss}, {}};
+static FusibleSpace lossSpace(Operation *op, LossReduction reduction) {
+  Extent loss = reduction == LossReduction::kNone ? Extent::Full : Extent::Single;
+  return OperationSpace{tensorType(op->getOperand(0)).getNumElements(), 0, {Extent::Full, Extent::Full}, {loss}, {}};
 }
 
-static SmallVector<Reduction> lossReductions(StringRef Reduction) {
-  if (Reduction == "none")
+static SmallVector<Reduction> lossReductions(LossReduction reduction) {
+  if (reduction == LossReduction::kNone)
     return {};
   return {{Axis::All, {Combine::Sum}}};
 }
 
-template <typename Functor> static Float lossOf(ElementContext &Context) {
-  return Functor::Loss(Context.operand(0), Context.operand(1));
+template <typename Functor> static Float lossOf(ElementContext &context) {
+  return Functor::Loss(context.operand(0), context.operand(1));
 }
 
 #define MPC_EMIT_LOSS(Class, Functor)                                                                                  \
@@ -31,7 +31,7 @@ template <typename Functor> static Float lossOf(ElementContext &Context) {
     Context.setResult(0, Context.accumulated(0) / lossDivisor(getReduction(), Context.count(Axis::All)));              \
   }                                                                                                                    \
   void Class::emitElement(ElementContext &Context) {                                                                   \
-    if (getReduction() == "none")                                                                                      \
+    if (getReduction() == LossReduction::kNone)                                                                        \
       Context.setResult(0, lossOf<scalar::Functor>(Context));                                                          \
   }
 MPC_EMIT_LOSS(MseOp, SquaredError)
@@ -39,19 +39,19 @@ MPC_EMIT_LOSS(BceWithLogitsOp, BinaryCrossEntropy)
 #undef MPC_EMIT_LOSS
 
 // Operands dloss, prediction and target.
-template <typename Functor> static void emitLossGrad(ElementContext &Context, float Divisor) {
-  Float Cotangent = Functor::kFactor * Context.operand(0) / Divisor;
-  Context.setResult(0, Cotangent * Functor::Slope(Context.operand(1), Context.operand(2)));
+template <typename Functor> static void emitLossGrad(ElementContext &context, float divisor) {
+  Float cotangent = Functor::kFactor * context.operand(0) / divisor;
+  context.setResult(0, cotangent * Functor::Slope(context.operand(1), context.operand(2)));
 }
 
-void MseGradOp::emitElement(ElementContext &Context) {
-  int64_t Count = tensorType(getPrediction()).getNumElements();
-  emitLossGrad<scalar::SquaredError>(Context, lossDivisor(getReduction(), Count));
+void MseGradOp::emitElement(ElementContext &context) {
+  int64_t count = tensorType(getPrediction()).getNumElements();
+  emitLossGrad<scalar::SquaredError>(context, lossDivisor(getReduction(), count));
 }
 
-void BceWithLogitsGradOp::emitElement(ElementContext &Context) {
-  int64_t Count = tensorType(getLogits()).getNumElements();
-  emitLossGrad<scalar::BinaryCrossEntropy>(Context, lossDivisor(getReduction(), Count));
+void BceWithLogitsGradOp::emitElement(ElementContext &context) {
+  int64_t count = tensorType(getLogits()).getNumElements();
+  emitLossGrad<scalar::BinaryCrossEntropy>(context, lossDivisor(getReduction(), count));
 }
 
 } // namespace mpc

@@ -20,7 +20,7 @@ def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow", [Mpc_MatrixWork, Mpc_
     %x = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
     %weight = mpc.constant {value = dense<[[1.0, 0.0], [0.0, 2.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
     %bias = mpc.constant {value = dense<[10.0, -5.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.matmul %x, %weight, %bias {activation = "relu"}
+    %y = mpc.matmul %x, %weight, %bias {activation = relu}
         : (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
     // %y = [[11.0, 0.0], [13.0, 3.0]]
     ```
@@ -85,7 +85,7 @@ def Mpc_Conv2dGradInputOp : Mpc_GradientOp<"conv2d_grad_input", [Mpc_MatrixWork,
     ```mlir
     %dy = mpc.constant {value = dense<[[[[1.0, 2.0]]]]> : tensor<1x1x1x2xf32>} : () -> tensor<1x1x1x2xf32>
     %weight = mpc.constant {value = dense<1.0> : tensor<1x1x2x2xf32>} : () -> tensor<1x1x2x2xf32>
-    %dx = mpc.conv2d_grad_input %dy, %weight {input_shape = array<i64: 1, 1, 2, 3>}
+    %dx = mpc.conv2d_grad_input %dy, %weight {input_shape = [1, 1, 2, 3]}
         : (tensor<1x1x1x2xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x2x3xf32>
     // %dx = [[[[1.0, 3.0, 2.0], [1.0, 3.0, 2.0]]]]
     ```
@@ -107,7 +107,7 @@ def Mpc_Conv2dGradWeightOp : Mpc_GradientOp<"conv2d_grad_weight", [Mpc_MatrixWor
     %x = mpc.constant {value = dense<[[[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]]> : tensor<1x1x2x3xf32>}
         : () -> tensor<1x1x2x3xf32>
     %dy = mpc.constant {value = dense<[[[[1.0, 2.0]]]]> : tensor<1x1x1x2xf32>} : () -> tensor<1x1x1x2xf32>
-    %dweight = mpc.conv2d_grad_weight %x, %dy {weight_shape = array<i64: 1, 1, 2, 2>}
+    %dweight = mpc.conv2d_grad_weight %x, %dy {weight_shape = [1, 1, 2, 2]}
         : (tensor<1x1x2x3xf32>, tensor<1x1x1x2xf32>) -> tensor<1x1x2x2xf32>
     // %dweight = [[[[5.0, 8.0], [14.0, 17.0]]]]
     ```
@@ -132,7 +132,7 @@ def Mpc_MaxPool2dOp : Mpc_DifferentiableOp<"max_pool2d", "Clear", [Mpc_Image, Mp
     ```mlir
     %x = mpc.constant {value = dense<[[[[1.0, 2.0, 3.0, 8.0], [5.0, 4.0, 7.0, 6.0]]]]> : tensor<1x1x2x4xf32>}
         : () -> tensor<1x1x2x4xf32>
-    %y, %indices = mpc.max_pool2d %x {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
+    %y, %indices = mpc.max_pool2d %x {kernel_size = [2, 2], strides = [2, 2]}
         : (tensor<1x1x2x4xf32>) -> (tensor<1x1x1x2xf32>, tensor<1x1x1x2xi8>)
     // %y = [[[[5.0, 8.0]]]]
     // %indices = [[[[2, 1]]]]
@@ -180,7 +180,7 @@ def Mpc_AvgPool2dOp : Mpc_DifferentiableOp<"avg_pool2d", "Infer", [Mpc_Image]> {
     ```mlir
     %x = mpc.constant {value = dense<[[[[1.0, 2.0, 3.0, 8.0], [5.0, 4.0, 7.0, 6.0]]]]> : tensor<1x1x2x4xf32>}
         : () -> tensor<1x1x2x4xf32>
-    %y = mpc.avg_pool2d %x {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
+    %y = mpc.avg_pool2d %x {kernel_size = [2, 2], strides = [2, 2]}
         : (tensor<1x1x2x4xf32>) -> tensor<1x1x1x2xf32>
     // %y = [[[[3.0, 6.0]]]]
     ```
@@ -232,7 +232,7 @@ def Mpc_BatchNormTrainOp
     %x = mpc.constant {value = dense<[[1.0, 10.0], [3.0, 14.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
     %gamma = mpc.constant {value = dense<1.0> : tensor<2xf32>} : () -> tensor<2xf32>
     %beta = mpc.constant {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %beta {epsilon = 0.0 : f32}
+    %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %beta {epsilon = 0.0}
         : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>)
         -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
     // %y = [[-1.0, -1.0], [1.0, 1.0]]
@@ -283,7 +283,7 @@ def Mpc_BatchNormInferOp
     %beta = mpc.constant {value = dense<[0.0, 1.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %mean = mpc.constant {value = dense<[2.0, 12.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %variance = mpc.constant {value = dense<[1.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.batch_norm_infer %x, %gamma, %beta, %mean, %variance {epsilon = 0.0 : f32}
+    %y = mpc.batch_norm_infer %x, %gamma, %beta, %mean, %variance {epsilon = 0.0}
         : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
     // %y = [[-1.0, -1.0], [1.0, 3.0]]
     ```
@@ -334,14 +334,14 @@ class Mpc_SoftmaxOpBase<string mnemonic, string formula, string gradient, list<T
 def Mpc_SoftmaxOp : Mpc_SoftmaxOpBase<"softmax", "exp(x) / sum exp(x)", "SoftmaxGradOp", [Mpc_IsExpensive]> {
   let example = [{
     %x = mpc.constant {value = dense<[0.0, 1.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.softmax %x : (tensor<2xf32>) -> tensor<2xf32>
+    %y = mpc.softmax %x : tensor<2xf32>
     // %y = [0.268941432, 0.731058598]
   }];
 }
 def Mpc_LogSoftmaxOp : Mpc_SoftmaxOpBase<"log_softmax", "x - log sum exp(x)", "LogSoftmaxGradOp"> {
   let example = [{
     %x = mpc.constant {value = dense<[0.0, 1.0]> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y = mpc.log_softmax %x : (tensor<2xf32>) -> tensor<2xf32>
+    %y = mpc.log_softmax %x : tensor<2xf32>
     // %y = [-1.31326163, -0.313261688]
   }];
 }
@@ -361,7 +361,7 @@ def Mpc_SoftmaxGradOp : Mpc_SoftmaxGradOpBase<"softmax_grad", "y * (dy - sum(dy 
   let example = [{
     %dy = mpc.constant {value = dense<[1.0, 0.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %y = mpc.constant {value = dense<0.5> : tensor<2xf32>} : () -> tensor<2xf32>
-    %dx = mpc.softmax_grad %dy, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %dx = mpc.softmax_grad %dy, %y : tensor<2xf32>
     // %dx = [0.25, -0.25]
   }];
 }
@@ -369,7 +369,7 @@ def Mpc_LogSoftmaxGradOp : Mpc_SoftmaxGradOpBase<"log_softmax_grad", "dy - exp(y
   let example = [{
     %dy = mpc.constant {value = dense<[1.0, 0.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %y = mpc.constant {value = dense<-0.693147182> : tensor<2xf32>} : () -> tensor<2xf32>
-    %dx = mpc.log_softmax_grad %dy, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %dx = mpc.log_softmax_grad %dy, %y : tensor<2xf32>
     // %dx = [0.5, -0.5]
   }];
 }

@@ -9,18 +9,18 @@ using namespace mpc::codegen;
 
 namespace mpc {
 
-static Float inverseDeviation(Float Variance, const APFloat &Epsilon) {
-  return 1.0f / Sqrt(Variance + Epsilon.convertToFloat());
+static Float inverseDeviation(Float variance, const APFloat &epsilon) {
+  return 1.0f / Sqrt(variance + epsilon.convertToFloat());
 }
 
 //===-- layer_norm -----------------------------------------------------------------------------------------------===//
 
 // A space of rows as long as gamma.
-static OperationSpace layerSpace(Value X, Value Gamma, ArrayRef<Extent> Operands, ArrayRef<Extent> Results,
-                                 ArrayRef<unsigned> ReductionsBefore) {
-  return OperationSpace{tensorType(X).getNumElements(), tensorType(Gamma).getNumElements(),
-                        SmallVector<Extent, 4>(Operands), SmallVector<Extent, 2>(Results),
-                        SmallVector<unsigned, 2>(ReductionsBefore)};
+static OperationSpace layerSpace(Value x, Value gamma, ArrayRef<Extent> operands, ArrayRef<Extent> results,
+                                 ArrayRef<unsigned> reductionsBefore) {
+  return OperationSpace{tensorType(x).getNumElements(), tensorType(gamma).getNumElements(),
+                        SmallVector<Extent, 4>(operands), SmallVector<Extent, 2>(results),
+                        SmallVector<unsigned, 2>(reductionsBefore)};
 }
 
 FusibleSpace LayerNormOp::getSpace() {
@@ -32,24 +32,24 @@ SmallVector<Reduction> LayerNormOp::getReductions() {
   return {{Axis::Row, {Combine::Sum}}, {Axis::Row, {Combine::Sum}}};
 }
 
-void LayerNormOp::emitTerms(unsigned Step, ElementContext &Context) {
-  Float X = Context.operand(0);
-  if (Step == 0)
-    return Context.addTerm(X);
-  Float Centred = X - Context.kept(0);
-  Context.addTerm(Centred * Centred);
+void LayerNormOp::emitTerms(unsigned step, ElementContext &context) {
+  Float x = context.operand(0);
+  if (step == 0)
+    return context.addTerm(x);
+  Float centred = x - context.kept(0);
+  context.addTerm(centred * centred);
 }
 
-void LayerNormOp::emitFinish(unsigned Step, ElementContext &Context) {
-  Float Mean = Context.accumulated(0) / static_cast<float>(Context.count(Axis::Row));
-  Float Statistic = Step == 0 ? Mean : inverseDeviation(Mean, getEpsilon());
-  Context.keep(Statistic);
-  Context.setResult(Step + 1, Statistic);
+void LayerNormOp::emitFinish(unsigned step, ElementContext &context) {
+  Float mean = context.accumulated(0) / static_cast<float>(context.count(Axis::Row));
+  Float statistic = step == 0 ? mean : inverseDeviation(mean, getEpsilon());
+  context.keep(statistic);
+  context.setResult(step + 1, statistic);
 }
 
-void LayerNormOp::emitElement(ElementContext &Context) {
-  Float Normal = (Context.operand(0) - Context.kept(0)) * Context.kept(1);
-  Context.setResult(0, Normal * Context.operand(1) + Context.operand(2));
+void LayerNormOp::emitElement(ElementContext &context) {
+  Float normal = (context.operand(0) - context.kept(0)) * context.kept(1);
+  context.setResult(0, normal * context.operand(1) + context.operand(2));
 }
 
 FusibleSpace LayerNormGradOp::getSpace() {
@@ -62,50 +62,50 @@ SmallVector<Reduction> LayerNormGradOp::getReductions() {
   return {{Axis::Row, {Combine::Sum, Combine::Sum}}, {Axis::Column, {Combine::Sum, Combine::Sum}}};
 }
 
-void LayerNormGradOp::emitTerms(unsigned Step, ElementContext &Context) {
-  Float Dy = Context.operand(0), Centred = Context.operand(1) - Context.operand(3);
-  if (Step == 0) {
-    Float G = Dy * Context.operand(2);
-    Context.addTerm(G);
-    Context.addTerm(G * Centred);
+void LayerNormGradOp::emitTerms(unsigned step, ElementContext &context) {
+  Float dy = context.operand(0), centred = context.operand(1) - context.operand(3);
+  if (step == 0) {
+    Float g = dy * context.operand(2);
+    context.addTerm(g);
+    context.addTerm(g * centred);
   } else {
-    Context.addTerm(Dy * (Centred * Context.operand(4)));
-    Context.addTerm(Dy);
+    context.addTerm(dy * (centred * context.operand(4)));
+    context.addTerm(dy);
   }
 }
 
-void LayerNormGradOp::emitFinish(unsigned Step, ElementContext &Context) {
-  for (unsigned Index = 0; Index < 2; ++Index) {
-    Float Sum = Context.accumulated(Index);
-    if (Step == 0)
-      Context.keep(Sum / static_cast<float>(Context.count(Axis::Row)));
+void LayerNormGradOp::emitFinish(unsigned step, ElementContext &context) {
+  for (unsigned index = 0; index < 2; ++index) {
+    Float sum = context.accumulated(index);
+    if (step == 0)
+      context.keep(sum / static_cast<float>(context.count(Axis::Row)));
     else
-      Context.setResult(Index + 1, Sum);
+      context.setResult(index + 1, sum);
   }
 }
 
-void LayerNormGradOp::emitElement(ElementContext &Context) {
-  Float InvStd = Context.operand(4);
-  Float Slope = Context.kept(1) * InvStd * InvStd;
-  Float Centred = Context.operand(1) - Context.operand(3);
-  Context.setResult(0, InvStd * (Context.operand(0) * Context.operand(2) - Context.kept(0) - Centred * Slope));
+void LayerNormGradOp::emitElement(ElementContext &context) {
+  Float invStd = context.operand(4);
+  Float slope = context.kept(1) * invStd * invStd;
+  Float centred = context.operand(1) - context.operand(3);
+  context.setResult(0, invStd * (context.operand(0) * context.operand(2) - context.kept(0) - centred * slope));
 }
 
 //===-- batch_norm -----------------------------------------------------------------------------------------------===//
 
-static FusibleSpace channelSpace(Operation *Op, Value X, StringRef DataFormat) {
-  auto Channels = lastAxisChannels(Op, X, DataFormat);
-  if (!Channels)
-    return Channels.takeError();
-  OperationSpace Space;
-  Space.elements = tensorType(X).getNumElements();
-  Space.columns = *Channels;
-  auto ExtentOf = [&](Value V) {
-    return tensorType(V).getShape() == tensorType(X).getShape() ? Extent::Full : Extent::PerColumn;
+static FusibleSpace channelSpace(Operation *op, Value x, DataFormat dataFormat) {
+  auto channels = lastAxisChannels(op, x, dataFormat);
+  if (!channels)
+    return channels.takeError();
+  OperationSpace space;
+  space.elements = tensorType(x).getNumElements();
+  space.columns = *channels;
+  auto extentOf = [&](Value v) {
+    return tensorType(v).getShape() == tensorType(x).getShape() ? Extent::Full : Extent::PerColumn;
   };
-  llvm::append_range(Space.operands, llvm::map_range(Op->getOperands(), ExtentOf));
-  llvm::append_range(Space.results, llvm::map_range(Op->getResults(), ExtentOf));
-  return Space;
+  llvm::append_range(space.operands, llvm::map_range(op->getOperands(), extentOf));
+  llvm::append_range(space.results, llvm::map_range(op->getResults(), extentOf));
+  return space;
 }
 
 FusibleSpace BatchNormTrainOp::getSpace() { return channelSpace(*this, getX(), getDataFormat()); }
@@ -114,25 +114,25 @@ SmallVector<Reduction> BatchNormTrainOp::getReductions() {
   return {{Axis::Column, {Combine::SumF64, Combine::SquaresF64}}};
 }
 
-void BatchNormTrainOp::emitTerms(unsigned, ElementContext &Context) {
-  Context.addTerm(Context.operand(0));
-  Context.addTerm(Context.operand(0));
+void BatchNormTrainOp::emitTerms(unsigned, ElementContext &context) {
+  context.addTerm(context.operand(0));
+  context.addTerm(context.operand(0));
 }
 
-void BatchNormTrainOp::emitFinish(unsigned, ElementContext &Context) {
-  auto Moments = scalar::Moments<Float>::FromSums(Context.accumulatedF64(0), Context.accumulatedF64(1),
-                                                  static_cast<double>(Context.count(Axis::Column)));
-  Float InvStd = inverseDeviation(Moments.variance, getEpsilon());
-  Context.keep(Moments.mean);
-  Context.keep(InvStd);
-  Context.setResult(1, Moments.mean);
-  Context.setResult(2, Moments.variance);
-  Context.setResult(3, InvStd);
+void BatchNormTrainOp::emitFinish(unsigned, ElementContext &context) {
+  auto moments = scalar::Moments<Float>::FromSums(context.accumulatedF64(0), context.accumulatedF64(1),
+                                                  static_cast<double>(context.count(Axis::Column)));
+  Float invStd = inverseDeviation(moments.variance, getEpsilon());
+  context.keep(moments.mean);
+  context.keep(invStd);
+  context.setResult(1, moments.mean);
+  context.setResult(2, moments.variance);
+  context.setResult(3, invStd);
 }
 
-void BatchNormTrainOp::emitElement(ElementContext &Context) {
-  Float Scale = Context.kept(1) * Context.operand(1);
-  Context.setResult(0, (Context.operand(0) - Context.kept(0)) * Scale + Context.operand(2));
+void BatchNormTrainOp::emitElement(ElementContext &context) {
+  Float scale = context.kept(1) * context.operand(1);
+  context.setResult(0, (context.operand(0) - context.kept(0)) * scale + context.operand(2));
 }
 
 FusibleSpace BatchNormTrainGradOp::getSpace() { return channelSpace(*this, getX(), getDataFormat()); }
@@ -140,60 +140,60 @@ FusibleSpace BatchNormTrainGradOp::getSpace() { return channelSpace(*this, getX(
 // Sums of dy * x_hat and dy.
 SmallVector<Reduction> BatchNormTrainGradOp::getReductions() { return {{Axis::Column, {Combine::Sum, Combine::Sum}}}; }
 
-static Float normalised(ElementContext &Context) {
-  return (Context.operand(1) - Context.operand(3)) * Context.operand(4);
+static Float normalised(ElementContext &context) {
+  return (context.operand(1) - context.operand(3)) * context.operand(4);
 }
 
-void BatchNormTrainGradOp::emitTerms(unsigned, ElementContext &Context) {
-  Float Dy = Context.operand(0);
-  Context.addTerm(Dy * normalised(Context));
-  Context.addTerm(Dy);
+void BatchNormTrainGradOp::emitTerms(unsigned, ElementContext &context) {
+  Float dy = context.operand(0);
+  context.addTerm(dy * normalised(context));
+  context.addTerm(dy);
 }
 
-void BatchNormTrainGradOp::emitFinish(unsigned, ElementContext &Context) {
-  for (unsigned Index = 0; Index < 2; ++Index) {
-    Float Sum = Context.accumulated(Index);
-    Context.setResult(Index + 1, Sum);
-    Context.keep(Sum / static_cast<float>(Context.count(Axis::Column)));
+void BatchNormTrainGradOp::emitFinish(unsigned, ElementContext &context) {
+  for (unsigned index = 0; index < 2; ++index) {
+    Float sum = context.accumulated(index);
+    context.setResult(index + 1, sum);
+    context.keep(sum / static_cast<float>(context.count(Axis::Column)));
   }
 }
 
-void BatchNormTrainGradOp::emitElement(ElementContext &Context) {
-  Float Scale = Context.operand(2) * Context.operand(4);
-  Context.setResult(0, Scale * (Context.operand(0) - Context.kept(1) - normalised(Context) * Context.kept(0)));
+void BatchNormTrainGradOp::emitElement(ElementContext &context) {
+  Float scale = context.operand(2) * context.operand(4);
+  context.setResult(0, scale * (context.operand(0) - context.kept(1) - normalised(context) * context.kept(0)));
 }
 
 FusibleSpace BatchNormInferOp::getSpace() { return channelSpace(*this, getX(), getDataFormat()); }
 
-void BatchNormInferOp::emitElement(ElementContext &Context) {
-  Float Scale = Context.operand(1) / Sqrt(Context.operand(4) + getEpsilon().convertToFloat());
-  Context.setResult(0, (Context.operand(0) - Context.operand(3)) * Scale + Context.operand(2));
+void BatchNormInferOp::emitElement(ElementContext &context) {
+  Float scale = context.operand(1) / Sqrt(context.operand(4) + getEpsilon().convertToFloat());
+  context.setResult(0, (context.operand(0) - context.operand(3)) * scale + context.operand(2));
 }
 
 FusibleSpace BatchNormInferGradOp::getSpace() {
-  FusibleSpace Space = channelSpace(*this, getX(), getDataFormat());
-  if (Space)
-    Space->reductionsBefore = {0, 1, 1};
-  return Space;
+  FusibleSpace space = channelSpace(*this, getX(), getDataFormat());
+  if (space)
+    space->reductionsBefore = {0, 1, 1};
+  return space;
 }
 
 // Sums of dy * x_hat and dy.
 SmallVector<Reduction> BatchNormInferGradOp::getReductions() { return {{Axis::Column, {Combine::Sum, Combine::Sum}}}; }
 
-void BatchNormInferGradOp::emitTerms(unsigned, ElementContext &Context) {
-  Float Dy = Context.operand(0);
-  Float InvStd = inverseDeviation(Context.operand(4), getEpsilon());
-  Context.addTerm(Dy * ((Context.operand(1) - Context.operand(3)) * InvStd));
-  Context.addTerm(Dy);
+void BatchNormInferGradOp::emitTerms(unsigned, ElementContext &context) {
+  Float dy = context.operand(0);
+  Float invStd = inverseDeviation(context.operand(4), getEpsilon());
+  context.addTerm(dy * ((context.operand(1) - context.operand(3)) * invStd));
+  context.addTerm(dy);
 }
 
-void BatchNormInferGradOp::emitFinish(unsigned, ElementContext &Context) {
-  for (unsigned Index = 0; Index < 2; ++Index)
-    Context.setResult(Index + 1, Context.accumulated(Index));
+void BatchNormInferGradOp::emitFinish(unsigned, ElementContext &context) {
+  for (unsigned index = 0; index < 2; ++index)
+    context.setResult(index + 1, context.accumulated(index));
 }
 
-void BatchNormInferGradOp::emitElement(ElementContext &Context) {
-  Context.setResult(0, Context.operand(0) * (Context.operand(2) * inverseDeviation(Context.operand(4), getEpsilon())));
+void BatchNormInferGradOp::emitElement(ElementContext &context) {
+  context.setResult(0, context.operand(0) * (context.operand(2) * inverseDeviation(context.operand(4), getEpsilon())));
 }
 
 } // namespace mpc

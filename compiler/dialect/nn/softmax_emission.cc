@@ -10,12 +10,12 @@ using namespace mpc::codegen;
 
 namespace mpc {
 
-static FusibleSpace rowSpace(Operation *Op, int64_t Axis) {
-  auto Columns = lastAxisLength(Op, Op->getOperand(0), Axis);
-  if (!Columns)
-    return Columns.takeError();
-  SmallVector<Extent, 4> Operands(Op->getNumOperands(), Extent::Full);
-  return OperationSpace{tensorType(Op->getOperand(0)).getNumElements(), *Columns, Operands, {Extent::Full}, {}};
+static FusibleSpace rowSpace(Operation *op, int64_t axis) {
+  auto columns = lastAxisLength(op, op->getOperand(0), axis);
+  if (!columns)
+    return columns.takeError();
+  SmallVector<Extent, 4> operands(op->getNumOperands(), Extent::Full);
+  return OperationSpace{tensorType(op->getOperand(0)).getNumElements(), *columns, operands, {Extent::Full}, {}};
 }
 
 //===-- softmax --------------------------------------------------------------------------------------------------===//
@@ -26,39 +26,39 @@ static SmallVector<Reduction> sumAlone() { return {{Axis::Row, {Combine::Sum}}};
 
 // Keeps the row's maximum, then what Functor makes of the sum of exp(x - maximum).
 template <typename Functor> struct SoftmaxEmitter {
-  static Float shifted(ElementContext &Context) { return Context.operand(0) - Context.kept(0); }
-  static void emitTerms(unsigned Step, ElementContext &Context) {
-    Context.addTerm(Step == 0 ? Context.operand(0) : scalar::SoftmaxTerm(shifted(Context)));
+  static Float shifted(ElementContext &context) { return context.operand(0) - context.kept(0); }
+  static void emitTerms(unsigned step, ElementContext &context) {
+    context.addTerm(step == 0 ? context.operand(0) : scalar::SoftmaxTerm(shifted(context)));
   }
-  static void emitFinish(unsigned Step, ElementContext &Context) {
-    Float Value = Context.accumulated(0);
-    Context.keep(Step == 0 ? Value : Functor::Normaliser(Value));
+  static void emitFinish(unsigned step, ElementContext &context) {
+    Float value = context.accumulated(0);
+    context.keep(step == 0 ? value : Functor::Normaliser(value));
   }
-  static void emitElement(ElementContext &Context) {
-    Context.setResult(0, Functor::Result(shifted(Context), Context.kept(1)));
+  static void emitElement(ElementContext &context) {
+    context.setResult(0, Functor::Result(shifted(context), context.kept(1)));
   }
 };
 
 // Its results are the terms of its sum, too, times what is kept.
 struct SharesEmitter : SoftmaxEmitter<scalar::SoftmaxOp> {
-  static Float term(ElementContext &Context) {
-    return Context.once([&] { return scalar::SoftmaxTerm(shifted(Context)); });
+  static Float term(ElementContext &context) {
+    return context.once([&] { return scalar::SoftmaxTerm(shifted(context)); });
   }
-  static void emitTerms(unsigned Step, ElementContext &Context) {
-    Context.addTerm(Step == 0 ? Context.operand(0) : term(Context));
+  static void emitTerms(unsigned step, ElementContext &context) {
+    context.addTerm(step == 0 ? context.operand(0) : term(context));
   }
-  static void emitElement(ElementContext &Context) {
-    Context.setResult(0, scalar::SoftmaxOp::Share(term(Context), Context.kept(1)));
+  static void emitElement(ElementContext &context) {
+    context.setResult(0, scalar::SoftmaxOp::Share(term(context), context.kept(1)));
   }
 };
 
 template <typename Functor> struct SoftmaxGradEmitter {
-  static void emitTerms(unsigned, ElementContext &Context) {
-    Context.addTerm(Functor::Term(Context.operand(0), Context.operand(1)));
+  static void emitTerms(unsigned, ElementContext &context) {
+    context.addTerm(Functor::Term(context.operand(0), context.operand(1)));
   }
-  static void emitFinish(unsigned, ElementContext &Context) { Context.keep(Context.accumulated(0)); }
-  static void emitElement(ElementContext &Context) {
-    Context.setResult(0, Functor::Result(Context.operand(0), Context.operand(1), Context.kept(0)));
+  static void emitFinish(unsigned, ElementContext &context) { context.keep(context.accumulated(0)); }
+  static void emitElement(ElementContext &context) {
+    context.setResult(0, Functor::Result(context.operand(0), context.operand(1), context.kept(0)));
   }
 };
 
@@ -76,68 +76,70 @@ MPC_EMIT_ROWS(LogSoftmaxGradOp, SoftmaxGradEmitter<scalar::LogSoftmaxGradOp>, su
 
 //===-- Cross-entropy --------------------------------------------------------------------------------------------===//
 
-static Extent labelExtent(Value Labels) { return isFloating(Labels) ? Extent::Full : Extent::PerRow; }
+static Extent labelExtent(Value labels) { return isFloating(labels) ? Extent::Full : Extent::PerRow; }
 
-static Extent lossExtent(StringRef Reduction) { return Reduction == "none" ? Extent::PerRow : Extent::Single; }
+static Extent lossExtent(LossReduction reduction) {
+  return reduction == LossReduction::kNone ? Extent::PerRow : Extent::Single;
+}
 
 // A space with a row for each of the logits' samples and a column for each class.
-static OperationSpace classSpace(Value Logits, ArrayRef<Extent> Operands, ArrayRef<Extent> Results) {
-  RankedTensorType Type = tensorType(Logits);
+static OperationSpace classSpace(Value logits, ArrayRef<Extent> operands, ArrayRef<Extent> results) {
+  RankedTensorType type = tensorType(logits);
   return OperationSpace{
-      Type.getNumElements(), Type.getDimSize(1), SmallVector<Extent, 4>(Operands), SmallVector<Extent, 2>(Results), {}};
+      type.getNumElements(), type.getDimSize(1), SmallVector<Extent, 4>(operands), SmallVector<Extent, 2>(results), {}};
 }
 
 FusibleSpace SoftmaxCrossEntropyOp::getSpace() {
-  OperationSpace Space =
+  OperationSpace space =
       classSpace(getLogits(), {Extent::Full, labelExtent(getLabels())}, {lossExtent(getReduction()), Extent::PerRow});
-  Space.reductionsBefore = {3, 2};
-  return Space;
+  space.reductionsBefore = {3, 2};
+  return space;
 }
 
 SmallVector<Reduction> SoftmaxCrossEntropyOp::getReductions() {
-  SmallVector<Reduction> Steps = maximumThenSum();
-  Steps.push_back({getReduction() == "none" ? Axis::Row : Axis::All, {Combine::Sum}});
-  return Steps;
+  SmallVector<Reduction> steps = maximumThenSum();
+  steps.push_back({getReduction() == LossReduction::kNone ? Axis::Row : Axis::All, {Combine::Sum}});
+  return steps;
 }
 
-static Bool isOutside(Long Label, int64_t Classes) { return (Label < 0) | (Label >= Classes); }
+static Bool isOutside(Long label, int64_t classes) { return (label < 0) | (label >= classes); }
 
 /// The term that one class adds to the loss of its row. The label's class adds the whole loss; the others add -0, which
 /// changes no sum. Where the label is outside of the classes, the loss is NaN, and the first class adds it.
-static Float sparseTerm(ElementContext &Context, int64_t Classes, Float Logit, Float LogSumExp) {
-  Long Label = Context.integerOperand(1);
-  Bool Outside = isOutside(Label, Classes);
-  Float From = Select(Outside, Float(std::numeric_limits<float>::quiet_NaN()), LogSumExp);
-  return Context.atColumn(Select(Outside, Unsigned(std::int64_t{0}), Low(Label)), From - Logit, -0.0f);
+static Float sparseTerm(ElementContext &context, int64_t classes, Float logit, Float logSumExp) {
+  Long label = context.integerOperand(1);
+  Bool outside = isOutside(label, classes);
+  Float from = Select(outside, Float(std::numeric_limits<float>::quiet_NaN()), logSumExp);
+  return context.atColumn(Select(outside, Unsigned(std::int64_t{0}), Low(label)), from - logit, -0.0f);
 }
 
 /// The probability of a class less its label's weight, 1 or 0; where that is outside of the classes, of all 0.
-static Float sparseSlope(ElementContext &Context, int64_t Classes, Float Probability) {
-  Long Label = Context.integerOperand(2);
-  Unsigned Column = Select(isOutside(Label, Classes), Unsigned(-1), Low(Label));
-  return Context.atColumn(Column, Probability - 1.0f, Probability);
+static Float sparseSlope(ElementContext &context, int64_t classes, Float probability) {
+  Long label = context.integerOperand(2);
+  Unsigned column = Select(isOutside(label, classes), Unsigned(-1), Low(label));
+  return context.atColumn(column, probability - 1.0f, probability);
 }
 
-void SoftmaxCrossEntropyOp::emitTerms(unsigned Step, ElementContext &Context) {
-  if (Step < 2)
-    return SoftmaxEmitter<scalar::LogSoftmaxOp>::emitTerms(Step, Context);
-  Float Logit = Context.operand(0), LogSumExp = Context.kept(1);
+void SoftmaxCrossEntropyOp::emitTerms(unsigned step, ElementContext &context) {
+  if (step < 2)
+    return SoftmaxEmitter<scalar::LogSoftmaxOp>::emitTerms(step, context);
+  Float logit = context.operand(0), logSumExp = context.kept(1);
   if (isFloating(getLabels()))
-    Context.addTerm(scalar::CrossEntropyTerm(Context.operand(1), Logit, LogSumExp));
+    context.addTerm(scalar::CrossEntropyTerm(context.operand(1), logit, logSumExp));
   else
-    Context.addTerm(sparseTerm(Context, tensorType(getLogits()).getDimSize(1), Logit, LogSumExp));
+    context.addTerm(sparseTerm(context, tensorType(getLogits()).getDimSize(1), logit, logSumExp));
 }
 
-void SoftmaxCrossEntropyOp::emitFinish(unsigned Step, ElementContext &Context) {
-  Float Value = Context.accumulated(0);
-  if (Step == 0)
-    return Context.keep(Value);
-  if (Step == 1) {
-    Float LogSumExp = Context.kept(0) + scalar::LogSoftmaxOp::Normaliser(Value);
-    Context.keep(LogSumExp);
-    return Context.setResult(1, LogSumExp);
+void SoftmaxCrossEntropyOp::emitFinish(unsigned step, ElementContext &context) {
+  Float value = context.accumulated(0);
+  if (step == 0)
+    return context.keep(value);
+  if (step == 1) {
+    Float logSumExp = context.kept(0) + scalar::LogSoftmaxOp::Normaliser(value);
+    context.keep(logSumExp);
+    return context.setResult(1, logSumExp);
   }
-  Context.setResult(0, Value / lossDivisor(getReduction(), Context.count(Axis::Column)));
+  context.setResult(0, value / lossDivisor(getReduction(), context.count(Axis::Column)));
 }
 
 void SoftmaxCrossEntropyOp::emitElement(ElementContext &) {}
@@ -154,26 +156,26 @@ SmallVector<Reduction> SoftmaxCrossEntropyGradOp::getReductions() {
   return sumAlone();
 }
 
-void SoftmaxCrossEntropyGradOp::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(2)); }
+void SoftmaxCrossEntropyGradOp::emitTerms(unsigned, ElementContext &context) { context.addTerm(context.operand(2)); }
 
-void SoftmaxCrossEntropyGradOp::emitFinish(unsigned, ElementContext &Context) { Context.keep(Context.accumulated(0)); }
+void SoftmaxCrossEntropyGradOp::emitFinish(unsigned, ElementContext &context) { context.keep(context.accumulated(0)); }
 
 /// exp(logit - log_sum_exp). In the region that computes it of the same logits, log_sum_exp is in no f32 below the
 /// largest.
-static Float probability(SoftmaxCrossEntropyGradOp Op, ElementContext &Context) {
-  auto Loss = Op.getLogSumExp().getDefiningOp<SoftmaxCrossEntropyOp>();
-  Float Shifted = Context.operand(1) - Context.operand(3);
-  return Loss && Loss.getLogits() == Op.getLogits() ? scalar::SoftmaxTerm(Shifted) : scalar::ShareExp(Shifted);
+static Float probability(SoftmaxCrossEntropyGradOp op, ElementContext &context) {
+  auto loss = op.getLogSumExp().getDefiningOp<SoftmaxCrossEntropyOp>();
+  Float shifted = context.operand(1) - context.operand(3);
+  return loss && loss.getLogits() == op.getLogits() ? scalar::SoftmaxTerm(shifted) : scalar::ShareExp(shifted);
 }
 
-void SoftmaxCrossEntropyGradOp::emitElement(ElementContext &Context) {
-  Float Slope = 0.0f;
+void SoftmaxCrossEntropyGradOp::emitElement(ElementContext &context) {
+  Float slope = 0.0f;
   if (isFloating(getLabels()))
-    Slope = scalar::CrossEntropySlope(Context.operand(2), probability(*this, Context), Context.kept(0));
+    slope = scalar::CrossEntropySlope(context.operand(2), probability(*this, context), context.kept(0));
   else
-    Slope = sparseSlope(Context, tensorType(getLogits()).getDimSize(1), probability(*this, Context));
-  Float Cotangent = Context.operand(0) / lossDivisor(getReduction(), Context.count(Axis::Column));
-  Context.setResult(0, Cotangent * Slope);
+    slope = sparseSlope(context, tensorType(getLogits()).getDimSize(1), probability(*this, context));
+  Float cotangent = context.operand(0) / lossDivisor(getReduction(), context.count(Axis::Column));
+  context.setResult(0, cotangent * slope);
 }
 
 } // namespace mpc

@@ -11,102 +11,107 @@ namespace mpc {
 // The cotangent before the activation, from the one after it; null where no cotangent is needed. Product makes what
 // gelu is applied to, once more.
 template <typename ProductOp>
-static Value beforeActivation(ProductOp Forward, OpBuilder &Builder, Value Dy, ArrayRef<bool> Needed,
-                              llvm::function_ref<Value()> Product) {
-  if (!llvm::is_contained(Needed, true))
+static Value beforeActivation(ProductOp forward, OpBuilder &builder, Value dy, ArrayRef<bool> needed,
+                              llvm::function_ref<Value()> product) {
+  if (!llvm::is_contained(needed, true))
     return nullptr;
-  Location Loc = Forward.getLoc();
-  StringRef Activation = Forward.getActivation();
-  if (Activation == "relu")
-    return ReluGradOp::create(Builder, Loc, Dy.getType(), Dy, Forward.getY());
-  if (Activation == "sigmoid")
-    return SigmoidGradOp::create(Builder, Loc, Dy.getType(), Dy, Forward.getY());
-  if (Activation == "tanh")
-    return TanhGradOp::create(Builder, Loc, Dy.getType(), Dy, Forward.getY());
-  if (Activation == "gelu" || Activation == "gelu_tanh")
-    return GeluGradOp::create(Builder, Loc, Dy.getType(), Dy, Product(), Activation == "gelu" ? "none" : "tanh");
-  return Dy;
+  Location loc = forward.getLoc();
+  switch (forward.getActivation()) {
+  case Activation::kNone:
+    return dy;
+  case Activation::kRelu:
+    return ReluGradOp::create(builder, loc, dy.getType(), dy, forward.getY());
+  case Activation::kSigmoid:
+    return SigmoidGradOp::create(builder, loc, dy.getType(), dy, forward.getY());
+  case Activation::kTanh:
+    return TanhGradOp::create(builder, loc, dy.getType(), dy, forward.getY());
+  case Activation::kGelu:
+    return GeluGradOp::create(builder, loc, dy.getType(), dy, product(), Approximation::kNone);
+  case Activation::kGeluTanh:
+    return GeluGradOp::create(builder, loc, dy.getType(), dy, product(), Approximation::kTanh);
+  }
+  llvm_unreachable("covered switch");
 }
 
-Cotangents MatmulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  Value Dz = beforeActivation(*this, Builder, Dy[0], Needed, [&] {
-    return MatmulOp::create(Builder, getLoc(), getY().getType(), getA(), getB(), getBias(), getTransposeA(),
+Cotangents MatmulOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  Value dz = beforeActivation(*this, builder, dy[0], needed, [&] {
+    return MatmulOp::create(builder, getLoc(), getY().getType(), getA(), getB(), getBias(), getTransposeA(),
                             getTransposeB());
   });
-  SmallVector<Value> Result(getNumOperands());
-  setFactorCotangents(*this, Dz, Needed, Result,
-                      [&](Value Like, Value Left, bool TransposeLeft, Value Right, bool TransposeRight) {
-                        return MatmulOp::create(Builder, getLoc(), Like.getType(), Left, Right, /*bias=*/Value(),
-                                                TransposeLeft, TransposeRight);
+  SmallVector<Value> result(getNumOperands());
+  setFactorCotangents(*this, dz, needed, result,
+                      [&](Value like, Value left, bool transposeLeft, Value right, bool transposeRight) {
+                        return MatmulOp::create(builder, getLoc(), like.getType(), left, right, /*bias=*/Value(),
+                                                transposeLeft, transposeRight);
                       });
-  if (getBias() && Needed[2])
-    Result[2] = tensorTypeOf(getBias()).getRank() == 2
-                    ? castTo(Builder, getLoc(), Dz, tensorTypeOf(getBias()).getElementType())
-                    : biasCotangent(Builder, getLoc(), Dz, /*ChannelAxis=*/1, getBias());
-  return Result;
+  if (getBias() && needed[2])
+    result[2] = tensorTypeOf(getBias()).getRank() == 2
+                    ? castTo(builder, getLoc(), dz, tensorTypeOf(getBias()).getElementType())
+                    : biasCotangent(builder, getLoc(), dz, /*channelAxis=*/1, getBias());
+  return result;
 }
 
-Cotangents Conv2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  Value Dz = beforeActivation(*this, Builder, Dy[0], Needed, [&] {
-    return convolveAs<Conv2dOp>(*this, Builder, getY().getType(), getX(), getWeight(), getBias());
+Cotangents Conv2dOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  Value dz = beforeActivation(*this, builder, dy[0], needed, [&] {
+    return convolveAs<Conv2dOp>(*this, builder, getY().getType(), getX(), getWeight(), getBias());
   });
-  SmallVector<Value> Result(getNumOperands());
-  if (Needed[0])
-    Result[0] = convolveAs<Conv2dGradInputOp>(*this, Builder, getX().getType(), Dz, getWeight(),
+  SmallVector<Value> result(getNumOperands());
+  if (needed[0])
+    result[0] = convolveAs<Conv2dGradInputOp>(*this, builder, getX().getType(), dz, getWeight(),
                                               tensorTypeOf(getX()).getShape());
-  if (Needed[1])
-    Result[1] = weightCotangent(*this, Builder, getX(), Dz);
-  if (getBias() && Needed[2])
-    Result[2] = biasCotangent(Builder, getLoc(), Dz, AxesOf(getDataFormat()).channel, getBias());
-  return Result;
+  if (needed[1])
+    result[1] = weightCotangent(*this, builder, getX(), dz);
+  if (getBias() && needed[2])
+    result[2] = biasCotangent(builder, getLoc(), dz, AxesOf(getDataFormat()).channel, getBias());
+  return result;
 }
 
 //===-- Batch normalisation --------------------------------------------------------------------------------------===//
 
-Cotangents BatchNormTrainOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  for (unsigned Index : {1u, 2u, 3u})
-    if (Dy[Index])
+Cotangents BatchNormTrainOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  for (unsigned index : {1u, 2u, 3u})
+    if (dy[index])
       return emitError() << describeWithCell(*this)
-                         << " has no derivative by its batch statistics, but the loss depends on result " << Index
+                         << " has no derivative by its batch statistics, but the loss depends on result " << index
                          << " ("
-                         << (Index == 1   ? "mean"
-                             : Index == 2 ? "variance"
+                         << (index == 1   ? "mean"
+                             : index == 2 ? "variance"
                                           : "inv_std")
                          << "); use mpc.stop_gradient, or compute the statistic with reduce_mean";
-  return normCotangents<BatchNormTrainGradOp>(*this, Builder, Dy[0], Needed, getInvStd(), getDataFormat());
+  return normCotangents<BatchNormTrainGradOp>(*this, builder, dy[0], needed, getInvStd(), getDataFormat());
 }
 
-Cotangents BatchNormInferOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  for (unsigned Index : {3u, 4u})
-    if (Needed[Index])
+Cotangents BatchNormInferOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  for (unsigned index : {3u, 4u})
+    if (needed[index])
       return emitError() << describeWithCell(*this)
-                         << " has no derivative by its statistics, but the gradient of operand " << Index << " ("
-                         << (Index == 3 ? "mean" : "variance") << ") is needed";
-  return normCotangents<BatchNormInferGradOp>(*this, Builder, Dy[0], Needed, getVariance(), getEpsilonAttr(),
+                         << " has no derivative by its statistics, but the gradient of operand " << index << " ("
+                         << (index == 3 ? "mean" : "variance") << ") is needed";
+  return normCotangents<BatchNormInferGradOp>(*this, builder, dy[0], needed, getVariance(), getEpsilonAttr(),
                                               getDataFormatAttr());
 }
 
 //===-- Losses ---------------------------------------------------------------------------------------------------===//
 
-Cotangents SoftmaxCrossEntropyOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  if (Dy[1])
+Cotangents SoftmaxCrossEntropyOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  if (dy[1])
     return noDerivativeBySaved(*this, "log_sum_exp");
-  return labelledLossCotangents<SoftmaxCrossEntropyGradOp>(*this, Builder, Dy[0], Needed, getLogSumExp());
+  return labelledLossCotangents<SoftmaxCrossEntropyGradOp>(*this, builder, dy[0], needed, getLogSumExp());
 }
 
-Cotangents MseOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(2);
-  auto Gradient = [&](Type Type) -> Value {
-    return MseGradOp::create(Builder, getLoc(), Type, Dy[0], getPrediction(), getTarget(), getReduction());
+Cotangents MseOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(2);
+  auto gradient = [&](Type type) -> Value {
+    return MseGradOp::create(builder, getLoc(), type, dy[0], getPrediction(), getTarget(), getReduction());
   };
-  if (Needed[0])
-    Result[0] = Gradient(getPrediction().getType());
-  if (Needed[1]) {
-    Type TargetType = getTarget().getType();
-    Value Positive = Result[0] && Result[0].getType() == TargetType ? Result[0] : Gradient(TargetType);
-    Result[1] = NegOp::create(Builder, getLoc(), TargetType, Positive);
+  if (needed[0])
+    result[0] = gradient(getPrediction().getType());
+  if (needed[1]) {
+    Type targetType = getTarget().getType();
+    Value positive = result[0] && result[0].getType() == targetType ? result[0] : gradient(targetType);
+    result[1] = NegOp::create(builder, getLoc(), targetType, positive);
   }
-  return Result;
+  return result;
 }
 
 } // namespace mpc

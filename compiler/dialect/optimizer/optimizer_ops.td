@@ -9,7 +9,6 @@ include "compiler/dialect/step/state_ops.td"
 
 // A parameter that the network reads in a low type has a shadow: its low copy, written with it. `shadow` names the type
 // and `new_shadow` is the last result: the new parameter rounded to that type (the old one where the predicate is false).
-def Mpc_Shadow : DefaultValuedAttr<Mpc_OneOf<["none", "f16", "bf16"]>, "\"none\"">;
 
 // The scalars and the attribute of the work between the backward pass and the rule that the update itself does: see
 // OptimizerOpInterface.
@@ -55,7 +54,7 @@ def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum", [Mpc_IsElementwiseUpdate]> {
     %velocity = mpc.constant {value = dense<[2.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %dw = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %rate = mpc.constant {value = dense<0.25> : tensor<f32>} : () -> tensor<f32>
-    %new_w, %new_velocity = mpc.momentum %w, %velocity, %dw, %rate {momentum = 0.5 : f32}
+    %new_w, %new_velocity = mpc.momentum %w, %velocity, %dw, %rate {momentum = 0.5}
         : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<2xf32>)
     // %new_w = [0.5, 1.0]
     // %new_velocity = [2.0, 4.0]

@@ -36,7 +36,7 @@ def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow", [Mpc_MatrixWork
     %key = mpc.constant {value = dense<[[[[1.0], [2.0]]]]> : tensor<1x1x2x1xf32>} : () -> tensor<1x1x2x1xf32>
     %value = mpc.constant {value = dense<[[[[1.0, 2.0], [3.0, 4.0]]]]> : tensor<1x1x2x2xf32>}
         : () -> tensor<1x1x2x2xf32>
-    %y, %log_sum_exp = mpc.attention %query, %key, %value {scale = 1.0 : f32}
+    %y, %log_sum_exp = mpc.attention %query, %key, %value {scale = 1.0}
         : (tensor<1x1x1x1xf32>, tensor<1x1x2x1xf32>, tensor<1x1x2x2xf32>) -> (tensor<1x1x1x2xf32>, tensor<1x1x1xf32>)
     // %y = [[[[2.0, 3.0]]]]
     // %log_sum_exp = 0.693147182
@@ -144,7 +144,7 @@ def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, 
     %x = mpc.constant {value = dense<[[1.0, 3.0], [10.0, 14.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
     %gamma = mpc.constant {value = dense<1.0> : tensor<2xf32>} : () -> tensor<2xf32>
     %beta = mpc.constant {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y, %mean, %inv_std = mpc.layer_norm %x, %gamma, %beta {epsilon = 0.0 : f32}
+    %y, %mean, %inv_std = mpc.layer_norm %x, %gamma, %beta {epsilon = 0.0}
         : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>)
     // %y = [[-1.0, 1.0], [-1.0, 1.0]]
     // %mean = [2.0, 12.0]
@@ -194,7 +194,7 @@ def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm", [Mpc_Image]> {
         : () -> tensor<1x2x1x2xf32>
     %gamma = mpc.constant {value = dense<1.0> : tensor<2xf32>} : () -> tensor<2xf32>
     %beta = mpc.constant {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
-    %y, %mean, %inv_std = mpc.group_norm %x, %gamma, %beta {groups = 2 : i64, epsilon = 0.0 : f32}
+    %y, %mean, %inv_std = mpc.group_norm %x, %gamma, %beta {groups = 2, epsilon = 0.0}
         : (tensor<1x2x1x2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<1x2x1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>)
     // %y = [[[[-1.0, 1.0]], [[-1.0, 1.0]]]]
     // %mean = [[2.0, 12.0]]
@@ -216,7 +216,7 @@ def Mpc_GroupNormGradOp : Mpc_GradientOp<"group_norm_grad", [Mpc_Image]> {
     As layer_norm_grad, each group of a sample being a row and gamma varying by channel.
 
     ```mlir
-    %dx, %dgamma, %dbeta = mpc.group_norm_grad %dy, %x, %gamma, %mean, %inv_std {groups = 3 : i64}
+    %dx, %dgamma, %dbeta = mpc.group_norm_grad %dy, %x, %gamma, %mean, %inv_std {groups = 3}
         : (tensor<2x6x4x4xf16>, tensor<2x6x4x4xf16>, tensor<6xf32>, tensor<2x3xf32>, tensor<2x3xf32>)
         -> (tensor<2x6x4x4xf16>, tensor<6xf32>, tensor<6xf32>)
     ```

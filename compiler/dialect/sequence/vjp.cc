@@ -7,45 +7,45 @@ using namespace mlir;
 
 namespace mpc {
 
-static Value zeros(OpBuilder &Builder, Location Loc, Type Like) {
-  auto Type = cast<RankedTensorType>(Like);
-  Attribute Zero = Builder.getFloatAttr(Type.getElementType(), 0.0);
-  return ConstantOp::create(Builder, Loc, Type, DenseElementsAttr::get(Type, Zero));
+static Value zeros(OpBuilder &builder, Location loc, Type like) {
+  auto type = cast<RankedTensorType>(like);
+  Attribute zero = builder.getFloatAttr(type.getElementType(), 0.0);
+  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, zero));
 }
 
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
-Cotangents BatchMatmulOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(2);
+Cotangents BatchMatmulOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(2);
   setFactorCotangents(
-      *this, Dy[0], Needed, Result, [&](Value Like, Value Left, bool TransposeLeft, Value Right, bool TransposeRight) {
-        return BatchMatmulOp::create(Builder, getLoc(), Like.getType(), Left, Right, TransposeLeft, TransposeRight);
+      *this, dy[0], needed, result, [&](Value like, Value left, bool transposeLeft, Value right, bool transposeRight) {
+        return BatchMatmulOp::create(builder, getLoc(), like.getType(), left, right, transposeLeft, transposeRight);
       });
-  return Result;
+  return result;
 }
 
-Cotangents AttentionOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  if (Dy[1])
+Cotangents AttentionOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  if (dy[1])
     return noDerivativeBySaved(*this, "log_sum_exp");
-  return resultCotangents(Needed, [&] {
-    return AttentionGradOp::create(Builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(),
-                                   Dy[0], getQuery(), getKey(), getValue(), getLogSumExp(), getMask(), getScaleAttr(),
+  return resultCotangents(needed, [&] {
+    return AttentionGradOp::create(builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(),
+                                   dy[0], getQuery(), getKey(), getValue(), getLogSumExp(), getMask(), getScaleAttr(),
                                    getCausalAttr());
   });
 }
 
 //===-- Recurrent cells ------------------------------------------------------------------------------------------===//
 
-Cotangents LstmCellOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  if (Dy[2])
+Cotangents LstmCellOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  if (dy[2])
     return noDerivativeBySaved(*this, "activations");
   // One of the two states may take no part in the loss: the last step's cell state usually does not.
-  auto OrZeros = [&](Value Cotangent, Value State) {
-    return Cotangent ? Cotangent : zeros(Builder, getLoc(), State.getType());
+  auto orZeros = [&](Value cotangent, Value state) {
+    return cotangent ? cotangent : zeros(builder, getLoc(), state.getType());
   };
-  return resultCotangents(Needed, [&] {
-    return LstmCellGradOp::create(Builder, getLoc(), getGates().getType(), getCellState().getType(),
-                                  OrZeros(Dy[0], getHidden()), OrZeros(Dy[1], getNewCellState()), getActivations(),
+  return resultCotangents(needed, [&] {
+    return LstmCellGradOp::create(builder, getLoc(), getGates().getType(), getCellState().getType(),
+                                  orZeros(dy[0], getHidden()), orZeros(dy[1], getNewCellState()), getActivations(),
                                   getCellState(), getNewCellState());
   });
 }
@@ -54,41 +54,41 @@ Cotangents LstmCellOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool
 
 // The operation is linear in x and in the weight, and is itself conv2d's derivative: y stands for that convolution's
 // input, x for its result.
-Cotangents ConvTranspose2dOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  SmallVector<Value> Result(getNumOperands());
-  if (Needed[0])
-    Result[0] = convolveAs<Conv2dOp>(*this, Builder, getX().getType(), Dy[0], getWeight(), /*bias=*/Value());
-  if (Needed[1])
-    Result[1] = weightCotangent(*this, Builder, Dy[0], getX());
-  if (getBias() && Needed[2])
-    Result[2] = biasCotangent(Builder, getLoc(), Dy[0], AxesOf(getDataFormat()).channel, getBias());
-  return Result;
+Cotangents ConvTranspose2dOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(getNumOperands());
+  if (needed[0])
+    result[0] = convolveAs<Conv2dOp>(*this, builder, getX().getType(), dy[0], getWeight(), /*bias=*/Value());
+  if (needed[1])
+    result[1] = weightCotangent(*this, builder, dy[0], getX());
+  if (getBias() && needed[2])
+    result[2] = biasCotangent(builder, getLoc(), dy[0], AxesOf(getDataFormat()).channel, getBias());
+  return result;
 }
 
 //===-- Normalisation --------------------------------------------------------------------------------------------===//
 
 // The statistics, results 1 and 2, are saved for the derivative, and refuse cotangents of their own.
 template <typename GradientOp, typename NormOp, typename... Args>
-static Cotangents savedNormCotangents(NormOp Norm, OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed,
-                                      const Args &...Attributes) {
-  for (unsigned Index : {1u, 2u})
-    if (Dy[Index])
-      return noDerivativeBySaved(Norm, Index == 1 ? "mean" : "inv_std");
-  return normCotangents<GradientOp>(Norm, Builder, Dy[0], Needed, Norm.getInvStd(), Attributes...);
+static Cotangents savedNormCotangents(NormOp norm, OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed,
+                                      const Args &...attributes) {
+  for (unsigned index : {1u, 2u})
+    if (dy[index])
+      return noDerivativeBySaved(norm, index == 1 ? "mean" : "inv_std");
+  return normCotangents<GradientOp>(norm, builder, dy[0], needed, norm.getInvStd(), attributes...);
 }
 
-Cotangents LayerNormOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return savedNormCotangents<LayerNormGradOp>(*this, Builder, Dy, Needed);
+Cotangents LayerNormOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return savedNormCotangents<LayerNormGradOp>(*this, builder, dy, needed);
 }
 
-Cotangents GroupNormOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return savedNormCotangents<GroupNormGradOp>(*this, Builder, Dy, Needed, getGroups(), getDataFormat());
+Cotangents GroupNormOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return savedNormCotangents<GroupNormGradOp>(*this, builder, dy, needed, getGroups(), getDataFormat());
 }
 
 //===-- Loss -----------------------------------------------------------------------------------------------------===//
 
-Cotangents BceWithLogitsOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool> Needed) {
-  return labelledLossCotangents<BceWithLogitsGradOp>(*this, Builder, Dy[0], Needed);
+Cotangents BceWithLogitsOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return labelledLossCotangents<BceWithLogitsGradOp>(*this, builder, dy[0], needed);
 }
 
 } // namespace mpc

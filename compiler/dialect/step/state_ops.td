@@ -16,7 +16,7 @@ def Mpc_IncrementOp : Mpc_UpdateOp<"increment"> {
 
     ```mlir
     %step = mpc.constant {value = dense<7> : tensor<i32>} : () -> tensor<i32>
-    %next = mpc.increment %step : (tensor<i32>) -> tensor<i32>
+    %next = mpc.increment %step : tensor<i32>
     // %next = 8
     ```
   }];
@@ -33,7 +33,7 @@ def Mpc_AccumulateGradientOp : Mpc_UpdateOp<"accumulate_gradient", [Mpc_Gradient
     %sum = mpc.constant {value = dense<[1.0, 1.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %dw = mpc.constant {value = dense<[4.0, 8.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %micro_step = mpc.constant {value = dense<1> : tensor<i32>} : () -> tensor<i32>
-    %new_sum = mpc.accumulate_gradient %sum, %dw, %micro_step {count = 4 : i64}
+    %new_sum = mpc.accumulate_gradient %sum, %dw, %micro_step {count = 4}
         : (tensor<2xf32>, tensor<2xf32>, tensor<i32>) -> tensor<2xf32>
     // %new_sum = [2.0, 3.0]
     ```
@@ -50,7 +50,7 @@ def Mpc_NextMicroStepOp : Mpc_UpdateOp<"next_micro_step"> {
 
     ```mlir
     %micro_step = mpc.constant {value = dense<3> : tensor<i32>} : () -> tensor<i32>
-    %next = mpc.next_micro_step %micro_step {count = 4 : i64} : (tensor<i32>) -> tensor<i32>
+    %next = mpc.next_micro_step %micro_step {count = 4} : tensor<i32>
     // %next = 0
     ```
   }];

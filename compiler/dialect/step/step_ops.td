@@ -17,8 +17,8 @@ def Mpc_ValueAndGradOp
 
     ```mlir
     func.func private @sum_of_squares(%w: tensor<2xf32>) -> tensor<f32> {
-      %squares = mpc.square %w : (tensor<2xf32>) -> tensor<2xf32>
-      %loss = mpc.reduce_sum %squares {axes = array<i64>} : (tensor<2xf32>) -> tensor<f32>
+      %squares = mpc.square %w : tensor<2xf32>
+      %loss = mpc.reduce_sum %squares {axes = []} : (tensor<2xf32>) -> tensor<f32>
       return %loss : tensor<f32>
     }
 
@@ -46,8 +46,8 @@ def Mpc_BackwardOp : Op<Mpc_Dialect, "backward", [Mpc_IsGradientRequest]> {
     ```mlir
     %w = mpc.constant {value = dense<[3.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-    %squares = mpc.square %w : (tensor<2xf32>) -> tensor<2xf32>
-    %loss = mpc.reduce_sum %squares {axes = array<i64>} : (tensor<2xf32>) -> tensor<f32>
+    %squares = mpc.square %w : tensor<2xf32>
+    %loss = mpc.reduce_sum %squares {axes = []} : (tensor<2xf32>) -> tensor<f32>
     %dw = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
     // %dw = [6.0, 8.0]
     ```
@@ -69,7 +69,7 @@ def Mpc_CustomVjpOp : Op<Mpc_Dialect, "custom_vjp", [
 
     ```mlir
     func.func private @round(%x: tensor<2xf32>) -> tensor<2xf32> {
-      %y = mpc.floor %x : (tensor<2xf32>) -> tensor<2xf32>
+      %y = mpc.floor %x : tensor<2xf32>
       return %y : tensor<2xf32>
     }
     func.func private @straight_through(%x: tensor<2xf32>, %y: tensor<2xf32>, %dy: tensor<2xf32>) -> tensor<2xf32> {
@@ -127,7 +127,7 @@ def Mpc_AllReduceOp
     is a view of the operand. The derivative is the sum of the cotangents of all processes.
 
     ```mlir
-    %sum = mpc.all_reduce %gradient : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %sum = mpc.all_reduce %gradient : tensor<4x4xf32>
     ```
   }];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"1">:$processes);
@@ -147,7 +147,7 @@ def Mpc_ScaleLossOp
     ```mlir
     %loss = mpc.constant {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
     %scale = mpc.constant {value = dense<1024.0> : tensor<f32>} : () -> tensor<f32>
-    %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %scaled = mpc.scale_loss %loss, %scale : tensor<f32>
     // %scaled = 3072.0
     ```
   }];
@@ -231,7 +231,7 @@ def Mpc_MergeChecksOp : Mpc_Op<"merge_checks", "Exempt", [Pure, Mpc_InPhase<"Che
     ```mlir
     %finite = mpc.constant {value = dense<-1> : tensor<i32>} : () -> tensor<i32>
     %bad = mpc.constant {value = dense<2> : tensor<i32>} : () -> tensor<i32>
-    %first_bad = mpc.merge_checks %finite, %bad : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    %first_bad = mpc.merge_checks %finite, %bad : tensor<i32>
     // %first_bad = 2
     ```
   }];
@@ -254,7 +254,7 @@ def Mpc_AllOfOp : Mpc_FlagReductionOp<"all_of", "all"> {
   let example = [{
     %finite = mpc.constant {value = dense<true> : tensor<i1>} : () -> tensor<i1>
     %in_range = mpc.constant {value = dense<false> : tensor<i1>} : () -> tensor<i1>
-    %y = mpc.all_of %finite, %in_range : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %y = mpc.all_of %finite, %in_range : tensor<i1>
     // %y = false
   }];
 }
@@ -262,7 +262,7 @@ def Mpc_AnyOfOp : Mpc_FlagReductionOp<"any_of", "any of the"> {
   let example = [{
     %finite = mpc.constant {value = dense<true> : tensor<i1>} : () -> tensor<i1>
     %in_range = mpc.constant {value = dense<false> : tensor<i1>} : () -> tensor<i1>
-    %y = mpc.any_of %finite, %in_range : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    %y = mpc.any_of %finite, %in_range : tensor<i1>
     // %y = true
   }];
 }
@@ -325,7 +325,7 @@ def Mpc_ClipByNormOp
     ```mlir
     %dw = mpc.constant {value = dense<[3.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %norm = mpc.constant {value = dense<5.0> : tensor<f64>} : () -> tensor<f64>
-    %clipped = mpc.clip_by_norm %dw, %norm {max_norm = 1.0 : f32} : (tensor<2xf32>, tensor<f64>) -> tensor<2xf32>
+    %clipped = mpc.clip_by_norm %dw, %norm {max_norm = 1.0} : (tensor<2xf32>, tensor<f64>) -> tensor<2xf32>
     // %clipped = [0.599999905, 0.799999833]
     ```
   }];
@@ -373,8 +373,8 @@ def Mpc_GuardedUpdateOp : Op<Mpc_Dialect, "guarded_update", [
   let arguments = (ins Mpc_BoolTensor:$condition, Variadic<Mpc_Tensor>:$old);
   let results = (outs Variadic<Mpc_Tensor>:$updated);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat =
-      "$condition `else` `(` $old `)` $body attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$condition `else` `(` $old `)` $body attr-dict `:` "
+                       "custom<HeldTypes>(type($condition), type($old), type($updated))";
   let hasVerifier = 1;
 }
 
@@ -387,7 +387,7 @@ def Mpc_YieldOp : Op<Mpc_Dialect, "yield", [Pure, Terminator, ReturnLike, Parent
     %finite = mpc.constant {value = dense<true> : tensor<i1>} : () -> tensor<i1>
     %step = mpc.constant {value = dense<7> : tensor<i32>} : () -> tensor<i32>
     %next = mpc.guarded_update %finite else(%step) {
-      %more = mpc.increment %step : (tensor<i32>) -> tensor<i32>
+      %more = mpc.increment %step : tensor<i32>
       mpc.yield %more : tensor<i32>
     } : (tensor<i1>, tensor<i32>) -> tensor<i32>
     // %next = 8

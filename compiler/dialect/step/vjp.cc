@@ -6,27 +6,27 @@ using namespace mlir;
 
 namespace mpc {
 
-Cotangents CustomVjpOp::buildVjp(OpBuilder &Builder, ValueRange Dy, ArrayRef<bool>) {
-  SmallVector<Value> Arguments(getInputs());
-  llvm::append_range(Arguments, getOutputs());
-  for (auto [Output, Cotangent] : llvm::zip_equal(getOutputs(), Dy)) {
-    RankedTensorType Type = tensorTypeOf(Output);
-    Value Given = Cotangent;
-    if (!Given)
-      Given = ConstantOp::create(Builder, getLoc(), Type,
-                                 DenseElementsAttr::get(Type, Builder.getZeroAttr(Type.getElementType())));
-    Arguments.push_back(Given);
+Cotangents CustomVjpOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool>) {
+  SmallVector<Value> arguments(getInputs());
+  llvm::append_range(arguments, getOutputs());
+  for (auto [output, cotangent] : llvm::zip_equal(getOutputs(), dy)) {
+    RankedTensorType type = tensorTypeOf(output);
+    Value given = cotangent;
+    if (!given)
+      given = ConstantOp::create(builder, getLoc(), type,
+                                 DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())));
+    arguments.push_back(given);
   }
-  SmallVector<Type> Types;
-  for (Value Input : getInputs())
-    if (isFloating(Input))
-      Types.push_back(Input.getType());
-  auto Call = func::CallOp::create(Builder, getLoc(), getVjp(), Types, Arguments);
-  SmallVector<Value> Result;
-  unsigned Next = 0;
-  for (Value Input : getInputs())
-    Result.push_back(isFloating(Input) ? Call.getResult(Next++) : Value());
-  return Result;
+  SmallVector<Type> types;
+  for (Value input : getInputs())
+    if (isFloating(input))
+      types.push_back(input.getType());
+  auto call = func::CallOp::create(builder, getLoc(), getVjp(), types, arguments);
+  SmallVector<Value> result;
+  unsigned next = 0;
+  for (Value input : getInputs())
+    result.push_back(isFloating(input) ? call.getResult(next++) : Value());
+  return result;
 }
 
 } // namespace mpc

@@ -26,10 +26,10 @@ struct Call {
 
 llvm::ArrayRef<ProvidedFunction> EmulationFunctions() {
   static const ProvidedFunction functions[] = {
-      {codegen::gpu_builtins::Thread, reinterpret_cast<void*>(&Thread)},
-      {codegen::gpu_builtins::Barrier, reinterpret_cast<void*>(&Barrier)},
-      {codegen::gpu_builtins::ShuffleXor, reinterpret_cast<void*>(&ShuffleXor)},
-      {codegen::gpu_builtins::Shared, reinterpret_cast<void*>(&Shared)},
+      {codegen::gpu_builtins::thread, reinterpret_cast<void*>(&Thread)},
+      {codegen::gpu_builtins::barrier, reinterpret_cast<void*>(&Barrier)},
+      {codegen::gpu_builtins::shuffleXor, reinterpret_cast<void*>(&ShuffleXor)},
+      {codegen::gpu_builtins::shared, reinterpret_cast<void*>(&Shared)},
   };
   return functions;
 }

@@ -4,14 +4,14 @@
 // expected-note @+1 {{from operand 0 ('fc1.weight')}}
 func.func private @forward(%w: tensor<2x2xf32>, %c: tensor<i1>) -> tensor<f32> {
   // expected-note @+1 {{its operand is computed by 'mpc.tanh'}}
-  %t = mpc.tanh %w : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %t = mpc.tanh %w : tensor<2x2xf32>
   // expected-error @+1 {{'mpc.select' in 'mlp/gate' has no derivative rule (VJP), but the gradient of operand 0 ('fc1.weight') passes through it; mpc.stop_gradient on its operands makes it a constant}}
-  %s = mpc.select %c, %t, %t {mpc.scope = #mpc.scope<path = "mlp/gate">}
+  %s = mpc.select %c, %t, %t in <"mlp/gate">
       : (tensor<i1>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   // expected-note @+1 {{which is computed by 'mpc.relu' in 'mlp/fc2'}}
-  %r = mpc.relu %s {mpc.scope = #mpc.scope<path = "mlp/fc2">} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %r = mpc.relu %s in <"mlp/fc2"> : tensor<2x2xf32>
   // expected-note @+1 {{from the loss: computed by 'mpc.reduce_sum'}}
-  %loss = mpc.reduce_sum %r {axes = array<i64>} : (tensor<2x2xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %r {axes = []} : (tensor<2x2xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @train_step(%w: tensor<2x2xf32> {mpc.state = #mpc.state<input, "fc1.weight">}, %c: tensor<i1>, %seed: tensor<f32>)
@@ -26,8 +26,8 @@ func.func @train_step(%w: tensor<2x2xf32> {mpc.state = #mpc.state<input, "fc1.we
 // The same operation behind stop_gradient is a constant: no error, but no gradient either.
 func.func private @forward(%w: tensor<f32> {mpc.state = #mpc.state<input, "gate">}, %c: tensor<i1>, %v: tensor<f32>) -> tensor<f32> {
   %s = mpc.select %c, %w, %w : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
-  %k = mpc.stop_gradient %s : (tensor<f32>) -> tensor<f32>
-  %loss = mpc.mul %k, %v : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %k = mpc.stop_gradient %s : tensor<f32>
+  %loss = mpc.mul %k, %v : tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @train_step(%w: tensor<f32>, %c: tensor<i1>, %v: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
@@ -41,9 +41,9 @@ func.func @train_step(%w: tensor<f32>, %c: tensor<i1>, %v: tensor<f32>) -> (tens
 
 func.func private @forward(%x: tensor<4x3xf32>, %gamma: tensor<3xf32>) -> tensor<f32> {
   // expected-error @+1 {{'mpc.batch_norm_train' in 'net/bn1' has no derivative by its batch statistics, but the loss depends on result 1 (mean)}}
-  %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %gamma {mpc.scope = #mpc.scope<path = "net/bn1">}
+  %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %gamma in <"net/bn1">
       : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
-  %loss = mpc.reduce_sum %mean {axes = array<i64>} : (tensor<3xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %mean {axes = []} : (tensor<3xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @train_step(%x: tensor<4x3xf32>, %gamma: tensor<3xf32>, %seed: tensor<f32>) -> tensor<4x3xf32> {
@@ -121,7 +121,7 @@ func.func @train_step(%x: tensor<f32>) -> tensor<f32> {
 
 func.func private @forward(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
   // expected-error @+1 {{'mpc.scale_loss' has no derivative by its scale, but the gradient of it is needed}}
-  %loss = mpc.scale_loss %x, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %loss = mpc.scale_loss %x, %scale : tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @train_step(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
@@ -134,9 +134,9 @@ func.func @train_step(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
 
 // Nobody asks an operation for its rule where no derivative passes: the scale stands behind stop_gradient.
 func.func private @forward(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
-  %y = mpc.mul %x, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %constant = mpc.stop_gradient %scale : (tensor<f32>) -> tensor<f32>
-  %loss = mpc.scale_loss %y, %constant : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %y = mpc.mul %x, %scale : tensor<f32>
+  %constant = mpc.stop_gradient %scale : tensor<f32>
+  %loss = mpc.scale_loss %y, %constant : tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @train_step(%x: tensor<f32>, %scale: tensor<f32>) -> tensor<f32> {
@@ -165,8 +165,8 @@ func.func @train_step(%x: tensor<f32>, %c: tensor<i1>, %w: tensor<f32>) -> tenso
 func.func private @forward(%w: tensor<4xf32>) -> tensor<f32> {
   %c = mpc.greater %w, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
   %mask = mpc.cast %c : (tensor<4xi1>) -> tensor<4xf32>
-  %y = mpc.mul %mask, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %loss = mpc.reduce_sum %y {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %y = mpc.mul %mask, %w : tensor<4xf32>
+  %loss = mpc.reduce_sum %y {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) -> tensor<4xf32> {
@@ -182,7 +182,7 @@ func.func private @forward(%w: tensor<4xf32>) -> tensor<f32> {
   %low = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf8E5M2>
   // expected-error @+1 {{'mpc.cast' op has no derivative through 'f8E5M2': nothing but a cast takes it}}
   %wide = mpc.cast %low : (tensor<4xf8E5M2>) -> tensor<4xf32>
-  %loss = mpc.reduce_sum %wide {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %wide {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) -> tensor<4xf32> {

@@ -1,27 +1,27 @@
 // RUN: mpc-opt %s --mpc-autodiff --split-input-file | FileCheck %s
 // RUN: mpc-opt %s --mpc-autodiff --mpc-autodiff --split-input-file | FileCheck %s
 
-#fc1 = #mpc.scope<path = "mlp/fc1", network = true>
-#loss = #mpc.scope<path = "loss">
+#fc1 = #mpc.scope<"mlp/fc1", network>
+#loss = #mpc.scope<"loss">
 
 // Forward, then backward in reverse order. Gradient operations carry the scope of their forward operation, matmul's
 // need no transposes, and the callee is gone.
 // CHECK-NOT: func private @forward
 // CHECK-LABEL: func @train_step(
 // CHECK-SAME: %[[W:.*]]: tensor<3x4xf32>, %[[B:.*]]: tensor<3xf32>, %[[X:.*]]: tensor<2x4xf32>, %[[L:.*]]: tensor<2xi32>, %[[S:.*]]: tensor<f32>)
-// CHECK: %[[Y:.*]] = mpc.matmul %[[X]], %[[W]], %[[B]] {activation = "relu", mpc.scope = #[[FC1:.*]], transpose_b = true}
-// CHECK: %[[LOSS:.*]], %[[LSE:.*]] = mpc.softmax_cross_entropy %[[Y]], %[[L]] {mpc.scope = #[[LOSSSCOPE:.*]]}
-// CHECK: %[[DY:.*]] = mpc.softmax_cross_entropy_grad %[[S]], %[[Y]], %[[L]], %[[LSE]] {mpc.backward, mpc.scope = #[[LOSSSCOPE]]}
-// CHECK: %[[DZ:.*]] = mpc.relu_grad %[[DY]], %[[Y]] {mpc.backward, mpc.scope = #[[FC1]]}
-// CHECK: %[[DW:.*]] = mpc.matmul %[[DZ]], %[[X]] {mpc.backward, mpc.scope = #[[FC1]], transpose_a = true} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
-// CHECK: %[[DB:.*]] = mpc.reduce_sum %[[DZ]] {axes = array<i64: 0>, mpc.backward, mpc.scope = #[[FC1]]}
+// CHECK: %[[Y:.*]] = mpc.matmul %[[X]], %[[W]], %[[B]] {activation = relu, transpose_b = true} in [[FC1:"[^"]*"]] :
+// CHECK: %[[LOSS:.*]], %[[LSE:.*]] = mpc.softmax_cross_entropy %[[Y]], %[[L]] in [[LOSSSCOPE:<"[^"]*">]] :
+// CHECK: %[[DY:.*]] = mpc.softmax_cross_entropy_grad %[[S]], %[[Y]], %[[L]], %[[LSE]] backward in [[LOSSSCOPE]] :
+// CHECK: %[[DZ:.*]] = mpc.relu_grad %[[DY]], %[[Y]] backward in [[FC1]] :
+// CHECK: %[[DW:.*]] = mpc.matmul %[[DZ]], %[[X]] {transpose_a = true} backward in [[FC1]] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+// CHECK: %[[DB:.*]] = mpc.reduce_sum %[[DZ]] {axes = [0]} backward in [[FC1]] :
 // CHECK-NOT: mpc.
 // CHECK: return %[[LOSS]], %[[Y]], %[[DW]], %[[DB]]
 func.func private @forward(%w: tensor<3x4xf32>, %b: tensor<3xf32>, %x: tensor<2x4xf32>, %labels: tensor<2xi32>)
     -> (tensor<f32>, tensor<2x3xf32>) {
-  %y = mpc.matmul %x, %w, %b {activation = "relu", mpc.scope = #fc1, transpose_b = true}
+  %y = mpc.matmul %x, %w, %b {activation = relu, transpose_b = true} in #fc1
       : (tensor<2x4xf32>, tensor<3x4xf32>, tensor<3xf32>) -> tensor<2x3xf32>
-  %loss, %lse = mpc.softmax_cross_entropy %y, %labels {mpc.scope = #loss}
+  %loss, %lse = mpc.softmax_cross_entropy %y, %labels in #loss
       : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
   return %loss, %y : tensor<f32>, tensor<2x3xf32>
 }
@@ -42,13 +42,13 @@ func.func @train_step(%w: tensor<3x4xf32>, %b: tensor<3xf32>, %x: tensor<2x4xf32
 // CHECK: %[[WL:.*]] = mpc.cast %[[W]] : (tensor<4x4xf32>) -> tensor<4x4xf16>
 // CHECK: %[[H:.*]] = mpc.matmul %[[X]], %[[WL]]
 // CHECK: %[[Y:.*]] = mpc.matmul %[[H]], %[[WL]]
-// CHECK: %[[S16:.*]] = mpc.cast %[[S]] {mpc.backward} : (tensor<f32>) -> tensor<f16>
-// CHECK: %[[DY:.*]] = mpc.broadcast_to %[[S16]] {mpc.backward, shape = array<i64: 2, 4>} : (tensor<f16>) -> tensor<2x4xf16>
-// CHECK: %[[DH:.*]] = mpc.matmul %[[DY]], %[[WL]] {mpc.backward, transpose_b = true} : (tensor<2x4xf16>, tensor<4x4xf16>) -> tensor<2x4xf16>
-// CHECK: %[[G1:.*]] = mpc.matmul %[[H]], %[[DY]] {mpc.backward, transpose_a = true} : (tensor<2x4xf16>, tensor<2x4xf16>) -> tensor<4x4xf16>
-// CHECK: %[[G2:.*]] = mpc.matmul %[[X]], %[[DH]] {mpc.backward, transpose_a = true}
-// CHECK: %[[G:.*]] = mpc.sum_n %[[G1]], %[[G2]] {mpc.backward} : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
-// CHECK: %[[DW:.*]] = mpc.cast %[[G]] {mpc.backward} : (tensor<4x4xf16>) -> tensor<4x4xf32>
+// CHECK: %[[S16:.*]] = mpc.cast %[[S]] backward : (tensor<f32>) -> tensor<f16>
+// CHECK: %[[DY:.*]] = mpc.broadcast_to %[[S16]] {shape = [2, 4]} backward : (tensor<f16>) -> tensor<2x4xf16>
+// CHECK: %[[DH:.*]] = mpc.matmul %[[DY]], %[[WL]] {transpose_b = true} backward : (tensor<2x4xf16>, tensor<4x4xf16>) -> tensor<2x4xf16>
+// CHECK: %[[G1:.*]] = mpc.matmul %[[H]], %[[DY]] {transpose_a = true} backward : (tensor<2x4xf16>, tensor<2x4xf16>) -> tensor<4x4xf16>
+// CHECK: %[[G2:.*]] = mpc.matmul %[[X]], %[[DH]] {transpose_a = true} backward :
+// CHECK: %[[G:.*]] = mpc.sum_n %[[G1]], %[[G2]] backward : tensor<4x4xf16>
+// CHECK: %[[DW:.*]] = mpc.cast %[[G]] backward : (tensor<4x4xf16>) -> tensor<4x4xf32>
 // CHECK: return %[[Y]], %[[DW]]
 func.func private @forward(%w: tensor<4x4xf32>, %x: tensor<2x4xf16>) -> tensor<2x4xf16> {
   %low = mpc.cast %w : (tensor<4x4xf32>) -> tensor<4x4xf16>
@@ -76,7 +76,7 @@ func.func private @forward(%x: tensor<4x3xf16>, %gamma: tensor<3xf32>, %beta: te
     -> (tensor<f32>, tensor<3xf32>) {
   %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %beta
       : (tensor<4x3xf16>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf16>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
-  %loss = mpc.reduce_sum %y {axes = array<i64>} : (tensor<4x3xf16>) -> tensor<f32>
+  %loss = mpc.reduce_sum %y {axes = []} : (tensor<4x3xf16>) -> tensor<f32>
   return %loss, %mean : tensor<f32>, tensor<3xf32>
 }
 func.func @folded_norm(%x: tensor<4x3xf16>, %gamma: tensor<3xf32>, %beta: tensor<3xf32>, %seed: tensor<f32>)
@@ -92,12 +92,12 @@ func.func @folded_norm(%x: tensor<4x3xf16>, %gamma: tensor<3xf32>, %beta: tensor
 // Broadcasting is undone in f32 and rounded once.
 // CHECK-LABEL: func @broadcast(
 // CHECK-SAME: %[[A:.*]]: tensor<4x1x5xf16>, %[[B:.*]]: tensor<3x1xf16>, %[[S:.*]]: tensor<4x3x5xf32>)
-// CHECK: %[[DY:.*]] = mpc.cast %[[S]] {mpc.backward} : (tensor<4x3x5xf32>) -> tensor<4x3x5xf16>
-// CHECK: %[[TA:.*]] = mpc.mul %[[DY]], %[[B]] {mpc.backward} : (tensor<4x3x5xf16>, tensor<3x1xf16>) -> tensor<4x3x5xf32>
-// CHECK: %[[DA:.*]] = mpc.reduce_sum %[[TA]] {axes = array<i64: 1>, keep_dims = true, mpc.backward} : (tensor<4x3x5xf32>) -> tensor<4x1x5xf16>
-// CHECK: %[[TB:.*]] = mpc.mul %[[DY]], %[[A]] {mpc.backward} : (tensor<4x3x5xf16>, tensor<4x1x5xf16>) -> tensor<4x3x5xf32>
-// CHECK: %[[SB:.*]] = mpc.reduce_sum %[[TB]] {axes = array<i64: 0, 2>, mpc.backward} : (tensor<4x3x5xf32>) -> tensor<3xf16>
-// CHECK: %[[DB:.*]] = mpc.reshape %[[SB]] {mpc.backward, shape = array<i64: 3, 1>} : (tensor<3xf16>) -> tensor<3x1xf16>
+// CHECK: %[[DY:.*]] = mpc.cast %[[S]] backward : (tensor<4x3x5xf32>) -> tensor<4x3x5xf16>
+// CHECK: %[[TA:.*]] = mpc.mul %[[DY]], %[[B]] backward : (tensor<4x3x5xf16>, tensor<3x1xf16>) -> tensor<4x3x5xf32>
+// CHECK: %[[DA:.*]] = mpc.reduce_sum %[[TA]] {axes = [1], keep_dims = true} backward : (tensor<4x3x5xf32>) -> tensor<4x1x5xf16>
+// CHECK: %[[TB:.*]] = mpc.mul %[[DY]], %[[A]] backward : (tensor<4x3x5xf16>, tensor<4x1x5xf16>) -> tensor<4x3x5xf32>
+// CHECK: %[[SB:.*]] = mpc.reduce_sum %[[TB]] {axes = [0, 2]} backward : (tensor<4x3x5xf32>) -> tensor<3xf16>
+// CHECK: %[[DB:.*]] = mpc.reshape %[[SB]] {shape = [3, 1]} backward : (tensor<3xf16>) -> tensor<3x1xf16>
 // CHECK: return %[[DA]], %[[DB]]
 func.func private @forward(%a: tensor<4x1x5xf16>, %b: tensor<3x1xf16>) -> tensor<4x3x5xf16> {
   %y = mpc.mul %a, %b : (tensor<4x1x5xf16>, tensor<3x1xf16>) -> tensor<4x3x5xf16>
@@ -121,15 +121,15 @@ func.func @broadcast(%a: tensor<4x1x5xf16>, %b: tensor<3x1xf16>, %seed: tensor<4
 // CHECK-NEXT: mpc.constant
 // CHECK-NEXT: mpc.div
 // CHECK-NEXT: %[[DY:.*]] = mpc.broadcast_to
-// CHECK-NEXT: %[[DW:.*]] = mpc.conv2d_grad_weight %[[IMAGE]], %[[DY]] {mpc.backward, pad_mode = "pad", padding = array<i64: 1, 1, 1, 1>, weight_shape = array<i64: 2, 1, 3, 3>}
+// CHECK-NEXT: %[[DW:.*]] = mpc.conv2d_grad_weight %[[IMAGE]], %[[DY]] {pad_mode = pad, padding = [1, 1, 1, 1], weight_shape = [2, 1, 3, 3]} backward :
 // CHECK-NEXT: return %[[DW]]
 func.func @evaluate(%w: tensor<2x1x3x3xf32>, %x: tensor<1x1x4x4xf32>, %c: tensor<i1>)
     -> (tensor<f32>, tensor<1x4x4xi32>) {
   %image = mpc.select %c, %x, %x : (tensor<i1>, tensor<1x1x4x4xf32>, tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
-  %y = mpc.conv2d %image, %w {pad_mode = "pad", padding = array<i64: 1, 1, 1, 1>}
+  %y = mpc.conv2d %image, %w {pad_mode = pad, padding = [1, 1, 1, 1]}
       : (tensor<1x1x4x4xf32>, tensor<2x1x3x3xf32>) -> tensor<1x2x4x4xf32>
-  %prediction = mpc.argmax %y {axis = 1 : i64} : (tensor<1x2x4x4xf32>) -> tensor<1x4x4xi32>
-  %loss = mpc.reduce_mean %y {axes = array<i64>} : (tensor<1x2x4x4xf32>) -> tensor<f32>
+  %prediction = mpc.argmax %y {axis = 1} : (tensor<1x2x4x4xf32>) -> tensor<1x4x4xi32>
+  %loss = mpc.reduce_mean %y {axes = []} : (tensor<1x2x4x4xf32>) -> tensor<f32>
   return %loss, %prediction : tensor<f32>, tensor<1x4x4xi32>
 }
 func.func @activity(%w: tensor<2x1x3x3xf32>, %x: tensor<1x1x4x4xf32>, %c: tensor<i1>, %seed: tensor<f32>)
@@ -145,12 +145,12 @@ func.func @activity(%w: tensor<2x1x3x3xf32>, %x: tensor<1x1x4x4xf32>, %c: tensor
 // A mean divides once, then stretches.
 // CHECK-LABEL: func @mean(
 // CHECK-SAME: %{{.*}}: tensor<2x5xf32>, %[[S:.*]]: tensor<f32>)
-// CHECK: %[[N:.*]] = mpc.constant {mpc.backward, value = dense<1.000000e+01> : tensor<f32>}
+// CHECK: %[[N:.*]] = mpc.constant {value = dense<1.000000e+01> : tensor<f32>} backward :
 // CHECK: %[[SHARE:.*]] = mpc.div %[[S]], %[[N]]
-// CHECK: %[[DX:.*]] = mpc.broadcast_to %[[SHARE]] {mpc.backward, shape = array<i64: 2, 5>}
+// CHECK: %[[DX:.*]] = mpc.broadcast_to %[[SHARE]] {shape = [2, 5]} backward :
 // CHECK: return %[[DX]]
 func.func private @forward(%x: tensor<2x5xf32>) -> tensor<f32> {
-  %loss = mpc.reduce_mean %x {axes = array<i64>} : (tensor<2x5xf32>) -> tensor<f32>
+  %loss = mpc.reduce_mean %x {axes = []} : (tensor<2x5xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @mean(%x: tensor<2x5xf32>, %seed: tensor<f32>) -> tensor<2x5xf32> {
@@ -164,10 +164,10 @@ func.func @mean(%x: tensor<2x5xf32>, %seed: tensor<f32>) -> tensor<2x5xf32> {
 // A result that kept its axes has the rank of the operand: it is stretched as it is.
 // CHECK-LABEL: func @kept(
 // CHECK-NOT: mpc.reshape
-// CHECK: %[[DX:.*]] = mpc.broadcast_to %{{.*}} {mpc.backward, shape = array<i64: 2, 5>} : (tensor<2x1xf32>) -> tensor<2x5xf32>
+// CHECK: %[[DX:.*]] = mpc.broadcast_to %{{.*}} {shape = [2, 5]} backward : (tensor<2x1xf32>) -> tensor<2x5xf32>
 // CHECK-NEXT: return %[[DX]]
 func.func private @forward(%x: tensor<2x5xf32>) -> tensor<2x1xf32> {
-  %loss = mpc.reduce_sum %x {axes = array<i64: 1>, keep_dims = true} : (tensor<2x5xf32>) -> tensor<2x1xf32>
+  %loss = mpc.reduce_sum %x {axes = [1], keep_dims = true} : (tensor<2x5xf32>) -> tensor<2x1xf32>
   return %loss : tensor<2x1xf32>
 }
 func.func @kept(%x: tensor<2x5xf32>, %dy: tensor<2x1xf32>) -> tensor<2x5xf32> {
@@ -201,10 +201,10 @@ func.func @types_of_mse(%x: tensor<4xf16>, %target: tensor<4xf32>, %seed: tensor
 // Dropout draws its mask again on the cotangent: same seed, step, call site.
 // CHECK-LABEL: func @dropout(
 // CHECK-SAME: %[[X:.*]]: tensor<8xf32>, %[[SEED:.*]]: tensor<i64>, %[[STEP:.*]]: tensor<i32>, %[[DY:.*]]: tensor<8xf32>)
-// CHECK: %[[DX:.*]] = mpc.dropout %[[DY]], %[[SEED]], %[[STEP]] {call_site = 3 : i64, mpc.backward, p = 2.500000e-01 : f32}
+// CHECK: %[[DX:.*]] = mpc.dropout %[[DY]], %[[SEED]], %[[STEP]] {call_site = 3, p = 2.500000e-01} backward :
 // CHECK: return %[[DX]]
 func.func private @forward(%x: tensor<8xf32>, %seed: tensor<i64>, %step: tensor<i32>) -> tensor<8xf32> {
-  %y = mpc.dropout %x, %seed, %step {call_site = 3 : i64, p = 0.25 : f32}
+  %y = mpc.dropout %x, %seed, %step {call_site = 3, p = 0.25}
       : (tensor<8xf32>, tensor<i64>, tensor<i32>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }

@@ -1,7 +1,7 @@
 // RUN: mpc-opt %s --mpc-autodiff --verify-diagnostics --split-input-file
 
 func.func @unused(%w: tensor<4xf32>, %b: tensor<4xf32> {mpc.state = #mpc.state<input, "fc.bias">}, %s: tensor<f32>) -> tensor<4xf32> {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   // expected-remark @below {{the loss does not depend on operand 1 ('fc.bias'); its gradient is zero}}
   %dw, %db = mpc.backward %loss wrt(%w, %b) seed(%s)
       : (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
@@ -15,7 +15,7 @@ func.func @no_rule(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %s: t
   // expected-error @below {{'mpc.tensor_statistics' has no derivative rule (VJP), but the gradient of operand 0 ('w') passes through it}}
   %e, %z, %largest = mpc.tensor_statistics %w : (tensor<4xf32>) -> (tensor<256xi32>, tensor<i32>, tensor<f32>)
   // expected-note @below {{from the loss: computed by 'mpc.neg'}}
-  %loss = mpc.neg %largest : (tensor<f32>) -> tensor<f32>
+  %loss = mpc.neg %largest : tensor<f32>
   %dw = mpc.backward %loss wrt(%w) seed(%s) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   return %dw : tensor<4xf32>
 }
@@ -25,7 +25,7 @@ func.func @no_rule(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %s: t
 // The path ends at the value that is differentiated by, which an operation gives.
 func.func @no_rule_from_a_value(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
   // expected-note @below {{from operand 0}}
-  %h = mpc.tanh %x : (tensor<4xf32>) -> tensor<4xf32>
+  %h = mpc.tanh %x : tensor<4xf32>
   // expected-error @below {{'mpc.tensor_statistics' has no derivative rule (VJP), but the gradient of operand 0 passes through it}}
   %e, %z, %largest = mpc.tensor_statistics %h : (tensor<4xf32>) -> (tensor<256xi32>, tensor<i32>, tensor<f32>)
   %dh = mpc.backward %largest wrt(%h) seed(%s) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>

@@ -2,8 +2,8 @@
 
 func.func private @loss(%x: tensor<1x1x2x4xf32>) -> tensor<f32> {
   // expected-error @+1 {{'mpc.attention' has no derivative by its log_sum_exp, which is saved for its own derivative, but the loss depends on it}}
-  %y, %l = mpc.attention %x, %x, %x {scale = 1.0 : f32} : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x1x2xf32>)
-  %s = mpc.reduce_sum %l {axes = array<i64>} : (tensor<1x1x2xf32>) -> tensor<f32>
+  %y, %l = mpc.attention %x, %x, %x {scale = 1.0} : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x1x2xf32>)
+  %s = mpc.reduce_sum %l {axes = []} : (tensor<1x1x2xf32>) -> tensor<f32>
   return %s : tensor<f32>
 }
 func.func @main(%x: tensor<1x1x2x4xf32>, %seed: tensor<f32>) -> tensor<1x1x2x4xf32> {
@@ -16,7 +16,7 @@ func.func @main(%x: tensor<1x1x2x4xf32>, %seed: tensor<f32>) -> tensor<1x1x2x4xf
 func.func private @loss(%x: tensor<3x4xf32>, %g: tensor<4xf32>) -> tensor<f32> {
   // expected-error @+1 {{'mpc.layer_norm' has no derivative by its inv_std, which is saved for its own derivative, but the loss depends on it}}
   %y, %m, %s = mpc.layer_norm %x, %g, %g : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>)
-  %r = mpc.reduce_sum %s {axes = array<i64>} : (tensor<3xf32>) -> tensor<f32>
+  %r = mpc.reduce_sum %s {axes = []} : (tensor<3xf32>) -> tensor<f32>
   return %r : tensor<f32>
 }
 func.func @main(%x: tensor<3x4xf32>, %g: tensor<4xf32>, %seed: tensor<f32>) -> tensor<3x4xf32> {
@@ -29,7 +29,7 @@ func.func @main(%x: tensor<3x4xf32>, %g: tensor<4xf32>, %seed: tensor<f32>) -> t
 func.func private @loss(%x: tensor<2x8xf32>, %c: tensor<2x2xf32>) -> tensor<f32> {
   // expected-error @+1 {{'mpc.lstm_cell' has no derivative by its activations, which is saved for its own derivative, but the loss depends on it}}
   %h, %n, %a = mpc.lstm_cell %x, %c : (tensor<2x8xf32>, tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x8xf32>)
-  %r = mpc.reduce_sum %a {axes = array<i64>} : (tensor<2x8xf32>) -> tensor<f32>
+  %r = mpc.reduce_sum %a {axes = []} : (tensor<2x8xf32>) -> tensor<f32>
   return %r : tensor<f32>
 }
 func.func @main(%x: tensor<2x8xf32>, %c: tensor<2x2xf32>, %seed: tensor<f32>) -> tensor<2x8xf32> {

@@ -3,12 +3,12 @@
 // The derivatives of a transposed convolution are a convolution and its weight's derivative, in the other direction.
 // CHECK-LABEL: func @transposed
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x4x3x3xf32>, %[[W:[a-z0-9]+]]: tensor<4x6x2x2xf32>
-// CHECK-DAG: mpc.conv2d %[[DY:.*]], %[[W]] {{.*}}strides = array<i64: 2, 2>} : (tensor<2x6x6x6xf32>, tensor<4x6x2x2xf32>) -> tensor<2x4x3x3xf32>
-// CHECK-DAG: mpc.conv2d_grad_weight %{{.*}}, %[[X]] {{.*}}weight_shape = array<i64: 4, 6, 2, 2>} : (tensor<2x6x6x6xf32>, tensor<2x4x3x3xf32>) -> tensor<4x6x2x2xf32>
-// CHECK-DAG: mpc.reduce_sum %{{.*}} {axes = array<i64: 0, 2, 3>{{.*}}} : (tensor<2x6x6x6xf32>) -> tensor<6xf32>
+// CHECK-DAG: mpc.conv2d %[[DY:.*]], %[[W]] {{.*}}strides = [2, 2]} backward : (tensor<2x6x6x6xf32>, tensor<4x6x2x2xf32>) -> tensor<2x4x3x3xf32>
+// CHECK-DAG: mpc.conv2d_grad_weight %{{.*}}, %[[X]] {{.*}}weight_shape = [4, 6, 2, 2]} backward : (tensor<2x6x6x6xf32>, tensor<2x4x3x3xf32>) -> tensor<4x6x2x2xf32>
+// CHECK-DAG: mpc.reduce_sum %{{.*}} {axes = [0, 2, 3]} backward : (tensor<2x6x6x6xf32>) -> tensor<6xf32>
 func.func private @transposed_loss(%x: tensor<2x4x3x3xf32>, %w: tensor<4x6x2x2xf32>, %b: tensor<6xf32>) -> tensor<f32> {
-  %y = mpc.conv_transpose2d %x, %w, %b {strides = array<i64: 2, 2>} : (tensor<2x4x3x3xf32>, tensor<4x6x2x2xf32>, tensor<6xf32>) -> tensor<2x6x6x6xf32>
-  %r = mpc.reduce_sum %y {axes = array<i64>} : (tensor<2x6x6x6xf32>) -> tensor<f32>
+  %y = mpc.conv_transpose2d %x, %w, %b {strides = [2, 2]} : (tensor<2x4x3x3xf32>, tensor<4x6x2x2xf32>, tensor<6xf32>) -> tensor<2x6x6x6xf32>
+  %r = mpc.reduce_sum %y {axes = []} : (tensor<2x6x6x6xf32>) -> tensor<f32>
   return %r : tensor<f32>
 }
 func.func @transposed(%x: tensor<2x4x3x3xf32>, %w: tensor<4x6x2x2xf32>, %b: tensor<6xf32>, %seed: tensor<f32>) -> (tensor<2x4x3x3xf32>, tensor<4x6x2x2xf32>, tensor<6xf32>) {
@@ -24,7 +24,7 @@ func.func @transposed(%x: tensor<2x4x3x3xf32>, %w: tensor<4x6x2x2xf32>, %b: tens
 // CHECK: mpc.lstm_cell_grad %[[Z]], %{{.*}}, %[[A]], %{{.*}}, %[[C]]
 func.func private @cell_loss(%x: tensor<2x8xf16>, %c: tensor<2x2xf32>) -> tensor<f32> {
   %h, %n, %a = mpc.lstm_cell %x, %c : (tensor<2x8xf16>, tensor<2x2xf32>) -> (tensor<2x2xf16>, tensor<2x2xf32>, tensor<2x8xf32>)
-  %r = mpc.reduce_sum %n {axes = array<i64>} : (tensor<2x2xf32>) -> tensor<f32>
+  %r = mpc.reduce_sum %n {axes = []} : (tensor<2x2xf32>) -> tensor<f32>
   return %r : tensor<f32>
 }
 func.func @cell_state_only(%x: tensor<2x8xf16>, %c: tensor<2x2xf32>, %seed: tensor<f32>) -> tensor<2x8xf16> {

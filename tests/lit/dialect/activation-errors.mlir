@@ -74,7 +74,7 @@ func.func @leaky_relu(%0: tensor<2x3xf32>) {
 
 func.func @pow(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.pow' op result 0 is 'tensor<3x2xf32>', its shape must be 2x3}}
-  %r0 = mpc.pow %0 {exponent = 2.0 : f32} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %r0 = mpc.pow %0 {exponent = 2.0} : (tensor<2x3xf32>) -> tensor<3x2xf32>
   return
 }
 
@@ -82,7 +82,7 @@ func.func @pow(%0: tensor<2x3xf32>) {
 
 func.func @clamp(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.clamp' op result 0 is 'tensor<3x2xf32>', its shape must be 2x3}}
-  %r0 = mpc.clamp %0 {maximum = 1.0 : f32, minimum = 0.0 : f32} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %r0 = mpc.clamp %0 {maximum = 1.0, minimum = 0.0} : (tensor<2x3xf32>) -> tensor<3x2xf32>
   return
 }
 
@@ -170,7 +170,7 @@ func.func @leaky_relu_grad(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 
 func.func @pow_grad(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
   // expected-error @+1 {{'mpc.pow_grad' op pow_grad expects x of shape 2x3, got tensor<2xf32>}}
-  %r0 = mpc.pow_grad %0, %1 {exponent = 2.0 : f32} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.pow_grad %0, %1 {exponent = 2.0} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   return
 }
 
@@ -178,15 +178,15 @@ func.func @pow_grad(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 
 func.func @clamp_grad(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
   // expected-error @+1 {{'mpc.clamp_grad' op clamp_grad expects x of shape 2x3, got tensor<2xf32>}}
-  %r0 = mpc.clamp_grad %0, %1 {maximum = 1.0 : f32, minimum = 0.0 : f32} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.clamp_grad %0, %1 {maximum = 1.0, minimum = 0.0} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   return
 }
 
 // -----
 
 func.func @gelu(%0: tensor<2x3xf32>) {
-  // expected-error @+1 {{'mpc.gelu' op attribute 'approximate' failed to satisfy constraint: string attribute one of none, tanh}}
-  %r0 = mpc.gelu %0 {approximate = "erf"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // expected-error @+1 {{'mpc.gelu' 'approximate' is one of none, tanh; got 'erf'}}
+  %r0 = mpc.gelu %0 {approximate = erf} : tensor<2x3xf32>
   return
 }
 
@@ -194,7 +194,7 @@ func.func @gelu(%0: tensor<2x3xf32>) {
 
 func.func @pow(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.pow' op requires attribute 'exponent'}}
-  %r0 = mpc.pow %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.pow %0 : tensor<2x3xf32>
   return
 }
 
@@ -202,7 +202,7 @@ func.func @pow(%0: tensor<2x3xf32>) {
 
 func.func @clamp(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.clamp' op limits x to [1.000000e+00, -1.000000e+00]; the minimum must not exceed the maximum}}
-  %r0 = mpc.clamp %0 {maximum = -1.0 : f32, minimum = 1.0 : f32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.clamp %0 {maximum = -1.0, minimum = 1.0} : tensor<2x3xf32>
   return
 }
 
@@ -218,7 +218,7 @@ func.func @prelu(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 
 func.func @prelu(%0: tensor<3x2x2x4xf32>, %1: tensor<2xf32>) {
   // expected-error @+1 {{'mpc.prelu' op prelu expects alpha of shape 4, one slope a channel of axis 3, or 1, got tensor<2xf32>}}
-  %r0 = mpc.prelu %0, %1 {data_format = "NHWC"} : (tensor<3x2x2x4xf32>, tensor<2xf32>) -> tensor<3x2x2x4xf32>
+  %r0 = mpc.prelu %0, %1 {data_format = NHWC} : (tensor<3x2x2x4xf32>, tensor<2xf32>) -> tensor<3x2x2x4xf32>
   return
 }
 
@@ -226,7 +226,7 @@ func.func @prelu(%0: tensor<3x2x2x4xf32>, %1: tensor<2xf32>) {
 
 func.func @prelu(%0: tensor<2xf32>, %1: tensor<2xf32>) {
   // expected-error @+1 {{'mpc.prelu' op prelu takes alpha of shape 1 for x of rank 1, got tensor<2xf32>: there is no channel axis}}
-  %r0 = mpc.prelu %0, %1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %r0 = mpc.prelu %0, %1 : tensor<2xf32>
   return
 }
 
@@ -266,7 +266,7 @@ func.func @greater(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 
 func.func @greater(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.greater' op result #0 must be statically shaped tensor of 1-bit signless integer values}}
-  %r0 = mpc.greater %0, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.greater %0, %1 : tensor<2x3xf32>
   return
 }
 
@@ -282,7 +282,7 @@ func.func @less(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 
 func.func @less(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.less' op result #0 must be statically shaped tensor of 1-bit signless integer values}}
-  %r0 = mpc.less %0, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.less %0, %1 : tensor<2x3xf32>
   return
 }
 
@@ -306,7 +306,7 @@ func.func @minimum_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>, %2: tensor<2xf
 
 func.func @where(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>, %2: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.where' op operand #0 must be statically shaped tensor of 1-bit signless integer values}}
-  %r0 = mpc.where %0, %1, %2 : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.where %0, %1, %2 : tensor<2x3xf32>
   return
 }
 

@@ -4,51 +4,51 @@
 // Activation functions, other element-wise functions, and their gradient operations.
 
 // CHECK-LABEL: func @abs(
-// CHECK: mpc.abs %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.abs %{{.*}} : tensor<2x3xf32>
 func.func @abs(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.abs %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.abs %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @floor(
-// CHECK: mpc.floor %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.floor %{{.*}} : tensor<2x3xf32>
 func.func @floor(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.floor %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.floor %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @square(
-// CHECK: mpc.square %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.square %{{.*}} : tensor<2x3xf32>
 func.func @square(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.square %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.square %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @log1p(
-// CHECK: mpc.log1p %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.log1p %{{.*}} : tensor<2x3xf32>
 func.func @log1p(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.log1p %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.log1p %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @sin(
-// CHECK: mpc.sin %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.sin %{{.*}} : tensor<2x3xf32>
 func.func @sin(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.sin %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.sin %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @cos(
-// CHECK: mpc.cos %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.cos %{{.*}} : tensor<2x3xf32>
 func.func @cos(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.cos %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.cos %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @silu(
-// CHECK: mpc.silu %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.silu %{{.*}} : tensor<2x3xf32>
 func.func @silu(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.silu %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.silu %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
@@ -88,9 +88,9 @@ func.func @cos_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf32>) -> tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @hard_swish(
-// CHECK: mpc.hard_swish %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.hard_swish %{{.*}} : tensor<2x3xf32>
 func.func @hard_swish(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.hard_swish %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.hard_swish %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
@@ -109,45 +109,45 @@ func.func @silu_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf32>) -> tensor<2x3xf16
 }
 
 // CHECK-LABEL: func @gelu(
-// CHECK: mpc.gelu %{{.*}} : (tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.gelu %{{.*}} : tensor<2x3xf16>
 func.func @gelu(%0: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.gelu %0 : (tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.gelu %0 : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @gelu_tanh(
-// CHECK: mpc.gelu %{{.*}} {approximate = "tanh"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.gelu %{{.*}} {approximate = tanh} : tensor<2x3xf32>
 func.func @gelu_tanh(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.gelu %0 {approximate = "tanh"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.gelu %0 {approximate = tanh} : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @gelu_grad(
-// CHECK: mpc.gelu_grad %{{.*}}, %{{.*}} {approximate = "tanh"} : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.gelu_grad %{{.*}}, %{{.*}} {approximate = tanh} : tensor<2x3xf16>
 func.func @gelu_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.gelu_grad %0, %1 {approximate = "tanh"} : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.gelu_grad %0, %1 {approximate = tanh} : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @leaky_relu(
-// CHECK: mpc.leaky_relu %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.leaky_relu %{{.*}} : tensor<2x3xf32>
 func.func @leaky_relu(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.leaky_relu %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.leaky_relu %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @leaky_relu_alpha(
-// CHECK: mpc.leaky_relu %{{.*}} {alpha = 5.000000e-01 : f32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.leaky_relu %{{.*}} {alpha = 5.000000e-01} : tensor<2x3xf32>
 func.func @leaky_relu_alpha(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.leaky_relu %0 {alpha = 5.000000e-01 : f32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.leaky_relu %0 {alpha = 5.000000e-01} : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @leaky_relu_grad(
-// CHECK: mpc.leaky_relu_grad %{{.*}}, %{{.*}} {alpha = 5.000000e-01 : f32} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.leaky_relu_grad %{{.*}}, %{{.*}} {alpha = 5.000000e-01} : tensor<2x3xf32>
 func.func @leaky_relu_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.leaky_relu_grad %0, %1 {alpha = 5.000000e-01 : f32}
-      : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.leaky_relu_grad %0, %1 {alpha = 5.000000e-01}
+      : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
@@ -166,9 +166,9 @@ func.func @prelu_one_slope(%0: tensor<2x3xf32>, %1: tensor<1xf32>) -> tensor<2x3
 }
 
 // CHECK-LABEL: func @prelu_nhwc(
-// CHECK: mpc.prelu %{{.*}}, %{{.*}} {data_format = "NHWC"} : (tensor<2x4x5x3xf16>, tensor<3xf16>) -> tensor<2x4x5x3xf16>
+// CHECK: mpc.prelu %{{.*}}, %{{.*}} {data_format = NHWC} : (tensor<2x4x5x3xf16>, tensor<3xf16>) -> tensor<2x4x5x3xf16>
 func.func @prelu_nhwc(%0: tensor<2x4x5x3xf16>, %1: tensor<3xf16>) -> tensor<2x4x5x3xf16> {
-  %r0 = mpc.prelu %0, %1 {data_format = "NHWC"} : (tensor<2x4x5x3xf16>, tensor<3xf16>) -> tensor<2x4x5x3xf16>
+  %r0 = mpc.prelu %0, %1 {data_format = NHWC} : (tensor<2x4x5x3xf16>, tensor<3xf16>) -> tensor<2x4x5x3xf16>
   return %r0 : tensor<2x4x5x3xf16>
 }
 
@@ -181,32 +181,32 @@ func.func @prelu_grad(%0: tensor<2x3x4x5xf32>, %1: tensor<2x3x4x5xf32>, %2: tens
 }
 
 // CHECK-LABEL: func @pow(
-// CHECK: mpc.pow %{{.*}} {exponent = 1.500000e+00 : f32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.pow %{{.*}} {exponent = 1.500000e+00} : tensor<2x3xf32>
 func.func @pow(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.pow %0 {exponent = 1.500000e+00 : f32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.pow %0 {exponent = 1.500000e+00} : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @pow_grad(
-// CHECK: mpc.pow_grad %{{.*}}, %{{.*}} {exponent = 1.500000e+00 : f32} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.pow_grad %{{.*}}, %{{.*}} {exponent = 1.500000e+00} : tensor<2x3xf32>
 func.func @pow_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.pow_grad %0, %1 {exponent = 1.500000e+00 : f32} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.pow_grad %0, %1 {exponent = 1.500000e+00} : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @clamp(
-// CHECK: mpc.clamp %{{.*}} {maximum = 6.000000e+00 : f32, minimum = 0.000000e+00 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.clamp %{{.*}} {maximum = 6.000000e+00, minimum = 0.000000e+00} : tensor<2x3xf16>
 func.func @clamp(%0: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.clamp %0 {maximum = 6.000000e+00 : f32, minimum = 0.000000e+00 : f32}
-      : (tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.clamp %0 {maximum = 6.000000e+00, minimum = 0.000000e+00}
+      : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @clamp_grad(
-// CHECK: mpc.clamp_grad %{{.*}}, %{{.*}} {maximum = 6.000000e+00 : f32, minimum = 0.000000e+00 : f32} : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.clamp_grad %{{.*}}, %{{.*}} {maximum = 6.000000e+00, minimum = 0.000000e+00} : tensor<2x3xf16>
 func.func @clamp_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.clamp_grad %0, %1 {maximum = 6.000000e+00 : f32, minimum = 0.000000e+00 : f32}
-      : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.clamp_grad %0, %1 {maximum = 6.000000e+00, minimum = 0.000000e+00}
+      : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 

@@ -2,7 +2,7 @@
 
 func.func @scope(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.scope' must be a #mpc.scope, got "conv1"}}
-  %y = mpc.relu %x {mpc.scope = "conv1"} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x {mpc.scope = "conv1"} : tensor<f32>
   return
 }
 
@@ -10,7 +10,7 @@ func.func @scope(%x: tensor<f32>) {
 
 func.func @precision(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.precision' must be a #mpc.precision, got "f16"}}
-  %y = mpc.relu %x {mpc.precision = "f16"} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x {mpc.precision = "f16"} : tensor<f32>
   return
 }
 
@@ -18,7 +18,7 @@ func.func @precision(%x: tensor<f32>) {
 
 func.func @unknown(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.sequence, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.flat_group, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.target}}
-  %y = mpc.relu %x {mpc.chian} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x {mpc.chian} : tensor<f32>
   return
 }
 
@@ -26,7 +26,7 @@ func.func @unknown(%x: tensor<f32>) {
 
 func.func @backward(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.backward' must be a unit attribute, got true}}
-  %y = mpc.relu %x {mpc.backward = true} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x {mpc.backward = true} : tensor<f32>
   return
 }
 
@@ -34,7 +34,7 @@ func.func @backward(%x: tensor<f32>) {
 
 func.func @recompute(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.recompute' must be an i64, got "net"}}
-  %y = mpc.relu %x {mpc.recompute = "net"} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x {mpc.recompute = "net"} : tensor<f32>
   return
 }
 
@@ -75,7 +75,7 @@ module attributes {mpc.step} {
 
 func.func @integer_precision(%x: tensor<f32>) {
   // expected-error @+1 {{a precision is a floating type, got 'i32'}}
-  %y = mpc.relu %x {mpc.precision = #mpc.precision<i32, cut>} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x as <i32, cut> : tensor<f32>
   return
 }
 
@@ -83,7 +83,7 @@ func.func @integer_precision(%x: tensor<f32>) {
 
 func.func @unknown_rule(%x: tensor<f32>) {
   // expected-error @+1 {{the rule 'cost' is unknown; there are user_cast, to_float, list_entry, loss, label, differentiated_by, differentiated_value, level, norm_kept_f32, class, stored_assignment, infer_rule, cut, low_pays, low_does_not_pay}}
-  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, cost>} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x as <f32, cost> : tensor<f32>
   return
 }
 
@@ -91,7 +91,7 @@ func.func @unknown_rule(%x: tensor<f32>) {
 
 func.func @reason_twice(%x: tensor<f32>) {
   // expected-error @+1 {{a precision has the reason #mpc.precision_reason<level "O2"> twice}}
-  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, level "O2" | cut | level "O2">} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x as <f32, level "O2" | cut | level "O2"> : tensor<f32>
   return
 }
 
@@ -99,7 +99,7 @@ func.func @reason_twice(%x: tensor<f32>) {
 
 func.func @unknown_mark(%x: tensor<f32>) {
   // expected-error @+1 {{a precision may be marked user and folded, once each; got 'fold'}}
-  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, cut, user, fold>} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x as <f32, cut, user, fold> : tensor<f32>
   return
 }
 
@@ -107,7 +107,7 @@ func.func @unknown_mark(%x: tensor<f32>) {
 
 func.func @mark_twice(%x: tensor<f32>) {
   // expected-error @+1 {{a precision may be marked user and folded, once each; got 'user'}}
-  %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, cut, user, user>} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x as <f32, cut, user, user> : tensor<f32>
   return
 }
 
@@ -115,7 +115,7 @@ func.func @mark_twice(%x: tensor<f32>) {
 
 func.func @small_recompute(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.recompute' must be an i64, got 1 : i8}}
-  %y = mpc.relu %x {mpc.recompute = 1 : i8} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x {mpc.recompute = 1 : i8} : tensor<f32>
   return
 }
 
@@ -123,7 +123,7 @@ func.func @small_recompute(%x: tensor<f32>) {
 
 func.func @misplaced(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.fusion_choice' stands on regions alone}}
-  %y = mpc.relu %x {mpc.fusion_choice = {}} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x {mpc.fusion_choice = {}} : tensor<f32>
   return
 }
 
@@ -140,7 +140,7 @@ func.func @fusion_choice(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{'mpc.fusion' op attribute 'mpc.fusion_choice' must be a dictionary of i64 and arrays of strings, got {bytes_saved = 4 : i8}}}
   %y = mpc.fusion(%x) {
   ^bb0(%a: tensor<4xf32>):
-    %0 = mpc.relu %a : (tensor<4xf32>) -> tensor<4xf32>
+    %0 = mpc.relu %a : tensor<4xf32>
     mpc.yield %0 : tensor<4xf32>
   } {mpc.fusion_choice = {bytes_saved = 4 : i8}} : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
@@ -169,6 +169,6 @@ module attributes {mpc.target = "cpu"} {
 
 func.func @flat_group(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.flat_group' stands on optimizers alone}}
-  %y = mpc.relu %x {mpc.flat_group = 0 : i64} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.relu %x {mpc.flat_group = 0 : i64} : tensor<f32>
   return
 }

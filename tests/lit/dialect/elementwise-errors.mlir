@@ -10,7 +10,7 @@ func.func @constant() {
 
 func.func @random(%0: tensor<2xi64>) {
   // expected-error @+1 {{'mpc.random' op random expects seed of shape scalar, got tensor<2xi64>}}
-  %r0 = mpc.random %0 {distribution = "uniform", shape = array<i64: 2>} : (tensor<2xi64>) -> tensor<2xf32>
+  %r0 = mpc.random %0 {distribution = uniform, shape = [2]} : (tensor<2xi64>) -> tensor<2xf32>
   return
 }
 
@@ -18,15 +18,15 @@ func.func @random(%0: tensor<2xi64>) {
 
 func.func @random(%0: tensor<i64>) {
   // expected-error @+1 {{'mpc.random' op random takes a shape of extents >= 1, got 0}}
-  %r0 = mpc.random %0 {distribution = "uniform", shape = array<i64: 0>} : (tensor<i64>) -> tensor<1xf32>
+  %r0 = mpc.random %0 {distribution = uniform, shape = [0]} : (tensor<i64>) -> tensor<1xf32>
   return
 }
 
 // -----
 
 func.func @random(%0: tensor<i64>) {
-  // expected-error @+1 {{'mpc.random' op attribute 'distribution' failed to satisfy constraint: string attribute one of uniform, normal, truncated_normal}}
-  %r0 = mpc.random %0 {distribution = "cauchy", shape = array<i64: 1>} : (tensor<i64>) -> tensor<1xf32>
+  // expected-error @+1 {{'mpc.random' 'distribution' is one of uniform, normal, truncated_normal; got 'cauchy'}}
+  %r0 = mpc.random %0 {distribution = cauchy, shape = [1]} : (tensor<i64>) -> tensor<1xf32>
   return
 }
 
@@ -98,7 +98,7 @@ func.func @stop_gradient(%0: tensor<2x3xf32>) {
 
 func.func @relu(%0: tensor<2xi32>) {
   // expected-error @+1 {{'mpc.relu' op operand #0 must be statically shaped tensor}}
-  %r0 = mpc.relu %0 : (tensor<2xi32>) -> tensor<2xi32>
+  %r0 = mpc.relu %0 : tensor<2xi32>
   return
 }
 
@@ -114,7 +114,7 @@ func.func @relu(%0: tensor<?xf32>) {
 
 func.func @relu(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.relu' op requires a single operand}}
-  %r0 = mpc.relu %0, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.relu %0, %1 : tensor<2x3xf32>
   return
 }
 
@@ -242,7 +242,7 @@ func.func @maximum_grad(%0: tensor<3xf32>, %1: tensor<2x3xf32>, %2: tensor<2x3xf
 
 func.func @add_scalar(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.add_scalar' op result 0 is 'tensor<6xf32>', its shape must be 2x3}}
-  %r0 = mpc.add_scalar %0 {value = 1.0 : f32} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %r0 = mpc.add_scalar %0 {value = 1.0} : (tensor<2x3xf32>) -> tensor<6xf32>
   return
 }
 
@@ -250,15 +250,15 @@ func.func @add_scalar(%0: tensor<2x3xf32>) {
 
 func.func @mul_scalar(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.mul_scalar' op result 0 is 'tensor<6xf32>', its shape must be 2x3}}
-  %r0 = mpc.mul_scalar %0 {value = 1.0 : f32} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %r0 = mpc.mul_scalar %0 {value = 1.0} : (tensor<2x3xf32>) -> tensor<6xf32>
   return
 }
 
 // -----
 
 func.func @add_scalar(%0: tensor<2x3xf32>) {
-  // expected-error @+1 {{'mpc.add_scalar' op attribute 'value' failed to satisfy constraint: 32-bit float attribute}}
-  %r0 = mpc.add_scalar %0 {value = 1.0 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // expected-error @+1 {{custom op 'mpc.add_scalar' attribute 'value' failed to satisfy constraint: 32-bit float attribute}}
+  %r0 = mpc.add_scalar %0 {value = 1.0 : f64} : tensor<2x3xf32>
   return
 }
 
@@ -266,7 +266,7 @@ func.func @add_scalar(%0: tensor<2x3xf32>) {
 
 func.func @mul_scalar(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.mul_scalar' op requires attribute 'value'}}
-  %r0 = mpc.mul_scalar %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.mul_scalar %0 : tensor<2x3xf32>
   return
 }
 
@@ -298,7 +298,7 @@ func.func @equal(%0: tensor<2xi32>, %1: tensor<3xi32>) {
 
 func.func @equal(%0: tensor<2xi32>, %1: tensor<2xi32>) {
   // expected-error @+1 {{'mpc.equal' op result #0 must be statically shaped tensor of 1-bit signless integer values}}
-  %r0 = mpc.equal %0, %1 : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
+  %r0 = mpc.equal %0, %1 : tensor<2xi32>
   return
 }
 
@@ -330,7 +330,7 @@ func.func @cast(%0: tensor<2x3xf32>) {
 
 func.func @dropout(%0: tensor<2x3xf32>, %1: tensor<1xi64>, %2: tensor<i32>) {
   // expected-error @+1 {{'mpc.dropout' op dropout expects seed of shape scalar, got tensor<1xi64>}}
-  %r0 = mpc.dropout %0, %1, %2 {p = 0.5 : f32} : (tensor<2x3xf32>, tensor<1xi64>, tensor<i32>) -> tensor<2x3xf32>
+  %r0 = mpc.dropout %0, %1, %2 {p = 0.5} : (tensor<2x3xf32>, tensor<1xi64>, tensor<i32>) -> tensor<2x3xf32>
   return
 }
 
@@ -338,7 +338,7 @@ func.func @dropout(%0: tensor<2x3xf32>, %1: tensor<1xi64>, %2: tensor<i32>) {
 
 func.func @dropout(%0: tensor<2x3xf32>, %1: tensor<i64>, %2: tensor<1xi32>) {
   // expected-error @+1 {{'mpc.dropout' op dropout expects step of shape scalar, got tensor<1xi32>}}
-  %r0 = mpc.dropout %0, %1, %2 {p = 0.5 : f32} : (tensor<2x3xf32>, tensor<i64>, tensor<1xi32>) -> tensor<2x3xf32>
+  %r0 = mpc.dropout %0, %1, %2 {p = 0.5} : (tensor<2x3xf32>, tensor<i64>, tensor<1xi32>) -> tensor<2x3xf32>
   return
 }
 
@@ -346,7 +346,7 @@ func.func @dropout(%0: tensor<2x3xf32>, %1: tensor<i64>, %2: tensor<1xi32>) {
 
 func.func @dropout(%0: tensor<2x3xf32>, %1: tensor<i64>, %2: tensor<i32>) {
   // expected-error @+1 {{'mpc.dropout' op dropout takes a probability p in [0, 1), got 1}}
-  %r0 = mpc.dropout %0, %1, %2 {p = 1.0 : f32} : (tensor<2x3xf32>, tensor<i64>, tensor<i32>) -> tensor<2x3xf32>
+  %r0 = mpc.dropout %0, %1, %2 {p = 1.0} : (tensor<2x3xf32>, tensor<i64>, tensor<i32>) -> tensor<2x3xf32>
   return
 }
 
@@ -354,7 +354,7 @@ func.func @dropout(%0: tensor<2x3xf32>, %1: tensor<i64>, %2: tensor<i32>) {
 
 func.func @reshape(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reshape' op reshape to 4 needs 4 elements, got tensor<2x3xf32> with 6}}
-  %r0 = mpc.reshape %0 {shape = array<i64: 4>} : (tensor<2x3xf32>) -> tensor<4xf32>
+  %r0 = mpc.reshape %0 {shape = [4]} : (tensor<2x3xf32>) -> tensor<4xf32>
   return
 }
 
@@ -362,7 +362,7 @@ func.func @reshape(%0: tensor<2x3xf32>) {
 
 func.func @reshape(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reshape' op reshape to -1x3 needs}}
-  %r0 = mpc.reshape %0 {shape = array<i64: -1, 3>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.reshape %0 {shape = [-1, 3]} : tensor<2x3xf32>
   return
 }
 
@@ -370,7 +370,7 @@ func.func @reshape(%0: tensor<2x3xf32>) {
 
 func.func @transpose(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.transpose' op transpose permutation must name each axis of tensor<2x3xf32> once, got axis 0}}
-  %r0 = mpc.transpose %0 {permutation = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.transpose %0 {permutation = [0, 0]} : tensor<2x3xf32>
   return
 }
 
@@ -378,7 +378,7 @@ func.func @transpose(%0: tensor<2x3xf32>) {
 
 func.func @transpose(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.transpose' op transpose permutation has 1 axes, tensor<2x3xf32> has 2}}
-  %r0 = mpc.transpose %0 {permutation = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.transpose %0 {permutation = [0]} : tensor<2x3xf32>
   return
 }
 
@@ -386,7 +386,7 @@ func.func @transpose(%0: tensor<2x3xf32>) {
 
 func.func @broadcast_to(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.broadcast_to' op broadcast_to cannot broadcast tensor<2x3xf32> with tensor<3x3xf32>}}
-  %r0 = mpc.broadcast_to %0 {shape = array<i64: 3, 3>} : (tensor<2x3xf32>) -> tensor<3x3xf32>
+  %r0 = mpc.broadcast_to %0 {shape = [3, 3]} : (tensor<2x3xf32>) -> tensor<3x3xf32>
   return
 }
 
@@ -394,7 +394,7 @@ func.func @broadcast_to(%0: tensor<2x3xf32>) {
 
 func.func @broadcast_to(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.broadcast_to' op broadcast_to cannot stretch tensor<2x3xf32> to 1x3}}
-  %r0 = mpc.broadcast_to %0 {shape = array<i64: 1, 3>} : (tensor<2x3xf32>) -> tensor<1x3xf32>
+  %r0 = mpc.broadcast_to %0 {shape = [1, 3]} : (tensor<2x3xf32>) -> tensor<1x3xf32>
   return
 }
 
@@ -402,7 +402,7 @@ func.func @broadcast_to(%0: tensor<2x3xf32>) {
 
 func.func @reduce_sum(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_sum' op reduce_sum axes must be distinct and in [0, 2), got 2}}
-  %r0 = mpc.reduce_sum %0 {axes = array<i64: 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.reduce_sum %0 {axes = [2]} : tensor<2x3xf32>
   return
 }
 
@@ -410,7 +410,7 @@ func.func @reduce_sum(%0: tensor<2x3xf32>) {
 
 func.func @reduce_sum(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_sum' op reduce_sum axes must be distinct and in [0, 2), got 1}}
-  %r0 = mpc.reduce_sum %0 {axes = array<i64: 1, 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %r0 = mpc.reduce_sum %0 {axes = [1, 1]} : (tensor<2x3xf32>) -> tensor<2xf32>
   return
 }
 
@@ -418,7 +418,7 @@ func.func @reduce_sum(%0: tensor<2x3xf32>) {
 
 func.func @reduce_sum(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_sum' op result 0 is 'tensor<2xf32>', its shape must be 2x1}}
-  %r0 = mpc.reduce_sum %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %r0 = mpc.reduce_sum %0 {axes = [1], keep_dims = true} : (tensor<2x3xf32>) -> tensor<2xf32>
   return
 }
 
@@ -426,7 +426,7 @@ func.func @reduce_sum(%0: tensor<2x3xf32>) {
 
 func.func @reduce_mean(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_mean' op reduce_mean axes must be distinct and in [0, 2), got 2}}
-  %r0 = mpc.reduce_mean %0 {axes = array<i64: 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.reduce_mean %0 {axes = [2]} : tensor<2x3xf32>
   return
 }
 
@@ -434,7 +434,7 @@ func.func @reduce_mean(%0: tensor<2x3xf32>) {
 
 func.func @reduce_mean(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_mean' op reduce_mean axes must be distinct and in [0, 2), got 1}}
-  %r0 = mpc.reduce_mean %0 {axes = array<i64: 1, 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %r0 = mpc.reduce_mean %0 {axes = [1, 1]} : (tensor<2x3xf32>) -> tensor<2xf32>
   return
 }
 
@@ -442,7 +442,7 @@ func.func @reduce_mean(%0: tensor<2x3xf32>) {
 
 func.func @reduce_mean(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_mean' op result 0 is 'tensor<2xf32>', its shape must be 2x1}}
-  %r0 = mpc.reduce_mean %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %r0 = mpc.reduce_mean %0 {axes = [1], keep_dims = true} : (tensor<2x3xf32>) -> tensor<2xf32>
   return
 }
 
@@ -450,7 +450,7 @@ func.func @reduce_mean(%0: tensor<2x3xf32>) {
 
 func.func @argmax(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.argmax' op argmax axis 2 is outside [-2, 2) of a rank-2 tensor}}
-  %r0 = mpc.argmax %0 {axis = 2 : i64} : (tensor<2x3xf32>) -> tensor<2xi32>
+  %r0 = mpc.argmax %0 {axis = 2} : (tensor<2x3xf32>) -> tensor<2xi32>
   return
 }
 
@@ -458,6 +458,6 @@ func.func @argmax(%0: tensor<2x3xf32>) {
 
 func.func @argmax(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.argmax' op result 0 is 'tensor<2xi32>', its shape must be 3}}
-  %r0 = mpc.argmax %0 {axis = 0 : i64} : (tensor<2x3xf32>) -> tensor<2xi32>
+  %r0 = mpc.argmax %0 {axis = 0} : (tensor<2x3xf32>) -> tensor<2xi32>
   return
 }

@@ -11,66 +11,66 @@ func.func @constant() -> tensor<2xf16> {
 }
 
 // CHECK-LABEL: func @random(
-// CHECK: mpc.random %{{.*}} {a = -1.000000e+00 : f32, distribution = "uniform", shape = array<i64: 2, 3>} : (tensor<i64>) -> tensor<2x3xf32>
+// CHECK: mpc.random %{{.*}} {a = -1.000000e+00, distribution = uniform, shape = [2, 3]} : (tensor<i64>) -> tensor<2x3xf32>
 func.func @random(%0: tensor<i64>) -> tensor<2x3xf32> {
-  %r0 = mpc.random %0 {a = -1.000000e+00 : f32, distribution = "uniform", shape = array<i64: 2, 3>}
+  %r0 = mpc.random %0 {a = -1.000000e+00, distribution = uniform, shape = [2, 3]}
       : (tensor<i64>) -> tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @relu(
-// CHECK: mpc.relu %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.relu %{{.*}} : tensor<2x3xf32>
 func.func @relu(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.relu %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.relu %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @sigmoid(
-// CHECK: mpc.sigmoid %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.sigmoid %{{.*}} : tensor<2x3xf32>
 func.func @sigmoid(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.sigmoid %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.sigmoid %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @tanh(
-// CHECK: mpc.tanh %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.tanh %{{.*}} : tensor<2x3xf32>
 func.func @tanh(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.tanh %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.tanh %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @exp(
-// CHECK: mpc.exp %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.exp %{{.*}} : tensor<2x3xf32>
 func.func @exp(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.exp %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.exp %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @log(
-// CHECK: mpc.log %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.log %{{.*}} : tensor<2x3xf32>
 func.func @log(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.log %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.log %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @sqrt(
-// CHECK: mpc.sqrt %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.sqrt %{{.*}} : tensor<2x3xf32>
 func.func @sqrt(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.sqrt %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.sqrt %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @neg(
-// CHECK: mpc.neg %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.neg %{{.*}} : tensor<2x3xf32>
 func.func @neg(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.neg %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.neg %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @relu_low(
-// CHECK: mpc.relu %{{.*}} : (tensor<4xbf16>) -> tensor<4xbf16>
+// CHECK: mpc.relu %{{.*}} : tensor<4xbf16>
 func.func @relu_low(%0: tensor<4xbf16>) -> tensor<4xbf16> {
-  %r0 = mpc.relu %0 : (tensor<4xbf16>) -> tensor<4xbf16>
+  %r0 = mpc.relu %0 : tensor<4xbf16>
   return %r0 : tensor<4xbf16>
 }
 
@@ -82,30 +82,30 @@ func.func @tanh_mixed(%0: tensor<4xf16>) -> tensor<4xf32> {
 }
 
 // CHECK-LABEL: func @relu_grad(
-// CHECK: mpc.relu_grad %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.relu_grad %{{.*}}, %{{.*}} : tensor<2x3xf16>
 func.func @relu_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.relu_grad %0, %1 : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.relu_grad %0, %1 : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @sigmoid_grad(
-// CHECK: mpc.sigmoid_grad %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.sigmoid_grad %{{.*}}, %{{.*}} : tensor<2x3xf16>
 func.func @sigmoid_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.sigmoid_grad %0, %1 : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.sigmoid_grad %0, %1 : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @tanh_grad(
-// CHECK: mpc.tanh_grad %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.tanh_grad %{{.*}}, %{{.*}} : tensor<2x3xf16>
 func.func @tanh_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.tanh_grad %0, %1 : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.tanh_grad %0, %1 : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @sqrt_grad(
-// CHECK: mpc.sqrt_grad %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.sqrt_grad %{{.*}}, %{{.*}} : tensor<2x3xf16>
 func.func @sqrt_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.sqrt_grad %0, %1 : (tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.sqrt_grad %0, %1 : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
@@ -160,23 +160,23 @@ func.func @maximum_grad(%0: tensor<4x3xf32>, %1: tensor<4x3xf32>, %2: tensor<3xf
 }
 
 // CHECK-LABEL: func @add_scalar(
-// CHECK: mpc.add_scalar %{{.*}} {value = 3.906250e-03 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.add_scalar %{{.*}} {value = 3.906250e-03} : tensor<2x3xf16>
 func.func @add_scalar(%0: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.add_scalar %0 {value = 3.906250e-03 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.add_scalar %0 {value = 3.906250e-03} : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @mul_scalar(
-// CHECK: mpc.mul_scalar %{{.*}} {value = 5.000000e-01 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.mul_scalar %{{.*}} {value = 5.000000e-01} : tensor<2x3xf16>
 func.func @mul_scalar(%0: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.mul_scalar %0 {value = 5.000000e-01 : f32} : (tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.mul_scalar %0 {value = 5.000000e-01} : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
 // CHECK-LABEL: func @sum_n(
-// CHECK: mpc.sum_n %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+// CHECK: mpc.sum_n %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x3xf16>
 func.func @sum_n(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>, %2: tensor<2x3xf16>) -> tensor<2x3xf16> {
-  %r0 = mpc.sum_n %0, %1, %2 : (tensor<2x3xf16>, tensor<2x3xf16>, tensor<2x3xf16>) -> tensor<2x3xf16>
+  %r0 = mpc.sum_n %0, %1, %2 : tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
@@ -216,65 +216,65 @@ func.func @cast_user(%0: tensor<2x3xf16>) -> tensor<2x3xbf16> {
 }
 
 // CHECK-LABEL: func @stop_gradient(
-// CHECK: mpc.stop_gradient %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK: mpc.stop_gradient %{{.*}} : tensor<2x3xf32>
 func.func @stop_gradient(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %r0 = mpc.stop_gradient %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.stop_gradient %0 : tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @dropout(
-// CHECK: mpc.dropout %{{.*}}, %{{.*}}, %{{.*}} {call_site = 3 : i64, p = 5.000000e-01 : f32} : (tensor<2x3xf32>, tensor<i64>, tensor<i32>) -> tensor<2x3xf32>
+// CHECK: mpc.dropout %{{.*}}, %{{.*}}, %{{.*}} {call_site = 3, p = 5.000000e-01} : (tensor<2x3xf32>, tensor<i64>, tensor<i32>) -> tensor<2x3xf32>
 func.func @dropout(%0: tensor<2x3xf32>, %1: tensor<i64>, %2: tensor<i32>) -> tensor<2x3xf32> {
-  %r0 = mpc.dropout %0, %1, %2 {call_site = 3 : i64, p = 5.000000e-01 : f32}
+  %r0 = mpc.dropout %0, %1, %2 {call_site = 3, p = 5.000000e-01}
       : (tensor<2x3xf32>, tensor<i64>, tensor<i32>) -> tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func @reshape(
-// CHECK: mpc.reshape %{{.*}} {shape = array<i64: 6>} : (tensor<2x3xf32>) -> tensor<6xf32>
+// CHECK: mpc.reshape %{{.*}} {shape = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
 func.func @reshape(%0: tensor<2x3xf32>) -> tensor<6xf32> {
-  %r0 = mpc.reshape %0 {shape = array<i64: 6>} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %r0 = mpc.reshape %0 {shape = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
   return %r0 : tensor<6xf32>
 }
 
 // CHECK-LABEL: func @reshape_scalar(
-// CHECK: mpc.reshape %{{.*}} {shape = array<i64>} : (tensor<1xi64>) -> tensor<i64>
+// CHECK: mpc.reshape %{{.*}} {shape = []} : (tensor<1xi64>) -> tensor<i64>
 func.func @reshape_scalar(%0: tensor<1xi64>) -> tensor<i64> {
-  %r0 = mpc.reshape %0 {shape = array<i64>} : (tensor<1xi64>) -> tensor<i64>
+  %r0 = mpc.reshape %0 {shape = []} : (tensor<1xi64>) -> tensor<i64>
   return %r0 : tensor<i64>
 }
 
 // CHECK-LABEL: func @transpose(
-// CHECK: mpc.transpose %{{.*}} {permutation = array<i64: 2, 0, 1>} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+// CHECK: mpc.transpose %{{.*}} {permutation = [2, 0, 1]} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
 func.func @transpose(%0: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
-  %r0 = mpc.transpose %0 {permutation = array<i64: 2, 0, 1>} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+  %r0 = mpc.transpose %0 {permutation = [2, 0, 1]} : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
   return %r0 : tensor<4x2x3xf32>
 }
 
 // CHECK-LABEL: func @broadcast_to(
-// CHECK: mpc.broadcast_to %{{.*}} {shape = array<i64: 2, 3, 4>} : (tensor<3x1xf32>) -> tensor<2x3x4xf32>
+// CHECK: mpc.broadcast_to %{{.*}} {shape = [2, 3, 4]} : (tensor<3x1xf32>) -> tensor<2x3x4xf32>
 func.func @broadcast_to(%0: tensor<3x1xf32>) -> tensor<2x3x4xf32> {
-  %r0 = mpc.broadcast_to %0 {shape = array<i64: 2, 3, 4>} : (tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  %r0 = mpc.broadcast_to %0 {shape = [2, 3, 4]} : (tensor<3x1xf32>) -> tensor<2x3x4xf32>
   return %r0 : tensor<2x3x4xf32>
 }
 
 // CHECK-LABEL: func @reduce_sum(
-// CHECK: mpc.reduce_sum %{{.*}} {axes = array<i64: 0, 2>} : (tensor<2x3x4xf16>) -> tensor<3xf32>
+// CHECK: mpc.reduce_sum %{{.*}} {axes = [0, 2]} : (tensor<2x3x4xf16>) -> tensor<3xf32>
 func.func @reduce_sum(%0: tensor<2x3x4xf16>) -> tensor<3xf32> {
-  %r0 = mpc.reduce_sum %0 {axes = array<i64: 0, 2>} : (tensor<2x3x4xf16>) -> tensor<3xf32>
+  %r0 = mpc.reduce_sum %0 {axes = [0, 2]} : (tensor<2x3x4xf16>) -> tensor<3xf32>
   return %r0 : tensor<3xf32>
 }
 
 // CHECK-LABEL: func @reduce_mean(
-// CHECK: mpc.reduce_mean %{{.*}} {axes = array<i64>, keep_dims = true} : (tensor<2x3xf32>) -> tensor<1x1xf32>
+// CHECK: mpc.reduce_mean %{{.*}} {axes = [], keep_dims = true} : (tensor<2x3xf32>) -> tensor<1x1xf32>
 func.func @reduce_mean(%0: tensor<2x3xf32>) -> tensor<1x1xf32> {
-  %r0 = mpc.reduce_mean %0 {axes = array<i64>, keep_dims = true} : (tensor<2x3xf32>) -> tensor<1x1xf32>
+  %r0 = mpc.reduce_mean %0 {axes = [], keep_dims = true} : (tensor<2x3xf32>) -> tensor<1x1xf32>
   return %r0 : tensor<1x1xf32>
 }
 
 // CHECK-LABEL: func @argmax(
-// CHECK: mpc.argmax %{{.*}} {axis = 1 : i64} : (tensor<5x4x3xf32>) -> tensor<5x3xi32>
+// CHECK: mpc.argmax %{{.*}} {axis = 1} : (tensor<5x4x3xf32>) -> tensor<5x3xi32>
 func.func @argmax(%0: tensor<5x4x3xf32>) -> tensor<5x3xi32> {
-  %r0 = mpc.argmax %0 {axis = 1 : i64} : (tensor<5x4x3xf32>) -> tensor<5x3xi32>
+  %r0 = mpc.argmax %0 {axis = 1} : (tensor<5x4x3xf32>) -> tensor<5x3xi32>
   return %r0 : tensor<5x3xi32>
 }

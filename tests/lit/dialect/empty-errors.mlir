@@ -4,7 +4,7 @@
 
 func.func @operand(%x: tensor<0x4xf32>) -> tensor<0xf32> {
   // expected-error @+1 {{'mpc.reduce_mean' op operand #0 must be statically shaped tensor of 32-bit float or 16-bit float or bfloat16 type or 64-bit float values, at least one, but got 'tensor<0x4xf32>'}}
-  %y = mpc.reduce_mean %x {axes = array<i64: 1>} : (tensor<0x4xf32>) -> tensor<0xf32>
+  %y = mpc.reduce_mean %x {axes = [1]} : (tensor<0x4xf32>) -> tensor<0xf32>
   return %y : tensor<0xf32>
 }
 
@@ -28,7 +28,7 @@ func.func @indices(%table: tensor<4x2xf32>, %indices: tensor<0xi32>) -> tensor<0
 
 func.func @result(%x: tensor<1xf32>) -> tensor<0xf32> {
   // expected-error @+1 {{'mpc.broadcast_to' op result #0 must be statically shaped tensor of}}
-  %y = mpc.broadcast_to %x {shape = array<i64: 0>} : (tensor<1xf32>) -> tensor<0xf32>
+  %y = mpc.broadcast_to %x {shape = [0]} : (tensor<1xf32>) -> tensor<0xf32>
   return %y : tensor<0xf32>
 }
 
@@ -58,7 +58,7 @@ func.func @region(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
   // expected-error @+1 {{'mpc.fusion' op operand #0 must be variadic of statically shaped tensor of}}
   %y = mpc.fusion(%x) {
   ^bb0(%a: tensor<0x4xf32>):
-    %s = mpc.neg %a : (tensor<0x4xf32>) -> tensor<0x4xf32>
+    %s = mpc.neg %a : tensor<0x4xf32>
     mpc.yield %s : tensor<0x4xf32>
   } : (tensor<0x4xf32>) -> tensor<0x4xf32>
   return %y : tensor<0x4xf32>

@@ -2,7 +2,7 @@
 
 func.func @arithmetic(%x: tensor<4xf8E4M3FN>) {
   // expected-error @+1 {{'mpc.relu' op operand #0 must be statically shaped tensor of 32-bit float or 16-bit float or bfloat16 type or 64-bit float values, at least one, but got 'tensor<4xf8E4M3FN>'}}
-  %y = mpc.relu %x : (tensor<4xf8E4M3FN>) -> tensor<4xf8E4M3FN>
+  %y = mpc.relu %x : tensor<4xf8E4M3FN>
   return
 }
 
@@ -10,7 +10,7 @@ func.func @arithmetic(%x: tensor<4xf8E4M3FN>) {
 
 func.func @movement(%x: tensor<4xf8E5M2>) {
   // expected-error @+1 {{'mpc.reshape' op operand #0 must be}}
-  %y = mpc.reshape %x {shape = array<i64: 2, 2>} : (tensor<4xf8E5M2>) -> tensor<2x2xf8E5M2>
+  %y = mpc.reshape %x {shape = [2, 2]} : (tensor<4xf8E5M2>) -> tensor<2x2xf8E5M2>
   return
 }
 

@@ -15,7 +15,7 @@ func.func @stored(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = mpc.cast %x {user = true} : (tensor<4xf32>) -> tensor<4xf8E4M3FN>
   %b = mpc.cast %a : (tensor<4xf8E4M3FN>) -> tensor<4xf8E5M2>
   %c = mpc.cast %b : (tensor<4xf8E5M2>) -> tensor<4xf32>
-  %y = mpc.relu %c : (tensor<4xf32>) -> tensor<4xf32>
+  %y = mpc.relu %c : tensor<4xf32>
   return %y : tensor<4xf32>
 }
 
@@ -40,7 +40,7 @@ func.func @round_trip(%x: tensor<4xf8E4M3FN>) -> tensor<4xf8E4M3FN> {
 
 // No transpose moves f8: it stays in front of the cast.
 // PASSES-LABEL: func @image
-// PASSES: mpc.conv2d %{{.*}} {data_format = "NHWC"
+// PASSES: mpc.conv2d %{{.*}} {data_format = NHWC
 // PASSES: %[[T:.*]] = mpc.transpose
 // PASSES: mpc.cast %[[T]] {{.*}} -> tensor<2x3x6x6xf8E5M2>
 func.func @image(%x: tensor<2x2x8x8xf16>, %w: tensor<3x2x3x3xf16>) -> tensor<2x3x6x6xf8E5M2> {

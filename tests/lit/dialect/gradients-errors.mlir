@@ -90,7 +90,7 @@ func.func @flags_of_elements(%scale: tensor<f32>, %flags: tensor<4xi1>) {
 
 func.func @clip_by_norm(%0: tensor<4xf32>, %1: tensor<f32>) {
   // expected-error @+1 {{'mpc.clip_by_norm' op clip_by_norm expects max_norm > 0, got 0.00}}
-  %r0 = mpc.clip_by_norm %0, %1 {max_norm = 0.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %r0 = mpc.clip_by_norm %0, %1 {max_norm = 0.0} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   return
 }
 
@@ -98,7 +98,7 @@ func.func @clip_by_norm(%0: tensor<4xf32>, %1: tensor<f32>) {
 
 func.func @clip_by_a_tensor(%0: tensor<4xf32>, %1: tensor<4xf32>) {
   // expected-error @+1 {{'mpc.clip_by_norm' op clip_by_norm expects scalars (rank 0), got tensor<4xf32>}}
-  %r0 = mpc.clip_by_norm %0, %1 {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %r0 = mpc.clip_by_norm %0, %1 {max_norm = 1.0} : tensor<4xf32>
   return
 }
 
@@ -106,7 +106,7 @@ func.func @clip_by_a_tensor(%0: tensor<4xf32>, %1: tensor<4xf32>) {
 
 func.func @accumulate_gradient(%0: tensor<4xf32>, %1: tensor<3xf32>, %2: tensor<i32>) {
   // expected-error @+1 {{'mpc.accumulate_gradient' op accumulate_gradient expects a gradient of shape 4, got tensor<3xf32>}}
-  %r0 = mpc.accumulate_gradient %0, %1, %2 {count = 2 : i64} : (tensor<4xf32>, tensor<3xf32>, tensor<i32>) -> tensor<4xf32>
+  %r0 = mpc.accumulate_gradient %0, %1, %2 {count = 2} : (tensor<4xf32>, tensor<3xf32>, tensor<i32>) -> tensor<4xf32>
   return
 }
 
@@ -114,7 +114,7 @@ func.func @accumulate_gradient(%0: tensor<4xf32>, %1: tensor<3xf32>, %2: tensor<
 
 func.func @no_micro_steps(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<i32>) {
   // expected-error @+1 {{'mpc.accumulate_gradient' op accumulate_gradient expects a count of at least 1 micro-step, got 0}}
-  %r0 = mpc.accumulate_gradient %0, %1, %2 {count = 0 : i64} : (tensor<4xf32>, tensor<4xf32>, tensor<i32>) -> tensor<4xf32>
+  %r0 = mpc.accumulate_gradient %0, %1, %2 {count = 0} : (tensor<4xf32>, tensor<4xf32>, tensor<i32>) -> tensor<4xf32>
   return
 }
 
@@ -122,7 +122,7 @@ func.func @no_micro_steps(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<i32>)
 
 func.func @next_micro_step(%0: tensor<i32>) {
   // expected-error @+1 {{'mpc.next_micro_step' op next_micro_step expects a count of at least 1 micro-step, got -1}}
-  %r0 = mpc.next_micro_step %0 {count = -1 : i64} : (tensor<i32>) -> tensor<i32>
+  %r0 = mpc.next_micro_step %0 {count = -1} : tensor<i32>
   return
 }
 

@@ -18,7 +18,7 @@ func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2x4xf32>) {
 
 func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
   // expected-error @+1 {{'mpc.concat' op concat along axis 1 needs operands that agree on every other axis, got tensor<2x3xf32> and tensor<2xf32>}}
-  %r0 = mpc.concat %0, %1 {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.concat %0, %1 {axis = 1} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   return
 }
 
@@ -26,7 +26,7 @@ func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 
 func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.concat' op concat axis 2 is outside [-2, 2) of a rank-2 tensor}}
-  %r0 = mpc.concat %0, %1 {axis = 2 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.concat %0, %1 {axis = 2} : tensor<2x3xf32>
   return
 }
 
@@ -34,7 +34,7 @@ func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
 
 func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.concat' op result 0 is 'tensor<2x3xf32>', its shape must be 4x3}}
-  %r0 = mpc.concat %0, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.concat %0, %1 : tensor<2x3xf32>
   return
 }
 
@@ -42,7 +42,7 @@ func.func @concat(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
 
 func.func @slice(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.slice' op slice takes one of starts an axis: tensor<2x3xf32> has 2, got 1}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 2, 3>, starts = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %r0 = mpc.slice %0 {sizes = [2, 3], starts = [0]} : (tensor<2x3xf32>) -> tensor<2xf32>
   return
 }
 
@@ -50,7 +50,7 @@ func.func @slice(%0: tensor<2x3xf32>) {
 
 func.func @slice(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.slice' op slice takes one of sizes an axis: tensor<2x3xf32> has 2, got 3}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 2, 3, 1>, starts = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %r0 = mpc.slice %0 {sizes = [2, 3, 1], starts = [0, 0]} : (tensor<2x3xf32>) -> tensor<2xf32>
   return
 }
 
@@ -58,7 +58,7 @@ func.func @slice(%0: tensor<2x3xf32>) {
 
 func.func @slice(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.slice' op slice of axis 1 takes 3 elements from 1 on, but tensor<2x3xf32> has elements 0 to 2 there}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 2, 3>, starts = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.slice %0 {sizes = [2, 3], starts = [0, 1]} : tensor<2x3xf32>
   return
 }
 
@@ -66,7 +66,7 @@ func.func @slice(%0: tensor<2x3xf32>) {
 
 func.func @slice(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.slice' op slice of axis 0 takes 0 elements from 0 on}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 0, 3>, starts = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.slice %0 {sizes = [0, 3], starts = [0, 0]} : tensor<2x3xf32>
   return
 }
 
@@ -74,7 +74,7 @@ func.func @slice(%0: tensor<2x3xf32>) {
 
 func.func @slice(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.slice' op slice of axis 0 takes 9223372036854775807 elements from 9223372036854775807 on}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 9223372036854775807, 3>, starts = array<i64: 9223372036854775807, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.slice %0 {sizes = [9223372036854775807, 3], starts = [9223372036854775807, 0]} : tensor<2x3xf32>
   return
 }
 
@@ -82,7 +82,7 @@ func.func @slice(%0: tensor<2x3xf32>) {
 
 func.func @slice(%0: tensor<5xi32>) {
   // expected-error @+1 {{'mpc.slice' op result 0 is 'tensor<3xf32>', but it moves elements of 'i32', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xi32>) -> tensor<3xf32>
+  %r0 = mpc.slice %0 {sizes = [3], starts = [1]} : (tensor<5xi32>) -> tensor<3xf32>
   return
 }
 
@@ -90,7 +90,7 @@ func.func @slice(%0: tensor<5xi32>) {
 
 func.func @slice(%0: tensor<5xi32>) {
   // expected-error @+1 {{'mpc.slice' op result 0 is 'tensor<3xi64>', but it moves elements of 'i32', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xi32>) -> tensor<3xi64>
+  %r0 = mpc.slice %0 {sizes = [3], starts = [1]} : (tensor<5xi32>) -> tensor<3xi64>
   return
 }
 
@@ -98,7 +98,7 @@ func.func @slice(%0: tensor<5xi32>) {
 
 func.func @slice(%0: tensor<5xf32>) {
   // expected-error @+1 {{'mpc.slice' op result 0 is 'tensor<3xi32>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xf32>) -> tensor<3xi32>
+  %r0 = mpc.slice %0 {sizes = [3], starts = [1]} : (tensor<5xf32>) -> tensor<3xi32>
   return
 }
 
@@ -106,7 +106,7 @@ func.func @slice(%0: tensor<5xf32>) {
 
 func.func @split(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.split' op split sizes must add up to 2, the extent of axis 0 of tensor<2x3xf32>; got 2x2}}
-  %r0, %r1 = mpc.split %0 {sizes = array<i64: 2, 2>} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  %r0, %r1 = mpc.split %0 {sizes = [2, 2]} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
   return
 }
 
@@ -114,7 +114,7 @@ func.func @split(%0: tensor<2x3xf32>) {
 
 func.func @split(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.split' op split sizes must add up to 2, the extent of axis 0 of tensor<2x3xf32>; got 1}}
-  %r0 = mpc.split %0 {sizes = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<1x3xf32>
+  %r0 = mpc.split %0 {sizes = [1]} : (tensor<2x3xf32>) -> tensor<1x3xf32>
   return
 }
 
@@ -122,7 +122,7 @@ func.func @split(%0: tensor<2x3xf32>) {
 
 func.func @split(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.split' op split takes sizes >= 1, got -1}}
-  %r0, %r1 = mpc.split %0 {sizes = array<i64: -1, 3>} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  %r0, %r1 = mpc.split %0 {sizes = [-1, 3]} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
   return
 }
 
@@ -130,7 +130,7 @@ func.func @split(%0: tensor<2x3xf32>) {
 
 func.func @split(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.split' op split axis -3 is outside [-2, 2) of a rank-2 tensor}}
-  %r0 = mpc.split %0 {axis = -3 : i64, sizes = array<i64: 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.split %0 {axis = -3, sizes = [2]} : tensor<2x3xf32>
   return
 }
 
@@ -138,7 +138,7 @@ func.func @split(%0: tensor<2x3xf32>) {
 
 func.func @split(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.split' op has 1 results, expected 2}}
-  %r0 = mpc.split %0 {sizes = array<i64: 1, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.split %0 {sizes = [1, 1]} : tensor<2x3xf32>
   return
 }
 
@@ -146,7 +146,7 @@ func.func @split(%0: tensor<2x3xf32>) {
 
 func.func @pad(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.pad' op pad takes one of low an axis: tensor<2x3xf32> has 2, got 1}}
-  %r0 = mpc.pad %0 {high = array<i64: 0, 0>, low = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.pad %0 {high = [0, 0], low = [0]} : tensor<2x3xf32>
   return
 }
 
@@ -154,7 +154,7 @@ func.func @pad(%0: tensor<2x3xf32>) {
 
 func.func @pad(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.pad' op pad takes one of high an axis: tensor<2x3xf32> has 2, got 0}}
-  %r0 = mpc.pad %0 {high = array<i64>, low = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.pad %0 {high = [], low = [0, 0]} : tensor<2x3xf32>
   return
 }
 
@@ -162,7 +162,7 @@ func.func @pad(%0: tensor<2x3xf32>) {
 
 func.func @pad(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.pad' op pad takes widths in [0, 2^47], got low -1 and high 0; slice cuts}}
-  %r0 = mpc.pad %0 {high = array<i64: 0, 0>, low = array<i64: -1, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.pad %0 {high = [0, 0], low = [-1, 0]} : tensor<2x3xf32>
   return
 }
 
@@ -178,7 +178,7 @@ func.func @gather(%0: tensor<f32>, %1: tensor<2x3xi32>) {
 
 func.func @gather(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.gather' op operand #1 must be statically shaped tensor of 32-bit signless integer or 64-bit signless integer values}}
-  %r0 = mpc.gather %0, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.gather %0, %1 : tensor<2x3xf32>
   return
 }
 
@@ -194,7 +194,7 @@ func.func @gather(%0: tensor<10x4xf32>, %1: tensor<2x3xi32>) {
 
 func.func @gather_grad(%0: tensor<2x3xf32>, %1: tensor<3xi32>) {
   // expected-error @+1 {{'mpc.gather_grad' op gather_grad expects dy to begin with the shape of the indices, 3, got tensor<2x3xf32>}}
-  %r0 = mpc.gather_grad %0, %1 {rows = 10 : i64} : (tensor<2x3xf32>, tensor<3xi32>) -> tensor<2x3xf32>
+  %r0 = mpc.gather_grad %0, %1 {rows = 10} : (tensor<2x3xf32>, tensor<3xi32>) -> tensor<2x3xf32>
   return
 }
 
@@ -202,7 +202,7 @@ func.func @gather_grad(%0: tensor<2x3xf32>, %1: tensor<3xi32>) {
 
 func.func @gather_grad(%0: tensor<2x3xf32>, %1: tensor<2xi32>) {
   // expected-error @+1 {{'mpc.gather_grad' op gather_grad takes rows >= 1, got 0}}
-  %r0 = mpc.gather_grad %0, %1 {rows = 0 : i64} : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<2x3xf32>
+  %r0 = mpc.gather_grad %0, %1 {rows = 0} : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<2x3xf32>
   return
 }
 
@@ -210,7 +210,7 @@ func.func @gather_grad(%0: tensor<2x3xf32>, %1: tensor<2xi32>) {
 
 func.func @one_hot(%0: tensor<2x3xi32>) {
   // expected-error @+1 {{'mpc.one_hot' op one_hot takes a depth >= 1, got 0}}
-  %r0 = mpc.one_hot %0 {depth = 0 : i64} : (tensor<2x3xi32>) -> tensor<2x3x4xf32>
+  %r0 = mpc.one_hot %0 {depth = 0} : (tensor<2x3xi32>) -> tensor<2x3x4xf32>
   return
 }
 
@@ -218,7 +218,7 @@ func.func @one_hot(%0: tensor<2x3xi32>) {
 
 func.func @one_hot(%0: tensor<2x3xi32>) {
   // expected-error @+1 {{'mpc.one_hot' op result #0 must be statically shaped tensor of 32-bit float or 64-bit float values}}
-  %r0 = mpc.one_hot %0 {depth = 4 : i64} : (tensor<2x3xi32>) -> tensor<2x3x4xf16>
+  %r0 = mpc.one_hot %0 {depth = 4} : (tensor<2x3xi32>) -> tensor<2x3x4xf16>
   return
 }
 
@@ -226,7 +226,7 @@ func.func @one_hot(%0: tensor<2x3xi32>) {
 
 func.func @reduce_max(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_max' op reduce_max axes must be distinct and in [0, 2), got 2}}
-  %r0 = mpc.reduce_max %0 {axes = array<i64: 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.reduce_max %0 {axes = [2]} : tensor<2x3xf32>
   return
 }
 
@@ -234,7 +234,7 @@ func.func @reduce_max(%0: tensor<2x3xf32>) {
 
 func.func @reduce_max(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_max' op result 0 is 'tensor<2xf32>', its shape must be 2x1}}
-  %r0 = mpc.reduce_max %0 {axes = array<i64: 1>, keep_dims = true} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %r0 = mpc.reduce_max %0 {axes = [1], keep_dims = true} : (tensor<2x3xf32>) -> tensor<2xf32>
   return
 }
 
@@ -242,7 +242,7 @@ func.func @reduce_max(%0: tensor<2x3xf32>) {
 
 func.func @reduce_max_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>, %2: tensor<2xf32>) {
   // expected-error @+1 {{'mpc.reduce_max_grad' op reduce_max_grad expects dy of shape 2, got tensor<2x3xf32>}}
-  %r0 = mpc.reduce_max_grad %0, %1, %2 {axes = array<i64: 1>} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.reduce_max_grad %0, %1, %2 {axes = [1]} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   return
 }
 
@@ -250,7 +250,7 @@ func.func @reduce_max_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>, %2: tensor<
 
 func.func @reduce_max_grad(%0: tensor<2xf32>, %1: tensor<2x3xf32>, %2: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reduce_max_grad' op reduce_max_grad expects y of shape 2, got tensor<2x3xf32>}}
-  %r0 = mpc.reduce_max_grad %0, %1, %2 {axes = array<i64: 1>} : (tensor<2xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.reduce_max_grad %0, %1, %2 {axes = [1]} : (tensor<2xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
 
@@ -258,7 +258,7 @@ func.func @reduce_max_grad(%0: tensor<2xf32>, %1: tensor<2x3xf32>, %2: tensor<2x
 
 func.func @reshape(%0: tensor<2x3xf16>) {
   // expected-error @+1 {{'mpc.reshape' op result 0 is 'tensor<6xbf16>', but it moves elements of 'f16', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.reshape %0 {shape = array<i64: 6>} : (tensor<2x3xf16>) -> tensor<6xbf16>
+  %r0 = mpc.reshape %0 {shape = [6]} : (tensor<2x3xf16>) -> tensor<6xbf16>
   return
 }
 
@@ -266,7 +266,7 @@ func.func @reshape(%0: tensor<2x3xf16>) {
 
 func.func @reshape(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.reshape' op result 0 is 'tensor<2x3xi32>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.reshape %0 {shape = array<i64: 2, 3>} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+  %r0 = mpc.reshape %0 {shape = [2, 3]} : (tensor<2x3xf32>) -> tensor<2x3xi32>
   return
 }
 
@@ -274,7 +274,7 @@ func.func @reshape(%0: tensor<2x3xf32>) {
 
 func.func @transpose(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.transpose' op result 0 is 'tensor<2x3xf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.transpose %0 {permutation = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+  %r0 = mpc.transpose %0 {permutation = [0, 1]} : (tensor<2x3xf32>) -> tensor<2x3xf16>
   return
 }
 
@@ -282,7 +282,7 @@ func.func @transpose(%0: tensor<2x3xf32>) {
 
 func.func @broadcast_to(%0: tensor<3xf32>) {
   // expected-error @+1 {{'mpc.broadcast_to' op result 0 is 'tensor<2x3xf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.broadcast_to %0 {shape = array<i64: 2, 3>} : (tensor<3xf32>) -> tensor<2x3xf16>
+  %r0 = mpc.broadcast_to %0 {shape = [2, 3]} : (tensor<3xf32>) -> tensor<2x3xf16>
   return
 }
 
@@ -290,7 +290,7 @@ func.func @broadcast_to(%0: tensor<3xf32>) {
 
 func.func @slice(%0: tensor<5xf32>) {
   // expected-error @+1 {{'mpc.slice' op result 0 is 'tensor<3xf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.slice %0 {sizes = array<i64: 3>, starts = array<i64: 1>} : (tensor<5xf32>) -> tensor<3xf16>
+  %r0 = mpc.slice %0 {sizes = [3], starts = [1]} : (tensor<5xf32>) -> tensor<3xf16>
   return
 }
 
@@ -298,7 +298,7 @@ func.func @slice(%0: tensor<5xf32>) {
 
 func.func @split(%0: tensor<4xf16>) {
   // expected-error @+1 {{'mpc.split' op result 1 is 'tensor<2xf32>', but it moves elements of 'f16', which keep their type; mpc.cast changes it}}
-  %r0, %r1 = mpc.split %0 {sizes = array<i64: 2, 2>} : (tensor<4xf16>) -> (tensor<2xf16>, tensor<2xf32>)
+  %r0, %r1 = mpc.split %0 {sizes = [2, 2]} : (tensor<4xf16>) -> (tensor<2xf16>, tensor<2xf32>)
   return
 }
 
@@ -306,7 +306,7 @@ func.func @split(%0: tensor<4xf16>) {
 
 func.func @pad(%0: tensor<3xf32>) {
   // expected-error @+1 {{'mpc.pad' op result 0 is 'tensor<5xbf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
-  %r0 = mpc.pad %0 {high = array<i64: 1>, low = array<i64: 1>} : (tensor<3xf32>) -> tensor<5xbf16>
+  %r0 = mpc.pad %0 {high = [1], low = [1]} : (tensor<3xf32>) -> tensor<5xbf16>
   return
 }
 

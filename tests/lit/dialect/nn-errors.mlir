@@ -49,8 +49,8 @@ func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>, %2: tensor<3x2xf32>)
 // -----
 
 func.func @matmul(%0: tensor<2x4xf32>, %1: tensor<4x3xf32>) {
-  // expected-error @+1 {{'mpc.matmul' op attribute 'activation' failed to satisfy constraint: string attribute one of none, relu, sigmoid, tanh, gelu, gelu_tanh}}
-  %r0 = mpc.matmul %0, %1 {activation = "swish"} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  // expected-error @+1 {{'mpc.matmul' 'activation' is one of none, relu, sigmoid, tanh, gelu, gelu_tanh; got 'swish'}}
+  %r0 = mpc.matmul %0, %1 {activation = swish} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return
 }
 
@@ -74,7 +74,7 @@ func.func @conv2d(%0: tensor<3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
 
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x1x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv2d' op conv2d: groups = 2 must divide the 3 input and 6 output channels}}
-  %r0 = mpc.conv2d %0, %1 {groups = 2 : i64} : (tensor<2x3x8x8xf32>, tensor<6x1x3x3xf32>) -> tensor<2x6x6x6xf32>
+  %r0 = mpc.conv2d %0, %1 {groups = 2} : (tensor<2x3x8x8xf32>, tensor<6x1x3x3xf32>) -> tensor<2x6x6x6xf32>
   return
 }
 
@@ -105,16 +105,16 @@ func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x9x9xf32>) {
 // -----
 
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
-  // expected-error @+1 {{'mpc.conv2d' op attribute 'pad_mode' failed to satisfy constraint: string attribute one of valid, same, pad}}
-  %r0 = mpc.conv2d %0, %1 {pad_mode = "full"} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
+  // expected-error @+1 {{'mpc.conv2d' 'pad_mode' is one of valid, same, pad; got 'full'}}
+  %r0 = mpc.conv2d %0, %1 {pad_mode = full} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
   return
 }
 
 // -----
 
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
-  // expected-error @+1 {{'mpc.conv2d' op attribute 'data_format' failed to satisfy constraint: string attribute one of NCHW, NHWC}}
-  %r0 = mpc.conv2d %0, %1 {data_format = "CHWN"} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
+  // expected-error @+1 {{'mpc.conv2d' 'data_format' is one of NCHW, NHWC; got 'CHWN'}}
+  %r0 = mpc.conv2d %0, %1 {data_format = CHWN} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
   return
 }
 
@@ -122,7 +122,7 @@ func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
 
 func.func @conv2d(%0: tensor<2x3x8x8xf32>, %1: tensor<6x3x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv2d' op conv2d: input, kernel, stride and dilation must be at least 1; got input 8, kernel 3, stride 0, dilation 1 along height}}
-  %r0 = mpc.conv2d %0, %1 {strides = array<i64: 0, 1>} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
+  %r0 = mpc.conv2d %0, %1 {strides = [0, 1]} : (tensor<2x3x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
   return
 }
 
@@ -154,7 +154,7 @@ func.func @conv2d_statistics(%0: tensor<2x3x8x8xf16>, %1: tensor<6x3x3x3xf16>) {
 
 func.func @conv2d_grad_input(%0: tensor<2x6x6x6xf32>, %1: tensor<6x3x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv2d_grad_input' op conv2d_grad_input expects dy of shape 2x6x7x7, got tensor<2x6x6x6xf32>}}
-  %r0 = mpc.conv2d_grad_input %0, %1 {input_shape = array<i64: 2, 3, 9, 9>} : (tensor<2x6x6x6xf32>, tensor<6x3x3x3xf32>) -> tensor<2x3x9x9xf32>
+  %r0 = mpc.conv2d_grad_input %0, %1 {input_shape = [2, 3, 9, 9]} : (tensor<2x6x6x6xf32>, tensor<6x3x3x3xf32>) -> tensor<2x3x9x9xf32>
   return
 }
 
@@ -162,7 +162,7 @@ func.func @conv2d_grad_input(%0: tensor<2x6x6x6xf32>, %1: tensor<6x3x3x3xf32>) {
 
 func.func @conv2d_grad_input(%0: tensor<2x6x6x6xf32>, %1: tensor<6x3x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv2d_grad_input' op conv2d_grad_input takes a rank-4 image and a rank-4 weight}}
-  %r0 = mpc.conv2d_grad_input %0, %1 {input_shape = array<i64: 8, 8>} : (tensor<2x6x6x6xf32>, tensor<6x3x3x3xf32>) -> tensor<8x8xf32>
+  %r0 = mpc.conv2d_grad_input %0, %1 {input_shape = [8, 8]} : (tensor<2x6x6x6xf32>, tensor<6x3x3x3xf32>) -> tensor<8x8xf32>
   return
 }
 
@@ -170,7 +170,7 @@ func.func @conv2d_grad_input(%0: tensor<2x6x6x6xf32>, %1: tensor<6x3x3x3xf32>) {
 
 func.func @conv2d_grad_weight(%0: tensor<2x3x8x8xf32>, %1: tensor<2x6x6x6xf32>) {
   // expected-error @+1 {{'mpc.conv2d_grad_weight' op conv2d_grad_weight expects dy of shape 2x6x4x4, got tensor<2x6x6x6xf32>}}
-  %r0 = mpc.conv2d_grad_weight %0, %1 {weight_shape = array<i64: 6, 3, 5, 5>} : (tensor<2x3x8x8xf32>, tensor<2x6x6x6xf32>) -> tensor<6x3x5x5xf32>
+  %r0 = mpc.conv2d_grad_weight %0, %1 {weight_shape = [6, 3, 5, 5]} : (tensor<2x3x8x8xf32>, tensor<2x6x6x6xf32>) -> tensor<6x3x5x5xf32>
   return
 }
 
@@ -178,7 +178,7 @@ func.func @conv2d_grad_weight(%0: tensor<2x3x8x8xf32>, %1: tensor<2x6x6x6xf32>) 
 
 func.func @conv2d_grad_weight(%0: tensor<2x3x8x8xf32>, %1: tensor<2x6x6x6xf32>) {
   // expected-error @+1 {{'mpc.conv2d_grad_weight' op conv2d_grad_weight expects 2 input channels, got 3}}
-  %r0 = mpc.conv2d_grad_weight %0, %1 {weight_shape = array<i64: 6, 2, 3, 3>} : (tensor<2x3x8x8xf32>, tensor<2x6x6x6xf32>) -> tensor<6x2x3x3xf32>
+  %r0 = mpc.conv2d_grad_weight %0, %1 {weight_shape = [6, 2, 3, 3]} : (tensor<2x3x8x8xf32>, tensor<2x6x6x6xf32>) -> tensor<6x2x3x3xf32>
   return
 }
 
@@ -186,7 +186,7 @@ func.func @conv2d_grad_weight(%0: tensor<2x3x8x8xf32>, %1: tensor<2x6x6x6xf32>) 
 
 func.func @max_pool2d(%0: tensor<6x8x8xf32>) {
   // expected-error @+1 {{'mpc.max_pool2d' op max_pool2d takes a rank-4 image and kernel_size [height, width], got shape 6x8x8 and 2 extents}}
-  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2, 2>} : (tensor<6x8x8xf32>) -> (tensor<6x7x7xf32>, tensor<6x7x7xi32>)
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = [2, 2]} : (tensor<6x8x8xf32>) -> (tensor<6x7x7xf32>, tensor<6x7x7xi32>)
   return
 }
 
@@ -194,7 +194,7 @@ func.func @max_pool2d(%0: tensor<6x8x8xf32>) {
 
 func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
   // expected-error @+1 {{'mpc.max_pool2d' op max_pool2d takes a rank-4 image and kernel_size [height, width], got shape 2x3x8x8 and 1 extents}}
-  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi32>)
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = [2]} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi32>)
   return
 }
 
@@ -202,7 +202,7 @@ func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
 
 func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
   // expected-error @+1 {{'mpc.max_pool2d' op max_pool2d: padding must be smaller than the window of 2x2}}
-  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2, 2>, pad_mode = "pad", padding = array<i64: 2, 0, 0, 0>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi32>)
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = [2, 2], pad_mode = pad, padding = [2, 0, 0, 0]} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi32>)
   return
 }
 
@@ -210,7 +210,7 @@ func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
 
 func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
   // expected-error @+1 {{'mpc.max_pool2d' op result 1 is 'tensor<2x3x8x8xi32>', its shape must be 2x3x7x7}}
-  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x7x7xf32>, tensor<2x3x8x8xi32>)
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = [2, 2]} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x7x7xf32>, tensor<2x3x8x8xi32>)
   return
 }
 
@@ -218,7 +218,7 @@ func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
 
 func.func @max_pool2d_grad(%0: tensor<2x3x7x7xf32>, %1: tensor<2x3x8x8xi32>) {
   // expected-error @+1 {{'mpc.max_pool2d_grad' op max_pool2d_grad expects every operand of shape 2x3x7x7, got tensor<2x3x8x8xi32>}}
-  %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = array<i64: 2, 3, 8, 8>, kernel_size = array<i64: 2, 2>} : (tensor<2x3x7x7xf32>, tensor<2x3x8x8xi32>) -> tensor<2x3x8x8xf32>
+  %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = [2, 3, 8, 8], kernel_size = [2, 2]} : (tensor<2x3x7x7xf32>, tensor<2x3x8x8xi32>) -> tensor<2x3x8x8xf32>
   return
 }
 
@@ -226,7 +226,7 @@ func.func @max_pool2d_grad(%0: tensor<2x3x7x7xf32>, %1: tensor<2x3x8x8xi32>) {
 
 func.func @max_pool2d(%0: tensor<1x2x19x12xf32>) {
   // expected-error @+1 {{'mpc.max_pool2d' op has indices in 'tensor<1x2x3x5xi8>', which hold a position in a window of at most 128 elements, and a window of 17x8; use i32}}
-  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 17, 8>} : (tensor<1x2x19x12xf32>) -> (tensor<1x2x3x5xf32>, tensor<1x2x3x5xi8>)
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = [17, 8]} : (tensor<1x2x19x12xf32>) -> (tensor<1x2x3x5xf32>, tensor<1x2x3x5xi8>)
   return
 }
 
@@ -234,7 +234,7 @@ func.func @max_pool2d(%0: tensor<1x2x19x12xf32>) {
 
 func.func @max_pool2d_grad(%0: tensor<1x2x3x5xf32>, %1: tensor<1x2x3x5xi8>) {
   // expected-error @+1 {{'mpc.max_pool2d_grad' op has indices in 'tensor<1x2x3x5xi8>', which hold a position in a window of at most 128 elements, and a window of 17x8; use i32}}
-  %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = array<i64: 1, 2, 19, 12>, kernel_size = array<i64: 17, 8>} : (tensor<1x2x3x5xf32>, tensor<1x2x3x5xi8>) -> tensor<1x2x19x12xf32>
+  %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = [1, 2, 19, 12], kernel_size = [17, 8]} : (tensor<1x2x3x5xf32>, tensor<1x2x3x5xi8>) -> tensor<1x2x19x12xf32>
   return
 }
 
@@ -242,7 +242,7 @@ func.func @max_pool2d_grad(%0: tensor<1x2x3x5xf32>, %1: tensor<1x2x3x5xi8>) {
 
 func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
   // expected-error @+1 {{'mpc.max_pool2d' op max_pool2d takes a rank-4 image and kernel_size [height, width], got shape 2x3x8x8 and 1 extents}}
-  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi8>)
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = [2]} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi8>)
   return
 }
 
@@ -250,7 +250,7 @@ func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
 
 func.func @max_pool2d_grad(%0: tensor<2x3x8x8xf32>, %1: tensor<2x3x8x8xi8>) {
   // expected-error @+1 {{'mpc.max_pool2d_grad' op max_pool2d_grad takes a rank-4 image and kernel_size [height, width], got shape 2x3x8x8 and 1 extents}}
-  %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = array<i64: 2, 3, 8, 8>, kernel_size = array<i64: 2>} : (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi8>) -> tensor<2x3x8x8xf32>
+  %r0 = mpc.max_pool2d_grad %0, %1 {input_shape = [2, 3, 8, 8], kernel_size = [2]} : (tensor<2x3x8x8xf32>, tensor<2x3x8x8xi8>) -> tensor<2x3x8x8xf32>
   return
 }
 
@@ -258,7 +258,7 @@ func.func @max_pool2d_grad(%0: tensor<2x3x8x8xf32>, %1: tensor<2x3x8x8xi8>) {
 
 func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
   // expected-error @+1 {{'mpc.max_pool2d' op result #1 must be statically shaped tensor of 8-bit signless integer or 32-bit signless integer values, at least one, but got 'tensor<2x3x7x7xi64>'}}
-  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x7x7xf32>, tensor<2x3x7x7xi64>)
+  %r0, %r1 = mpc.max_pool2d %0 {kernel_size = [2, 2]} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x7x7xf32>, tensor<2x3x7x7xi64>)
   return
 }
 
@@ -266,7 +266,7 @@ func.func @max_pool2d(%0: tensor<2x3x8x8xf32>) {
 
 func.func @avg_pool2d(%0: tensor<6x8x8xf32>) {
   // expected-error @+1 {{'mpc.avg_pool2d' op avg_pool2d takes a rank-4 image and kernel_size [height, width]}}
-  %r0 = mpc.avg_pool2d %0 {kernel_size = array<i64: 2, 2>} : (tensor<6x8x8xf32>) -> tensor<6x7x7xf32>
+  %r0 = mpc.avg_pool2d %0 {kernel_size = [2, 2]} : (tensor<6x8x8xf32>) -> tensor<6x7x7xf32>
   return
 }
 
@@ -274,7 +274,7 @@ func.func @avg_pool2d(%0: tensor<6x8x8xf32>) {
 
 func.func @avg_pool2d(%0: tensor<2x3x8x8xf32>) {
   // expected-error @+1 {{'mpc.avg_pool2d' op avg_pool2d: a window of 9 does not fit the padded height of 8}}
-  %r0 = mpc.avg_pool2d %0 {kernel_size = array<i64: 9, 9>} : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xf32>
+  %r0 = mpc.avg_pool2d %0 {kernel_size = [9, 9]} : tensor<2x3x8x8xf32>
   return
 }
 
@@ -282,7 +282,7 @@ func.func @avg_pool2d(%0: tensor<2x3x8x8xf32>) {
 
 func.func @avg_pool2d_grad(%0: tensor<2x3x8x8xf32>) {
   // expected-error @+1 {{'mpc.avg_pool2d_grad' op avg_pool2d_grad expects every operand of shape 2x3x7x7, got tensor<2x3x8x8xf32>}}
-  %r0 = mpc.avg_pool2d_grad %0 {input_shape = array<i64: 2, 3, 8, 8>, kernel_size = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xf32>
+  %r0 = mpc.avg_pool2d_grad %0 {input_shape = [2, 3, 8, 8], kernel_size = [2, 2]} : tensor<2x3x8x8xf32>
   return
 }
 
@@ -338,7 +338,7 @@ func.func @batch_norm_train_grad(%0: tensor<2x3x8x8xf32>, %1: tensor<2x3x8x8xf32
 
 func.func @batch_norm_infer(%0: tensor<2x3x8x8xf32>, %1: tensor<3xf32>, %2: tensor<3xf32>, %3: tensor<3xf32>, %4: tensor<3xf32>) {
   // expected-error @+1 {{'mpc.batch_norm_infer' op batch_norm_infer expects parameters and statistics of shape 8, got tensor<3xf32>}}
-  %r0 = mpc.batch_norm_infer %0, %1, %2, %3, %4 {data_format = "NHWC"} : (tensor<2x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x8x8xf32>
+  %r0 = mpc.batch_norm_infer %0, %1, %2, %3, %4 {data_format = NHWC} : (tensor<2x3x8x8xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x8x8xf32>
   return
 }
 
@@ -346,7 +346,7 @@ func.func @batch_norm_infer(%0: tensor<2x3x8x8xf32>, %1: tensor<3xf32>, %2: tens
 
 func.func @batch_norm_infer(%0: tensor<8xf32>, %1: tensor<8xf32>, %2: tensor<8xf32>, %3: tensor<8xf32>, %4: tensor<8xf32>) {
   // expected-error @+1 {{'mpc.batch_norm_infer' op batch_norm_infer expects x of rank 2 or 4, got tensor<8xf32>}}
-  %r0 = mpc.batch_norm_infer %0, %1, %2, %3, %4 : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %r0 = mpc.batch_norm_infer %0, %1, %2, %3, %4 : tensor<8xf32>
   return
 }
 
@@ -362,7 +362,7 @@ func.func @batch_norm_infer_grad(%0: tensor<2x6x6x6xf32>, %1: tensor<2x3x8x8xf32
 
 func.func @softmax(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.softmax' op softmax axis 2 is outside [-2, 2) of a rank-2 tensor}}
-  %r0 = mpc.softmax %0 {axis = 2 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.softmax %0 {axis = 2} : tensor<2x3xf32>
   return
 }
 
@@ -370,7 +370,7 @@ func.func @softmax(%0: tensor<2x3xf32>) {
 
 func.func @log_softmax(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.log_softmax' op log_softmax axis -3 is outside [-2, 2) of a rank-2 tensor}}
-  %r0 = mpc.log_softmax %0 {axis = -3 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.log_softmax %0 {axis = -3} : tensor<2x3xf32>
   return
 }
 
@@ -417,8 +417,8 @@ func.func @softmax_cross_entropy(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 // -----
 
 func.func @softmax_cross_entropy(%0: tensor<2x3xf32>, %1: tensor<2xi32>) {
-  // expected-error @+1 {{'mpc.softmax_cross_entropy' op attribute 'reduction' failed to satisfy constraint: string attribute one of none, mean, sum}}
-  %r0, %r1 = mpc.softmax_cross_entropy %0, %1 {reduction = "max"} : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
+  // expected-error @+1 {{'mpc.softmax_cross_entropy' 'reduction' is one of none, mean, sum; got 'max'}}
+  %r0, %r1 = mpc.softmax_cross_entropy %0, %1 {reduction = max} : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
   return
 }
 
@@ -426,7 +426,7 @@ func.func @softmax_cross_entropy(%0: tensor<2x3xf32>, %1: tensor<2xi32>) {
 
 func.func @softmax_cross_entropy(%0: tensor<2x3xf32>, %1: tensor<2xi32>) {
   // expected-error @+1 {{'mpc.softmax_cross_entropy' op result 0 is 'tensor<f32>', its shape must be 2}}
-  %r0, %r1 = mpc.softmax_cross_entropy %0, %1 {reduction = "none"} : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
+  %r0, %r1 = mpc.softmax_cross_entropy %0, %1 {reduction = none} : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
   return
 }
 
@@ -466,7 +466,7 @@ func.func @mse(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>) {
 
 func.func @mse_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>, %2: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.mse_grad' op mse_grad expects dloss of shape scalar, got tensor<2x3xf32>}}
-  %r0 = mpc.mse_grad %0, %1, %2 : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r0 = mpc.mse_grad %0, %1, %2 : tensor<2x3xf32>
   return
 }
 

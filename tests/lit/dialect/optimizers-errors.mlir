@@ -18,7 +18,7 @@ func.func @lamb(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: ten
 
 func.func @shadow_missing(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<f32>) {
   // expected-error @+1 {{'mpc.momentum' op has 2 results, expected 3}}
-  %r0, %r1 = mpc.momentum %0, %1, %2, %3 {shadow = "f16"} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %r0, %r1 = mpc.momentum %0, %1, %2, %3 {shadow = f16} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -34,7 +34,7 @@ func.func @shadow_unasked(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32
 
 func.func @shadow_of_another_type(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<f32>) {
   // expected-error @+1 {{'mpc.momentum' op shadow is 'tensor<4xbf16>', expected 'tensor<4xf16>'}}
-  %r0, %r1, %r2 = mpc.momentum %0, %1, %2, %3 {shadow = "f16"} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xbf16>)
+  %r0, %r1, %r2 = mpc.momentum %0, %1, %2, %3 {shadow = f16} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xbf16>)
   return
 }
 
@@ -42,15 +42,15 @@ func.func @shadow_of_another_type(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tens
 
 func.func @shadow_of_another_shape(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<f32>, %4: tensor<i32>) {
   // expected-error @+1 {{'mpc.sgd' op shadow is 'tensor<2xf16>', expected 'tensor<4xf16>'}}
-  %r0, %r1, %r2 = mpc.sgd %0, %1, %2, %3, %4 {shadow = "f16"} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<2xf16>)
+  %r0, %r1, %r2 = mpc.sgd %0, %1, %2, %3, %4 {shadow = f16} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<2xf16>)
   return
 }
 
 // -----
 
 func.func @shadow_word(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<4xf32>, %4: tensor<f32>, %5: tensor<i32>) {
-  // expected-error @+1 {{custom op 'mpc.adam' 'mpc.adam' op attribute 'shadow' failed to satisfy constraint: string attribute one of none, f16, bf16}}
-  %r0, %r1, %r2, %r3 = mpc.adam %0, %1, %2, %3, %4, %5 {shadow = "f32"} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
+  // expected-error @+1 {{'mpc.adam' 'shadow' is one of none, f16, bf16; got 'f32'}}
+  %r0, %r1, %r2, %r3 = mpc.adam %0, %1, %2, %3, %4, %5 {shadow = f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
   return
 }
 
@@ -74,7 +74,7 @@ func.func @scale_unasked(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>
 
 func.func @predicate_for_norm(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<f32>, %4: tensor<i1>) {
   // expected-error @+1 {{'mpc.momentum' op momentum expects norm to be tensor<f64>, got tensor<i1>; a scale comes with unscale = true, a norm with max_norm}}
-  %r0, %r1 = mpc.momentum %0, %1, %2, %3, %4 {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
+  %r0, %r1 = mpc.momentum %0, %1, %2, %3, %4 {max_norm = 1.0} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -82,7 +82,7 @@ func.func @predicate_for_norm(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4
 
 func.func @negative_norm(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<f32>) {
   // expected-error @+1 {{'mpc.momentum' op momentum expects max_norm > 0, or 0 where it does not clip, got -1.00}}
-  %r0, %r1 = mpc.momentum %0, %1, %2, %3 {max_norm = -1.0 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %r0, %r1 = mpc.momentum %0, %1, %2, %3 {max_norm = -1.0} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -98,7 +98,7 @@ func.func @scale_of_one_element(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor
 
 func.func @norm_of_a_scale(%0: tensor<f32>) {
   // expected-error @+1 {{'mpc.global_norm' op global_norm expects at least one gradient}}
-  %norm = mpc.global_norm %0 {unscale = true} : (tensor<f32>) -> tensor<f32>
+  %norm = mpc.global_norm %0 {unscale = true} : tensor<f32>
   return
 }
 

@@ -26,7 +26,7 @@ func.func @batch_matmul(%0: tensor<2x2x4xf32>, %1: tensor<2x3x4xf32>) {
 
 func.func @attention(%0: tensor<2x4x8xf32>, %1: tensor<2x1x4x8xf32>, %2: tensor<2x1x4x8xf32>) {
   // expected-error @+1 {{'mpc.attention' op attention expects a query [B, H, T, D] of rank 4, got tensor<2x4x8xf32>}}
-  %r0, %r1 = mpc.attention %0, %1, %2 {scale = 1.0 : f32} : (tensor<2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>) -> (tensor<2x1x4x8xf32>, tensor<2x1x4xf32>)
+  %r0, %r1 = mpc.attention %0, %1, %2 {scale = 1.0} : (tensor<2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>) -> (tensor<2x1x4x8xf32>, tensor<2x1x4xf32>)
   return
 }
 
@@ -34,7 +34,7 @@ func.func @attention(%0: tensor<2x4x8xf32>, %1: tensor<2x1x4x8xf32>, %2: tensor<
 
 func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x1x4x8xf32>, %2: tensor<2x3x4x8xf32>) {
   // expected-error @+1 {{'mpc.attention' op attention: query, key and value need one batch size and one number of heads, got tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32> and tensor<2x3x4x8xf32>}}
-  %r0, %r1 = mpc.attention %0, %1, %2 {scale = 1.0 : f32} : (tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x3x4x8xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
+  %r0, %r1 = mpc.attention %0, %1, %2 {scale = 1.0} : (tensor<2x3x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x3x4x8xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
   return
 }
 
@@ -42,7 +42,7 @@ func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x1x4x8xf32>, %2: tenso
 
 func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x7xf32>, %2: tensor<2x3x5x8xf32>) {
   // expected-error @+1 {{'mpc.attention' op attention: query and key need one width D, got 8 and 7 (tensor<2x3x4x8xf32>, tensor<2x3x5x7xf32>)}}
-  %r0, %r1 = mpc.attention %0, %1, %2 {scale = 1.0 : f32} : (tensor<2x3x4x8xf32>, tensor<2x3x5x7xf32>, tensor<2x3x5x8xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
+  %r0, %r1 = mpc.attention %0, %1, %2 {scale = 1.0} : (tensor<2x3x4x8xf32>, tensor<2x3x5x7xf32>, tensor<2x3x5x8xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
   return
 }
 
@@ -50,7 +50,7 @@ func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x7xf32>, %2: tenso
 
 func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x8xf32>, %2: tensor<2x3x6x8xf32>) {
   // expected-error @+1 {{'mpc.attention' op attention: key and value need one length S, got 5 and 6 (tensor<2x3x5x8xf32>, tensor<2x3x6x8xf32>)}}
-  %r0, %r1 = mpc.attention %0, %1, %2 {scale = 1.0 : f32} : (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x6x8xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
+  %r0, %r1 = mpc.attention %0, %1, %2 {scale = 1.0} : (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x6x8xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
   return
 }
 
@@ -58,7 +58,7 @@ func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x8xf32>, %2: tenso
 
 func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x8xf32>, %2: tensor<2x3x5x8xf32>, %3: tensor<4x4xi1>) {
   // expected-error @+1 {{'mpc.attention' op attention: mask tensor<4x4xi1> does not broadcast to [B, H, T, S] = 2x3x4x5}}
-  %r0, %r1 = mpc.attention %0, %1, %2, %3 {scale = 1.0 : f32} : (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>, tensor<4x4xi1>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
+  %r0, %r1 = mpc.attention %0, %1, %2, %3 {scale = 1.0} : (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>, tensor<4x4xi1>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
   return
 }
 
@@ -66,7 +66,7 @@ func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x8xf32>, %2: tenso
 
 func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x8xf32>, %2: tensor<2x3x5x8xf32>, %3: tensor<4x5xf32>) {
   // expected-error @+1 {{'mpc.attention' op operand #3 must be statically shaped tensor of 1-bit signless integer values, at least one, but got 'tensor<4x5xf32>'}}
-  %r0, %r1 = mpc.attention %0, %1, %2, %3 {scale = 1.0 : f32} : (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>, tensor<4x5xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
+  %r0, %r1 = mpc.attention %0, %1, %2, %3 {scale = 1.0} : (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>, tensor<4x5xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4xf32>)
   return
 }
 
@@ -82,7 +82,7 @@ func.func @attention(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x5x8xf32>, %2: tenso
 
 func.func @attention_grad(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x4x8xf32>, %2: tensor<2x3x5x8xf32>, %3: tensor<2x3x5x6xf32>, %4: tensor<2x3x4xf32>) {
   // expected-error @+1 {{'mpc.attention_grad' op attention_grad expects dy of shape 2x3x4x6, got tensor<2x3x4x8xf32>}}
-  %r0, %r1, %r2 = mpc.attention_grad %0, %1, %2, %3, %4 {scale = 1.0 : f32} : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x6xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x6xf32>)
+  %r0, %r1, %r2 = mpc.attention_grad %0, %1, %2, %3, %4 {scale = 1.0} : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x6xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x5x8xf32>, tensor<2x3x5x6xf32>)
   return
 }
 
@@ -122,7 +122,7 @@ func.func @conv_transpose2d(%0: tensor<2x8x4x4xf32>, %1: tensor<6x8x3x3xf32>) {
 
 func.func @conv_transpose2d(%0: tensor<2x8x4x4xf32>, %1: tensor<8x6x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv_transpose2d' op conv_transpose2d: groups = 3 must divide the 8 input channels}}
-  %r0 = mpc.conv_transpose2d %0, %1 {groups = 3 : i64} : (tensor<2x8x4x4xf32>, tensor<8x6x3x3xf32>) -> tensor<2x18x6x6xf32>
+  %r0 = mpc.conv_transpose2d %0, %1 {groups = 3} : (tensor<2x8x4x4xf32>, tensor<8x6x3x3xf32>) -> tensor<2x18x6x6xf32>
   return
 }
 
@@ -130,7 +130,7 @@ func.func @conv_transpose2d(%0: tensor<2x8x4x4xf32>, %1: tensor<8x6x3x3xf32>) {
 
 func.func @conv_transpose2d(%0: tensor<2x8x4x4xf32>, %1: tensor<8x6x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv_transpose2d' op conv_transpose2d: output_padding must be in [0, stride), got 2 with stride 2 along width}}
-  %r0 = mpc.conv_transpose2d %0, %1 {output_padding = array<i64: 0, 2>, strides = array<i64: 2, 2>} : (tensor<2x8x4x4xf32>, tensor<8x6x3x3xf32>) -> tensor<2x6x9x11xf32>
+  %r0 = mpc.conv_transpose2d %0, %1 {output_padding = [0, 2], strides = [2, 2]} : (tensor<2x8x4x4xf32>, tensor<8x6x3x3xf32>) -> tensor<2x6x9x11xf32>
   return
 }
 
@@ -138,7 +138,7 @@ func.func @conv_transpose2d(%0: tensor<2x8x4x4xf32>, %1: tensor<8x6x3x3xf32>) {
 
 func.func @conv_transpose2d(%0: tensor<2x8x4x4xf32>, %1: tensor<8x6x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv_transpose2d' op conv_transpose2d: pad_mode "same" fixes the result's extent; output_padding 1 along height needs "pad" or "valid"}}
-  %r0 = mpc.conv_transpose2d %0, %1 {output_padding = array<i64: 1, 0>, pad_mode = "same", strides = array<i64: 2, 2>} : (tensor<2x8x4x4xf32>, tensor<8x6x3x3xf32>) -> tensor<2x6x8x8xf32>
+  %r0 = mpc.conv_transpose2d %0, %1 {output_padding = [1, 0], pad_mode = same, strides = [2, 2]} : (tensor<2x8x4x4xf32>, tensor<8x6x3x3xf32>) -> tensor<2x6x8x8xf32>
   return
 }
 
@@ -146,7 +146,7 @@ func.func @conv_transpose2d(%0: tensor<2x8x4x4xf32>, %1: tensor<8x6x3x3xf32>) {
 
 func.func @conv_transpose2d(%0: tensor<2x8x1x4xf32>, %1: tensor<8x6x3x3xf32>) {
   // expected-error @+1 {{'mpc.conv_transpose2d' op conv_transpose2d: an input height of 1, a kernel of 3 and padding 3 in all leave no result}}
-  %r0 = mpc.conv_transpose2d %0, %1 {pad_mode = "pad", padding = array<i64: 2, 1, 0, 0>} : (tensor<2x8x1x4xf32>, tensor<8x6x3x3xf32>) -> tensor<2x6x1x6xf32>
+  %r0 = mpc.conv_transpose2d %0, %1 {pad_mode = pad, padding = [2, 1, 0, 0]} : (tensor<2x8x1x4xf32>, tensor<8x6x3x3xf32>) -> tensor<2x6x1x6xf32>
   return
 }
 
@@ -186,7 +186,7 @@ func.func @layer_norm_grad(%0: tensor<2x3x4xf32>, %1: tensor<2x3x4xf32>, %2: ten
 
 func.func @group_norm(%0: tensor<2x6xf32>, %1: tensor<6xf32>, %2: tensor<6xf32>) {
   // expected-error @+1 {{'mpc.group_norm' op group_norm expects an image of rank 4, got tensor<2x6xf32>}}
-  %r0, %r1, %r2 = mpc.group_norm %0, %1, %2 {groups = 2 : i64} : (tensor<2x6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6xf32>, tensor<2x2xf32>, tensor<2x2xf32>)
+  %r0, %r1, %r2 = mpc.group_norm %0, %1, %2 {groups = 2} : (tensor<2x6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6xf32>, tensor<2x2xf32>, tensor<2x2xf32>)
   return
 }
 
@@ -194,7 +194,7 @@ func.func @group_norm(%0: tensor<2x6xf32>, %1: tensor<6xf32>, %2: tensor<6xf32>)
 
 func.func @group_norm(%0: tensor<2x6x4x4xf32>, %1: tensor<6xf32>, %2: tensor<6xf32>) {
   // expected-error @+1 {{'mpc.group_norm' op group_norm: groups = 4 must divide the 6 channels of x tensor<2x6x4x4xf32>}}
-  %r0, %r1, %r2 = mpc.group_norm %0, %1, %2 {groups = 4 : i64} : (tensor<2x6x4x4xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6x4x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>)
+  %r0, %r1, %r2 = mpc.group_norm %0, %1, %2 {groups = 4} : (tensor<2x6x4x4xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6x4x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>)
   return
 }
 
@@ -202,7 +202,7 @@ func.func @group_norm(%0: tensor<2x6x4x4xf32>, %1: tensor<6xf32>, %2: tensor<6xf
 
 func.func @group_norm(%0: tensor<2x6x4x4xf32>, %1: tensor<4xf32>, %2: tensor<6xf32>) {
   // expected-error @+1 {{'mpc.group_norm' op group_norm expects gamma and beta of shape 6, got tensor<4xf32>}}
-  %r0, %r1, %r2 = mpc.group_norm %0, %1, %2 {groups = 2 : i64} : (tensor<2x6x4x4xf32>, tensor<4xf32>, tensor<6xf32>) -> (tensor<2x6x4x4xf32>, tensor<2x2xf32>, tensor<2x2xf32>)
+  %r0, %r1, %r2 = mpc.group_norm %0, %1, %2 {groups = 2} : (tensor<2x6x4x4xf32>, tensor<4xf32>, tensor<6xf32>) -> (tensor<2x6x4x4xf32>, tensor<2x2xf32>, tensor<2x2xf32>)
   return
 }
 
@@ -210,7 +210,7 @@ func.func @group_norm(%0: tensor<2x6x4x4xf32>, %1: tensor<4xf32>, %2: tensor<6xf
 
 func.func @group_norm_grad(%0: tensor<2x6x4x4xf32>, %1: tensor<2x6x4x4xf32>, %2: tensor<6xf32>, %3: tensor<2x2xf32>, %4: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.group_norm_grad' op group_norm_grad expects inv_std of shape 2x2, got tensor<2x3xf32>}}
-  %r0, %r1, %r2 = mpc.group_norm_grad %0, %1, %2, %3, %4 {groups = 2 : i64} : (tensor<2x6x4x4xf32>, tensor<2x6x4x4xf32>, tensor<6xf32>, tensor<2x2xf32>, tensor<2x3xf32>) -> (tensor<2x6x4x4xf32>, tensor<6xf32>, tensor<6xf32>)
+  %r0, %r1, %r2 = mpc.group_norm_grad %0, %1, %2, %3, %4 {groups = 2} : (tensor<2x6x4x4xf32>, tensor<2x6x4x4xf32>, tensor<6xf32>, tensor<2x2xf32>, tensor<2x3xf32>) -> (tensor<2x6x4x4xf32>, tensor<6xf32>, tensor<6xf32>)
   return
 }
 

@@ -138,7 +138,7 @@ func.func private @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attrib
 
 func.func @all_reduce(%0: tensor<4xf16>) {
   // expected-error @+1 {{'mpc.all_reduce' op sums over 2 processes; a Program runs in one}}
-  %r0 = mpc.all_reduce %0 {processes = 2 : i64} : (tensor<4xf16>) -> tensor<4xf16>
+  %r0 = mpc.all_reduce %0 {processes = 2} : tensor<4xf16>
   return
 }
 
@@ -178,7 +178,7 @@ func.func @update_loss_scale(%0: tensor<i32>, %1: tensor<f32>, %2: tensor<i32>, 
 
 func.func @increment(%0: tensor<1xi32>) {
   // expected-error @+1 {{'mpc.increment' op increment expects scalars (rank 0), got tensor<1xi32>}}
-  %r0 = mpc.increment %0 : (tensor<1xi32>) -> tensor<1xi32>
+  %r0 = mpc.increment %0 : tensor<1xi32>
   return
 }
 
@@ -186,7 +186,7 @@ func.func @increment(%0: tensor<1xi32>) {
 
 func.func @batch_norm_running_update(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<3xf32>, %3: tensor<4xf32>) {
   // expected-error @+1 {{'mpc.batch_norm_running_update' op batch_norm_running_update expects every statistic of shape 4, got tensor<3xf32>}}
-  %r0, %r1 = mpc.batch_norm_running_update %0, %1, %2, %3 {count = 2 : i64} : (tensor<4xf32>, tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %r0, %r1 = mpc.batch_norm_running_update %0, %1, %2, %3 {count = 2} : (tensor<4xf32>, tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -271,7 +271,7 @@ func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) {
 // -----
 
 func.func private @loss(%w: tensor<4xf32>) -> tensor<f32> {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 
@@ -292,7 +292,7 @@ func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) {
 // -----
 
 func.func private @loss(%w: tensor<4xf32>) -> tensor<f32> {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 
@@ -304,7 +304,7 @@ func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) {
 // -----
 
 func.func private @loss(%w: tensor<4xf32>) -> tensor<f32> {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 
@@ -316,7 +316,7 @@ func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) {
 // -----
 
 func.func private @loss(%w: tensor<4xf32>) -> tensor<f32> {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 
@@ -328,7 +328,7 @@ func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) {
 // -----
 
 func.func private @loss(%w: tensor<4xf32>) -> tensor<f32> {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 
@@ -367,7 +367,7 @@ func.func @train_step(%w: tensor<4xf32>, %seed: tensor<f32>) {
 // -----
 
 func.func private @loss(%w: tensor<4xf32>) -> tensor<f32> {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 
@@ -409,7 +409,7 @@ func.func @guarded_update(%finite: tensor<i1>, %x: tensor<f32>) {
   // expected-error @+1 {{'mpc.guarded_update' op may hold only updates of state, unscale, clip_by_norm, casts and constants}}
   %new = mpc.guarded_update %finite else(%x) {
     // expected-note @+1 {{'mpc.relu' is none of these}}
-    %y = mpc.relu %x : (tensor<f32>) -> tensor<f32>
+    %y = mpc.relu %x : tensor<f32>
     mpc.yield %y : tensor<f32>
   } : (tensor<i1>, tensor<f32>) -> tensor<f32>
   return

@@ -11,9 +11,9 @@ func.func @unscale(%0: tensor<4xf16>, %1: tensor<f32>) -> tensor<4xf32> {
 }
 
 // CHECK-LABEL: func @all_reduce(
-// CHECK: mpc.all_reduce %{{.*}} : (tensor<4xf16>) -> tensor<4xf16>
+// CHECK: mpc.all_reduce %{{.*}} : tensor<4xf16>
 func.func @all_reduce(%0: tensor<4xf16>) -> tensor<4xf16> {
-  %r0 = mpc.all_reduce %0 : (tensor<4xf16>) -> tensor<4xf16>
+  %r0 = mpc.all_reduce %0 : tensor<4xf16>
   return %r0 : tensor<4xf16>
 }
 
@@ -48,55 +48,55 @@ func.func @update_loss_scale(%0: tensor<i32>, %1: tensor<f32>, %2: tensor<i32>, 
 }
 
 // CHECK-LABEL: func @increment(
-// CHECK: mpc.increment %{{.*}} : (tensor<i32>) -> tensor<i32>
+// CHECK: mpc.increment %{{.*}} : tensor<i32>
 func.func @increment(%0: tensor<i32>) -> tensor<i32> {
-  %r0 = mpc.increment %0 : (tensor<i32>) -> tensor<i32>
+  %r0 = mpc.increment %0 : tensor<i32>
   return %r0 : tensor<i32>
 }
 
 // CHECK-LABEL: func @increment_if(
-// CHECK: mpc.increment %{{.*}}, %{{.*}} : (tensor<i32>, tensor<i1>) -> tensor<i32>
+// CHECK: mpc.increment %{{.*}}, %{{.*}} : (tensor<i32>, tensor<i1>){{$}}
 func.func @increment_if(%0: tensor<i32>, %1: tensor<i1>) -> tensor<i32> {
   %r0 = mpc.increment %0, %1 : (tensor<i32>, tensor<i1>) -> tensor<i32>
   return %r0 : tensor<i32>
 }
 
 // CHECK-LABEL: func @batch_norm_running_update(
-// CHECK: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {count = 32 : i64, momentum = 8.000000e-01 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+// CHECK: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {count = 32, momentum = 8.000000e-01} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>){{$}}
 func.func @batch_norm_running_update(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %r0, %r1 = mpc.batch_norm_running_update %0, %1, %2, %3 {count = 32 : i64, momentum = 8.000000e-01 : f32}
+  %r0, %r1 = mpc.batch_norm_running_update %0, %1, %2, %3 {count = 32, momentum = 8.000000e-01}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %r0, %r1 : tensor<4xf32>, tensor<4xf32>
 }
 
 // CHECK-LABEL: func @sgd(
-// CHECK: mpc.sgd %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {dampening = 1.000000e-01 : f32, momentum = 8.000000e-01 : f32, nesterov = true} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
+// CHECK: mpc.sgd %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {dampening = 1.000000e-01, momentum = 8.000000e-01, nesterov = true} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>, tensor<i32>){{$}}
 func.func @sgd(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf16>, %3: tensor<f32>, %4: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %r0, %r1 = mpc.sgd %0, %1, %2, %3, %4 {dampening = 1.000000e-01 : f32, momentum = 8.000000e-01 : f32, nesterov = true}
+  %r0, %r1 = mpc.sgd %0, %1, %2, %3, %4 {dampening = 1.000000e-01, momentum = 8.000000e-01, nesterov = true}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %r0, %r1 : tensor<4xf32>, tensor<4xf32>
 }
 
 // CHECK-LABEL: func @momentum(
-// CHECK: mpc.momentum %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {loss_scale = 1.280000e+02 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
+// CHECK: mpc.momentum %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {loss_scale = 1.280000e+02} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i1>){{$}}
 func.func @momentum(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<f32>, %4: tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %r0, %r1 = mpc.momentum %0, %1, %2, %3, %4 {loss_scale = 1.280000e+02 : f32}
+  %r0, %r1 = mpc.momentum %0, %1, %2, %3, %4 {loss_scale = 1.280000e+02}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
   return %r0, %r1 : tensor<4xf32>, tensor<4xf32>
 }
 
 // CHECK-LABEL: func @adam(
-// CHECK: mpc.adam %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {weight_decay = 7.812500e-03 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+// CHECK: mpc.adam %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {weight_decay = 7.812500e-03} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<i1>){{$}}
 func.func @adam(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<4xf32>, %4: tensor<f32>, %5: tensor<i32>, %6: tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
-  %r0, %r1, %r2 = mpc.adam %0, %1, %2, %3, %4, %5, %6 {weight_decay = 7.812500e-03 : f32}
+  %r0, %r1, %r2 = mpc.adam %0, %1, %2, %3, %4, %5, %6 {weight_decay = 7.812500e-03}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return %r0, %r1, %r2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
 // CHECK-LABEL: func @adam_weight_decay(
-// CHECK: mpc.adam_weight_decay %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {beta1 = 8.000000e-01 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+// CHECK: mpc.adam_weight_decay %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {beta1 = 8.000000e-01} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>){{$}}
 func.func @adam_weight_decay(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4xf32>, %3: tensor<4xf32>, %4: tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
-  %r0, %r1, %r2 = mpc.adam_weight_decay %0, %1, %2, %3, %4 {beta1 = 8.000000e-01 : f32}
+  %r0, %r1, %r2 = mpc.adam_weight_decay %0, %1, %2, %3, %4 {beta1 = 8.000000e-01}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return %r0, %r1, %r2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
@@ -104,7 +104,7 @@ func.func @adam_weight_decay(%0: tensor<4xf32>, %1: tensor<4xf32>, %2: tensor<4x
 // CHECK-LABEL: func @guarded_update(
 // CHECK: %[[NEW:.*]]:2 = mpc.guarded_update %{{.*}} else(%{{.*}}, %{{.*}}) {
 // CHECK: mpc.yield %{{.*}}, %{{.*}} : tensor<4xf32>, tensor<i32>
-// CHECK: } : (tensor<i1>, tensor<4xf32>, tensor<i32>) -> (tensor<4xf32>, tensor<i32>)
+// CHECK: } : tensor<4xf32>, tensor<i32>{{$}}
 func.func @guarded_update(%finite: tensor<i1>, %p: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xf16>,
                           %rate: tensor<f32>, %scale: tensor<f32>, %step: tensor<i32>)
     -> (tensor<4xf32>, tensor<i32>) {
@@ -112,7 +112,7 @@ func.func @guarded_update(%finite: tensor<i1>, %p: tensor<4xf32>, %v: tensor<4xf
     %unscaled = mpc.unscale %g, %scale : (tensor<4xf16>, tensor<f32>) -> tensor<4xf32>
     %p1, %v1 = mpc.momentum %p, %v, %unscaled, %rate
         : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-    %next = mpc.increment %step : (tensor<i32>) -> tensor<i32>
+    %next = mpc.increment %step : tensor<i32>
     mpc.yield %p1, %next : tensor<4xf32>, tensor<i32>
   } : (tensor<i1>, tensor<4xf32>, tensor<i32>) -> (tensor<4xf32>, tensor<i32>)
   return %new#0, %new#1 : tensor<4xf32>, tensor<i32>
@@ -129,7 +129,7 @@ func.func @guarded_nothing(%finite: tensor<i1>) {
 
 func.func private @loss(%w: tensor<4xf32>, %x: tensor<4xf16>) -> (tensor<f32>, tensor<4xf16>) {
   %y = mpc.mul %w, %x : (tensor<4xf32>, tensor<4xf16>) -> tensor<4xf32>
-  %loss = mpc.reduce_sum %y {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %y {axes = []} : (tensor<4xf32>) -> tensor<f32>
   return %loss, %x : tensor<f32>, tensor<4xf16>
 }
 
@@ -143,10 +143,10 @@ func.func @value_and_grad(%w: tensor<4xf32>, %x: tensor<4xf16>, %seed: tensor<f3
 }
 
 // CHECK-LABEL: func @scope(
-// CHECK: mpc.relu %{{.*}} {mpc.precision = #mpc.precision<f32, level "O2">, mpc.scope = #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>}
+// CHECK: mpc.relu %{{.*}} as <f32, level "O2"> in <"lenet5/conv1", network, pin = f16> :
 func.func @scope(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = mpc.relu %x {mpc.precision = #mpc.precision<f32, level "O2">,
-                    mpc.scope = #mpc.scope<path = "lenet5/conv1", network = true, pin = f16>}
-      : (tensor<4xf32>) -> tensor<4xf32>
+                    mpc.scope = #mpc.scope<"lenet5/conv1", network, pin = f16>}
+      : tensor<4xf32>
   return %y : tensor<4xf32>
 }

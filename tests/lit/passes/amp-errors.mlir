@@ -14,9 +14,9 @@
 // DTYPE: error: unknown low type 'fp16'; choose f16 or bf16
 // KEEP: error: unknown keep-batchnorm-fp32 'maybe'; choose true or false, or leave it out
 // COST: error: the minimum cut over 2 operations takes costs below 2^61 fs together; by bytes-per-second = 1.000000e-09, low-flops = {{.*}}, f32-flops = {{.*}} and seconds-per-operation = {{.*}} they add up to more: give higher rates, or choose another level than auto
-#net = #mpc.scope<path = "net", network = true>
+#net = #mpc.scope<"net", network>
 func.func @f(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  %y = mpc.matmul %x, %x {mpc.scope = #net} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-  %z = mpc.relu %y {mpc.scope = #net} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = mpc.matmul %x, %x in #net : tensor<64x64xf32>
+  %z = mpc.relu %y in #net : tensor<64x64xf32>
   return %z : tensor<64x64xf32>
 }

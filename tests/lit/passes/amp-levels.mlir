@@ -10,15 +10,15 @@
 
 // AMP-35: O2 without kept norms has the casts of O3, O3 with kept norms those of O2 (the last four lines above).
 
-#network = #mpc.scope<path = "net", network = true>
-#loss = #mpc.scope<path = "loss">
+#network = #mpc.scope<"net", network>
+#loss = #mpc.scope<"loss">
 
 // Every signature keeps its types; every value is cast once, right after it exists.
 
 // O0-LABEL: func @loss_fn
 // O0-NOT: mpc.cast
-// O0: mpc.matmul {{.*}}mpc.precision = #mpc.precision<f32, level "O0">
-// O0: mpc.softmax_cross_entropy {{.*}}mpc.precision = #mpc.precision<f32, loss>
+// O0: mpc.matmul {{.*}} as <f32, level "O0">
+// O0: mpc.softmax_cross_entropy {{.*}} as <f32, loss>
 
 // O2-LABEL: func @loss_fn
 // O2-SAME: (%[[W:[a-z0-9]+]]: tensor<4x4xf32>, %[[G:[a-z0-9]+]]: tensor<4xf32>, %[[B:[a-z0-9]+]]: tensor<4xf32>, %[[X:[a-z0-9]+]]: tensor<2x4xf32>, %[[L:[a-z0-9]+]]: tensor<2x4xf32>)
@@ -28,7 +28,7 @@
 // O2: %[[H:.*]] = mpc.matmul %[[XL]], %[[WL]] {{.*}}, level "O2">{{.*}} -> tensor<2x4xf16>
 // O2: %[[N:.*]], %[[M:.*]], %{{.*}}, %{{.*}} = mpc.batch_norm_train %[[H]], %[[G]], %[[B]] {{.*}}, norm_kept_f32, folded>
 // O2-SAME: (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-// O2: %[[R:.*]] = mpc.relu %[[N]] {{.*}} (tensor<2x4xf16>) -> tensor<2x4xf16>
+// O2: %[[R:.*]] = mpc.relu %[[N]] {{.*}} : tensor<2x4xf16>
 // O2: %[[O:.*]] = mpc.matmul %[[R]], %[[WL]] {{.*}} -> tensor<2x4xf16>
 // O2: %[[OF:.*]] = mpc.cast %[[O]] : (tensor<2x4xf16>) -> tensor<2x4xf32>
 // O2: mpc.softmax_cross_entropy %[[OF]], %[[L]] {{.*}}, loss>{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<f32>, tensor<2xf32>)
@@ -42,12 +42,12 @@
 // BF16: mpc.matmul {{.*}} (tensor<2x4xbf16>, tensor<4x4xbf16>) -> tensor<2x4xbf16>
 func.func @loss_fn(%w: tensor<4x4xf32>, %gamma: tensor<4xf32>, %beta: tensor<4xf32>, %x: tensor<2x4xf32>,
                    %labels: tensor<2x4xf32>) -> (tensor<f32>, tensor<4xf32>) {
-  %h = mpc.matmul %x, %w {mpc.scope = #network} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-  %n, %mean, %variance, %inv = mpc.batch_norm_train %h, %gamma, %beta {mpc.scope = #network}
+  %h = mpc.matmul %x, %w in #network : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %n, %mean, %variance, %inv = mpc.batch_norm_train %h, %gamma, %beta in #network
       : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  %r = mpc.relu %n {mpc.scope = #network} : (tensor<2x4xf32>) -> tensor<2x4xf32>
-  %o = mpc.matmul %r, %w {mpc.scope = #network} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-  %loss, %lse = mpc.softmax_cross_entropy %o, %labels {mpc.scope = #loss}
+  %r = mpc.relu %n in #network : tensor<2x4xf32>
+  %o = mpc.matmul %r, %w in #network : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %loss, %lse = mpc.softmax_cross_entropy %o, %labels in #loss
       : (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<f32>, tensor<2xf32>)
   return %loss, %mean : tensor<f32>, tensor<4xf32>
 }
@@ -74,21 +74,21 @@ func.func @train_step(%w: tensor<4x4xf32>, %gamma: tensor<4xf32>, %beta: tensor<
 // O2-NOT: mpc.cast
 // O2: return
 func.func @norm_to_output(%w: tensor<4x4xf32>, %s: tensor<4xf32>, %x: tensor<2x4xf32>) -> tensor<2x4xf32> {
-  %h = mpc.matmul %x, %w {mpc.scope = #network} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-  %y = mpc.batch_norm_infer %h, %s, %s, %s, %s {mpc.scope = #network}
+  %h = mpc.matmul %x, %w in #network : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %y = mpc.batch_norm_infer %h, %s, %s, %s, %s in #network
       : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }
 
 // Reductions and softmax are inside the network: low storage, f32 arithmetic. Integers are never touched.
 // O2-LABEL: func @deny
-// O2: mpc.softmax {{.*}} (tensor<2x4xf16>) -> tensor<2x4xf16>
+// O2: mpc.softmax {{.*}} : tensor<2x4xf16>
 // O2: mpc.argmax {{.*}} (tensor<2x4xf16>) -> tensor<2xi32>
 // O2: mpc.equal {{.*}} (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
 func.func @deny(%w: tensor<4x4xf32>, %x: tensor<2x4xf32>, %labels: tensor<2xi32>) -> tensor<2xi1> {
-  %h = mpc.matmul %x, %w {mpc.scope = #network} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-  %p = mpc.softmax %h {mpc.scope = #network} : (tensor<2x4xf32>) -> tensor<2x4xf32>
-  %i = mpc.argmax %p {mpc.scope = #network} : (tensor<2x4xf32>) -> tensor<2xi32>
-  %e = mpc.equal %i, %labels {mpc.scope = #network} : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+  %h = mpc.matmul %x, %w in #network : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %p = mpc.softmax %h in #network : tensor<2x4xf32>
+  %i = mpc.argmax %p in #network : (tensor<2x4xf32>) -> tensor<2xi32>
+  %e = mpc.equal %i, %labels in #network : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
   return %e : tensor<2xi1>
 }

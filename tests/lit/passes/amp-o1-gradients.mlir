@@ -4,8 +4,8 @@
 // RUN: mpc-opt %t.bf16 --mpc-amp="level=O1 dtype=bf16" | FileCheck %s -DLOW=bf16 --check-prefix=FORWARD
 // RUN: mpc-opt %t.bf16 --mpc-amp="level=O1 dtype=bf16" --mpc-autodiff | FileCheck %s -DLOW=bf16
 
-#net = #mpc.scope<path = "net", network = true>
-#loss = #mpc.scope<path = "loss">
+#net = #mpc.scope<"net", network>
+#loss = #mpc.scope<"loss">
 
 // AMP-1: matmul, dense (a product with a bias) and conv give low for f32 and for low inputs; the input's gradient has
 // the input's type.
@@ -17,8 +17,8 @@
 // CHECK: %[[G:.*]] = mpc.cast %{{.*}} : (tensor<2x4x[[LOW]]>) -> tensor<2x4xf32>
 // CHECK-NEXT: return %[[G]] : tensor<2x4xf32>
 func.func private @matmul_loss(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<f32> {
-  %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-  %l = mpc.reduce_mean %h {axes = array<i64>, mpc.scope = #loss} : (tensor<2x4xf32>) -> tensor<f32>
+  %h = mpc.matmul %x, %w in #net : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %l = mpc.reduce_mean %h {axes = []} in #loss : (tensor<2x4xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
 func.func @matmul_of_f32(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
@@ -35,8 +35,8 @@ func.func @matmul_of_f32(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4
 // CHECK: %[[G:.*]] = mpc.matmul {{.*}} -> tensor<2x4x[[LOW]]>
 // CHECK-NEXT: return %[[G]] : tensor<2x4x[[LOW]]>
 func.func private @matmul_low_loss(%x: tensor<2x4xf16>, %w: tensor<4x4xf32>) -> tensor<f32> {
-  %h = mpc.matmul %x, %w {mpc.scope = #net} : (tensor<2x4xf16>, tensor<4x4xf32>) -> tensor<2x4xf32>
-  %l = mpc.reduce_mean %h {axes = array<i64>, mpc.scope = #loss} : (tensor<2x4xf32>) -> tensor<f32>
+  %h = mpc.matmul %x, %w in #net : (tensor<2x4xf16>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %l = mpc.reduce_mean %h {axes = []} in #loss : (tensor<2x4xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
 func.func @matmul_of_low(%x: tensor<2x4xf16>, %w: tensor<4x4xf32>) -> tensor<2x4xf16> {
@@ -52,8 +52,8 @@ func.func @matmul_of_low(%x: tensor<2x4xf16>, %w: tensor<4x4xf32>) -> tensor<2x4
 // CHECK-SAME: -> tensor<2x4xf32>
 // CHECK: return %{{.*}} : tensor<2x4xf32>
 func.func private @dense_loss(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<f32> {
-  %h = mpc.matmul %x, %w, %b {mpc.scope = #net} : (tensor<2x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
-  %l = mpc.reduce_mean %h {axes = array<i64>, mpc.scope = #loss} : (tensor<2x4xf32>) -> tensor<f32>
+  %h = mpc.matmul %x, %w, %b in #net : (tensor<2x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %l = mpc.reduce_mean %h {axes = []} in #loss : (tensor<2x4xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
 func.func @dense_of_f32(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<2x4xf32> {
@@ -69,8 +69,8 @@ func.func @dense_of_f32(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf
 // CHECK-SAME: -> tensor<2x4x[[LOW]]>
 // CHECK: return %{{.*}} : tensor<2x4x[[LOW]]>
 func.func private @dense_low_loss(%x: tensor<2x4xf16>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<f32> {
-  %h = mpc.matmul %x, %w, %b {mpc.scope = #net} : (tensor<2x4xf16>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
-  %l = mpc.reduce_mean %h {axes = array<i64>, mpc.scope = #loss} : (tensor<2x4xf32>) -> tensor<f32>
+  %h = mpc.matmul %x, %w, %b in #net : (tensor<2x4xf16>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %l = mpc.reduce_mean %h {axes = []} in #loss : (tensor<2x4xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
 func.func @dense_of_low(%x: tensor<2x4xf16>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<2x4xf16> {
@@ -87,8 +87,8 @@ func.func @dense_of_low(%x: tensor<2x4xf16>, %w: tensor<4x4xf32>, %b: tensor<4xf
 // CHECK: mpc.conv2d_grad_input {{.*}} -> tensor<1x2x4x4x[[LOW]]>
 // CHECK: return %{{.*}} : tensor<1x2x4x4xf32>
 func.func private @conv_loss(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tensor<f32> {
-  %h = mpc.conv2d %x, %w {mpc.scope = #net} : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
-  %l = mpc.reduce_mean %h {axes = array<i64>, mpc.scope = #loss} : (tensor<1x2x4x4xf32>) -> tensor<f32>
+  %h = mpc.conv2d %x, %w in #net : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %l = mpc.reduce_mean %h {axes = []} in #loss : (tensor<1x2x4x4xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
 func.func @conv_of_f32(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32> {
@@ -104,8 +104,8 @@ func.func @conv_of_f32(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tens
 // CHECK-SAME: -> tensor<1x2x4x4x[[LOW]]>
 // CHECK: return %{{.*}} : tensor<1x2x4x4x[[LOW]]>
 func.func private @conv_low_loss(%x: tensor<1x2x4x4xf16>, %w: tensor<2x2x1x1xf32>) -> tensor<f32> {
-  %h = mpc.conv2d %x, %w {mpc.scope = #net} : (tensor<1x2x4x4xf16>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
-  %l = mpc.reduce_mean %h {axes = array<i64>, mpc.scope = #loss} : (tensor<1x2x4x4xf32>) -> tensor<f32>
+  %h = mpc.conv2d %x, %w in #net : (tensor<1x2x4x4xf16>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %l = mpc.reduce_mean %h {axes = []} in #loss : (tensor<1x2x4x4xf32>) -> tensor<f32>
   return %l : tensor<f32>
 }
 func.func @conv_of_low(%x: tensor<1x2x4x4xf16>, %w: tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf16> {

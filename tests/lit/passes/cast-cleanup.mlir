@@ -40,16 +40,16 @@ func.func @folds(%x: tensor<4xf16>, %y: tensor<4xf32>) -> (tensor<4xf16>, tensor
 // CHECK-LABEL: func @merges
 // CHECK: %[[C:.*]] = mpc.cast
 // CHECK-NOT: mpc.cast
-// CHECK: %[[R:.*]] = mpc.relu %[[C]] {mpc.precision = #mpc.precision<f16, cut | level "O2">}
+// CHECK: %[[R:.*]] = mpc.relu %[[C]] as <f16, cut | level "O2"> :
 // CHECK-NOT: mpc.relu
 // CHECK: mpc.add %[[R]], %[[R]]
 func.func @merges(%x: tensor<4xf32>) -> tensor<4xf16> {
   %c = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf16>
-  %d = mpc.cast %x {mpc.scope = #mpc.scope<path = "net">} : (tensor<4xf32>) -> tensor<4xf16>
-  %r = mpc.relu %c {mpc.precision = #mpc.precision<f16, cut>} : (tensor<4xf16>) -> tensor<4xf16>
-  %s = mpc.relu %d {mpc.precision = #mpc.precision<f16, level "O2">} : (tensor<4xf16>) -> tensor<4xf16>
-  %dead = mpc.exp %r : (tensor<4xf16>) -> tensor<4xf16>
-  %y = mpc.add %r, %s : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  %d = mpc.cast %x in <"net"> : (tensor<4xf32>) -> tensor<4xf16>
+  %r = mpc.relu %c as <f16, cut> : tensor<4xf16>
+  %s = mpc.relu %d as <f16, level "O2"> : tensor<4xf16>
+  %dead = mpc.exp %r : tensor<4xf16>
+  %y = mpc.add %r, %s : tensor<4xf16>
   return %y : tensor<4xf16>
 }
 
@@ -59,14 +59,14 @@ func.func @merges(%x: tensor<4xf32>) -> tensor<4xf16> {
 // CHECK: mpc.cast %[[T]] : (tensor<4x2xf16>) -> tensor<4x2xf32>
 // CHECK: %[[N:.*]] = mpc.cast %{{.*}} : (tensor<2x4xf32>) -> tensor<2x4xf16>
 // CHECK: mpc.transpose %[[N]] {{.*}} -> tensor<4x2xf16>
-// CHECK: mpc.relu %{{.*}} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+// CHECK: mpc.relu %{{.*}} : tensor<2x4xf32>
 // CHECK: mpc.cast
 func.func @moves(%x: tensor<2x4xf16>, %y: tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<4x2xf16>, tensor<2x4xf16>) {
   %e = mpc.cast %x : (tensor<2x4xf16>) -> tensor<2x4xf32>
-  %te = mpc.transpose %e {permutation = array<i64: 1, 0>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
-  %ty = mpc.transpose %y {permutation = array<i64: 1, 0>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %te = mpc.transpose %e {permutation = [1, 0]} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %ty = mpc.transpose %y {permutation = [1, 0]} : (tensor<2x4xf32>) -> tensor<4x2xf32>
   %n = mpc.cast %ty : (tensor<4x2xf32>) -> tensor<4x2xf16>
-  %r = mpc.relu %y : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %r = mpc.relu %y : tensor<2x4xf32>
   %rn = mpc.cast %r : (tensor<2x4xf32>) -> tensor<2x4xf16>
   return %te, %n, %rn : tensor<4x2xf32>, tensor<4x2xf16>, tensor<2x4xf16>
 }
@@ -75,7 +75,7 @@ func.func @moves(%x: tensor<2x4xf16>, %y: tensor<2x4xf32>) -> (tensor<4x2xf32>, 
 // pass where more would (stretching), where another user needs the wide value, or where the user chose f32.
 // CHECK-LABEL: func @sinks
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<1x1x4x4xf16>, %[[Y:[a-z0-9]+]]: tensor<1x1x2x2xf16>
-// CHECK: %[[R:.*]] = mpc.relu %[[X]] : (tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf16>
+// CHECK: %[[R:.*]] = mpc.relu %[[X]] : tensor<1x1x4x4xf16>
 // CHECK-NEXT: %[[P:.*]], %{{.*}} = mpc.max_pool2d %[[R]] {{.*}} -> (tensor<1x1x2x2xf16>, tensor<1x1x2x2xi8>)
 // CHECK-NEXT: %[[C:.*]] = mpc.concat %[[P]], %[[Y]] {{.*}} -> tensor<1x2x2x2xf16>
 // CHECK-NEXT: %[[W:.*]] = mpc.cast %[[C]] : (tensor<1x2x2x2xf16>) -> tensor<1x2x2x2xf32>
@@ -83,25 +83,25 @@ func.func @moves(%x: tensor<2x4xf16>, %y: tensor<2x4xf32>) -> (tensor<4x2xf32>, 
 func.func @sinks(%x: tensor<1x1x4x4xf16>, %y: tensor<1x1x2x2xf16>) -> tensor<1x2x2x2xf32> {
   %e = mpc.cast %x : (tensor<1x1x4x4xf16>) -> tensor<1x1x4x4xf32>
   %f = mpc.cast %y : (tensor<1x1x2x2xf16>) -> tensor<1x1x2x2xf32>
-  %r = mpc.relu %e : (tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
-  %p, %i = mpc.max_pool2d %r {kernel_size = array<i64: 2, 2>, strides = array<i64: 2, 2>}
+  %r = mpc.relu %e : tensor<1x1x4x4xf32>
+  %p, %i = mpc.max_pool2d %r {kernel_size = [2, 2], strides = [2, 2]}
       : (tensor<1x1x4x4xf32>) -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi8>)
-  %c = mpc.concat %p, %f {axis = 1 : i64} : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>) -> tensor<1x2x2x2xf32>
+  %c = mpc.concat %p, %f {axis = 1} : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>) -> tensor<1x2x2x2xf32>
   return %c : tensor<1x2x2x2xf32>
 }
 
 // CHECK-LABEL: func @stays
 // CHECK: mpc.broadcast_to %{{.*}} : (tensor<1x4xf32>) -> tensor<8x4xf32>
-// CHECK: mpc.relu %{{.*}} {mpc.precision = #mpc.precision<f32, to_float "f32", user>} : (tensor<1x4xf32>) -> tensor<1x4xf32>
-// CHECK: mpc.neg %{{.*}} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+// CHECK: mpc.relu %{{.*}} as <f32, to_float "f32", user> : tensor<1x4xf32>
+// CHECK: mpc.neg %{{.*}} : tensor<1x4xf32>
 func.func @stays(%x: tensor<1x4xf16>, %y: tensor<1x4xf16>, %z: tensor<1x4xf16>)
     -> (tensor<8x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) {
   %e = mpc.cast %x : (tensor<1x4xf16>) -> tensor<1x4xf32>
-  %b = mpc.broadcast_to %e {shape = array<i64: 8, 4>} : (tensor<1x4xf32>) -> tensor<8x4xf32>
+  %b = mpc.broadcast_to %e {shape = [8, 4]} : (tensor<1x4xf32>) -> tensor<8x4xf32>
   %f = mpc.cast %y : (tensor<1x4xf16>) -> tensor<1x4xf32>
-  %r = mpc.relu %f {mpc.precision = #mpc.precision<f32, to_float "f32", user>} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %r = mpc.relu %f as <f32, to_float "f32", user> : tensor<1x4xf32>
   %g = mpc.cast %z : (tensor<1x4xf16>) -> tensor<1x4xf32>
-  %n = mpc.neg %g : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %n = mpc.neg %g : tensor<1x4xf32>
   return %b, %r, %n, %g : tensor<8x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>
 }
 
@@ -119,7 +119,7 @@ func.func @constant() -> tensor<4xf16> {
 // CHECK-LABEL: func @sinks_into_a_low_result
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4xf16>
 // CHECK-NOT: mpc.cast
-// CHECK: %[[Y:.*]] = mpc.relu %[[X]] : (tensor<4xf16>) -> tensor<4xf16>
+// CHECK: %[[Y:.*]] = mpc.relu %[[X]] : tensor<4xf16>
 // CHECK-NEXT: return %[[Y]]
 func.func @sinks_into_a_low_result(%x: tensor<4xf16>) -> tensor<4xf16> {
   %c = mpc.cast %x : (tensor<4xf16>) -> tensor<4xf32>
@@ -130,14 +130,14 @@ func.func @sinks_into_a_low_result(%x: tensor<4xf16>) -> tensor<4xf16> {
 // The first sweep folds the narrowing into maximum and puts the widenings behind relu; the second sinks them.
 // CHECK-LABEL: func @sinks_after_a_fold
 // CHECK-NOT: mpc.cast
-// CHECK: mpc.maximum {{.*}} : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+// CHECK: mpc.maximum {{.*}} : tensor<4xf16>
 // CHECK-NEXT: return
 func.func @sinks_after_a_fold(%x: tensor<4xf16>, %y: tensor<4xf16>) -> tensor<4xf16> {
   %a = mpc.cast %x : (tensor<4xf16>) -> tensor<4xf32>
-  %b = mpc.relu %a : (tensor<4xf32>) -> tensor<4xf32>
+  %b = mpc.relu %a : tensor<4xf32>
   %c = mpc.cast %y : (tensor<4xf16>) -> tensor<4xf32>
-  %d = mpc.relu %c : (tensor<4xf32>) -> tensor<4xf32>
-  %m = mpc.maximum %b, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %d = mpc.relu %c : tensor<4xf32>
+  %m = mpc.maximum %b, %d : tensor<4xf32>
   %n = mpc.cast %m : (tensor<4xf32>) -> tensor<4xf16>
   return %n : tensor<4xf16>
 }
@@ -152,7 +152,7 @@ func.func @sinks_after_a_fold(%x: tensor<4xf16>, %y: tensor<4xf16>) -> tensor<4x
 func.func @rounds_elsewhere(%x: tensor<4xf16>) -> (tensor<4xbf16>, tensor<4xf64>) {
   %a = mpc.cast %x : (tensor<4xf16>) -> tensor<4xf32>
   %b = mpc.relu %a : (tensor<4xf32>) -> tensor<4xbf16>
-  %c = mpc.neg %x : (tensor<4xf16>) -> tensor<4xf16>
+  %c = mpc.neg %x : tensor<4xf16>
   %d = mpc.cast %c : (tensor<4xf16>) -> tensor<4xf32>
   %e = mpc.relu %d : (tensor<4xf32>) -> tensor<4xf64>
   return %b, %e : tensor<4xbf16>, tensor<4xf64>
@@ -180,12 +180,12 @@ func.func @rounded_constant() -> tensor<f16> {
 // relu stays wide: the widened value has another reader, so that low relu would save nothing.
 // CHECK-LABEL: func @another_reader(
 // CHECK: %[[W:.*]] = mpc.cast %{{.*}} : (tensor<8xf16>) -> tensor<8xf32>
-// CHECK: mpc.tanh %[[W]] : (tensor<8xf32>) -> tensor<8xf32>
-// CHECK: mpc.relu %[[W]] : (tensor<8xf32>) -> tensor<8xf32>
+// CHECK: mpc.tanh %[[W]] : tensor<8xf32>
+// CHECK: mpc.relu %[[W]] : tensor<8xf32>
 func.func @another_reader(%x: tensor<8xf16>) -> (tensor<8xf32>, tensor<8xf32>) {
   %wide = mpc.cast %x : (tensor<8xf16>) -> tensor<8xf32>
-  %t = mpc.tanh %wide : (tensor<8xf32>) -> tensor<8xf32>
-  %r = mpc.relu %wide : (tensor<8xf32>) -> tensor<8xf32>
+  %t = mpc.tanh %wide : tensor<8xf32>
+  %r = mpc.relu %wide : tensor<8xf32>
   return %r, %t : tensor<8xf32>, tensor<8xf32>
 }
 
@@ -194,7 +194,7 @@ func.func @another_reader(%x: tensor<8xf16>) -> (tensor<8xf32>, tensor<8xf32>) {
 // CHECK: %[[T:.*]] = mpc.transpose %{{.*}} : (tensor<2x4xf32>) -> tensor<4x2xf32>
 // CHECK: mpc.cast %[[T]] : (tensor<4x2xf32>) -> tensor<4x2xf16>
 func.func @read_wide(%x: tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<4x2xf16>) {
-  %t = mpc.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %t = mpc.transpose %x {permutation = [1, 0]} : (tensor<2x4xf32>) -> tensor<4x2xf32>
   %low = mpc.cast %t : (tensor<4x2xf32>) -> tensor<4x2xf16>
   return %t, %low : tensor<4x2xf32>, tensor<4x2xf16>
 }
@@ -204,7 +204,7 @@ func.func @read_wide(%x: tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<4x2xf16>) 
 // CHECK: %[[S:.*]] = mpc.slice %{{.*}} -> tensor<2xf32>
 // CHECK: mpc.cast %[[S]] : (tensor<2xf32>) -> tensor<2xf16>
 func.func @drops(%x: tensor<8xf32>) -> tensor<2xf16> {
-  %s = mpc.slice %x {starts = array<i64: 1>, sizes = array<i64: 2>}
+  %s = mpc.slice %x {starts = [1], sizes = [2]}
       : (tensor<8xf32>) -> tensor<2xf32>
   %low = mpc.cast %s : (tensor<2xf32>) -> tensor<2xf16>
   return %low : tensor<2xf16>
@@ -228,14 +228,14 @@ func.func @scalars(%p: tensor<4xf32>, %v: tensor<4xf32>, %g: tensor<4xf16>, %s: 
 
 // A narrowing is not folded into what the user asked to be f32, or into what is read wide, too.
 // CHECK-LABEL: func @not_folded(
-// CHECK: %[[A:.*]] = mpc.add {{.*}} -> tensor<4xf32>
+// CHECK: %[[A:.*]] = mpc.add {{.*}} : tensor<4xf32>
 // CHECK: mpc.cast %[[A]] : (tensor<4xf32>) -> tensor<4xf16>
-// CHECK: %[[M:.*]] = mpc.mul {{.*}} -> tensor<4xf32>
+// CHECK: %[[M:.*]] = mpc.mul {{.*}} : tensor<4xf32>
 // CHECK: mpc.cast %[[M]] : (tensor<4xf32>) -> tensor<4xf16>
 func.func @not_folded(%x: tensor<4xf32>) -> (tensor<4xf16>, tensor<4xf16>, tensor<4xf32>) {
-  %pinned = mpc.add %x, %x {mpc.precision = #mpc.precision<f32, to_float "f32", user>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %pinned = mpc.add %x, %x as <f32, to_float "f32", user> : tensor<4xf32>
   %a = mpc.cast %pinned : (tensor<4xf32>) -> tensor<4xf16>
-  %wide = mpc.mul %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %wide = mpc.mul %x, %x : tensor<4xf32>
   %b = mpc.cast %wide : (tensor<4xf32>) -> tensor<4xf16>
   return %a, %b, %wide : tensor<4xf16>, tensor<4xf16>, tensor<4xf32>
 }

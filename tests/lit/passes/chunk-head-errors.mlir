@@ -11,7 +11,7 @@
 func.func @returned(%h: tensor<4x4xf32>, %w: tensor<4x16xf32>, %labels: tensor<4xi32>, %seed: tensor<f32>)
     -> (tensor<f32>, tensor<4x16xf32>, tensor<4x4xf32>) {
   %z = mpc.matmul %h, %w : (tensor<4x4xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
-  %loss, %lse = mpc.softmax_cross_entropy %z, %labels {mpc.scope = #mpc.scope<path = "net/loss">}
+  %loss, %lse = mpc.softmax_cross_entropy %z, %labels in <"net/loss">
       : (tensor<4x16xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<4xf32>)
   %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse
       : (tensor<f32>, tensor<4x16xf32>, tensor<4xi32>, tensor<4xf32>) -> tensor<4x16xf32>
@@ -27,7 +27,7 @@ func.func @metric(%h: tensor<4x4xbf16>, %w: tensor<4x16xbf16>, %labels: tensor<4
     -> (tensor<f32>, tensor<4xi32>, tensor<4x16xf32>) {
   %z = mpc.matmul %h, %w : (tensor<4x4xbf16>, tensor<4x16xbf16>) -> tensor<4x16xbf16>
   %wide = mpc.cast %z : (tensor<4x16xbf16>) -> tensor<4x16xf32>
-  %best = mpc.argmax %wide {mpc.scope = #mpc.scope<path = "accuracy">} : (tensor<4x16xf32>) -> tensor<4xi32>
+  %best = mpc.argmax %wide in <"accuracy"> : (tensor<4x16xf32>) -> tensor<4xi32>
   %loss, %lse = mpc.softmax_cross_entropy %wide, %labels
       : (tensor<4x16xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<4xf32>)
   %dz = mpc.softmax_cross_entropy_grad %seed, %wide, %labels, %lse
@@ -45,7 +45,7 @@ func.func @gradient_read(%h: tensor<4x4xf32>, %w: tensor<4x16xf32>, %labels: ten
       : (tensor<4x16xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<4xf32>)
   %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse
       : (tensor<f32>, tensor<4x16xf32>, tensor<4xi32>, tensor<4xf32>) -> tensor<4x16xf32>
-  %size = mpc.abs %dz : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  %size = mpc.abs %dz : tensor<4x16xf32>
   return %loss, %size : tensor<f32>, tensor<4x16xf32>
 }
 
@@ -58,7 +58,7 @@ func.func @squared(%h: tensor<4x4xf32>, %w: tensor<4x16xf32>, %labels: tensor<4x
   %z = mpc.matmul %h, %w : (tensor<4x4xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
   %loss, %lse = mpc.softmax_cross_entropy %z, %labels
       : (tensor<4x16xf32>, tensor<4xi32>) -> (tensor<f32>, tensor<4xf32>)
-  %seed = mpc.add %loss, %loss : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %seed = mpc.add %loss, %loss : tensor<f32>
   %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse
       : (tensor<f32>, tensor<4x16xf32>, tensor<4xi32>, tensor<4xf32>) -> tensor<4x16xf32>
   %dh = mpc.matmul %dz, %w {transpose_b = true} : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x4xf32>

@@ -3,9 +3,9 @@
 
 // Two that follow each other, views and constants aside. Another operation ends a group; alone an update has none.
 // CHECK-LABEL: func @neighbours
-// CHECK: mpc.sgd {{.*}}mpc.flat_group = 0 : i64
+// CHECK: mpc.sgd {{.*}}{mpc.flat_group = 0 : i64}
 // CHECK: mpc.reshape
-// CHECK: mpc.sgd {{.*}}mpc.flat_group = 0 : i64
+// CHECK: mpc.sgd {{.*}}{mpc.flat_group = 0 : i64}
 // CHECK: mpc.increment
 // CHECK: mpc.sgd
 // CHECK-NOT: mpc.flat_group
@@ -22,17 +22,17 @@ func.func @neighbours(%p: tensor<4xf32> {mpc.state = #mpc.state<parameter, "p">}
         tensor<5xf32> {mpc.state = #mpc.state<parameter, "r">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "p.v">},
         tensor<2x3xf32> {mpc.state = #mpc.state<slot, "q.v">}, tensor<5xf32> {mpc.state = #mpc.state<slot, "r.v">},
         tensor<i32> {mpc.state = #mpc.state<step, "n">}) attributes {mpc.step} {
-  %gp = mpc.exp %p : (tensor<4xf32>) -> tensor<4xf32>
-  %flat = mpc.reshape %q {shape = array<i64: 6>} : (tensor<2x3xf32>) -> tensor<6xf32>
-  %gq6 = mpc.exp %flat : (tensor<6xf32>) -> tensor<6xf32>
-  %gr = mpc.exp %r : (tensor<5xf32>) -> tensor<5xf32>
+  %gp = mpc.exp %p : tensor<4xf32>
+  %flat = mpc.reshape %q {shape = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %gq6 = mpc.exp %flat : tensor<6xf32>
+  %gr = mpc.exp %r : tensor<5xf32>
   %p1, %vp1 = mpc.sgd %p, %vp, %gp, %rate, %n
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %gq = mpc.reshape %gq6 {shape = array<i64: 2, 3>} : (tensor<6xf32>) -> tensor<2x3xf32>
+  %gq = mpc.reshape %gq6 {shape = [2, 3]} : (tensor<6xf32>) -> tensor<2x3xf32>
   %q1, %vq1 = mpc.sgd %q, %vq, %gq, %rate, %n
       : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>, tensor<i32>)
       -> (tensor<2x3xf32>, tensor<2x3xf32>)
-  %n1 = mpc.increment %n : (tensor<i32>) -> tensor<i32>
+  %n1 = mpc.increment %n : tensor<i32>
   %r1, %vr1 = mpc.sgd %r, %vr, %gr, %rate, %n
       : (tensor<5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<f32>, tensor<i32>) -> (tensor<5xf32>, tensor<5xf32>)
   return %p1, %q1, %r1, %vp1, %vq1, %vr1, %n1
@@ -55,7 +55,7 @@ func.func @tensors(%p: tensor<4xf32> {mpc.state = #mpc.state<parameter, "p">},
         tensor<4xf32> {mpc.state = #mpc.state<parameter, "r">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "p.v">},
         tensor<4xf32> {mpc.state = #mpc.state<slot, "q.v">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "r.v">})
     attributes {mpc.step} {
-  %g = mpc.exp %p : (tensor<4xf32>) -> tensor<4xf32>
+  %g = mpc.exp %p : tensor<4xf32>
   %p1, %vp1 = mpc.sgd %p, %vp, %g, %rate, %n
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
   %q1, %vq1 = mpc.sgd %q, %vq, %g, %rate, %n
@@ -83,10 +83,10 @@ func.func @scalars(%p: tensor<f32> {mpc.state = #mpc.state<parameter, "p">},
     -> (tensor<f32> {mpc.state = #mpc.state<parameter, "p">}, tensor<f32> {mpc.state = #mpc.state<parameter, "q">},
         tensor<4xf32> {mpc.state = #mpc.state<parameter, "r">}, tensor<4xf32> {mpc.state = #mpc.state<parameter, "s">})
     attributes {mpc.step} {
-  %gp = mpc.exp %p : (tensor<f32>) -> tensor<f32>
-  %gq = mpc.exp %q : (tensor<f32>) -> tensor<f32>
-  %gr = mpc.exp %r : (tensor<4xf32>) -> tensor<4xf32>
-  %gs = mpc.exp %s : (tensor<4xf32>) -> tensor<4xf32>
+  %gp = mpc.exp %p : tensor<f32>
+  %gq = mpc.exp %q : tensor<f32>
+  %gr = mpc.exp %r : tensor<4xf32>
+  %gs = mpc.exp %s : tensor<4xf32>
   %p1, %vp1 = mpc.momentum %p, %vp, %gp, %rate
       : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
   %q1, %vq1 = mpc.momentum %q, %vq, %gq, %other
@@ -100,8 +100,8 @@ func.func @scalars(%p: tensor<f32> {mpc.state = #mpc.state<parameter, "p">},
 
 // What a group has, no later one takes.
 // CHECK-LABEL: func @groups
-// CHECK: mpc.sgd {{.*}}mpc.flat_group = 0 : i64
-// CHECK: mpc.sgd {{.*}}mpc.flat_group = 0 : i64
+// CHECK: mpc.sgd {{.*}}{mpc.flat_group = 0 : i64}
+// CHECK: mpc.sgd {{.*}}{mpc.flat_group = 0 : i64}
 // CHECK: mpc.increment
 // CHECK: mpc.sgd
 // CHECK-NOT: mpc.flat_group
@@ -119,14 +119,14 @@ func.func @groups(%p: tensor<4xf32> {mpc.state = #mpc.state<parameter, "p">},
     -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "p">}, tensor<4xf32> {mpc.state = #mpc.state<parameter, "q">},
         tensor<4xf32> {mpc.state = #mpc.state<parameter, "r">}, tensor<4xf32> {mpc.state = #mpc.state<parameter, "s">},
         tensor<i32> {mpc.state = #mpc.state<step, "n">}) attributes {mpc.step} {
-  %gp = mpc.exp %p : (tensor<4xf32>) -> tensor<4xf32>
-  %gq = mpc.exp %q : (tensor<4xf32>) -> tensor<4xf32>
-  %gs = mpc.exp %s : (tensor<4xf32>) -> tensor<4xf32>
+  %gp = mpc.exp %p : tensor<4xf32>
+  %gq = mpc.exp %q : tensor<4xf32>
+  %gs = mpc.exp %s : tensor<4xf32>
   %p1, %vp1 = mpc.sgd %p, %vp, %gp, %rate, %n
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
   %q1, %vq1 = mpc.sgd %q, %vq, %gq, %rate, %n
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %n1 = mpc.increment %n : (tensor<i32>) -> tensor<i32>
+  %n1 = mpc.increment %n : tensor<i32>
   %r1, %vr1 = mpc.sgd %r, %vr, %gp, %rate, %n
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
   %s1, %vs1 = mpc.sgd %s, %vs, %gs, %rate, %n

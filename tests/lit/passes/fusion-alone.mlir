@@ -12,12 +12,12 @@
 // CPU-NEXT: ^bb0(%[[X:.*]]: tensor<8x16xf32>):
 // CPU-NEXT:   %[[S:.*]] = mpc.softmax %[[X]]
 // CPU-NEXT:   mpc.yield %[[S]]
-// CPU-NEXT: } {mpc.fusion_choice = {bytes_saved = 0 : i64, left_out = ["matmul: it is not computed element by element"]}, mpc.scope = #mpc.scope<path = "net/head">}
+// CPU-NEXT: } {mpc.fusion_choice = {bytes_saved = 0 : i64, left_out = ["matmul: it is not computed element by element"]}, mpc.scope = #mpc.scope<"net/head">}
 // CPU: mpc.matmul %[[F]]
 // CUDA-NEXT: mpc.softmax
 // CUDA-NEXT: mpc.matmul
 func.func @without_kernel(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor<8x16xf32> {
-  %0 = mpc.softmax %x {mpc.scope = #mpc.scope<path = "net/head">} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %0 = mpc.softmax %x in <"net/head"> : tensor<8x16xf32>
   %1 = mpc.matmul %0, %w : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
   return %1 : tensor<8x16xf32>
 }
@@ -36,28 +36,28 @@ func.func @without_kernel(%x: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor
 // ONE: mpc.relu
 // CUDA: mpc.layer_norm
 func.func @with_kernel(%x: tensor<8x16xf32>, %r: tensor<8x16xf32>, %g: tensor<16xf32>) -> tensor<8x16xf32> {
-  %s = mpc.add %x, %r : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %s = mpc.add %x, %r : tensor<8x16xf32>
   %y, %mean, %inv_std = mpc.layer_norm %s, %g, %g
       : (tensor<8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> (tensor<8x16xf32>, tensor<8xf32>, tensor<8xf32>)
-  %z = mpc.relu %y : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %z = mpc.relu %y : tensor<8x16xf32>
   return %z : tensor<8x16xf32>
 }
 
 // Rows of a region are contiguous: another axis changes places with the last one, and back. A last axis behind which
 // only extents of 1 follow stays.
 // CHECK-LABEL: func @other_axis
-// CPU-NEXT: %[[TX:.*]] = mpc.transpose %arg0 {mpc.scope = #mpc.scope<path = "net">, permutation = array<i64: 0, 3, 2, 1>} : (tensor<2x3x4x5xbf16>) -> tensor<2x5x4x3xbf16>
+// CPU-NEXT: %[[TX:.*]] = mpc.transpose %arg0 {permutation = [0, 3, 2, 1]} in <"net"> : (tensor<2x3x4x5xbf16>) -> tensor<2x5x4x3xbf16>
 // CPU-NEXT: %[[F:.*]] = mpc.fusion(%[[TX]]) {
 // CPU-NEXT: ^bb0
-// CPU-NEXT:   mpc.log_softmax {{.*}}axis = 3 : i64{{.*}} (tensor<2x5x4x3xbf16>) -> tensor<2x5x4x3xf32>
-// CPU:      %[[Y:.*]] = mpc.transpose %[[F]] {{.*}}permutation = array<i64: 0, 3, 2, 1>} : (tensor<2x5x4x3xf32>) -> tensor<2x3x4x5xf32>
+// CPU-NEXT:   mpc.log_softmax {{.*}}{axis = 3}{{.*}} : (tensor<2x5x4x3xbf16>) -> tensor<2x5x4x3xf32>
+// CPU:      %[[Y:.*]] = mpc.transpose %[[F]] {permutation = [0, 3, 2, 1]} in <"net"> : (tensor<2x5x4x3xf32>) -> tensor<2x3x4x5xf32>
 // CPU: %[[G:.*]] = mpc.fusion(%[[Y]], %arg1) {
-// CPU: mpc.softmax_grad {{.*}}axis = 3 : i64
+// CPU: mpc.softmax_grad {{.*}}{axis = 3}
 // CPU: return %[[G]]
-// CUDA-NEXT: mpc.log_softmax {{.*}}axis = 1 : i64
+// CUDA-NEXT: mpc.log_softmax {{.*}}{axis = 1}
 func.func @other_axis(%x: tensor<2x3x4x5xbf16>, %p: tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32> {
-  %0 = mpc.log_softmax %x {axis = 1 : i64, mpc.scope = #mpc.scope<path = "net">} : (tensor<2x3x4x5xbf16>) -> tensor<2x3x4x5xf32>
-  %1 = mpc.softmax_grad %0, %p {axis = 3 : i64} : (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32>
+  %0 = mpc.log_softmax %x {axis = 1} in <"net"> : (tensor<2x3x4x5xbf16>) -> tensor<2x3x4x5xf32>
+  %1 = mpc.softmax_grad %0, %p {axis = 3} : tensor<2x3x4x5xf32>
   return %1 : tensor<2x3x4x5xf32>
 }
 
@@ -65,19 +65,19 @@ func.func @other_axis(%x: tensor<2x3x4x5xbf16>, %p: tensor<2x3x4x5xf32>) -> tens
 // CHECK-LABEL: func @in_f64
 // CHECK-NEXT: mpc.softmax
 func.func @in_f64(%x: tensor<8x16xf64>) -> tensor<8x16xf64> {
-  %0 = mpc.softmax %x : (tensor<8x16xf64>) -> tensor<8x16xf64>
+  %0 = mpc.softmax %x : tensor<8x16xf64>
   return %0 : tensor<8x16xf64>
 }
 
 // An operand that is read in two ways is an argument for each: a row and, for each column, its scale and shift.
 // CHECK-LABEL: func @repeated
-// CPU-NEXT: %[[C:.*]] = mpc.broadcast_to %arg0 {mpc.scope = #mpc.scope<path = "net">, shape = array<i64: 16>} : (tensor<16xf32>) -> tensor<16xf32>
+// CPU-NEXT: %[[C:.*]] = mpc.broadcast_to %arg0 {shape = [16]} in <"net"> : tensor<16xf32>
 // CPU-NEXT: mpc.fusion(%arg0, %[[C]]) {
 // CPU-NEXT: ^bb0(%[[X:.*]]: tensor<16xf32>, %[[S:.*]]: tensor<16xf32>):
 // CPU-NEXT:   mpc.layer_norm %[[X]], %[[S]], %[[S]]
 // CUDA-NEXT: mpc.layer_norm %arg0, %arg0, %arg0
 func.func @repeated(%x: tensor<16xf32>) -> tensor<16xf32> {
-  %y, %mean, %inv_std = mpc.layer_norm %x, %x, %x {mpc.scope = #mpc.scope<path = "net">}
+  %y, %mean, %inv_std = mpc.layer_norm %x, %x, %x in <"net">
       : (tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> (tensor<16xf32>, tensor<f32>, tensor<f32>)
   return %y : tensor<16xf32>
 }
@@ -86,6 +86,6 @@ func.func @repeated(%x: tensor<16xf32>) -> tensor<16xf32> {
 // CHECK-LABEL: func @unread
 // CHECK-NOT: mpc.fusion
 func.func @unread(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
-  %0 = mpc.softmax %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %0 = mpc.softmax %x : tensor<8x16xf32>
   return %x : tensor<8x16xf32>
 }

@@ -14,7 +14,7 @@
 // CHECK-DAG:   %[[SUM:.*]] = mpc.sum_of_squares %[[G]], %{{.*}} : (tensor<256x128xf32>, tensor<f32>) -> tensor<f64>
 // CHECK:   mpc.yield %[[G]], {{.*}} : tensor<256x128xf32>, tensor<{{.*}}>, tensor<{{.*}}>
 // CHECK: mpc.all_finite %[[SCALE]], %[[LOSS]], %[[F]]#{{[12]}}, %[[C]] : (tensor<f32>, tensor<f32>, tensor<i1>, tensor<64xf16>) -> (tensor<i1>, tensor<i32>)
-// CHECK-NEXT: mpc.global_norm %[[SCALE]], %[[C]], %[[F]]#{{[12]}} {sums = 1 : i64, unscale = true} : (tensor<f32>, tensor<64xf16>, tensor<f64>) -> tensor<f64>
+// CHECK-NEXT: mpc.global_norm %[[SCALE]], %[[C]], %[[F]]#{{[12]}} {sums = 1, unscale = true} : (tensor<f32>, tensor<64xf16>, tensor<f64>) -> tensor<f64>
 // CUDA-LABEL: func @added
 // CUDA-NOT: mpc.fusion
 // CUDA: mpc.all_finite %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<f32>, tensor<f32>, tensor<256x128xf32>, tensor<64xf16>)
@@ -26,7 +26,7 @@
 // NONE-NEXT: mpc.global_norm %{{.*}}, %{{.*}}, %{{.*}} {unscale = true} : (tensor<f32>, tensor<256x128xf32>, tensor<64xf16>) -> tensor<f64>
 func.func @added(%scale: tensor<f32>, %loss: tensor<f32>, %a: tensor<256x128xf32>, %b: tensor<256x128xf32>, %c: tensor<64xf16>)
     -> (tensor<256x128xf32>, tensor<i1>, tensor<i32>, tensor<f64>) {
-  %g = mpc.sum_n %a, %b {mpc.backward} : (tensor<256x128xf32>, tensor<256x128xf32>) -> tensor<256x128xf32>
+  %g = mpc.sum_n %a, %b backward : tensor<256x128xf32>
   %finite, %bad = mpc.all_finite %scale, %loss, %g, %c
       : (tensor<f32>, tensor<f32>, tensor<256x128xf32>, tensor<64xf16>) -> (tensor<i1>, tensor<i32>)
   %norm = mpc.global_norm %scale, %g, %c {unscale = true}
@@ -39,7 +39,7 @@ func.func @added(%scale: tensor<f32>, %loss: tensor<f32>, %a: tensor<256x128xf32
 // CHECK-LABEL: func @large
 // CHECK: mpc.fusion
 // CHECK: mpc.sum_of_squares %{{.*}} : (tensor<4096x2048xf32>) -> tensor<f64>
-// CHECK: mpc.global_norm %{{.*}} {sums = 1 : i64} : (tensor<f64>) -> tensor<f32>
+// CHECK: mpc.global_norm %{{.*}} {sums = 1} : (tensor<f64>) -> tensor<f32>
 // CUDA-LABEL: func @large
 // CUDA: mpc.fusion
 // CUDA: mpc.check_finite
@@ -47,8 +47,8 @@ func.func @added(%scale: tensor<f32>, %loss: tensor<f32>, %a: tensor<256x128xf32
 func.func @large(%scale: tensor<f32>, %loss: tensor<f32>, %a: tensor<4096x2048xbf16>, %b: tensor<4096x2048xf32>)
     -> (tensor<2048x4096xf32>, tensor<i1>, tensor<i32>, tensor<f32>) {
   %w = mpc.cast %a : (tensor<4096x2048xbf16>) -> tensor<4096x2048xf32>
-  %g = mpc.sum_n %w, %b : (tensor<4096x2048xf32>, tensor<4096x2048xf32>) -> tensor<4096x2048xf32>
-  %r = mpc.reshape %g {shape = array<i64: 2048, 4096>} : (tensor<4096x2048xf32>) -> tensor<2048x4096xf32>
+  %g = mpc.sum_n %w, %b : tensor<4096x2048xf32>
+  %r = mpc.reshape %g {shape = [2048, 4096]} : (tensor<4096x2048xf32>) -> tensor<2048x4096xf32>
   %finite, %bad = mpc.all_finite %scale, %loss, %r
       : (tensor<f32>, tensor<f32>, tensor<2048x4096xf32>) -> (tensor<i1>, tensor<i32>)
   %norm = mpc.global_norm %g : (tensor<4096x2048xf32>) -> tensor<f32>
@@ -65,9 +65,9 @@ func.func @large(%scale: tensor<f32>, %loss: tensor<f32>, %a: tensor<4096x2048xb
 // CHECK-NEXT: mpc.global_norm %[[BIAS]], %[[W]], %[[G]] : (tensor<64xf32>, tensor<16x64xf32>, tensor<32x32xf32>) -> tensor<f32>
 func.func @grouped(%scale: tensor<f32>, %loss: tensor<f32>, %dy: tensor<512x64xf32>, %x: tensor<512x16xf32>, %a: tensor<32x32xf32>)
     -> (tensor<i1>, tensor<i32>, tensor<f32>, tensor<64xf32>, tensor<16x64xf32>, tensor<32x32xf32>) {
-  %bias = mpc.reduce_sum %dy {axes = array<i64: 0>} : (tensor<512x64xf32>) -> tensor<64xf32>
+  %bias = mpc.reduce_sum %dy {axes = [0]} : (tensor<512x64xf32>) -> tensor<64xf32>
   %w = mpc.matmul %x, %dy {transpose_a = true} : (tensor<512x16xf32>, tensor<512x64xf32>) -> tensor<16x64xf32>
-  %g = mpc.sum_n %a, %a : (tensor<32x32xf32>, tensor<32x32xf32>) -> tensor<32x32xf32>
+  %g = mpc.sum_n %a, %a : tensor<32x32xf32>
   %finite, %bad = mpc.all_finite %scale, %loss, %bias, %w, %g
       : (tensor<f32>, tensor<f32>, tensor<64xf32>, tensor<16x64xf32>, tensor<32x32xf32>) -> (tensor<i1>, tensor<i32>)
   %norm = mpc.global_norm %bias, %w, %g : (tensor<64xf32>, tensor<16x64xf32>, tensor<32x32xf32>) -> tensor<f32>

@@ -9,7 +9,7 @@
 func.func @two_sweeps(%g: tensor<2048xf32>, %x: tensor<64x2048xf32>, %y: tensor<64x2048xf32>, %z: tensor<64x2048xf32>, %u: tensor<64x2048xf32>)
     -> (tensor<2048xf32>, tensor<64x2048xf32>) {
   %s = mpc.sum_n %x, %y, %z, %u
-      : (tensor<64x2048xf32>, tensor<64x2048xf32>, tensor<64x2048xf32>, tensor<64x2048xf32>) -> tensor<64x2048xf32>
+      : tensor<64x2048xf32>
   %n, %mean, %variance, %i = mpc.batch_norm_train %s, %g, %g
       : (tensor<64x2048xf32>, tensor<2048xf32>, tensor<2048xf32>)
       -> (tensor<64x2048xf32>, tensor<2048xf32>, tensor<2048xf32>, tensor<2048xf32>)

@@ -11,10 +11,10 @@
 // CHECK-NEXT: return
 func.func @kinds(%w: tensor<4xf32>, %gamma: tensor<2xf32>, %x: tensor<8xf32>, %beta: tensor<2xf32>, %dw: tensor<4xf16>, %dgamma: tensor<2xf32>, %dx: tensor<8xf16>, %dbeta: tensor<2xf32>,
                  %vw: tensor<4xf32>, %vgamma: tensor<2xf32>, %vx: tensor<8xf32>, %vbeta: tensor<2xf32>, %rate: tensor<f32>) -> (tensor<4xf16>, tensor<2xf32>, tensor<8xf16>, tensor<2xf32>) {
-  %w2, %vw2, %ws = mpc.momentum %w, %vw, %dw, %rate {mpc.scope = #mpc.scope<path = "a">, shadow = "f16"}
+  %w2, %vw2, %ws = mpc.momentum %w, %vw, %dw, %rate {shadow = f16} in <"a">
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>)
   %gamma2, %vgamma2 = mpc.momentum %gamma, %vgamma, %dgamma, %rate : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<2xf32>)
-  %x2, %vx2, %xs = mpc.momentum %x, %vx, %dx, %rate {mpc.scope = #mpc.scope<path = "b">, shadow = "f16"}
+  %x2, %vx2, %xs = mpc.momentum %x, %vx, %dx, %rate {shadow = f16} in <"b">
       : (tensor<8xf32>, tensor<8xf32>, tensor<8xf16>, tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf16>)
   %beta2, %vbeta2 = mpc.momentum %beta, %vbeta, %dbeta, %rate : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<2xf32>)
   return %ws, %gamma2, %xs, %beta2 : tensor<4xf16>, tensor<2xf32>, tensor<8xf16>, tensor<2xf32>
@@ -32,7 +32,7 @@ func.func @alike(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>, %d: te
                  %g: tensor<4xf32>, %rate: tensor<f32>, %step: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %a2, %va2 = mpc.momentum %a, %va, %g, %rate : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   %b2, %vb2 = mpc.sgd %b, %vb, %g, %rate, %step : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %c2, %vc2 = mpc.momentum %c, %vc, %g, %rate {weight_decay = 0.1 : f32} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %c2, %vc2 = mpc.momentum %c, %vc, %g, %rate {weight_decay = 0.1} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   %d2, %vd2 = mpc.momentum %d, %vd, %g, %rate : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   %e2, %ve2 = mpc.momentum %e, %ve, %g, %rate : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %a2, %b2, %c2, %d2, %vd2, %e2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
@@ -59,7 +59,7 @@ func.func @chain(%a: tensor<4xf32>, %b: tensor<4xf32>, %va: tensor<4xf32>, %vb: 
 func.func @runs(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>, %va: tensor<4xf32>, %vb: tensor<4xf32>, %vc: tensor<4xf32>, %g: tensor<4xf32>, %rate: tensor<f32>, %step: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %a2, %va2 = mpc.sgd %a, %va, %g, %rate, %step : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
   %b2, %vb2 = mpc.momentum %b, %vb, %g, %rate : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %slow = mpc.mul %rate, %rate : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %slow = mpc.mul %rate, %rate : tensor<f32>
   %c2, %vc2 = mpc.sgd %c, %vc, %g, %slow, %step : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %a2, %b2, %c2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

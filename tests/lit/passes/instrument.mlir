@@ -14,9 +14,9 @@
 // CHECK-NEXT: mpc.tensor_statistics
 // CHECK-NOT: mpc.sgd
 func.func private @forward(%w: tensor<4x3xf32>, %x: tensor<2x4xf32>, %t: tensor<2x3xf32>) -> tensor<f32> {
-  %y = mpc.matmul %x, %w {mpc.scope = #mpc.scope<path = "net/fc", network = true>}
+  %y = mpc.matmul %x, %w in "net/fc"
       : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
-  %loss = mpc.mse %y, %t {mpc.scope = #mpc.scope<path = "net">} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+  %loss = mpc.mse %y, %t in <"net"> : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 func.func @train_step(%x: tensor<2x4xf32> {mpc.state = #mpc.state<input, "x">}, %t: tensor<2x3xf32> {mpc.state = #mpc.state<input, "t">},

@@ -34,7 +34,7 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // CHECK-NEXT: mpc.increment %[[RNG]]
 // CHECK: %[[ACT:.*]] = mpc.all_of %[[LAST]], %[[FINITE]]
 // CHECK: %[[U:.*]] = mpc.unscale %[[G]]#3, %[[SCALE]]
-// CHECK: %[[MEAN:.*]] = mpc.accumulate_gradient %[[SUM]], %[[U]], %[[MICRO]] {count = 2 : i64}
+// CHECK: %[[MEAN:.*]] = mpc.accumulate_gradient %[[SUM]], %[[U]], %[[MICRO]] {count = 2}
 // CHECK: %[[NEW:.*]]:3 = mpc.guarded_update %[[ACT]] else(%[[W]],
 // CHECK-NEXT: mpc.momentum %[[W]], %{{.*}}, %[[MEAN]],
 // CHECK-NEXT: mpc.increment
@@ -46,7 +46,7 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // CHECK: mpc.select %[[LAST]], %[[SCALER_BAD]],
 // CHECK: mpc.select %[[LAST]], %[[SKIPPED]],
 // CHECK: mpc.select %[[LAST]], %[[CONSECUTIVE]],
-// CHECK: mpc.next_micro_step %[[MICRO]] {count = 2 : i64}
+// CHECK: mpc.next_micro_step %[[MICRO]] {count = 2}
 
 // Without a scaler nothing is checked and nothing is kept.
 // NONE-LABEL: func @train_step(
@@ -55,7 +55,7 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // NONE-NOT: mpc.all_finite
 // NONE: %[[C:.*]] = mpc.constant {value = dense<2>
 // NONE: %[[LAST:.*]] = mpc.equal %{{.*}}, %[[C]]
-// NONE: mpc.accumulate_gradient {{.*}} {count = 3 : i64}
+// NONE: mpc.accumulate_gradient {{.*}} {count = 3}
 // NONE: mpc.guarded_update %[[LAST]]
 // NONE-NEXT: mpc.momentum
 // NONE: mpc.batch_norm_running_update
@@ -88,11 +88,11 @@ func.func @train_step(
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   %w2, %v2 = mpc.momentum %w, %v, %dw, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %step2 = mpc.increment %step : (tensor<i32>) -> tensor<i32>
-  %ema2 = mpc.add %ema, %w2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+  %step2 = mpc.increment %step : tensor<i32>
+  %ema2 = mpc.add %ema, %w2 : tensor<4xf32>
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
+  %rng2 = mpc.increment %rng : tensor<i32>
   return %loss, %w2, %v2, %rm2, %rv2, %step2, %rng2, %ema2
       : tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>,
         tensor<4xf32>

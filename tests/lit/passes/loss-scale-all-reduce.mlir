@@ -8,7 +8,7 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32
 // The sum over processes stands between the request for a gradient and its check; the update reads it, too.
 // CHECK-LABEL: func @train_step
 // CHECK: %[[G:.*]]:3 = mpc.value_and_grad @f
-// CHECK-NEXT: %[[SUM:.*]] = mpc.all_reduce %[[G]]#2 : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT: %[[SUM:.*]] = mpc.all_reduce %[[G]]#2 : tensor<4xf32>
 // CHECK-NEXT: mpc.all_finite %{{.*}}, %[[G]]#0, %[[SUM]]
 // CHECK: mpc.guarded_update
 // CHECK: mpc.unscale %[[SUM]],

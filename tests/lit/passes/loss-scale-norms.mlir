@@ -25,9 +25,9 @@ func.func @of_gradients(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, 
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
-  %limited = mpc.clamp %dw {minimum = -2.0 : f32, maximum = 2.0 : f32} : (tensor<4xf32>) -> tensor<4xf32>
+  %limited = mpc.clamp %dw {minimum = -2.0, maximum = 2.0} : tensor<4xf32>
   %norm = mpc.global_norm %dw, %limited : (tensor<4xf32>, tensor<4xf32>) -> tensor<f64>
-  %clipped = mpc.clip_by_norm %dw, %norm {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+  %clipped = mpc.clip_by_norm %dw, %norm {max_norm = 1.0} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
   %w2, %v2 = mpc.momentum %w, %v, %clipped, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2, %v2 : tensor<4xf32>, tensor<4xf32>
@@ -52,10 +52,10 @@ func.func @of_arithmetic(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
-  %square = mpc.mul %dw, %dw : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %square = mpc.mul %dw, %dw : tensor<4xf32>
   %norm = mpc.global_norm %square : (tensor<4xf32>) -> tensor<f64>
-  %clipped = mpc.clip_by_norm %square, %norm {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
-  %cube = mpc.mul %square, %dw : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %clipped = mpc.clip_by_norm %square, %norm {max_norm = 1.0} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+  %cube = mpc.mul %square, %dw : tensor<4xf32>
   %told = mpc.global_norm %cube : (tensor<4xf32>) -> tensor<f64>
   %w2, %v2 = mpc.momentum %w, %v, %clipped, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
@@ -76,7 +76,7 @@ func.func @of_low_gradients(%w: tensor<4xf32>, %v: tensor<4xf32>, %l: tensor<4xf
   %loss, %dw = mpc.value_and_grad @low(%l, %x) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf16>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf16>)
   %norm = mpc.global_norm %dw : (tensor<4xf16>) -> tensor<f64>
-  %clipped = mpc.clip_by_norm %dw, %norm {max_norm = 1.0 : f32} : (tensor<4xf16>, tensor<f64>) -> tensor<4xf32>
+  %clipped = mpc.clip_by_norm %dw, %norm {max_norm = 1.0} : (tensor<4xf16>, tensor<f64>) -> tensor<4xf32>
   %w2, %v2 = mpc.momentum %w, %v, %clipped, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2, %v2 : tensor<4xf32>, tensor<4xf32>
@@ -94,9 +94,9 @@ func.func @behind_an_update(%w: tensor<4xf32>, %v: tensor<4xf32>, %u: tensor<4xf
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
   %w2, %v2 = mpc.momentum %w, %v, %dw, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %mixed = mpc.mul %dw, %w2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %mixed = mpc.mul %dw, %w2 : tensor<4xf32>
   %norm = mpc.global_norm %mixed : (tensor<4xf32>) -> tensor<f64>
-  %clipped = mpc.clip_by_norm %mixed, %norm {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
+  %clipped = mpc.clip_by_norm %mixed, %norm {max_norm = 1.0} : (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>
   %u2, %uv2 = mpc.momentum %u, %uv, %clipped, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2, %v2, %u2, %uv2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>

@@ -5,8 +5,8 @@
 
 func.func private @f(tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>)
 
-#first = #mpc.scope<path = "optimizer">
-#second = #mpc.scope<path = "optimizer2">
+#first = #mpc.scope<"optimizer">
+#second = #mpc.scope<"optimizer2">
 
 // The trunk's statistics and a parameter that both losses use wait for both losses, an optimizer waits for the losses
 // whose gradients reach it, the generator counts where any loss is finite. Gradients of two losses meet unscaled.
@@ -35,8 +35,8 @@ func.func private @f(tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32
 // CHECK-NEXT: mpc.yield
 // CHECK: mpc.guarded_update %[[F1]] else({{.*}}) {
 // CHECK-NEXT: mpc.unscale %[[G1]]#1
-// CHECK-NEXT: mpc.momentum {{.*}}path = "optimizer2"
-// CHECK-NEXT: mpc.increment {{.*}}path = "optimizer2"
+// CHECK-NEXT: mpc.momentum {{.*}} in <"optimizer2">
+// CHECK-NEXT: mpc.increment {{.*}} in <"optimizer2">
 // CHECK-NEXT: mpc.batch_norm_running_update
 // CHECK-NEXT: mpc.yield
 // CHECK: %[[ALL:.*]] = mpc.all_of %[[F0]], %[[F1]]
@@ -45,9 +45,9 @@ func.func private @f(tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32
 // CHECK: %[[SUM:.*]] = mpc.add %[[U0]], %[[U1]]
 // CHECK-NEXT: mpc.guarded_update %[[ALL]] else({{.*}}) {
 // CHECK-NEXT: mpc.unscale %[[G0]]#1, %[[S0]]
-// CHECK-NEXT: mpc.momentum {{.*}}path = "optimizer"
-// CHECK-NEXT: mpc.momentum %{{.*}}, %{{.*}}, %[[SUM]], {{.*}}path = "optimizer"
-// CHECK-NEXT: mpc.increment {{.*}}path = "optimizer"
+// CHECK-NEXT: mpc.momentum {{.*}} in <"optimizer">
+// CHECK-NEXT: mpc.momentum %{{.*}}, %{{.*}}, %[[SUM]], {{.*}} in <"optimizer">
+// CHECK-NEXT: mpc.increment {{.*}} in <"optimizer">
 // CHECK-NEXT: mpc.batch_norm_running_update {{.*}}%[[MEAN]]
 // CHECK-NEXT: mpc.yield
 // CHECK-NOT: mpc.guarded_update
@@ -97,29 +97,29 @@ func.func @train_step(
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
       -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   %ya = mpc.mul %h, %a : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
-  %l0 = mpc.reduce_sum %ya {axes = array<i64>} : (tensor<8x4xf32>) -> tensor<f32>
+  %l0 = mpc.reduce_sum %ya {axes = []} : (tensor<8x4xf32>) -> tensor<f32>
   %g0, %ga = mpc.backward %l0 wrt(%shared, %a) seed(%one)
       : (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   %yb, %meanb, %varianceb, %invb = mpc.batch_norm_train %h, %b, %b
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
       -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  %l1 = mpc.reduce_sum %yb {axes = array<i64>} : (tensor<8x4xf32>) -> tensor<f32>
+  %l1 = mpc.reduce_sum %yb {axes = []} : (tensor<8x4xf32>) -> tensor<f32>
   %g1, %gb = mpc.backward %l1 wrt(%shared, %b) seed(%one)
       : (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %g = mpc.add %g0, %g1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %a2, %va2 = mpc.momentum %a, %va, %ga, %lr {mpc.scope = #first}
+  %g = mpc.add %g0, %g1 : tensor<4xf32>
+  %a2, %va2 = mpc.momentum %a, %va, %ga, %lr in #first
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %shared2, %v2 = mpc.momentum %shared, %v, %g, %lr {mpc.scope = #first}
+  %shared2, %v2 = mpc.momentum %shared, %v, %g, %lr in #first
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %next = mpc.increment %step {mpc.scope = #first} : (tensor<i32>) -> tensor<i32>
-  %b2, %vb2 = mpc.momentum %b, %vb, %gb, %lr {mpc.scope = #second}
+  %next = mpc.increment %step in #first : tensor<i32>
+  %b2, %vb2 = mpc.momentum %b, %vb, %gb, %lr in #second
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %next2 = mpc.increment %step2 {mpc.scope = #second} : (tensor<i32>) -> tensor<i32>
-  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+  %next2 = mpc.increment %step2 in #second : tensor<i32>
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %rmb2, %rvb2 = mpc.batch_norm_running_update %rmb, %rvb, %meanb, %varianceb {count = 8 : i64}
+  %rmb2, %rvb2 = mpc.batch_norm_running_update %rmb, %rvb, %meanb, %varianceb {count = 8}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
+  %rng2 = mpc.increment %rng : tensor<i32>
   return %l0, %shared2, %a2, %b2, %v2, %va2, %vb2, %rm2, %rv2, %rmb2, %rvb2, %next, %next2, %rng2
       : tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>,
         tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<i32>, tensor<i32>
@@ -137,14 +137,14 @@ func.func @train_step(
 func.func @alternating(%a: tensor<4xf32>, %b: tensor<4xf32>, %va: tensor<4xf32>, %vb: tensor<4xf32>, %lr: tensor<f32>)
     -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-  %l0 = mpc.reduce_sum %a {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %l0 = mpc.reduce_sum %a {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %ga = mpc.backward %l0 wrt(%a) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %a2, %va2 = mpc.momentum %a, %va, %ga, %lr {mpc.scope = #first}
+  %a2, %va2 = mpc.momentum %a, %va, %ga, %lr in #first
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %y = mpc.mul %a2, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %l1 = mpc.reduce_sum %y {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %y = mpc.mul %a2, %b : tensor<4xf32>
+  %l1 = mpc.reduce_sum %y {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %gb = mpc.backward %l1 wrt(%b) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %b2, %vb2 = mpc.momentum %b, %vb, %gb, %lr {mpc.scope = #second}
+  %b2, %vb2 = mpc.momentum %b, %vb, %gb, %lr in #second
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %a2, %va2, %b2, %vb2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
@@ -167,9 +167,9 @@ func.func @functions(%w: tensor<4xf32>, %rm: tensor<4xf32>, %rv: tensor<4xf32>) 
       : (tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   %l1, %m1, %v1, %g1 = mpc.value_and_grad @f(%w) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %m0, %v0 {count = 8 : i64}
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %m0, %v0 {count = 8}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %rm3, %rv3 = mpc.batch_norm_running_update %rm2, %rv2, %m1, %v1 {count = 8 : i64}
+  %rm3, %rv3 = mpc.batch_norm_running_update %rm2, %rv2, %m1, %v1 {count = 8}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %rm3, %rv3 : tensor<4xf32>, tensor<4xf32>
 }
@@ -193,15 +193,15 @@ func.func @chained(%a: tensor<4xf32>, %b: tensor<4xf32>, %va: tensor<4xf32>, %vb
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %a, %a
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
       -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %y = mpc.mul %h, %rm2 : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
-  %loss = mpc.reduce_sum %y {axes = array<i64>} : (tensor<8x4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %y {axes = []} : (tensor<8x4xf32>) -> tensor<f32>
   %ga = mpc.backward %loss wrt(%a) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %a2, %va2 = mpc.momentum %a, %va, %ga, %lr {mpc.scope = #first}
+  %a2, %va2 = mpc.momentum %a, %va, %ga, %lr in #first
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %next = mpc.mul %a2, %va2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %b2, %vb2 = mpc.momentum %b, %vb, %next, %lr {mpc.scope = #first}
+  %next = mpc.mul %a2, %va2 : tensor<4xf32>
+  %b2, %vb2 = mpc.momentum %b, %vb, %next, %lr in #first
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %a2, %b2, %rm2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

@@ -82,10 +82,10 @@ func.func @train_step(
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   %w2, %v2 = mpc.momentum %w, %v, %dw, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %ema2 = mpc.add %ema, %w2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+  %ema2 = mpc.add %ema, %w2 : tensor<4xf32>
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %step2 = mpc.increment %step : (tensor<i32>) -> tensor<i32>
+  %step2 = mpc.increment %step : tensor<i32>
   return %loss, %w2, %v2, %rm2, %rv2, %step2, %ema2
       : tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i32>, tensor<4xf32>
 }
@@ -102,7 +102,7 @@ func.func @clipped_by_hand(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %loss, %mean, %variance, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
       : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  %half = mpc.mul_scalar %dw {value = 0.5 : f32} : (tensor<4xf32>) -> tensor<4xf32>
+  %half = mpc.mul_scalar %dw {value = 0.5} : tensor<4xf32>
   %w2, %v2 = mpc.momentum %w, %v, %half, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2, %v2 : tensor<4xf32>, tensor<4xf32>

@@ -17,8 +17,8 @@
 // LEVEL: error: unknown level 'O4'; valid levels are O0, O1, O2, O3 and auto
 // DEVICE: error: unknown target 'tpu'; choose cpu or cuda
 
-#network = #mpc.scope<path = "net/fc", network = true>
-#loss = #mpc.scope<path = "loss">
+#network = #mpc.scope<"net/fc", network>
+#loss = #mpc.scope<"loss">
 
 // AMP: func.func private @loss_fn
 // AMP: mpc.matmul {{.*}} -> tensor<2x3xf16>
@@ -42,7 +42,7 @@
 // FUSED:   mpc.softmax_cross_entropy
 // FUSED:   mpc.softmax_cross_entropy_grad
 // FUSED:   mpc.yield
-// FUSED: path = "loss"
+// FUSED: mpc.scope = #mpc.scope<"loss">
 // FINAL: mpc.all_finite
 // FINAL-NOT: mpc.unscale
 // FINAL: mpc.momentum {{.*}}unscale = true
@@ -64,8 +64,8 @@
 // O0-NOT: mpc.update_loss_scale
 // O0: return
 func.func private @loss_fn(%w: tensor<4x3xf32>, %x: tensor<2x4xf32>, %labels: tensor<2xi32>) -> tensor<f32> {
-  %y = mpc.matmul %x, %w {mpc.scope = #network} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
-  %loss, %lse = mpc.softmax_cross_entropy %y, %labels {mpc.scope = #loss}
+  %y = mpc.matmul %x, %w in #network : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %loss, %lse = mpc.softmax_cross_entropy %y, %labels in #loss
       : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
   return %loss : tensor<f32>
 }

@@ -2,9 +2,9 @@
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 // RUN: mpc-opt %s --mpc-recompute > %t.once && mpc-opt %t.once --mpc-recompute | diff %t.once -
 
-#mlp = #mpc.scope<path = "net/mlp">
-#fc1 = #mpc.scope<path = "net/mlp/fc1">
-#fc2 = #mpc.scope<path = "net/mlp/fc2">
+#mlp = #mpc.scope<"net/mlp">
+#fc1 = #mpc.scope<"net/mlp/fc1">
+#fc2 = #mpc.scope<"net/mlp/fc2">
 
 // REMARK: remark: recompute: net/mlp: 2 operations run again in the backward pass, 1024 bytes less are kept for it
 
@@ -15,21 +15,21 @@
 // CHECK: %[[Y:.*]] = mpc.gelu %[[H]]
 // CHECK: %[[Z:.*]] = mpc.matmul %[[Y]], %[[W2]]
 // CHECK: %[[DY:.*]] = mpc.matmul %[[DZ:.*]], %[[W2]]
-// CHECK: %[[H2:.*]] = mpc.matmul %[[X]], %[[W1]] {mpc.backward, mpc.recomputed, mpc.scope
-// CHECK: %[[Y2:.*]] = mpc.gelu %[[H2]] {mpc.backward, mpc.recomputed, mpc.scope
+// CHECK: %[[H2:.*]] = mpc.matmul %[[X]], %[[W1]] {mpc.recomputed} backward in <"net/mlp/fc1">
+// CHECK: %[[Y2:.*]] = mpc.gelu %[[H2]] {mpc.recomputed} backward in <"net/mlp">
 // CHECK-NEXT: mpc.matmul %[[Y2]], %[[DZ]]
 // CHECK-NOT: mpc.recomputed
 // CHECK: mpc.gelu_grad %[[DY]], %[[H2]]
 // CHECK: mpc.mul %[[Z]]
 func.func @keeps_inputs_and_outputs(%x: tensor<4x8xf32>, %w1: tensor<8x32xf32>, %w2: tensor<32x8xf32>, %dz: tensor<4x8xf32>)
     -> (tensor<4x8xf32>, tensor<32x8xf32>, tensor<4x32xf32>, tensor<4x8xf32>) {
-  %h = mpc.matmul %x, %w1 {mpc.recompute = 1 : i64, mpc.scope = #fc1} : (tensor<4x8xf32>, tensor<8x32xf32>) -> tensor<4x32xf32>
-  %y = mpc.gelu %h {mpc.recompute = 1 : i64, mpc.scope = #mlp} : (tensor<4x32xf32>) -> tensor<4x32xf32>
-  %z = mpc.matmul %y, %w2 {mpc.recompute = 1 : i64, mpc.scope = #fc2} : (tensor<4x32xf32>, tensor<32x8xf32>) -> tensor<4x8xf32>
-  %dy = mpc.matmul %dz, %w2 {mpc.backward, transpose_b = true} : (tensor<4x8xf32>, tensor<32x8xf32>) -> tensor<4x32xf32>
-  %dw2 = mpc.matmul %y, %dz {mpc.backward, transpose_a = true} : (tensor<4x32xf32>, tensor<4x8xf32>) -> tensor<32x8xf32>
-  %dh = mpc.gelu_grad %dy, %h {mpc.backward} : (tensor<4x32xf32>, tensor<4x32xf32>) -> tensor<4x32xf32>
-  %dv = mpc.mul %z, %dz {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %h = mpc.matmul %x, %w1 {mpc.recompute = 1 : i64} in #fc1 : (tensor<4x8xf32>, tensor<8x32xf32>) -> tensor<4x32xf32>
+  %y = mpc.gelu %h {mpc.recompute = 1 : i64} in #mlp : tensor<4x32xf32>
+  %z = mpc.matmul %y, %w2 {mpc.recompute = 1 : i64} in #fc2 : (tensor<4x32xf32>, tensor<32x8xf32>) -> tensor<4x8xf32>
+  %dy = mpc.matmul %dz, %w2 {transpose_b = true} backward : (tensor<4x8xf32>, tensor<32x8xf32>) -> tensor<4x32xf32>
+  %dw2 = mpc.matmul %y, %dz {transpose_a = true} backward : (tensor<4x32xf32>, tensor<4x8xf32>) -> tensor<32x8xf32>
+  %dh = mpc.gelu_grad %dy, %h backward : tensor<4x32xf32>
+  %dv = mpc.mul %z, %dz backward : tensor<4x8xf32>
   return %z, %dw2, %dh, %dv : tensor<4x8xf32>, tensor<32x8xf32>, tensor<4x32xf32>, tensor<4x8xf32>
 }
 
@@ -38,35 +38,35 @@ func.func @keeps_inputs_and_outputs(%x: tensor<4x8xf32>, %w1: tensor<8x32xf32>, 
 // CHECK: %[[A:.*]] = mpc.relu %{{.*}} {mpc.recompute = 1
 // CHECK: %[[B:.*]] = mpc.exp %[[A]] {mpc.recompute = 2
 // CHECK-NEXT: %[[C:.*]] = mpc.relu %[[B]]
-// CHECK-NEXT: %[[B2:.*]] = mpc.exp %[[A]] {mpc.backward, mpc.recomputed}
-// CHECK-NEXT: %[[T2:.*]] = mpc.transpose %[[B2]] {mpc.backward, mpc.recomputed,
+// CHECK-NEXT: %[[B2:.*]] = mpc.exp %[[A]] {mpc.recomputed} backward :
+// CHECK-NEXT: %[[T2:.*]] = mpc.transpose %[[B2]] {mpc.recomputed, permutation = [1, 0]} backward :
 // CHECK-NEXT: mpc.mul %[[T2]]
 // CHECK: mpc.mul %[[A]]
 func.func @calls_follow_each_other(%x: tensor<4x8xf32>, %dt: tensor<8x4xf32>, %d: tensor<4x8xf32>)
     -> (tensor<4x8xf32>, tensor<8x4xf32>, tensor<4x8xf32>) {
-  %a = mpc.relu %x {mpc.recompute = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %b = mpc.exp %a {mpc.recompute = 2 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %t = mpc.transpose %b {permutation = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
-  %c = mpc.relu %b {mpc.recompute = 2 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %dx = mpc.mul %t, %dt {mpc.backward} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
-  %da = mpc.mul %a, %d {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a = mpc.relu %x {mpc.recompute = 1 : i64} : tensor<4x8xf32>
+  %b = mpc.exp %a {mpc.recompute = 2 : i64} : tensor<4x8xf32>
+  %t = mpc.transpose %b {permutation = [1, 0]} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %c = mpc.relu %b {mpc.recompute = 2 : i64} : tensor<4x8xf32>
+  %dx = mpc.mul %t, %dt backward : tensor<8x4xf32>
+  %da = mpc.mul %a, %d backward : tensor<4x8xf32>
   return %c, %dx, %da : tensor<4x8xf32>, tensor<8x4xf32>, tensor<4x8xf32>
 }
 
 // The same counter gives the same mask. Updates of state read the forward pass: statistics stay.
 // CHECK-LABEL: func @random_and_state
-// CHECK: mpc.dropout %{{.*}}, %[[SEED:.*]], %[[STEP:.*]] {call_site = 3 : i64, {{.*}}p = 5.000000e-01
+// CHECK: mpc.dropout %{{.*}}, %[[SEED:.*]], %[[STEP:.*]] {call_site = 3, {{.*}}p = 5.000000e-01
 // CHECK: %[[Y:.*]], %[[MEAN:.*]], %[[VAR:.*]], %[[INV:.*]] = mpc.batch_norm_train
-// CHECK: mpc.dropout %{{.*}}, %[[SEED]], %[[STEP]] {call_site = 3 : i64, mpc.backward, mpc.recomputed, p = 5.000000e-01
+// CHECK: mpc.dropout %{{.*}}, %[[SEED]], %[[STEP]] {call_site = 3, mpc.recomputed, p = 5.000000e-01} backward
 // CHECK: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[MEAN]], %[[VAR]]
 func.func @random_and_state(%x: tensor<4x2x3x3xf32>, %seed: tensor<i64>, %step: tensor<i32>, %g: tensor<2xf32>, %b: tensor<2xf32>,
     %m: tensor<2xf32>, %v: tensor<2xf32>, %dy: tensor<4x2x3x3xf32>) -> (tensor<4x2x3x3xf32>, tensor<4x2x3x3xf32>, tensor<2xf32>, tensor<2xf32>) {
-  %d = mpc.dropout %x, %seed, %step {call_site = 3 : i64, p = 0.5 : f32, mpc.recompute = 1 : i64}
+  %d = mpc.dropout %x, %seed, %step {call_site = 3, p = 0.5, mpc.recompute = 1 : i64}
       : (tensor<4x2x3x3xf32>, tensor<i64>, tensor<i32>) -> tensor<4x2x3x3xf32>
   %y, %mean, %var, %inv = mpc.batch_norm_train %d, %g, %b {mpc.recompute = 1 : i64}
       : (tensor<4x2x3x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<4x2x3x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
-  %dd = mpc.mul %d, %dy {mpc.backward} : (tensor<4x2x3x3xf32>, tensor<4x2x3x3xf32>) -> tensor<4x2x3x3xf32>
-  %m2, %v2 = mpc.batch_norm_running_update %m, %v, %mean, %var {count = 36 : i64, momentum = 0.9 : f32}
+  %dd = mpc.mul %d, %dy backward : tensor<4x2x3x3xf32>
+  %m2, %v2 = mpc.batch_norm_running_update %m, %v, %mean, %var {count = 36, momentum = 0.9}
       : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
   return %y, %dd, %m2, %v2 : tensor<4x2x3x3xf32>, tensor<4x2x3x3xf32>, tensor<2xf32>, tensor<2xf32>
 }
@@ -78,29 +78,29 @@ func.func @random_and_state(%x: tensor<4x2x3x3xf32>, %seed: tensor<i64>, %step: 
 // CHECK: %[[Z:.*]] = mpc.fusion
 // CHECK: mpc.fusion
 // CHECK: mpc.fusion(%[[X]]) {
-// CHECK: mpc.relu %{{.*}} {mpc.backward, mpc.recomputed}
-// CHECK: mpc.mul %{{.*}}, %[[DX:.*]] {mpc.backward}
+// CHECK: mpc.relu %{{.*}} {mpc.recomputed} backward :
+// CHECK: mpc.mul %{{.*}}, %[[DX:.*]] backward :
 // CHECK: mpc.mul %[[Z]]
 func.func @regions(%x: tensor<4x8xf32>, %d: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
   %y = mpc.fusion(%x) {
   ^bb0(%a: tensor<4x8xf32>):
-    %r = mpc.relu %a {mpc.recompute = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %e = mpc.exp %r {mpc.recompute = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %r = mpc.relu %a {mpc.recompute = 1 : i64} : tensor<4x8xf32>
+    %e = mpc.exp %r {mpc.recompute = 1 : i64} : tensor<4x8xf32>
     mpc.yield %e : tensor<4x8xf32>
   } : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %z = mpc.fusion(%y) {
   ^bb0(%a: tensor<4x8xf32>):
-    %r = mpc.relu %a {mpc.recompute = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %r = mpc.relu %a {mpc.recompute = 1 : i64} : tensor<4x8xf32>
     mpc.yield %r : tensor<4x8xf32>
   } : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %u = mpc.fusion(%z) {
   ^bb0(%a: tensor<4x8xf32>):
-    %r = mpc.exp %a {mpc.recompute = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %e = mpc.relu %r : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %r = mpc.exp %a {mpc.recompute = 1 : i64} : tensor<4x8xf32>
+    %e = mpc.relu %r : tensor<4x8xf32>
     mpc.yield %e : tensor<4x8xf32>
   } : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %dy = mpc.mul %y, %d {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %dz = mpc.mul %z, %d {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %dy = mpc.mul %y, %d backward : tensor<4x8xf32>
+  %dz = mpc.mul %z, %d backward : tensor<4x8xf32>
   return %u, %dy, %dz : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
 
@@ -109,21 +109,21 @@ func.func @regions(%x: tensor<4x8xf32>, %d: tensor<4x8xf32>) -> (tensor<4x8xf32>
 // CHECK-LABEL: func @region_of_both(
 // CHECK: %[[A:.*]] = mpc.gelu
 // CHECK-NOT: mpc.gelu
-// CHECK: %[[B:.*]] = mpc.exp %{{.*}} {mpc.backward, mpc.recomputed}
+// CHECK: %[[B:.*]] = mpc.exp %{{.*}} {mpc.recomputed} backward :
 // CHECK: %[[Z:.*]]:2 = mpc.fusion(%[[A]], %[[B]], %{{.*}})
 // CHECK-NOT: mpc.fusion
 // CHECK: mpc.mul %[[Z]]#0
 func.func @region_of_both(%x: tensor<4x8xf32>, %d: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
-  %a = mpc.gelu %x {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %b = mpc.exp %x {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a = mpc.gelu %x {mpc.recompute = 1 : i64} : tensor<4x8xf32>
+  %b = mpc.exp %x {mpc.recompute = 1 : i64} : tensor<4x8xf32>
   %z:2 = mpc.fusion(%a, %b, %d) {
   ^bb0(%p: tensor<4x8xf32>, %q: tensor<4x8xf32>, %r: tensor<4x8xf32>):
-    %s = mpc.relu %p {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %t = mpc.neg %q {mpc.recompute = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-    %u = mpc.mul %t, %r {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %v = mpc.add %u, %p {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %s = mpc.relu %p {mpc.recompute = 1 : i64} : tensor<4x8xf32>
+    %t = mpc.neg %q {mpc.recompute = 1 : i64} : tensor<4x8xf32>
+    %u = mpc.mul %t, %r backward : tensor<4x8xf32>
+    %v = mpc.add %u, %p backward : tensor<4x8xf32>
     mpc.yield %s, %v : tensor<4x8xf32>, tensor<4x8xf32>
   } : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
-  %dz = mpc.mul %z#0, %d {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %dz = mpc.mul %z#0, %d backward : tensor<4x8xf32>
   return %z#0, %z#1, %dz : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }

@@ -4,40 +4,40 @@
 // A mean reads relu's result before its derivative, but does not need it for its own.
 // CHECK-LABEL: func @mean(
 // CHECK: %[[ZERO:.*]] = mpc.constant {value = dense<0.000000e+00> : tensor<f32>}
-// CHECK: %[[Y:.*]] = mpc.relu %{{.*}} {mpc.scope = #mpc.scope<path = "net/relu">}
-// CHECK-NEXT: %[[K:.*]] = mpc.greater %[[Y]], %[[ZERO]] {mpc.scope = #mpc.scope<path = "net/relu">} : (tensor<2x4x4x3xf16>, tensor<f32>) -> tensor<2x4x4x3xi1>
+// CHECK: %[[Y:.*]] = mpc.relu %{{.*}} in <"net/relu">
+// CHECK-NEXT: %[[K:.*]] = mpc.greater %[[Y]], %[[ZERO]] in <"net/relu"> : (tensor<2x4x4x3xf16>, tensor<f32>) -> tensor<2x4x4x3xi1>
 // CHECK: mpc.reduce_mean %[[Y]]
-// CHECK: %[[DX:.*]] = mpc.where %[[K]], %{{.*}}, %[[ZERO]] {mpc.backward, mpc.scope = #mpc.scope<path = "net/relu">} : (tensor<2x4x4x3xi1>, tensor<2x4x4x3xf16>, tensor<f32>) -> tensor<2x4x4x3xf16>
+// CHECK: %[[DX:.*]] = mpc.where %[[K]], %{{.*}}, %[[ZERO]] backward in <"net/relu"> : (tensor<2x4x4x3xi1>, tensor<2x4x4x3xf16>, tensor<f32>) -> tensor<2x4x4x3xf16>
 // CHECK-NOT: mpc.relu_grad
 // CHECK: return %{{.*}}, %[[DX]]
 func.func @mean(%x: tensor<2x4x4x3xf16>, %dm: tensor<2x1x1x3xf16>) -> (tensor<2x3xf16>, tensor<2x4x4x3xf16>) {
-  %y = mpc.relu %x {mpc.scope = #mpc.scope<path = "net/relu">} : (tensor<2x4x4x3xf16>) -> tensor<2x4x4x3xf16>
-  %m = mpc.reduce_mean %y {axes = array<i64: 1, 2>} : (tensor<2x4x4x3xf16>) -> tensor<2x3xf16>
-  %dy = mpc.broadcast_to %dm {mpc.backward, shape = array<i64: 2, 4, 4, 3>} : (tensor<2x1x1x3xf16>) -> tensor<2x4x4x3xf16>
-  %dx = mpc.relu_grad %dy, %y {mpc.backward, mpc.scope = #mpc.scope<path = "net/relu">} : (tensor<2x4x4x3xf16>, tensor<2x4x4x3xf16>) -> tensor<2x4x4x3xf16>
+  %y = mpc.relu %x in <"net/relu"> : tensor<2x4x4x3xf16>
+  %m = mpc.reduce_mean %y {axes = [1, 2]} : (tensor<2x4x4x3xf16>) -> tensor<2x3xf16>
+  %dy = mpc.broadcast_to %dm {shape = [2, 4, 4, 3]} backward : (tensor<2x1x1x3xf16>) -> tensor<2x4x4x3xf16>
+  %dx = mpc.relu_grad %dy, %y backward in <"net/relu"> : tensor<2x4x4x3xf16>
   return %m, %dx : tensor<2x3xf16>, tensor<2x4x4x3xf16>
 }
 
 // One mask for all derivatives of a value, under each shape; the results of a convolution and of a product that end in
 // relu have one as well. A mask belongs to the call that its value belongs to.
 // CHECK-LABEL: func @shared(
-// CHECK: %[[Z:.*]] = mpc.matmul %{{.*}} {activation = "relu", mpc.recompute = 3 : i64}
+// CHECK: %[[Z:.*]] = mpc.matmul %{{.*}} {activation = relu, mpc.recompute = 3 : i64}
 // CHECK-NEXT: %[[K:.*]] = mpc.greater %[[Z]], %{{.*}} {mpc.recompute = 3 : i64} : {{.*}} -> tensor<4x8xi1>
 // CHECK: %[[R:.*]] = mpc.relu
 // CHECK-NEXT: mpc.greater %[[R]]
 // CHECK: mpc.where %[[K]], {{.*}} -> tensor<4x8xf32>
-// CHECK: %[[V:.*]] = mpc.reshape %[[K]] {shape = array<i64: 32>} : (tensor<4x8xi1>) -> tensor<32xi1>
+// CHECK: %[[V:.*]] = mpc.reshape %[[K]] {shape = [32]} : (tensor<4x8xi1>) -> tensor<32xi1>
 // CHECK: mpc.where %[[V]], {{.*}} : (tensor<32xi1>, tensor<32xf32>, tensor<f32>) -> tensor<32xf16>
 // CHECK-NOT: mpc.relu_grad
 func.func @shared(%x: tensor<4x2xf32>, %w: tensor<2x8xf32>, %u: tensor<4x8xf32>, %dy: tensor<4x8xf32>, %dv: tensor<32xf32>)
     -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<32xf16>, tensor<4x8xf32>) {
-  %z = mpc.matmul %x, %w {activation = "relu", mpc.recompute = 3} : (tensor<4x2xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
-  %r = mpc.relu %u : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %s = mpc.add %z, %r : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %v = mpc.reshape %z {shape = array<i64: 32>} : (tensor<4x8xf32>) -> tensor<32xf32>
-  %d0 = mpc.relu_grad %dy, %z {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %d1 = mpc.relu_grad %dv, %v {mpc.backward} : (tensor<32xf32>, tensor<32xf32>) -> tensor<32xf16>
-  %d2 = mpc.relu_grad %dy, %r {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %z = mpc.matmul %x, %w {activation = relu, mpc.recompute = 3 : i64} : (tensor<4x2xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
+  %r = mpc.relu %u : tensor<4x8xf32>
+  %s = mpc.add %z, %r : tensor<4x8xf32>
+  %v = mpc.reshape %z {shape = [32]} : (tensor<4x8xf32>) -> tensor<32xf32>
+  %d0 = mpc.relu_grad %dy, %z backward : tensor<4x8xf32>
+  %d1 = mpc.relu_grad %dv, %v backward : (tensor<32xf32>, tensor<32xf32>) -> tensor<32xf16>
+  %d2 = mpc.relu_grad %dy, %r backward : tensor<4x8xf32>
   return %s, %d0, %d1, %d2 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<32xf16>, tensor<4x8xf32>
 }
 
@@ -48,16 +48,16 @@ func.func @shared(%x: tensor<4x2xf32>, %w: tensor<2x8xf32>, %u: tensor<4x8xf32>,
 // CHECK-NOT: mpc.greater
 func.func @kept(%x: tensor<4x8xf32>, %w: tensor<8x2xf32>, %dz: tensor<4x2xf32>, %dy: tensor<4x8xf32>)
     -> (tensor<4x2xf32>, tensor<8x2xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>) {
-  %y = mpc.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %r = mpc.relu %dy : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %q = mpc.relu %r : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %y = mpc.relu %x : tensor<4x8xf32>
+  %r = mpc.relu %dy : tensor<4x8xf32>
+  %q = mpc.relu %r : tensor<4x8xf32>
   %z = mpc.matmul %y, %w : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
-  %v = mpc.reshape %r {shape = array<i64: 32>} : (tensor<4x8xf32>) -> tensor<32xf32>
-  %dw = mpc.matmul %y, %dz {mpc.backward, transpose_a = true} : (tensor<4x8xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
-  %d0 = mpc.relu_grad %dy, %y {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %d1 = mpc.relu_grad %dy, %r {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %d2 = mpc.relu_grad %q, %q {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %d3 = mpc.relu_grad %d2, %dy {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %v = mpc.reshape %r {shape = [32]} : (tensor<4x8xf32>) -> tensor<32xf32>
+  %dw = mpc.matmul %y, %dz {transpose_a = true} backward : (tensor<4x8xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %d0 = mpc.relu_grad %dy, %y backward : tensor<4x8xf32>
+  %d1 = mpc.relu_grad %dy, %r backward : tensor<4x8xf32>
+  %d2 = mpc.relu_grad %q, %q backward : tensor<4x8xf32>
+  %d3 = mpc.relu_grad %d2, %dy backward : tensor<4x8xf32>
   return %z, %dw, %d0, %d1, %v, %d3 : tensor<4x2xf32>, tensor<8x2xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>
 }
 
@@ -71,14 +71,14 @@ func.func @kept(%x: tensor<4x8xf32>, %w: tensor<8x2xf32>, %dz: tensor<4x2xf32>, 
 // CHECK: mpc.where %[[K]]
 func.func @operand(%a: tensor<4x8xf32>, %dy: tensor<4x8xf32>)
     -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
-  %x = mpc.add %a, %a : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %y = mpc.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %x = mpc.add %a, %a : tensor<4x8xf32>
+  %y = mpc.relu %x : tensor<4x8xf32>
   %r = mpc.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf16>
-  %g = mpc.gelu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %g = mpc.gelu %x : tensor<4x8xf32>
   %s = mpc.sum_n %y, %r, %g : (tensor<4x8xf32>, tensor<4x8xf16>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %d0 = mpc.gelu_grad %dy, %x {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %d1 = mpc.relu_grad %dy, %y {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %d2 = mpc.relu_grad %dy, %r {mpc.backward} : (tensor<4x8xf32>, tensor<4x8xf16>) -> tensor<4x8xf32>
+  %d0 = mpc.gelu_grad %dy, %x backward : tensor<4x8xf32>
+  %d1 = mpc.relu_grad %dy, %y backward : tensor<4x8xf32>
+  %d2 = mpc.relu_grad %dy, %r backward : (tensor<4x8xf32>, tensor<4x8xf16>) -> tensor<4x8xf32>
   return %s, %d0, %d1, %d2 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
 
@@ -87,7 +87,7 @@ func.func @operand(%a: tensor<4x8xf32>, %dy: tensor<4x8xf32>)
 // CHECK-NEXT: mpc.relu
 // CHECK-NEXT: return
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %y = mpc.relu %x : (tensor<4xf32>) -> tensor<4xf32>
+  %y = mpc.relu %x : tensor<4xf32>
   return %y : tensor<4xf32>
 }
 func.func private @declared(tensor<4xf32>) -> tensor<4xf32>
@@ -100,9 +100,9 @@ func.func private @declared(tensor<4xf32>) -> tensor<4xf32>
 // CHECK-NOT: mpc.greater
 func.func @kept_anyway(%x: tensor<4xf32>, %z: tensor<4xf32>, %dy: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %c = mpc.constant {value = dense<[1.0, 0.0, 2.0, 0.0]> : tensor<4xf32>} : () -> tensor<4xf32>
-  %y = mpc.relu %x : (tensor<4xf32>) -> tensor<4xf32>
-  %da = mpc.relu_grad %dy, %c {mpc.backward} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %db = mpc.relu_grad %dy, %y {mpc.backward} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %dc = mpc.relu_grad %y, %z {mpc.backward} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %y = mpc.relu %x : tensor<4xf32>
+  %da = mpc.relu_grad %dy, %c backward : tensor<4xf32>
+  %db = mpc.relu_grad %dy, %y backward : tensor<4xf32>
+  %dc = mpc.relu_grad %y, %z backward : tensor<4xf32>
   return %da, %db, %dc : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

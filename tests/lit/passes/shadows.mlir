@@ -8,7 +8,7 @@
 // CHECK-SAME: -> (tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc.weight">}, {{.*}}, tensor<4x4xf16> {mpc.state = #mpc.state<derived, "fc.weight.f16">})
 // CHECK-NOT: mpc.cast
 // CHECK: %[[G:.*]] = mpc.matmul %{{.*}}, %[[WS]]
-// CHECK: %[[W2:.*]], %[[V2:.*]], %[[WS2:.*]] = mpc.momentum %[[W]], %{{.*}}, %[[G]], %{{.*}}, %{{.*}} {momentum = 5.000000e-01 : f32, shadow = "f16"}
+// CHECK: %[[W2:.*]], %[[V2:.*]], %[[WS2:.*]] = mpc.momentum %[[W]], %{{.*}}, %[[G]], %{{.*}}, %{{.*}} {momentum = 5.000000e-01, shadow = f16}
 // CHECK: return %[[W2]], %[[V2]], %[[WS2]]
 func.func @train_step(%w: tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc.weight">},
                       %v: tensor<4x4xf32> {mpc.state = #mpc.state<slot, "optimizer.fc.weight.velocity">},
@@ -16,8 +16,8 @@ func.func @train_step(%w: tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc
     -> (tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc.weight">},
         tensor<4x4xf32> {mpc.state = #mpc.state<slot, "optimizer.fc.weight.velocity">}) attributes {mpc.step} {
   %low = mpc.cast %w : (tensor<4x4xf32>) -> tensor<4x4xf16>
-  %g = mpc.matmul %x, %low : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
-  %w2, %v2 = mpc.momentum %w, %v, %g, %rate, %finite {momentum = 5.000000e-01 : f32}
+  %g = mpc.matmul %x, %low : tensor<4x4xf16>
+  %w2, %v2 = mpc.momentum %w, %v, %g, %rate, %finite {momentum = 5.000000e-01}
       : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf16>, tensor<f32>, tensor<i1>)
       -> (tensor<4x4xf32>, tensor<4x4xf32>)
   return %w2, %v2 : tensor<4x4xf32>, tensor<4x4xf32>
@@ -30,7 +30,7 @@ func.func @train_step(%w: tensor<4x4xf32> {mpc.state = #mpc.state<parameter, "fc
 // CHECK-NEXT: return %[[Y]]
 func.func @predict(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "scale">}, %x: tensor<4xbf16>) -> tensor<4xbf16> attributes {mpc.step} {
   %low = mpc.cast %w {user = true} : (tensor<4xf32>) -> tensor<4xbf16>
-  %y = mpc.mul %x, %low : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
+  %y = mpc.mul %x, %low : tensor<4xbf16>
   return %y : tensor<4xbf16>
 }
 
@@ -38,15 +38,15 @@ func.func @predict(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "scale">
 // CHECK-LABEL: func @moved(
 // CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<2x3xf32>
 // CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<2x3xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}
-// CHECK-DAG: %[[LOW:.*]] = mpc.transpose %[[WS]] {permutation = array<i64: 1, 0>} : (tensor<2x3xf16>) -> tensor<3x2xf16>
+// CHECK-DAG: %[[LOW:.*]] = mpc.transpose %[[WS]] {permutation = [1, 0]} : (tensor<2x3xf16>) -> tensor<3x2xf16>
 // CHECK-DAG: %[[FLAT:.*]] = mpc.reshape %[[LOW]] {{.*}} : (tensor<3x2xf16>) -> tensor<6xf16>
 // CHECK-DAG: %[[WIDE:.*]] = mpc.transpose %[[W]] {{.*}} : (tensor<2x3xf32>) -> tensor<3x2xf32>
 // CHECK-NOT: mpc.cast
 // CHECK: return %[[FLAT]], %[[LOW]], %[[WIDE]]
 func.func @moved(%w: tensor<2x3xf32> {mpc.state = #mpc.state<parameter, "w">})
     -> (tensor<6xf16>, tensor<3x2xf16>, tensor<3x2xf32>) attributes {mpc.step} {
-  %t = mpc.transpose %w {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
-  %flat = mpc.reshape %t {shape = array<i64: 6>} : (tensor<3x2xf32>) -> tensor<6xf32>
+  %t = mpc.transpose %w {permutation = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %flat = mpc.reshape %t {shape = [6]} : (tensor<3x2xf32>) -> tensor<6xf32>
   %a = mpc.cast %flat : (tensor<6xf32>) -> tensor<6xf16>
   %b = mpc.cast %t : (tensor<3x2xf32>) -> tensor<3x2xf16>
   return %a, %b, %t : tensor<6xf16>, tensor<3x2xf16>, tensor<3x2xf32>
@@ -81,19 +81,19 @@ func.func @embedding(%w: tensor<9x4xf32> {mpc.state = #mpc.state<parameter, "tab
 // CHECK-LABEL: func @updated_twice(
 // CHECK-SAME: %[[WS:[a-z0-9]+]]: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}
 // CHECK: %[[A:.*]] = mpc.neg %[[WS]]
-// CHECK: %[[W1:.*]], %{{.*}}, %[[S1:.*]] = mpc.momentum {{.*}} {shadow = "f16"}
+// CHECK: %[[W1:.*]], %{{.*}}, %[[S1:.*]] = mpc.momentum {{.*}} {shadow = f16}
 // CHECK: %[[B:.*]] = mpc.neg %[[S1]]
-// CHECK: %{{.*}}, %{{.*}}, %[[S2:.*]] = mpc.momentum %[[W1]], {{.*}}, %[[B]], %{{.*}} {shadow = "f16"}
+// CHECK: %{{.*}}, %{{.*}}, %[[S2:.*]] = mpc.momentum %[[W1]], {{.*}}, %[[B]], %{{.*}} {shadow = f16}
 // CHECK: return %{{.*}}, %{{.*}}, %[[S2]]
 func.func @updated_twice(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
                          %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %rate: tensor<f32>)
     -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}) attributes {mpc.step} {
   %low = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
-  %a = mpc.neg %low : (tensor<4xf16>) -> tensor<4xf16>
+  %a = mpc.neg %low : tensor<4xf16>
   %w1, %v1 = mpc.momentum %w, %v, %a, %rate
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   %low1 = mpc.cast %w1 : (tensor<4xf32>) -> tensor<4xf16>
-  %b = mpc.neg %low1 : (tensor<4xf16>) -> tensor<4xf16>
+  %b = mpc.neg %low1 : tensor<4xf16>
   %w2, %v2 = mpc.momentum %w1, %v1, %b, %rate
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2, %v2 : tensor<4xf32>, tensor<4xf32>
@@ -104,7 +104,7 @@ func.func @updated_twice(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w
 // CHECK-SAME: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16", of = "w">}, %{{.*}}: tensor<4xbf16> {mpc.state = #mpc.state<derived, "w.bf16", of = "w">})
 // CHECK-SAME: tensor<4xf16> {mpc.state = #mpc.state<derived, "w.f16">}) attributes {mpc.step} {
 // CHECK-NOT: mpc.cast
-// CHECK: mpc.momentum {{.*}} {shadow = "f16"}
+// CHECK: mpc.momentum {{.*}} {shadow = f16}
 func.func @two_types(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
                      %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %rate: tensor<f32>)
     -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
@@ -122,7 +122,7 @@ func.func @two_types(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
 func.func @assigned(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">})
     -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf16>) attributes {mpc.step} {
   %a = mpc.cast %w : (tensor<4xf32>) -> tensor<4xf16>
-  %w1 = mpc.neg %w : (tensor<4xf32>) -> tensor<4xf32>
+  %w1 = mpc.neg %w : tensor<4xf32>
   return %w1, %a : tensor<4xf32>, tensor<4xf16>
 }
 
@@ -137,6 +137,6 @@ func.func @no_parameters(%m: tensor<4xf32> {mpc.state = #mpc.state<statistic, "n
     -> (tensor<4xf16>, tensor<4xf16>, tensor<4xf32>) attributes {mpc.step} {
   %a = mpc.cast %m : (tensor<4xf32>) -> tensor<4xf16>
   %b = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf16>
-  %c = mpc.neg %g : (tensor<4xf32>) -> tensor<4xf32>
+  %c = mpc.neg %g : tensor<4xf32>
   return %a, %b, %c : tensor<4xf16>, tensor<4xf16>, tensor<4xf32>
 }

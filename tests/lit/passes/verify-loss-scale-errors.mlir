@@ -1,11 +1,11 @@
 // RUN: mpc-opt %s --mpc-verify-loss-scale --verify-diagnostics --split-input-file
 
 func.func @twice(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-note @below {{it was unscaled here, by 'scaler.scale' ('mpc.unscale')}}
   %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %flat = mpc.reshape %u {shape = array<i64: 2, 2>} : (tensor<4xf32>) -> tensor<2x2xf32>
+  %flat = mpc.reshape %u {shape = [2, 2]} : (tensor<4xf32>) -> tensor<2x2xf32>
   // expected-error @below {{'mpc.unscale': a gradient is unscaled twice}}
   %again = mpc.unscale %flat, %scale : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>
   return %u : tensor<4xf32>
@@ -16,14 +16,14 @@ func.func @twice(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<
 func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
                    %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
-  %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
+  %scaled = mpc.scale_loss %loss, %scale : tensor<f32>
   // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here ('mpc.backward')}}
   %g = mpc.backward %scaled wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{'mpc.global_norm': the norm of gradients is taken while it is scaled by 'scaler.scale'}}
   %norm = mpc.global_norm %g : (tensor<4xf32>) -> tensor<f32>
   // expected-error @below {{'mpc.clip_by_norm': a gradient is clipped while it is scaled by 'scaler.scale'}}
-  %c = mpc.clip_by_norm %g, %norm {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %c = mpc.clip_by_norm %g, %norm {max_norm = 1.0} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   return %c : tensor<4xf32>
 }
 
@@ -31,11 +31,11 @@ func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
 
 func.func @stepped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
                    %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here ('mpc.backward' in 'step')}}
-  %g = mpc.backward %loss wrt(%w) seed(%scale) {mpc.scope = #mpc.scope<path = "step">} : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %g = mpc.backward %loss wrt(%w) seed(%scale) {mpc.scope = #mpc.scope<"step">} : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{'mpc.momentum' in 'optimizer': an optimizer updates by a gradient while it is scaled by 'scaler.scale'}}
-  %w2, %v2 = mpc.momentum %w, %v, %g, %lr {mpc.scope = #mpc.scope<path = "optimizer">}
+  %w2, %v2 = mpc.momentum %w, %v, %g, %lr in <"optimizer">
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2 : tensor<4xf32>
 }
@@ -44,17 +44,17 @@ func.func @stepped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
 
 func.func @added(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">},
                  %other: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler2.scale">}) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here}}
   %g0 = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-note @below {{a gradient scaled by 'scaler2.scale' comes from here}}
   %g1 = mpc.backward %loss wrt(%w) seed(%other) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{'mpc.add': gradients of two different scales are added}}
-  %g = mpc.add %g0, %g1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %g = mpc.add %g0, %g1 : tensor<4xf32>
   // expected-note @below {{a gradient is unscaled here, by 'scaler2.scale'}}
   %u = mpc.unscale %g1, %other : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{'mpc.sum_n': gradients of two different scales are added}}
-  %sum = mpc.sum_n %g0, %u : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %sum = mpc.sum_n %g0, %u : tensor<4xf32>
   return %g, %sum : tensor<4xf32>, tensor<4xf32>
 }
 
@@ -62,7 +62,7 @@ func.func @added(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<
 
 func.func @unscaled_by_the_update(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
                                   %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-note @below {{it was unscaled here, by 'scaler.scale' ('mpc.unscale')}}
   %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
@@ -78,7 +78,7 @@ func.func @unscaled_by_the_update(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: ten
 // -----
 
 func.func @unscaled_by_the_norm(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<f32>, tensor<f32>) attributes {mpc.step} {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %norm = mpc.global_norm %scale, %g {unscale = true} : (tensor<f32>, tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{it was unscaled here, by 'scaler.scale' ('mpc.unscale')}}
@@ -95,8 +95,8 @@ func.func @plain(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %b: ten
                  %d: tensor<4xf32> {mpc.state = #mpc.state<input, "d">}, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">})
     -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-  %all = mpc.sum_n %w, %b, %c, %d : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %loss = mpc.reduce_sum %all {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %all = mpc.sum_n %w, %b, %c, %d : tensor<4xf32>
+  %loss = mpc.reduce_sum %all {axes = []} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here ('mpc.backward')}}
   %g:4 = mpc.backward %loss wrt(%w, %b, %c, %d) seed(%one)
       : (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>)
@@ -114,7 +114,7 @@ func.func @plain(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %b: ten
 func.func @another_scale(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">},
                          %other: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler2.scale">}) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here}}
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{a gradient is unscaled by 'scaler2.scale' while it is scaled by another scale; it is the gradient of 'w'}}
@@ -122,7 +122,7 @@ func.func @another_scale(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">},
   // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here}}
   %plain = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{gradients of two different scales are added; it is the gradient of 'w'}}
-  %sum = mpc.add %g, %plain : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %sum = mpc.add %g, %plain : tensor<4xf32>
   return %u, %sum : tensor<4xf32>, tensor<4xf32>
 }
 
@@ -132,17 +132,17 @@ func.func @another_scale(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">},
 func.func @divides(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %v: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i32>,
                    %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here}}
   %g = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{'mpc.momentum': an optimizer divides a gradient by its loss_scale = 1024, and no scale is left for it to divide; it is the gradient of 'w'}}
-  %w2, %v2 = mpc.momentum %w, %v, %g, %lr {loss_scale = 1024.0 : f32}
+  %w2, %v2 = mpc.momentum %w, %v, %g, %lr {loss_scale = 1024.0}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   %scaled = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-note @below {{a gradient is unscaled here, by 'scaler.scale'}}
   %u = mpc.unscale %scaled, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{'mpc.sgd': an optimizer divides a gradient by its loss_scale = 8, and no scale is left for it to divide}}
-  %w3, %v3 = mpc.sgd %w2, %v2, %u, %lr, %step {loss_scale = 8.0 : f32}
+  %w3, %v3 = mpc.sgd %w2, %v2, %u, %lr, %step {loss_scale = 8.0}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2, %w3 : tensor<4xf32>, tensor<4xf32>
 }
@@ -151,11 +151,11 @@ func.func @divides(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %v: t
 
 func.func @another_seed(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %v: tensor<4xf32>, %lr: tensor<f32>) -> tensor<4xf32> {
   %sens = mpc.constant {value = dense<512.0> : tensor<f32>} : () -> tensor<f32>
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   // expected-note @below {{the gradient comes from here}}
   %g = mpc.backward %loss wrt(%w) seed(%sens) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-error @below {{an optimizer divides a gradient by its loss_scale = 1024, and its seed is another number}}
-  %w2, %v2 = mpc.momentum %w, %v, %g, %lr {loss_scale = 1024.0 : f32}
+  %w2, %v2 = mpc.momentum %w, %v, %g, %lr {loss_scale = 1024.0}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2 : tensor<4xf32>
 }

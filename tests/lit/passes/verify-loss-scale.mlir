@@ -4,14 +4,14 @@
 func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
                    %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<4xf32> attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
-  %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
+  %scaled = mpc.scale_loss %loss, %scale : tensor<f32>
   %g0 = mpc.backward %scaled wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %g1 = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %g = mpc.sum_n %g0, %g1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %g = mpc.sum_n %g0, %g1 : tensor<4xf32>
   %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %norm = mpc.global_norm %u : (tensor<4xf32>) -> tensor<f32>
-  %c = mpc.clip_by_norm %u, %norm {max_norm = 1.0 : f32} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %c = mpc.clip_by_norm %u, %norm {max_norm = 1.0} : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %w2, %v2 = mpc.momentum %w, %v, %c, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2 : tensor<4xf32>
@@ -20,13 +20,13 @@ func.func @clipped(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
 // Division by hand; an optimizer that divides; a seed of the user's own.
 func.func @by_hand(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %sens: tensor<f32>,
                    %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %divided = mpc.div %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %norm = mpc.global_norm %divided : (tensor<4xf32>) -> tensor<f32>
   %w2, %v2 = mpc.momentum %w, %v, %divided, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %w3, %v3 = mpc.momentum %w, %v, %g, %lr {loss_scale = 128.0 : f32}
+  %w3, %v3 = mpc.momentum %w, %v, %g, %lr {loss_scale = 128.0}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   %own = mpc.backward %loss wrt(%w) seed(%sens) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %w4, %v4 = mpc.momentum %w, %v, %own, %lr
@@ -40,22 +40,22 @@ func.func @fits(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
                 %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
   %sens = mpc.constant {value = dense<1024.0> : tensor<f32>} : () -> tensor<f32>
-  %loss = mpc.reduce_sum %w {axes = array<i64>} : (tensor<4xf32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %g0 = mpc.backward %loss wrt(%w) seed(%sens) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %w0, %v0 = mpc.momentum %w, %v, %g0, %lr {loss_scale = 1024.0 : f32}
+  %w0, %v0 = mpc.momentum %w, %v, %g0, %lr {loss_scale = 1024.0}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %by_hand = mpc.mul %loss, %sens : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %by_hand = mpc.mul %loss, %sens : tensor<f32>
   %g1 = mpc.backward %by_hand wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %w1, %v1 = mpc.momentum %w, %v, %g1, %lr {loss_scale = 1024.0 : f32}
+  %w1, %v1 = mpc.momentum %w, %v, %g1, %lr {loss_scale = 1024.0}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %total = mpc.add %scaled, %loss : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %scaled = mpc.scale_loss %loss, %scale : tensor<f32>
+  %total = mpc.add %scaled, %loss : tensor<f32>
   %g2 = mpc.backward %total wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %u2 = mpc.unscale %g2, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %g3 = mpc.backward %scaled wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %u3 = mpc.unscale %g3, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %plain = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %sum = mpc.add %plain, %u3 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %sum = mpc.add %plain, %u3 : tensor<4xf32>
   %w3, %v3 = mpc.momentum %w, %v, %sum, %lr
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w0, %u2, %w3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>

@@ -10,7 +10,7 @@
 // CHECK-NEXT: return %[[A]], %[[B]], %[[C]], %[[D]]
 func.func @values() -> (tensor<2xf32>, tensor<2xf16>, tensor<2xi8>, tensor<2xi1>) {
   %x = mpc.constant {value = dense<[-300.03, 2.75]> : tensor<2xf32>} : () -> tensor<2xf32>
-  %a = mpc.relu %x : (tensor<2xf32>) -> tensor<2xf32>
+  %a = mpc.relu %x : tensor<2xf32>
   %b = mpc.cast %x : (tensor<2xf32>) -> tensor<2xf16>
   %c = mpc.cast %x : (tensor<2xf32>) -> tensor<2xi8>
   %d = mpc.equal %a, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
@@ -24,7 +24,7 @@ func.func @values() -> (tensor<2xf32>, tensor<2xf16>, tensor<2xi8>, tensor<2xi1>
 // CHECK-NEXT: mpc.constant {{.*}}dense<4.000000e+00>
 // CHECK-NEXT: return
 func.func private @halve(%x: tensor<f32>) -> tensor<f32> {
-  %y = mpc.mul_scalar %x {value = 0.5 : f32} : (tensor<f32>) -> tensor<f32>
+  %y = mpc.mul_scalar %x {value = 0.5} : tensor<f32>
   return %y : tensor<f32>
 }
 func.func @call() -> tensor<f32> {
@@ -48,7 +48,7 @@ func.func @again() -> tensor<f32> {
 // expected-error @+1 {{'mpc.backward' of @gradient: run mpc-autodiff first}}
 func.func @gradient() -> tensor<f32> {
   %x = mpc.constant {value = dense<8.0> : tensor<f32>} : () -> tensor<f32>
-  %y = mpc.square %x : (tensor<f32>) -> tensor<f32>
+  %y = mpc.square %x : tensor<f32>
   %dx = mpc.backward %y wrt(%x) seed(%x) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
   return %dx : tensor<f32>
 }

@@ -18,7 +18,8 @@ ANSWER = re.compile(r"^// %(\w+) = (.+)\n", re.MULTILINE)
 COMMENT = re.compile(r"//.*")
 # What an operation makes, its name, and what stands in front of attributes, regions and types.
 OPERATION = re.compile(r"(?:(%[^=\n]*) = )?mpc\.(\w+)([^{}:]*)")
-TYPES = re.compile(r"\s*: \(([^()]*)\)\s*-> (?:\(([^()]*)\)|(\S+))")
+# "(T, U) -> V"; "(T, U)", whose results have the first types; "T", the type of all.
+TYPES = re.compile(r"\s*: (?:\(([^()]*)\)(?:\s*-> (?:\(([^()]*)\)|(\S+)))?|(tensor<\w+>))")
 BLOCK_ARGUMENTS = re.compile(r"^ *\^\w+\((.*)\):", re.MULTILINE)
 PIPELINE = ["--mpc-autodiff", "--mpc-interpret"]
 SEPARATOR = "// -----\n"
@@ -68,10 +69,13 @@ def values(code):
         types = TYPES.match(code, behind_braces(code, match.end()))
         if not types:
             continue
-        for name, of_type in zip(re.findall(r"%(\w+)", operands), listed(types.group(1))):
+        names = re.findall(r"%(\w+)", operands)
+        of_operands = listed(types.group(1) or "") or [types.group(4)] * len(names)
+        for name, of_type in zip(names, of_operands):
             read.setdefault(name, of_type)
+        of_results = listed(types.group(2) or types.group(3) or "") or of_operands
         # `%new:2` are two values. No example states one of them.
-        for name, of_type in zip(re.findall(r"%(\w+)", results or ""), listed(types.group(2) or types.group(3))):
+        for name, of_type in zip(re.findall(r"%(\w+)", results or ""), of_results):
             made[name] = of_type
     return read, made
 

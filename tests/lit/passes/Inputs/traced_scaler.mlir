@@ -14,14 +14,14 @@ func.func @train_step(
         tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
         tensor<i32> {mpc.state = #mpc.state<rng, "rng.step">}) attributes {mpc.step} {
   %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
-  %rng2 = mpc.increment %rng : (tensor<i32>) -> tensor<i32>
+  %rng2 = mpc.increment %rng : tensor<i32>
   %h, %mean, %variance, %inv = mpc.batch_norm_train %x, %w, %w
       : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
       -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8 : i64}
+  %rm2, %rv2 = mpc.batch_norm_running_update %rm, %rv, %mean, %variance {count = 8}
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %loss = mpc.reduce_sum %h {axes = array<i64>} : (tensor<8x4xf32>) -> tensor<f32>
-  %scaled = mpc.scale_loss %loss, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %loss = mpc.reduce_sum %h {axes = []} : (tensor<8x4xf32>) -> tensor<f32>
+  %scaled = mpc.scale_loss %loss, %scale : tensor<f32>
   %g = mpc.backward %scaled wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %finite, %bad = mpc.all_finite %scale, %loss, %g
       : (tensor<f32>, tensor<f32>, tensor<4xf32>) -> (tensor<i1>, tensor<i32>)

@@ -9,7 +9,7 @@ func.func @step(%a: tensor<4xf32>) -> tensor<4xf32> {
 func.func @multi(%a: tensor<4xf32>) -> tensor<4xf32> {
   return %a : tensor<4xf32>
 ^bb1:
-  %l = mpc.relu %a : (tensor<4xf32>) -> tensor<4xf32>
+  %l = mpc.relu %a : tensor<4xf32>
   return %l : tensor<4xf32>
 }
 // -----
@@ -17,8 +17,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   %0 = mpc.constant {value = dense<1> : tensor<4xi32>} : () -> tensor<4xf32>
   %1 = mpc.constant {value = sparse<[[0]], [1.0]> : tensor<4xf32>} : () -> tensor<4xf32>
   %2 = mpc.constant {value = dense_resource<blob> : tensor<4xf32>} : () -> tensor<4xf32>
-  %3 = mpc.add %2, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %4 = mpc.add %3, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = mpc.add %2, %1 : tensor<4xf32>
+  %4 = mpc.add %3, %0 : tensor<4xf32>
   return %4 : tensor<4xf32>
 }
 // -----
@@ -44,13 +44,13 @@ module { module { func.func @q(%a: tensor<f32>) -> tensor<f32> { return %a : ten
 }
 // -----
 func.func @dyn(%a: tensor<4611686018427387904x4xf32>) -> tensor<16xf32> {
-  %0 = mpc.reshape %a {shape = array<i64: 16>} : (tensor<4611686018427387904x4xf32>) -> tensor<16xf32>
+  %0 = mpc.reshape %a {shape = [16]} : (tensor<4611686018427387904x4xf32>) -> tensor<16xf32>
   return %0 : tensor<16xf32>
 }
 // -----
 func.func @zero(%a: tensor<0x3xf32>, %w: tensor<3x0xf32>) -> tensor<0xi32> {
   %0 = mpc.matmul %a, %w : (tensor<0x3xf32>, tensor<3x0xf32>) -> tensor<0x0xf32>
-  %1 = mpc.softmax %0 : (tensor<0x0xf32>) -> tensor<0x0xf32>
+  %1 = mpc.softmax %0 : tensor<0x0xf32>
   %2 = mpc.argmax %1 : (tensor<0x0xf32>) -> tensor<0xi32>
   return %2 : tensor<0xi32>
 }

@@ -76,9 +76,13 @@ ATTRIBUTES = ["1 : i32", "1 : i64", "-1 : i64", "0 : i64", "true", '"text"', "1.
               "array<i64>", "array<i64: 0>", "array<i64: 0, 0>", "array<i64: -1, -1>", "array<i64: 1, 1, 1, 1>",
               "array<i64: 9223372036854775807, 2>", "array<i64: 4611686018427387904, 4>", "array<i32: 1, 1>", "[1, 2]",
               "unit", "f16", "tensor<4xf32>", "dense<0.0> : tensor<4xf32>", "dense<> : tensor<0xf32>", "@forward",
-              "#mpc.scope<path = \"x\", network = true>", "#mpc.scope<path = \"x\", network = true, pin = i32>",
-              "#mpc.scope<path = \"x\", pin = tensor<4xf16>>", "dense_resource<blob> : tensor<4xf32>",
-              "sparse<[[0]], [1.0]> : tensor<4xf32>", "{}", "loc(unknown)", "affine_map<(d0) -> (d0)>", "1 : i128"]
+              "#mpc.scope<\"x\", network>", "#mpc.scope<\"x\", network, pin = i32>",
+              "#mpc.scope<\"x\", pin = tensor<4xf16>>", "dense_resource<blob> : tensor<4xf32>",
+              "sparse<[[0]], [1.0]> : tensor<4xf32>", "{}", "loc(unknown)", "affine_map<(d0) -> (d0)>", "1 : i128",
+              "[]", "[-1, -1]", "[9223372036854775807, 2]", "NHWC", "same", "none", "1.0e39", "0x7FC00000"]
+# What stands between the dictionary and the types.
+ORIGINS = ["", " backward", ' as <f16, level "O2">', " as <i32, cut>", " as <>", ' as "x"', ' in "x"', ' in <"x">', ' in ""',
+           ' in <"x", network, pin = i32>', ' in <"x", level = "O9", low = tensor<4xf16>>', " in #missing", " in 1"]
 ELEMENTS = ["f32", "f16", "bf16", "f64", "i32", "i64", "i1", "index", "f8E5M2", "i7"]
 OPERATIONS = ["mpc.relu", "mpc.conv2d", "mpc.matmul", "mpc.cast", "mpc.constant", "mpc.reshape", "mpc.transpose",
               "mpc.momentum", "mpc.guarded_update", "mpc.value_and_grad", "mpc.batch_norm_train", "mpc.max_pool2d",
@@ -100,9 +104,13 @@ def swap_match(rng, text, pattern, choices):
     return replace(text, pick(rng, spans), pick(rng, choices)) if spans else text
 
 
+# A word without quotes; `mpc.relu` is an operation.
+WORD = r"[A-Za-z_]\w*(?![\w.])"
+
+
 def swap_attribute(rng, text):
     """Another value for one `name = value`."""
-    value = r'(?<== )(?:array<[^>]*>|"[^"]*"|dense<[^>]*> : tensor<[^>]*>|#\w+|true|false|[-\d.e+]+(?: : \w+)?)'
+    value = r'(?<== )(?:array<[^>]*>|\[[^\]\n]*\]|"[^"]*"|dense<[^>]*> : tensor<[^>]*>|#\w+|%s|[-\d.e+]+(?: : \w+)?)' % WORD
     return swap_match(rng, text, value, ATTRIBUTES)
 
 
@@ -118,7 +126,13 @@ def add_attribute(rng, text):
 
 
 def drop_attribute(rng, text):
-    return swap_match(rng, text, r"[\w.]+ = (?:array<[^>]*>|\"[^\"]*\"|#\w+|true|false|[-\d.e+]+(?: : \w+)?)(?:, )?", [""])
+    value = r"(?:array<[^>]*>|\[[^\]\n]*\]|\"[^\"]*\"|#\w+|%s|[-\d.e+]+(?: : \w+)?)" % WORD
+    return swap_match(rng, text, r"[\w.]+ = " + value + "(?:, )?", [""])
+
+
+def swap_origin(rng, text):
+    """Another mark, precision or scope behind one dictionary."""
+    return swap_match(rng, text, r' (?:as|in) (?:<[^>\n]*>|"[^"\n]*"|#\w+)| backward(?= )', ORIGINS)
 
 
 def change_token(rng, text):
@@ -188,7 +202,8 @@ CHANGES = [
     (3, lambda rng, text: swap_match(rng, text, r"(?<=[<x])\d+(?=x)", NUMBERS)),
     (3, lambda rng, text: swap_match(rng, text, r"%[\w#]+", re.findall(r"%[\w#]+", text) or [""])),
     (2, lambda rng, text: swap_match(rng, text, r"\bmpc\.\w+(?= )", OPERATIONS)),
-    (5, swap_attribute), (2, rename_attribute), (3, add_attribute), (3, drop_attribute), (4, change_token),
+    (5, swap_attribute), (2, rename_attribute), (3, add_attribute), (3, drop_attribute), (3, swap_origin),
+    (4, change_token),
     (2, change_line), (1, cut), (1, flip_byte),
 ]
 WEIGHTED = [change for weight, change in CHANGES for _ in range(weight)]

@@ -3,7 +3,7 @@ func.func @m(%a: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) -> tensor<1x2x4x4
   %0 = mpc.conv2d %a, %w : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
   return %0 : tensor<1x2x4x4xf32>
 ^bb1:
-  %1 = mpc.relu %0 : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %1 = mpc.relu %0 : tensor<1x2x4x4xf32>
   %2 = mpc.conv2d %1, %w : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
   return %2 : tensor<1x2x4x4xf32>
 }
@@ -69,12 +69,12 @@ func.func @cycle(%a: tensor<4xf32>) -> tensor<4xf32> {
 ^bb1:
   %0 = mpc.cast %1 : (tensor<4xf16>) -> tensor<4xf32>
   %1 = mpc.cast %0 : (tensor<4xf32>) -> tensor<4xf16>
-  %2 = mpc.reshape %3 {shape = array<i64: 4>} : (tensor<4xf32>) -> tensor<4xf32>
-  %3 = mpc.reshape %2 {shape = array<i64: 4>} : (tensor<4xf32>) -> tensor<4xf32>
-  %4 = mpc.transpose %4 {permutation = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %5 = mpc.reshape %6 {shape = array<i64: 4, 1>} : (tensor<2x2xf32>) -> tensor<4x1xf32>
-  %6 = mpc.reshape %5 {shape = array<i64: 2, 2>} : (tensor<4x1xf32>) -> tensor<2x2xf32>
-  %7 = mpc.relu %7 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %2 = mpc.reshape %3 {shape = [4]} : tensor<4xf32>
+  %3 = mpc.reshape %2 {shape = [4]} : tensor<4xf32>
+  %4 = mpc.transpose %4 {permutation = [0]} : tensor<4xf32>
+  %5 = mpc.reshape %6 {shape = [4, 1]} : (tensor<2x2xf32>) -> tensor<4x1xf32>
+  %6 = mpc.reshape %5 {shape = [2, 2]} : (tensor<4x1xf32>) -> tensor<2x2xf32>
+  %7 = mpc.relu %7 : tensor<2x2xf32>
   return %2 : tensor<4xf32>
 }
 // -----
@@ -82,12 +82,12 @@ func.func @cycle(%a: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 "builtin.module"() ({
 ^bb0(%x: tensor<4xf32>):
-  %0 = mpc.relu %x : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = mpc.relu %x : tensor<4xf32>
 }) : () -> ()
 // -----
 %c = mpc.constant {value = dense<1.0> : tensor<4xf32>} : () -> tensor<4xf32>
-%0 = mpc.relu %c : (tensor<4xf32>) -> tensor<4xf32>
-%1 = mpc.matmul %2, %2 : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x1xf32>
+%0 = mpc.relu %c : tensor<4xf32>
+%1 = mpc.matmul %2, %2 : tensor<1x1xf32>
 %2 = mpc.constant {value = dense<1.0> : tensor<1x1xf32>} : () -> tensor<1x1xf32>
 // -----
 "mpc.conv2d"() : () -> ()

@@ -5,7 +5,7 @@ import sys
 
 TIMEOUT_SECONDS = 60
 DAMAGED = """func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %y = mpc.matmul %x, %x : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %y = mpc.matmul %x, %x : tensor<2x3xf32>
   return %y : tensor<2x3xf32>
 }
 """
