@@ -9,22 +9,22 @@ namespace mpc::compiler {
 
 /// What a cast moves. A narrowing cast is named after what it narrows.
 enum class CastKind {
-  kWeight,     ///< f32 parameter to low
-  kInput,      ///< f32 input of the function to low
-  kActivation, ///< f32 forward value to low
-  kGradient,   ///< f32 cotangent to low
-  kLoss,       ///< low to f32 for a loss
-  kWidening,   ///< low to f32 for anything else, exact
-  kUser,       ///< written by the user: its rounding stays
-  kOther,      ///< from or to integers
+  Weight,     ///< f32 parameter to low
+  Input,      ///< f32 input of the function to low
+  Activation, ///< f32 forward value to low
+  Gradient,   ///< f32 cotangent to low
+  Loss,       ///< low to f32 for a loss
+  Widening,   ///< low to f32 for anything else, exact
+  User,       ///< written by the user: its rounding stays
+  Other,      ///< from or to integers
 };
 
 /// "weight", "input", ...
-const char *CastKindName(CastKind kind);
+const char *CastKindName(CastKind kind); // NOLINT(readability-identifier-naming): tools call it
 
 /// The casts of one kind between two types.
 struct CastGroup {
-  CastKind kind = CastKind::kOther;
+  CastKind kind = CastKind::Other;
   std::string from;
   std::string to;
   std::int64_t count = 0;
@@ -34,7 +34,7 @@ struct CastGroup {
 
 /// A cast, and the group it belongs to.
 struct CastRecord {
-  CastKind kind = CastKind::kOther;
+  CastKind kind = CastKind::Other;
   std::string from;
   std::string to;
   std::int64_t bytes = 0; ///< read and written
@@ -45,14 +45,14 @@ struct CastRecord {
 class CastStatistics {
 public:
   void add(const CastRecord &cast);
-  const std::vector<CastGroup> &groups() const { return groups_; }
-  std::int64_t count() const { return count_; }
-  std::int64_t bytes() const { return bytes_; }
+  const std::vector<CastGroup> &groups() const { return castGroups; }
+  std::int64_t count() const { return castCount; }
+  std::int64_t bytes() const { return castBytes; }
 
 private:
-  std::vector<CastGroup> groups_;
-  std::int64_t count_ = 0;
-  std::int64_t bytes_ = 0;
+  std::vector<CastGroup> castGroups;
+  std::int64_t castCount = 0;
+  std::int64_t castBytes = 0;
 };
 
 } // namespace mpc::compiler

@@ -95,14 +95,14 @@ CastKind FunctionFacts::kindOf(CastOp cast) const {
   Type from = getElementTypeOrSelf(cast.getX().getType()), to = getElementTypeOrSelf(cast.getY().getType());
   Value source = sourceOf(cast.getX());
   if (cast.getUser())
-    return CastKind::kUser;
+    return CastKind::User;
   if (!isa<FloatType>(from) || !isa<FloatType>(to))
-    return CastKind::kOther;
+    return CastKind::Other;
   if (from != to && widensExactly(from, to))
-    return feedsLoss(cast) ? CastKind::kLoss : CastKind::kWidening;
+    return feedsLoss(cast) ? CastKind::Loss : CastKind::Widening;
   if (Operation *producer = source.getDefiningOp())
-    return isBackward(producer) ? CastKind::kGradient : CastKind::kActivation;
-  return isInput(roleOf(source)) ? CastKind::kInput : CastKind::kWeight;
+    return isBackward(producer) ? CastKind::Gradient : CastKind::Activation;
+  return isInput(roleOf(source)) ? CastKind::Input : CastKind::Weight;
 }
 
 CastRecord FunctionFacts::recordOf(CastOp cast) const {

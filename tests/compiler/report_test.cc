@@ -57,11 +57,11 @@ TEST(PrecisionTable, CountsCastsByWhatTheyNarrow) {
   ASSERT_EQ(table->casts.groups().size(), 2u);
   EXPECT_EQ(table->casts.count(), 2);
   EXPECT_EQ(table->casts.bytes(), (8 + 6) * (4 + 2));
-  ASSERT_NE(Find(*table, CastKind::kInput), nullptr);
-  EXPECT_EQ(Find(*table, CastKind::kInput)->bytes, 8 * (4 + 2));
-  EXPECT_EQ(Find(*table, CastKind::kInput)->where, std::vector<std::string>{"x"});
-  ASSERT_NE(Find(*table, CastKind::kWidening), nullptr);
-  EXPECT_EQ(Find(*table, CastKind::kWidening)->where, std::vector<std::string>{"matmul in net/dense"});
+  ASSERT_NE(Find(*table, CastKind::Input), nullptr);
+  EXPECT_EQ(Find(*table, CastKind::Input)->bytes, 8 * (4 + 2));
+  EXPECT_EQ(Find(*table, CastKind::Input)->where, std::vector<std::string>{"x"});
+  ASSERT_NE(Find(*table, CastKind::Widening), nullptr);
+  EXPECT_EQ(Find(*table, CastKind::Widening)->where, std::vector<std::string>{"matmul in net/dense"});
 }
 
 TEST(PrecisionTable, ACastOfAParameterIsAWeightCast) {
@@ -73,9 +73,9 @@ func.func @f(%w: tensor<4x3xf32> {mpc.state = #mpc.state<parameter, "dense.weigh
 })");
   const absl::StatusOr<PrecisionTable> table = TabulatePrecision(module, "f");
   ASSERT_TRUE(table.ok()) << table.status();
-  ASSERT_NE(Find(*table, CastKind::kWeight), nullptr);
-  EXPECT_EQ(Find(*table, CastKind::kWeight)->bytes, 12 * (4 + 2));
-  EXPECT_EQ(Find(*table, CastKind::kWeight)->where, std::vector<std::string>{"dense.weight"});
+  ASSERT_NE(Find(*table, CastKind::Weight), nullptr);
+  EXPECT_EQ(Find(*table, CastKind::Weight)->bytes, 12 * (4 + 2));
+  EXPECT_EQ(Find(*table, CastKind::Weight)->where, std::vector<std::string>{"dense.weight"});
 }
 
 TEST(PrecisionTable, SaysWhatAnOperationReadsAndWhy) {
@@ -101,8 +101,8 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xi32> {
   const absl::StatusOr<PrecisionTable> table = TabulatePrecision(module, "f");
   ASSERT_TRUE(table.ok()) << table.status();
   ASSERT_EQ(table->casts.groups().size(), 2u);
-  EXPECT_EQ(table->casts.groups()[0].kind, CastKind::kUser);
-  EXPECT_EQ(table->casts.groups()[1].kind, CastKind::kOther);
+  EXPECT_EQ(table->casts.groups()[0].kind, CastKind::User);
+  EXPECT_EQ(table->casts.groups()[1].kind, CastKind::Other);
 }
 
 TEST(PrecisionTable, ACastForALossIsNamedAfterIt) {
@@ -115,7 +115,7 @@ func.func @f(%x: tensor<2x3xf16>, %label: tensor<2xi32>) -> tensor<f32> {
 })");
   const absl::StatusOr<PrecisionTable> table = TabulatePrecision(module, "f");
   ASSERT_TRUE(table.ok()) << table.status();
-  ASSERT_NE(Find(*table, CastKind::kLoss), nullptr);
+  ASSERT_NE(Find(*table, CastKind::Loss), nullptr);
 }
 
 TEST(PrecisionTable, MatrixWorkCountsTwoAMultiplyAdd) {
@@ -406,8 +406,8 @@ TEST(PrecisionTable, SeesTheOperationsOfRegions) {
     EXPECT_EQ(fused->rows[i].path, apart->rows[i].path);
   }
   // What the cast narrows is known across the region's border.
-  ASSERT_NE(Find(*fused, CastKind::kActivation), nullptr);
-  EXPECT_EQ(Find(*fused, CastKind::kActivation)->where, std::vector<std::string>{"add in net/b"});
+  ASSERT_NE(Find(*fused, CastKind::Activation), nullptr);
+  EXPECT_EQ(Find(*fused, CastKind::Activation)->where, std::vector<std::string>{"add in net/b"});
   const Module from = Parse(kApart), to = Parse(kFused);
   const absl::StatusOr<std::string> difference = LevelDifference({&from, "apart"}, {&to, "fused"}, "predict");
   ASSERT_TRUE(difference.ok()) << difference.status();
