@@ -40,8 +40,8 @@ setup: this system has no apt. Building mpc needs:
   LLVM and MLIR 22.1 with headers, CMake files, shared libraries, mlir-tblgen, lit and FileCheck
   Abseil 20220623, oneDNN 2.6, nlohmann-json 3.11, zlib, FlatBuffers 2.0.8 with flatc, GoogleTest 1.12, an OpenMP runtime
   optional: ccache, lld 22; clang-tidy 22 for tools/tidy; for tests that need them clang-format 14, and numpy and
-  safetensors for Python (tools/fetch_python_packages.sh); for the CUDA backend a CUDA toolkit 12.8 or later, cuDNN 9.8 or later and the
-  headers of cudnn-frontend (tools/fetch_cudnn_frontend.sh)
+  safetensors for Python (tools/fetch_python_packages.sh); for the CUDA backend a CUDA toolkit 12.8 or later, cuDNN 9.8
+  or later and the headers of cudnn-frontend (tools/fetch_cudnn_frontend.sh)
 Where LLVM is not in /usr/lib/llvm-22, say so with -DMPC_LLVM_ROOT=<folder>.
 LIST
   exit 1
