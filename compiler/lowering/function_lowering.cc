@@ -95,6 +95,9 @@ absl::Status FunctionLowering::addInstruction(Operation *op) {
     return addRegion(fusion);
   if (auto repeat = dyn_cast<RepeatOp>(op))
     return addRepeat(repeat);
+  // A Program runs in one process and in order: what it waits for is done.
+  if (isWait(op))
+    return absl::OkStatus();
   // Kernels are made from the shapes of what they write.
   if (op->getNumResults() > 0 && op->use_empty() && isMemoryEffectFree(op))
     return absl::InvalidArgumentError(absl::StrCat(op->getName().getStringRef().str(),

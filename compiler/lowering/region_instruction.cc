@@ -16,7 +16,7 @@ bool isKnownTensor(Type t) {
 
 runtime::Instruction loneInstruction(Operation *op, llvm::function_ref<runtime::ValueId(Value)> idOf) {
   runtime::Instruction result;
-  result.kernel = op->getName().stripDialect().str();
+  result.kernel = kernelName(op);
   result.attributes = kernelAttributes(op);
   for (Value operand : op->getOperands())
     result.inputs.push_back(idOf(operand));

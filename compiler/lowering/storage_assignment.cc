@@ -10,17 +10,13 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Device *target) : target(target) {
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (isa<ConstantOp>(op))
-      continue;
-    if (auto view = dyn_cast<ViewLikeOpInterface>(op)) {
-      parent[view.getViewDest()] = root(view.getViewSource());
-      continue;
-    }
-    position[&op] = instructions.size();
-    instructions.push_back(&op);
-  }
+StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Device *target)
+    : target(target), dependences(function.getBody().front()) {
+  for (auto view : function.getBody().front().getOps<ViewLikeOpInterface>())
+    parent[view.getViewDest()] = root(view.getViewSource());
+  for (Operation *op : dependences.getOperations())
+    if (!isa<ConstantOp>(op))
+      instructions.push_back(op);
   placeStateInPlace(function);
 
   size_t end = instructions.size();
@@ -35,8 +31,8 @@ StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Devic
   for (BlockArgument argument : function.getArguments())
     extend(root(argument), 0);
   for (auto [index, op] : llvm::enumerate(instructions)) {
-    for (Value operand : op->getOperands())
-      extend(root(operand), index);
+    for (Value read : dependences.reads(*dependences.numberOf(op)))
+      extend(root(read), index);
     for (Value result : op->getResults())
       extend(root(result), index);
   }
@@ -119,14 +115,10 @@ std::string StorageAssignment::inPlaceObstacle(OpResult update, Value old) const
   Operation *writer = update.getOwner();
   if (std::string obstacle = obstacleInside(update, old); !obstacle.empty())
     return obstacle;
-  size_t writerPosition = position.lookup(writer);
-  for (Operation *reader : instructions) {
-    if (reader == writer || position.lookup(reader) < writerPosition)
-      continue;
-    for (Value operand : reader->getOperands())
-      if (root(operand) == old)
-        return nameWithPath(reader) + " reads the old value after the update";
-  }
+  unsigned written = *dependences.numberOf(writer);
+  for (unsigned reader : dependences.readersOf(old))
+    if (reader > written)
+      return nameWithPath(dependences.getOperations()[reader]) + " reads the old value after the update";
   return "";
 }
 

@@ -59,7 +59,7 @@ private:
     if (Operation *producer = v.getDefiningOp(); producer && inside.contains(producer))
       return;
     auto view = v.getDefiningOp<ViewLikeOpInterface>();
-    if (!view || !isShapedInside(behindViews(v))) {
+    if (!view || isWait(view) || !isShapedInside(behindViews(v))) {
       inputs.insert(v);
       return;
     }

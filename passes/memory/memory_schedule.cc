@@ -39,17 +39,22 @@ void MemorySchedule::addNode(Operation *op, const BlockDependences &dependences,
   Node replacement;
   replacement.op = op;
   replacement.pinned = op->hasTrait<StateUpdate>();
+  replacement.stays = !mayRunAgain(op);
   replacement.workspace = model.workspace ? model.workspace(op) : 0;
   llvm::SmallSetVector<unsigned, 8> reads;
-  for (Value operand : valuesRead(op))
+  unsigned ofBlock = *dependences.numberOf(op);
+  for (Value operand : dependences.reads(ofBlock))
     reads.insert(storageOf(operand));
   llvm::SmallSetVector<unsigned, 8> before;
-  for (unsigned other : dependences.before(*dependences.numberOf(op)))
+  for (unsigned other : dependences.before(ofBlock))
     if (auto known = nodeOf.find(dependences.getOperations()[other]); known != nodeOf.end())
       before.insert(known->second);
   replacement.reads.assign(reads.begin(), reads.end());
   replacement.before.assign(before.begin(), before.end());
   for (OpResult result : op->getResults()) {
+    // What it waits for has storage already.
+    if (isWait(op))
+      continue;
     unsigned storage = storageOf(result);
     // An update writes over the state that it reads.
     if (replacement.pinned)
@@ -70,9 +75,9 @@ MemorySchedule::MemorySchedule(Block &body, const MemoryModel &model) : body(bod
   for (BlockArgument argument : body.getArguments())
     storageOf(argument);
   BlockDependences dependences(body);
-  for (Operation &op : body.without_terminator())
-    if (!isViewOrConstant(&op))
-      addNode(&op, dependences, model);
+  for (Operation *op : dependences.getOperations())
+    if (!isa<ConstantOp>(op))
+      addNode(op, dependences, model);
   for (Value returned : body.getTerminator()->getOperands())
     isResult[storageOf(returned)] = true;
   for (unsigned number = 0; number < nodes.size(); ++number) {
@@ -146,7 +151,7 @@ std::pair<unsigned, unsigned> MemorySchedule::range(unsigned at) const {
   for (unsigned other = at; other < last; ++other)
     if (nodes[order[other + 1]].pinned)
       last = other;
-  return moving.pinned ? std::pair(at, at) : std::pair(first, last);
+  return moving.stays ? std::pair(at, at) : std::pair(first, last);
 }
 
 bool MemorySchedule::lowersPeak(unsigned from, unsigned to) {
