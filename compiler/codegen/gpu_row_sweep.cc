@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-RowSweep::RowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t)
+RowSweep::RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t)
     : region(region), s(s), next(next), t(t), rows(region.plan.rows()), columns(region.plan.getColumns()),
       f(region, t.blocks(), t.threads), b(f.builder()), lanes(t.vector > 1 ? t.vector : 0),
       columnAccumulators(accumulatorsOf(s.columnSteps)), accumulators(accumulatorsOf(s.allSteps)) {
@@ -188,7 +188,7 @@ void RowSweep::reduceAll() {
   leaveAll(f, t.blocks(), values, left);
 }
 
-Partials emitRowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t) {
+Partials emitRowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t) {
   return RowSweep(region, s, next, t).emit();
 }
 

@@ -10,7 +10,7 @@ namespace mpc::codegen {
 
 class RowSweep {
 public:
-  RowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
+  RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
   Partials emit();
 
 private:
@@ -56,7 +56,7 @@ private:
   void reduceColumns();
   void reduceAll();
 
-  GpuRegion &region;
+  GpuFusion &region;
   const Sweep &s;
   const Sweep &next;
   const SweepTiling &t;

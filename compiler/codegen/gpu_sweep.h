@@ -2,7 +2,7 @@
 // shapes.
 #pragma once
 
-#include "compiler/dialect/region_plan.h"
+#include "compiler/dialect/fusion_plan.h"
 
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace mpc::codegen {
 /// One visit of the iteration space. Rows are reduced first, pass by pass. The last pass adds the terms for columns and
 /// for everything, and stores results. So an element of an output is stored after its thread's last read.
 struct Sweep {
-  using Step = RegionPlan::Step;
+  using Step = FusionPlan::Step;
   using Steps = llvm::SmallVector<const Step *, 2>;
 
   unsigned index = 0;
@@ -30,7 +30,7 @@ struct Sweep {
 };
 
 /// The sweeps of \p plan and, behind them, one that visits nothing.
-std::vector<Sweep> sweepsOf(FusionOp fusion, const RegionPlan &plan);
+std::vector<Sweep> sweepsOf(FusionOp fusion, const FusionPlan &plan);
 
 /// How one sweep is launched.
 ///
@@ -54,6 +54,6 @@ struct SweepTiling {
 };
 
 /// The tiling of a sweep. It follows from the shape and the number of multiprocessors of the target alone.
-SweepTiling tilingOf(const RegionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
+SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
 
 } // namespace mpc::codegen

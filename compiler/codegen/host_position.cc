@@ -4,7 +4,7 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-bool canStream(const HostRegion &region, const RegionOutputs::Output &o) {
+bool canStream(const HostFusion &region, const FusionOutputs::Output &o) {
   bool inLastPhase = o.when.phase + 1 == region.plan.numPhases(o.when.sweep);
   return region.schedule.streams && o.extent == Extent::Full && inLastPhase;
 }
@@ -70,16 +70,16 @@ static void storeAt(const HostPosition &p, llvm::IRBuilder<> &b, llvm::Value *va
     b.CreateAlignedStore(value, address, alignOf(value->getType()));
 }
 
-bool HostPosition::isStreamed(const RegionOutputs::Output &o) const {
+bool HostPosition::isStreamed(const FusionOutputs::Output &o) const {
   const HostSchedule &s = region.schedule;
   return canStream(region, o) && !mask && s.width % s.lanes == 0;
 }
 
-llvm::Value *HostPosition::address(const RegionOutputs::Output &o) const {
+llvm::Value *HostPosition::address(const FusionOutputs::Output &o) const {
   return address(storageType(o.value), f.operand(region.fusion.getInputs().size() + o.index), o.extent);
 }
 
-void HostPosition::store(const RegionOutputs::Output &o, llvm::Value *value) const {
+void HostPosition::store(const FusionOutputs::Output &o, llvm::Value *value) const {
   if (isStreamed(o))
     f.stream(lanes(value), address(o));
   else
@@ -135,7 +135,7 @@ llvm::Value *HostPosition::loadStored(Value v, Extent e) {
   llvm::Type *t = storageType(v);
   if (llvm::Value *spread = spreadValues.lookup(v))
     return loadFrom(t, spread, e);
-  if (const RegionOutputs::Output *o = region.outputs.storedBefore(v, now))
+  if (const FusionOutputs::Output *o = region.outputs.storedBefore(v, now))
     return loadFrom(t, f.operand(region.fusion.getInputs().size() + o->index), e);
   if (std::optional<HostWorkspace::Slot> slot = region.workspace.reduced(v))
     return loadFrom(t, f.workspace(slot->offset), e);
@@ -243,7 +243,7 @@ void HostPosition::spreadColumns() {
       if (region.plan.extent(result) != Extent::PerColumn || result.use_empty())
         continue;
       llvm::Value *base = nullptr;
-      if (const RegionOutputs::Output *o = region.outputs.storedBefore(result, now))
+      if (const FusionOutputs::Output *o = region.outputs.storedBefore(result, now))
         base = f.operand(region.fusion.getInputs().size() + o->index);
       else if (std::optional<HostWorkspace::Slot> slot = region.workspace.reduced(result))
         base = f.workspace(slot->offset);

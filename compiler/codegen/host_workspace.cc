@@ -8,10 +8,10 @@ namespace mpc::codegen {
 
 static size_t aligned(size_t size) { return llvm::alignTo(size, 64); }
 
-HostWorkspace::HostWorkspace(const RegionPlan &plan, const HostSchedule &schedule) : schedule(schedule) {
+HostWorkspace::HostWorkspace(const FusionPlan &plan, const HostSchedule &schedule) : schedule(schedule) {
   for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
     size_t offset = 0;
-    for (const RegionPlan::Step &step : plan.getSteps()) {
+    for (const FusionPlan::Step &step : plan.getSteps()) {
       if (step.when.sweep != sweep || step.reduction.axis == Axis::Row)
         continue;
       for (Combine how : step.reduction.accumulators) {

@@ -22,9 +22,9 @@ public:
     Axis axis;
   };
 
-  explicit HostWorkspace(const RegionPlan &plan, const HostSchedule &schedule);
+  explicit HostWorkspace(const FusionPlan &plan, const HostSchedule &schedule);
 
-  llvm::ArrayRef<Partials> partials(const RegionPlan::Step &step) const {
+  llvm::ArrayRef<Partials> partials(const FusionPlan::Step &step) const {
     return partialsOf.find({step.op, step.index})->second;
   }
 

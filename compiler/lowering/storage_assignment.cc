@@ -56,8 +56,8 @@ std::pair<size_t, size_t> StorageAssignment::life(Value root) const {
   return it == lives.end() ? std::pair<size_t, size_t>(0, 0) : it->second;
 }
 
-std::vector<RegionAlias> StorageAssignment::aliases(FusionOp fusion) const {
-  std::vector<RegionAlias> pairs;
+std::vector<FusionAlias> StorageAssignment::aliases(FusionOp fusion) const {
+  std::vector<FusionAlias> pairs;
   for (auto [output, written] : llvm::enumerate(fusion.getOutputs()))
     for (auto [input, read] : llvm::enumerate(fusion.getInputs()))
       if (root(written) == root(read))
@@ -70,7 +70,7 @@ bool mayAlias(Operation *op, unsigned result, unsigned operand, const runtime::D
   if (isa<RepeatOp>(op))
     return result == operand;
   if (auto fusion = dyn_cast<FusionOp>(op)) {
-    llvm::Expected<codegen::RegionPlan> plan = codegen::RegionPlan::of(fusion);
+    llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::of(fusion);
     if (!plan) {
       llvm::consumeError(plan.takeError());
       return false;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/precision/network_regions.h"
+#include "passes/precision/network_parts.h"
 #include "passes/precision/op_precision.h"
 #include "passes/precision/stored_assignment.h"
 
@@ -63,7 +63,7 @@ private:
 
   PrecisionOptions options;
   mlir::Type f32;
-  NetworkRegions regions;
+  NetworkParts regions;
   SlotNames names;
   StoredAssignment stored;
   llvm::DenseSet<mlir::Operation *> followsUserCast;

@@ -75,7 +75,7 @@ Value StepWrap::predicateOf(const UpdateKey &key) {
   return predicate;
 }
 
-void StepWrap::guard(const UpdateRegion &region) {
+void StepWrap::guard(const UpdateGroup &region) {
   Value predicate = predicateOf(region.key);
   SmallVector<Value> updated, old;
   SmallVector<Type> types;
@@ -120,7 +120,7 @@ void StepWrap::guard(const UpdateRegion &region) {
 }
 
 // Moves operations that read the updates, directly or not, behind the region.
-void StepWrap::moveFollowing(const UpdateRegion &region, Operation *guard) {
+void StepWrap::moveFollowing(const UpdateGroup &region, Operation *guard) {
   llvm::SetVector<Operation *> follows;
   for (Operation &op : llvm::make_range(guard->getBlock()->begin(), guard->getIterator())) {
     if (region.updates.contains(&op))
@@ -140,7 +140,7 @@ void StepWrap::moveFollowing(const UpdateRegion &region, Operation *guard) {
 }
 
 // The last operation that must precede the region.
-Operation *StepWrap::latestInput(const UpdateRegion &region, Value predicate) {
+Operation *StepWrap::latestInput(const UpdateGroup &region, Value predicate) {
   Operation *latest = predicate.getDefiningOp();
   for (Operation *op : region.updates)
     for (Value operand : op->getOperands()) {

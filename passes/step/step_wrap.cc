@@ -24,8 +24,8 @@ LogicalResult StepWrap::run() {
   if (options.scaled && failed(assignScalers()))
     return failure();
   if (guards())
-    regions = std::make_unique<UpdateRegions>(function.getBody().front(), flow,
-                                              [&](Operation *op) { return keyOf(deciding(op), flow.isOptimizer(op)); });
+    regions = std::make_unique<UpdateGroups>(function.getBody().front(), flow,
+                                             [&](Operation *op) { return keyOf(deciding(op), flow.isOptimizer(op)); });
   collectOrigins();
   markStep(function);
   addScalerArguments();
@@ -43,7 +43,7 @@ LogicalResult StepWrap::run() {
     for (unsigned request = 0; request < count; ++request)
       checkNorms(request);
   if (guards()) {
-    for (const UpdateRegion &region : regions->getRegions())
+    for (const UpdateGroup &region : regions->getRegions())
       guard(region);
     selectOtherState();
   }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/state_attributes.h"
-#include "passes/step/update_regions.h"
+#include "passes/step/update_groups.h"
 
 #include <optional>
 
@@ -60,9 +60,9 @@ private:
   mlir::Value predicateOf(const UpdateKey &key);
   /// The value that state keeps where it is not updated.
   mlir::Value fallback(mlir::Value old, const UpdateKey &key);
-  void guard(const UpdateRegion &region);
-  void moveFollowing(const UpdateRegion &region, mlir::Operation *guard);
-  mlir::Operation *latestInput(const UpdateRegion &region, mlir::Value predicate);
+  void guard(const UpdateGroup &region);
+  void moveFollowing(const UpdateGroup &region, mlir::Operation *guard);
+  mlir::Operation *latestInput(const UpdateGroup &region, mlir::Value predicate);
   void selectOtherState();
 
   void appendResults();
@@ -90,7 +90,7 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Value> normFlags;
   llvm::SmallVector<mlir::Value> flags;    ///< whether each request is finite (so far, under accumulation)
   llvm::SmallVector<mlir::Value> firstBad; ///< the first bad position of each request (so far, under accumulation)
-  std::unique_ptr<UpdateRegions> regions;
+  std::unique_ptr<UpdateGroups> regions;
   llvm::SmallVector<Origin> origins; ///< the origin of each result
   llvm::SmallVector<std::pair<UpdateKey, mlir::Value>> predicates;
   llvm::SmallVector<mlir::NamedAttribute> gradientNames;

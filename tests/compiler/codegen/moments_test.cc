@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tests/compiler/codegen/region_form.h"
+#include "tests/compiler/codegen/fusion_form.h"
 #include "tests/compiler/op_case_module.h"
 #include "tests/kernels/error_notation.h"
 #include "tests/kernels/kernel_run.h"
@@ -57,10 +57,10 @@ class Moments {
   }
 
   /// In every order of tiles, or of blocks and threads, which must all agree.
-  Statistics Of(const RegionForm& form, std::vector<float> x) const {
-    auto loaded = LoadedRegions::Create({fusion_}, form.target, form.provided);
+  Statistics Of(const FusionForm& form, std::vector<float> x) const {
+    auto loaded = LoadedFusions::Create({fusion_}, form.target, form.provided);
     EXPECT_TRUE(loaded.ok()) << loaded.status();
-    const LoadedRegion& region = (*loaded)->regions().front();
+    const LoadedFusion& region = (*loaded)->regions().front();
     Statistics first;
     for (int order = 0; order < form.orders; ++order) {
       const Statistics found = Run(form, region, x, order);
@@ -72,7 +72,7 @@ class Moments {
   }
 
  private:
-  Statistics Run(const RegionForm& form, const LoadedRegion& region, std::vector<float>& x, int order) const {
+  Statistics Run(const FusionForm& form, const LoadedFusion& region, std::vector<float>& x, int order) const {
     const auto columns = static_cast<std::size_t>(columns_);
     std::vector<float> zeros(x.size()), gamma(columns, 1), beta(columns);
     GuardedBuffer y(x.size() * sizeof(float));  // aligned, as stores around the caches take it
@@ -93,7 +93,7 @@ class Moments {
 
 class GeneratedMoments : public testing::TestWithParam<std::size_t> {
  protected:
-  static RegionForm form() { return RegionForms()[GetParam()]; }
+  static FusionForm form() { return FusionForms()[GetParam()]; }
 };
 
 std::vector<float> Normal(int rows, int columns, double mean, double deviation) {
@@ -164,7 +164,7 @@ TEST_P(GeneratedMoments, InfinitiesAndNanReachTheStatistics) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, GeneratedMoments, testing::Range<std::size_t>(0, RegionForms().size()));
+INSTANTIATE_TEST_SUITE_P(Forms, GeneratedMoments, testing::Range<std::size_t>(0, FusionForms().size()));
 
 }  // namespace
 }  // namespace mpc::test
