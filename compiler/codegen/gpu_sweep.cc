@@ -183,22 +183,22 @@ static SweepTiling columnTiling(const FusionPlan &plan, const Traffic &bytes, un
 
 static SweepTiling rowTiling(const FusionPlan &plan, const Sweep &s, const Traffic &bytes, unsigned multiprocessors) {
   // A thread holds 32 elements of its row and 64 registers of its columns' sums. So 512 threads find room for the rest.
-  constexpr unsigned mostElements = 32, mostBytes = 256, mostSlots = 8, mostThreads = 512;
+  constexpr unsigned mostElements = 32, mostBytes = 256, mostPlaces = 8, mostThreads = 512;
   SweepTiling t;
   t.vector = vectorOf(plan.getColumns(), 16 / bytes.smallestBytes);
   int64_t vectors = plan.getColumns() / t.vector;
-  unsigned slotBytes = (bytes.elementBytes + 4 * bytes.accumulatorWords) * t.vector;
-  unsigned slots = std::min(std::clamp(mostBytes / slotBytes, 1u, mostSlots), mostElements / t.vector);
+  unsigned placeBytes = (bytes.elementBytes + 4 * bytes.accumulatorWords) * t.vector;
+  unsigned places = std::min(std::clamp(mostBytes / placeBytes, 1u, mostPlaces), mostElements / t.vector);
   bool columns = !s.columnSteps.empty();
   uint64_t lanes =
-      llvm::PowerOf2Ceil(vectors <= 32 ? vectors : std::max<int64_t>(32, llvm::divideCeil(vectors, slots)));
+      llvm::PowerOf2Ceil(vectors <= 32 ? vectors : std::max<int64_t>(32, llvm::divideCeil(vectors, places)));
   if (lanes > mostThreads) {
     t.resident = false;
     t.lanes = t.threads = mostThreads;
-    t.slots = std::min(slots, 2u);
+    t.places = std::min(places, 2u);
   } else {
     t.lanes = lanes;
-    t.slots = llvm::divideCeil(vectors, t.lanes);
+    t.places = llvm::divideCeil(vectors, t.lanes);
     // Small teams share a block. Columns are combined over as many as possible: that leaves fewer parts.
     t.threads = columns ? std::max(t.lanes, 256u) : t.lanes <= 32 ? 128 : t.lanes;
   }

@@ -36,10 +36,10 @@ private:
   HostPosition where;
   llvm::SmallVector<const FusionPlan::Step *> everything, columns;
   llvm::SmallVector<FusionOutputs::Output> outputs;
-  /// The values that later sweeps load: reduced results, and what each step keeps. Slots of kept values are made when
+  /// The values that later sweeps load: reduced results, and what each step keeps. Places of kept values are made when
   /// the values are known.
-  llvm::SmallVector<std::pair<Value, HostWorkspace::Slot>> results;
-  llvm::DenseMap<Operation *, llvm::SmallVector<HostWorkspace::Slot>> kept;
+  llvm::SmallVector<std::pair<Value, HostWorkspace::SavedValue>> results;
+  llvm::DenseMap<Operation *, llvm::SmallVector<HostWorkspace::SavedValue>> kept;
 };
 
 } // namespace
@@ -68,10 +68,10 @@ void Combination::prepare(bool reduces) {
 void Combination::finish(const FusionPlan::Step &step, ArrayRef<llvm::Value *> accumulated) {
   body.forgetKept(step.op);
   body.finish(step, accumulated);
-  SmallVector<HostWorkspace::Slot> &slots = kept[step.op];
+  SmallVector<HostWorkspace::SavedValue> &saved = kept[step.op];
   Extent e = step.reduction.axis == Axis::All ? Extent::Single : Extent::PerColumn;
-  while (slots.size() < body.kept(step.op).size())
-    slots.push_back(region.workspace.addKept(step.op, e));
+  while (saved.size() < body.kept(step.op).size())
+    saved.push_back(region.workspace.addKept(step.op, e));
 }
 
 void Combination::store(Extent e) {
@@ -79,12 +79,12 @@ void Combination::store(Extent e) {
   for (const FusionOutputs::Output &o : outputs)
     if (o.extent == e)
       values.push_back(body.stored(o.value));
-  for (auto [result, slot] : results)
-    if (slot.extent == e)
-      where.store(slot, body.stored(result));
+  for (auto [result, saved] : results)
+    if (saved.extent == e)
+      where.store(saved, body.stored(result));
   for (const FusionPlan::Step *step : e == Extent::Single ? everything : columns)
-    for (auto [slot, value] : llvm::zip_equal(kept[step->op], body.kept(step->op)))
-      where.store(slot, value.value());
+    for (auto [saved, value] : llvm::zip_equal(kept[step->op], body.kept(step->op)))
+      where.store(saved, value.value());
   for (auto [o, value] :
        llvm::zip_equal(llvm::make_filter_range(outputs, [&](const auto &o) { return o.extent == e; }), values))
     where.store(o, value);

@@ -86,9 +86,9 @@ void HostPosition::store(const FusionOutputs::Output &o, llvm::Value *value) con
     storeAt(*this, f.builder(), value, address(o), o.extent);
 }
 
-void HostPosition::store(HostWorkspace::Slot slot, llvm::Value *value) const {
-  llvm::Value *base = f.workspace(slot.offset);
-  storeAt(*this, f.builder(), value, address(value->getType()->getScalarType(), base, slot.extent), slot.extent);
+void HostPosition::store(HostWorkspace::SavedValue saved, llvm::Value *value) const {
+  llvm::Value *base = f.workspace(saved.offset);
+  storeAt(*this, f.builder(), value, address(value->getType()->getScalarType(), base, saved.extent), saved.extent);
 }
 
 // No GEP: the address may lie beyond the tensor.
@@ -137,22 +137,22 @@ llvm::Value *HostPosition::loadStored(Value v, Extent e) {
     return loadFrom(t, spread, e);
   if (const FusionOutputs::Output *o = region.outputs.storedBefore(v, now))
     return loadFrom(t, f.operand(region.fusion.getInputs().size() + o->index), e);
-  if (std::optional<HostWorkspace::Slot> slot = region.workspace.reduced(v))
-    return loadFrom(t, f.workspace(slot->offset), e);
+  if (std::optional<HostWorkspace::SavedValue> saved = region.workspace.reduced(v))
+    return loadFrom(t, f.workspace(saved->offset), e);
   return nullptr;
 }
 
 Float HostPosition::loadKept(Operation *op, unsigned index) {
   llvm::Value *&known = keptHere[{op, index}];
   if (!known) {
-    std::optional<HostWorkspace::Slot> slot = region.workspace.kept(op)[index];
-    assert(slot && "what a row kept is not used in a later sweep");
+    std::optional<HostWorkspace::SavedValue> saved = region.workspace.kept(op)[index];
+    assert(saved && "what a row kept is not used in a later sweep");
     llvm::IRBuilder<> &b = f.builder();
     llvm::IRBuilderBase::InsertPointGuard guard(b);
-    if (llvm::Instruction *first = anchor(slot->extent))
+    if (llvm::Instruction *first = anchor(saved->extent))
       b.SetInsertPoint(first);
     llvm::Value *spread = spreadKept.lookup({op, index});
-    known = loadFrom(b.getFloatTy(), spread ? spread : f.workspace(slot->offset), slot->extent);
+    known = loadFrom(b.getFloatTy(), spread ? spread : f.workspace(saved->offset), saved->extent);
   }
   return Float(known);
 }
@@ -235,18 +235,18 @@ void HostPosition::spreadColumns() {
     if (region.plan.extent(input) == Extent::PerColumn)
       spreadValues[input] = spreadFrom(storageType(input), f.operand(cast<BlockArgument>(input).getArgNumber()));
   for (Operation *op : region.plan.getBody()) {
-    for (auto [index, slot] : llvm::enumerate(region.workspace.kept(op)))
-      if (slot && slot->extent == Extent::PerColumn)
+    for (auto [index, saved] : llvm::enumerate(region.workspace.kept(op)))
+      if (saved && saved->extent == Extent::PerColumn)
         spreadKept[{op, static_cast<unsigned>(index)}] =
-            spreadFrom(f.builder().getFloatTy(), f.workspace(slot->offset));
+            spreadFrom(f.builder().getFloatTy(), f.workspace(saved->offset));
     for (Value result : op->getResults()) {
       if (region.plan.extent(result) != Extent::PerColumn || result.use_empty())
         continue;
       llvm::Value *base = nullptr;
       if (const FusionOutputs::Output *o = region.outputs.storedBefore(result, now))
         base = f.operand(region.fusion.getInputs().size() + o->index);
-      else if (std::optional<HostWorkspace::Slot> slot = region.workspace.reduced(result))
-        base = f.workspace(slot->offset);
+      else if (std::optional<HostWorkspace::SavedValue> saved = region.workspace.reduced(result))
+        base = f.workspace(saved->offset);
       if (base)
         spreadValues[result] = spreadFrom(storageType(result), base);
     }

@@ -47,8 +47,8 @@ public:
   void store(const FusionOutputs::Output &o, llvm::Value *value) const;
   /// The address of the element of output \p o.
   llvm::Value *address(const FusionOutputs::Output &o) const;
-  /// Stores \p value in a slot, here.
-  void store(HostWorkspace::Slot slot, llvm::Value *value) const;
+  /// Stores \p value as \p saved, here.
+  void store(HostWorkspace::SavedValue saved, llvm::Value *value) const;
 
   /// Prefetches the elements of \p input for the vector \p rows rows below this one into the second-level cache. There
   /// may be no such row.

@@ -51,9 +51,9 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 2> row({dy, y}, index * width, width);
     float sum = 0;
-    row.ForEach([&](const auto& slots, const float(&x)[2][kVector]) {
+    row.ForEach([&](const auto& elements, const float(&x)[2][kVector]) {
       for (int i = 0; i < kVector; ++i) {
-        if (i < slots.count) sum += Op::Term(x[0][i], x[1][i]);
+        if (i < elements.count) sum += Op::Term(x[0][i], x[1][i]);
       }
     });
     sum = Team::template Reduce<SumOp<float>>(sum);

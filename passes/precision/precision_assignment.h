@@ -64,7 +64,7 @@ private:
   PrecisionOptions options;
   mlir::Type f32;
   NetworkParts regions;
-  SlotNames names;
+  AssignmentNames names;
   StoredAssignment stored;
   llvm::DenseSet<mlir::Operation *> followsUserCast;
   llvm::SmallVector<mlir::Operation *> keptNorms;

@@ -61,7 +61,7 @@ absl::Status CudaExecutable::Allocate(const StateEntries& entries, StepKernels& 
 }
 
 absl::Status CudaExecutable::CreateEvents() {
-  for (Slot& slot : slots_) {
+  for (LaunchResources& slot : launch_resources_) {
     if (absl::Status status = Keep(api_, api_.CreateEvent(false), slot.done); !status.ok()) return status;
   }
   for (OwnedEvent* event : {&timed_start_, &timed_begin_, &timed_end_}) {
@@ -71,7 +71,7 @@ absl::Status CudaExecutable::CreateEvents() {
 }
 
 absl::Status CudaExecutable::RecordGraphs() {
-  for (Slot& slot : slots_) {
+  for (LaunchResources& slot : launch_resources_) {
     const absl::StatusOr<std::size_t> nodes = Record(IndexOf(slot), 1, slot.one_step);
     if (!nodes.ok()) return nodes.status();
     nodes_per_step_ = *nodes;
@@ -124,7 +124,7 @@ absl::Status CudaExecutable::EnqueueSteps(std::size_t slot, std::size_t steps, C
   return absl::OkStatus();
 }
 
-absl::Status CudaExecutable::Prepare(Slot& slot, absl::Span<const StepInputs> steps) {
+absl::Status CudaExecutable::Prepare(LaunchResources& slot, absl::Span<const StepInputs> steps) {
   const std::size_t index = IndexOf(slot);
   if (absl::Status status = SaveOutputs(slot, steps.size()); !status.ok()) return status;
   if (!slot.finished && !inputs_.empty()) {
@@ -141,7 +141,7 @@ absl::Status CudaExecutable::Prepare(Slot& slot, absl::Span<const StepInputs> st
   return inputs_.Upload(*context_, index, steps.size(), slot.steps == 0 ? nullptr : slot.done.get());
 }
 
-absl::Status CudaExecutable::Finish(Slot& slot, std::size_t steps) {
+absl::Status CudaExecutable::Finish(LaunchResources& slot, std::size_t steps) {
   if (absl::Status status = api_.RecordEvent(slot.done.get(), context_->compute_stream()); !status.ok()) return status;
   slot.first_step = steps_;
   slot.steps = steps;
@@ -158,7 +158,7 @@ absl::Status CudaExecutable::Launch(absl::Span<const StepInputs> steps) {
     if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
   }
   const std::lock_guard<std::mutex> lock(context_->mutex());
-  Slot& slot = slots_[launches_ % kLaunchSlots];
+  LaunchResources& slot = launch_resources_[launches_ % kLaunchesInFlight];
   if (absl::Status status = Prepare(slot, steps); !status.ok()) return Fail(status, steps_, steps.size());
   const OwnedGraphExec& graph = steps.size() == 1 ? slot.one_step : slot.all_steps;
   absl::Status status = graph_ ? api_.LaunchGraph(graph.get(), context_->compute_stream())

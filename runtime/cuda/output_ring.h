@@ -32,7 +32,7 @@ class OutputRing {
 
   /// Keeps the outputs of one step of a launch that is done, under its number: the slot is about to be used again.
   void Save(std::size_t slot, std::size_t step, std::uint64_t number);
-  /// The output that Save kept of step `number`, one of the last kLaunchSlots * steps.
+  /// The output that Save kept of step `number`, one of the last kLaunchesInFlight * steps.
   absl::Span<const std::uint8_t> Saved(std::uint64_t number, std::size_t index) const;
 
  private:

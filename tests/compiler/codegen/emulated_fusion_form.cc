@@ -22,7 +22,7 @@ std::vector<Tiling> TilingsOf(FusionOp fusion) {
   for (const codegen::Sweep& sweep : codegen::sweepsOf(fusion, plan)) {
     if (!sweep.visits()) continue;
     const codegen::SweepTiling t = codegen::tilingOf(plan, fusion, sweep, kMultiprocessors);
-    tilings.emplace_back(t.flat, t.vector, t.lanes, t.slots, t.threads, t.columnTiles, t.rowBlocks, t.rowsPerBlock);
+    tilings.emplace_back(t.flat, t.vector, t.lanes, t.places, t.threads, t.columnTiles, t.rowBlocks, t.rowsPerBlock);
   }
   return tilings;
 }

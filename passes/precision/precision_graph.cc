@@ -1,4 +1,4 @@
-#include "passes/precision/slot_graph.h"
+#include "passes/precision/precision_graph.h"
 
 #include "compiler/dialect/state_attributes.h"
 #include "passes/precision/precision_cut.h"
@@ -22,15 +22,15 @@ std::int64_t toUnits(double seconds) {
   return std::abs(units) < limit ? std::llround(units) : PrecisionCut::costLimit;
 }
 
-class SlotGraph {
+class PrecisionGraph {
 public:
-  SlotGraph(const DecidedOperations &decided, OpenOperations &open, const CostModel &costs)
+  PrecisionGraph(const DecidedOperations &decided, OpenOperations &open, const CostModel &costs)
       : decided(decided), open(open), costs(costs) {
     inSeconds = llvm::any_of(open, [](const auto &entry) { return entry.second.level == AmpLevel::Auto; });
-    alwaysLow = cut.addSlot(PrecisionCut::Pin::Low);
-    alwaysF32 = cut.addSlot(PrecisionCut::Pin::F32);
+    alwaysLow = cut.addNode(PrecisionCut::Pin::Low);
+    alwaysF32 = cut.addNode(PrecisionCut::Pin::F32);
     for (const auto &[op, slot] : open)
-      slots[op] = addSlot(op, slot);
+      slots[op] = addNode(op, slot);
   }
 
   void addValues(ModuleOp module) {
@@ -74,12 +74,12 @@ private:
     return llvm::createStringError(text);
   }
 
-  unsigned addSlot(Operation *op, const OpenOperation &slot) {
+  unsigned addNode(Operation *op, const OpenOperation &slot) {
     if (slot.isLow)
-      return cut.addSlot(*slot.isLow ? PrecisionCut::Pin::Low : PrecisionCut::Pin::F32);
+      return cut.addNode(*slot.isLow ? PrecisionCut::Pin::Low : PrecisionCut::Pin::F32);
     if (slot.level == AmpLevel::Auto)
-      return cut.addSlot(PrecisionCut::Pin::None, toUnits(costs.secondsSavedByLow(op)));
-    return cut.addSlot();
+      return cut.addNode(PrecisionCut::Pin::None, toUnits(costs.secondsSavedByLow(op)));
+    return cut.addNode();
   }
 
   unsigned fixed(Type element) const { return isLow(element) ? alwaysLow : alwaysF32; }
@@ -169,7 +169,7 @@ private:
 
 llvm::Expected<std::int64_t> solveByCut(ModuleOp module, const DecidedOperations &decided, OpenOperations &open,
                                         const CostModel &costs) {
-  SlotGraph graph(decided, open, costs);
+  PrecisionGraph graph(decided, open, costs);
   graph.addValues(module);
   return graph.solve();
 }
