@@ -14,7 +14,7 @@ namespace mpc {
 /// terminator have no number: what reads a view depends on what the view is of.
 ///
 /// A value comes before its readers, behind views and in regions that the readers hold. A reader of state comes before
-/// the operation that updates it, so that the update stays in place. So does a reader of a shadow, the low copy of a
+/// the operation that updates it, so that the update stays in place. So does a reader of the low copy of a
 /// parameter that the update writes beside it. Operations with effects on memory, known or not, keep their order.
 class BlockDependences {
 public:
@@ -37,9 +37,9 @@ private:
   llvm::SmallVector<mlir::Operation *> operations;
   llvm::DenseMap<mlir::Operation *, unsigned> numbers;
   llvm::SmallVector<llvm::SmallVector<unsigned, 4>> predecessors, successors;
-  /// While operations are added: the shadows that others take the place of, who has read a value so far, and the last
-  /// operation with effects.
-  llvm::DenseMap<mlir::Value, mlir::Value> oldShadows;
+  /// While operations are added: the low copies that others replace, who has read a value so far, and the
+  /// last operation with effects.
+  llvm::DenseMap<mlir::Value, mlir::Value> oldLowCopies;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 4>> readers;
   std::optional<unsigned> lastEffect;
 };

@@ -105,13 +105,13 @@ std::string StorageAssignment::obstacleInside(OpResult update, Value old) const 
   }
   if (!writer->hasTrait<StateUpdate>())
     return nameWithPath(writer) + " is no in-place update";
-  // A shadow follows the parameter and has no operand of its own.
-  bool shadow = isShadow(update);
-  if (!shadow && root(writer->getOperand(index)) != old)
+  // A low copy follows the parameter and has no operand of its own.
+  bool lowCopy = isLowCopy(update);
+  if (!lowCopy && root(writer->getOperand(index)) != old)
     return nameWithPath(writer) + " does not update this state";
   for (auto [other, operand] : llvm::enumerate(writer->getOperands()))
-    if ((shadow || other != index) && root(operand) == old)
-      return nameWithPath(writer) + (shadow ? " reads what it writes" : " reads the old value twice");
+    if ((lowCopy || other != index) && root(operand) == old)
+      return nameWithPath(writer) + (lowCopy ? " reads what it writes" : " reads the old value twice");
   return "";
 }
 

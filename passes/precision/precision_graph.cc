@@ -136,7 +136,7 @@ private:
       return 0;
     if (!inSeconds)
       return cast<RankedTensorType>(v.getType()).getNumElements();
-    return toUnits(parameters.contains(v) ? costs.shadowSeconds(v) : costs.castSeconds(v));
+    return toUnits(parameters.contains(v) ? costs.lowCopySeconds(v) : costs.castSeconds(v));
   }
 
   // A step names its parameters; the network that it differentiates only receives them.

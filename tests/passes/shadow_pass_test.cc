@@ -39,7 +39,7 @@ class ShadowPassTest : public ::testing::TestWithParam<bool> {
 
   void RunPass(bool master_weights) {
     mlir::PassManager manager(&context_);
-    manager.addNestedPass<mlir::func::FuncOp>(createShadowPass({master_weights}));
+    manager.addNestedPass<mlir::func::FuncOp>(createLowCopiesPass({master_weights}));
     ASSERT_TRUE(mlir::succeeded(manager.run(*module_)));
   }
 

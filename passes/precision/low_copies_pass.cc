@@ -21,15 +21,15 @@ using namespace mlir;
 
 namespace mpc {
 
-#define GEN_PASS_DEF_SHADOWPASS
+#define GEN_PASS_DEF_LOWCOPIESPASS
 #include "passes/passes.h.inc"
 
 namespace {
 
-/// Gives one function its shadows.
-class Shadows {
+/// Gives one function its low copies.
+class LowCopyState {
 public:
-  Shadows(func::FuncOp function, LowCopies &copies)
+  LowCopyState(func::FuncOp function, LowCopies &copies)
       : function(function), terminator(function.getBody().front().getTerminator()), builder(function.getContext()),
         copies(copies) {}
 
@@ -40,7 +40,7 @@ private:
   LogicalResult addOfType(ParameterVersions &parameter, Type low);
   FailureOr<Value> argument(const ParameterVersions &parameter, Type low);
   Value writtenBy(ParameterVersions &parameter, unsigned version, Type low);
-  void appendResult(Value shadow, StringRef name);
+  void appendResult(Value lowCopy, StringRef name);
 
   func::FuncOp function;
   Operation *terminator;
@@ -48,10 +48,10 @@ private:
   LowCopies &copies;
 };
 
-/// Drives Shadows over the functions.
-class ShadowPass : public impl::ShadowPassBase<ShadowPass> {
+/// Drives LowCopyState over the functions.
+class LowCopiesPass : public impl::LowCopiesPassBase<LowCopiesPass> {
 public:
-  using ShadowPassBase::ShadowPassBase;
+  using LowCopiesPassBase::LowCopiesPassBase;
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
@@ -62,7 +62,7 @@ public:
     LowCopies copies(&getContext());
     SmallVector<ParameterVersions> parameters = findParameters(function);
     storeLowParameters(function, parameters, copies);
-    Shadows added(function, copies);
+    LowCopyState added(function, copies);
     for (ParameterVersions &parameter : parameters)
       if (failed(added.add(parameter)))
         return signalPassFailure();
@@ -89,12 +89,12 @@ private:
 
 } // namespace
 
-static std::string shadowName(const ParameterVersions &parameter, Type low) {
+static std::string lowCopyName(const ParameterVersions &parameter, Type low) {
   return parameter.name + "." + typeText(low);
 }
 
 // The low types in which any version of the parameter is read, by first use.
-SmallVector<Type> Shadows::lowTypes(const ParameterVersions &parameter) {
+SmallVector<Type> LowCopyState::lowTypes(const ParameterVersions &parameter) {
   SmallVector<Type> types;
   for (Value version : parameter.values)
     for (const LowUse &use : findLowUses(version, /*parts=*/false))
@@ -103,14 +103,14 @@ SmallVector<Type> Shadows::lowTypes(const ParameterVersions &parameter) {
   return types;
 }
 
-LogicalResult Shadows::add(ParameterVersions &parameter) {
+LogicalResult LowCopyState::add(ParameterVersions &parameter) {
   for (Type low : lowTypes(parameter))
     if (failed(addOfType(parameter, low)))
       return failure();
   return success();
 }
 
-LogicalResult Shadows::addOfType(ParameterVersions &parameter, Type low) {
+LogicalResult LowCopyState::addOfType(ParameterVersions &parameter, Type low) {
   unsigned last = parameter.values.size() - 1;
   bool hasArgument = false;
   for (unsigned version = 0; version <= last; ++version) {
@@ -120,50 +120,50 @@ LogicalResult Shadows::addOfType(ParameterVersions &parameter, Type low) {
     bool kept = hasArgument && version == last && parameter.result;
     if (uses.empty() && !kept)
       continue;
-    Value shadow;
+    Value lowCopy;
     if (version == 0) {
       FailureOr<Value> added = argument(parameter, low);
       if (failed(added))
         return failure();
-      shadow = *added;
+      lowCopy = *added;
       hasArgument = true;
     } else {
-      shadow = writtenBy(parameter, version, low);
+      lowCopy = writtenBy(parameter, version, low);
     }
-    // An optimizer writes one shadow. Another low type of an updated parameter is rebuilt before the next step.
-    if (!shadow)
+    // An optimizer writes one low copy. Another low type of an updated parameter is rebuilt before the next step.
+    if (!lowCopy)
       continue;
     for (const LowUse &use : uses)
-      copies.replace(use, shadow);
+      copies.replace(use, lowCopy);
     if (kept)
-      appendResult(shadow, shadowName(parameter, low));
+      appendResult(lowCopy, lowCopyName(parameter, low));
   }
   return success();
 }
 
-FailureOr<Value> Shadows::argument(const ParameterVersions &parameter, Type low) {
-  std::string name = shadowName(parameter, low);
-  StateAttr shadow = makeState(function.getContext(), Role::kDerived, name, /*of=*/parameter.name);
+FailureOr<Value> LowCopyState::argument(const ParameterVersions &parameter, Type low) {
+  std::string name = lowCopyName(parameter, low);
+  StateAttr lowCopy = makeState(function.getContext(), Role::kDerived, name, /*of=*/parameter.name);
   Type wanted = cast<RankedTensorType>(parameter.argument.getType()).clone(low);
   for (BlockArgument argument : function.getArguments()) {
     if (nameOf(argument) != name)
       continue;
-    if (stateOf(argument) == shadow && argument.getType() == wanted)
+    if (stateOf(argument) == lowCopy && argument.getType() == wanted)
       return Value(argument);
     return function.emitError() << "the low copy of parameter '" << parameter.name << "' needs the name '" << name
                                 << "', which another " << roleName(*roleOf(argument)) << " has";
   }
-  if (failed(function.insertArgument(function.getNumArguments(), wanted, describedBy(shadow),
+  if (failed(function.insertArgument(function.getNumArguments(), wanted, describedBy(lowCopy),
                                      parameter.argument.getLoc())))
     return failure();
   return Value(function.getArguments().back());
 }
 
-// The shadow that the optimizer of this version writes; null if it writes one of another type already.
-Value Shadows::writtenBy(ParameterVersions &parameter, unsigned version, Type low) {
+// The low copy that the optimizer of this version writes; null if it writes one of another type already.
+Value LowCopyState::writtenBy(ParameterVersions &parameter, unsigned version, Type low) {
   Operation *optimizer = parameter.values[version].getDefiningOp();
-  auto written = optimizer->getAttrOfType<ShadowAttr>("shadow");
-  if (written && written.getValue() != Shadow::kNone)
+  auto written = optimizer->getAttrOfType<LowCopyAttr>("shadow");
+  if (written && written.getValue() != LowCopy::kNone)
     return wordOf(written.getValue()) == typeText(low) ? Value(optimizer->getResults().back()) : Value();
   SmallVector<Type> types(optimizer->getResultTypes());
   types.push_back(cast<RankedTensorType>(parameter.argument.getType()).clone(low));
@@ -171,17 +171,17 @@ Value Shadows::writtenBy(ParameterVersions &parameter, unsigned version, Type lo
   OperationState state(optimizer->getLoc(), optimizer->getName(), optimizer->getOperands(), types,
                        optimizer->getAttrs());
   state.attributes.set("shadow", wordAttribute(builder.getContext(), "shadow", typeText(low)));
-  Operation *shadowed = builder.create(state);
-  optimizer->replaceAllUsesWith(shadowed->getResults().drop_back());
+  Operation *replacement = builder.create(state);
+  optimizer->replaceAllUsesWith(replacement->getResults().drop_back());
   optimizer->erase();
-  parameter.values[version] = shadowed->getResult(0);
-  return shadowed->getResults().back();
+  parameter.values[version] = replacement->getResult(0);
+  return replacement->getResults().back();
 }
 
-void Shadows::appendResult(Value shadow, StringRef name) {
-  (void)function.insertResult(function.getNumResults(), shadow.getType(),
+void LowCopyState::appendResult(Value lowCopy, StringRef name) {
+  (void)function.insertResult(function.getNumResults(), lowCopy.getType(),
                               describedBy(makeState(function.getContext(), Role::kDerived, name)));
-  terminator->insertOperands(terminator->getNumOperands(), shadow);
+  terminator->insertOperands(terminator->getNumOperands(), lowCopy);
 }
 
 } // namespace mpc
