@@ -9,7 +9,7 @@ namespace mpc::codegen {
 
 llvm::Expected<FusionCode> emitFusion(FusionOp fusion, llvm::StringRef name, const CodeTarget &target,
                                       llvm::Module &module) {
-  llvm::Expected<FusionPlan> plan = FusionPlan::of(fusion);
+  llvm::Expected<FusionPlan> plan = FusionPlan::create(fusion);
   if (!plan)
     return plan.takeError();
   if (target.backend == Backend::Host)

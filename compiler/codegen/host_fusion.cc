@@ -70,7 +70,7 @@ static bool sharesOutputs(const FusionOutputs &outputs) {
 FusionCode emitHostFusion(FusionOp fusion, const FusionPlan &plan, llvm::StringRef name, const CodeTarget &target,
                           llvm::Module &module) {
   FusionOutputs outputs(fusion, plan);
-  HostSchedule schedule = HostSchedule::of(fusion, plan, target);
+  HostSchedule schedule = HostSchedule::create(fusion, plan, target);
   if (schedule.streams)
     outputs.putOffSums();
   HostWorkspace workspace(plan, schedule);

@@ -91,7 +91,7 @@ static unsigned lanesOf(FusionOp fusion, const FusionPlan &plan, const CodeTarge
   return takesPairs(fusion, plan, target) && plan.getColumns() * copies % (2 * lanes) == 0 ? 2 * lanes : lanes;
 }
 
-HostSchedule HostSchedule::of(FusionOp fusion, const FusionPlan &plan, const CodeTarget &target) {
+HostSchedule HostSchedule::create(FusionOp fusion, const FusionPlan &plan, const CodeTarget &target) {
   bool reducesRows = reduces(plan, Axis::Row), reducesColumns = reduces(plan, Axis::Column);
   bool hasRows = reducesRows || hasExtent(fusion, plan, Extent::PerRow);
   bool hasColumns = reducesColumns || hasExtent(fusion, plan, Extent::PerColumn);

@@ -8,7 +8,7 @@ namespace mpc::codegen {
 /// The iteration space as the loops see it. A row of the loops may stand for several narrow rows of the region, so that
 /// vectors are filled. It may also stand for a stretch of a flat space.
 struct HostSchedule {
-  static HostSchedule of(FusionOp fusion, const FusionPlan &plan, const CodeTarget &target);
+  static HostSchedule create(FusionOp fusion, const FusionPlan &plan, const CodeTarget &target);
 
   unsigned lanes;     ///< lanes of a vector of f32, or of two that are computed together
   int64_t columns;    ///< columns of the region

@@ -246,7 +246,7 @@ llvm::Error FusionPlan::checkLaterSweeps(ValueRange stored) const {
   return llvm::Error::success();
 }
 
-llvm::Expected<FusionPlan> FusionPlan::of(ArrayRef<Operation *> operations, ValueRange stored) {
+llvm::Expected<FusionPlan> FusionPlan::create(ArrayRef<Operation *> operations, ValueRange stored) {
   FusionPlan plan;
   plan.body.assign(operations.begin(), operations.end());
   int64_t columns = 0;
@@ -283,11 +283,11 @@ llvm::Expected<FusionPlan> FusionPlan::of(ArrayRef<Operation *> operations, Valu
   return plan;
 }
 
-llvm::Expected<FusionPlan> FusionPlan::of(FusionOp fusion) {
+llvm::Expected<FusionPlan> FusionPlan::create(FusionOp fusion) {
   SmallVector<Operation *> operations;
   for (Operation &op : fusion.getBody().front().without_terminator())
     operations.push_back(&op);
-  return of(operations, fusion.getBody().front().getTerminator()->getOperands());
+  return create(operations, fusion.getBody().front().getTerminator()->getOperands());
 }
 
 unsigned FusionPlan::numPhases(unsigned sweep) const {

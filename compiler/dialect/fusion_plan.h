@@ -39,8 +39,8 @@ public:
   /// The plan of the operations of \p body, in their order; values from outside are inputs. Errors: the operation that
   /// does not fit and why.
   /// \p stored are values of the body that the region stores whatever else it does.
-  static llvm::Expected<FusionPlan> of(llvm::ArrayRef<mlir::Operation *> body, mlir::ValueRange stored = {});
-  static llvm::Expected<FusionPlan> of(FusionOp fusion);
+  static llvm::Expected<FusionPlan> create(llvm::ArrayRef<mlir::Operation *> body, mlir::ValueRange stored = {});
+  static llvm::Expected<FusionPlan> create(FusionOp fusion);
 
   int64_t rows() const { return elements / columns; }
   int64_t getColumns() const { return columns; }

@@ -61,7 +61,7 @@ runtime::ValueId FunctionLowering::valueId(Value v) {
 static std::string whyNoRegion(Operation *op) {
   if (!isa<FusibleOpInterface>(op))
     return "";
-  auto plan = codegen::FusionPlan::of(ArrayRef(op));
+  auto plan = codegen::FusionPlan::create(ArrayRef(op));
   return plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(plan.takeError()));
 }
 
@@ -79,7 +79,7 @@ absl::Status FunctionLowering::run() {
       return status;
     instructionRanges.push_back({first, instructionCount() - 1});
     for (runtime::Instruction &instruction : llvm::drop_begin(sequence().instructions, first))
-      instruction.phase = phaseOfCall.value_or(phases.of(op));
+      instruction.phase = phaseOfCall.value_or(phases.phaseOf(op));
   }
   return absl::OkStatus();
 }
@@ -154,7 +154,7 @@ absl::Status FunctionLowering::addRepeat(RepeatOp repeat) {
   instruction.attributes.Set(runtime::kRepeatCount, count);
   instruction.scope = pathOf(repeat).str();
   instruction.sequence = static_cast<std::int32_t>(program.sequences.size());
-  auto body = std::make_unique<FunctionLowering>(callee, *this, count, phaseOfCall.value_or(phases.of(repeat)));
+  auto body = std::make_unique<FunctionLowering>(callee, *this, count, phaseOfCall.value_or(phases.phaseOf(repeat)));
   SmallVector<Value> arguments(repeat.getInputs());
   for (Value operand : repeat.getInputs())
     instruction.inputs.push_back(valueId(operand));

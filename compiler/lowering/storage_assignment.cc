@@ -70,7 +70,7 @@ bool mayAlias(Operation *op, unsigned result, unsigned operand, const runtime::D
   if (isa<RepeatOp>(op))
     return result == operand;
   if (auto fusion = dyn_cast<FusionOp>(op)) {
-    llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::of(fusion);
+    llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::create(fusion);
     if (!plan) {
       llvm::consumeError(plan.takeError());
       return false;

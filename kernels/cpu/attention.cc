@@ -109,8 +109,8 @@ struct Attention {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) {
-  const AttentionShape shape = AttentionShape::Of(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
-                                                  spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
+  const AttentionShape shape = AttentionShape::Create(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
+                                                      spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
   const Attention run{shape,
                       spec.inputs[0].dtype,
                       spec.inputs[1].dtype,

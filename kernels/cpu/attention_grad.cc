@@ -146,8 +146,8 @@ struct AttentionGrad {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec) {
-  const AttentionShape shape = AttentionShape::Of(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
-                                                  spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
+  const AttentionShape shape = AttentionShape::Create(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
+                                                      spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
   const AttentionGrad run{shape,
                           spec.inputs[0].dtype,
                           spec.inputs[1].dtype,

@@ -21,9 +21,9 @@ struct AttentionShape : AttentionGeometry {
   /// Tasks that may run at once: each has its own part of the workspace, whatever the number of threads.
   static constexpr std::int64_t kParts = 32;
 
-  static AttentionShape Of(const KernelSpec& spec, const TensorSpec& query, const TensorSpec& key,
-                           const TensorSpec& value, const TensorSpec* mask) {
-    return {AttentionGeometry::Of(spec, query, key, value, mask)};
+  static AttentionShape Create(const KernelSpec& spec, const TensorSpec& query, const TensorSpec& key,
+                               const TensorSpec& value, const TensorSpec* mask) {
+    return {AttentionGeometry::Create(spec, query, key, value, mask)};
   }
 
   std::int64_t padded_columns() const { return PaddedToPanel(columns); }

@@ -40,7 +40,7 @@ struct UpdateLayout {
   Predicate predicate;
 
   // Nothing where operands are missing, or an operand or a result has another type than it may.
-  static std::optional<UpdateLayout> Of(const KernelSpec& spec) {
+  static std::optional<UpdateLayout> Create(const KernelSpec& spec) {
     const scalar::GradientScaling scaling(spec, kRuleOperands);
     if (spec.inputs.size() < scaling.predicate) return std::nullopt;
     UpdateLayout layout{spec.inputs[0].dtype,
@@ -196,7 +196,7 @@ class OptimizerKernel final : public Kernel {
   void Run(const KernelOperands& operands) override {
     for (std::size_t i = 0; i < members_.size(); ++i) Begin(members_[i], OperandsOf(operands, i));
     ParallelFor(blocks_.count(), blocks_.total(), [&](std::int64_t index) {
-      const TensorBlocks::Block block = blocks_.At(index);
+      const TensorBlocks::Block block = blocks_.BlockAt(index);
       const Member& member = members_[block.tensor];
       const KernelOperands own = OperandsOf(operands, block.tensor);
       if (member.step) {
@@ -238,7 +238,7 @@ template <typename Rule>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGroup(absl::Span<const KernelSpec> specs) {
   std::optional<UpdateLayout<Rule>> layout;
   for (const KernelSpec& spec : specs) {
-    layout = UpdateLayout<Rule>::Of(spec);
+    layout = UpdateLayout<Rule>::Create(spec);
     if (!layout) return UnsupportedTypes(spec);
   }
   return std::unique_ptr<Kernel>(std::make_unique<OptimizerKernel<Rule>>(specs, *layout));

@@ -129,7 +129,7 @@ struct ParameterTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Columns<kWidth> At(std::int64_t, std::int64_t column) const {
+  __device__ __forceinline__ Columns<kWidth> ColumnsAt(std::int64_t, std::int64_t column) const {
     return {*this, column};
   }
 };

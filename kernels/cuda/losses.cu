@@ -60,7 +60,7 @@ struct PlainTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t) const {
     return {x};
   }
 };
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({logits}, index * classes, classes);
     // ---- Statistics of the row
-    const ExpSum exp = ExpSum::Of(row);
+    const ExpSum exp = ExpSum::Create(row);
     const float log_sum_exp = exp.largest + scalar::Log(exp.sum);
     // ---- Loss by dense labels
     float loss = 0;
@@ -206,7 +206,7 @@ struct LossTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t) const {
     return {prediction, target};
   }
 };

@@ -190,7 +190,7 @@ struct ExpSum {
 
   /// The whole team gets it.
   template <typename Team>
-  __device__ static __forceinline__ ExpSum Of(Row<Team, 1>& row) {
+  __device__ static __forceinline__ ExpSum Create(Row<Team, 1>& row) {
     using scalar::MaxNumOp;
     ExpSum result{MaxNumOp::Identity(), 0};
     if constexpr (Team::kIsResident) {

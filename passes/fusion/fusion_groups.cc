@@ -32,7 +32,7 @@ static bool readsF64(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), [](Type type) { return getElementTypeOrSelf(type).isF64(); });
 }
 
-static llvm::Expected<FusionPlan> planOf(const FusionBody &body) { return FusionPlan::of(body.operations); }
+static llvm::Expected<FusionPlan> planOf(const FusionBody &body) { return FusionPlan::create(body.operations); }
 
 static FusionTraffic costOf(const FusionBody &body, const FusionPlan &plan) {
   llvm::SmallPtrSet<void *, 8> stored;

@@ -92,11 +92,11 @@ absl::StatusOr<std::size_t> CudaExecutable::Record(std::size_t slot, std::size_t
   OwnedGraph graph;
   if (captured.ok()) graph = OwnedGraph(api_, *captured);
   if (!enqueued.ok()) return enqueued;
-  if (!captured.ok()) return At(absl::StrCat(program_->name, ", recording its graph"), captured.status());
+  if (!captured.ok()) return WithPlace(absl::StrCat(program_->name, ", recording its graph"), captured.status());
   absl::StatusOr<std::size_t> nodes = api_.NodeCount(graph.get());
-  if (!nodes.ok()) return At(absl::StrCat(program_->name, ", counting the nodes of its graph"), nodes.status());
+  if (!nodes.ok()) return WithPlace(absl::StrCat(program_->name, ", counting the nodes of its graph"), nodes.status());
   const absl::Status status = Keep(api_, api_.Instantiate(graph.get()), recorded);
-  if (!status.ok()) return At(absl::StrCat(program_->name, ", instantiating its graph"), status);
+  if (!status.ok()) return WithPlace(absl::StrCat(program_->name, ", instantiating its graph"), status);
   return nodes;
 }
 
@@ -104,7 +104,7 @@ absl::Status CudaExecutable::EnqueueEnd(std::size_t slot, std::size_t step, Cuda
   StreamQueue queue(api_, stream);
   if (absl::Status status = step_->EnqueueStateCopies(queue); !status.ok()) return status;
   const absl::Status status = outputs_.Enqueue(api_, slot, step, stream);
-  return status.ok() ? status : At(absl::StrCat(program_->name, ", copies of outputs"), status);
+  return status.ok() ? status : WithPlace(absl::StrCat(program_->name, ", copies of outputs"), status);
 }
 
 absl::Status CudaExecutable::EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const {
@@ -114,7 +114,7 @@ absl::Status CudaExecutable::EnqueueSteps(std::size_t slot, std::size_t steps, C
       if (absl::Status status = state_.EnqueueRefreshesBetweenSteps(*step_, queue); !status.ok()) return status;
     }
     if (absl::Status status = inputs_.Enqueue(slot, step, queue); !status.ok()) {
-      return At(absl::StrCat(program_->name, ", copies of inputs"), status);
+      return WithPlace(absl::StrCat(program_->name, ", copies of inputs"), status);
     }
     for (const DeviceStep::Call& call : step_->calls()) {
       if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;

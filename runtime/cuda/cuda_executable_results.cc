@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls() {
     if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
     const absl::StatusOr<double> end = TimeSinceStart(timed_end_.get());
     // The device was idle before, so that this call is to blame.
-    if (!end.ok()) return At(DescribeInstruction(*program_, call.instruction), end.status());
+    if (!end.ok()) return WithPlace(DescribeInstruction(*program_, call.instruction), end.status());
     times.push_back({call.instruction, *begin, *end - *begin});
   }
   return times;

@@ -35,7 +35,8 @@ absl::Status InputStaging::Create(CudaApi& api, const Program& program, const De
       const std::byte* place = static_cast<const std::byte*>(slot.device.get()) + step * stride_;
       for (std::size_t i = 0; i < program.inputs.size(); ++i) {
         const Value& input = program.values[program.inputs[i].value];
-        to_arena_[index * steps + step].push_back({addresses.Of(input), place + offsets_[i], input.spec.bytes()});
+        to_arena_[index * steps + step].push_back(
+            {addresses.AddressOf(input), place + offsets_[i], input.spec.bytes()});
       }
     }
   }

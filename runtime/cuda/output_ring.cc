@@ -28,7 +28,7 @@ absl::Status OutputRing::Create(CudaApi& api, const Program& program, const Devi
   for (std::size_t place = 0; place < copies_.size(); ++place) {
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
       std::byte* to = static_cast<std::byte*>(pinned_.get()) + place * stride_ + offsets_[i];
-      const CopyRange copy{to, addresses.Of(program.values[program.outputs[i].value]), bytes_[i]};
+      const CopyRange copy{to, addresses.AddressOf(program.values[program.outputs[i].value]), bytes_[i]};
       (copy.bytes <= kSmallOutput ? copies_[place].small : copies_[place].large).push_back(copy);
     }
   }
@@ -52,7 +52,7 @@ void OutputRing::Save(std::size_t slot, std::size_t step, std::uint64_t number) 
 }
 
 absl::Span<const std::uint8_t> OutputRing::Saved(std::uint64_t number, std::size_t index) const {
-  return At(saved_.data() + number % (kLaunchesInFlight * steps_) * stride_, index);
+  return OutputAt(saved_.data() + number % (kLaunchesInFlight * steps_) * stride_, index);
 }
 
 }  // namespace mpc::runtime

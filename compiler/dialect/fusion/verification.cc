@@ -58,7 +58,7 @@ LogicalResult FusionOp::verify() {
 
 // Operations say how they lie over a region's space once they are valid themselves.
 LogicalResult FusionOp::verifyRegions() {
-  llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::of(*this);
+  llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::create(*this);
   if (!plan)
     return emitOpError() << "holds operations that one kernel cannot compute: " << llvm::toString(plan.takeError());
   return success();

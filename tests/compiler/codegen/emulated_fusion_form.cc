@@ -17,7 +17,7 @@ using Tiling = std::tuple<bool, unsigned, unsigned, unsigned, unsigned, std::int
 
 std::vector<Tiling> TilingsOf(FusionOp fusion) {
   constexpr unsigned kMultiprocessors = 132;
-  const codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::of(fusion));
+  const codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::create(fusion));
   std::vector<Tiling> tilings;
   for (const codegen::Sweep& sweep : codegen::sweepsOf(fusion, plan)) {
     if (!sweep.visits()) continue;

@@ -157,12 +157,12 @@ TEST_F(FusibleSpace, CastsThatRoundWhatF32CannotHoldAreRefused) {
 
 TEST_F(FusibleSpace, ASumOfSquaresIsF64AndNothingReadsItInItsRegion) {
   FusibleOpInterface sum = Parse("%x: tensor<4xf32>", "%y = mpc.sum_of_squares %x : (tensor<4xf32>) -> tensor<f64>");
-  auto plan = FusionPlan::of(llvm::ArrayRef<mlir::Operation*>{sum.getOperation()});
+  auto plan = FusionPlan::create(llvm::ArrayRef<mlir::Operation*>{sum.getOperation()});
   EXPECT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
   FusibleOpInterface clip = Parse("%x: tensor<4xf32>, %n: tensor<f64>",
                                   "%y = mpc.clip_by_norm %x, %n {max_norm = 1.0 : f32} "
                                   ": (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>");
-  auto refused = FusionPlan::of(llvm::ArrayRef<mlir::Operation*>{clip.getOperation()});
+  auto refused = FusionPlan::create(llvm::ArrayRef<mlir::Operation*>{clip.getOperation()});
   ASSERT_FALSE(bool(refused));
   EXPECT_EQ(llvm::toString(refused.takeError()),
             "mpc.clip_by_norm: it computes in f32, and f64 is for the reference alone");
@@ -170,7 +170,7 @@ TEST_F(FusibleSpace, ASumOfSquaresIsF64AndNothingReadsItInItsRegion) {
 
 TEST_F(FusibleSpace, RegionsHaveNoF64) {
   FusibleOpInterface op = Parse("%x: tensor<4xf64>", "%y = mpc.relu %x : (tensor<4xf64>) -> tensor<4xf64>");
-  auto plan = FusionPlan::of(llvm::ArrayRef<mlir::Operation*>{op.getOperation()});
+  auto plan = FusionPlan::create(llvm::ArrayRef<mlir::Operation*>{op.getOperation()});
   ASSERT_FALSE(bool(plan));
   EXPECT_EQ(llvm::toString(plan.takeError()), "mpc.relu: it computes in f32, and f64 is for the reference alone");
 }
@@ -185,7 +185,7 @@ class FusionPlans : public FusibleSpace {
     module_->walk([&](FusibleOpInterface op) { operations.push_back(op); });
     llvm::SmallVector<mlir::Value> kept;
     for (std::size_t i = 0; i < stored; ++i) kept.push_back(operations[i]->getResult(0));
-    auto plan = FusionPlan::of(operations, kept);
+    auto plan = FusionPlan::create(operations, kept);
     return plan ? "none" : llvm::toString(plan.takeError());
   }
 };

@@ -50,7 +50,7 @@ class FusionCheck {
   }
 
   void ExpectAliasesChangeNothing(int expected) {
-    codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::of(fusion_));
+    codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::create(fusion_));
     int found = 0;
     for (unsigned output = 0; output < yielded_.size(); ++output) {
       for (unsigned input = 0; input < inputs_.size(); ++input) {

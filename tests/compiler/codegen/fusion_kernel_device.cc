@@ -85,7 +85,7 @@ class FusionKernel : public KernelDevice::Kernel {
 bool FusionKernelDevice::IsFusible(const KernelSpec& spec) {
   OperationFusion region(spec);
   if (!mlir::isa<FusibleOpInterface>(region.fusion.getBody().front().front())) return false;
-  llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::of(region.fusion);
+  llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::create(region.fusion);
   if (plan) return true;
   llvm::consumeError(plan.takeError());
   return false;

@@ -85,7 +85,7 @@ TEST(GpuFusion, ResultsMayLieWhereOperandsDid) {
   const auto check = [](const FusionCase& region) {
     const ParsedFusion parsed(region);
     ASSERT_TRUE(parsed.fusion);
-    auto plan = codegen::FusionPlan::of(parsed.fusion);
+    auto plan = codegen::FusionPlan::create(parsed.fusion);
     ASSERT_TRUE(static_cast<bool>(plan)) << llvm::toString(plan.takeError());
     const auto compiled = EmulatedFusion::Create(parsed.fusion, EmulatedTarget());
     ASSERT_TRUE(compiled.ok()) << compiled.status();

@@ -16,8 +16,8 @@ absl::Status Run(const LoadedFusion& region, void* const* operands, void* worksp
 
 bool SameTiling(const codegen::CodeTarget& target, FusionOp a, FusionOp b) {
   const auto tiles = [&](FusionOp fusion) {
-    const codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::of(fusion));
-    const auto schedule = codegen::HostSchedule::of(fusion, plan, target);
+    const codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::create(fusion));
+    const auto schedule = codegen::HostSchedule::create(fusion, plan, target);
     return std::tuple(schedule.width, schedule.copies, schedule.rowsPerTile, schedule.columnsPerTile);
   };
   return tiles(a) == tiles(b);

@@ -82,8 +82,8 @@ unsigned LanesOfColumnSums(int inputs, const std::string& type) {
   region.results = {column};
   const ParsedFusion parsed(region);
   EXPECT_TRUE(parsed.fusion) << region.text();
-  const codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::of(parsed.fusion));
-  return codegen::HostSchedule::of(parsed.fusion, plan, HostTarget()).lanes;
+  const codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::create(parsed.fusion));
+  return codegen::HostSchedule::create(parsed.fusion, plan, HostTarget()).lanes;
 }
 
 TEST(HostPhases, VisitsToColumnsComeInPairsWhereTheyReadFewPlaces) {

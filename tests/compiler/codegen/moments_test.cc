@@ -57,7 +57,7 @@ class Moments {
   }
 
   /// In every order of tiles, or of blocks and threads, which must all agree.
-  Statistics Of(const FusionForm& form, std::vector<float> x) const {
+  Statistics Compute(const FusionForm& form, std::vector<float> x) const {
     auto loaded = LoadedFusions::Create({fusion_}, form.target, form.provided);
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     const LoadedFusion& region = (*loaded)->regions().front();
@@ -124,7 +124,7 @@ void ExpectAccurate(const Statistics& found, const std::vector<float>& x, int ro
 TEST_P(GeneratedMoments, KeepASmallVarianceAboutALargeMean) {
   const int rows = 1003, columns = 37;
   const std::vector<float> x = Normal(rows, columns, 1e4, 1);
-  ExpectAccurate(Moments(rows, columns).Of(form(), x), x, rows, columns);
+  ExpectAccurate(Moments(rows, columns).Compute(form(), x), x, rows, columns);
 }
 
 TEST_P(GeneratedMoments, OneFarRowInATileCostsNothing) {
@@ -134,13 +134,13 @@ TEST_P(GeneratedMoments, OneFarRowInATileCostsNothing) {
   for (int row : {0, 64, 100}) {
     for (int c = 0; c < columns; ++c) x[static_cast<std::size_t>(row * columns + c)] = 1e6f;
   }
-  ExpectAccurate(Moments(rows, columns).Of(form(), x), x, rows, columns);
+  ExpectAccurate(Moments(rows, columns).Compute(form(), x), x, rows, columns);
 }
 
 TEST_P(GeneratedMoments, OfEqualRowsVarianceIsZero) {
   const int rows = 77, columns = 16;
   const std::vector<float> x(static_cast<std::size_t>(rows * columns), 0.5f);
-  const Statistics found = Moments(rows, columns).Of(form(), x);
+  const Statistics found = Moments(rows, columns).Compute(form(), x);
   for (int c = 0; c < columns; ++c) {
     EXPECT_EQ(found.mean[static_cast<std::size_t>(c)], 0.5f);
     EXPECT_EQ(found.variance[static_cast<std::size_t>(c)], 0);
@@ -155,7 +155,7 @@ TEST_P(GeneratedMoments, InfinitiesAndNanReachTheStatistics) {
     x[static_cast<std::size_t>(row * columns + 1)] = infinity;
     x[static_cast<std::size_t>(row * columns + 2)] = -infinity;
     x[static_cast<std::size_t>(row * columns + 3)] = std::numeric_limits<float>::quiet_NaN();
-    const Statistics found = Moments(rows, columns).Of(form(), x);
+    const Statistics found = Moments(rows, columns).Compute(form(), x);
     EXPECT_TRUE(std::isfinite(found.mean[0]) && std::isfinite(found.variance[0]));
     EXPECT_EQ(found.mean[1], infinity);
     EXPECT_EQ(found.mean[2], -infinity);
