@@ -28,9 +28,9 @@ func.func @step(%w: tensor<2x2xf32> {mpc.state = #mpc.state<parameter, "w">},
 }
 )";
 
-class ShadowPassTest : public ::testing::TestWithParam<bool> {
+class LowCopiesPassTest : public ::testing::TestWithParam<bool> {
  protected:
-  ShadowPassTest() {
+  LowCopiesPassTest() {
     context_.loadDialect<MpcDialect, mlir::func::FuncDialect>();
     module_ = mlir::parseSourceString<mlir::ModuleOp>(kStep, mlir::ParserConfig(&context_));
   }
@@ -73,7 +73,7 @@ class ShadowPassTest : public ::testing::TestWithParam<bool> {
   mlir::OwningOpRef<mlir::ModuleOp> module_;
 };
 
-TEST_P(ShadowPassTest, AStepComputesTheSameFromShadows) {
+TEST_P(LowCopiesPassTest, AStepComputesTheSameFromShadows) {
   std::vector<Tensor> inputs = Inputs();
   const std::vector<Tensor> before = Interpret(inputs);
   RunPass(/*master_weights=*/true);
@@ -84,7 +84,7 @@ TEST_P(ShadowPassTest, AStepComputesTheSameFromShadows) {
   EXPECT_EQ(after.back().values, Rounded(after[1]).values) << "the next shadow is the rounded new parameter";
 }
 
-TEST_P(ShadowPassTest, WithoutMastersTheStepComputesFromRoundedParametersAndRoundsThem) {
+TEST_P(LowCopiesPassTest, WithoutMastersTheStepComputesFromRoundedParametersAndRoundsThem) {
   std::vector<Tensor> inputs = Inputs();
   std::vector<Tensor> rounded = inputs;
   rounded[0].values = Rounded(inputs[0]).values;
@@ -100,7 +100,7 @@ TEST_P(ShadowPassTest, WithoutMastersTheStepComputesFromRoundedParametersAndRoun
   EXPECT_EQ(after[3].values, before[3].values);
 }
 
-INSTANTIATE_TEST_SUITE_P(Finite, ShadowPassTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Finite, LowCopiesPassTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Taken" : "Skipped"; });
 
 }  // namespace
