@@ -35,22 +35,22 @@ llvm::SmallSetVector<Value, 8> valuesRead(Operation *op) {
   return values;
 }
 
-// Maps each new shadow that \p body returns to the shadow that it replaces. No operand says so, but the signature of
-// the step does.
-static llvm::DenseMap<Value, Value> findOldShadows(Block &body) {
+// Maps each new low copy that \p body returns to the low copy that it replaces. No operand says so, but the signature
+// of the step does.
+static llvm::DenseMap<Value, Value> findOldLowCopies(Block &body) {
   llvm::DenseMap<Value, Value> old;
   auto function = dyn_cast<func::FuncOp>(body.getParentOp());
   if (!function)
     return old;
   StepSignature signature(function);
   for (OpOperand &returned : body.getTerminator()->getOpOperands())
-    if (auto update = dyn_cast<OpResult>(returned.get()); update && isShadow(update))
+    if (auto update = dyn_cast<OpResult>(returned.get()); update && isLowCopy(update))
       if (std::optional<unsigned> argument = signature.argumentOf(returned.getOperandNumber()))
         old[update] = function.getArgument(*argument);
   return old;
 }
 
-BlockDependences::BlockDependences(Block &body) : oldShadows(findOldShadows(body)) {
+BlockDependences::BlockDependences(Block &body) : oldLowCopies(findOldLowCopies(body)) {
   for (Operation &op : body.without_terminator())
     if (!isFreeView(&op)) {
       numbers[&op] = operations.size();
@@ -61,7 +61,7 @@ BlockDependences::BlockDependences(Block &body) : oldShadows(findOldShadows(body
   storageRead.resize(size());
   for (unsigned number = 0; number < size(); ++number)
     add(number);
-  oldShadows.clear();
+  oldLowCopies.clear();
 }
 
 llvm::ArrayRef<unsigned> BlockDependences::readersOf(Value v) const {
@@ -109,7 +109,7 @@ void BlockDependences::addReads(unsigned number) {
 void BlockDependences::addUpdates(unsigned number) {
   Operation *op = operations[number];
   for (OpResult result : op->getResults())
-    if (Value old = isShadow(result) ? oldShadows.lookup(result) : op->getOperand(result.getResultNumber())) {
+    if (Value old = isLowCopy(result) ? oldLowCopies.lookup(result) : op->getOperand(result.getResultNumber())) {
       for (unsigned reader : readersOf(old))
         addEdge(reader, number);
       firstUpdates.try_emplace(behindViews(old), number);

@@ -15,7 +15,7 @@ namespace mpc {
 /// of. A wait (isWait) is a view that has one.
 ///
 /// A value comes before its readers, behind views and in regions that the readers hold. A reader of state comes before
-/// the operation that updates it, so that the update stays in place. So does a reader of a shadow, the low copy of a
+/// the operation that updates it, so that the update stays in place. So does a reader of the low copy of a
 /// parameter that the update writes beside it. Operations with effects on memory, known or not, keep their order.
 ///
 /// A wait reads the storage that the operation it waits for reads. So that storage lives until the wait, and an update
@@ -53,8 +53,8 @@ private:
   llvm::SmallVector<llvm::SmallVector<mlir::Value, 4>> storageRead;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 4>> readers;
   llvm::DenseMap<mlir::Value, unsigned> firstUpdates;
-  /// While operations are added: the shadows that others take the place of, and the last operation with effects.
-  llvm::DenseMap<mlir::Value, mlir::Value> oldShadows;
+  /// While operations are added: the low copies that others replace, and the last operation with effects.
+  llvm::DenseMap<mlir::Value, mlir::Value> oldLowCopies;
   std::optional<unsigned> lastEffect;
 };
 

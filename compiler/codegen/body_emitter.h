@@ -1,7 +1,7 @@
 // Emits the operations of a region at one element, or at a vector of neighbours in one row. Every target shares it.
 #pragma once
 
-#include "compiler/dialect/region_plan.h"
+#include "compiler/dialect/fusion_plan.h"
 #include "compiler/element/element_context.h"
 
 namespace mpc::codegen {
@@ -59,7 +59,7 @@ llvm::Value *accumulable(Combine how, Float term);
 /// and forgets element values, while what reductions gave stays.
 class BodyEmitter {
 public:
-  BodyEmitter(const RegionPlan &plan, Conversion &convert) : plan(plan), convert(convert) {}
+  BodyEmitter(const FusionPlan &plan, Conversion &convert) : plan(plan), convert(convert) {}
 
   /// Values whose extent has an anchor in \p to stay known until `forget`.
   void moveTo(Position &to);
@@ -71,10 +71,10 @@ public:
   llvm::Value *stored(mlir::Value v);
 
   /// The terms of \p step at the position, one an accumulator; a scalar where all lanes are equal.
-  llvm::SmallVector<Float, 2> terms(const RegionPlan::Step &step);
+  llvm::SmallVector<Float, 2> terms(const FusionPlan::Step &step);
   /// Computes what the operation keeps and its reduced results from the accumulators' values (f64 where they are wide).
   /// `stored` knows the results afterwards. Row: scalars. Column: a vector of columns. All: a scalar.
-  void finish(const RegionPlan::Step &step, llvm::ArrayRef<llvm::Value *> accumulated);
+  void finish(const FusionPlan::Step &step, llvm::ArrayRef<llvm::Value *> accumulated);
 
   /// The values that the steps of \p op finished in this function keep, in order. A Position of a later function loads
   /// them again (`loadKept`). `firstKept` says how many values earlier functions kept.
@@ -97,7 +97,7 @@ private:
   llvm::Value *number(mlir::Value v);
   void set(mlir::Value v, llvm::Value *number, bool isReduced);
 
-  const RegionPlan &plan;
+  const FusionPlan &plan;
   Conversion &convert;
   Position *where = nullptr;
   llvm::DenseMap<mlir::Value, Element> atPosition;

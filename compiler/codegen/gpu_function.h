@@ -11,7 +11,7 @@
 namespace mpc::codegen {
 
 /// A region while its kernels are written. They run one after the other and pass values through the workspace.
-struct GpuRegion {
+struct GpuFusion {
   /// One of the values that an operation's reductions keep. A value of a row is reduced again in every sweep; others
   /// lie in the workspace.
   struct KeptValue {
@@ -24,16 +24,16 @@ struct GpuRegion {
     size_t offset = 0;
   };
 
-  GpuRegion(FusionOp fusion, const RegionPlan &plan, llvm::StringRef name, const CodeTarget &target,
+  GpuFusion(FusionOp fusion, const FusionPlan &plan, llvm::StringRef name, const CodeTarget &target,
             llvm::Module &module)
       : fusion(fusion), plan(plan), name(name), target(target), module(module) {}
 
   FusionOp fusion;
-  const RegionPlan &plan;
+  const FusionPlan &plan;
   std::string name;
   const CodeTarget &target;
   llvm::Module &module;
-  RegionCode code;
+  FusionCode code;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<KeptValue, 4>> kept;
   llvm::DenseMap<mlir::Value, StoredValue> stored;
 
@@ -49,11 +49,11 @@ struct GpuRegion {
 class GpuFunction {
 public:
   /// The next kernel of \p region, with \p blocks blocks of \p threads threads.
-  GpuFunction(GpuRegion &region, int64_t blocks, unsigned threads);
+  GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads);
   /// Ends the kernel, puts its variables into registers and appends it to the region's stages.
   void finish();
 
-  GpuRegion &getRegion() { return region; }
+  GpuFusion &getRegion() { return region; }
   llvm::IRBuilder<> &builder() { return b; }
   BodyEmitter &getBody() { return body; }
   Conversion &conversion() { return *builtins; }
@@ -95,7 +95,7 @@ public:
   static llvm::Value *acrossVector(Combine how, llvm::Value *v);
 
 private:
-  GpuRegion &region;
+  GpuFusion &region;
   llvm::IRBuilder<> b;
   EmissionScope scope;
   Stage launch;
@@ -109,12 +109,12 @@ private:
 
 /// One accumulator of a step.
 struct Accumulator {
-  const RegionPlan::Step *step;
+  const FusionPlan::Step *step;
   unsigned number; ///< index among the step's accumulators
   Combine how;
 
   llvm::Type *type() const { return identity(how)->getType(); }
 };
-llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const RegionPlan::Step *> steps);
+llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const FusionPlan::Step *> steps);
 
 } // namespace mpc::codegen

@@ -14,7 +14,7 @@ namespace mpc::codegen {
 struct HostPhase {
   /// An output of elements. `stream` stores it shifted, where that is needed.
   struct ElementOutput {
-    RegionOutputs::Output output;
+    FusionOutputs::Output output;
     std::unique_ptr<HostStream> stream;
   };
   /// What is prefetched: all of the row below, a half of it, or what lies a little further on.
@@ -25,7 +25,7 @@ struct HostPhase {
   llvm::SmallVector<HostAccumulators *> everything;
   llvm::SmallVector<HostColumnAccumulators *> columns;
   std::vector<ElementOutput> elements;
-  llvm::SmallVector<RegionOutputs::Output> rowOutputs;
+  llvm::SmallVector<FusionOutputs::Output> rowOutputs;
   llvm::SmallVector<mlir::Value> prefetched; ///< inputs that the first phase of the next row waits for
   Fetch fetch = Fetch::All;
   unsigned chains = 1;
@@ -35,7 +35,7 @@ struct HostPhase {
 
 /// The phases of a sweep with the accumulators that outlive a row.
 struct HostPhases {
-  HostPhases(HostRegion &region, HostFunction &f, unsigned sweep, llvm::Value *rowTile);
+  HostPhases(HostFusion &region, HostFunction &f, unsigned sweep, llvm::Value *rowTile);
 
   std::list<HostPhase> all;
   std::list<HostAccumulators> everything;
@@ -44,7 +44,7 @@ struct HostPhases {
   bool byColumns;
 
 private:
-  void prefetch(const HostRegion &region, unsigned sweep);
+  void prefetch(const HostFusion &region, unsigned sweep);
 };
 
 } // namespace mpc::codegen

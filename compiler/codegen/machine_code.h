@@ -1,7 +1,7 @@
 // The steps from an LLVM module to code that all targets share: check, optimise, write.
 #pragma once
 
-#include "compiler/codegen/region_emitter.h"
+#include "compiler/codegen/fusion_emitter.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"

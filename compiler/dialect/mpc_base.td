@@ -253,14 +253,14 @@ def Mpc_ActivationAttr
     : Mpc_WordAttr<"Activation", "activation", ["none", "relu", "sigmoid", "tanh", "gelu", "gelu_tanh"]>;
 def Mpc_ApproximationAttr : Mpc_WordAttr<"Approximation", "approximation", ["none", "tanh"]>;
 def Mpc_DistributionAttr : Mpc_WordAttr<"Distribution", "distribution", ["uniform", "normal", "truncated_normal"]>;
-def Mpc_ShadowAttr : Mpc_WordAttr<"Shadow", "shadow", ["none", "f16", "bf16"]>;
+def Mpc_LowCopyAttr : Mpc_WordAttr<"LowCopy", "shadow", ["none", "f16", "bf16"]>;
 
 def Mpc_DataFormat : DefaultValuedAttr<Mpc_DataFormatAttr, "::mpc::DataFormat::kNCHW">;
 def Mpc_PadMode : DefaultValuedAttr<Mpc_PadModeAttr, "::mpc::PadMode::kValid">;
 def Mpc_Reduction : DefaultValuedAttr<Mpc_LossReductionAttr, "::mpc::LossReduction::kMean">;
 def Mpc_Activation : DefaultValuedAttr<Mpc_ActivationAttr, "::mpc::Activation::kNone">;
 def Mpc_Approximation : DefaultValuedAttr<Mpc_ApproximationAttr, "::mpc::Approximation::kNone">;
-def Mpc_Shadow : DefaultValuedAttr<Mpc_ShadowAttr, "::mpc::Shadow::kNone">;
+def Mpc_LowCopy : DefaultValuedAttr<Mpc_LowCopyAttr, "::mpc::LowCopy::kNone">;
 
 def Mpc_Strides : DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">;
 def Mpc_Padding : DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">;

@@ -10,7 +10,7 @@
 namespace mpc {
 
 /// Which operations become generated kernels though no other joins them.
-enum class LoneRegions {
+enum class LoneFusions {
   None,                   ///< none: each operation has a kernel of its own
   WithoutKernel,          ///< operations that the device has no kernel for
   WithoutKernelOrWorthIt, ///< those, and operations that generated code is expected to compute faster
@@ -28,7 +28,7 @@ public:
 
   /// The bytes that could be moved in the time that one launch costs.
   virtual int64_t bytesPerLaunch() const = 0;
-  virtual LoneRegions loneRegions() const = 0;
+  virtual LoneFusions loneFusions() const = 0;
   /// Whether the libraries of the device apply gelu to a product in the form and with the error of mpc's own.
   virtual bool foldsGelu() const = 0;
   /// Whether the kernel of \p op may write result \p result over operand \p operand.

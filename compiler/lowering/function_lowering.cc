@@ -2,10 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/fusion_plan.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/region_plan.h"
 #include "compiler/lowering/arena_plan.h"
-#include "compiler/lowering/region_instruction.h"
+#include "compiler/lowering/fusion_instruction.h"
 
 #include <utility>
 
@@ -61,7 +61,7 @@ runtime::ValueId FunctionLowering::valueId(Value v) {
 static std::string whyNoRegion(Operation *op) {
   if (!isa<FusibleOpInterface>(op))
     return "";
-  auto plan = codegen::RegionPlan::of(ArrayRef(op));
+  auto plan = codegen::FusionPlan::create(ArrayRef(op));
   return plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(plan.takeError()));
 }
 
@@ -79,7 +79,7 @@ absl::Status FunctionLowering::run() {
       return status;
     instructionRanges.push_back({first, instructionCount() - 1});
     for (runtime::Instruction &instruction : llvm::drop_begin(sequence().instructions, first))
-      instruction.phase = phaseOfCall.value_or(phases.of(op));
+      instruction.phase = phaseOfCall.value_or(phases.phaseOf(op));
   }
   return absl::OkStatus();
 }
@@ -122,7 +122,7 @@ absl::Status FunctionLowering::addRegion(FusionOp fusion) {
   if (call == parts.code.calls.end())
     return absl::InvalidArgumentError(
         absl::StrCat("@", function.getSymName().str(), ": no code was generated for an mpc.fusion"));
-  runtime::Instruction instruction = regionInstruction(fusion, call->second, storage.aliases(fusion));
+  runtime::Instruction instruction = fusionInstruction(fusion, call->second, storage.aliases(fusion));
   for (Value operand : fusion.getInputs())
     instruction.inputs.push_back(valueId(operand));
   // The code stores what the region yields, whether or not something reads it.
@@ -157,7 +157,7 @@ absl::Status FunctionLowering::addRepeat(RepeatOp repeat) {
   instruction.attributes.Set(runtime::kRepeatCount, count);
   instruction.scope = pathOf(repeat).str();
   instruction.sequence = static_cast<std::int32_t>(program.sequences.size());
-  auto body = std::make_unique<FunctionLowering>(callee, *this, count, phaseOfCall.value_or(phases.of(repeat)));
+  auto body = std::make_unique<FunctionLowering>(callee, *this, count, phaseOfCall.value_or(phases.phaseOf(repeat)));
   SmallVector<Value> arguments(repeat.getInputs());
   for (Value operand : repeat.getInputs())
     instruction.inputs.push_back(valueId(operand));

@@ -52,8 +52,8 @@ std::pair<size_t, size_t> StorageAssignment::life(Value root) const {
   return it == lives.end() ? std::pair<size_t, size_t>(0, 0) : it->second;
 }
 
-std::vector<RegionAlias> StorageAssignment::aliases(FusionOp fusion) const {
-  std::vector<RegionAlias> pairs;
+std::vector<FusionAlias> StorageAssignment::aliases(FusionOp fusion) const {
+  std::vector<FusionAlias> pairs;
   for (auto [output, written] : llvm::enumerate(fusion.getOutputs()))
     for (auto [input, read] : llvm::enumerate(fusion.getInputs()))
       if (root(written) == root(read))
@@ -66,7 +66,7 @@ bool mayAlias(Operation *op, unsigned result, unsigned operand, const runtime::D
   if (isa<RepeatOp>(op))
     return result == operand;
   if (auto fusion = dyn_cast<FusionOp>(op)) {
-    llvm::Expected<codegen::RegionPlan> plan = codegen::RegionPlan::of(fusion);
+    llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::create(fusion);
     if (!plan) {
       llvm::consumeError(plan.takeError());
       return false;
@@ -101,13 +101,13 @@ std::string StorageAssignment::obstacleInside(OpResult update, Value old) const 
   }
   if (!writer->hasTrait<StateUpdate>())
     return nameWithPath(writer) + " is no in-place update";
-  // A shadow follows the parameter and has no operand of its own.
-  bool shadow = isShadow(update);
-  if (!shadow && root(writer->getOperand(index)) != old)
+  // A low copy follows the parameter and has no operand of its own.
+  bool lowCopy = isLowCopy(update);
+  if (!lowCopy && root(writer->getOperand(index)) != old)
     return nameWithPath(writer) + " does not update this state";
   for (auto [other, operand] : llvm::enumerate(writer->getOperands()))
-    if ((shadow || other != index) && root(operand) == old)
-      return nameWithPath(writer) + (shadow ? " reads what it writes" : " reads the old value twice");
+    if ((lowCopy || other != index) && root(operand) == old)
+      return nameWithPath(writer) + (lowCopy ? " reads what it writes" : " reads the old value twice");
   return "";
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/analysis/block_dependences.h"
-#include "compiler/lowering/region_instruction.h"
+#include "compiler/lowering/fusion_instruction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/executable.h"
 #include "llvm/ADT/DenseMap.h"
@@ -40,7 +40,7 @@ public:
   std::pair<size_t, size_t> life(mlir::Value root) const;
   const std::vector<Copy> &getCopies() const { return copies; }
   /// Which outputs of a region are written over which of its inputs.
-  std::vector<RegionAlias> aliases(FusionOp fusion) const;
+  std::vector<FusionAlias> aliases(FusionOp fusion) const;
 
 private:
   void placeStateInPlace(mlir::func::FuncOp function);

@@ -77,7 +77,7 @@ def CastCleanupPass : MpcPass<"mpc-cast-cleanup", "::mlir::func::FuncOp"> {
   }];
 }
 
-def ShadowPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
+def LowCopiesPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let summary = "Keeps the low copies of parameters as state that optimizers write";
   let description = [{
     A new argument replaces casts of a state argument with the role `parameter` to f16 or bf16, the user's or not. The

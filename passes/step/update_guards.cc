@@ -25,11 +25,11 @@ UpdateGuards::UpdateGuards(StepEdit &edit, const StepScalers &scalers, UpdatePre
       regions(edit.getBody(), edit.flow, [&](Operation *update) { return predicates.keyOf(update); }) {}
 
 void UpdateGuards::addGuards() {
-  for (const UpdateRegion &region : regions.getRegions())
+  for (const UpdateGroup &region : regions.getRegions())
     guard(region);
 }
 
-void UpdateGuards::guard(const UpdateRegion &region) {
+void UpdateGuards::guard(const UpdateGroup &region) {
   Value predicate = predicates.predicateOf(region.key);
   SmallVector<Value> updated, old;
   SmallVector<Type> types;
@@ -59,7 +59,7 @@ void UpdateGuards::guard(const UpdateRegion &region) {
 }
 
 // Each gradient is unscaled once, before the first update that reads it.
-void UpdateGuards::moveUpdates(const UpdateRegion &region, Block *body) {
+void UpdateGuards::moveUpdates(const UpdateGroup &region, Block *body) {
   llvm::DenseMap<Value, Value> unscaledInside;
   for (Operation *op : region.updates) {
     op->moveBefore(body, body->end());
@@ -79,7 +79,7 @@ void UpdateGuards::moveUpdates(const UpdateRegion &region, Block *body) {
 }
 
 // Moves operations that read the updates, directly or not, behind the region.
-void UpdateGuards::moveFollowing(const UpdateRegion &region, Operation *guard) {
+void UpdateGuards::moveFollowing(const UpdateGroup &region, Operation *guard) {
   llvm::SetVector<Operation *> follows;
   for (Operation &op : llvm::make_range(guard->getBlock()->begin(), guard->getIterator())) {
     if (region.updates.contains(&op))
@@ -99,7 +99,7 @@ void UpdateGuards::moveFollowing(const UpdateRegion &region, Operation *guard) {
 }
 
 // The last operation that must precede the region.
-Operation *UpdateGuards::latestInput(const UpdateRegion &region, Value predicate) {
+Operation *UpdateGuards::latestInput(const UpdateGroup &region, Value predicate) {
   Operation *latest = predicate.getDefiningOp();
   for (Operation *op : region.updates)
     for (Value operand : op->getOperands()) {

@@ -16,15 +16,15 @@ public:
   void addGuards();
 
 private:
-  void guard(const UpdateRegion &region);
-  void moveFollowing(const UpdateRegion &region, mlir::Operation *guard);
-  void moveUpdates(const UpdateRegion &region, mlir::Block *body);
-  mlir::Operation *latestInput(const UpdateRegion &region, mlir::Value predicate);
+  void guard(const UpdateGroup &region);
+  void moveFollowing(const UpdateGroup &region, mlir::Operation *guard);
+  void moveUpdates(const UpdateGroup &region, mlir::Block *body);
+  mlir::Operation *latestInput(const UpdateGroup &region, mlir::Value predicate);
 
   StepEdit &edit;
   const StepScalers &scalers;
   UpdatePredicates &predicates;
-  UpdateRegions regions;
+  UpdateGroups regions;
 };
 
 } // namespace mpc

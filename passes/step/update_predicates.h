@@ -2,7 +2,7 @@
 #pragma once
 
 #include "passes/step/finite_checks.h"
-#include "passes/step/update_regions.h"
+#include "passes/step/update_groups.h"
 
 namespace mpc {
 

@@ -49,8 +49,8 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   const auto cpu = ModelOf("\"cpu\""), cuda = ModelOf("\"cuda\"");
   ASSERT_TRUE(cpu && cuda);
   EXPECT_LT(cpu->bytesPerLaunch(), cuda->bytesPerLaunch());
-  EXPECT_EQ(cpu->loneRegions(), LoneRegions::WithoutKernelOrWorthIt);
-  EXPECT_EQ(cuda->loneRegions(), LoneRegions::None);
+  EXPECT_EQ(cpu->loneFusions(), LoneFusions::WithoutKernelOrWorthIt);
+  EXPECT_EQ(cuda->loneFusions(), LoneFusions::None);
   EXPECT_TRUE(cpu->foldsGelu());
   EXPECT_FALSE(cuda->foldsGelu());
 }

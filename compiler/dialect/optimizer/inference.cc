@@ -8,7 +8,7 @@ using namespace mlir;
 namespace mpc {
 
 // Operands are `stateCount` state operands and a gradient of one shape, then scalars. The scalars of the rule come
-// first, then those that the attributes ask for, then the predicate. A shadow is one more result.
+// first, then those that the attributes ask for, then the predicate. A low copy is one more result.
 static InferredTypes inferOptimizer(TypeRange operands, DictionaryAttr dictionary, StringRef op, size_t stateCount,
                                     ArrayRef<StringRef> ruleNames) {
   SmallVector<StringRef> names(ruleNames);
@@ -29,7 +29,7 @@ static InferredTypes inferOptimizer(TypeRange operands, DictionaryAttr dictionar
   for (size_t index = ruleNames.size(); index < types.size(); ++index)
     MPC_RETURN_IF_ERROR(expectElement(op, names[index].rtrim('?'), types[index], /*flag=*/index + 1 == names.size()));
   SmallVector<RankedTensorType> results(all.take_front(stateCount));
-  if (std::optional<DType> low = ParseDType(NameOf(values.Get(attribute::kShadow))))
+  if (std::optional<DType> low = ParseDType(NameOf(values.Get(attribute::kLowCopy))))
     results.push_back(types[0].clone(toType(types[0].getContext(), *low)));
   return results;
 }

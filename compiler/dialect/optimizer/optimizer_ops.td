@@ -38,7 +38,7 @@ def Mpc_SgdOp : Mpc_OptimizerOp<"sgd", [Mpc_IsElementwiseUpdate]> {
                        Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step, Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.0f">:$momentum, Mpc_Float<"0.0f">:$dampening, Mpc_Flag:$nesterov,
                        Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -64,7 +64,7 @@ def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum", [Mpc_IsElementwiseUpdate]> {
                        Mpc_F32Tensor:$learning_rate, Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$momentum, Mpc_Flag:$nesterov,
                        Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -95,7 +95,7 @@ def Mpc_AdamOp : Mpc_OptimizerOp<"adam", [Mpc_IsElementwiseUpdate]> {
                        Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
                        Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -123,7 +123,7 @@ def Mpc_AdamWeightDecayOp : Mpc_OptimizerOp<"adam_weight_decay", [Mpc_IsElementw
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
                        Mpc_Float<"0.0f">:$weight_decay, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -154,7 +154,7 @@ def Mpc_AdamWOp : Mpc_OptimizerOp<"adamw", [Mpc_IsElementwiseUpdate]> {
                        Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
                        Mpc_Float<"0.01f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -186,7 +186,7 @@ def Mpc_LambOp : Mpc_OptimizerOp<"lamb"> {
                        Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
                        Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
