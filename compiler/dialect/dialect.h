@@ -5,6 +5,7 @@
 #include "compiler/dialect/operation_properties.h"
 #include "compiler/dialect/word_attributes.h"
 #include "compiler/element/iteration_space.h"
+#include "kernels/known_attributes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

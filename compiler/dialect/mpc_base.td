@@ -255,15 +255,36 @@ def Mpc_ApproximationAttr : Mpc_WordAttr<"Approximation", "approximation", ["non
 def Mpc_DistributionAttr : Mpc_WordAttr<"Distribution", "distribution", ["uniform", "normal", "truncated_normal"]>;
 def Mpc_LowCopyAttr : Mpc_WordAttr<"LowCopy", "shadow", ["none", "f16", "bf16"]>;
 
-def Mpc_DataFormat : DefaultValuedAttr<Mpc_DataFormatAttr, "::mpc::DataFormat::kNCHW">;
-def Mpc_PadMode : DefaultValuedAttr<Mpc_PadModeAttr, "::mpc::PadMode::kValid">;
-def Mpc_Reduction : DefaultValuedAttr<Mpc_LossReductionAttr, "::mpc::LossReduction::kMean">;
-def Mpc_Activation : DefaultValuedAttr<Mpc_ActivationAttr, "::mpc::Activation::kNone">;
-def Mpc_Approximation : DefaultValuedAttr<Mpc_ApproximationAttr, "::mpc::Approximation::kNone">;
-def Mpc_LowCopy : DefaultValuedAttr<Mpc_LowCopyAttr, "::mpc::LowCopy::kNone">;
+// An attribute whose default is that of a constant of kernels/known_attributes.h.
+class Mpc_Known<Attr attribute, string constant>
+    : DefaultValuedAttr<attribute, "::mpc::attribute::" # constant # ".fallback">;
 
-def Mpc_Strides : DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">;
-def Mpc_Padding : DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">;
+def Mpc_DataFormat : Mpc_Known<Mpc_DataFormatAttr, "kDataFormat">;
+def Mpc_PadMode : Mpc_Known<Mpc_PadModeAttr, "kPadMode">;
+def Mpc_Reduction : Mpc_Known<Mpc_LossReductionAttr, "kReduction">;
+def Mpc_Activation : Mpc_Known<Mpc_ActivationAttr, "kActivation">;
+def Mpc_Approximation : Mpc_Known<Mpc_ApproximationAttr, "kApproximate">;
+def Mpc_LowCopy : Mpc_Known<Mpc_LowCopyAttr, "kLowCopy">;
+
+def Mpc_Strides : Mpc_Known<DenseI64ArrayAttr, "kStrides">;
+def Mpc_Dilations : Mpc_Known<DenseI64ArrayAttr, "kDilations">;
+def Mpc_Padding : Mpc_Known<DenseI64ArrayAttr, "kPadding">;
+def Mpc_Epsilon : Mpc_Known<F32Attr, "kEpsilon">;
+def Mpc_Slope : Mpc_Known<F32Attr, "kSlope">;
+def Mpc_AdamEpsilon : Mpc_Known<F32Attr, "kAdamEpsilon">;
+def Mpc_LambEpsilon : Mpc_Known<F32Attr, "kLambEpsilon">;
+def Mpc_AdamWDecay : Mpc_Known<F32Attr, "kAdamWDecay">;
+def Mpc_Beta1 : Mpc_Known<F32Attr, "kBeta1">;
+def Mpc_Beta2 : Mpc_Known<F32Attr, "kBeta2">;
+def Mpc_Momentum : Mpc_Known<F32Attr, "kMomentum">;
+def Mpc_LossScale : Mpc_Known<F32Attr, "kLossScale">;
+def Mpc_On : Mpc_Known<F32Attr, "kOn">;
+def Mpc_Upper : Mpc_Known<F32Attr, "kUpper">;
+def Mpc_Groups : Mpc_Known<I64Attr, "kGroups">;
+def Mpc_LastAxis : Mpc_Known<I64Attr, "kLastAxis">;
+def Mpc_CountIncludePad : Mpc_Known<BoolAttr, "kCountIncludePad">;
+
+// Defaults that kernels/known_attributes.h lacks.
 def Mpc_Flag : DefaultValuedAttr<BoolAttr, "false">;
 class Mpc_Float<string default> : DefaultValuedAttr<F32Attr, default>;
 class Mpc_Int<string default> : DefaultValuedAttr<I64Attr, default>;

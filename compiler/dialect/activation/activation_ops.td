@@ -123,7 +123,7 @@ def Mpc_LeakyReluOp : Mpc_DifferentiableOp<"leaky_relu", "Infer", [Mpc_Elementwi
   let alike = ["x"];
   let gradientOp = "LeakyReluGradOp";
   let gradientReads = "getX(), getAlphaAttr()";
-  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Float<"0.2f">:$alpha);
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Slope:$alpha);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
@@ -140,7 +140,7 @@ def Mpc_LeakyReluGradOp : Mpc_GradientOp<"leaky_relu_grad", [Mpc_Elementwise, Mp
     ```
   }];
   let alike = ["dy", "x"];
-  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_Float<"0.2f">:$alpha);
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_Slope:$alpha);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 

@@ -32,7 +32,7 @@ def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
     ```
   }];
   let arguments = (ins Mpc_I64Tensor:$seed, Mpc_DistributionAttr:$distribution,
-                       Mpc_Float<"0.0f">:$a, Mpc_Float<"1.0f">:$b, Mpc_Int<"0">:$stream, DenseI64ArrayAttr:$shape);
+                       Mpc_Float<"0.0f">:$a, Mpc_Upper:$b, Mpc_Int<"0">:$stream, DenseI64ArrayAttr:$shape);
   let results = (outs Mpc_F32Tensor:$output);
 }
 
@@ -440,7 +440,7 @@ def Mpc_ArgmaxOp : Mpc_Op<"argmax", "Clear", [Pure]> {
     // %y = [1, 0]
     ```
   }];
-  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"-1">:$axis);
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_LastAxis:$axis);
   let results = (outs Mpc_I32Tensor:$y);
 }
 
