@@ -5,6 +5,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <cassert>
+
 using namespace mlir;
 
 namespace mpc {
@@ -117,6 +119,7 @@ void BlockDependences::addUpdates(unsigned number) {
 }
 
 void BlockDependences::addEdge(unsigned from, unsigned to) {
+  assert(from < to && to < size() && "an operation depends on earlier ones only");
   successors[from].push_back(to);
   predecessors[to].push_back(from);
 }

@@ -7,6 +7,7 @@
 #include "compiler/lowering/arena_plan.h"
 #include "compiler/lowering/fusion_instruction.h"
 
+#include <cassert>
 #include <utility>
 
 using namespace mlir;
@@ -77,6 +78,7 @@ absl::Status FunctionLowering::run() {
     size_t first = instructionCount();
     if (absl::Status status = addInstruction(op); !status.ok())
       return status;
+    assert(instructionCount() > first && "every operation has an instruction");
     instructionRanges.push_back({first, instructionCount() - 1});
     for (runtime::Instruction &instruction : llvm::drop_begin(sequence().instructions, first))
       instruction.phase = phaseOfCall.value_or(phases.phaseOf(op));
@@ -85,6 +87,7 @@ absl::Status FunctionLowering::run() {
 }
 
 void FunctionLowering::addCopies() {
+  assert(instructionRanges.size() == storage.getInstructions().size() && "copies come after all instructions");
   Operation *terminator = function.getBody().front().getTerminator();
   for (const StorageAssignment::Copy &copy : storage.getCopies())
     sequence().copies.push_back({keptId(terminator->getOperand(copy.result)), *oldValue(copy.result), copy.reason});
@@ -138,6 +141,7 @@ absl::Status FunctionLowering::checkLimits(RepeatOp repeat) const {
     return absl::InvalidArgumentError(absl::StrCat("the call of @", repeat.getCallee().str(), " makes ", what.str(),
                                                    " than ", most, ", the most that a Program has"));
   };
+  assert(runs > 0 && parts.allRuns <= runtime::kMostRuns && "the calls so far keep to the limits");
   if (program.sequences.size() >= runtime::kMostSequences)
     return refuse("more sequences", runtime::kMostSequences);
   if (depth >= runtime::kDeepestSequence)
@@ -230,6 +234,7 @@ std::pair<size_t, size_t> FunctionLowering::instructionsOf(size_t position) cons
 }
 
 size_t FunctionLowering::plan() {
+  assert(instructionRanges.size() == storage.getInstructions().size() && "all instructions exist before the plan");
   SmallVector<ArenaPlace> places;
   bool placesArguments = !isSequence(function);
   for (auto &[root, values] : arenaValues) {

@@ -8,6 +8,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
+#include <cassert>
 
 using namespace mlir;
 
@@ -36,6 +37,7 @@ unsigned MemorySchedule::storageOf(Value v) {
 
 void MemorySchedule::addNode(Operation *op, const BlockDependences &dependences, const MemoryModel &model) {
   unsigned number = nodes.size();
+  assert(dependences.numberOf(op) && "views and constants are no nodes");
   Node replacement;
   replacement.op = op;
   replacement.pinned = op->hasTrait<StateUpdate>();
@@ -139,6 +141,7 @@ void MemorySchedule::measure() {
 }
 
 std::pair<unsigned, unsigned> MemorySchedule::range(unsigned at) const {
+  assert(at < order.size());
   const Node &moving = nodes[order[at]];
   unsigned first = 0, last = order.size() - 1;
   for (unsigned other : moving.before)
@@ -151,11 +154,13 @@ std::pair<unsigned, unsigned> MemorySchedule::range(unsigned at) const {
   for (unsigned other = at; other < last; ++other)
     if (nodes[order[other + 1]].pinned)
       last = other;
+  assert(first <= at && at <= last && "an operation may stay where it is");
   return moving.stays ? std::pair(at, at) : std::pair(first, last);
 }
 
 bool MemorySchedule::lowersPeak(unsigned from, unsigned to) {
   unsigned first = std::min(from, to), last = std::max(from, to);
+  assert(first < last && last < order.size() && "a move leads to another position");
   // Nothing changes outside.
   if (current.at < first || current.lastAt > last)
     return false;
@@ -231,6 +236,7 @@ bool MemorySchedule::improve() {
 }
 
 void MemorySchedule::apply() {
+  assert(order.size() == nodes.size() && "the order names every operation");
   Operation *terminator = body.getTerminator();
   ViewMover views(body);
   for (unsigned number : order) {
