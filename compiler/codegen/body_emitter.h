@@ -21,8 +21,11 @@ public:
   /// The instruction before which the code of values of extent \p e goes. It dominates every position that shares them,
   /// so that they are computed once. Null: the code goes to the position itself.
   virtual llvm::Instruction *anchor(Extent e) { return nullptr; }
+  /// The column of each lane.
   virtual Unsigned column() = 0;
+  /// \p there in the lanes whose column is \p column, \p elsewhere in the others.
   virtual Float atColumn(Unsigned column, Float there, Float elsewhere);
+  /// The row-major index of each lane's element in the iteration space.
   virtual Long linearIndex() = 0;
   /// The number of \p op that \p compute emits, or that an earlier phase of the row kept.
   virtual Float once(mlir::Operation *op, llvm::function_ref<Float()> compute) { return compute(); }

@@ -63,10 +63,14 @@ public:
   llvm::Value *index(int64_t value) { return llvm::ConstantInt::get(indexIntegerType, value); }
   llvm::Value *getThread() { return thread; }
   llvm::Value *getBlock() { return block; }
+  /// The smaller of two unsigned indices.
   llvm::Value *minimum(llvm::Value *a, llvm::Value *other);
+  /// Whether a < other, as unsigned numbers.
   llvm::Value *isBelow(llvm::Value *a, llvm::Value *other) { return b.CreateICmpULT(a, other); }
 
+  /// The address of an operand of the region: inputs first, then outputs.
   llvm::Value *operand(unsigned number) { return builtins->operand(number); }
+  /// The address of byte \p offset of the workspace.
   llvm::Value *workspace(size_t offset);
   /// The address of element \p at of type \p t from \p base on.
   llvm::Value *element(llvm::Value *base, llvm::Type *t, llvm::Value *at);
@@ -78,11 +82,13 @@ public:
   llvm::Value *get(llvm::AllocaInst *variable) { return b.CreateLoad(variable->getAllocatedType(), variable); }
   void set(llvm::AllocaInst *variable, llvm::Value *v) { b.CreateStore(v, variable); }
 
-  /// The anchor for code that everything from here on shares, and the one for code that the whole kernel shares.
+  /// Begins a block. Code before the returned instruction dominates everything from here on.
   llvm::Instruction *placeAnchor();
+  /// The instruction before which code goes that the whole kernel shares.
   llvm::Instruction *entryAnchor() { return entry; }
   /// for (i = Begin; i < End; i += Step) Body(i). Without a loop where it is known to run once.
   void loop(llvm::Value *begin, llvm::Value *end, llvm::Value *step, llvm::function_ref<void(llvm::Value *)> body);
+  /// if (condition) body().
   void when(llvm::Value *condition, llvm::function_ref<void()> body);
 
   void barrier() { builtins->barrier(); }
@@ -115,6 +121,7 @@ struct Accumulator {
 
   llvm::Type *type() const { return identity(how)->getType(); }
 };
+/// The accumulators of \p steps: those of the first step, then those of the next.
 llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const FusionPlan::Step *> steps);
 
 } // namespace mpc::codegen

@@ -26,6 +26,7 @@ struct Sweep {
   /// storage of an input if only the output's value is computed from that input later.
   llvm::SmallVector<mlir::Value> elements;
 
+  /// Whether the sweep visits any element.
   bool visits() const { return !stores.empty() || !columnSteps.empty() || !allSteps.empty(); }
 };
 
@@ -36,7 +37,8 @@ std::vector<Sweep> sweepsOf(FusionOp fusion, const FusionPlan &plan);
 ///
 /// Flat: the space is one row of vectors, and each thread takes `ahead` of them at a time. Otherwise a block's threads
 /// form teams of `lanes` threads, and each team takes a row. A thread takes `places` vectors of the row, `lanes`
-/// vectors apart. Where these are not the whole row or column tile (`resident`), it goes on with the next ones.
+/// vectors apart. Where `resident` is true, these are the whole row or column tile. Else the thread goes on with the
+/// next ones.
 struct SweepTiling {
   bool flat = false;
   bool resident = true;

@@ -15,7 +15,7 @@ void emitSweep(HostFusion &region, HostFunction &f, unsigned sweep);
 /// Combines the partial values of \p sweep in the order of the tiles and finishes its reductions. Stores the outputs
 /// that they give, and in the workspace what later sweeps need.
 void emitCombination(HostFusion &region, HostFunction &f, unsigned sweep);
-/// Stores the outputs of extent PerColumn and Single of a region that reduces neither.
+/// Stores the outputs of extent PerColumn and Single. The region must reduce neither along columns nor everything.
 void emitSharedOutputs(HostFusion &region, HostFunction &f);
 /// The number of blocks of columns that a combination runs in.
 int64_t combinationBlocks(const HostFusion &region);

@@ -15,7 +15,7 @@ public:
   };
 
   /// The partial values of one accumulator. Along Axis::All there is one for each tile; along Axis::Column each row of
-  /// tiles has `width` of them. They take the place of the partial values of the sweep before.
+  /// tiles has `width` of them. The partial values of all sweeps share the same bytes, one sweep after the other.
   struct Partials {
     size_t offset;
     Combine how;
@@ -30,11 +30,14 @@ public:
 
   /// What \p op has saved so far, in order. A value that a row kept is not saved.
   llvm::ArrayRef<std::optional<SavedValue>> kept(mlir::Operation *op) const;
+  /// Allocates memory for the next value (f32) that \p op keeps; PerColumn: one for each column.
   SavedValue addKept(mlir::Operation *op, Extent e);
+  /// Counts \p count values that \p op keeps for a row. They take no memory.
   void addKeptOfRows(mlir::Operation *op, size_t count) { keptValues[op].append(count, std::nullopt); }
 
-  /// A reduced result that is no output.
+  /// The saved of \p v, a reduced result that is no output; none where it was not added.
   std::optional<SavedValue> reduced(mlir::Value v) const;
+  /// Allocates memory for the reduced result \p v in its storage type.
   SavedValue addReduced(mlir::Value v, Extent e);
 
   size_t getBytes() const { return bytes; }
