@@ -298,13 +298,24 @@ class Mpc_Positions<string method, list<int> positions> {
   }];
 }
 
-// Shape inference of operands, by name, that all have the shape of the one result, which has the type of the first.
-class Mpc_InferAlike<string mnemonic, list<string> operands> {
+// Shape inference of operands that all have the shape of the one result, which has the type of the first.
+defvar Mpc_InferAlike = [{
+  ::llvm::Expected<::llvm::SmallVector<::mlir::RankedTensorType>>
+  $cppClass::inferTypes(::mlir::TypeRange operands, ::mlir::DictionaryAttr) {
+    return ::mpc::inferAllSameShape(operands, ::mpc::operandsOf<$cppClass>());
+  }
+}];
+
+// The names of the operands among `arguments`: an optional one ends in "?", a variadic one in "...".
+class Mpc_OperandNames<dag arguments> {
+  list<int> operands = !filter(i, !range(!size(arguments)), !isa<TypeConstraint>(!getdagarg<Constraint>(arguments, i)));
+  list<string> names = !foreach(i, operands, "\"" # !getdagname(arguments, i) #
+      !cond(!isa<Optional>(!getdagarg<Constraint>(arguments, i)): "?",
+            !isa<Variadic>(!getdagarg<Constraint>(arguments, i)): "...", true: "") # "\"");
   code definition = [{
-    ::llvm::Expected<::llvm::SmallVector<::mlir::RankedTensorType>>
-    $cppClass::inferTypes(::mlir::TypeRange operands, ::mlir::DictionaryAttr) {
-      return ::mpc::inferAllSameShape(operands, "}] # mnemonic # "\", {" #
-      !interleave(!foreach(operand, operands, "\"" # operand # "\""), ", ") # [{});
+    ::llvm::ArrayRef<::llvm::StringRef> $cppClass::operandNames() {
+      static const ::llvm::SmallVector<::llvm::StringRef, 0> kNames = {}] # !interleave(names, ", ") # [{};
+      return kNames;
     }
   }];
 }
@@ -336,7 +347,7 @@ class Mpc_ExampleOf<string op, list<string> operands, string result, list<string
 }
 
 // `ampClass` is an enumerator of mpc::AmpClass. Operations whose operands or results partly stay f32 list them. Operations
-// of Mpc_ImageInterface list their images. Shape inference is written where `alike` lists operands, the derivative where
+// of Mpc_ImageInterface list their images. Shape inference is written where operands are `alike`, the derivative where
 // there is a `gradientOp`; otherwise they are C++.
 class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
     : Op<Mpc_Dialect, mnemonic, traits # [
@@ -346,20 +357,20 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
   list<int> f32Results = [];
   list<int> imageOperands = [];
   list<int> imageResults = [];
-  list<string> alike = [];
+  bit alike = 0;
   string gradientOp = "";
   string gradientReads = "";
   // The example in a description that a class writes: values for Mpc_ExampleOf, or code.
   list<string> exampleValues = [];
   string example = "";
   code extraDeclarations = "";
-  let extraClassDeclaration = extraDeclarations;
-  let extraClassDefinition =
+  let extraClassDeclaration = "static ::llvm::ArrayRef<::llvm::StringRef> operandNames();\n" # extraDeclarations;
+  let extraClassDefinition = Mpc_OperandNames<arguments>.definition #
       "::mpc::AmpClass $cppClass::getAmpClass() { return ::mpc::AmpClass::" # ampClass # "; }\n" #
       Mpc_Positions<"getF32Operands", f32Operands>.definition # Mpc_Positions<"getF32Results", f32Results>.definition #
       !if(!empty(imageOperands), "", Mpc_Positions<"getImageOperands", imageOperands>.definition #
                                      Mpc_Positions<"getImageResults", imageResults>.definition) #
-      !if(!empty(alike), "", Mpc_InferAlike<mnemonic, alike>.definition) #
+      !if(alike, Mpc_InferAlike, "") #
       !if(!empty(gradientOp), "", Mpc_UnaryVjp<gradientOp, gradientReads>.definition) # [{
         ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &state) {
           return ::mpc::parseOperation(parser, state);

@@ -132,7 +132,7 @@ def Mpc_AllReduceOp
   }];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"1">:$processes);
   let results = (outs Mpc_FloatTensor:$y);
-  let alike = ["x"];
+  let alike = 1;
   let gradientOp = "AllReduceOp";
   let gradientReads = "getProcesses()";
   let hasVerifier = 1;
