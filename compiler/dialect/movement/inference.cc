@@ -128,7 +128,7 @@ InferredTypes OneHotOp::inferTypes(TypeRange operands, DictionaryAttr dictionary
 }
 
 InferredTypes ReduceMaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferReduction(operands, dictionary, operandsOf<OneHotOp>());
+  return inferReduction(operands, dictionary, operandsOf<ReduceMaxOp>());
 }
 
 InferredTypes ReduceMaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {

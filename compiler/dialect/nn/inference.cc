@@ -180,7 +180,7 @@ InferredTypes BatchNormTrainOp::inferTypes(TypeRange operands, DictionaryAttr di
 }
 
 InferredTypes BatchNormTrainGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferBatchNormGrad(operands, dictionary, operandsOf<BatchNormTrainOp>());
+  return inferBatchNormGrad(operands, dictionary, operandsOf<BatchNormTrainGradOp>());
 }
 
 InferredTypes BatchNormInferOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
@@ -191,7 +191,7 @@ InferredTypes BatchNormInferOp::inferTypes(TypeRange operands, DictionaryAttr di
 }
 
 InferredTypes BatchNormInferGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferBatchNormGrad(operands, dictionary, operandsOf<BatchNormInferOp>());
+  return inferBatchNormGrad(operands, dictionary, operandsOf<BatchNormInferGradOp>());
 }
 
 //===-- Softmax and losses ---------------------------------------------------------------------------------------===//
@@ -254,11 +254,11 @@ InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange operands, Dictiona
 }
 
 InferredTypes MseOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferElementLoss(operands, dictionary, operandsOf<SoftmaxCrossEntropyGradOp>(), "a target");
+  return inferElementLoss(operands, dictionary, operandsOf<MseOp>(), "a target");
 }
 
 InferredTypes MseGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferElementLossGrad(operands, dictionary, operandsOf<SoftmaxCrossEntropyGradOp>(), "a target");
+  return inferElementLossGrad(operands, dictionary, operandsOf<MseGradOp>(), "a target");
 }
 
 } // namespace mpc

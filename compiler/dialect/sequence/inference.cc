@@ -261,11 +261,11 @@ InferredTypes GroupNormGradOp::inferTypes(TypeRange operands, DictionaryAttr dic
 //===-- Loss -----------------------------------------------------------------------------------------------------===//
 
 InferredTypes BceWithLogitsOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferElementLoss(operands, dictionary, operandsOf<GroupNormGradOp>(), "labels");
+  return inferElementLoss(operands, dictionary, operandsOf<BceWithLogitsOp>(), "labels");
 }
 
 InferredTypes BceWithLogitsGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferElementLossGrad(operands, dictionary, operandsOf<GroupNormGradOp>(), "labels");
+  return inferElementLossGrad(operands, dictionary, operandsOf<BceWithLogitsGradOp>(), "labels");
 }
 
 } // namespace mpc
