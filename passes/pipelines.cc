@@ -97,7 +97,7 @@ void buildStepPipeline(OpPassManager &manager, const CompileOptions &options, St
 
 namespace {
 
-/// The options of the kind kOfPasses as text, such as `level=O2 loss-scale=dynamic`.
+/// The options of the kind OfPasses as text, such as `level=O2 loss-scale=dynamic`.
 class StepPipelineOptions : public PassPipelineOptions<StepPipelineOptions> {
 public:
   StepPipelineOptions() {
@@ -125,7 +125,7 @@ public:
 private:
   template <typename Options, typename Visitor> static void forEachOfPasses(Options &given, const Visitor &visit) {
     visitOptions(given, [&](const OptionInfo &info, auto &member) {
-      if (info.kind == compiler::OptionKind::kOfPasses)
+      if (info.kind == compiler::OptionKind::OfPasses)
         visit(info, member);
     });
   }

@@ -27,7 +27,7 @@ void buildStepPipeline(mlir::OpPassManager &manager, const compiler::CompileOpti
 /// The passes that buildStepPipeline adds between Stage::Fused and Stage::Scheduled: recompute, schedule, flat-updates.
 void buildPlanPipeline(mlir::OpPassManager &manager, int64_t candidates);
 
-/// Every pass of passes.td, and the pipeline `mpc-step-pipeline`. Its options are those of the kind kOfPasses, the
+/// Every pass of passes.td, and the pipeline `mpc-step-pipeline`. Its options are those of the kind OfPasses, the
 /// device whose target the module gets, if any, and the stage.
 void registerMpcPasses();
 

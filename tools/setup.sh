@@ -12,6 +12,8 @@ packages=(
   libabsl-dev libdnnl-dev nlohmann-json3-dev zlib1g-dev libflatbuffers-dev flatbuffers-compiler
   libgtest-dev libgmock-dev clang-format-14
 )
+# Without these mpc builds and its tests run. tools/tidy skips.
+optional=(clang-tidy-22)
 python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 
 has_cuda=false
@@ -37,7 +39,7 @@ setup: this system has no apt. Building mpc needs:
   a C++20 compiler (GCC 12 or later), CMake 3.25 or later, Ninja, Python 3
   LLVM and MLIR 22.1 with headers, CMake files, shared libraries, mlir-tblgen, lit and FileCheck
   Abseil 20220623, oneDNN 2.6, nlohmann-json 3.11, zlib, FlatBuffers 2.0.8 with flatc, GoogleTest 1.12, an OpenMP runtime
-  optional: ccache, lld 22; for tests that need them clang-format 14, and numpy and safetensors for Python
+  optional: ccache, lld 22; clang-tidy 22 for tools/tidy; for tests that need them clang-format 14, and numpy and safetensors for Python
   (tools/fetch_python_packages.sh); for the CUDA backend a CUDA toolkit 12.8 or later, cuDNN 9.8 or later and the
   headers of cudnn-frontend (tools/fetch_cudnn_frontend.sh)
 Where LLVM is not in /usr/lib/llvm-22, say so with -DMPC_LLVM_ROOT=<folder>.
@@ -53,7 +55,11 @@ missing=()
 for package in "${packages[@]}"; do
   is_installed "$package" || missing+=("$package")
 done
-if [[ ${#missing[@]} -eq 0 ]]; then
+wanted=()
+for package in "${optional[@]}"; do
+  is_installed "$package" || wanted+=("$package")
+done
+if [[ ${#missing[@]} -eq 0 && ${#wanted[@]} -eq 0 ]]; then
   echo "setup: everything needed is installed"
   fetch_packages
   exit 0
@@ -62,13 +68,20 @@ fi
 as_root=()
 if [[ "$(id -u)" -ne 0 ]]; then
   if ! command -v sudo > /dev/null; then
-    echo "setup: these packages are missing; install them as root: ${missing[*]}" >&2
-    exit 1
+    echo "setup: these packages are missing; install them as root: ${missing[*]} ${wanted[*]}" >&2
+    [[ ${#missing[@]} -eq 0 ]] || exit 1
+    fetch_packages
+    exit 0
   fi
   as_root=(sudo)
 fi
-echo "setup: installing ${missing[*]}"
+install() {
+  echo "setup: installing $*"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" < /dev/null
+}
 "${as_root[@]}" apt-get update < /dev/null || echo "setup: apt-get update failed; trying the package lists that are here"
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" < /dev/null
+[[ ${#missing[@]} -eq 0 ]] || install "${missing[@]}"
+[[ ${#wanted[@]} -eq 0 ]] || install "${wanted[@]}" ||
+  echo "setup: ${wanted[*]} could not be installed; what needs it will skip" >&2
 fetch_packages
 echo "setup: done"

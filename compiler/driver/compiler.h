@@ -11,6 +11,7 @@
 #include "runtime/program.h"
 
 namespace mpc::compiler {
+// NOLINTBEGIN(readability-identifier-naming): the front end calls this, so that it has the front end's names.
 
 /// Runs the passes on `module` in place. `stage` says where the pipeline stops: "traced", "amp", "grad", "final",
 /// "scheduled". From "final" on they recompute and cut the head as a memory budget asks for. Errors: INVALID_ARGUMENT
@@ -28,4 +29,5 @@ absl::StatusOr<CompileResult> Compile(const Module &module, const CompileOptions
 /// says.
 absl::Status LinkGeneratedCode(runtime::Program &program);
 
+// NOLINTEND(readability-identifier-naming)
 } // namespace mpc::compiler

@@ -16,6 +16,7 @@
 #include "runtime/role.h"
 
 namespace mpc::compiler {
+// NOLINTBEGIN(readability-identifier-naming): the front end calls this, so that it has the front end's names.
 
 /// A module under construction or finished: owns its MLIR context.
 class Module {
@@ -127,4 +128,5 @@ private:
   std::unique_ptr<State> state_;
 };
 
+// NOLINTEND(readability-identifier-naming)
 } // namespace mpc::compiler

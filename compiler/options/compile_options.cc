@@ -56,7 +56,7 @@ const char *optionHelp(std::string_view name) {
 std::string programKey(const CompileOptions &options) {
   std::string key;
   visitOptions(options, [&](const OptionInfo &info, const auto &value) {
-    if (info.kind == OptionKind::kOfCompilation)
+    if (info.kind == OptionKind::OfCompilation)
       return;
     absl::StrAppend(&key, "|", info.name, "=");
     append(value, key);

@@ -57,9 +57,9 @@ struct CompileOptions {
 
 /// What an option changes.
 enum class OptionKind {
-  kOfPasses,      ///< changes the IR, and so the Program: an option of the pipeline `mpc-step-pipeline`
-  kOfProgram,     ///< changes the Program, but is no option of the passes
-  kOfCompilation, ///< changes only how long the compilation takes
+  OfPasses,      ///< changes the IR, and so the Program: an option of the pipeline `mpc-step-pipeline`
+  OfProgram,     ///< changes the Program, but is no option of the passes
+  OfCompilation, ///< changes only how long the compilation takes
 };
 
 /// An option, as keys, flags, pipelines and reports have it.
@@ -73,88 +73,88 @@ struct OptionInfo {
 /// them. A test breaks where a member is missing in this list.
 template <typename Options, typename Visitor> void visitOptions(Options &given, Visitor &&visit) {
   using enum OptionKind;
-  visit(OptionInfo{"function", kOfProgram, "The public function to compile; the others are left out."}, given.function);
-  visit(OptionInfo{"level", kOfPasses, "O0, O1, O2, O3 or auto. Default O0."}, given.level);
-  visit(OptionInfo{"dtype", kOfPasses, "The low type: f16 or bf16. Default f16."}, given.dtype);
-  visit(OptionInfo{"keep_batchnorm_fp32", kOfPasses, "Norms in f32: true or false. Default: the level's."},
+  visit(OptionInfo{"function", OfProgram, "The public function to compile; the others are left out."}, given.function);
+  visit(OptionInfo{"level", OfPasses, "O0, O1, O2, O3 or auto. Default O0."}, given.level);
+  visit(OptionInfo{"dtype", OfPasses, "The low type: f16 or bf16. Default f16."}, given.dtype);
+  visit(OptionInfo{"keep_batchnorm_fp32", OfPasses, "Norms in f32: true or false. Default: the level's."},
         given.keep_batchnorm_fp32);
-  visit(OptionInfo{"loss_scale", kOfPasses, "none, static or dynamic. Default none."}, given.loss_scale);
-  visit(OptionInfo{"skip", kOfPasses, "Skips the update of a step that is not finite. Default true."}, given.skip);
-  visit(OptionInfo{"unscale", kOfPasses, "Divides gradients by the scale. false: the optimizer does. Default true."},
+  visit(OptionInfo{"loss_scale", OfPasses, "none, static or dynamic. Default none."}, given.loss_scale);
+  visit(OptionInfo{"skip", OfPasses, "Skips the update of a step that is not finite. Default true."}, given.skip);
+  visit(OptionInfo{"unscale", OfPasses, "Divides gradients by the scale. false: the optimizer does. Default true."},
         given.unscale);
-  visit(OptionInfo{"num_losses", kOfPasses, "Loss scalers. One is shared by every loss. Default 1."}, given.num_losses);
-  visit(OptionInfo{"accumulation_steps", kOfPasses,
+  visit(OptionInfo{"num_losses", OfPasses, "Loss scalers. One is shared by every loss. Default 1."}, given.num_losses);
+  visit(OptionInfo{"accumulation_steps", OfPasses,
                    "Micro-steps, which are runs of the step, before an optimizer acts. Default 1."},
         given.accumulation_steps);
-  visit(OptionInfo{"all_reduce", kOfPasses, "Sums each gradient over processes. Default false."}, given.all_reduce);
-  visit(OptionInfo{"master_weights", kOfPasses,
+  visit(OptionInfo{"all_reduce", OfPasses, "Sums each gradient over processes. Default false."}, given.all_reduce);
+  visit(OptionInfo{"master_weights", OfPasses,
                    "Keeps parameters in f32. false: those that are only used low are stored low. Default true."},
         given.master_weights);
-  visit(OptionInfo{"allow", kOfPasses, "Operations or Cell paths that may run low at O1 and auto."}, given.allow);
-  visit(OptionInfo{"deny", kOfPasses, "Operations or Cell paths that compute in f32."}, given.deny);
-  visit(OptionInfo{"infer", kOfPasses, "Operations or Cell paths that follow their inputs."}, given.infer);
-  visit(OptionInfo{"clear", kOfPasses, "Operations or Cell paths that move or compare values."}, given.clear);
-  visit(OptionInfo{"rates.bytes_per_second", kOfPasses, "auto: memory read and written by element-wise work."},
+  visit(OptionInfo{"allow", OfPasses, "Operations or Cell paths that may run low at O1 and auto."}, given.allow);
+  visit(OptionInfo{"deny", OfPasses, "Operations or Cell paths that compute in f32."}, given.deny);
+  visit(OptionInfo{"infer", OfPasses, "Operations or Cell paths that follow their inputs."}, given.infer);
+  visit(OptionInfo{"clear", OfPasses, "Operations or Cell paths that move or compare values."}, given.clear);
+  visit(OptionInfo{"rates.bytes_per_second", OfPasses, "auto: memory read and written by element-wise work."},
         given.rates.bytes_per_second);
-  visit(OptionInfo{"rates.low_flops", kOfPasses, "auto: floating-point operations a second of matrix work, low."},
+  visit(OptionInfo{"rates.low_flops", OfPasses, "auto: floating-point operations a second of matrix work, low."},
         given.rates.low_flops);
-  visit(OptionInfo{"rates.f32_flops", kOfPasses, "auto: floating-point operations a second of matrix work in f32."},
+  visit(OptionInfo{"rates.f32_flops", OfPasses, "auto: floating-point operations a second of matrix work in f32."},
         given.rates.f32_flops);
-  visit(OptionInfo{"rates.seconds_per_operation", kOfPasses,
+  visit(OptionInfo{"rates.seconds_per_operation", OfPasses,
                    "auto: what an operation costs beyond its work, such as its launch."},
         given.rates.seconds_per_operation);
-  visit(OptionInfo{"instrument", kOfPasses, "Measures values instead of updating state. Default false."},
+  visit(OptionInfo{"instrument", OfPasses, "Measures values instead of updating state. Default false."},
         given.instrument);
-  visit(OptionInfo{"layout", kOfPasses, "Makes images channels-last. Default true."}, given.layout);
+  visit(OptionInfo{"layout", OfPasses, "Makes images channels-last. Default true."}, given.layout);
   visit(
-      OptionInfo{"fusion", kOfPasses, "Computes neighbouring operations in one generated kernel. Default: on the CPU."},
+      OptionInfo{"fusion", OfPasses, "Computes neighbouring operations in one generated kernel. Default: on the CPU."},
       given.fusion);
-  visit(OptionInfo{"head_chunks", kOfPasses,
+  visit(OptionInfo{"head_chunks", OfPasses,
                    "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time. "
                    "With a memory budget at least. Default 1."},
         given.head_chunks);
-  visit(OptionInfo{"conv_statistics", kOfPasses,
+  visit(OptionInfo{"conv_statistics", OfPasses,
                    "cuda: f16 convolutions compute the statistics of the batch normalisation behind them, with f32 "
                    "sums."},
         given.conv_statistics);
-  visit(OptionInfo{"recompute", kOfPasses,
+  visit(OptionInfo{"recompute", OfPasses,
                    "Values and Cells that the backward pass computes again unasked; what a memory budget chooses. "
                    "Default 0."},
         given.recompute);
-  visit(OptionInfo{"device", kOfProgram, "What steps are compiled for: cpu or cuda. Default cpu."}, given.device);
-  visit(OptionInfo{"arch", kOfProgram,
+  visit(OptionInfo{"device", OfProgram, "What steps are compiled for: cpu or cuda. Default cpu."}, given.device);
+  visit(OptionInfo{"arch", OfProgram,
                    "cuda: compiles for this architecture, where no such device need be: sm_80 or sm_90. Default: this "
                    "machine's."},
         given.arch);
-  visit(OptionInfo{"memory_budget", kOfProgram,
+  visit(OptionInfo{"memory_budget", OfProgram,
                    "What a step may plan for arena, state and constants (1GiB, 512MiB): a language model's head is "
                    "computed in chunks and values are computed again in the backward pass until it fits. Default: no "
                    "limit."},
         given.memory_budget);
-  visit(OptionInfo{"plan.tune", kOfProgram,
-                   "Chooses kernels by timing them, not by rules and the libraries' heuristics."},
-        given.plan.tune);
-  visit(OptionInfo{"plan.choice_cache", kOfProgram, "Kernel choices of earlier runs, read and written; empty: none."},
+  visit(
+      OptionInfo{"plan.tune", OfProgram, "Chooses kernels by timing them, not by rules and the libraries' heuristics."},
+      given.plan.tune);
+  visit(OptionInfo{"plan.choice_cache", OfProgram, "Kernel choices of earlier runs, read and written; empty: none."},
         given.plan.choice_cache);
-  visit(OptionInfo{"plan.allow_tf32", kOfProgram, "cuda: f32 products on tensor cores, with 10 bits of mantissa."},
+  visit(OptionInfo{"plan.allow_tf32", OfProgram, "cuda: f32 products on tensor cores, with 10 bits of mantissa."},
         given.plan.allow_tf32);
-  visit(OptionInfo{"plan.allow_winograd", kOfProgram,
+  visit(OptionInfo{"plan.allow_winograd", OfProgram,
                    "cpu: f32 convolutions with 3x3 windows by Winograd's algorithm, which is faster and rounds more."},
         given.plan.allow_winograd);
-  visit(OptionInfo{"plan.keep_packed_weights", kOfProgram,
+  visit(OptionInfo{"plan.keep_packed_weights", OfProgram,
                    "cpu: packs a weight that a Program only reads once, not in every run. Default true."},
         given.plan.keep_packed_weights);
-  visit(OptionInfo{"plan.flat_share", kOfProgram,
+  visit(OptionInfo{"plan.flat_share", OfProgram,
                    "How much larger the arena may be so that gradients lie in flat buffers, as a share of it."},
         given.plan.flat_share);
-  visit(OptionInfo{"assignment", kOfProgram,
+  visit(OptionInfo{"assignment", OfProgram,
                    "O1, auto: the type of each slot, used instead of solving where it names one; empty: solved."},
         given.assignment);
-  visit(OptionInfo{"cache_dir", kOfCompilation,
+  visit(OptionInfo{"cache_dir", OfCompilation,
                    "Where generated code is kept between processes; off: nowhere. Default: MPC_CACHE_DIR, else mpc's "
                    "folder in the user's cache folder."},
         given.cache_dir);
-  visit(OptionInfo{"threads", kOfCompilation, "Threads that generate code. Default 0: one a core."}, given.threads);
+  visit(OptionInfo{"threads", OfCompilation, "Threads that generate code. Default 0: one a core."}, given.threads);
 }
 
 /// The help of the option \p name, which exists.

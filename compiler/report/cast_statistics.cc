@@ -29,16 +29,16 @@ const char *CastKindName(CastKind kind) {
 
 void CastStatistics::add(const CastRecord &cast) {
   const auto key = std::tie(cast.kind, cast.from, cast.to);
-  auto at = std::lower_bound(groups_.begin(), groups_.end(), key, [](const CastGroup &group, const auto &wanted) {
+  auto at = std::lower_bound(castGroups.begin(), castGroups.end(), key, [](const CastGroup &group, const auto &wanted) {
     return std::tie(group.kind, group.from, group.to) < wanted;
   });
-  if (at == groups_.end() || std::tie(at->kind, at->from, at->to) != key)
-    at = groups_.insert(at, {cast.kind, cast.from, cast.to, 0, 0, {}});
+  if (at == castGroups.end() || std::tie(at->kind, at->from, at->to) != key)
+    at = castGroups.insert(at, {cast.kind, cast.from, cast.to, 0, 0, {}});
   ++at->count;
   at->bytes += cast.bytes;
   at->where.push_back(cast.where);
-  ++count_;
-  bytes_ += cast.bytes;
+  ++castCount;
+  castBytes += cast.bytes;
 }
 
 } // namespace mpc::compiler

@@ -45,14 +45,14 @@ struct CastRecord {
 class CastStatistics {
 public:
   void add(const CastRecord &cast);
-  const std::vector<CastGroup> &groups() const { return groups_; }
-  std::int64_t count() const { return count_; }
-  std::int64_t bytes() const { return bytes_; }
+  const std::vector<CastGroup> &groups() const { return castGroups; }
+  std::int64_t count() const { return castCount; }
+  std::int64_t bytes() const { return castBytes; }
 
 private:
-  std::vector<CastGroup> groups_;
-  std::int64_t count_ = 0;
-  std::int64_t bytes_ = 0;
+  std::vector<CastGroup> castGroups;
+  std::int64_t castCount = 0;
+  std::int64_t castBytes = 0;
 };
 
 } // namespace mpc::compiler

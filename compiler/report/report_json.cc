@@ -164,7 +164,7 @@ static llvm::json::Value json(const PrecisionMap &given) {
 static Object options(const CompileOptions &given) {
   Object result;
   visitOptions(given, [&](const OptionInfo &info, const auto &member) {
-    if (info.kind != OptionKind::kOfCompilation)
+    if (info.kind != OptionKind::OfCompilation)
       result[info.name] = json(member);
   });
   return result;

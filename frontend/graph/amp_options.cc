@@ -64,7 +64,7 @@ absl::Status SetKeepNorms(const Options& options, Precision& precision) {
     return Error("level ", precision.level, " with keep_batchnorm_fp32 = ", options.keep_batchnorm_fp32.text(), ": ",
                  precision.level, " already runs norms in f32; leave it out, or choose O2 or O3");
   }
-  precision.keep_batchnorm_fp32 = *keep;
+  precision.keep_batchnorm_fp32 = keep;
   return absl::OkStatus();
 }
 

@@ -105,6 +105,7 @@ Cell::Cell(const Cell& other)
       amp_session_(other.amp_session_) {}
 
 Cell& Cell::operator=(const Cell& other) {
+  if (this == &other) return *this;
   listers_ = other.listers_;
   training_ = other.training_;
   to_float_ = other.to_float_;

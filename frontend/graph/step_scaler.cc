@@ -1,6 +1,7 @@
 #include "frontend/graph/step_scaler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -62,7 +63,7 @@ Tensor StepScaler::Check(const std::vector<Tensor>& gradients, const std::vector
     checks_.push_back(results[1]);
     finite_.push_back(results[0]);
     first_bad_.push_back(results[1]);
-    checked_names_.push_back(i == 0 ? std::move(names) : std::vector<std::string>());
+    checked_names_.push_back(std::exchange(names, {}));
   }
   return AllOf(trace_, flags);
 }

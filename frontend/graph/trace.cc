@@ -88,7 +88,7 @@ std::vector<Tensor> Trace::LeaveCell(std::vector<Tensor> outputs) {
   if (const std::optional<DType> rounded = cells_.rounded_outputs()) {
     for (Tensor& output : outputs) {
       if (failed() || !output.defined() || !IsFloating(output.dtype()) || output.dtype() == *rounded) continue;
-      output = Emit("cast", {output}, {{"user", true}}, *rounded)[0];
+      output = Emit("cast", {output}, {{"user", true}}, rounded)[0];
     }
   }
   if (const std::size_t call = cells_.call(); call != 0) calls_.End(call, outputs);

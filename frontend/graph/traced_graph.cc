@@ -1,7 +1,7 @@
 #include "frontend/graph/traced_graph.h"
 
 #include <atomic>
-#include <cstdlib>
+#include <charconv>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +20,8 @@ std::string InUsersWords(std::string_view op, const std::string& error, absl::Sp
   constexpr std::string_view kOperand = "operand #";
   const std::size_t at = error.find(kOperand);
   if (at == std::string::npos || error.find(" must be ", at) == std::string::npos) return error;
-  const std::size_t index = static_cast<std::size_t>(std::atoi(error.c_str() + at + kOperand.size()));
+  std::size_t index = operands.size();
+  std::from_chars(error.data() + at + kOperand.size(), error.data() + error.size(), index);
   if (index >= operands.size()) return error;
   const char* accepted = error.find("-bit float", at) != std::string::npos ? "kF32" : "kI32";
   return absl::StrCat(std::string(op), " does not take ", operands[index].spec().ToString(), " as operand ", index,

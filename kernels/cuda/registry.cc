@@ -115,8 +115,8 @@ absl::StatusOr<std::vector<std::string>> CandidateChoices(const KernelSpec& spec
   if (entry == nullptr || entry->candidates == nullptr || !context.use_libraries) return choices;
   if (absl::Status status = CheckWords(spec.name, spec.attributes); !status.ok()) return status;
   absl::StatusOr<std::vector<std::string>> offered = entry->candidates(spec, context);
-  if (offered.ok()) choices = *std::move(offered);
   if (!offered.ok() && !absl::IsUnimplemented(offered.status())) return offered.status();
+  if (offered.ok()) choices = *std::move(offered);
   if (entry->own != nullptr) choices.push_back(kOwnChoice);
   return choices;
 }

@@ -96,7 +96,8 @@ void NextMicroStep(const Attributes& attributes, Inputs inputs, Outputs outputs)
 std::size_t ExponentBin(double value) {
   if (!std::isfinite(value)) return 255;
   if (std::abs(value) < 0x1p-126) return 0;
-  return static_cast<std::size_t>(std::ilogb(value) + 127);
+  const int biased = std::ilogb(value) + 127;
+  return static_cast<std::size_t>(biased);
 }
 
 void TensorStatistics(const Attributes&, Inputs inputs, Outputs outputs) {

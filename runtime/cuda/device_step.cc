@@ -48,8 +48,9 @@ absl::Status DeviceStep::AddCalls(StepKernels& kernels) {
     return cuda::CreateGroupKernel(specs, kernels.context());
   };
   absl::StatusOr<StepCalls<KernelPointer>> calls = StepBinder(program_, binding).Bind();
-  if (calls.ok()) calls_ = *std::move(calls);
-  return calls.status();
+  if (!calls.ok()) return calls.status();
+  calls_ = *std::move(calls);
+  return absl::OkStatus();
 }
 
 absl::Status DeviceStep::PlaceExtraWorkspaces() {

@@ -69,6 +69,8 @@ T Shuffle(unsigned mask, T value, unsigned source, const Place& place) {
 
 }  // namespace mpc::emulation
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): names are CUDA's, and macros take types.
+
 inline mpc::emulation::Index threadIdx;
 inline mpc::emulation::Index blockIdx;
 inline mpc::emulation::Index blockDim;
@@ -140,6 +142,8 @@ MPC_EMULATED_ATOMICS(unsigned long long)
 
 #define MPC_SHARED_ARRAY(type, name, count) \
   [[maybe_unused]] type(&name)[count] = ::mpc::emulation::SharedArray<type, (count)>([] {})
+
+// NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
 namespace mpc::cuda {
 

@@ -40,7 +40,7 @@ TEST(StepKey, DiffersWithEachOptionThatTheProgramFollowsFrom) {
   for (int changed = 0; changed < count; ++changed) {
     CompileOptions options;
     std::string name;
-    OptionKind kind = OptionKind::kOfProgram;
+    OptionKind kind = OptionKind::OfProgram;
     int index = 0;
     compiler::visitOptions(options, [&](const OptionInfo& each, auto& option) {
       if (index++ != changed) return;
@@ -48,7 +48,7 @@ TEST(StepKey, DiffersWithEachOptionThatTheProgramFollowsFrom) {
       name = each.name;
       kind = each.kind;
     });
-    if (kind != OptionKind::kOfCompilation) {
+    if (kind != OptionKind::OfCompilation) {
       const auto [other, is_new] = seen.emplace(KeyOf(options), name);
       EXPECT_TRUE(is_new) << name << " has the key of " << other->second;
     } else {

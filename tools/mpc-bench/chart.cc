@@ -144,7 +144,8 @@ std::string RatioChart(const std::vector<Json>& rows) {
     legend += 36 + 8 * static_cast<double>(found.peers[peer].size());
   }
   const double step = GridStep(found.longest);
-  for (double ratio = 0; ratio <= found.longest; ratio += step) {
+  for (int line = 0; line * step <= found.longest; ++line) {
+    const double ratio = line * step;
     svg += Line("grid", x_of(ratio), kTop - 6, x_of(ratio), height - kBottom);
     svg += Text(x_of(ratio), height - kBottom + 16, " class=\"small\" text-anchor=\"middle\"",
                 absl::StrFormat("%g", std::round(ratio * 100) / 100));

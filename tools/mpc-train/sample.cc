@@ -5,7 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "kernels/scalar/philox.h"
@@ -91,7 +90,7 @@ std::string Printable(std::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    absl::StrAppend(&printable, absl::string_view(text.data(), length));
+    printable.append(text.substr(0, length));
     text.remove_prefix(length);
   }
   return printable;

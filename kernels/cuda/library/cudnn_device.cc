@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,7 @@ void OpenDriverLibrary() {
   static const bool opened = [] {
     if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr) return true;
     // It is called libcuda.so.1 inside, so that cuDNN's own dlopen finds it.
-    return dlopen(DriverStubPath().data(), RTLD_NOW | RTLD_LOCAL) != nullptr;
+    return dlopen(std::string(DriverStubPath()).c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
   }();
   static_cast<void>(opened);
 }

@@ -17,7 +17,7 @@
 #include "kernels/tensor_spec.h"
 
 namespace cudnn_frontend {
-enum class DataType_t;
+enum class DataType_t;  // NOLINT(readability-identifier-naming): the name is cuDNN's
 namespace graph {
 class Graph;
 }  // namespace graph
