@@ -115,6 +115,7 @@ std::string StorageAssignment::inPlaceObstacle(OpResult update, Value old) const
   Operation *writer = update.getOwner();
   if (std::string obstacle = obstacleInside(update, old); !obstacle.empty())
     return obstacle;
+  assert(dependences.numberOf(writer) && "the writer is an operation of the block");
   unsigned written = *dependences.numberOf(writer);
   for (unsigned reader : dependences.readersOf(old))
     if (reader > written)
@@ -159,6 +160,7 @@ void StorageAssignment::reuseDyingOperands() {
         if (!temporary || !dies || !once || !sameSpec ||
             !mayAlias(op, result.getResultNumber(), operand.getOperandNumber(), target))
           continue;
+        assert(lives.contains(result) && "every result has a life");
         life->second.second = lives.lookup(result).second;
         lives.erase(result);
         parent[result] = candidate;

@@ -19,6 +19,8 @@ public:
   explicit FlowNetwork(unsigned numNodes) : arcs(numNodes) {}
 
   void addArc(unsigned from, unsigned to, std::int64_t capacity) {
+    assert(from < arcs.size() && to < arcs.size() && "an arc joins nodes of the network");
+    assert(capacity >= 0 && "a capacity is not negative");
     arcs[from].push_back({to, static_cast<unsigned>(arcs[to].size()), capacity});
     arcs[to].push_back({from, static_cast<unsigned>(arcs[from].size() - 1), 0});
   }
@@ -108,6 +110,7 @@ private:
     std::int64_t amount = infinite;
     for (const Arc *step : path)
       amount = std::min(amount, step->capacity);
+    assert(!path.empty() && amount > 0 && "an augmenting path has capacity left");
     for (Arc *step : path) {
       step->capacity -= amount;
       arcs[step->to][step->reverse].capacity += amount;
@@ -132,6 +135,7 @@ unsigned PrecisionCut::addNode(Pin pinned, std::int64_t lowGain) {
 
 void PrecisionCut::addValue(unsigned producer, std::span<const unsigned> consumers, std::int64_t weight) {
   assert(weight >= 0 && "a cast does not pay");
+  assert(producer < numNodes() && "the producer was added before");
   addToTotal(weight);
   values.push_back({producer, {consumers.begin(), consumers.end()}, weight});
 }

@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_executable.h"
 
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -108,6 +109,7 @@ absl::Status CudaExecutable::EnqueueEnd(std::size_t slot, std::size_t step, Cuda
 }
 
 absl::Status CudaExecutable::EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const {
+  assert(slot < launch_resources_.size() && steps <= steps_per_launch_);
   StreamQueue queue(api_, stream);
   for (std::size_t step = 0; step < steps; ++step) {
     if (step > 0) {
@@ -153,6 +155,8 @@ absl::Status CudaExecutable::Finish(LaunchResources& slot, std::size_t steps) {
 }
 
 absl::Status CudaExecutable::Launch(absl::Span<const StepInputs> steps) {
+  assert(!steps.empty() && steps.size() <= steps_per_launch_ && "RunSteps refuses more steps");
+  assert((!graph_ || steps.size() == 1 || steps.size() == steps_per_launch_) && "a graph holds one step or all");
   if (!failure_.ok()) return failure_;
   for (const StepInputs& inputs : steps) {
     if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;

@@ -1,5 +1,6 @@
 #include "runtime/cuda/input_staging.h"
 
+#include <cassert>
 #include <cstring>
 
 namespace mpc::runtime {
@@ -44,6 +45,8 @@ absl::Status InputStaging::Create(CudaApi& api, const Program& program, const De
 }
 
 void InputStaging::Write(std::size_t slot, std::size_t step, StepInputs inputs) {
+  assert(slot < kLaunchesInFlight && step < steps_ && "a launch in flight has this step");
+  assert(inputs.size() <= offsets_.size() && "CheckInputs has counted the inputs");
   std::byte* place = static_cast<std::byte*>(buffers_[slot].pinned.get()) + step * stride_;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].empty()) std::memcpy(place + offsets_[i], inputs[i].data(), inputs[i].size());
@@ -52,6 +55,7 @@ void InputStaging::Write(std::size_t slot, std::size_t step, StepInputs inputs) 
 
 absl::Status InputStaging::Upload(CudaContext& context, std::size_t slot, std::size_t steps, CudaApi::Event slot_free) {
   if (empty()) return absl::OkStatus();
+  assert(slot < kLaunchesInFlight && steps <= steps_ && "the staging memory holds these steps");
   CudaApi& api = context.api();
   const StagingBuffers& used = buffers_[slot];
   if (slot_free != nullptr) {
