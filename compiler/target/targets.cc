@@ -58,6 +58,7 @@ public:
   std::int64_t bytesPerLaunch() const override { return known.bytesPerLaunch; }
   LoneFusions loneFusions() const override { return known.alone; }
   bool foldsGelu() const override { return known.foldsGelu; }
+  DType nativeLowType() const override { return device ? device->native_low_type() : DType::kBF16; }
 
   bool mayAlias(Operation *op, unsigned result, unsigned operand) const override {
     return isa_and_present<MpcDialect>(op->getDialect()) && compiler::mayAlias(op, result, operand, device);
